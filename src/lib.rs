@@ -1,0 +1,4 @@
+//! dunlin
+pub mod keyspace;
+pub mod resp;
+pub mod value;
