@@ -1,0 +1,111 @@
+//! The words of a request, taken one by one by the handler that parses them.
+//!
+//! Parsing comes before acting: a handler takes everything it needs from here before it opens a key for writing, so a
+//! request that is refused changed nothing.
+
+use crate::engine::Error;
+use crate::resp::Request;
+use crate::value::number;
+
+/// A cursor over the arguments of a command, its name (and subcommand) left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    request: Request<'a>,
+    next: usize,
+}
+
+impl<'a> Args<'a> {
+    /// The words of `request` from the one at `first` on.
+    pub fn new(request: Request<'a>, first: usize) -> Args<'a> {
+        Args { request, next: first }
+    }
+
+    /// How many words are left.
+    pub fn left(&self) -> usize {
+        self.request.len().saturating_sub(self.next)
+    }
+
+    /// True when no word is left.
+    pub fn is_empty(&self) -> bool {
+        self.left() == 0
+    }
+
+    /// The next word, which stays where it is.
+    pub fn peek(&self) -> Option<&'a [u8]> {
+        self.request.get(self.next)
+    }
+
+    /// The next word.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when there is none.
+    pub fn word(&mut self) -> Result<&'a [u8], Error> {
+        let word = self.peek().ok_or(Error::Syntax)?;
+        self.next += 1;
+        Ok(word)
+    }
+
+    /// The next word as a key.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when there is none.
+    pub fn key(&mut self) -> Result<&'a [u8], Error> {
+        self.word()
+    }
+
+    /// The next word as a 64-bit integer.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when there is none, [`Error::NotAnInteger`] when it is no canonical integer.
+    pub fn integer(&mut self) -> Result<i64, Error> {
+        number::parse_i64(self.word()?).ok_or(Error::NotAnInteger)
+    }
+
+    /// The next word as a double.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when there is none, [`Error::NotAFloat`] when it is no number.
+    pub fn float(&mut self) -> Result<f64, Error> {
+        number::parse_f64(self.word()?).ok_or(Error::NotAFloat)
+    }
+
+    /// Takes the next word if it is `name`, in any case.
+    pub fn take(&mut self, name: &str) -> bool {
+        let found = self.peek().is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+        self.next += usize::from(found);
+        found
+    }
+
+    /// Takes `name` (in any case) if at least `values` more words follow it: how Redis tells an option from a stray
+    /// word at the end.
+    pub fn take_with(&mut self, name: &str, values: usize) -> bool {
+        self.left() > values && self.take(name)
+    }
+
+    /// Nothing may be left.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when a word is.
+    pub fn end(&self) -> Result<(), Error> {
+        if self.is_empty() { Ok(()) } else { Err(Error::Syntax) }
+    }
+
+    /// All words that are left, without taking them.
+    pub fn rest(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone + use<'a> {
+        let request = self.request;
+        (self.next.min(request.len())..request.len()).map(move |index| request.get(index).unwrap_or_default())
+    }
+
+    /// Takes the next `count` words.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when there are fewer.
+    pub fn words(&mut self, count: usize) -> Result<Vec<&'a [u8]>, Error> {
+        if count > self.left() {
+            return Err(Error::Syntax);
+        }
+        let words = self.rest().take(count).collect();
+        self.next += count;
+        Ok(words)
+    }
+}

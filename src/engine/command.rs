@@ -1,0 +1,431 @@
+//! What a command is: one row with its name, shape, keys, flags, words about it, and the function that runs it.
+//!
+//! The rows themselves stand in `commands/`, each above its function; a [`Table`] is made of them. Everything that is
+//! told or checked about a command derives from its row: the arity and login gates, COMMAND and its subcommands, ACL
+//! categories, the keys that a request touches, statistics by name, the README's table.
+
+use crate::engine::{Args, Ctx, Error};
+use crate::resp::Request;
+
+/// The function behind a command: it parses all of `args`, then acts through the context and writes one reply.
+pub type Handler = for<'c, 'a> fn(&mut Ctx<'c>, Args<'a>) -> Result<(), Error>;
+
+/// A command, declared once.
+#[derive(Debug)]
+pub struct Command {
+    /// Its name in upper case; of a subcommand, the second word alone.
+    pub name: &'static str,
+    /// Its arguments in the notation of Redis's documentation: `[x]` may be left out, `a|b` is a choice, `x ...`
+    /// repeats, words in upper case are literal.
+    pub syntax: &'static str,
+    /// What it belongs to: its documentation group and ACL category.
+    pub family: Family,
+    /// How many words it takes, its name counted.
+    pub arity: Arity,
+    /// What it may do and where it may run.
+    pub flags: Flags,
+    /// Where its keys stand.
+    pub keys: &'static [KeySpec],
+    /// The version of Redis that had it first.
+    pub since: &'static str,
+    /// Its cost in Redis, as documented there.
+    pub cost: &'static str,
+    /// What it does, in one line of our own.
+    pub about: &'static str,
+    /// Hints for clients and proxies, such as `nondeterministic_output`.
+    pub tips: &'static [&'static str],
+    /// The version it is deprecated since, and what replaces it.
+    pub deprecated: Option<(&'static str, &'static str)>,
+    /// Its subcommands; a container's own function never runs when it has some.
+    pub subcommands: &'static [Command],
+    /// Runs it.
+    pub run: Handler,
+}
+
+impl Command {
+    /// A row to take the rest from (`..Command::ROW`), where nothing is special.
+    pub const ROW: Command = Command {
+        name: "",
+        syntax: "",
+        family: Family::Generic,
+        arity: Arity::Exactly(1),
+        flags: Flags::NONE,
+        keys: &[],
+        since: "1.0.0",
+        cost: "O(1)",
+        about: "",
+        tips: &[],
+        deprecated: None,
+        subcommands: &[],
+        run: unreachable_container,
+    };
+
+    /// True when it has subcommands.
+    pub fn is_container(&self) -> bool {
+        !self.subcommands.is_empty()
+    }
+
+    /// The subcommand of that name, in any case.
+    pub fn subcommand(&self, name: &[u8]) -> Option<&'static Command> {
+        self.subcommands.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
+    }
+}
+
+/// Stands in the row of a container, where dispatch always finds a subcommand first.
+fn unreachable_container(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    Err(Error::Syntax)
+}
+
+/// How many words a request has, the name counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arity {
+    /// That many and no others.
+    Exactly(u8),
+    /// That many or more.
+    AtLeast(u8),
+}
+
+impl Arity {
+    /// True when a request of `words` words fits.
+    pub fn admits(self, words: usize) -> bool {
+        match self {
+            Arity::Exactly(count) => words == usize::from(count),
+            Arity::AtLeast(count) => words >= usize::from(count),
+        }
+    }
+
+    /// As COMMAND INFO says it: negative for a minimum.
+    pub fn signed(self) -> i64 {
+        match self {
+            Arity::Exactly(count) => i64::from(count),
+            Arity::AtLeast(count) => -i64::from(count),
+        }
+    }
+}
+
+/// What a command belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the name of a family of commands")]
+pub enum Family {
+    Bitmap,
+    Connection,
+    Generic,
+    Geo,
+    Hash,
+    HyperLogLog,
+    List,
+    PubSub,
+    Scripting,
+    Server,
+    Set,
+    SortedSet,
+    Stream,
+    String,
+    Transactions,
+}
+
+impl Family {
+    /// The group that COMMAND DOCS names.
+    pub fn group(self) -> &'static str {
+        match self {
+            Family::Bitmap => "bitmap",
+            Family::Connection => "connection",
+            Family::Generic => "generic",
+            Family::Geo => "geo",
+            Family::Hash => "hash",
+            Family::HyperLogLog => "hyperloglog",
+            Family::List => "list",
+            Family::PubSub => "pubsub",
+            Family::Scripting => "scripting",
+            Family::Server => "server",
+            Family::Set => "set",
+            Family::SortedSet => "sorted-set",
+            Family::Stream => "stream",
+            Family::String => "string",
+            Family::Transactions => "transactions",
+        }
+    }
+
+    /// The ACL category that all of its commands are in; the families `Generic` and `Server` have none of their own.
+    pub fn category(self) -> Option<&'static str> {
+        match self {
+            Family::Bitmap => Some("bitmap"),
+            Family::Connection => Some("connection"),
+            Family::Generic => Some("keyspace"),
+            Family::Geo => Some("geo"),
+            Family::Hash => Some("hash"),
+            Family::HyperLogLog => Some("hyperloglog"),
+            Family::List => Some("list"),
+            Family::PubSub => Some("pubsub"),
+            Family::Scripting => Some("scripting"),
+            Family::Server => None,
+            Family::Set => Some("set"),
+            Family::SortedSet => Some("sortedset"),
+            Family::Stream => Some("stream"),
+            Family::String => Some("string"),
+            Family::Transactions => Some("transaction"),
+        }
+    }
+}
+
+/// A set of flags, joined with [`Flags::and`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// It may change data.
+    pub const WRITE: Flags = Flags(1);
+    /// It reads data and changes none.
+    pub const READONLY: Flags = Flags(1 << 1);
+    /// It may make the data larger: refused when memory is short.
+    pub const DENYOOM: Flags = Flags(1 << 2);
+    /// An administrator's command.
+    pub const ADMIN: Flags = Flags(1 << 3);
+    /// It belongs to publish and subscribe.
+    pub const PUBSUB: Flags = Flags(1 << 4);
+    /// Scripts may not call it.
+    pub const NOSCRIPT: Flags = Flags(1 << 5);
+    /// It may wait.
+    pub const BLOCKING: Flags = Flags(1 << 6);
+    /// It runs while data is loaded.
+    pub const LOADING: Flags = Flags(1 << 7);
+    /// It runs on a replica whose data is stale.
+    pub const STALE: Flags = Flags(1 << 8);
+    /// MONITOR does not show it.
+    pub const SKIP_MONITOR: Flags = Flags(1 << 9);
+    /// The slow log does not show it.
+    pub const SKIP_SLOWLOG: Flags = Flags(1 << 10);
+    /// Constant or logarithmic time.
+    pub const FAST: Flags = Flags(1 << 11);
+    /// It runs before login.
+    pub const NO_AUTH: Flags = Flags(1 << 12);
+    /// It may change data though it is no write (a script).
+    pub const MAY_REPLICATE: Flags = Flags(1 << 13);
+    /// It runs while a script is busy.
+    pub const ALLOW_BUSY: Flags = Flags(1 << 14);
+    /// Not inside MULTI.
+    pub const NO_MULTI: Flags = Flags(1 << 15);
+    /// Its keys cannot be told from fixed places alone.
+    pub const MOVABLE_KEYS: Flags = Flags(1 << 16);
+    /// ACL category `dangerous`.
+    pub const DANGEROUS: Flags = Flags(1 << 17);
+    /// Needs a setting (`enable-debug-command`) to be on.
+    pub const PROTECTED: Flags = Flags(1 << 18);
+    /// No asynchronous loading.
+    pub const NO_ASYNC_LOADING: Flags = Flags(1 << 19);
+    /// Not the keyspace category though the family says so.
+    pub const NOT_KEYSPACE: Flags = Flags(1 << 20);
+    /// ACL category `keyspace` though the family does not say so.
+    pub const KEYSPACE: Flags = Flags(1 << 21);
+
+    /// Both sets.
+    pub const fn and(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// True when all of `other` is set.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The names that COMMAND INFO lists, in Redis's order.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        const NAMES: [(Flags, &str); 17] = [
+            (Flags::WRITE, "write"),
+            (Flags::READONLY, "readonly"),
+            (Flags::DENYOOM, "denyoom"),
+            (Flags::ADMIN, "admin"),
+            (Flags::PUBSUB, "pubsub"),
+            (Flags::NOSCRIPT, "noscript"),
+            (Flags::BLOCKING, "blocking"),
+            (Flags::LOADING, "loading"),
+            (Flags::STALE, "stale"),
+            (Flags::SKIP_MONITOR, "skip_monitor"),
+            (Flags::SKIP_SLOWLOG, "skip_slowlog"),
+            (Flags::FAST, "fast"),
+            (Flags::NO_AUTH, "no_auth"),
+            (Flags::MAY_REPLICATE, "may_replicate"),
+            (Flags::NO_MULTI, "no_multi"),
+            (Flags::MOVABLE_KEYS, "movablekeys"),
+            (Flags::ALLOW_BUSY, "allow_busy"),
+        ];
+        NAMES.into_iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| name)
+    }
+}
+
+/// Where some keys of a command stand and what happens to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeySpec {
+    /// Where the search begins.
+    pub begin: Begin,
+    /// How the keys follow from there.
+    pub find: Find,
+    /// What happens to them.
+    pub access: KeyFlags,
+    /// What COMMAND INFO says beside, if anything.
+    pub notes: &'static str,
+}
+
+impl KeySpec {
+    /// The one key that is the first argument.
+    pub const fn one(access: KeyFlags) -> KeySpec {
+        KeySpec::at(1, access)
+    }
+
+    /// The one key at that word.
+    pub const fn at(index: i32, access: KeyFlags) -> KeySpec {
+        KeySpec::range(index, 0, 1, access)
+    }
+
+    /// All arguments.
+    pub const fn all(access: KeyFlags) -> KeySpec {
+        KeySpec::range(1, -1, 1, access)
+    }
+
+    /// Every `step`th word from `index` on, up to `last` words further, or as many before the end as it is negative.
+    pub const fn range(index: i32, last: i32, step: i32, access: KeyFlags) -> KeySpec {
+        KeySpec { begin: Begin::Index(index), find: Find::Range { last, step, limit: 0 }, access, notes: "" }
+    }
+
+    /// As many keys as the word at `index` says, from the next word on.
+    pub const fn counted(index: i32, access: KeyFlags) -> KeySpec {
+        KeySpec { begin: Begin::Index(index), find: Find::Count { at: 0, first: 1, step: 1 }, access, notes: "" }
+    }
+
+    /// The words of `request` that are keys by this rule. Empty when the request is malformed.
+    pub fn places(&self, request: Request<'_>) -> Vec<usize> {
+        let words = request.len() as i64;
+        let Some(begin) = self.begin.place(request) else { return Vec::new() };
+        let (first, count, step) = match self.find {
+            Find::Range { last, step, limit } => {
+                let last = match (i64::from(last), i64::from(limit)) {
+                    (last, _) if last >= 0 => begin + last,
+                    (last, 0 | 1) => words + last,
+                    (last, limit) => begin + (words - begin) / limit + last,
+                };
+                (begin, (last - begin) / i64::from(step) + 1, step)
+            }
+            Find::Count { at, first, step } => {
+                let announced = usize::try_from(begin + i64::from(at)).ok().and_then(|place| request.get(place));
+                let count = announced.and_then(crate::value::number::parse_i64).unwrap_or(0);
+                (begin + i64::from(first), count, step)
+            }
+        };
+        if count < 0 || count > words {
+            return Vec::new();
+        }
+        let places: Vec<usize> = (0..count).map(|index| (first + index * i64::from(step)) as usize).collect();
+        if places.last().is_some_and(|&last| last as i64 >= words) { Vec::new() } else { places }
+    }
+}
+
+/// Where the search for keys begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// At that word.
+    Index(i32),
+    /// At the word after that keyword, looked for from a place on (counted from the end when negative).
+    Keyword(&'static str, i32),
+}
+
+impl Begin {
+    fn place(self, request: Request<'_>) -> Option<i64> {
+        match self {
+            Begin::Index(index) => Some(i64::from(index)),
+            Begin::Keyword(keyword, from) => {
+                let words = request.len() as i64;
+                let is_keyword = |place: &i64| {
+                    request.get(*place as usize).is_some_and(|w| w.eq_ignore_ascii_case(keyword.as_bytes()))
+                };
+                let found = if from >= 0 {
+                    (i64::from(from)..words).find(is_keyword)
+                } else {
+                    (1..=words + i64::from(from)).rev().find(is_keyword)
+                };
+                found.map(|place| place + 1)
+            }
+        }
+    }
+}
+
+/// How keys follow from where the search began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Find {
+    /// Up to `last` words further (before the end when negative), every `step`th; `limit` 2 takes only the first half.
+    Range {
+        /// The last key, from the beginning of the search.
+        last: i32,
+        /// How far one key is from the next.
+        step: i32,
+        /// The part of the remaining words that holds keys, as a divisor; 0 and 1 take all.
+        limit: i32,
+    },
+    /// As many as a word announces.
+    Count {
+        /// The word that announces, from the beginning of the search.
+        at: i32,
+        /// The first key, from the beginning of the search.
+        first: i32,
+        /// How far one key is from the next.
+        step: i32,
+    },
+}
+
+/// What happens to a key, as COMMAND INFO's key specifications say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyFlags(u16);
+
+impl KeyFlags {
+    /// Read and written.
+    pub const RW: KeyFlags = KeyFlags(1);
+    /// Only read.
+    pub const RO: KeyFlags = KeyFlags(1 << 1);
+    /// Overwritten without being read.
+    pub const OW: KeyFlags = KeyFlags(1 << 2);
+    /// Removed.
+    pub const RM: KeyFlags = KeyFlags(1 << 3);
+    /// Its data comes back to the client or goes into another key.
+    pub const ACCESS: KeyFlags = KeyFlags(1 << 4);
+    /// Its data changes depending on what it was.
+    pub const UPDATE: KeyFlags = KeyFlags(1 << 5);
+    /// Data is added, none is lost.
+    pub const INSERT: KeyFlags = KeyFlags(1 << 6);
+    /// Data is lost.
+    pub const DELETE: KeyFlags = KeyFlags(1 << 7);
+    /// It looks like a key and is none.
+    pub const NOT_KEY: KeyFlags = KeyFlags(1 << 8);
+    /// Some keys may be missed.
+    pub const INCOMPLETE: KeyFlags = KeyFlags(1 << 9);
+    /// What happens to it depends on the arguments.
+    pub const VARIABLE: KeyFlags = KeyFlags(1 << 10);
+
+    /// Both sets.
+    pub const fn and(self, other: KeyFlags) -> KeyFlags {
+        KeyFlags(self.0 | other.0)
+    }
+
+    /// True when all of `other` is set.
+    pub const fn has(self, other: KeyFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The names that COMMAND INFO lists, in Redis's order.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        const NAMES: [(KeyFlags, &str); 11] = [
+            (KeyFlags::RO, "RO"),
+            (KeyFlags::RW, "RW"),
+            (KeyFlags::OW, "OW"),
+            (KeyFlags::RM, "RM"),
+            (KeyFlags::ACCESS, "access"),
+            (KeyFlags::UPDATE, "update"),
+            (KeyFlags::INSERT, "insert"),
+            (KeyFlags::DELETE, "delete"),
+            (KeyFlags::NOT_KEY, "not_key"),
+            (KeyFlags::INCOMPLETE, "incomplete"),
+            (KeyFlags::VARIABLE, "variable_flags"),
+        ];
+        NAMES.into_iter().filter(move |(flag, _)| self.has(*flag)).map(|(_, name)| name)
+    }
+}

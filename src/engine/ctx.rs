@@ -1,0 +1,438 @@
+//! The one door to the data.
+//!
+//! A handler sees the engine only through its [`Ctx`]. Reading and writing go through a handful of forms, and each
+//! writing form owns the list of what must follow a change, so no handler can forget a point of it:
+//!
+//! 1. a key that holds another type is refused with `WRONGTYPE` and nothing happens;
+//! 2. a missing key is made only where the form is told to;
+//! 3. a collection that became empty is removed, announced as `del`;
+//! 4. the change is counted (`rdb_changes_since_last_save`);
+//! 5. the change is announced under its event's name;
+//! 6. what was replaced or removed and is large is freed elsewhere.
+//!
+//! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`] and [`Ctx::peek`] read; [`Ctx::edit`], [`Ctx::upsert`],
+//! [`Ctx::edit_text`], [`Ctx::put`], [`Ctx::store`], [`Ctx::remove`], [`Ctx::set_deadline`] write one key;
+//! [`Ctx::relocate`] and [`Ctx::duplicate`] go from one key to another.
+//!
+//! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
+
+use crate::engine::{
+    Databases, Effects, Engine, Error, Event, Now, Session, SessionId, Settings, Stored, Table, access,
+};
+use crate::keyspace::{Database, New, Slot};
+use crate::resp::Reply;
+use crate::value::text::TextView;
+use crate::value::{Value, View};
+
+/// A change that a closure made: how many elements it touched (0: none, and nothing follows), and its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changed<R> {
+    /// How many changes this counts as.
+    pub count: u64,
+    /// What the handler goes on with.
+    pub result: R,
+}
+
+impl<R> Changed<R> {
+    /// `count` changes and a result.
+    pub fn by(count: usize, result: R) -> Changed<R> {
+        Changed { count: count as u64, result }
+    }
+}
+
+/// What becomes of the deadline of a key that gets another value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// It has none any more.
+    Clear,
+    /// It stays.
+    Keep,
+    /// It is that time, in unix milliseconds.
+    At(i64),
+}
+
+/// A key seen without being touched: no hit or miss is counted, no access time set.
+#[derive(Debug)]
+pub struct Peek<'a> {
+    /// Its value.
+    pub view: View<'a>,
+    /// Its deadline in unix milliseconds.
+    pub deadline_ms: Option<i64>,
+    /// When or how often it was last used, see [`access`].
+    pub access: u32,
+    /// All bytes that the key takes.
+    pub memory_bytes: usize,
+}
+
+/// A handler's view of the engine, for the time of one command.
+#[derive(Debug)]
+pub struct Ctx<'c> {
+    engine: &'c mut Engine,
+    session: SessionId,
+    database: usize,
+    reply: Reply<'c>,
+}
+
+/// What is outside the data: the session, the settings, the generator, the clock.
+impl<'c> Ctx<'c> {
+    pub(super) fn new(engine: &'c mut Engine, session: SessionId, database: usize, reply: Reply<'c>) -> Ctx<'c> {
+        Ctx { engine, session, database, reply }
+    }
+
+    /// Where the answer goes.
+    pub fn reply(&mut self) -> &mut Reply<'c> {
+        &mut self.reply
+    }
+
+    /// The moment at which this command runs.
+    pub fn now(&self) -> Now {
+        self.engine.now()
+    }
+
+    /// The same in unix milliseconds, the unit of deadlines.
+    pub fn now_ms(&self) -> i64 {
+        self.now().unix_ms()
+    }
+
+    /// The session that sent the command.
+    pub fn session(&self) -> &Session {
+        self.engine.sessions.get(self.session).expect("a session lives while its command runs")
+    }
+
+    /// The session that sent the command.
+    pub fn session_mut(&mut self) -> &mut Session {
+        self.engine.sessions.get_mut(self.session).expect("a session lives while its command runs")
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> &Settings {
+        &self.engine.settings
+    }
+
+    /// All commands.
+    pub fn table(&self) -> &Table {
+        &self.engine.table
+    }
+
+    /// A random number, the same for the same seed and history.
+    pub fn random(&mut self) -> u64 {
+        self.engine.generator.u64(..)
+    }
+
+    /// A random number below `bound`, which must not be 0.
+    pub fn random_below(&mut self, bound: usize) -> usize {
+        self.engine.generator.usize(..bound)
+    }
+
+    /// The whole engine, for commands about the server itself. Data is reached through the forms below.
+    pub fn engine(&mut self) -> &mut Engine {
+        self.engine
+    }
+
+    /// The engine and the writer at once.
+    pub fn engine_and_reply(&mut self) -> (&mut Engine, &mut Reply<'c>) {
+        (self.engine, &mut self.reply)
+    }
+
+    /// Wishes for the world outside.
+    pub fn effects(&mut self) -> &mut Effects {
+        &mut self.engine.effects
+    }
+
+    /// The number of the database that this command works in.
+    pub fn database_index(&self) -> usize {
+        self.database
+    }
+
+    /// All databases, for commands about them as a whole (FLUSHALL, SWAPDB, SCAN).
+    pub fn databases(&mut self) -> &mut Databases {
+        &mut self.engine.databases
+    }
+
+    /// The database of this command, for commands about it as a whole (DBSIZE, SCAN, RANDOMKEY).
+    pub fn database(&self) -> &Database {
+        self.engine.databases.get(self.database)
+    }
+}
+
+/// Reading.
+impl<'c> Ctx<'c> {
+    /// What `key` holds, of any type: counts a hit or a miss and notes the access.
+    pub fn view(&mut self, key: &[u8]) -> (Option<View<'_>>, &mut Reply<'c>) {
+        let slot = self.look_up(key);
+        let database = self.engine.databases.get(self.database);
+        (slot.map(|slot| database.view(slot)), &mut self.reply)
+    }
+
+    /// The collection that `key` holds.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] when it holds something else.
+    pub fn read<T: Stored>(&mut self, key: &[u8]) -> Result<(Option<&T>, &mut Reply<'c>), Error> {
+        let (view, reply) = self.view(key);
+        let stored = view.map(|view| T::of(view).ok_or(Error::WrongType)).transpose()?;
+        Ok((stored, reply))
+    }
+
+    /// The text that `key` holds.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] when it holds something else.
+    pub fn text(&mut self, key: &[u8]) -> Result<(Option<TextView<'_>>, &mut Reply<'c>), Error> {
+        let (view, reply) = self.view(key);
+        match view {
+            None => Ok((None, reply)),
+            Some(View::Text(text)) => Ok((Some(text), reply)),
+            Some(_) => Err(Error::WrongType),
+        }
+    }
+
+    /// What several keys hold, all at once, in their order: counts and notes as [`Ctx::view`] does for each.
+    pub fn views(&mut self, keys: &[&[u8]]) -> (Vec<Option<View<'_>>>, &mut Reply<'c>) {
+        // Looking one key up may remove it or another that is due, which would make earlier slots stale: so the
+        // overdue ones go first, and the second pass removes nothing.
+        for key in keys {
+            self.look_up(key);
+        }
+        let database = self.engine.databases.get(self.database);
+        let views = keys.iter().map(|key| Some(database.view(database.find(key)?))).collect();
+        (views, &mut self.reply)
+    }
+
+    /// `key` as it is, without a trace of having looked.
+    pub fn peek(&mut self, key: &[u8]) -> (Option<Peek<'_>>, &mut Reply<'c>) {
+        let slot = self.engine.live(self.database, key);
+        let database = self.engine.databases.get(self.database);
+        let peek = slot.map(|slot| Peek {
+            view: database.view(slot),
+            deadline_ms: database.deadline(slot),
+            access: database.access(slot),
+            memory_bytes: database.memory_of(slot),
+        });
+        (peek, &mut self.reply)
+    }
+
+    /// True when `key` is there.
+    pub fn exists(&mut self, key: &[u8]) -> bool {
+        self.engine.live(self.database, key).is_some()
+    }
+
+    /// Counts a hit or miss of `key` and notes the access (TOUCH, EXISTS).
+    pub fn touch(&mut self, key: &[u8]) -> bool {
+        self.look_up(key).is_some()
+    }
+
+    fn look_up(&mut self, key: &[u8]) -> Option<Slot> {
+        let slot = self.engine.live(self.database, key);
+        match slot {
+            Some(slot) => {
+                self.engine.stats.keyspace_hits += 1;
+                self.note_access(slot);
+            }
+            None => self.engine.stats.keyspace_misses += 1,
+        }
+        slot
+    }
+
+    fn note_access(&mut self, slot: Slot) {
+        if !self.session().no_touch {
+            let now = self.now();
+            access::note(self.engine.databases.get_mut(self.database), slot, now);
+        }
+    }
+}
+
+/// Writing one key.
+impl Ctx<'_> {
+    /// Changes the collection that `key` holds; `None` when there is no such key.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    pub fn edit<T: Stored, R>(
+        &mut self,
+        key: &[u8],
+        event: Event,
+        act: impl FnOnce(&mut T) -> Result<Changed<R>, Error>,
+    ) -> Result<Option<R>, Error> {
+        self.upsert(key, false, event, act)
+    }
+
+    /// Changes the collection that `key` holds, or one that is made for it if `create`; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    pub fn upsert<T: Stored, R>(
+        &mut self,
+        key: &[u8],
+        create: bool,
+        event: Event,
+        act: impl FnOnce(&mut T) -> Result<Changed<R>, Error>,
+    ) -> Result<Option<R>, Error> {
+        let Some(slot) = self.engine.live(self.database, key) else {
+            return if create { self.create(key, event, act).map(Some) } else { Ok(None) };
+        };
+        self.note_access(slot);
+        let database = self.engine.databases.get_mut(self.database);
+        let (changed, is_empty) = database.edit_object(slot, |value| {
+            let stored = value.and_then(T::of_mut).ok_or(Error::WrongType)?;
+            Ok((act(stored)?, stored.is_empty()))
+        })?;
+        self.after(key, event, changed.count);
+        if is_empty {
+            self.discard(slot);
+            self.engine.announce_event(self.database, Event::DEL, key);
+        }
+        Ok(Some(changed.result))
+    }
+
+    fn create<T: Stored, R>(
+        &mut self,
+        key: &[u8],
+        event: Event,
+        act: impl FnOnce(&mut T) -> Result<Changed<R>, Error>,
+    ) -> Result<R, Error> {
+        let mut stored = T::empty();
+        let changed = act(&mut stored)?;
+        if !stored.is_empty() {
+            self.insert(key, New::Value(stored.into_value()));
+            self.after(key, event, changed.count);
+        }
+        Ok(changed.result)
+    }
+
+    /// Changes the bytes of the text that `key` holds, an empty one if there is no such key. An empty result removes
+    /// nothing: a key may hold an empty text. Whether the key shall be made at all is for the handler to find out first.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`]; nothing changed.
+    pub fn edit_text<R>(&mut self, key: &[u8], event: Event, act: impl FnOnce(&mut Vec<u8>) -> R) -> Result<R, Error> {
+        let result = match self.engine.live(self.database, key) {
+            Some(slot) => {
+                let database = self.engine.databases.get_mut(self.database);
+                let View::Text(_) = database.view(slot) else { return Err(Error::WrongType) };
+                let (slot, result) = database.edit_text(slot, act);
+                self.note_access(slot);
+                result
+            }
+            None => {
+                let mut bytes = Vec::new();
+                let result = act(&mut bytes);
+                self.insert(key, New::Text(TextView::Raw(&bytes)));
+                result
+            }
+        };
+        self.after(key, event, 1);
+        Ok(result)
+    }
+
+    /// Gives `key` this value, whatever it held.
+    pub fn put(&mut self, key: &[u8], value: New<'_>, deadline: Deadline, event: Event) {
+        let mut slot = match self.engine.live(self.database, key) {
+            Some(slot) if deadline == Deadline::Keep => self.replace(slot, value),
+            Some(slot) => {
+                let slot = self.replace(slot, value);
+                self.engine.databases.get_mut(self.database).set_deadline(slot, None)
+            }
+            None => self.insert(key, value),
+        };
+        if let Deadline::At(deadline_ms) = deadline {
+            slot = self.engine.databases.get_mut(self.database).set_deadline(slot, Some(deadline_ms));
+        }
+        self.note_access(slot);
+        self.after(key, event, 1);
+        if let Deadline::At(_) = deadline {
+            self.engine.announce_event(self.database, Event::EXPIRE, key);
+        }
+    }
+
+    /// Puts the collection that a command computed under `key`, or removes the key if it came out empty.
+    pub fn store<T: Stored>(&mut self, key: &[u8], stored: T, event: Event) {
+        if stored.is_empty() {
+            self.remove(key, Event::DEL);
+        } else {
+            self.put(key, New::Value(stored.into_value()), Deadline::Clear, event);
+        }
+    }
+
+    /// Removes `key`; false when it is not there.
+    pub fn remove(&mut self, key: &[u8], event: Event) -> bool {
+        let Some(slot) = self.engine.live(self.database, key) else { return false };
+        self.discard(slot);
+        self.after(key, event, 1);
+        true
+    }
+
+    /// Sets or clears the deadline of `key`; false when it is not there.
+    pub fn set_deadline(&mut self, key: &[u8], deadline_ms: Option<i64>, event: Event) -> bool {
+        let Some(slot) = self.engine.live(self.database, key) else { return false };
+        self.engine.databases.get_mut(self.database).set_deadline(slot, deadline_ms);
+        self.after(key, event, 1);
+        true
+    }
+
+    fn insert(&mut self, key: &[u8], value: New<'_>) -> Slot {
+        let now = self.now();
+        let database = self.engine.databases.get_mut(self.database);
+        let slot = database.insert(key, value);
+        access::start(database, slot, now);
+        slot
+    }
+
+    fn replace(&mut self, slot: Slot, value: New<'_>) -> Slot {
+        let (slot, trash) = self.engine.databases.get_mut(self.database).replace(slot, value);
+        self.engine.free(trash);
+        slot
+    }
+
+    fn discard(&mut self, slot: Slot) {
+        let value = self.engine.databases.get_mut(self.database).remove(slot);
+        self.engine.free(value.into());
+    }
+
+    fn after(&mut self, key: &[u8], event: Event, count: u64) {
+        if count > 0 {
+            self.engine.stats.changes += count;
+            self.engine.announce_event(self.database, event, key);
+        }
+    }
+}
+
+/// From one key to another.
+impl Ctx<'_> {
+    /// Moves what `from` holds, with its deadline, to `to` in database `database`, in place of what is there; the two
+    /// are announced under `left` and `arrived`. False when `from` is not there.
+    pub fn relocate(&mut self, from: &[u8], left: Event, to: &[u8], database: usize, arrived: Event) -> bool {
+        let Some(slot) = self.engine.live(self.database, from) else { return false };
+        let origin = self.engine.databases.get_mut(self.database);
+        let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
+        let value = origin.remove(slot);
+        self.settle(to, database, value, deadline_ms, access);
+        self.after(from, left, 1);
+        self.engine.announce_event(database, arrived, to);
+        true
+    }
+
+    /// Copies what `from` holds, with its deadline, to `to` in database `database`, in place of what is there. False
+    /// when `from` is not there.
+    pub fn duplicate(&mut self, from: &[u8], to: &[u8], database: usize, arrived: Event) -> bool {
+        let Some(slot) = self.engine.live(self.database, from) else { return false };
+        let origin = self.engine.databases.get_mut(self.database);
+        let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
+        let value = origin.view(slot).to_value();
+        self.settle(to, database, value, deadline_ms, access);
+        self.engine.stats.changes += 1;
+        self.engine.announce_event(database, arrived, to);
+        true
+    }
+
+    fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, access: u32) {
+        if let Some(slot) = self.engine.live(database, key) {
+            let replaced = self.engine.databases.get_mut(database).remove(slot);
+            self.engine.free(replaced.into());
+        }
+        let target = self.engine.databases.get_mut(database);
+        let slot = target.insert(key, New::Value(value));
+        let slot = target.set_deadline(slot, deadline_ms);
+        target.set_access(slot, access);
+    }
+}

@@ -1,0 +1,57 @@
+//! What a command wants done outside the engine.
+//!
+//! The engine cannot close a socket, free memory on another thread or end the process. It notes the wish here, and the
+//! server carries it out after the batch, when the engine's lock is free again. A wish that nobody carries out changes
+//! nothing inside, so the engine stays deterministic.
+
+use crate::engine::SessionId;
+use crate::keyspace::Trash;
+
+/// Wishes, in the order in which they came up.
+#[derive(Debug, Default)]
+pub struct Effects {
+    wishes: Vec<Effect>,
+}
+
+/// One wish.
+#[derive(Debug)]
+pub enum Effect {
+    /// End that session's connection once its replies are sent (CLIENT KILL).
+    Close(SessionId),
+    /// Let connections go on that a pause holds (CLIENT UNPAUSE).
+    Resume,
+    /// Keep everyone waiting for so many microseconds (DEBUG SLEEP).
+    Stall(u64),
+    /// End the process (SHUTDOWN).
+    Shutdown,
+    /// A parameter changed that the server acts on (CONFIG SET); its name.
+    Setting(&'static str),
+    /// Free this somewhere else: it is large.
+    Free(Trash),
+    /// A key changed, in the words of keyspace notifications. Noted only while [`crate::engine::Engine::announce`] is on.
+    KeyEvent {
+        /// The database.
+        database: usize,
+        /// What happened, such as `zadd`.
+        name: &'static str,
+        /// To which key.
+        key: Vec<u8>,
+    },
+}
+
+impl Effects {
+    /// Adds a wish.
+    pub fn push(&mut self, wish: Effect) {
+        self.wishes.push(wish);
+    }
+
+    /// True when there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.wishes.is_empty()
+    }
+
+    /// Takes all wishes.
+    pub fn take(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.wishes)
+    }
+}

@@ -1,0 +1,65 @@
+//! What the engine may ask about the machine and the process it runs in.
+//!
+//! INFO tells a process id, a port, memory and processor time: facts of the world outside, which the engine cannot look
+//! up without losing its determinism. The server answers these questions; an engine on its own gets the fixed answers
+//! of [`NoHost`].
+
+/// Facts that stay the same while the process runs.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The process id.
+    pub process_id: u32,
+    /// 40 hexadecimal digits that name this run.
+    pub run_id: String,
+    /// The program's path.
+    pub executable: String,
+    /// The configuration file's path, empty without one.
+    pub config_file: String,
+    /// The operating system, as `uname` tells it.
+    pub system: String,
+    /// The port that TCP clients reach, 0 without one.
+    pub tcp_port: u16,
+    /// The Unix socket's path, empty without one.
+    pub unix_socket: String,
+    /// The name of the memory allocator.
+    pub allocator: &'static str,
+    /// Memory of the machine, in bytes.
+    pub total_memory: u64,
+}
+
+/// Figures that change while the process runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Bytes that the allocator has handed out, or 0 where nobody counts them.
+    pub allocated_bytes: u64,
+    /// Bytes of the process that are in memory.
+    pub resident_bytes: u64,
+    /// Processor time in the kernel, in microseconds.
+    pub system_us: u64,
+    /// Processor time in the program, in microseconds.
+    pub user_us: u64,
+}
+
+/// The world outside, as far as INFO tells of it.
+pub trait Host: Send + std::fmt::Debug {
+    /// What stays the same.
+    fn facts(&self) -> &Facts;
+    /// What changes, looked up now.
+    fn usage(&self) -> Usage;
+}
+
+/// A world without a machine: every answer is fixed.
+#[derive(Debug, Default)]
+pub struct NoHost {
+    facts: Facts,
+}
+
+impl Host for NoHost {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+}

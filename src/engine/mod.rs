@@ -1,0 +1,200 @@
+//! What happens: the engine, which takes a request and the time and gives a reply and wishes for the world outside.
+//!
+//! It is deterministic and does no input or output: it opens no socket and no file, starts no thread, and never asks
+//! what time it is. The same seed, requests and moments give the same replies, byte for byte. Everything else the
+//! project promises rests on that: a clock that tests move, many engines in one process, tests that never sleep.
+//!
+//! The way of a request: [`Engine::run`] resolves the name, passes the gates ([`dispatch`]), and calls the handler,
+//! which reaches the data through [`Ctx`]. What a command *is* stands here ([`Command`]); which commands exist is
+//! handed in as a [`Table`].
+
+pub mod access;
+mod args;
+mod command;
+mod ctx;
+mod databases;
+mod dispatch;
+mod effects;
+mod error;
+mod event;
+pub mod host;
+mod moment;
+mod pause;
+mod session;
+mod settings;
+mod stats;
+mod stored;
+mod table;
+
+pub use args::Args;
+pub use command::{Arity, Begin, Command, Family, Find, Flags, Handler, KeyFlags, KeySpec};
+pub use ctx::{Changed, Ctx, Deadline, Peek};
+pub use databases::Databases;
+pub use dispatch::Flow;
+pub use effects::{Effect, Effects};
+pub use error::Error;
+pub use event::{Class, Event};
+pub use host::Host;
+pub use moment::Now;
+pub use pause::{Pause, PauseScope};
+pub use session::{Buffers, Origin, ReplyMode, Session, SessionId, Sessions, Transport};
+pub use settings::{Permission, Settings};
+pub use stats::{CommandStats, Stats};
+pub use stored::Stored;
+pub use table::{CommandId, Entry, Table};
+
+use crate::keyspace::{Slot, Trash};
+
+/// The state of a server, without its sockets.
+#[derive(Debug)]
+pub struct Engine {
+    /// All commands.
+    pub table: Table,
+    /// The settings in force.
+    pub settings: Settings,
+    /// The data.
+    pub databases: Databases,
+    /// The clients.
+    pub sessions: Sessions,
+    /// Chance, seeded.
+    pub generator: fastrand::Rng,
+    /// Counters.
+    pub stats: Stats,
+    /// Wishes not yet carried out.
+    pub effects: Effects,
+    /// Questions about the world outside.
+    pub host: Box<dyn Host>,
+    /// Whether and for whom time stands still (CLIENT PAUSE).
+    pub pause: Pause,
+    /// What DEBUG and tests switch.
+    pub switches: Switches,
+    /// The current moment and the command that runs.
+    timing: Timing,
+}
+
+/// What DEBUG and tests switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Switches {
+    /// Keys are removed at their deadline; off, they are removed only when met (DEBUG SET-ACTIVE-EXPIRE).
+    pub active_expiry: bool,
+    /// Key events are noted among the effects.
+    pub announce: bool,
+}
+
+#[derive(Debug)]
+struct Timing {
+    started: Now,
+    now: Now,
+    running: Option<(CommandId, Now)>,
+}
+
+/// From how many bytes on a value is freed elsewhere: below, freeing it takes less time than handing it over.
+const LARGE_BYTES: usize = 64 << 10;
+
+impl Engine {
+    /// An engine without keys or clients, started at `now`, whose chance and hashing follow from `seed`.
+    pub fn new(table: Table, settings: Settings, seed: u64, now: Now, host: Box<dyn Host>) -> Engine {
+        Engine {
+            databases: Databases::new(settings.databases, seed),
+            stats: Stats::new(table.entries().len()),
+            table,
+            settings,
+            sessions: Sessions::default(),
+            generator: fastrand::Rng::with_seed(seed),
+            effects: Effects::default(),
+            host,
+            pause: Pause::default(),
+            switches: Switches { active_expiry: true, announce: false },
+            timing: Timing { started: now, now, running: None },
+        }
+    }
+
+    /// The moment it was last told.
+    pub fn now(&self) -> Now {
+        self.timing.now
+    }
+
+    /// The moment it started.
+    pub fn started(&self) -> Now {
+        self.timing.started
+    }
+
+    /// A client comes. `None` when there are too many; the caller tells it so and closes.
+    pub fn connect(&mut self, now: Now, origin: Origin) -> Option<SessionId> {
+        self.timing.now = now;
+        if self.sessions.len() >= self.settings.max_clients {
+            self.stats.connections_refused += 1;
+            return None;
+        }
+        self.stats.connections += 1;
+        Some(self.sessions.open(origin, self.settings.password.is_empty(), now))
+    }
+
+    /// A client is gone.
+    pub fn disconnect(&mut self, session: SessionId) {
+        self.sessions.close(session);
+    }
+
+    /// Removes keys whose deadline has passed, at most `limit` of them, in the order of their deadlines. Answers how
+    /// many; fewer than `limit` means that none is left.
+    pub fn expire(&mut self, now: Now, limit: usize) -> usize {
+        self.timing.now = now;
+        if !self.may_expire() {
+            return 0;
+        }
+        let mut expired = 0;
+        for database in 0..self.databases.count() {
+            while expired < limit {
+                let Some(slot) = self.databases.get_mut(database).pop_due(now.unix_ms()) else { break };
+                self.expire_slot(database, slot);
+                expired += 1;
+            }
+        }
+        expired
+    }
+
+    /// When [`Engine::expire`] has something to do next, in unix milliseconds.
+    pub fn next_deadline(&self) -> Option<i64> {
+        if self.may_expire() { self.databases.next_deadline() } else { None }
+    }
+
+    fn may_expire(&self) -> bool {
+        self.switches.active_expiry && !self.pause.holds(self.timing.now)
+    }
+
+    /// The key, if it is there and its deadline has not passed; if it has, this is its end.
+    fn live(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
+        let found = self.databases.get(database).find(key)?;
+        let deadline_ms = self.databases.get(database).deadline(found);
+        if deadline_ms.is_none_or(|deadline_ms| self.timing.now.unix_ms() < deadline_ms) {
+            return Some(found);
+        }
+        if !self.pause.holds(self.timing.now) {
+            self.expire_slot(database, found);
+        }
+        None
+    }
+
+    fn expire_slot(&mut self, database: usize, slot: Slot) {
+        if self.switches.announce {
+            let key = self.databases.get(database).key(slot).to_vec();
+            self.effects.push(Effect::KeyEvent { database, name: Event::EXPIRED.name, key });
+        }
+        let value = self.databases.get_mut(database).remove(slot);
+        self.free(value.into());
+        self.stats.expired_keys += 1;
+    }
+
+    fn announce_event(&mut self, database: usize, event: Event, key: &[u8]) {
+        if self.switches.announce {
+            self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
+        }
+    }
+
+    /// Drops what is small; has what is large dropped elsewhere.
+    pub fn free(&mut self, trash: Trash) {
+        if trash.memory() >= LARGE_BYTES {
+            self.effects.push(Effect::Free(trash));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Sessions: what the engine knows about each client.
+//!
+//! A session is a connection seen from the inside: its selected database, protocol, name and counters. The socket, if
+//! there is one, belongs to `server/`, which tells the engine what CLIENT LIST shows of it. Ids grow and never repeat; a
+//! [`SessionId`] names its place as well, so finding one is an index, and an id of a session that ended finds nothing.
+
+use crate::engine::{CommandId, Now};
+use crate::resp::Protocol;
+
+/// Names a session while it lives; of one that ended it finds nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionId {
+    place: u32,
+    /// The client id that CLIENT ID answers: 1 for the first session, then counting.
+    pub number: u64,
+}
+
+/// How a session reaches the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// A TCP connection.
+    Tcp,
+    /// A Unix domain socket.
+    Unix,
+    /// A direct call in the same process, without a socket.
+    #[default]
+    Direct,
+}
+
+/// Where a session comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// How it reaches us.
+    pub transport: Transport,
+    /// The client's address as CLIENT LIST shows it: `ip:port`, or `path:0` of a Unix socket.
+    pub address: String,
+    /// Our own address on that connection.
+    pub local_address: String,
+    /// The number of the socket, or -1 where there is none.
+    pub descriptor: i64,
+    /// True when the client is on this machine.
+    pub is_local: bool,
+}
+
+/// Which replies a session wants (CLIENT REPLY).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ReplyMode {
+    /// All.
+    #[default]
+    On,
+    /// None.
+    Off,
+    /// None to this command and the next, then all.
+    SkipNext,
+    /// None to the next command, then all.
+    Skip,
+}
+
+/// What the connection tells about its buffers, for CLIENT LIST.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Buffers {
+    /// Bytes of requests that wait to be completed.
+    pub query: usize,
+    /// Room that is kept for requests beyond those.
+    pub query_free: usize,
+    /// Bytes of replies that wait to be sent.
+    pub output: usize,
+    /// Bytes read from the client since it came.
+    pub received: u64,
+    /// Bytes sent to the client since it came.
+    pub sent: u64,
+}
+
+/// What the engine knows about one client.
+#[derive(Debug)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The protocol of its replies.
+    pub protocol: Protocol,
+    /// The database it selected.
+    pub database: usize,
+    /// True when it has logged in or need not.
+    pub authenticated: bool,
+    /// The name it gave itself, empty at first.
+    pub name: Vec<u8>,
+    /// The name of its client library.
+    pub library_name: Vec<u8>,
+    /// The version of its client library.
+    pub library_version: Vec<u8>,
+    /// Which replies it wants.
+    pub reply_mode: ReplyMode,
+    /// It is not to be closed for the memory it takes.
+    pub no_evict: bool,
+    /// Its reads leave the access times of keys alone.
+    pub no_touch: bool,
+    /// When it came.
+    pub connected: Now,
+    /// When it last sent a command.
+    pub active: Now,
+    /// Its last command.
+    pub last_command: Option<CommandId>,
+    /// It is to be closed once its replies are sent.
+    pub closing: bool,
+    /// How many commands it sent.
+    pub commands: u64,
+    /// What its connection told last.
+    pub buffers: Buffers,
+}
+
+impl Session {
+    /// Puts everything a client can set back to what a fresh connection has (RESET); the login is the caller's.
+    pub fn reset(&mut self) {
+        self.protocol = Protocol::Resp2;
+        self.database = 0;
+        self.name.clear();
+        self.reply_mode = ReplyMode::On;
+        self.no_evict = false;
+        self.no_touch = false;
+    }
+}
+
+/// All sessions.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    places: Vec<Option<Box<Session>>>,
+    vacant: Vec<u32>,
+    opened: u64,
+}
+
+impl Sessions {
+    /// A session for a client that just came.
+    pub fn open(&mut self, origin: Origin, authenticated: bool, now: Now) -> SessionId {
+        self.opened += 1;
+        let place = self.vacant.pop().unwrap_or(self.places.len() as u32);
+        let id = SessionId { place, number: self.opened };
+        let session = Box::new(Session {
+            id,
+            origin,
+            protocol: Protocol::Resp2,
+            database: 0,
+            authenticated,
+            name: Vec::new(),
+            library_name: Vec::new(),
+            library_version: Vec::new(),
+            reply_mode: ReplyMode::On,
+            no_evict: false,
+            no_touch: false,
+            connected: now,
+            active: now,
+            last_command: None,
+            closing: false,
+            commands: 0,
+            buffers: Buffers::default(),
+        });
+        match self.places.get_mut(place as usize) {
+            Some(vacant) => *vacant = Some(session),
+            None => self.places.push(Some(session)),
+        }
+        id
+    }
+
+    /// Ends a session.
+    pub fn close(&mut self, id: SessionId) {
+        if self.get(id).is_some() {
+            self.places[id.place as usize] = None;
+            self.vacant.push(id.place);
+        }
+    }
+
+    /// The session of that id, while it lives.
+    pub fn get(&self, id: SessionId) -> Option<&Session> {
+        self.places.get(id.place as usize)?.as_deref().filter(|session| session.id == id)
+    }
+
+    /// The session of that id, while it lives.
+    pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
+        self.places.get_mut(id.place as usize)?.as_deref_mut().filter(|session| session.id == id)
+    }
+
+    /// The sessions that live, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Session> {
+        let mut sessions: Vec<&Session> = self.places.iter().filter_map(Option::as_deref).collect();
+        sessions.sort_unstable_by_key(|session| session.id.number);
+        sessions.into_iter()
+    }
+
+    /// How many live.
+    pub fn len(&self) -> usize {
+        self.places.len() - self.vacant.len()
+    }
+
+    /// True when none lives.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many ever came.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+}

@@ -1,0 +1,91 @@
+//! Counters behind INFO: what happened since the start or since CONFIG RESETSTAT.
+
+use std::collections::BTreeMap;
+
+use crate::engine::CommandId;
+
+/// How one command fared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CommandStats {
+    /// How often it ran.
+    pub calls: u64,
+    /// How long it ran, in microseconds.
+    pub elapsed_us: u64,
+    /// How often a gate refused it before it ran.
+    pub rejected: u64,
+    /// How often it ran and answered an error.
+    pub failed: u64,
+}
+
+/// All counters.
+#[derive(Debug, Default)]
+pub struct Stats {
+    /// Commands that ran.
+    pub commands: u64,
+    /// Sessions that came.
+    pub connections: u64,
+    /// Clients turned away because there were too many.
+    pub connections_refused: u64,
+    /// Keys that ended at their deadline.
+    pub expired_keys: u64,
+    /// Reads that found their key.
+    pub keyspace_hits: u64,
+    /// Reads that did not.
+    pub keyspace_misses: u64,
+    /// Changes to the data since the last save.
+    pub changes: u64,
+    /// Errors answered.
+    pub errors: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Clients closed for their unfinished requests.
+    pub query_buffer_disconnections: u64,
+    /// Clients closed for replies they did not read.
+    pub output_buffer_disconnections: u64,
+    /// Errors by their code, such as `ERR`.
+    pub errors_by_code: BTreeMap<String, u64>,
+    by_command: Vec<CommandStats>,
+}
+
+/// How many error codes are told apart; a flood of made-up ones is one line after that.
+const ERROR_CODES: usize = 128;
+
+impl Stats {
+    /// Counters for a table of `commands` entries.
+    pub fn new(commands: usize) -> Stats {
+        Stats { by_command: vec![CommandStats::default(); commands], ..Stats::default() }
+    }
+
+    /// How that command fared.
+    pub fn command(&self, id: CommandId) -> &CommandStats {
+        &self.by_command[id.index()]
+    }
+
+    /// All of them, in the order of the table.
+    pub fn by_command(&self) -> &[CommandStats] {
+        &self.by_command
+    }
+
+    /// How that command fared, to be counted on.
+    pub fn command_mut(&mut self, id: CommandId) -> &mut CommandStats {
+        &mut self.by_command[id.index()]
+    }
+
+    /// Counts an error by the code it starts with.
+    pub fn count_error(&mut self, line: &str) {
+        self.errors += 1;
+        let code = line.split(' ').next().unwrap_or_default();
+        if let Some(count) = self.errors_by_code.get_mut(code) {
+            *count += 1;
+        } else if self.errors_by_code.len() < ERROR_CODES {
+            self.errors_by_code.insert(code.to_owned(), 1);
+        }
+    }
+
+    /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data.
+    pub fn reset(&mut self) {
+        *self = Stats { changes: self.changes, ..Stats::new(self.by_command.len()) };
+    }
+}

@@ -1,0 +1,273 @@
+//! The reply writer: the only way a handler answers.
+//!
+//! A handler says what it means (an integer, a map, nothing) and the writer puts it in the words of the connection's
+//! protocol: RESP3 has doubles, maps, sets and booleans of its own, RESP2 says the same with bulk strings and arrays.
+//! The writer knows no socket and no command, so a handler runs alike behind a connection, in a transaction and in a
+//! test.
+//!
+//! Invariant: what is written is one well-formed frame per reply. Lines (`+` and `-`) are built in one place,
+//! [`Reply::error`] and [`Reply::simple`], and CR, LF and NUL in them become spaces, so no text that a client sent can
+//! end its frame early and forge the next one.
+//!
+//! Sources: the RESP2 and RESP3 specifications.
+
+use super::Protocol;
+use crate::value::number;
+
+/// Writes replies of one session into the buffer that its connection sends.
+#[derive(Debug)]
+pub struct Reply<'a> {
+    out: &'a mut Vec<u8>,
+    protocol: Protocol,
+}
+
+/// Where the header of an array whose length was not known yet belongs.
+#[derive(Debug)]
+#[must_use = "an array that is never closed leaves a broken frame"]
+pub struct OpenArray {
+    start: usize,
+}
+
+impl<'a> Reply<'a> {
+    /// A writer that appends to `out` in the words of `protocol`.
+    pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
+        Reply { out, protocol }
+    }
+
+    /// The protocol that replies are written in.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Changes the protocol from the next reply on (`HELLO`).
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+    }
+
+    /// How many bytes the buffer holds; with [`Reply::rewind`] it takes back what was written since.
+    pub fn position(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Takes back everything written after `position`.
+    pub fn rewind(&mut self, position: usize) {
+        self.out.truncate(position);
+    }
+
+    /// `+OK`.
+    pub fn ok(&mut self) {
+        self.out.extend_from_slice(b"+OK\r\n");
+    }
+
+    /// A simple string.
+    pub fn simple(&mut self, text: &str) {
+        self.line(b'+', text.as_bytes());
+    }
+
+    /// An error; `text` starts with its code, such as `ERR` or `WRONGTYPE`.
+    pub fn error(&mut self, text: &str) {
+        self.line(b'-', text.as_bytes());
+    }
+
+    /// An integer.
+    pub fn integer(&mut self, value: i64) {
+        self.number(b':', value);
+    }
+
+    /// A count or a length as an integer.
+    pub fn count(&mut self, value: usize) {
+        self.integer(value as i64);
+    }
+
+    /// A bulk string.
+    pub fn bulk(&mut self, bytes: &[u8]) {
+        self.number(b'$', bytes.len() as i64);
+        self.out.extend_from_slice(bytes);
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    /// An integer as a bulk string, as `GET` answers a counter.
+    pub fn bulk_integer(&mut self, value: i64) {
+        let mut digits = itoa::Buffer::new();
+        self.bulk(digits.format(value).as_bytes());
+    }
+
+    /// A bulk string, or null where there is none.
+    pub fn bulk_or_null(&mut self, bytes: Option<&[u8]>) {
+        match bytes {
+            Some(bytes) => self.bulk(bytes),
+            None => self.null(),
+        }
+    }
+
+    /// Null: in RESP2 the null bulk string.
+    pub fn null(&mut self) {
+        self.out.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"$-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// Null where an array was asked for: in RESP2 the null array.
+    pub fn null_array(&mut self) {
+        self.out.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"*-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// A double: in RESP2 a bulk string of the same digits.
+    pub fn double(&mut self, value: f64) {
+        match self.protocol {
+            Protocol::Resp2 => {
+                let mut digits = Vec::with_capacity(24);
+                number::write_f64(&mut digits, value);
+                self.bulk(&digits);
+            }
+            Protocol::Resp3 => {
+                self.out.push(b',');
+                number::write_f64(self.out, value);
+                self.out.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+
+    /// A boolean: in RESP2 the integers 1 and 0.
+    pub fn boolean(&mut self, value: bool) {
+        self.out.extend_from_slice(match (self.protocol, value) {
+            (Protocol::Resp2, true) => b":1\r\n",
+            (Protocol::Resp2, false) => b":0\r\n",
+            (Protocol::Resp3, true) => b"#t\r\n",
+            (Protocol::Resp3, false) => b"#f\r\n",
+        });
+    }
+
+    /// Text with a three-letter form such as `txt`: in RESP2 a bulk string.
+    pub fn verbatim(&mut self, form: &str, text: &[u8]) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text),
+            Protocol::Resp3 => {
+                self.number(b'=', (form.len() + 1 + text.len()) as i64);
+                self.out.extend_from_slice(form.as_bytes());
+                self.out.push(b':');
+                self.out.extend_from_slice(text);
+                self.out.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+
+    /// An integer of any size, in decimal digits: in RESP2 a bulk string.
+    pub fn big_number(&mut self, digits: &str) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(digits.as_bytes()),
+            Protocol::Resp3 => self.line(b'(', digits.as_bytes()),
+        }
+    }
+
+    /// The header of an array; `length` replies follow.
+    pub fn array(&mut self, length: usize) {
+        self.number(b'*', length as i64);
+    }
+
+    /// The header of a map; `pairs` times a key and a value follow. In RESP2 an array of twice the length.
+    pub fn map(&mut self, pairs: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(pairs * 2),
+            Protocol::Resp3 => self.number(b'%', pairs as i64),
+        }
+    }
+
+    /// The header of a set; `length` replies follow. In RESP2 an array.
+    pub fn set(&mut self, length: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(length),
+            Protocol::Resp3 => self.number(b'~', length as i64),
+        }
+    }
+
+    /// The header of a push message; `length` replies follow. In RESP2 an array.
+    pub fn push(&mut self, length: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(length),
+            Protocol::Resp3 => self.number(b'>', length as i64),
+        }
+    }
+
+    /// The header of an attribute map, which RESP3 clients read before the reply that follows it.
+    ///
+    /// RESP2 has none: write it only where [`Reply::protocol`] says RESP3.
+    pub fn attribute(&mut self, pairs: usize) {
+        self.number(b'|', pairs as i64);
+    }
+
+    /// Opens an array whose length is known only when [`Reply::close_array`] is called.
+    pub fn open_array(&mut self) -> OpenArray {
+        OpenArray { start: self.out.len() }
+    }
+
+    /// Writes the header of an array opened before; costs one move of what was written since.
+    pub fn close_array(&mut self, open: OpenArray, length: usize) {
+        let end = self.out.len();
+        self.array(length);
+        let header = self.out.len() - end;
+        self.out[open.start..].rotate_right(header);
+    }
+
+    fn number(&mut self, kind: u8, value: i64) {
+        let mut digits = itoa::Buffer::new();
+        self.out.push(kind);
+        self.out.extend_from_slice(digits.format(value).as_bytes());
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    fn line(&mut self, kind: u8, text: &[u8]) {
+        self.out.push(kind);
+        self.out.extend(text.iter().map(|&byte| if matches!(byte, b'\r' | b'\n' | 0) { b' ' } else { byte }));
+        self.out.extend_from_slice(b"\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(protocol: Protocol, write: impl FnOnce(&mut Reply<'_>)) -> String {
+        let mut out = Vec::new();
+        write(&mut Reply::new(&mut out, protocol));
+        String::from_utf8(out).expect("these replies are text")
+    }
+
+    #[test]
+    fn an_error_that_carries_a_line_break_stays_one_frame() {
+        assert_eq!(written(Protocol::Resp2, |r| r.error("ERR a\r\n+OK\0")), "-ERR a  +OK \r\n");
+    }
+
+    #[test]
+    fn a_map_is_twice_an_array_in_resp2() {
+        assert_eq!(written(Protocol::Resp2, |r| r.map(2)), "*4\r\n");
+        assert_eq!(written(Protocol::Resp3, |r| r.map(2)), "%2\r\n");
+    }
+
+    #[test]
+    fn an_array_of_unknown_length_gets_its_header_in_front() {
+        let text = written(Protocol::Resp2, |r| {
+            r.integer(7);
+            let open = r.open_array();
+            r.bulk(b"a");
+            r.null();
+            r.close_array(open, 2);
+        });
+        assert_eq!(text, ":7\r\n*2\r\n$1\r\na\r\n$-1\r\n");
+    }
+
+    #[test]
+    fn what_is_rewound_was_never_said() {
+        let text = written(Protocol::Resp3, |r| {
+            let start = r.position();
+            r.array(3);
+            r.rewind(start);
+            r.boolean(true);
+        });
+        assert_eq!(text, "#t\r\n");
+    }
+}
