@@ -1,0 +1,69 @@
+//! What a client is told when its bytes are no request.
+//!
+//! One variant for each text. Source: the replies of Redis 8.0.6, as the tests of the parser list them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::inline::UnbalancedQuotes;
+
+/// Why the bytes are no request. The client is told, and its connection closed: there is no way back in step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolError {
+    /// The count of words is no number, or more than `i32::MAX`.
+    InvalidMultibulkLength,
+    /// More than 10 words before login.
+    UnauthenticatedMultibulkLength,
+    /// The length of a word is no number, negative, or over the limit.
+    InvalidBulkLength,
+    /// A word of more than 16 KiB before login.
+    UnauthenticatedBulkLength,
+    /// A word of an array began with this byte.
+    ExpectedDollar(u8),
+    /// No LF within 64 KiB.
+    TooBigInline,
+    /// No CR within 64 KiB of a `*`.
+    TooBigMultibulkCount,
+    /// No CR within 64 KiB where a word should begin.
+    TooBigBulkCount,
+    /// A quote in an inline line does not close, or closes in the middle of a word.
+    UnbalancedQuotes,
+}
+
+impl ProtocolError {
+    /// The words after `-ERR `, exactly as Redis has them. Bytes, because one error shows a byte that the client sent.
+    pub fn text(self) -> Cow<'static, [u8]> {
+        let text: &'static str = match self {
+            Self::InvalidMultibulkLength => "Protocol error: invalid multibulk length",
+            Self::UnauthenticatedMultibulkLength => "Protocol error: unauthenticated multibulk length",
+            Self::InvalidBulkLength => "Protocol error: invalid bulk length",
+            Self::UnauthenticatedBulkLength => "Protocol error: unauthenticated bulk length",
+            Self::ExpectedDollar(byte) => return Cow::Owned(expected_dollar(byte)),
+            Self::TooBigInline => "Protocol error: too big inline request",
+            Self::TooBigMultibulkCount => "Protocol error: too big mbulk count string",
+            Self::TooBigBulkCount => "Protocol error: too big bulk count string",
+            Self::UnbalancedQuotes => "Protocol error: unbalanced quotes in request",
+        };
+        Cow::Borrowed(text.as_bytes())
+    }
+}
+
+/// An error line holds no CR or LF: they are shown as blanks.
+fn expected_dollar(byte: u8) -> Vec<u8> {
+    let shown = if matches!(byte, b'\r' | b'\n') { b' ' } else { byte };
+    [b"Protocol error: expected '$', got '", &[shown][..], b"'"].concat()
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.text()))
+    }
+}
+
+impl std::error::Error for ProtocolError {}
+
+impl From<UnbalancedQuotes> for ProtocolError {
+    fn from(_: UnbalancedQuotes) -> Self {
+        Self::UnbalancedQuotes
+    }
+}

@@ -1,0 +1,53 @@
+//! A request: a list of words, each a slice of one buffer.
+//!
+//! It owns nothing and is copied freely. The spans are apart from the buffer, so that one list serves every request of a
+//! connection and no word is copied out of the bytes that arrived. A span that lies outside its buffer reads as the empty
+//! word: no index can panic.
+
+/// Where a word lies: the bytes from `start` up to, not with, `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: usize,
+    /// Offset past the last byte.
+    pub end: usize,
+}
+
+/// One request: its words, as slices of one buffer. The first word is the command's name.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    buffer: &'a [u8],
+    words: &'a [Span],
+}
+
+impl<'a> Request<'a> {
+    /// A request whose words are `words` in `buffer`. A span that does not lie in `buffer` reads as the empty word.
+    pub fn new(buffer: &'a [u8], words: &'a [Span]) -> Self {
+        Self { buffer, words }
+    }
+
+    /// How many words it has.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether it has no word. The parser never hands out such a request.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The word at `index`, if there are so many.
+    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        self.words.get(index).map(|&span| slice(self.buffer, span))
+    }
+
+    /// All words in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + DoubleEndedIterator + Clone + use<'a> {
+        let buffer = self.buffer;
+        self.words.iter().map(move |&span| slice(buffer, span))
+    }
+}
+
+fn slice(buffer: &[u8], span: Span) -> &[u8] {
+    buffer.get(span.start..span.end).unwrap_or_default()
+}
