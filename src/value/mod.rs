@@ -1,2 +1,3 @@
 //! x
 pub mod number;
+pub mod zset;

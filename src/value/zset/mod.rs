@@ -1,0 +1,396 @@
+//! The sorted set: members, each with a score, in order of (score, member bytes).
+//!
+//! Why it exists: leaderboards, delayed jobs, recency lists and rate limiters all want rank, range and look-up by member
+//! at once, in few bytes. It knows no key, no reply, no clock and no limit of its own: when a set turns from one form
+//! into the other is told by [`Limits`].
+//!
+//! ```text
+//!            up to limits.entries and limits.bytes           beyond, and for good
+//! Zset  ==>  packed: one allocation, columns        ==>      large: ordered nodes + member index, members once
+//! ```
+//!
+//! - [`packed`]: a scan of one allocation; 10 to 18 bytes an entry for members of 9 bytes.
+//! - [`large`]: O(log n) everything.
+//!
+//! Scores are never NaN. `-0.0` and `0.0` are one place in the order; the sign is kept and given back.
+
+mod large;
+mod packed;
+
+use large::Large;
+use packed::Packed;
+use std::cmp::Ordering;
+use std::ops::{Bound, Range};
+
+/// When a packed set turns into the large form (`zset-max-listpack-entries`, `zset-max-listpack-value`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most entries of a packed set.
+    pub entries: usize,
+    /// Most bytes of a member of a packed set.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { entries: 128, bytes: 64 }
+    }
+}
+
+/// A member and its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry<'a> {
+    /// Any bytes.
+    pub member: &'a [u8],
+    /// Never NaN.
+    pub score: f64,
+}
+
+impl Entry<'_> {
+    fn order(&self, other: &Entry<'_>) -> Ordering {
+        self.score.partial_cmp(&other.score).unwrap_or(Ordering::Equal).then_with(|| self.member.cmp(other.member))
+    }
+}
+
+/// The scores between two bounds; none when they cross.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoreRange {
+    /// The lower end.
+    pub min: Bound<f64>,
+    /// The upper end.
+    pub max: Bound<f64>,
+}
+
+/// One end of a [`LexRange`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LexBound<'a> {
+    /// `-`: before every member, at either end of a range.
+    Lowest,
+    /// `+`: after every member, at either end of a range.
+    Highest,
+    /// `[member`
+    Included(&'a [u8]),
+    /// `(member`
+    Excluded(&'a [u8]),
+}
+
+/// The members between two bounds, by their bytes; none when they cross.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LexRange<'a> {
+    /// The lower end.
+    pub min: LexBound<'a>,
+    /// The upper end.
+    pub max: LexBound<'a>,
+}
+
+/// Entries a node of the large form holds: nodes of exactly 512 bytes.
+const NODE: usize = 61;
+
+/// A sorted set. `NODE` is the entries that a node of the large form holds; tests choose tiny ones.
+#[derive(Clone)]
+pub struct Zset<const N: usize = NODE> {
+    form: Form<N>,
+}
+
+#[derive(Clone)]
+enum Form<const N: usize> {
+    Packed(Packed),
+    Large(Box<Large<N>>),
+}
+
+impl Zset {
+    /// The empty set.
+    pub fn new() -> Zset {
+        Zset::with_nodes()
+    }
+
+    /// Builds a set of members that differ, in any order, with nothing to spare.
+    pub fn from_entries<M: AsRef<[u8]>>(entries: impl IntoIterator<Item = (M, f64)>, limits: &Limits) -> Zset {
+        Zset::with_nodes_from(entries, limits)
+    }
+}
+
+impl<const N: usize> Default for Zset<N> {
+    fn default() -> Self {
+        Zset::with_nodes()
+    }
+}
+
+impl<const N: usize> Zset<N> {
+    /// The empty set, with nodes of `N` entries once it is large.
+    pub fn with_nodes() -> Zset<N> {
+        Zset { form: Form::Packed(Packed::default()) }
+    }
+
+    /// [`Zset::from_entries`], with nodes of `N` entries once it is large.
+    pub fn with_nodes_from<M: AsRef<[u8]>>(entries: impl IntoIterator<Item = (M, f64)>, limits: &Limits) -> Zset<N> {
+        let owned: Vec<(M, f64)> = entries.into_iter().collect();
+        let mut sorted: Vec<Entry<'_>> =
+            owned.iter().map(|(member, score)| Entry { member: member.as_ref(), score: *score }).collect();
+        sorted.sort_unstable_by(Entry::order);
+        let longest = sorted.iter().map(|entry| entry.member.len()).max().unwrap_or(0);
+        let total = sorted.iter().map(|entry| entry.member.len()).sum::<usize>();
+        let form = if admits(limits, sorted.len(), longest, total) {
+            Form::Packed(Packed::from_sorted(sorted.iter().copied()))
+        } else {
+            Form::Large(Box::new(Large::from_sorted(sorted.into_iter())))
+        };
+        Zset { form }
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        match &self.form {
+            Form::Packed(packed) => packed.len(),
+            Form::Large(large) => large.len(),
+        }
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// `listpack` or `skiplist`: what `OBJECT ENCODING` says for a set of this form.
+    pub fn encoding(&self) -> &'static str {
+        match &self.form {
+            Form::Packed(_) => "listpack",
+            Form::Large(_) => "skiplist",
+        }
+    }
+
+    /// Bytes of our own heap allocations. O(1).
+    pub fn memory(&self) -> usize {
+        match &self.form {
+            Form::Packed(packed) => packed.memory(),
+            Form::Large(large) => size_of::<Large<N>>() + large.memory(),
+        }
+    }
+
+    /// The score of a member.
+    pub fn score(&self, member: &[u8]) -> Option<f64> {
+        match &self.form {
+            Form::Packed(packed) => packed.find(member).map(|position| packed.score(position)),
+            Form::Large(large) => large.score(member),
+        }
+    }
+
+    /// Looks a member up once: `decide` sees the score it has (`None`: absent) and answers the score it shall have
+    /// (`None`: leave as is). Returns the scores before and after.
+    pub fn update(
+        &mut self,
+        member: &[u8],
+        limits: &Limits,
+        decide: impl FnOnce(Option<f64>) -> Option<f64>,
+    ) -> (Option<f64>, Option<f64>) {
+        let packed = match &mut self.form {
+            Form::Packed(packed) => packed,
+            Form::Large(large) => return large.update(member, decide),
+        };
+        let found = packed.find(member);
+        let before = found.map(|position| packed.score(position));
+        let Some(after) = decide(before) else { return (before, before) };
+        debug_assert!(!after.is_nan(), "a score is never NaN");
+        match found {
+            Some(position) => packed.rescore(position, after),
+            None if admits(limits, packed.len() + 1, member.len(), packed.member_bytes() + member.len()) => {
+                packed.insert(packed.position(member, after), member, after);
+            }
+            None => {
+                let mut large = Large::from_sorted(packed.range(0..packed.len()));
+                large.update(member, |_| Some(after));
+                self.form = Form::Large(Box::new(large));
+            }
+        }
+        (before, Some(after))
+    }
+
+    /// Gives a member a score, and returns the one it had.
+    pub fn insert(&mut self, member: &[u8], score: f64, limits: &Limits) -> Option<f64> {
+        self.update(member, limits, |_| Some(score)).0
+    }
+
+    /// Removes a member, and returns its score.
+    pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
+        match &mut self.form {
+            Form::Packed(packed) => {
+                let position = packed.find(member)?;
+                let score = packed.score(position);
+                packed.remove(position..position + 1);
+                Some(score)
+            }
+            Form::Large(large) => large.remove(member),
+        }
+    }
+
+    /// The position of a member, 0 for the lowest, and its score.
+    pub fn rank(&self, member: &[u8]) -> Option<(usize, f64)> {
+        match &self.form {
+            Form::Packed(packed) => packed.find(member).map(|position| (position, packed.score(position))),
+            Form::Large(large) => large.rank(member),
+        }
+    }
+
+    /// The entry at a position.
+    pub fn at(&self, position: usize) -> Option<Entry<'_>> {
+        self.range(position..position.saturating_add(1)).next()
+    }
+
+    /// The entries at those of `positions` that exist, lowest first.
+    pub fn range(&self, positions: Range<usize>) -> Iter<'_, N> {
+        let positions = self.clamp(positions);
+        Iter {
+            form: match &self.form {
+                Form::Packed(packed) => FormIter::Packed(packed.range(positions)),
+                Form::Large(large) => FormIter::Large(large.range(positions)),
+            },
+        }
+    }
+
+    /// All entries, lowest first.
+    pub fn iter(&self) -> Iter<'_, N> {
+        self.range(0..self.len())
+    }
+
+    /// The positions of the scores in a range.
+    pub fn by_score(&self, range: &ScoreRange) -> Range<usize> {
+        let start = match range.min {
+            Bound::Included(min) => self.count_scores(min, false),
+            Bound::Excluded(min) => self.count_scores(min, true),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.max {
+            Bound::Included(max) => self.count_scores(max, true),
+            Bound::Excluded(max) => self.count_scores(max, false),
+            Bound::Unbounded => self.len(),
+        };
+        start..end.max(start)
+    }
+
+    /// The positions of the members in a range, if all scores are equal; else some positions of the set.
+    pub fn by_lex(&self, range: &LexRange<'_>) -> Range<usize> {
+        let start = match range.min {
+            LexBound::Lowest => 0,
+            LexBound::Highest => self.len(),
+            LexBound::Included(min) => self.count_members(min, false),
+            LexBound::Excluded(min) => self.count_members(min, true),
+        };
+        let end = match range.max {
+            LexBound::Lowest => 0,
+            LexBound::Highest => self.len(),
+            LexBound::Included(max) => self.count_members(max, true),
+            LexBound::Excluded(max) => self.count_members(max, false),
+        };
+        start..end.max(start)
+    }
+
+    /// Removes the entries at those of `positions` that exist, and returns how many.
+    pub fn remove_range(&mut self, positions: Range<usize>) -> usize {
+        let positions = self.clamp(positions);
+        let gone = positions.len();
+        match &mut self.form {
+            _ if gone == 0 => {}
+            Form::Packed(packed) => packed.remove(positions),
+            Form::Large(large) => large.remove_range(positions),
+        }
+        gone
+    }
+
+    /// Visits about `count` entries from a cursor on, 0 to start, and returns the next cursor, 0 when done.
+    ///
+    /// An entry that is in the set from the start of a full scan to its end is visited at least once, whatever else
+    /// comes and goes. The packed form is visited all at once.
+    pub fn scan(&self, cursor: u64, count: usize, visit: impl FnMut(Entry<'_>)) -> u64 {
+        match &self.form {
+            Form::Packed(packed) => {
+                packed.range(0..packed.len()).for_each(visit);
+                0
+            }
+            Form::Large(large) => large.scan(cursor, count, visit),
+        }
+    }
+
+    /// Panics unless every invariant holds. For tests and debug builds: O(n).
+    pub fn check(&self) {
+        match &self.form {
+            Form::Packed(packed) => packed.check(),
+            Form::Large(large) => large.check(),
+        }
+    }
+
+    fn clamp(&self, positions: Range<usize>) -> Range<usize> {
+        let end = positions.end.min(self.len());
+        positions.start.min(end)..end
+    }
+
+    /// How many scores are below `score`, or at most `score` if `equal`.
+    fn count_scores(&self, score: f64, equal: bool) -> usize {
+        match &self.form {
+            Form::Packed(packed) => packed.count_scores(|other| other < score || equal && other == score),
+            Form::Large(large) => large.count_scores(score, equal),
+        }
+    }
+
+    /// How many members are below `member`, or at most `member` if `equal`.
+    fn count_members(&self, member: &[u8], equal: bool) -> usize {
+        match &self.form {
+            Form::Packed(packed) => packed.count_members(|other| other < member || equal && other == member),
+            Form::Large(large) => large.count_members(member, equal),
+        }
+    }
+}
+
+/// Whether a set may be packed.
+fn admits(limits: &Limits, entries: usize, longest: usize, bytes: usize) -> bool {
+    entries <= limits.entries.min(packed::MAX_LEN) && longest <= limits.bytes && bytes <= packed::MAX_BYTES
+}
+
+/// Entries in order, from both ends.
+#[derive(Clone)]
+pub struct Iter<'a, const N: usize = NODE> {
+    form: FormIter<'a, N>,
+}
+
+#[derive(Clone)]
+enum FormIter<'a, const N: usize> {
+    Packed(packed::Iter<'a>),
+    Large(large::Iter<'a, N>),
+}
+
+impl<'a, const N: usize> Iterator for Iter<'a, N> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        match &mut self.form {
+            FormIter::Packed(iter) => iter.next(),
+            FormIter::Large(iter) => iter.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.form {
+            FormIter::Packed(iter) => iter.size_hint(),
+            FormIter::Large(iter) => iter.size_hint(),
+        }
+    }
+}
+
+impl<const N: usize> DoubleEndedIterator for Iter<'_, N> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match &mut self.form {
+            FormIter::Packed(iter) => iter.next_back(),
+            FormIter::Large(iter) => iter.next_back(),
+        }
+    }
+}
+
+impl<const N: usize> ExactSizeIterator for Iter<'_, N> {}
+
+impl<const N: usize> std::fmt::Debug for Zset<N> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! What both forms of a sorted set promise.
+
+use super::*;
+
+const LIMITS: Limits = Limits { entries: 128, bytes: 64 };
+const NEVER_PACKED: Limits = Limits { entries: 0, bytes: 0 };
+
+fn set_of(limits: &Limits, entries: &[(&str, f64)]) -> Zset {
+    let mut set = Zset::new();
+    for (member, score) in entries {
+        set.insert(member.as_bytes(), *score, limits);
+        set.check();
+    }
+    set
+}
+
+/// Runs a test over both forms.
+fn both_forms(test: impl Fn(&Limits)) {
+    test(&LIMITS);
+    test(&NEVER_PACKED);
+}
+
+fn members(iter: Iter<'_>) -> Vec<String> {
+    iter.map(|entry| String::from_utf8_lossy(entry.member).into_owned()).collect()
+}
+
+#[test]
+fn entries_come_in_order_of_score_then_member() {
+    both_forms(|limits| {
+        let set = set_of(limits, &[("b", 2.0), ("c", 1.0), ("a", 2.0), ("", 2.0), ("long member", -1.5)]);
+        assert_eq!(members(set.iter()), ["long member", "c", "", "a", "b"]);
+        assert_eq!(set.iter().rev().map(|entry| entry.score).collect::<Vec<_>>(), [2.0, 2.0, 2.0, 1.0, -1.5]);
+        assert_eq!(set.rank(b"a"), Some((3, 2.0)));
+        assert_eq!(set.at(0), Some(Entry { member: b"long member", score: -1.5 }));
+        assert_eq!(set.at(5), None);
+    });
+}
+
+#[test]
+fn a_score_update_moves_the_member_to_its_place() {
+    both_forms(|limits| {
+        let mut set = set_of(limits, &[("a", 1.0), ("bb", 2.0), ("ccc", 3.0)]);
+        for (score, order) in [(2.5, ["bb", "a", "ccc"]), (9.0, ["bb", "ccc", "a"]), (0.25, ["a", "bb", "ccc"])] {
+            set.insert(b"a", score, limits);
+            set.check();
+            assert_eq!(members(set.iter()), order);
+        }
+    });
+}
+
+#[test]
+fn a_decision_sees_the_score_and_may_leave_it() {
+    both_forms(|limits| {
+        let mut set = set_of(limits, &[("a", 1.0)]);
+        assert_eq!(set.update(b"a", limits, |score| score.map(|score| score + 4.0)), (Some(1.0), Some(5.0)));
+        assert_eq!(set.update(b"a", limits, |_| None), (Some(5.0), Some(5.0)));
+        assert_eq!(set.update(b"x", limits, |_| None), (None, None));
+        assert_eq!(set.update(b"x", limits, |_| Some(0.0)), (None, Some(0.0)));
+        assert_eq!(set.len(), 2);
+    });
+}
+
+#[test]
+fn the_sign_of_zero_is_kept_but_does_not_order() {
+    both_forms(|limits| {
+        let set = set_of(limits, &[("b", -0.0), ("a", 0.0), ("c", 0.0)]);
+        assert_eq!(members(set.iter()), ["a", "b", "c"]);
+        assert!(set.score(b"b").is_some_and(|score| score.is_sign_negative()));
+        let zero = ScoreRange { min: Bound::Included(0.0), max: Bound::Included(-0.0) };
+        assert_eq!(set.by_score(&zero), 0..3);
+    });
+}
+
+#[test]
+fn score_ranges_honour_each_kind_of_bound() {
+    both_forms(|limits| {
+        let set = set_of(limits, &[("a", f64::NEG_INFINITY), ("b", 1.0), ("c", 2.0), ("d", 2.0), ("e", f64::INFINITY)]);
+        let range = |min, max| set.by_score(&ScoreRange { min, max });
+        assert_eq!(range(Bound::Unbounded, Bound::Unbounded), 0..5);
+        assert_eq!(range(Bound::Included(1.0), Bound::Included(2.0)), 1..4);
+        assert_eq!(range(Bound::Excluded(1.0), Bound::Excluded(2.0)), 2..2);
+        assert_eq!(range(Bound::Included(2.0), Bound::Included(1.0)).len(), 0);
+        assert_eq!(range(Bound::Excluded(2.0), Bound::Included(f64::INFINITY)), 4..5);
+        assert_eq!(range(Bound::Included(f64::NEG_INFINITY), Bound::Excluded(1.0)), 0..1);
+    });
+}
+
+#[test]
+fn lex_ranges_honour_each_kind_of_bound() {
+    both_forms(|limits| {
+        let set = set_of(limits, &[("a", 0.0), ("b", 0.0), ("bb", 0.0), ("c", 0.0)]);
+        let range = |min, max| set.by_lex(&LexRange { min, max });
+        assert_eq!(range(LexBound::Lowest, LexBound::Highest), 0..4);
+        assert_eq!(range(LexBound::Highest, LexBound::Lowest).len(), 0);
+        assert_eq!(range(LexBound::Included(b"b"), LexBound::Excluded(b"c")), 1..3);
+        assert_eq!(range(LexBound::Excluded(b"b"), LexBound::Included(b"c")), 2..4);
+        assert_eq!(range(LexBound::Included(b"c"), LexBound::Included(b"b")).len(), 0);
+    });
+}
+
+#[test]
+fn a_set_turns_large_with_one_entry_or_one_byte_too_many_and_never_back() {
+    let mut set = Zset::new();
+    for i in 0..128 {
+        set.insert(format!("{i}").as_bytes(), f64::from(i), &LIMITS);
+        assert_eq!(set.encoding(), "listpack");
+    }
+    set.insert(b"0", 500.0, &LIMITS);
+    assert_eq!(set.encoding(), "listpack");
+    set.insert(b"one more", 1.0, &LIMITS);
+    assert_eq!((set.encoding(), set.len()), ("skiplist", 129));
+    set.remove_range(1..129);
+    assert_eq!((set.encoding(), set.len()), ("skiplist", 1));
+    let mut set = set_of(&LIMITS, &[(&"x".repeat(64), 1.0)]);
+    assert_eq!(set.encoding(), "listpack");
+    set.insert("x".repeat(65).as_bytes(), 1.0, &LIMITS);
+    assert_eq!(set.encoding(), "skiplist");
+}
+
+#[test]
+fn ranges_of_positions_are_removed_and_counted() {
+    both_forms(|limits| {
+        let entries: Vec<(String, f64)> = (0..100).map(|i| (format!("m{i:02}"), f64::from(i))).collect();
+        let mut set = Zset::from_entries(entries, limits);
+        set.check();
+        assert_eq!(set.remove_range(90..200), 10);
+        assert_eq!(set.remove_range(0..30), 30);
+        assert_eq!(set.remove_range(70..70), 0);
+        assert_eq!(set.remove_range(usize::MAX..usize::MAX), 0);
+        set.check();
+        assert_eq!((set.len(), set.rank(b"m30"), set.rank(b"m89")), (60, Some((0, 30.0)), Some((59, 89.0))));
+        assert_eq!(set.remove_range(0..60), 60);
+        set.check();
+        assert!(set.is_empty());
+    });
+}
+
+#[test]
+fn a_recency_list_of_thirty_stays_within_fifteen_bytes_an_entry() {
+    let mut set = Zset::new();
+    for i in 0..10_000_u32 {
+        let page = i.wrapping_mul(2_654_435_761) % 900_000_000 + 100_000_000;
+        set.insert(page.to_string().as_bytes(), f64::from(1_569_230_000 + i * 7), &LIMITS);
+        let extra = set.len().saturating_sub(30);
+        set.remove_range(0..extra);
+        assert!(set.len() < 30 || set.memory() + size_of::<Zset>() <= 15 * 30, "{} bytes", set.memory());
+    }
+    set.check();
+}
+
+#[test]
+fn scores_of_any_kind_survive_beside_each_other() {
+    both_forms(|limits| {
+        let scores = [
+            0.0,
+            -1.0,
+            255.0,
+            256.0,
+            -70_000.0,
+            1.5,
+            1e300,
+            -1e-300,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            9_007_199_254_740_992.0,
+            -9_007_199_254_740_992.0,
+            -0.0,
+        ];
+        let mut set = Zset::new();
+        for (index, score) in scores.iter().enumerate() {
+            set.insert(&vec![b'm'; index * 3], *score, limits);
+            set.check();
+            for (index, score) in scores[..=index].iter().enumerate() {
+                assert_eq!(set.score(&vec![b'm'; index * 3]).map(f64::to_bits), Some(score.to_bits()));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_full_scan_visits_every_entry() {
+    both_forms(|limits| {
+        let set = Zset::from_entries((0..500).map(|i| (format!("m{i}"), f64::from(i))), limits);
+        let mut seen = std::collections::BTreeSet::new();
+        let mut cursor = 0;
+        loop {
+            cursor = set.scan(cursor, 10, |entry| {
+                seen.insert(entry.member.to_vec());
+            });
+            if cursor == 0 {
+                break;
+            }
+        }
+        assert_eq!(seen.len(), 500);
+    });
+}
