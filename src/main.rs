@@ -1,1 +1,2 @@
+//! The `dunlin` program: a Redis-compatible server on the command line.
 fn main() {}

@@ -1,0 +1,281 @@
+//! The house rules, as tests: what ARCHITECTURE.md and CONTRIBUTING.md promise about the shape of the code.
+//!
+//! They read the sources as text. A rule with exceptions names each of them with its reason, and an exception that is
+//! no longer needed fails the test, so the lists only shrink.
+
+#[path = "tidy/functions.rs"]
+mod functions;
+#[path = "tidy/source.rs"]
+mod source;
+
+use std::collections::BTreeSet;
+
+use functions::functions_of;
+use source::{Source, sources};
+
+/// The layers from the bottom to the top; a file may use only what lies below it, or its own layer.
+const LAYERS: &[(&str, usize)] = &[
+    ("value", 0),
+    ("resp", 0),
+    ("keyspace", 1),
+    ("rdb", 2),
+    ("engine", 3),
+    ("script", 4),
+    ("commands", 5),
+    ("config", 5),
+    ("server", 6),
+    ("testkit", 7),
+];
+
+const FILE_LINES: usize = 600;
+const FUNCTION_LINES: usize = 60;
+const ENGINE_FIELDS: usize = 12;
+
+/// Files that are longer, each with its reason.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+/// Functions that are longer, each with its reason.
+const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];
+
+/// Where a dependency lives, and why nowhere else: a file outside of its home may not name it.
+const HOMES: &[(&str, &[&str])] = &[
+    ("tokio", &["src/server/", "src/testkit/", "src/main.rs", "tests/", "benches/", "examples/"]),
+    ("parking_lot", &["src/server/", "tests/"]),
+    ("redis_protocol", &["src/testkit/", "src/server/", "src/resp/", "tests/", "fuzz/"]),
+    ("skiplist", &["tests/", "benches/"]),
+    ("criterion", &["benches/"]),
+    ("proptest", &["tests/", "src/"]),
+    ("tracing", &["src/server/", "src/main.rs", "tests/"]),
+];
+
+/// What must not stand in a layer: the word, the folder, and the reason.
+const BANNED: &[(&str, &str, &str)] = &[
+    ("std::fs", "src/engine/", "the engine opens no file"),
+    ("std::net", "src/engine/", "the engine opens no socket"),
+    ("std::thread", "src/engine/", "the engine starts no thread"),
+    ("SystemTime", "src/engine/", "the engine is told what time it is"),
+    ("Instant", "src/engine/", "the engine is told what time it is"),
+    ("std::fs", "src/commands/", "commands wish for effects, the server carries them out"),
+    ("std::net", "src/commands/", "commands wish for effects, the server carries them out"),
+    ("SystemTime", "src/commands/", "commands ask the context what time it is"),
+    ("Instant", "src/commands/", "commands ask the context what time it is"),
+    ("std::fs", "src/value/", "a structure does no input or output"),
+    ("std::fs", "src/keyspace/", "a structure does no input or output"),
+    ("Reply", "src/value/", "a structure knows no reply"),
+    ("Reply", "src/keyspace/", "a structure knows no reply"),
+    ("thread::sleep", "src/", "nothing waits by sleeping: timers are awaited"),
+    ("thread::sleep", "tests/", "a test moves the clock instead of sleeping"),
+];
+
+/// Where a banned word may stand all the same, each with its reason.
+const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[];
+
+#[test]
+fn a_layer_uses_only_what_lies_below_it() {
+    let mut faults = Vec::new();
+    for source in sources("src") {
+        let Some(layer) = layer_of_path(&source.path) else { continue };
+        for (number, line) in source.code() {
+            for used in modules_used(line) {
+                if layer_of(&used).is_some_and(|below| below > layer) {
+                    faults.push(format!("{}:{number} reaches up to crate::{used}", source.path));
+                }
+            }
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn a_dependency_is_named_only_in_its_home() {
+    let mut faults = Vec::new();
+    for source in sources(".") {
+        for (number, line) in source.code() {
+            for (name, homes) in HOMES {
+                let named = line.contains(&format!("{name}::")) || line.contains(&format!("use {name};"));
+                if named && !homes.iter().any(|home| source.path.starts_with(home)) {
+                    faults.push(format!("{}:{number} names {name}, whose home is {homes:?}", source.path));
+                }
+            }
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn the_pure_layers_name_nothing_impure() {
+    let mut faults = Vec::new();
+    let mut used = BTreeSet::new();
+    for source in sources(".") {
+        for (number, line) in source.code() {
+            for (word, place, reason) in BANNED {
+                if !source.path.starts_with(place) || source.path.starts_with("tests/tidy") || !has_word(line, word) {
+                    continue;
+                }
+                match BANNED_EXCEPTIONS.iter().position(|(file, what, _)| *file == source.path && what == word) {
+                    Some(exception) => _ = used.insert(exception),
+                    None => faults.push(format!("{}:{number} names {word}: {reason}", source.path)),
+                }
+            }
+        }
+    }
+    faults.extend(unused(BANNED_EXCEPTIONS.len(), &used));
+    none(&faults);
+}
+
+#[test]
+fn every_file_begins_with_a_head_that_says_why_it_exists() {
+    let headless = sources(".").into_iter().filter(|source| !source.text.starts_with("//! "));
+    none(&headless.map(|source| format!("{} has no head", source.path)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_is_short_enough_to_be_read_at_one_sitting() {
+    let mut faults = Vec::new();
+    let mut used = BTreeSet::new();
+    for source in sources(".") {
+        let lines = source.text.lines().count();
+        if lines <= FILE_LINES {
+            continue;
+        }
+        match LONG_FILES.iter().position(|(file, _)| *file == source.path) {
+            Some(exception) => _ = used.insert(exception),
+            None => faults.push(format!("{} has {lines} lines", source.path)),
+        }
+    }
+    faults.extend(unused(LONG_FILES.len(), &used));
+    none(&faults);
+}
+
+#[test]
+fn a_function_fits_on_a_screen() {
+    let mut faults = Vec::new();
+    let mut used = BTreeSet::new();
+    for source in sources(".") {
+        for function in functions_of(&source.text) {
+            if function.lines <= FUNCTION_LINES {
+                continue;
+            }
+            match LONG_FUNCTIONS.iter().position(|(file, name, _)| *file == source.path && *name == function.name) {
+                Some(exception) => _ = used.insert(exception),
+                None => {
+                    let (path, line, name, lines) = (&source.path, function.line, &function.name, function.lines);
+                    faults.push(format!("{path}:{line} {name} has {lines} lines"));
+                }
+            }
+        }
+    }
+    faults.extend(unused(LONG_FUNCTIONS.len(), &used));
+    none(&faults);
+}
+
+#[test]
+fn the_engine_does_not_swell() {
+    let engine = sources("src/engine").into_iter().find(|source| source.path == "src/engine/mod.rs");
+    let text = engine.expect("the engine has a file").text;
+    let body = text.split("pub struct Engine {").nth(1).expect("Engine is a struct").split("\n}").next().unwrap_or("");
+    let fields = body.lines().filter(|line| !line.trim().starts_with("//") && line.contains(':')).count();
+    assert!((1..=ENGINE_FIELDS).contains(&fields), "Engine has {fields} fields, at most {ENGINE_FIELDS} are allowed");
+}
+
+#[test]
+fn names_tell_no_history_and_work_is_not_left_lying() {
+    const WORDS: &[&str] = &["TODO", "FIXME", "XXX", "todo!(", "unimplemented!("];
+    const PREFIXES: &[&str] = &["fn new_", "fn fast_", "fn old_", "struct New", "struct Old"];
+    const SUFFIXES: &[&str] = &["_v2", "_old", "_optimized"];
+    let mut faults = Vec::new();
+    for source in sources(".").into_iter().filter(|source| !source.path.starts_with("tests/tidy")) {
+        for (number, line) in source.text.lines().enumerate() {
+            let left = WORDS.iter().any(|word| line.contains(word));
+            let named = PREFIXES.iter().any(|word| line.contains(word));
+            let ended = SUFFIXES.iter().any(|word| line.contains("fn ") && line.contains(&format!("{word}(")));
+            if left || named || ended {
+                faults.push(format!("{}:{} {}", source.path, number + 1, line.trim()));
+            }
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn an_exception_from_a_lint_or_a_test_has_a_reason() {
+    let mut faults = Vec::new();
+    for source in sources(".").into_iter().filter(|source| !source.path.starts_with("tests/tidy")) {
+        for (number, line) in source.code() {
+            let bare_ignore = line.trim() == "#[ignore]";
+            let allowed = line.contains("#[allow(") || line.contains("#![allow(") || line.contains("#[expect(");
+            if bare_ignore || (allowed && line.trim_end().ends_with(")]") && !line.contains("reason = ")) {
+                faults.push(format!("{}:{number} {}", source.path, line.trim()));
+            }
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn unsafe_code_stands_only_where_it_is_named_here() {
+    const HOMES_OF_UNSAFE: &[&str] = &[];
+    let mut faults = Vec::new();
+    for source in sources("src") {
+        let found = source.code().any(|(_, line)| has_word(line, "unsafe"));
+        if found != HOMES_OF_UNSAFE.contains(&source.path.as_str()) {
+            faults.push(source.path);
+        }
+    }
+    none(&faults);
+}
+
+fn layer_of(module: &str) -> Option<usize> {
+    LAYERS.iter().find(|(name, _)| *name == module).map(|(_, layer)| *layer)
+}
+
+fn layer_of_path(path: &str) -> Option<usize> {
+    let module = path.strip_prefix("src/")?.split(['/', '.']).next()?;
+    layer_of(module)
+}
+
+/// The top modules that a line names as `crate::module` or `use crate::{module, ...}`.
+fn modules_used(line: &str) -> Vec<String> {
+    let name = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let mut used = Vec::new();
+    for rest in line.split("crate::").skip(1) {
+        match rest.strip_prefix('{') {
+            Some(list) => used.extend(list.split(',').map(|item| name(item.trim()))),
+            None => used.push(name(rest)),
+        }
+    }
+    used
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back().is_some_and(is_part);
+        let after = line[at + word.len()..].chars().next().is_some_and(is_part);
+        !before && !after
+    })
+}
+
+fn unused(count: usize, used: &BTreeSet<usize>) -> Vec<String> {
+    (0..count)
+        .filter(|index| !used.contains(index))
+        .map(|index| format!("exception {index} is no longer needed"))
+        .collect()
+}
+
+fn none(faults: &[String]) {
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// The rules themselves are checked on a text that breaks them: a rule that finds nothing anywhere would pass too.
+#[test]
+fn the_rules_find_what_breaks_them() {
+    let source =
+        Source { path: "src/value/x.rs".to_owned(), text: "use crate::{engine, resp};\n// crate::server\n".to_owned() };
+    let used: Vec<String> = source.code().flat_map(|(_, line)| modules_used(line)).collect();
+    assert_eq!(used, ["engine", "resp"]);
+    assert!(has_word("let t = Instant::now();", "Instant"));
+    assert!(!has_word("struct InstantReply;", "Instant"));
+    let long = format!("fn long() {{\n{}}}\n", "    step();\n".repeat(70));
+    assert_eq!(functions_of(&long).first().map(|function| function.lines), Some(72));
+}
