@@ -1,0 +1,240 @@
+//! Text: Redis's string type, bytes that are sometimes a number.
+//!
+//! A text has three forms, and `OBJECT ENCODING` tells them apart: a canonical 64-bit integer is kept as the number
+//! ("int"), bytes set as a whole are "embstr" up to [`EMBEDDED_LIMIT`] and "raw" beyond, and bytes that a command
+//! edited in place (APPEND, SETRANGE, SETBIT ...) stay "raw" whatever their length, because Redis does not embed them
+//! again. The form is a matter of representation only: clients always see the same bytes.
+//!
+//! [`TextView`] is a stored text being read, borrowed from wherever the keyspace keeps it; [`Text`] is one that owns its
+//! bytes. [`TextView::of`] is the rule of SET. Nothing here knows a key, a reply or a clock.
+//!
+//! Invariant: `Int(n)` and the bytes `n` prints as are the same text, and [`parse_i64`] inverts that printing exactly:
+//! `parse_i64(b) == Some(n)` if and only if `n` prints as `b`.
+
+use crate::value::number::parse_i64;
+use std::borrow::Cow;
+
+/// The longest text, in bytes, that Redis calls "embstr".
+pub const EMBEDDED_LIMIT: usize = 44;
+
+/// A text as it is read. Equality compares the form too; compare [`TextView::as_bytes`] for the contents alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextView<'a> {
+    /// A canonical integer, kept as a number.
+    Int(i64),
+    /// Bytes set as a whole.
+    Bytes(&'a [u8]),
+    /// Bytes that were edited in place.
+    Raw(&'a [u8]),
+}
+
+impl<'a> TextView<'a> {
+    /// The form SET gives to `bytes`: a number if they are a canonical one, else the bytes.
+    pub fn of(bytes: &'a [u8]) -> TextView<'a> {
+        parse_i64(bytes).map_or(TextView::Bytes(bytes), TextView::Int)
+    }
+
+    /// The length in bytes of what a client sees.
+    pub fn len(&self) -> usize {
+        match *self {
+            TextView::Int(number) => int_len(number),
+            TextView::Bytes(bytes) | TextView::Raw(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether a client sees no byte at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes a client sees; `digits` holds them if this is a number.
+    pub fn as_bytes<'b>(&self, digits: &'b mut itoa::Buffer) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        match *self {
+            TextView::Int(number) => digits.format(number).as_bytes(),
+            TextView::Bytes(bytes) | TextView::Raw(bytes) => bytes,
+        }
+    }
+
+    /// The bytes a client sees, copied only if this is a number.
+    pub fn to_cow(&self) -> Cow<'a, [u8]> {
+        match *self {
+            TextView::Int(number) => Cow::Owned(itoa::Buffer::new().format(number).into()),
+            TextView::Bytes(bytes) | TextView::Raw(bytes) => Cow::Borrowed(bytes),
+        }
+    }
+
+    /// Puts the bytes a client sees at the end of `out`.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes(&mut itoa::Buffer::new()));
+    }
+
+    /// The integer this text is, by Redis's strict rule (see [`parse_i64`]), whatever its form.
+    pub fn as_int(&self) -> Option<i64> {
+        match *self {
+            TextView::Int(number) => Some(number),
+            TextView::Bytes(bytes) | TextView::Raw(bytes) => parse_i64(bytes),
+        }
+    }
+
+    /// What `OBJECT ENCODING` answers.
+    pub fn encoding(&self) -> &'static str {
+        match *self {
+            TextView::Int(_) => "int",
+            TextView::Bytes(bytes) if bytes.len() <= EMBEDDED_LIMIT => "embstr",
+            TextView::Bytes(_) | TextView::Raw(_) => "raw",
+        }
+    }
+
+    /// A copy that owns its bytes.
+    pub fn to_text(&self) -> Text {
+        match *self {
+            TextView::Int(number) => Text::Int(number),
+            TextView::Bytes(bytes) => Text::Bytes(bytes.into()),
+            TextView::Raw(bytes) => Text::Raw(bytes.to_vec()),
+        }
+    }
+}
+
+/// A text that owns its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// A canonical integer, kept as a number.
+    Int(i64),
+    /// Bytes set as a whole.
+    Bytes(Box<[u8]>),
+    /// Bytes that were edited in place, with room to grow.
+    Raw(Vec<u8>),
+}
+
+impl Text {
+    /// The form SET gives to `bytes`, which are taken over, not copied, unless they are a number.
+    pub fn of(bytes: Vec<u8>) -> Text {
+        match parse_i64(&bytes) {
+            Some(number) => Text::Int(number),
+            None => Text::Bytes(bytes.into_boxed_slice()),
+        }
+    }
+
+    /// This text, to be read.
+    pub fn view(&self) -> TextView<'_> {
+        match self {
+            Text::Int(number) => TextView::Int(*number),
+            Text::Bytes(bytes) => TextView::Bytes(bytes),
+            Text::Raw(bytes) => TextView::Raw(bytes),
+        }
+    }
+
+    /// The bytes as an edit wants them: owned, growable, and without a copy unless this was a number.
+    pub fn into_vec(self) -> Vec<u8> {
+        match self {
+            Text::Int(number) => itoa::Buffer::new().format(number).into(),
+            Text::Bytes(bytes) => bytes.into_vec(),
+            Text::Raw(bytes) => bytes,
+        }
+    }
+
+    /// The bytes of memory held outside the `Text` itself.
+    pub fn memory(&self) -> usize {
+        match self {
+            Text::Int(_) => 0,
+            Text::Bytes(bytes) => bytes.len(),
+            Text::Raw(bytes) => bytes.capacity(),
+        }
+    }
+}
+
+/// How many bytes `number` prints as.
+fn int_len(number: i64) -> usize {
+    let digits = number.unsigned_abs().checked_ilog10().map_or(1, |log| log as usize + 1);
+    digits + usize::from(number < 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_what_an_integer_prints_as_becomes_one() {
+        let most = i64::MAX.to_string();
+        let least = i64::MIN.to_string();
+        for (bytes, number) in [("0", 0), ("7", 7), ("-1", -1), (most.as_str(), i64::MAX), (least.as_str(), i64::MIN)] {
+            assert_eq!(TextView::of(bytes.as_bytes()), TextView::Int(number));
+        }
+        for bytes in [
+            "",
+            "-",
+            "+1",
+            "01",
+            "-0",
+            "-01",
+            "00",
+            " 1",
+            "1 ",
+            "1.0",
+            "1e3",
+            "0x1",
+            "9223372036854775808",
+            "-9223372036854775809",
+            "99999999999999999999",
+            "18446744073709551617",
+            "--1",
+            "1-",
+            "\u{661}",
+        ] {
+            assert_eq!(TextView::of(bytes.as_bytes()), TextView::Bytes(bytes.as_bytes()), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_whole_text_is_embedded_up_to_44_bytes_and_an_edited_one_never() {
+        assert_eq!(TextView::Int(12).encoding(), "int");
+        assert_eq!(TextView::Bytes(&[b'a'; 44]).encoding(), "embstr");
+        assert_eq!(TextView::Bytes(&[b'a'; 45]).encoding(), "raw");
+        assert_eq!(TextView::Raw(b"a").encoding(), "raw");
+        assert_eq!(TextView::Bytes(b"").encoding(), "embstr");
+    }
+
+    #[test]
+    fn taking_bytes_over_for_an_edit_keeps_their_place() {
+        let bytes = vec![b'a'; 100];
+        let place = bytes.as_ptr();
+        let taken = Text::of(bytes).into_vec();
+        assert_eq!(taken.as_ptr(), place);
+    }
+
+    proptest! {
+        #[test]
+        fn printing_and_parsing_are_inverse(number: i64, shift in 0u32..64) {
+            let number = number >> shift;
+            let mut digits = itoa::Buffer::new();
+            let printed = TextView::Int(number).as_bytes(&mut digits);
+            prop_assert_eq!(parse_i64(printed), Some(number));
+            prop_assert_eq!(TextView::Int(number).len(), printed.len());
+        }
+
+        #[test]
+        fn what_parses_prints_back_to_the_same_bytes(bytes in "[-+ 0-9]{0,21}") {
+            if let Some(number) = parse_i64(bytes.as_bytes()) {
+                prop_assert_eq!(number.to_string(), bytes);
+            }
+        }
+
+        #[test]
+        fn every_reader_sees_the_same_bytes(bytes: Vec<u8>) {
+            let text = Text::of(bytes.clone());
+            let view = text.view();
+            let mut appended = b"x".to_vec();
+            view.append_to(&mut appended);
+            prop_assert_eq!(&appended[1..], &bytes);
+            let seen = view.to_cow();
+            prop_assert_eq!(seen.as_ref(), &bytes[..]);
+            prop_assert_eq!(view.to_text(), text.clone());
+            prop_assert_eq!(view.as_int(), parse_i64(&bytes));
+            prop_assert_eq!(text.into_vec(), bytes);
+        }
+    }
+}
