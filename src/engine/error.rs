@@ -67,4 +67,9 @@ pub enum Error {
     /// The key must exist.
     #[error("ERR no such key")]
     NoSuchKey,
+
+    // Deadlines.
+    /// A deadline that is not positive, or too far away; the command's name in lower case.
+    #[error("ERR invalid expire time in '{0}' command")]
+    InvalidExpireTime(&'static str),
 }

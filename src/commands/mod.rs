@@ -1,0 +1,12 @@
+//! What each command does: one file or folder per family, one `const` row per command, its function below the row.
+//!
+//! This is the only place that knows which commands exist. [`FAMILIES`] is handed to [`crate::engine::Table::of`];
+//! everything that is told or checked about a command derives from its row. A handler parses all of its arguments
+//! before it writes anything, reaches the data only through [`crate::engine::Ctx`], and writes one reply.
+
+pub mod string;
+
+use crate::engine::Command;
+
+/// Every command there is, family by family.
+pub const FAMILIES: &[&[Command]] = &[string::COMMANDS];

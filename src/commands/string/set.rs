@@ -1,0 +1,108 @@
+//! Setting strings: SET and the older commands that its options replace.
+
+use super::expiration::Expiration;
+use super::write_text_or_null;
+use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::keyspace::New;
+use crate::value::text::TextView;
+
+const SET_EVENT: Event = Event::string("set");
+
+pub(super) const SET: Command = Command {
+    name: "SET",
+    syntax: "key value [NX|XX] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds\
+             |KEEPTTL]",
+    family: Family::String,
+    arity: Arity::AtLeast(3),
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    keys: &[KeySpec {
+        notes: "RW and ACCESS due to the optional `GET` argument",
+        ..KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE).and(KeyFlags::VARIABLE))
+    }],
+    about: "Gives a key a string, whatever it held before.",
+    run: set,
+    ..Command::ROW
+};
+
+fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let value = args.word()?;
+    let options = SetOptions::parse(&mut args)?;
+    let deadline = options.deadline(cx)?;
+    if options.get {
+        let (old, reply) = cx.text(key)?;
+        write_text_or_null(reply, old);
+    }
+    let admitted = options.condition.admits(cx, key);
+    if admitted {
+        cx.put(key, New::Text(TextView::of(value)), deadline, SET_EVENT);
+    }
+    match (options.get, admitted) {
+        (true, _) => {}
+        (false, true) => cx.reply().ok(),
+        (false, false) => cx.reply().null(),
+    }
+    Ok(())
+}
+
+/// When SET sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Condition {
+    #[default]
+    Always,
+    Missing,
+    Present,
+}
+
+impl Condition {
+    fn admits(self, cx: &mut Ctx<'_>, key: &[u8]) -> bool {
+        match self {
+            Condition::Always => true,
+            Condition::Missing => !cx.exists(key),
+            Condition::Present => cx.exists(key),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct SetOptions<'a> {
+    condition: Condition,
+    get: bool,
+    keep_deadline: bool,
+    expiration: Option<Expiration<'a>>,
+}
+
+impl<'a> SetOptions<'a> {
+    fn parse(args: &mut Args<'a>) -> Result<SetOptions<'a>, Error> {
+        let mut options = SetOptions::default();
+        while !args.is_empty() {
+            options.take_one(args)?;
+        }
+        Ok(options)
+    }
+
+    /// Takes the next option, unless it contradicts an earlier one.
+    fn take_one(&mut self, args: &mut Args<'a>) -> Result<(), Error> {
+        if self.condition != Condition::Present && args.take("NX") {
+            self.condition = Condition::Missing;
+        } else if self.condition != Condition::Missing && args.take("XX") {
+            self.condition = Condition::Present;
+        } else if args.take("GET") {
+            self.get = true;
+        } else if self.expiration.is_none() && args.take("KEEPTTL") {
+            self.keep_deadline = true;
+        } else {
+            let expiration = Expiration::take(args, self.expiration)?.filter(|_| !self.keep_deadline);
+            self.expiration = Some(expiration.ok_or(Error::Syntax)?);
+        }
+        Ok(())
+    }
+
+    fn deadline(&self, cx: &Ctx<'_>) -> Result<Deadline, Error> {
+        match self.expiration {
+            Some(expiration) => Ok(Deadline::At(expiration.deadline_ms(cx.now(), "set")?)),
+            None if self.keep_deadline => Ok(Deadline::Keep),
+            None => Ok(Deadline::Clear),
+        }
+    }
+}
