@@ -1,0 +1,62 @@
+//! Programs that are not ours, found on the machine or missing.
+
+use std::env;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// A program that is there, with what its environment needs.
+pub struct Program {
+    path: String,
+    environment: Vec<(&'static str, String)>,
+}
+
+impl Program {
+    /// The program of that name, if it runs with `probe` as its arguments.
+    pub fn find(name: &str, probe: &[&str]) -> Option<Program> {
+        Program { path: name.to_owned(), environment: Vec::new() }.checked(name, probe)
+    }
+
+    /// A Python that has redis-py; `DUNLIN_TEST_PYTHON` names one.
+    pub fn python_with_redis() -> Option<Program> {
+        let path = env::var("DUNLIN_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        Program { path, environment: Vec::new() }.checked("redis-py", &["-c", "import redis"])
+    }
+
+    /// A Node.js that has ioredis; `DUNLIN_TEST_NODE_PATH` names the folder of its modules.
+    pub fn node_with_ioredis() -> Option<Program> {
+        let modules = env::var("DUNLIN_TEST_NODE_PATH").map(|path| ("NODE_PATH", path));
+        let environment = modules.into_iter().collect();
+        Program { path: "node".to_owned(), environment }.checked("ioredis", &["-e", "require('ioredis')"])
+    }
+
+    fn checked(self, name: &str, probe: &[&str]) -> Option<Program> {
+        let probed = self.command().args(probe).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if probed.is_ok_and(|status| status.success()) {
+            return Some(self);
+        }
+        assert!(env::var_os("DUNLIN_TEST_EVERYTHING").is_none(), "{name} is missing, and nothing is to be skipped");
+        eprintln!("skipped: {name} is not installed");
+        None
+    }
+
+    /// A command that runs it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
+
+/// Runs a program to its end with `input`, and gives what it wrote.
+pub fn run(command: &mut Command, input: &str) -> String {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    child.stdin.take().expect("its input is a pipe").write_all(input.as_bytes()).expect("it reads its input");
+    let output = child.wait_with_output().expect("the program ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("its output is text")
+}
