@@ -1,4 +1,6 @@
 //! dunlin
+pub mod commands;
+pub mod engine;
 pub mod keyspace;
 pub mod resp;
 pub mod value;

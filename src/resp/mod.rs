@@ -3,9 +3,21 @@
 mod inline;
 mod parser;
 mod protocol_error;
+mod reply;
 mod request;
 
 pub use inline::{UnbalancedQuotes, split_words};
 pub use parser::{Limits, Parser};
 pub use protocol_error::ProtocolError;
+pub use reply::{OpenArray, Reply};
 pub use request::{Request, Span};
+
+/// The version of the protocol that a session speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// What every connection starts with.
+    #[default]
+    Resp2,
+    /// What `HELLO 3` switches to: it has maps, sets, doubles and booleans of its own.
+    Resp3,
+}

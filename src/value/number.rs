@@ -23,3 +23,13 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
     }
     Some(value)
 }
+
+/// Reads a double.
+pub fn parse_f64(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text).ok()?.parse().ok().filter(|value: &f64| !value.is_nan())
+}
+
+/// Writes a double.
+pub fn write_f64(out: &mut Vec<u8>, value: f64) {
+    out.extend_from_slice(value.to_string().as_bytes());
+}
