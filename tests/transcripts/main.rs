@@ -1,0 +1,35 @@
+//! Transcripts: text files with commands and the answers that a real Redis gave, played against several servers.
+//!
+//! The files under this folder are the specification of what a client sees. `README.md` here tells how to write one, how
+//! to rewrite the answers from a real server, and what the environment variables mean.
+
+mod runner;
+
+use runner::Transcript;
+use runner::oracle::Oracle;
+use runner::reply::Protocol;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn every_transcript_can_be_read() {
+    runner::for_each_file(|path| Transcript::read(path).err().into_iter().collect());
+}
+
+#[test]
+fn a_real_server_agrees_with_every_transcript() {
+    let Some(program) = std::env::var_os("DUNLIN_ORACLE").map(PathBuf::from) else {
+        return;
+    };
+    let update = std::env::var_os("UPDATE").is_some_and(|value| value == "1");
+    runner::for_each_file(|path| ask_oracle(path, &program, update).unwrap_or_else(|problem| vec![problem]));
+}
+
+fn ask_oracle(path: &Path, program: &Path, update: bool) -> Result<Vec<String>, String> {
+    let mut transcript = Transcript::read(path)?;
+    let mut oracle = Oracle::start(program).map_err(|error| format!("{}: {error}", program.display()))?;
+    if update {
+        transcript = transcript.update(&mut oracle)?;
+    }
+    let passes = [Protocol::Resp2, Protocol::Resp3];
+    Ok(passes.into_iter().flat_map(|protocol| transcript.check(&mut oracle, "real server", protocol)).collect())
+}

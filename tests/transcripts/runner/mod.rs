@@ -1,0 +1,161 @@
+//! Plays transcripts: finds the files, plays their sections against a target, tells what differs.
+
+pub(crate) mod format;
+pub(crate) mod matching;
+pub(crate) mod oracle;
+pub(crate) mod play;
+pub(crate) mod reply;
+pub(crate) mod target;
+pub(crate) mod update;
+pub(crate) mod words;
+
+use format::{Action, Section, Step};
+use play::{Got, Player};
+use reply::Protocol;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use target::Target;
+use update::Answers;
+
+/// One transcript file.
+pub(crate) struct Transcript {
+    path: PathBuf,
+    text: String,
+    sections: Vec<Section>,
+}
+
+impl Transcript {
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let sections = format::parse(&text).map_err(|error| format!("{}: {error}", short(path)))?;
+        Ok(Self { path: path.to_owned(), text, sections })
+    }
+
+    /// Plays every section in `protocol`; gives one report for each that differs.
+    pub(crate) fn check(&self, target: &mut dyn Target, name: &str, protocol: Protocol) -> Vec<String> {
+        self.sections
+            .iter()
+            .filter_map(|section| {
+                let problem = first_difference(section, target, protocol).unwrap_or_else(|error| {
+                    Some((section.steps.first().map_or(0, |step| step.line), format!("    {error}\n")))
+                });
+                let (line, text) = problem?;
+                Some(format!("{}:{line} [{name}, {protocol:?}] {}\n{text}", short(&self.path), section.title))
+            })
+            .collect()
+    }
+
+    /// Rewrites the file where `target` answers something else; gives the file as it is then.
+    pub(crate) fn update(&self, target: &mut dyn Target) -> Result<Self, String> {
+        let answers: io::Result<Vec<_>> = self.sections.iter().map(|section| all_answers(section, target)).collect();
+        let answers = answers.map_err(|error| format!("{}: {error}", short(&self.path)))?;
+        let text = update::rewrite(&self.text, &self.sections, &answers);
+        if text != self.text {
+            std::fs::write(&self.path, text).map_err(|error| format!("{}: {error}", short(&self.path)))?;
+        }
+        Self::read(&self.path)
+    }
+}
+
+fn first_difference(
+    section: &Section,
+    target: &mut dyn Target,
+    protocol: Protocol,
+) -> io::Result<Option<(usize, String)>> {
+    let clock = target.clock();
+    target.fresh(section)?;
+    let mut player = Player::new(target, protocol);
+    for step in &section.steps {
+        match player.perform(step)? {
+            Got::Beyond => break,
+            got if !got.fits(step, protocol, clock) => return Ok(Some((step.line, difference(step, protocol, &got)))),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+fn all_answers(section: &Section, target: &mut dyn Target) -> io::Result<Vec<Answers>> {
+    let resp2 = answers(section, target, Protocol::Resp2)?;
+    let resp3 = answers(section, target, Protocol::Resp3)?;
+    Ok(resp2.into_iter().zip(resp3).map(|(resp2, resp3)| Answers { resp2, resp3 }).collect())
+}
+
+fn answers(section: &Section, target: &mut dyn Target, protocol: Protocol) -> io::Result<Vec<Got>> {
+    target.fresh(section)?;
+    let mut player = Player::new(target, protocol);
+    let mut answers = Vec::new();
+    for step in &section.steps {
+        let got = player.perform(step)?;
+        let ends = got == Got::Beyond;
+        answers.push(got);
+        if ends {
+            break;
+        }
+    }
+    Ok(answers)
+}
+
+fn difference(step: &Step, protocol: Protocol, got: &Got) -> String {
+    let asked = match &step.action {
+        Action::Ask(args, _) => args.iter().map(|arg| words::quote(arg)).collect::<Vec<_>>().join(" "),
+        _ => "(reading on)".to_owned(),
+    };
+    let (expected, got) = match got {
+        Got::Bytes(bytes, closed) => {
+            let shown = |bytes: &[u8], closed| vec![words::quote(bytes), if closed { "closed" } else { "" }.to_owned()];
+            (shown(&step.expected.bytes, step.expected.closed), shown(bytes, *closed))
+        }
+        Got::Lines(lines) => {
+            (step.expected.lines(protocol).iter().map(matching::Expectation::written).collect(), lines.clone())
+        }
+        Got::Done | Got::Beyond => return String::new(),
+    };
+    format!("    {}> {asked}\n  expected:\n{}  got:\n{}", step.connection, indented(&expected), indented(&got))
+}
+
+fn indented(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("    {line}\n")).collect()
+}
+
+/// All transcripts whose path holds what the variable TRANSCRIPT names.
+pub(crate) fn transcripts() -> Vec<PathBuf> {
+    let wanted = std::env::var("TRANSCRIPT").unwrap_or_default();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let entries = |folder: &Path| -> Vec<PathBuf> {
+        let read = std::fs::read_dir(folder).expect("the folder of the transcripts can be read");
+        read.map(|entry| entry.expect("an entry of the folder can be read").path()).collect()
+    };
+    let mut files: Vec<PathBuf> =
+        entries(&root).iter().filter(|path| path.is_dir()).flat_map(|path| entries(path)).collect();
+    files.retain(|path| path.extension().is_some_and(|end| end == "txt") && short(path).contains(&wanted));
+    files.sort();
+    files
+}
+
+/// `path` as seen from the crate.
+fn short(path: &Path) -> String {
+    path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap_or(path).display().to_string()
+}
+
+/// Runs `check` for each file, a few at a time, and fails with everything that it reports.
+pub(crate) fn for_each_file(check: impl Fn(&Path) -> Vec<String> + Sync) {
+    const WORKERS: usize = 4;
+    let files = Mutex::new(transcripts().into_iter());
+    let reports = Mutex::new(Vec::new());
+    let next = || files.lock().expect("no worker panics while it holds the list").next();
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                while let Some(file) = next() {
+                    let found = check(&file);
+                    reports.lock().expect("no worker panics while it holds the reports").extend(found);
+                }
+            });
+        }
+    });
+    let mut reports: Vec<String> = reports.into_inner().expect("all workers have ended");
+    reports.sort();
+    assert!(reports.is_empty(), "{} sections differ\n\n{}", reports.len(), reports.join("\n"));
+}

@@ -1,0 +1,149 @@
+//! A real Redis as a target: the one that knows the answers.
+//!
+//! One server process serves one file. Between two sections it is emptied; it is started anew where a section used a
+//! command whose traces FLUSHALL does not remove. Its clock cannot be moved, so time passes by waiting.
+
+use super::format::Section;
+use super::matching::Clock;
+use super::target::{Link, Received, Target, TcpLink};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The longest time that a transcript may make a real server wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(6);
+
+/// Commands that leave traces which FLUSHALL does not remove.
+const LASTING: [&str; 13] = [
+    "ACL",
+    "CLIENT",
+    "CLUSTER",
+    "CONFIG",
+    "DEBUG",
+    "FAILOVER",
+    "FUNCTION",
+    "LATENCY",
+    "MEMORY",
+    "REPLICAOF",
+    "SCRIPT",
+    "SHUTDOWN",
+    "SLAVEOF",
+];
+
+/// A `redis-server` process of our own.
+pub(crate) struct Oracle {
+    program: PathBuf,
+    process: Process,
+    tainted: bool,
+}
+
+impl Oracle {
+    /// Starts `program` on a free port.
+    pub(crate) fn start(program: &Path) -> io::Result<Self> {
+        Ok(Self { program: program.to_owned(), process: Process::start(program)?, tainted: false })
+    }
+
+    /// Sends commands on a connection of their own, waits for their answers and closes it.
+    fn instruct(&self, commands: &str) -> io::Result<()> {
+        let mut link = TcpLink::open(self.process.address)?;
+        link.send(commands.as_bytes())?;
+        link.send(b"QUIT\r\n")?;
+        let mut answers = Vec::new();
+        while link.receive(&mut answers, Duration::from_secs(5))? == Received::Bytes {}
+        match answers.ends_with(b"+OK\r\n") && !answers.contains(&b'-') {
+            true => Ok(()),
+            false => Err(io::Error::other(format!("{commands:?}: {}", String::from_utf8_lossy(&answers)))),
+        }
+    }
+}
+
+impl Target for Oracle {
+    fn clock(&self) -> Clock {
+        Clock::Wall
+    }
+
+    fn fresh(&mut self, section: &Section) -> io::Result<()> {
+        if self.tainted {
+            self.process = Process::start(&self.program)?;
+        }
+        self.tainted = section.commands().any(|name| LASTING.contains(&&*name));
+        self.instruct("CLIENT KILL TYPE normal\r\nCLIENT KILL TYPE pubsub\r\nFLUSHALL\r\n")
+    }
+
+    fn connect(&mut self) -> io::Result<Box<dyn Link>> {
+        Ok(Box::new(TcpLink::open(self.process.address)?))
+    }
+
+    fn advance(&mut self, by: Duration) -> io::Result<bool> {
+        let possible = by <= LONGEST_WAIT;
+        if possible {
+            wait(by);
+        }
+        Ok(possible)
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        // The server reads its sockets in the order in which they became readable, so an answer on a later connection
+        // comes after the work of the earlier ones; the second connection is for those that came in the same round.
+        self.instruct("PING\r\n")?;
+        self.instruct("PING\r\n")
+    }
+}
+
+struct Process {
+    child: Child,
+    address: SocketAddr,
+    folder: PathBuf,
+}
+
+impl Process {
+    fn start(program: &Path) -> io::Result<Self> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("dunlin-transcripts-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let child = Command::new(program)
+            .args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(["--enable-debug-command", "yes", "--logfile", "log"])
+            .arg("--dir")
+            .arg(&folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()?;
+        let mut process = Self { child, address, folder };
+        process.wait_until_it_listens()?;
+        Ok(process)
+    }
+
+    fn wait_until_it_listens(&mut self) -> io::Result<()> {
+        for _ in 0..500 {
+            if TcpLink::open(self.address).is_ok() {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+                return Err(io::Error::other(format!("the real server ended with {status}: {log}")));
+            }
+            wait(Duration::from_millis(10));
+        }
+        Err(io::Error::other("the real server does not listen"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself, after SHUTDOWN: nothing is left to do then.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the clock of a real server cannot be moved, only waited for")]
+fn wait(time: Duration) {
+    std::thread::sleep(time);
+}

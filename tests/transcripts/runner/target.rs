@@ -1,0 +1,77 @@
+//! What the runner needs of a server: bytes in, bytes out, a clock that moves, a fresh start.
+//!
+//! A target knows nothing of replies; [`super::play`] encodes commands and decodes answers for all of them alike.
+
+use super::format::Section;
+use super::matching::Clock;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// A server that transcripts can be played against.
+pub(crate) trait Target {
+    /// Which clock the server reads.
+    fn clock(&self) -> Clock;
+    /// Makes `section` start from no data, no connections and the default configuration.
+    fn fresh(&mut self, section: &Section) -> io::Result<()>;
+    /// Opens a connection.
+    fn connect(&mut self) -> io::Result<Box<dyn Link>>;
+    /// Lets `by` pass for the server. False: this target cannot, and the rest of the section is left out.
+    fn advance(&mut self, by: Duration) -> io::Result<bool>;
+    /// Returns when the server has taken up all that was sent to it before.
+    fn settle(&mut self) -> io::Result<()>;
+}
+
+/// One connection to a target.
+pub(crate) trait Link {
+    /// Sends all of `bytes`.
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Appends what arrives next to `buffer`, waiting at most for `patience`.
+    fn receive(&mut self, buffer: &mut Vec<u8>, patience: Duration) -> io::Result<Received>;
+}
+
+/// What came over a [`Link`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    Bytes,
+    Nothing,
+    Closed,
+}
+
+/// A link over TCP.
+pub(crate) struct TcpLink(TcpStream);
+
+impl TcpLink {
+    pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Self(stream))
+    }
+}
+
+impl Link for TcpLink {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.0.write_all(bytes) {
+            // The server hung up: what it said before can still be read.
+            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(()),
+            done => done,
+        }
+    }
+
+    fn receive(&mut self, buffer: &mut Vec<u8>, patience: Duration) -> io::Result<Received> {
+        self.0.set_read_timeout(Some(patience))?;
+        let mut chunk = [0; 16 * 1024];
+        match self.0.read(&mut chunk) {
+            Ok(0) => Ok(Received::Closed),
+            Ok(count) => {
+                buffer.extend_from_slice(&chunk[..count]);
+                Ok(Received::Bytes)
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(Received::Nothing),
+                ErrorKind::ConnectionReset => Ok(Received::Closed),
+                _ => Err(error),
+            },
+        }
+    }
+}
