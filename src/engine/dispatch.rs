@@ -84,7 +84,7 @@ impl Engine {
         if command.flags.has(Flags::PROTECTED) && !self.may_debug(client.origin.is_local) {
             return Err(Error::DebugDisabled);
         }
-        if !client.authenticated && !command.flags.has(Flags::NO_AUTH) {
+        if !client.authenticated && !self.settings.password.is_empty() && !command.flags.has(Flags::NO_AUTH) {
             return Err(Error::NoAuth);
         }
         let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);

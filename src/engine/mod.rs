@@ -38,12 +38,15 @@ pub use host::Host;
 pub use moment::Now;
 pub use pause::{Pause, PauseScope};
 pub use session::{Buffers, Origin, ReplyMode, Session, SessionId, Sessions, Transport};
-pub use settings::{Permission, Settings};
+pub use settings::{LogLevel, Permission, Settings};
 pub use stats::{CommandStats, Stats};
 pub use stored::Stored;
 pub use table::{CommandId, Entry, Table};
 
 use crate::keyspace::{Slot, Trash};
+
+/// The version of Redis that this server answers as.
+pub const REDIS_VERSION: &str = "8.0.6";
 
 /// The state of a server, without its sockets.
 #[derive(Debug)]

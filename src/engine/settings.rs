@@ -16,6 +16,60 @@ pub enum Permission {
     Yes,
 }
 
+impl Permission {
+    /// As the configuration spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Permission::No => "no",
+            Permission::Local => "local",
+            Permission::Yes => "yes",
+        }
+    }
+
+    /// The permission of that name; nobody has it when the name is unknown.
+    pub fn named(name: &str) -> Permission {
+        let all = [Permission::Yes, Permission::Local];
+        all.into_iter().find(|permission| permission.name() == name).unwrap_or_default()
+    }
+}
+
+/// How much the server tells of what it does; each level tells what the later ones tell, and more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum LogLevel {
+    /// All there is.
+    Debug,
+    /// Every client that comes and goes.
+    Verbose,
+    /// What an operator wants to know.
+    #[default]
+    Notice,
+    /// What an operator must know.
+    Warning,
+    /// Nothing.
+    Nothing,
+}
+
+impl LogLevel {
+    const ALL: [LogLevel; 5] =
+        [LogLevel::Debug, LogLevel::Verbose, LogLevel::Notice, LogLevel::Warning, LogLevel::Nothing];
+
+    /// As the configuration spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Verbose => "verbose",
+            LogLevel::Notice => "notice",
+            LogLevel::Warning => "warning",
+            LogLevel::Nothing => "nothing",
+        }
+    }
+
+    /// The level of that name; the usual one when the name is unknown.
+    pub fn named(name: &str) -> LogLevel {
+        LogLevel::ALL.into_iter().find(|level| level.name() == name).unwrap_or_default()
+    }
+}
+
 /// All settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -47,6 +101,16 @@ pub struct Settings {
     pub unix_socket: String,
     /// `unixsocketperm`: its permissions, 0 to leave them.
     pub unix_socket_mode: u32,
+    /// `protected-mode`: without a password, clients of other machines are turned away.
+    pub protected_mode: bool,
+    /// `io-threads`: event loops that serve connections.
+    pub event_loops: usize,
+    /// `loglevel`.
+    pub log_level: LogLevel,
+    /// `logfile`: the path that is logged to, empty for the standard output.
+    pub log_file: String,
+    /// `dir`: the working directory, empty until the server has looked it up.
+    pub directory: String,
 }
 
 impl Default for Settings {
@@ -66,6 +130,11 @@ impl Default for Settings {
             timeout_s: 0,
             unix_socket: String::new(),
             unix_socket_mode: 0,
+            protected_mode: true,
+            event_loops: 1,
+            log_level: LogLevel::Notice,
+            log_file: String::new(),
+            directory: String::new(),
         }
     }
 }
