@@ -385,8 +385,8 @@ impl Ctx<'_> {
     }
 
     fn discard(&mut self, slot: Slot) {
-        let value = self.engine.databases.get_mut(self.database).remove(slot);
-        self.engine.free(value.into());
+        let trash = self.engine.databases.get_mut(self.database).delete(slot);
+        self.engine.free(trash);
     }
 
     fn after(&mut self, key: &[u8], event: Event, count: u64) {
@@ -427,8 +427,8 @@ impl Ctx<'_> {
 
     fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, access: u32) {
         if let Some(slot) = self.engine.live(database, key) {
-            let replaced = self.engine.databases.get_mut(database).remove(slot);
-            self.engine.free(replaced.into());
+            let replaced = self.engine.databases.get_mut(database).delete(slot);
+            self.engine.free(replaced);
         }
         let target = self.engine.databases.get_mut(database);
         let slot = target.insert(key, New::Value(value));

@@ -183,8 +183,8 @@ impl Engine {
             let key = self.databases.get(database).key(slot).to_vec();
             self.effects.push(Effect::KeyEvent { database, name: Event::EXPIRED.name, key });
         }
-        let value = self.databases.get_mut(database).remove(slot);
-        self.free(value.into());
+        let trash = self.databases.get_mut(database).delete(slot);
+        self.free(trash);
         self.stats.expired_keys += 1;
     }
 
