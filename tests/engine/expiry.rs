@@ -1,0 +1,92 @@
+//! A key ends on its millisecond.
+
+use crate::world::World;
+
+#[test]
+fn a_key_is_there_until_its_last_millisecond_and_gone_on_its_deadline() {
+    let mut world = World::fresh();
+    world.ask("SET key value PX 100");
+    world.pass_ms(99);
+    assert_eq!((world.expire(), world.ask("EXISTS key")), (0, ":1\r\n".to_owned()));
+    world.pass_ms(1);
+    assert_eq!((world.expire(), world.ask("EXISTS key")), (1, ":0\r\n".to_owned()));
+}
+
+#[test]
+fn nobody_needs_to_ask_for_a_key_to_be_gone_and_counted() {
+    let mut world = World::fresh();
+    for index in 0..1000 {
+        world.ask(&format!("SET key:{index} value PX {}", index + 1));
+    }
+    for passed in 1..=1000 {
+        world.pass_ms(1);
+        assert_eq!(world.engine.next_deadline(), Some(world.now().unix_ms()));
+        assert_eq!(world.expire(), 1, "after {passed} ms");
+    }
+    assert_eq!(world.ask("DBSIZE"), ":0\r\n");
+    assert_eq!(world.engine.stats.expired_keys, 1000);
+    assert_eq!(world.engine.next_deadline(), None);
+}
+
+#[test]
+fn a_key_that_is_met_after_its_deadline_is_not_there_even_before_it_is_removed() {
+    let mut world = World::fresh();
+    world.ask("SET key value PX 10");
+    world.pass_ms(10);
+    assert_eq!(world.ask("GET key"), "$-1\r\n");
+    assert_eq!(world.engine.stats.expired_keys, 1);
+    assert_eq!(world.expire(), 0);
+}
+
+#[test]
+fn keys_end_in_the_order_of_their_deadlines() {
+    let mut world = World::fresh();
+    world.engine.switches.announce = true;
+    for (key, deadline) in [("c", 30), ("a", 10), ("d", 40), ("b", 20)] {
+        world.ask(&format!("SET {key} value PX {deadline}"));
+    }
+    world.events();
+    world.pass_ms(30);
+    world.expire();
+    assert_eq!(world.events(), ["0 expired a", "0 expired b", "0 expired c"]);
+}
+
+#[test]
+fn a_deadline_that_was_moved_or_cleared_no_longer_counts() {
+    let mut world = World::fresh();
+    world.ask("SET later value PX 10");
+    world.ask("PEXPIRE later 100");
+    world.ask("SET sooner value PX 1000");
+    world.ask("PEXPIRE sooner 20");
+    world.ask("SET never value PX 10");
+    world.ask("PERSIST never");
+    world.pass_ms(20);
+    assert_eq!(world.expire(), 1);
+    assert_eq!(world.ask("EXISTS later sooner never"), ":2\r\n");
+    world.pass_ms(80);
+    assert_eq!(world.expire(), 1);
+    assert_eq!(world.ask("EXISTS later sooner never"), ":1\r\n");
+}
+
+#[test]
+fn a_slice_ends_where_it_was_told_to() {
+    let mut world = World::fresh();
+    for index in 0..10 {
+        world.ask(&format!("SET key:{index} value PX 1"));
+    }
+    world.pass_ms(1);
+    assert_eq!(world.engine.expire(world.now(), 4), 4);
+    assert_eq!(world.ask("DBSIZE"), ":6\r\n");
+}
+
+#[test]
+fn without_active_expiry_a_key_stays_until_it_is_met() {
+    let mut world = World::fresh();
+    assert_eq!(world.ask("DEBUG SET-ACTIVE-EXPIRE 0"), "+OK\r\n");
+    world.ask("SET key value PX 1");
+    world.pass_ms(5);
+    assert_eq!((world.expire(), world.engine.next_deadline()), (0, None));
+    assert_eq!(world.ask("DBSIZE"), ":1\r\n");
+    assert_eq!(world.ask("GET key"), "$-1\r\n");
+    assert_eq!(world.ask("DBSIZE"), ":0\r\n");
+}

@@ -1,0 +1,91 @@
+//! A small world to try the engine in: one engine, its clients, and the time.
+
+use dunlin::commands::FAMILIES;
+use dunlin::engine::host::NoHost;
+use dunlin::engine::{Effect, Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
+use dunlin::resp::{Request, Span};
+
+/// An engine with a client, at a moment that stands still until it is moved.
+pub struct World {
+    pub engine: Engine,
+    pub client: SessionId,
+    now: Now,
+}
+
+/// Noon of 2026-01-01, in microseconds: any moment would do.
+const START: Now = Now { unix_us: 1_767_268_800_000_000 };
+
+impl World {
+    pub fn fresh() -> World {
+        World::with(|_| ())
+    }
+
+    pub fn with(adjust: impl FnOnce(&mut Settings)) -> World {
+        World::seeded(1, adjust)
+    }
+
+    pub fn seeded(seed: u64, adjust: impl FnOnce(&mut Settings)) -> World {
+        let mut settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
+        adjust(&mut settings);
+        let mut engine = Engine::new(Table::of(FAMILIES), settings, seed, START, Box::new(NoHost::default()));
+        let client = engine.connect(START, Origin::default()).expect("the first client is welcome");
+        World { engine, client, now: START }
+    }
+
+    /// Another client.
+    pub fn join(&mut self) -> SessionId {
+        self.engine.connect(self.now, Origin::default()).expect("there is room for another client")
+    }
+
+    /// Sends a command whose words are separated by blanks, and gives the raw reply.
+    pub fn ask(&mut self, command: &str) -> String {
+        self.ask_as(self.client, command).0
+    }
+
+    /// The same from a given client, with what its connection is to do next.
+    pub fn ask_as(&mut self, client: SessionId, command: &str) -> (String, Flow) {
+        let words: Vec<&[u8]> = command.split_ascii_whitespace().map(str::as_bytes).collect();
+        let (reply, flow) = self.send(client, &words);
+        (String::from_utf8_lossy(&reply).into_owned(), flow)
+    }
+
+    /// Sends words of any bytes.
+    pub fn send(&mut self, client: SessionId, words: &[&[u8]]) -> (Vec<u8>, Flow) {
+        let mut buffer = Vec::new();
+        let mut spans = Vec::new();
+        for word in words {
+            let start = buffer.len();
+            buffer.extend_from_slice(word);
+            spans.push(Span { start, end: buffer.len() });
+        }
+        let mut reply = Vec::new();
+        let flow = self.engine.run(self.now, client, Request::new(&buffer, &spans), &mut reply);
+        self.engine.finish(self.now);
+        (reply, flow)
+    }
+
+    /// Moves the clock without expiring anything, as if the server had been busy.
+    pub fn pass_ms(&mut self, milliseconds: i64) {
+        self.now.unix_us += milliseconds * 1000;
+    }
+
+    pub fn now(&self) -> Now {
+        self.now
+    }
+
+    /// Has the engine do what is due.
+    pub fn expire(&mut self) -> usize {
+        self.engine.expire(self.now, usize::MAX)
+    }
+
+    /// The key events since the last time, as `database name key`.
+    pub fn events(&mut self) -> Vec<String> {
+        let events = self.engine.effects.take().into_iter().filter_map(|effect| match effect {
+            Effect::KeyEvent { database, name, key } => {
+                Some(format!("{database} {name} {}", String::from_utf8_lossy(&key)))
+            }
+            _ => None,
+        });
+        events.collect()
+    }
+}
