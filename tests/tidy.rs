@@ -225,6 +225,20 @@ fn unsafe_code_stands_only_where_it_is_named_here() {
     none(&faults);
 }
 
+/// The example that teaches how to add a command is the code itself.
+#[test]
+fn the_command_that_contributing_shows_stands_in_the_source_as_shown() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let read =
+        |path: &str| std::fs::read_to_string(format!("{root}/{path}")).expect("it is there").replace("\r\n", "\n");
+    let guide = read("CONTRIBUTING.md");
+    let (before, after) = guide.split_once("```rust\n").expect("it shows a command");
+    let path = before.rsplit("<!-- ").next().and_then(|mark| mark.split(" -->").next()).expect("it says which file");
+    let shown: Vec<&str> =
+        after.split("   ```").next().unwrap_or_default().lines().map(|line| line.get(3..).unwrap_or("")).collect();
+    assert!(read(path).contains(shown.join("\n").trim_end()), "CONTRIBUTING.md no longer shows {path} as it is");
+}
+
 fn layer_of(module: &str) -> Option<usize> {
     LAYERS.iter().find(|(name, _)| *name == module).map(|(_, layer)| *layer)
 }
