@@ -1,4 +1,18 @@
-//! dunlin
+//! A Redis-compatible server for development and tests, to run or to embed.
+//!
+//! # The tour
+//!
+//! In reading order, from what is stored to what is served:
+//!
+//! 1. [`value`]: the types a key can hold, pure structures: text, the sorted set, numbers and globs as Redis reads them.
+//! 2. [`keyspace`]: one numbered database: where values are stored, found, walked, and when they fall due.
+//! 3. [`resp`]: the wire: requests out of bytes, replies into bytes.
+//! 4. [`engine`]: what happens. A request and the time go in, a reply and wishes for the world outside come out. Start
+//!    with [`engine::Command`], the row that declares a command, then [`engine::Ctx`], the one door to the data.
+//! 5. [`commands`]: what each command does, one file or folder per family.
+//!
+//! Everything up to here is deterministic and does no input or output.
+
 pub mod commands;
 pub mod engine;
 pub mod keyspace;
