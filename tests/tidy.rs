@@ -45,6 +45,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("skiplist", &["tests/", "benches/"]),
     ("criterion", &["benches/"]),
     ("proptest", &["tests/", "src/"]),
+    ("num_bigint", &["src/value/number/"]),
     ("tracing", &["src/server/", "src/main.rs", "tests/"]),
 ];
 
