@@ -14,6 +14,7 @@
 //! Everything up to here is deterministic and does no input or output.
 
 pub mod commands;
+pub mod config;
 pub mod engine;
 pub mod keyspace;
 pub mod resp;

@@ -1,0 +1,205 @@
+//! The command line, in the way of redis-server: `dunlin [file|-] [--directive value ...]`.
+//!
+//! Directives of the command line become lines after those of the file, so that they count where both name the same
+//! parameter, and so that a fault in them is told with a line and its number. `-` as the first or the last argument
+//! stands for lines from the standard input, which come between the two.
+//!
+//! Source: the behaviour of Redis 8.0.6 with the command lines in the tests below.
+
+use crate::resp::split_words;
+
+/// What the command line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invocation {
+    /// To tell the version.
+    Version,
+    /// To tell how it is used.
+    Help,
+    /// To run with these settings.
+    Run(Sources),
+}
+
+/// Where the lines of the configuration come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// The path of a file, as it was given.
+    pub file: Option<Vec<u8>>,
+    /// Whether lines come from the standard input.
+    pub stdin: bool,
+    /// Lines that the directives of the command line stand for.
+    pub directives: Vec<u8>,
+}
+
+impl Sources {
+    /// All lines in their order, given what the file and the standard input hold.
+    pub fn text(&self, file: &[u8], stdin: &[u8]) -> Vec<u8> {
+        let mut text = file.to_vec();
+        let directives = (!self.directives.is_empty()).then_some(&self.directives[..]);
+        for part in self.stdin.then_some(stdin).into_iter().chain(directives) {
+            text.push(b'\n');
+            text.extend_from_slice(part);
+        }
+        text
+    }
+}
+
+/// What the words of a command line mean; the program's own name is left out.
+pub fn invocation(words: &[Vec<u8>]) -> Invocation {
+    match words.first().map(Vec::as_slice) {
+        Some(b"-v" | b"--version") => return Invocation::Version,
+        Some(b"-h" | b"--help") => return Invocation::Help,
+        _ => {}
+    }
+    let mut sources = Sources::default();
+    let mut rest = words;
+    if let [file, after @ ..] = words
+        && !file.starts_with(b"-")
+    {
+        sources.file = Some(file.clone());
+        rest = after;
+    }
+    let from_file = usize::from(sources.file.is_some());
+    let mut lines = Lines { text: Vec::new(), awaits_value: false };
+    for (index, word) in rest.iter().enumerate() {
+        let place = from_file + index;
+        if word == b"-" && (place == 0 || place + 1 == words.len()) {
+            sources.stdin = true;
+        } else {
+            lines.take(word, rest.get(index + 1).map(Vec::as_slice));
+        }
+    }
+    sources.directives = lines.text;
+    Invocation::Run(sources)
+}
+
+struct Lines {
+    text: Vec<u8>,
+    /// The last word named a directive and the next one is its value, even if it begins with `--`.
+    awaits_value: bool,
+}
+
+impl Lines {
+    fn take(&mut self, word: &[u8], next: Option<&[u8]>) {
+        match word.strip_prefix(b"--") {
+            Some(directive) if !self.awaits_value => self.begin(directive, next),
+            _ => {
+                quote(word, &mut self.text);
+                self.text.push(b' ');
+                self.awaits_value = false;
+            }
+        }
+    }
+
+    fn begin(&mut self, directive: &[u8], next: Option<&[u8]>) {
+        if !self.text.is_empty() {
+            self.text.push(b'\n');
+        }
+        self.text.extend_from_slice(directive);
+        self.text.push(b' ');
+        self.awaits_value = word_count(directive) == 1;
+        // A program that puts a command line together may leave `--save` without its points: none are meant.
+        if directive.eq_ignore_ascii_case(b"save") && next.is_none_or(|next| next.starts_with(b"--")) {
+            self.text.extend_from_slice(b"\"\"");
+            self.awaits_value = false;
+        }
+    }
+}
+
+fn word_count(text: &[u8]) -> usize {
+    let (mut unquoted, mut words) = (Vec::new(), Vec::new());
+    match split_words(text, &mut unquoted, &mut words) {
+        Ok(()) => words.len(),
+        Err(_) => 0,
+    }
+}
+
+/// Appends `word` in quotes, so that it reads as one word.
+fn quote(word: &[u8], text: &mut Vec<u8>) {
+    text.push(b'"');
+    for &byte in word {
+        match byte {
+            b'"' | b'\\' => text.extend_from_slice(&[b'\\', byte]),
+            b'\n' => text.extend_from_slice(b"\\n"),
+            b'\r' => text.extend_from_slice(b"\\r"),
+            _ => text.push(byte),
+        }
+    }
+    text.push(b'"');
+}
+
+/// What `--help` tells.
+pub const HELP: &str = "\
+dunlin: a server that answers as Redis 8.0
+
+Usage: dunlin [file] [--directive value ...] [-]
+
+  file         a redis.conf; what it asks for and this server does not do is told in the log
+  --directive  any line of a redis.conf; it counts more than the file
+  -            reads further lines from the standard input
+  -v           tells the version
+  -h           tells this
+
+Examples:
+  dunlin
+  dunlin --port 7000
+  dunlin --port 0 --unixsocket /tmp/dunlin.sock
+  dunlin redis.conf --loglevel verbose
+  echo 'requirepass secret' | dunlin -
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &[&str]) -> Sources {
+        let words: Vec<Vec<u8>> = line.iter().map(|word| word.as_bytes().to_vec()).collect();
+        match invocation(&words) {
+            Invocation::Run(sources) => sources,
+            other => panic!("{line:?} means {other:?}"),
+        }
+    }
+
+    #[test]
+    fn directives_become_lines() {
+        let table: [(&[&str], &str); 11] = [
+            (&[], ""),
+            (&["--port", "7000", "--bind", "127.0.0.1", "::1"], "port \"7000\" \nbind \"127.0.0.1\" \"::1\" "),
+            (&["--port 7000", "--timeout 3"], "port 7000 \ntimeout 3 "),
+            (&["--requirepass", "--port", "--port", "1"], "requirepass \"--port\" \nport \"1\" "),
+            (&["--save", "--port", "1"], "save \"\"\nport \"1\" "),
+            (&["--port", "1", "--SAVE"], "port \"1\" \nSAVE \"\""),
+            (&["--save", "900 1"], "save \"900 1\" "),
+            (&["--port"], "port "),
+            (&["-x"], "\"-x\" "),
+            (&["--requirepass", "a\"b\\c\n"], "requirepass \"a\\\"b\\\\c\\n\" "),
+            (&["--port=0"], "port=0 "),
+        ];
+        for (line, lines) in table {
+            assert_eq!(String::from_utf8_lossy(&run(line).directives), lines, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_word_may_be_a_file_and_the_first_or_last_the_standard_input() {
+        let sources = run(&["a.conf", "--port", "1", "-"]);
+        assert_eq!((sources.file.as_deref(), sources.stdin), (Some(&b"a.conf"[..]), true));
+        assert!(run(&["-", "--port", "1"]).stdin);
+        assert_eq!(run(&["a.conf", "-", "--port", "1"]).directives, b"\"-\" \nport \"1\" ");
+    }
+
+    #[test]
+    fn questions_about_the_program_are_the_first_word() {
+        for word in ["-v", "--version"] {
+            assert_eq!(invocation(&[word.as_bytes().to_vec()]), Invocation::Version);
+        }
+        for word in ["-h", "--help"] {
+            assert_eq!(invocation(&[word.as_bytes().to_vec()]), Invocation::Help);
+        }
+    }
+
+    #[test]
+    fn the_command_line_counts_from_the_second_line_of_an_empty_file() {
+        assert_eq!(run(&["--port", "1"]).text(b"", b""), b"\nport \"1\" ");
+        assert_eq!(run(&["a", "--port", "1", "-"]).text(b"x 1\n", b"y 2\n"), b"x 1\n\ny 2\n\nport \"1\" ");
+    }
+}

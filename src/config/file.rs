@@ -1,0 +1,324 @@
+//! The text of a configuration file, line by line.
+//!
+//! A line is a parameter's name and its value, which may be several words and may be quoted as in an inline request.
+//! Lines that begin with `#` and blank lines mean nothing. `include` puts other files in its place, and their lines count
+//! for themselves. Where a parameter stands twice, the last line counts.
+//!
+//! It opens no file and changes no directory: that is asked of [`Files`]. The command line comes here as well, as
+//! lines that [`super::invocation`] makes of it.
+//!
+//! Source: the answers of Redis 8.0.6 to files with the faults in the tests below.
+
+use std::fmt;
+
+use super::parameter::{Assigned, Otherwise, Parameter};
+use crate::engine::{REDIS_VERSION, Settings};
+use crate::resp::split_words;
+
+/// The files around a configuration file.
+pub trait Files {
+    /// The texts of the files that `include` means by that path or pattern, in the order of their names. A pattern that
+    /// matches nothing means no file.
+    ///
+    /// # Errors
+    /// Why a file cannot be read, with the path of that file.
+    fn read(&mut self, pattern: &str) -> Result<Vec<Vec<u8>>, Unreadable>;
+
+    /// Makes that directory the working directory and returns its full path.
+    ///
+    /// # Errors
+    /// Why not, in the words of the system.
+    fn enter(&mut self, directory: &str) -> Result<String, String>;
+}
+
+/// A file that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its path.
+    pub path: String,
+    /// Why, in the words of the system.
+    pub reason: String,
+}
+
+/// What a configuration comes to.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// The settings.
+    pub settings: Settings,
+    /// Lines for the log, about values that have no effect.
+    pub warnings: Vec<String>,
+}
+
+/// Why the server cannot start with a configuration. Its `Display` is what Redis prints before it exits with 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fatal {
+    /// A file cannot be read.
+    Unreadable(Unreadable),
+    /// A line is wrong.
+    Line {
+        /// Its number in its file, from 1.
+        number: usize,
+        /// The line without blanks around it.
+        line: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Fatal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fatal::Unreadable(Unreadable { path, reason }) => {
+                write!(f, "Fatal error, can't open config file '{path}': {reason}")
+            }
+            Fatal::Line { number, line, reason } => {
+                writeln!(f, "\n*** FATAL CONFIG FILE ERROR (Redis {REDIS_VERSION}) ***")?;
+                writeln!(f, "Reading the configuration file, at line {number}")?;
+                write!(f, ">>> '{line}'\n{reason}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Fatal {}
+
+/// How deep files may include one another.
+const DEEPEST: usize = 16;
+
+/// Reads the lines of `text` and puts what they say into the usual settings.
+///
+/// # Errors
+/// The first line that is wrong or asks for what this server cannot be, or the first file that cannot be read.
+pub fn load(text: &[u8], files: &mut dyn Files) -> Result<Loaded, Fatal> {
+    let mut loader = Loader { loaded: Loaded::default(), files };
+    loader.load(text, 0)?;
+    Ok(loader.loaded)
+}
+
+struct Loader<'f> {
+    loaded: Loaded,
+    files: &'f mut dyn Files,
+}
+
+impl Loader<'_> {
+    fn load(&mut self, text: &[u8], depth: usize) -> Result<(), Fatal> {
+        for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+            let line = trimmed(line);
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            self.take_line(line, depth).map_err(|fault| match fault {
+                Fault::Fatal(fatal) => fatal,
+                Fault::Reason(reason) => {
+                    Fatal::Line { number: index + 1, line: String::from_utf8_lossy(line).into_owned(), reason }
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn take_line(&mut self, line: &[u8], depth: usize) -> Result<(), Fault> {
+        let words = words_of(line)?;
+        let [name, values @ ..] = &words[..] else { return Ok(()) };
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        if let Some((parameter, _)) = super::find(name) {
+            return self.assign(parameter, &values);
+        }
+        match (name.to_ascii_lowercase().as_str(), &values[..]) {
+            ("include", [pattern]) => self.include(pattern, depth + 1),
+            (name, [_]) if IGNORED.contains(&name) => Ok(()),
+            (name @ "rename-command", [_, _]) | (name @ ("user" | "loadmodule"), [_, ..]) => {
+                Err(format!("'{name}' is not supported").into())
+            }
+            _ => Err("Bad directive or wrong number of arguments".to_owned().into()),
+        }
+    }
+
+    fn assign(&mut self, parameter: &Parameter, values: &[&str]) -> Result<(), Fault> {
+        let assigned = parameter.assign_words(&mut self.loaded.settings, values)?;
+        if parameter.name == "dir" {
+            self.loaded.settings.directory = self.files.enter(&self.loaded.settings.directory)?;
+        }
+        match (assigned, parameter.otherwise) {
+            (Assigned::InForce, _) => Ok(()),
+            (Assigned::Differs { actual, .. }, Otherwise::Refuse) => Err(unsupported(actual).into()),
+            (Assigned::Differs { actual, .. }, Otherwise::Warn) => {
+                let name = parameter.name;
+                let warning = format!("the value given for '{name}' has no effect, this server goes by '{actual}'");
+                if !self.loaded.warnings.contains(&warning) {
+                    self.loaded.warnings.push(warning);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn include(&mut self, pattern: &str, depth: usize) -> Result<(), Fault> {
+        if depth > DEEPEST {
+            return Err(format!("files include one another more than {DEEPEST} deep").into());
+        }
+        for text in self.files.read(pattern).map_err(Fatal::Unreadable)? {
+            self.load(&text, depth)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is told of a well-formed value that this server does not go by.
+pub(crate) fn unsupported(actual: &str) -> String {
+    format!("this server supports only '{actual}'")
+}
+
+/// Names that Redis takes without a meaning any more.
+const IGNORED: [&str; 4] =
+    ["io-threads-do-reads", "list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"];
+
+/// Why a line was not taken: for a reason of its own, or for one that has its place already.
+enum Fault {
+    Reason(String),
+    Fatal(Fatal),
+}
+
+impl From<String> for Fault {
+    fn from(reason: String) -> Fault {
+        Fault::Reason(reason)
+    }
+}
+
+impl From<Fatal> for Fault {
+    fn from(fatal: Fatal) -> Fault {
+        Fault::Fatal(fatal)
+    }
+}
+
+fn trimmed(mut line: &[u8]) -> &[u8] {
+    const BLANKS: &[u8] = b" \t\r\n";
+    while let [first, rest @ ..] = line
+        && BLANKS.contains(first)
+    {
+        line = rest;
+    }
+    while let [rest @ .., last] = line
+        && BLANKS.contains(last)
+    {
+        line = rest;
+    }
+    line
+}
+
+fn words_of(line: &[u8]) -> Result<Vec<String>, Fault> {
+    let (mut text, mut spans) = (Vec::new(), Vec::new());
+    split_words(line, &mut text, &mut spans).map_err(|_| "Unbalanced quotes in configuration line".to_owned())?;
+    let words = spans.iter().map(|span| match std::str::from_utf8(&text[span.start..span.end]) {
+        Ok(word) => Ok(word.to_owned()),
+        Err(_) => Err(Fault::Reason("argument must be valid UTF-8".to_owned())),
+    });
+    words.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files by their names; directories are accepted unless they are called `missing`.
+    struct Shelf(&'static [(&'static str, &'static str)]);
+
+    impl Files for Shelf {
+        fn read(&mut self, pattern: &str) -> Result<Vec<Vec<u8>>, Unreadable> {
+            let found: Vec<_> = self.0.iter().filter(|(name, _)| *name == pattern).collect();
+            if found.is_empty() {
+                return Err(Unreadable { path: pattern.to_owned(), reason: "No such file or directory".to_owned() });
+            }
+            Ok(found.iter().map(|(_, text)| text.as_bytes().to_vec()).collect())
+        }
+
+        fn enter(&mut self, directory: &str) -> Result<String, String> {
+            if directory == "missing" {
+                Err("No such file or directory".to_owned())
+            } else {
+                Ok(format!("/{directory}"))
+            }
+        }
+    }
+
+    fn loaded(text: &str) -> Result<Loaded, Fatal> {
+        load(text.as_bytes(), &mut Shelf(&[("a", "port 1\ninclude b\n"), ("b", "timeout 2"), ("loop", "include loop")]))
+    }
+
+    fn refused(text: &str) -> (usize, String, String) {
+        match loaded(text) {
+            Err(Fatal::Line { number, line, reason }) => (number, line, reason),
+            other => panic!("{text:?} gave {other:?}"),
+        }
+    }
+
+    #[test]
+    fn comments_blanks_and_quotes_are_read_as_redis_reads_them() {
+        let text = "# a comment\n\n  PORT 7000\r\n\trequirepass \"a b\"\n#port 1\nbind 127.0.0.1 '::1'\nsave \"\"";
+        let settings = loaded(text).expect("every line is right").settings;
+        assert_eq!((settings.port, settings.password.as_str()), (7000, "a b"));
+        assert_eq!(settings.bind, ["127.0.0.1", "::1"]);
+    }
+
+    #[test]
+    fn an_included_file_stands_in_place_of_its_line() {
+        let settings = loaded("port 9\ninclude a\ntimeout 3").expect("every line is right").settings;
+        assert_eq!((settings.port, settings.timeout_s), (1, 3));
+    }
+
+    #[test]
+    fn a_missing_file_is_told_with_its_path() {
+        let fatal = loaded("include nowhere").expect_err("the file is missing");
+        assert_eq!(fatal.to_string(), "Fatal error, can't open config file 'nowhere': No such file or directory");
+    }
+
+    #[test]
+    fn a_file_that_includes_itself_ends() {
+        assert_eq!(refused("include loop").2, "files include one another more than 16 deep");
+    }
+
+    #[test]
+    fn a_wrong_line_is_told_with_its_number_and_text() {
+        let fatal = loaded("port 0\n\n  port x y \n").expect_err("there is a word too many");
+        let told = "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.6) ***\nReading the configuration file, at line 3\n>>> 'port x y'\nwrong number of arguments";
+        assert_eq!(fatal.to_string(), told);
+    }
+
+    #[test]
+    fn faults_are_told_in_the_words_of_redis() {
+        let table = [
+            ("port \"0", "Unbalanced quotes in configuration line"),
+            ("port", "wrong number of arguments"),
+            ("port x", "argument couldn't be parsed into an integer"),
+            ("port 70000", "argument must be between 0 and 65535 inclusive"),
+            ("appendonly maybe", "argument must be 'yes' or 'no'"),
+            ("save 900", "Invalid save parameters"),
+            ("dir missing", "No such file or directory"),
+            ("nosuch 1", "Bad directive or wrong number of arguments"),
+            ("include", "Bad directive or wrong number of arguments"),
+            ("cluster-enabled yes", "this server supports only 'no'"),
+            ("rename-command GET FETCH", "'rename-command' is not supported"),
+            ("user alice on", "'user' is not supported"),
+        ];
+        for (line, reason) in table {
+            assert_eq!(refused(line), (1, line.to_owned(), reason.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_has_no_effect_is_told_once() {
+        let warnings = loaded("save 900 1\nsave 300 10\nappendonly yes\nio-threads-do-reads yes\nhz 10")
+            .expect("nothing is refused")
+            .warnings;
+        let told = [
+            "the value given for 'save' has no effect, this server goes by ''",
+            "the value given for 'appendonly' has no effect, this server goes by 'no'",
+        ];
+        assert_eq!(warnings, told);
+    }
+
+    #[test]
+    fn the_directory_is_kept_with_its_full_path() {
+        assert_eq!(loaded("dir data").expect("it is there").settings.directory, "/data");
+    }
+}

@@ -1,0 +1,360 @@
+//! What a configuration parameter is: a row with its name, how its value is read, limited and shown, and where it is
+//! kept.
+//!
+//! A row keeps its value in a field of [`Settings`], or always has the one value that this server behaves by. Both read
+//! what they are given by the same rules, so a malformed value is refused with Redis's words either way.
+//!
+//! Invariant: what [`Parameter::shown`] gives can be read again by [`Parameter::assign`] and changes nothing. The tests
+//! of `rows` hold it for every row.
+
+use crate::engine::Settings;
+use crate::value::number;
+
+/// Where a value of type `T` is kept.
+#[derive(Debug)]
+pub(super) enum Held<T> {
+    /// In the settings.
+    Field(fn(&Settings) -> T, fn(&mut Settings, T)),
+    /// Nowhere: this server behaves by that value, as CONFIG GET shows it.
+    Always(&'static str),
+}
+
+/// How a value is read and shown.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// `yes` or `no`.
+    Switch(Held<bool>),
+    /// A decimal integer within bounds.
+    Number(i64, i64, Held<i64>),
+    /// Bytes within bounds, with or without a unit such as `mb`.
+    Memory(u64, u64, Held<u64>),
+    /// Permissions of a file, in octal digits.
+    Mode(Held<i64>),
+    /// One of these names.
+    Choice(&'static [&'static str], Held<&'static str>),
+    /// Any text.
+    Text(Held<String>),
+    /// One word with rules of its own, which the function reads and returns as it is shown.
+    Word(fn(&str) -> Result<String, String>, Held<String>),
+    /// Any number of words with rules of their own, likewise.
+    Words(fn(&[&str]) -> Result<String, String>, Held<String>),
+}
+
+/// When a parameter can be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutability {
+    /// At the start and by CONFIG SET.
+    Anytime,
+    /// Only at the start.
+    AtStart,
+    /// By CONFIG SET only where `enable-protected-configs` allows it, which here it never does.
+    Protected,
+}
+
+/// What a configuration file gets that asks for a value we do not behave by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Otherwise {
+    /// A warning: nothing that a client is answered depends on it.
+    Warn,
+    /// A refusal to start: we would answer wrongly.
+    Refuse,
+}
+
+/// What became of a value that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assigned {
+    /// It is in force.
+    InForce,
+    /// It is well formed, and this server behaves by another one; both as CONFIG GET shows them.
+    Differs {
+        /// The value that was given.
+        given: String,
+        /// The value we behave by.
+        actual: &'static str,
+    },
+}
+
+/// A configuration parameter, declared once.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Another name for it, from older versions of Redis.
+    pub alias: Option<&'static str>,
+    /// When it can be set.
+    pub mutability: Mutability,
+    /// What a configuration file gets that asks for a value we do not behave by.
+    pub otherwise: Otherwise,
+    kind: Kind,
+}
+
+/// Rows begin here and add what is special.
+impl Parameter {
+    const fn of(name: &'static str, kind: Kind) -> Parameter {
+        Parameter { name, alias: None, mutability: Mutability::Anytime, otherwise: Otherwise::Warn, kind }
+    }
+
+    pub(super) const fn switch(name: &'static str, held: Held<bool>) -> Parameter {
+        Parameter::of(name, Kind::Switch(held))
+    }
+
+    pub(super) const fn number(name: &'static str, least: i64, most: i64, held: Held<i64>) -> Parameter {
+        Parameter::of(name, Kind::Number(least, most, held))
+    }
+
+    pub(super) const fn memory(name: &'static str, least: u64, most: u64, held: Held<u64>) -> Parameter {
+        Parameter::of(name, Kind::Memory(least, most, held))
+    }
+
+    pub(super) const fn mode(name: &'static str, held: Held<i64>) -> Parameter {
+        Parameter::of(name, Kind::Mode(held))
+    }
+
+    pub(super) const fn choice(
+        name: &'static str,
+        names: &'static [&'static str],
+        held: Held<&'static str>,
+    ) -> Parameter {
+        Parameter::of(name, Kind::Choice(names, held))
+    }
+
+    pub(super) const fn text(name: &'static str, held: Held<String>) -> Parameter {
+        Parameter::of(name, Kind::Text(held))
+    }
+
+    pub(super) const fn word(
+        name: &'static str,
+        read: fn(&str) -> Result<String, String>,
+        held: Held<String>,
+    ) -> Parameter {
+        Parameter::of(name, Kind::Word(read, held))
+    }
+
+    pub(super) const fn words(
+        name: &'static str,
+        read: fn(&[&str]) -> Result<String, String>,
+        held: Held<String>,
+    ) -> Parameter {
+        Parameter::of(name, Kind::Words(read, held))
+    }
+
+    pub(super) const fn alias(self, alias: &'static str) -> Parameter {
+        Parameter { alias: Some(alias), ..self }
+    }
+
+    pub(super) const fn at_start(self) -> Parameter {
+        Parameter { mutability: Mutability::AtStart, ..self }
+    }
+
+    pub(super) const fn protected(self) -> Parameter {
+        Parameter { mutability: Mutability::Protected, ..self }
+    }
+
+    pub(super) const fn or_refuse(self) -> Parameter {
+        Parameter { otherwise: Otherwise::Refuse, ..self }
+    }
+}
+
+/// What rows are for.
+impl Parameter {
+    /// Its name, and the older one if it has one.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        [Some(self.name), self.alias].into_iter().flatten()
+    }
+
+    /// Its value, as CONFIG GET shows it.
+    pub fn shown(&self, settings: &Settings) -> String {
+        match &self.kind {
+            Kind::Switch(held) => held.shown(settings, show_switch),
+            Kind::Number(_, _, held) => held.shown(settings, i64::to_string),
+            Kind::Memory(_, _, held) => held.shown(settings, u64::to_string),
+            Kind::Mode(held) => held.shown(settings, show_mode),
+            Kind::Choice(_, held) => held.shown(settings, |name| (*name).to_owned()),
+            Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => held.shown(settings, String::clone),
+        }
+    }
+
+    /// Reads a value that came as one text (CONFIG SET) and puts it in its place.
+    ///
+    /// # Errors
+    /// What is wrong with it, in Redis's words. Nothing changed.
+    pub fn assign_text(&self, settings: &mut Settings, text: &str) -> Result<Assigned, String> {
+        match self.kind {
+            Kind::Words(..) if text.is_empty() => self.assign(settings, &[]),
+            Kind::Words(..) => self.assign(settings, &text.split(' ').collect::<Vec<_>>()),
+            _ => self.assign(settings, &[text]),
+        }
+    }
+
+    /// Reads a value that came as words (a line of a file) and puts it in its place.
+    ///
+    /// # Errors
+    /// What is wrong with it, in Redis's words. Nothing changed.
+    pub fn assign_words(&self, settings: &mut Settings, words: &[&str]) -> Result<Assigned, String> {
+        match words {
+            [text] => self.assign_text(settings, text),
+            [] => Err(WRONG_NUMBER.to_owned()),
+            _ => self.assign(settings, words),
+        }
+    }
+
+    fn assign(&self, settings: &mut Settings, words: &[&str]) -> Result<Assigned, String> {
+        match &self.kind {
+            Kind::Switch(held) => Ok(held.put(settings, read_switch(single(words)?)?, show_switch)),
+            Kind::Number(least, most, held) => {
+                let number = read_number(single(words)?, *least, *most)?;
+                Ok(held.put(settings, number, i64::to_string))
+            }
+            Kind::Memory(least, most, held) => {
+                let bytes = read_memory(single(words)?, *least, *most)?;
+                Ok(held.put(settings, bytes, u64::to_string))
+            }
+            Kind::Mode(held) => Ok(held.put(settings, read_mode(single(words)?)?, show_mode)),
+            Kind::Choice(names, held) => {
+                Ok(held.put(settings, read_choice(single(words)?, names)?, |name| (*name).to_owned()))
+            }
+            Kind::Text(held) => Ok(held.put(settings, single(words)?.to_owned(), String::clone)),
+            Kind::Word(read, held) => Ok(held.put(settings, read(single(words)?)?, String::clone)),
+            Kind::Words(read, held) => Ok(held.put(settings, read(words)?, String::clone)),
+        }
+    }
+}
+
+impl<T> Held<T> {
+    fn shown(&self, settings: &Settings, show: fn(&T) -> String) -> String {
+        match self {
+            Held::Field(get, _) => show(&get(settings)),
+            Held::Always(text) => (*text).to_owned(),
+        }
+    }
+
+    fn put(&self, settings: &mut Settings, value: T, show: fn(&T) -> String) -> Assigned {
+        match *self {
+            Held::Field(_, set) => {
+                set(settings, value);
+                Assigned::InForce
+            }
+            Held::Always(actual) => {
+                let given = show(&value);
+                if given == actual { Assigned::InForce } else { Assigned::Differs { given, actual } }
+            }
+        }
+    }
+}
+
+/// Redis's complaint about too few or too many words.
+pub(super) const WRONG_NUMBER: &str = "wrong number of arguments";
+
+fn single<'a>(words: &[&'a str]) -> Result<&'a str, String> {
+    match words {
+        [word] => Ok(word),
+        _ => Err(WRONG_NUMBER.to_owned()),
+    }
+}
+
+fn read_switch(word: &str) -> Result<bool, String> {
+    match word {
+        _ if word.eq_ignore_ascii_case("yes") => Ok(true),
+        _ if word.eq_ignore_ascii_case("no") => Ok(false),
+        _ => Err("argument must be 'yes' or 'no'".to_owned()),
+    }
+}
+
+fn show_switch(value: &bool) -> String {
+    if *value { "yes" } else { "no" }.to_owned()
+}
+
+fn read_number(word: &str, least: i64, most: i64) -> Result<i64, String> {
+    let number = number::parse_i64(word.as_bytes()).ok_or("argument couldn't be parsed into an integer")?;
+    if (least..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("argument must be between {least} and {most} inclusive"))
+    }
+}
+
+fn read_memory(word: &str, least: u64, most: u64) -> Result<u64, String> {
+    let bytes = parse_memory(word).ok_or("argument must be a memory value")?;
+    if (least..=most).contains(&bytes) {
+        Ok(bytes)
+    } else {
+        Err(format!("argument must be between {least} and {most} inclusive"))
+    }
+}
+
+/// Bytes, with or without a unit: `k` is a thousand and `kb` is 1024, and so on. No digits at all mean 0, and what does
+/// not fit is the largest value that does, as in Redis.
+pub(super) fn parse_memory(word: &str) -> Option<u64> {
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = word.split_at(digits);
+    let unit: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1_000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    let count = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(u64::MAX) };
+    Some(count.saturating_mul(unit))
+}
+
+fn read_mode(word: &str) -> Result<i64, String> {
+    let number = i64::from_str_radix(word, 8).ok().filter(|_| !word.starts_with('+'));
+    let mode = number.ok_or("argument couldn't be parsed as an octal number")?;
+    if (0..=0o777).contains(&mode) { Ok(mode) } else { Err("argument must be between 0 and 777 inclusive".to_owned()) }
+}
+
+fn show_mode(mode: &i64) -> String {
+    format!("{mode:o}")
+}
+
+fn read_choice(word: &str, names: &'static [&'static str]) -> Result<&'static str, String> {
+    let found = names.iter().find(|name| word.eq_ignore_ascii_case(name));
+    found.copied().ok_or_else(|| format!("argument(s) must be one of the following: {}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_bytes_and_1024_have_units_of_their_own() {
+        let table = [("1", 1), ("1b", 1), ("2k", 2_000), ("2KB", 2_048), ("1m", 1_000_000), ("1mb", 1 << 20)];
+        for (word, bytes) in table.into_iter().chain([("3g", 3_000_000_000), ("3Gb", 3 << 30), ("", 0), ("gb", 0)]) {
+            assert_eq!(parse_memory(word), Some(bytes), "{word}");
+        }
+        for word in ["-1", "1xb", "1.5gb", "1 mb", "x"] {
+            assert_eq!(parse_memory(word), None, "{word}");
+        }
+        assert_eq!(parse_memory("99999999999999999999"), Some(u64::MAX));
+    }
+
+    #[test]
+    fn a_number_outside_its_bounds_is_told_them() {
+        assert_eq!(read_number("70000", 0, 65_535), Err("argument must be between 0 and 65535 inclusive".to_owned()));
+        for word in ["", "1 ", "+1", "1.0", "9223372036854775808"] {
+            assert_eq!(
+                read_number(word, 0, 9),
+                Err("argument couldn't be parsed into an integer".to_owned()),
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn permissions_are_octal() {
+        assert_eq!(read_mode("700"), Ok(0o700));
+        assert_eq!(read_mode("888"), Err("argument couldn't be parsed as an octal number".to_owned()));
+        assert_eq!(read_mode("1000"), Err("argument must be between 0 and 777 inclusive".to_owned()));
+        assert_eq!(read_mode("-7"), Err("argument must be between 0 and 777 inclusive".to_owned()));
+    }
+
+    #[test]
+    fn a_choice_is_known_in_any_case_and_shown_in_its_own() {
+        assert_eq!(read_choice("YES", &["no", "yes"]), Ok("yes"));
+        assert_eq!(read_choice("", &["a", "b"]), Err("argument(s) must be one of the following: a, b".to_owned()));
+    }
+}

@@ -1,0 +1,70 @@
+//! The process: its log, its place in the system, and what watches it.
+
+use super::{INT, LONG};
+use crate::config::parameter::{Held, Parameter};
+use crate::config::words;
+use crate::engine::{LogLevel, Permission};
+
+pub(super) const ROWS: &[Parameter] = &[
+    Parameter::switch("always-show-logo", Held::Always("no")).at_start(),
+    Parameter::text("aof-rewrite-cpulist", Held::Always("")).alias("aof_rewrite_cpulist").at_start(),
+    Parameter::text("bgsave-cpulist", Held::Always("")).alias("bgsave_cpulist").at_start(),
+    Parameter::text("bio-cpulist", Held::Always("")).alias("bio_cpulist").at_start(),
+    Parameter::number("busy-reply-threshold", 0, LONG, Held::Always("5000")).alias("lua-time-limit"),
+    Parameter::switch("crash-log-enabled", Held::Always("yes")),
+    Parameter::switch("crash-memcheck-enabled", Held::Always("yes")),
+    Parameter::switch("daemonize", Held::Always("no")).at_start(),
+    Parameter::number(
+        "databases",
+        1,
+        INT,
+        Held::Field(|s| s.databases as i64, |s, count| s.databases = count as usize),
+    )
+    .at_start(),
+    Parameter::text("dir", Held::Field(|s| s.directory.clone(), |s, path| s.directory = path)).protected(),
+    Parameter::switch("disable-thp", Held::Always("yes")).at_start(),
+    Parameter::switch("dynamic-hz", Held::Always("yes")),
+    Parameter::choice(
+        "enable-debug-command",
+        &["no", "yes", "local"],
+        Held::Field(|s| s.debug_command.name(), |s, name| s.debug_command = Permission::named(name)),
+    )
+    .at_start(),
+    Parameter::choice("enable-module-command", &["no", "yes", "local"], Held::Always("no")).at_start(),
+    Parameter::choice("enable-protected-configs", &["no", "yes", "local"], Held::Always("no")).at_start(),
+    Parameter::switch("hide-user-data-from-log", Held::Always("no")),
+    Parameter::number("hz", 0, INT, Held::Always("10")),
+    Parameter::text("ignore-warnings", Held::Always("")),
+    Parameter::switch("jemalloc-bg-thread", Held::Always("yes")),
+    Parameter::number("latency-monitor-threshold", 0, LONG, Held::Always("0")),
+    Parameter::switch("latency-tracking", Held::Always("no")),
+    Parameter::words("latency-tracking-info-percentiles", words::percentiles, Held::Always("50 99 99.9")),
+    Parameter::text("locale-collate", Held::Always("")).or_refuse(),
+    Parameter::text("logfile", Held::Field(|s| s.log_file.clone(), |s, path| s.log_file = path)).at_start(),
+    Parameter::choice(
+        "loglevel",
+        &["debug", "verbose", "notice", "warning", "nothing"],
+        Held::Field(|s| s.log_level.name(), |s, name| s.log_level = LogLevel::named(name)),
+    ),
+    Parameter::choice("oom-score-adj", &["no", "yes", "relative", "absolute"], Held::Always("no")),
+    Parameter::words("oom-score-adj-values", words::oom_scores, Held::Always("0 200 800")),
+    Parameter::text("pidfile", Held::Always("")).at_start(),
+    Parameter::text("proc-title-template", Held::Always("{title} {listen-addr} {server-mode}")),
+    Parameter::choice("propagation-error-behavior", &["ignore", "panic", "panic-on-replicas"], Held::Always("ignore")),
+    Parameter::text("server-cpulist", Held::Always("")).alias("server_cpulist").at_start(),
+    Parameter::switch("set-proc-title", Held::Always("yes")).at_start(),
+    Parameter::words("shutdown-on-sigint", words::shutdown_options, Held::Always("default")),
+    Parameter::words("shutdown-on-sigterm", words::shutdown_options, Held::Always("default")),
+    Parameter::number("shutdown-timeout", 0, INT, Held::Always("10")),
+    Parameter::number("slowlog-log-slower-than", -1, LONG, Held::Always("-1")),
+    Parameter::number("slowlog-max-len", 0, LONG, Held::Always("128")),
+    Parameter::choice("supervised", &["upstart", "systemd", "auto", "no"], Held::Always("no")).at_start(),
+    Parameter::switch("syslog-enabled", Held::Always("no")).at_start(),
+    Parameter::choice(
+        "syslog-facility",
+        &["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"],
+        Held::Always("local0"),
+    )
+    .at_start(),
+    Parameter::text("syslog-ident", Held::Always("redis")).at_start(),
+];

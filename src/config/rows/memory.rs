@@ -1,0 +1,66 @@
+//! How much memory is taken, when it is given back, and in what form small values lie.
+
+use super::{INT, LONG, LONG_BYTES};
+use crate::config::parameter::{Held, Parameter};
+use crate::config::words;
+
+pub(super) const ROWS: &[Parameter] = &[
+    Parameter::number("active-defrag-cycle-max", 1, 99, Held::Always("25")),
+    Parameter::number("active-defrag-cycle-min", 1, 99, Held::Always("1")),
+    Parameter::memory("active-defrag-ignore-bytes", 1, LONG_BYTES, Held::Always("104857600")),
+    Parameter::number("active-defrag-max-scan-fields", 1, LONG, Held::Always("1000")),
+    Parameter::number("active-defrag-threshold-lower", 0, 1000, Held::Always("10")),
+    Parameter::number("active-defrag-threshold-upper", 0, 1000, Held::Always("100")),
+    Parameter::number("active-expire-effort", 1, 10, Held::Always("1")),
+    Parameter::switch("activedefrag", Held::Always("no")),
+    Parameter::switch("lazyfree-lazy-eviction", Held::Always("no")),
+    Parameter::switch("lazyfree-lazy-expire", Held::Always("no")),
+    Parameter::switch("lazyfree-lazy-server-del", Held::Always("no")),
+    Parameter::switch("lazyfree-lazy-user-del", Held::Always("no")),
+    Parameter::switch("lazyfree-lazy-user-flush", Held::Always("no")),
+    Parameter::number("lfu-decay-time", 0, INT, Held::Always("1")),
+    Parameter::number("lfu-log-factor", 0, INT, Held::Always("10")),
+    Parameter::memory("maxmemory", 0, u64::MAX, Held::Always("0")),
+    Parameter::word("maxmemory-clients", words::memory_or_percent, Held::Always("0")),
+    Parameter::number("maxmemory-eviction-tenacity", 0, 100, Held::Always("10")),
+    Parameter::choice(
+        "maxmemory-policy",
+        &[
+            "volatile-lru",
+            "volatile-lfu",
+            "volatile-random",
+            "volatile-ttl",
+            "allkeys-lru",
+            "allkeys-lfu",
+            "allkeys-random",
+            "noeviction",
+        ],
+        Held::Always("noeviction"),
+    ),
+    Parameter::number("maxmemory-samples", 1, 64, Held::Always("5")),
+    Parameter::switch("activerehashing", Held::Always("yes")),
+    Parameter::number("hash-max-listpack-entries", 0, LONG, Held::Always("512")).alias("hash-max-ziplist-entries"),
+    Parameter::memory("hash-max-listpack-value", 0, LONG_BYTES, Held::Always("64")).alias("hash-max-ziplist-value"),
+    Parameter::memory("hll-sparse-max-bytes", 0, LONG_BYTES, Held::Always("3000")),
+    Parameter::number("list-compress-depth", 0, INT, Held::Always("0")),
+    Parameter::number("list-max-listpack-size", -INT - 1, INT, Held::Always("-2")).alias("list-max-ziplist-size"),
+    Parameter::number("set-max-intset-entries", 0, LONG, Held::Always("512")),
+    Parameter::number("set-max-listpack-entries", 0, LONG, Held::Always("128")),
+    Parameter::number("set-max-listpack-value", 0, LONG, Held::Always("64")),
+    Parameter::memory("stream-node-max-bytes", 0, LONG_BYTES, Held::Always("4096")),
+    Parameter::number("stream-node-max-entries", 0, LONG, Held::Always("100")),
+    Parameter::number(
+        "zset-max-listpack-entries",
+        0,
+        LONG,
+        Held::Field(|s| s.packed_zset.entries as i64, |s, count| s.packed_zset.entries = count as usize),
+    )
+    .alias("zset-max-ziplist-entries"),
+    Parameter::memory(
+        "zset-max-listpack-value",
+        0,
+        LONG_BYTES,
+        Held::Field(|s| s.packed_zset.bytes as u64, |s, bytes| s.packed_zset.bytes = bytes as usize),
+    )
+    .alias("zset-max-ziplist-value"),
+];

@@ -1,0 +1,93 @@
+//! The rows, grouped by what they are about.
+//!
+//! A row that always has one value shows the value this server behaves by, or Redis's default where the row is about
+//! something that is not here at all (replication, crash reports).
+
+mod general;
+mod memory;
+mod network;
+mod persistence;
+mod replication;
+mod tls;
+
+use super::parameter::Parameter;
+
+/// All rows.
+pub(super) const ALL: &[&[Parameter]] =
+    &[network::ROWS, general::ROWS, memory::ROWS, persistence::ROWS, replication::ROWS, tls::ROWS];
+
+/// The largest value of C's `int`.
+const INT: i64 = i32::MAX as i64;
+/// The largest value of C's `unsigned int`.
+const UINT: i64 = u32::MAX as i64;
+/// The largest value of C's `long`.
+const LONG: i64 = i64::MAX;
+/// The same, in bytes.
+const LONG_BYTES: u64 = LONG as u64;
+/// The largest port.
+const PORT: i64 = u16::MAX as i64;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::config::Assigned;
+    use crate::engine::Settings;
+
+    #[test]
+    fn every_name_and_alias_stands_once() {
+        let mut seen = BTreeSet::new();
+        for parameter in ALL.iter().copied().flatten() {
+            for name in parameter.names() {
+                assert!(seen.insert(name), "{name} stands twice");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_set_again_and_changes_nothing() {
+        let mut settings = Settings::default();
+        // `replicaof` shows that there is none by an empty text, which Redis does not take back either.
+        for parameter in ALL.iter().copied().flatten().filter(|parameter| parameter.name != "replicaof") {
+            let shown = parameter.shown(&settings);
+            assert_eq!(parameter.assign_text(&mut settings, &shown), Ok(Assigned::InForce), "{}", parameter.name);
+            assert_eq!(parameter.shown(&settings), shown, "{}", parameter.name);
+        }
+    }
+
+    #[test]
+    fn a_field_shows_what_was_set() {
+        let table = [
+            ("bind", "127.0.0.1 ::1"),
+            ("port", "7000"),
+            ("unixsocket", "/tmp/a"),
+            ("unixsocketperm", "700"),
+            ("tcp-backlog", "5"),
+            ("tcp-keepalive", "6"),
+            ("timeout", "7"),
+            ("maxclients", "8"),
+            ("protected-mode", "no"),
+            ("requirepass", "secret"),
+            ("client-query-buffer-limit", "2097152"),
+            ("proto-max-bulk-len", "3145728"),
+            ("io-threads", "2"),
+            ("databases", "3"),
+            ("dir", "/tmp"),
+            ("enable-debug-command", "local"),
+            ("logfile", "log"),
+            ("loglevel", "verbose"),
+            ("zset-max-listpack-entries", "9"),
+            ("zset-max-listpack-value", "10"),
+        ];
+        let mut settings = Settings::default();
+        for (name, value) in table {
+            let (parameter, _) = crate::config::find(name).expect("the name has a row");
+            assert_eq!(parameter.assign_text(&mut settings, value), Ok(Assigned::InForce), "{name}");
+            assert_eq!(parameter.shown(&settings), value, "{name}");
+        }
+        for (name, value) in table {
+            assert_eq!(crate::config::shown(name, &settings).as_deref(), Some(value), "{name}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Sockets, clients and what they may do.
+
+use super::{INT, LONG, LONG_BYTES, PORT, UINT};
+use crate::config::parameter::{Held, Parameter};
+use crate::config::words;
+use crate::engine::Settings;
+
+pub(super) const ROWS: &[Parameter] = &[
+    Parameter::words("bind", words::addresses, Held::Field(|s| s.bind.join(" "), set_bind)).at_start(),
+    Parameter::text("bind-source-addr", Held::Always("")),
+    Parameter::number("port", 0, PORT, Held::Field(|s| s.port.into(), |s, port| s.port = port as u16)).at_start(),
+    Parameter::number("tls-port", 0, PORT, Held::Always("0")).or_refuse(),
+    Parameter::text("unixsocket", Held::Field(|s| s.unix_socket.clone(), |s, path| s.unix_socket = path)).at_start(),
+    Parameter::mode(
+        "unixsocketperm",
+        Held::Field(|s| s.unix_socket_mode.into(), |s, mode| s.unix_socket_mode = mode as u32),
+    )
+    .at_start(),
+    Parameter::number(
+        "tcp-backlog",
+        0,
+        INT,
+        Held::Field(|s| s.tcp_backlog.into(), |s, count| s.tcp_backlog = count as u32),
+    )
+    .at_start(),
+    Parameter::number(
+        "tcp-keepalive",
+        0,
+        INT,
+        Held::Field(|s| s.tcp_keepalive_s.into(), |s, seconds| s.tcp_keepalive_s = seconds as u32),
+    ),
+    Parameter::number(
+        "timeout",
+        0,
+        INT,
+        Held::Field(|s| s.timeout_s.into(), |s, seconds| s.timeout_s = seconds as u32),
+    ),
+    Parameter::number(
+        "maxclients",
+        1,
+        UINT,
+        Held::Field(|s| s.max_clients as i64, |s, count| s.max_clients = count as usize),
+    ),
+    Parameter::switch("protected-mode", Held::Field(|s| s.protected_mode, |s, on| s.protected_mode = on)),
+    Parameter::text("requirepass", Held::Field(|s| s.password.clone(), |s, password| s.password = password)),
+    Parameter::text("aclfile", Held::Always("")).at_start().or_refuse(),
+    Parameter::choice("acl-pubsub-default", &["allchannels", "resetchannels"], Held::Always("resetchannels")),
+    Parameter::number("acllog-max-len", 0, LONG, Held::Always("128")),
+    Parameter::memory(
+        "client-query-buffer-limit",
+        1_048_576,
+        LONG_BYTES,
+        Held::Field(|s| s.query_buffer_bytes as u64, |s, bytes| s.query_buffer_bytes = bytes as usize),
+    ),
+    Parameter::words("client-output-buffer-limit", words::output_limits, Held::Always(words::OUTPUT_LIMITS)),
+    Parameter::memory(
+        "proto-max-bulk-len",
+        1_048_576,
+        LONG_BYTES,
+        Held::Field(|s| s.max_bulk_bytes as u64, |s, bytes| s.max_bulk_bytes = bytes as usize),
+    ),
+    Parameter::number(
+        "io-threads",
+        1,
+        128,
+        Held::Field(|s| s.event_loops as i64, |s, count| s.event_loops = count as usize),
+    )
+    .at_start(),
+    Parameter::number("max-new-connections-per-cycle", 1, 1000, Held::Always("10")),
+    Parameter::number("max-new-tls-connections-per-cycle", 1, 1000, Held::Always("1")),
+    Parameter::number("socket-mark-id", 0, UINT, Held::Always("0")).at_start(),
+    Parameter::number("tracking-table-max-keys", 0, LONG, Held::Always("1000000")),
+    Parameter::word("notify-keyspace-events", words::event_classes, Held::Always("")).or_refuse(),
+];
+
+fn set_bind(settings: &mut Settings, addresses: String) {
+    settings.bind = addresses.split(' ').filter(|address| !address.is_empty()).map(str::to_owned).collect();
+}

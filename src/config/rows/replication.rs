@@ -1,0 +1,53 @@
+//! Other servers: replicas and clusters, which this server has neither of.
+
+use super::{INT, LONG, LONG_BYTES, PORT};
+use crate::config::parameter::{Held, Parameter};
+use crate::config::words;
+
+pub(super) const ROWS: &[Parameter] = &[
+    Parameter::switch("cluster-allow-pubsubshard-when-down", Held::Always("yes")),
+    Parameter::switch("cluster-allow-reads-when-down", Held::Always("no")),
+    Parameter::switch("cluster-allow-replica-migration", Held::Always("yes")),
+    Parameter::number("cluster-announce-bus-port", 0, PORT, Held::Always("0")),
+    Parameter::text("cluster-announce-hostname", Held::Always("")),
+    Parameter::text("cluster-announce-human-nodename", Held::Always("")),
+    Parameter::text("cluster-announce-ip", Held::Always("")),
+    Parameter::number("cluster-announce-port", 0, PORT, Held::Always("0")),
+    Parameter::number("cluster-announce-tls-port", 0, PORT, Held::Always("0")),
+    Parameter::number("cluster-compatibility-sample-ratio", 0, 100, Held::Always("0")),
+    Parameter::text("cluster-config-file", Held::Always("nodes.conf")).at_start(),
+    Parameter::switch("cluster-enabled", Held::Always("no")).at_start().or_refuse(),
+    Parameter::memory("cluster-link-sendbuf-limit", 0, u64::MAX, Held::Always("0")),
+    Parameter::number("cluster-migration-barrier", 0, INT, Held::Always("1")),
+    Parameter::number("cluster-node-timeout", 0, LONG, Held::Always("15000")),
+    Parameter::number("cluster-port", 0, PORT, Held::Always("0")).at_start(),
+    Parameter::choice("cluster-preferred-endpoint-type", &["ip", "hostname", "unknown-endpoint"], Held::Always("ip")),
+    Parameter::switch("cluster-replica-no-failover", Held::Always("no")).alias("cluster-slave-no-failover"),
+    Parameter::number("cluster-replica-validity-factor", 0, INT, Held::Always("10"))
+        .alias("cluster-slave-validity-factor"),
+    Parameter::switch("cluster-require-full-coverage", Held::Always("yes")),
+    Parameter::text("masterauth", Held::Always("")),
+    Parameter::text("masteruser", Held::Always("")),
+    Parameter::number("min-replicas-max-lag", 0, INT, Held::Always("10")).alias("min-slaves-max-lag"),
+    Parameter::number("min-replicas-to-write", 0, INT, Held::Always("0")).alias("min-slaves-to-write"),
+    Parameter::memory("repl-backlog-size", 1, LONG_BYTES, Held::Always("1048576")),
+    Parameter::number("repl-backlog-ttl", 0, LONG, Held::Always("3600")),
+    Parameter::switch("repl-disable-tcp-nodelay", Held::Always("no")),
+    Parameter::choice("repl-diskless-load", &["disabled", "on-empty-db", "swapdb"], Held::Always("disabled")),
+    Parameter::switch("repl-diskless-sync", Held::Always("yes")),
+    Parameter::number("repl-diskless-sync-delay", 0, INT, Held::Always("5")),
+    Parameter::number("repl-diskless-sync-max-replicas", 0, INT, Held::Always("0")),
+    Parameter::number("repl-ping-replica-period", 1, INT, Held::Always("10")).alias("repl-ping-slave-period"),
+    Parameter::number("repl-timeout", 1, INT, Held::Always("60")),
+    Parameter::text("replica-announce-ip", Held::Always("")).alias("slave-announce-ip"),
+    Parameter::number("replica-announce-port", 0, PORT, Held::Always("0")).alias("slave-announce-port"),
+    Parameter::switch("replica-announced", Held::Always("yes")),
+    Parameter::memory("replica-full-sync-buffer-limit", 0, LONG_BYTES, Held::Always("0")),
+    Parameter::switch("replica-ignore-disk-write-errors", Held::Always("no")),
+    Parameter::switch("replica-ignore-maxmemory", Held::Always("yes")).alias("slave-ignore-maxmemory"),
+    Parameter::switch("replica-lazy-flush", Held::Always("no")).alias("slave-lazy-flush"),
+    Parameter::number("replica-priority", 0, INT, Held::Always("100")).alias("slave-priority"),
+    Parameter::switch("replica-read-only", Held::Always("yes")).alias("slave-read-only"),
+    Parameter::switch("replica-serve-stale-data", Held::Always("yes")).alias("slave-serve-stale-data"),
+    Parameter::words("replicaof", words::primary, Held::Always("")).alias("slaveof").at_start().or_refuse(),
+];

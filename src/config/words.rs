@@ -1,0 +1,235 @@
+//! Values with rules of their own: lists of words, and words that are more than a number or a name.
+//!
+//! Each function reads what it is given and returns it as CONFIG GET shows it, or says what is wrong in Redis's words.
+//! Source: the answers of Redis 8.0.6 to the values in the tests below.
+
+use super::parameter::{WRONG_NUMBER, parse_memory};
+use crate::value::number;
+
+const MOST_ADDRESSES: usize = 16;
+
+/// `bind`: addresses to listen on.
+pub(super) fn addresses(words: &[&str]) -> Result<String, String> {
+    if words.len() > MOST_ADDRESSES {
+        return Err("Too many bind addresses specified.".to_owned());
+    }
+    Ok(words.join(" "))
+}
+
+/// `save`: pairs of seconds and changes.
+pub(super) fn save_points(words: &[&str]) -> Result<String, String> {
+    let number = |word: &str| if word.is_empty() { Some(0) } else { number::parse_i64(word.as_bytes()) };
+    let is_point = |pair: &[&str]| match pair {
+        [seconds, changes] => number(seconds).is_some_and(|s| s >= 1) && number(changes).is_some_and(|c| c >= 0),
+        _ => false,
+    };
+    if words.chunks(2).all(is_point) { Ok(words.join(" ")) } else { Err("Invalid save parameters".to_owned()) }
+}
+
+/// What `client-output-buffer-limit` is for each class of clients at first.
+pub(super) const OUTPUT_LIMITS: &str = "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60";
+
+/// `client-output-buffer-limit`: for some classes of clients a hard limit, a soft one and its seconds; the other
+/// classes keep theirs.
+pub(super) fn output_limits(words: &[&str]) -> Result<String, String> {
+    let mut limits: Vec<String> = OUTPUT_LIMITS.split(' ').map(str::to_owned).collect();
+    if !words.len().is_multiple_of(4) {
+        return Err("Wrong number of arguments in buffer limit configuration.".to_owned());
+    }
+    for class in words.chunks(4) {
+        let name = class[0].to_ascii_lowercase().replace("replica", "slave");
+        let place = limits.iter().position(|word| *word == name && !word.starts_with(|c: char| c.is_ascii_digit()));
+        let place = place.ok_or("Invalid client class specified in buffer limit configuration.")?;
+        let numbers = [parse_memory(class[1]), parse_memory(class[2]), class[3].parse().ok()];
+        for (offset, number) in numbers.into_iter().enumerate() {
+            let number = number.ok_or("Error in hard, soft or soft_seconds setting in buffer limit configuration.")?;
+            limits[place + 1 + offset] = number.to_string();
+        }
+    }
+    Ok(limits.join(" "))
+}
+
+/// `latency-tracking-info-percentiles`: numbers from 0 to 100.
+pub(super) fn percentiles(words: &[&str]) -> Result<String, String> {
+    let shown = words.iter().map(|word| match number::parse_f64(word.as_bytes()) {
+        None => Err("Invalid latency-tracking-info-percentiles parameters".to_owned()),
+        Some(number) if (0.0..=100.0).contains(&number) => Ok(number.to_string()),
+        Some(_) => Err("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]".to_owned()),
+    });
+    Ok(shown.collect::<Result<Vec<_>, _>>()?.join(" "))
+}
+
+/// `oom-score-adj-values`: three numbers for the kernel.
+pub(super) fn oom_scores(words: &[&str]) -> Result<String, String> {
+    if words.len() != 3 {
+        return Err(WRONG_NUMBER.to_owned());
+    }
+    let fits = |word: &&str| number::parse_i64(word.as_bytes()).is_some_and(|score| (-2000..=2000).contains(&score));
+    if words.iter().all(fits) {
+        Ok(words.join(" "))
+    } else {
+        Err("Invalid oom-score-adj-values, elements must be between -2000 and 2000.".to_owned())
+    }
+}
+
+/// `shutdown-on-sigint`, `shutdown-on-sigterm`: what SHUTDOWN would be given.
+pub(super) fn shutdown_options(words: &[&str]) -> Result<String, String> {
+    const OPTIONS: [&str; 4] = ["save", "nosave", "now", "force"];
+    let is_known = |word: &&str| OPTIONS.iter().chain(&["default"]).any(|option| word.eq_ignore_ascii_case(option));
+    if words.is_empty() || !words.iter().all(is_known) {
+        return Err("argument(s) must be one of the following: default, save, nosave, now, force".to_owned());
+    }
+    let is_given = |option: &&str| words.iter().any(|word| word.eq_ignore_ascii_case(option));
+    let given: Vec<&str> = OPTIONS.into_iter().filter(is_given).collect();
+    match given[..] {
+        [] => Ok("default".to_owned()),
+        ["save", "nosave", ..] => Err("shutdown options SAVE and NOSAVE can't be used simultaneously".to_owned()),
+        _ => Ok(given.join(" ")),
+    }
+}
+
+/// `replicaof`: a host and a port, or `no one`.
+pub(super) fn primary(words: &[&str]) -> Result<String, String> {
+    match words {
+        [no, one] if no.eq_ignore_ascii_case("no") && one.eq_ignore_ascii_case("one") => Ok(String::new()),
+        [_, port] => match port.parse::<u16>() {
+            Ok(_) => Ok(words.join(" ")),
+            Err(_) => Err("Invalid master port".to_owned()),
+        },
+        _ => Err(WRONG_NUMBER.to_owned()),
+    }
+}
+
+/// `notify-keyspace-events`: letters for classes of events, of which `A` is most.
+pub(super) fn event_classes(word: &str) -> Result<String, String> {
+    const ALL: &str = "g$lshzxetd";
+    const OTHERS: &str = "KEm";
+    if word.chars().any(|letter| !"An".contains(letter) && !ALL.contains(letter) && !OTHERS.contains(letter)) {
+        return Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".to_owned());
+    }
+    let has_all = word.contains('A') || ALL.chars().all(|letter| word.contains(letter));
+    let classes = if has_all { "A".to_owned() } else { in_order(word, ALL) + &in_order(word, "n") };
+    Ok(classes + &in_order(word, OTHERS))
+}
+
+fn in_order(word: &str, letters: &str) -> String {
+    letters.chars().filter(|&letter| word.contains(letter)).collect()
+}
+
+/// `maxmemory-clients`: bytes, or a percentage of `maxmemory`.
+pub(super) fn memory_or_percent(word: &str) -> Result<String, String> {
+    let complaint = "argument must be a memory or percent value";
+    let Some(percent) = word.strip_suffix('%') else {
+        return parse_memory(word).map(|bytes| bytes.to_string()).ok_or_else(|| complaint.to_owned());
+    };
+    match percent.parse::<u64>() {
+        Ok(percent) if percent <= 100 => Ok(format!("{percent}%")),
+        Ok(_) => Err("percentage argument must be less or equal to 100".to_owned()),
+        Err(_) => Err(complaint.to_owned()),
+    }
+}
+
+/// `appendfilename`.
+pub(super) fn append_file_name(word: &str) -> Result<String, String> {
+    file_name("appendfilename", word)
+}
+
+/// `appenddirname`.
+pub(super) fn append_directory_name(word: &str) -> Result<String, String> {
+    file_name("appenddirname", word)
+}
+
+/// `dbfilename`: it may be empty.
+pub(super) fn database_file_name(word: &str) -> Result<String, String> {
+    if word.is_empty() { Ok(String::new()) } else { file_name("dbfilename", word) }
+}
+
+fn file_name(parameter: &str, word: &str) -> Result<String, String> {
+    let kind = if parameter == "appenddirname" { "dirname" } else { "filename" };
+    match word {
+        "" => Err(format!("{parameter} can't be empty")),
+        _ if word.contains('/') => Err(format!("{parameter} can't be a path, just a {kind}")),
+        _ => Ok(word.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Reader = fn(&[&str]) -> Result<String, String>;
+
+    fn read(reader: Reader, text: &str) -> Result<String, String> {
+        let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+        reader(&words)
+    }
+
+    #[test]
+    fn lists_are_shown_as_redis_shows_them() {
+        let table: [(Reader, &str, &str); 9] = [
+            (save_points, "900 1 300 10", "900 1 300 10"),
+            (save_points, "", ""),
+            (percentiles, "1.0 2 99.999", "1 2 99.999"),
+            (shutdown_options, "FORCE now", "now force"),
+            (shutdown_options, "default", "default"),
+            (primary, "no ONE", ""),
+            (oom_scores, "0 200 800", "0 200 800"),
+            (addresses, "* -::*", "* -::*"),
+            (output_limits, "pubsub 1kb 2 3 replica 4 5 6 Normal 0 0 7", "normal 0 0 7 slave 4 5 6 pubsub 1024 2 3"),
+        ];
+        for (reader, text, shown) in table {
+            assert_eq!(read(reader, text), Ok(shown.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_are_refused_in_the_words_of_redis() {
+        let table: [(Reader, &str, &str); 13] = [
+            (save_points, "900", "Invalid save parameters"),
+            (save_points, "0 1", "Invalid save parameters"),
+            (save_points, "1 -1", "Invalid save parameters"),
+            (output_limits, "normal 1 2", "Wrong number of arguments in buffer limit configuration."),
+            (output_limits, "master 1 2 3", "Invalid client class specified in buffer limit configuration."),
+            (output_limits, "0 1 2 3", "Invalid client class specified in buffer limit configuration."),
+            (
+                output_limits,
+                "normal 1 2 -1",
+                "Error in hard, soft or soft_seconds setting in buffer limit configuration.",
+            ),
+            (percentiles, "101", "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]"),
+            (percentiles, "a", "Invalid latency-tracking-info-percentiles parameters"),
+            (shutdown_options, "save nosave", "shutdown options SAVE and NOSAVE can't be used simultaneously"),
+            (primary, "host 70000", "Invalid master port"),
+            (oom_scores, "1 2 3000", "Invalid oom-score-adj-values, elements must be between -2000 and 2000."),
+            (addresses, "a b c d e f g h i j k l m n o p q", "Too many bind addresses specified."),
+        ];
+        for (reader, text, complaint) in table {
+            assert_eq!(read(reader, text), Err(complaint.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn event_classes_are_shown_in_their_own_order() {
+        for (word, shown) in
+            [("", ""), ("KEA", "AKE"), ("E$gK", "g$KE"), ("g$lshzxetdE", "AE"), ("A$nm", "Am"), ("nK", "nK")]
+        {
+            assert_eq!(event_classes(word), Ok(shown.to_owned()), "{word}");
+        }
+        assert!(event_classes("q").is_err());
+    }
+
+    #[test]
+    fn a_share_of_memory_is_at_most_all_of_it() {
+        assert_eq!(memory_or_percent("5%"), Ok("5%".to_owned()));
+        assert_eq!(memory_or_percent("1kb"), Ok("1024".to_owned()));
+        assert_eq!(memory_or_percent("101%"), Err("percentage argument must be less or equal to 100".to_owned()));
+        assert_eq!(memory_or_percent("%"), Err("argument must be a memory or percent value".to_owned()));
+    }
+
+    #[test]
+    fn a_file_name_is_no_path() {
+        assert_eq!(append_file_name("a/b"), Err("appendfilename can't be a path, just a filename".to_owned()));
+        assert_eq!(append_file_name(""), Err("appendfilename can't be empty".to_owned()));
+        assert_eq!(database_file_name(""), Ok(String::new()));
+    }
+}
