@@ -6,8 +6,11 @@
 //! - `{x*65}` is one argument: `x` written 65 times;
 //! - `{1..129: % m%}` is the words after the colon once for every number, with `%` replaced by the number.
 
+/// One argument, decoded.
+pub(crate) type Word = Vec<u8>;
+
 /// Splits `line` into the arguments that it stands for.
-pub(crate) fn split(line: &str) -> Result<Vec<Vec<u8>>, String> {
+pub(crate) fn split(line: &str) -> Result<Vec<Word>, String> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
     while !rest.is_empty() {
@@ -28,7 +31,7 @@ pub(crate) fn split(line: &str) -> Result<Vec<Vec<u8>>, String> {
 }
 
 /// `{1..3: a%}` at the start of `text`: the words it stands for, and what follows it.
-fn counted(text: &str) -> Result<Option<(Vec<Vec<u8>>, &str)>, String> {
+fn counted(text: &str) -> Result<Option<(Vec<Word>, &str)>, String> {
     let Some((range, rest)) = text.strip_prefix('{').and_then(|inner| inner.split_once(':')) else {
         return Ok(None);
     };
@@ -46,7 +49,7 @@ fn counted(text: &str) -> Result<Option<(Vec<Vec<u8>>, &str)>, String> {
 }
 
 /// `{x*65}`, when the unquoted `word` that `text` starts with has that form.
-fn repeated(word: &[u8], text: &str) -> Option<Vec<u8>> {
+fn repeated(word: &[u8], text: &str) -> Option<Word> {
     let inner = word.strip_prefix(b"{")?.strip_suffix(b"}")?;
     if !text.as_bytes().starts_with(word) {
         return None;
@@ -57,7 +60,7 @@ fn repeated(word: &[u8], text: &str) -> Option<Vec<u8>> {
 }
 
 /// The first word of `text`, and what follows it.
-fn one_word(text: &str) -> Result<(Vec<u8>, &str), String> {
+fn one_word(text: &str) -> Result<(Word, &str), String> {
     let bytes = text.as_bytes();
     let mut word = Vec::new();
     let mut at = 0;
@@ -75,7 +78,7 @@ fn one_word(text: &str) -> Result<(Vec<u8>, &str), String> {
 }
 
 /// Reads up to the closing quote; gives the place behind it.
-fn double_quoted(text: &str, start: usize, word: &mut Vec<u8>) -> Result<usize, String> {
+fn double_quoted(text: &str, start: usize, word: &mut Word) -> Result<usize, String> {
     let bytes = text.as_bytes();
     let mut at = start;
     loop {
@@ -100,7 +103,7 @@ fn double_quoted(text: &str, start: usize, word: &mut Vec<u8>) -> Result<usize, 
 }
 
 /// Reads up to the closing quote; gives the place behind it.
-fn single_quoted(text: &str, start: usize, word: &mut Vec<u8>) -> Result<usize, String> {
+fn single_quoted(text: &str, start: usize, word: &mut Word) -> Result<usize, String> {
     let bytes = text.as_bytes();
     let mut at = start;
     loop {
