@@ -4,9 +4,11 @@
 //! everything that is told or checked about a command derives from its row. A handler parses all of its arguments
 //! before it writes anything, reaches the data only through [`crate::engine::Ctx`], and writes one reply.
 
+pub mod scanning;
+pub mod sorted_set;
 pub mod string;
 
 use crate::engine::Command;
 
 /// Every command there is, family by family.
-pub const FAMILIES: &[&[Command]] = &[string::COMMANDS];
+pub const FAMILIES: &[&[Command]] = &[sorted_set::COMMANDS, string::COMMANDS];

@@ -10,9 +10,9 @@
 //! 5. the change is announced under its event's name;
 //! 6. what was replaced or removed and is large is freed elsewhere.
 //!
-//! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`] and [`Ctx::peek`] read; [`Ctx::edit`], [`Ctx::upsert`],
-//! [`Ctx::edit_text`], [`Ctx::put`], [`Ctx::store`], [`Ctx::remove`], [`Ctx::set_deadline`] write one key;
-//! [`Ctx::relocate`] and [`Ctx::duplicate`] go from one key to another.
+//! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`] and [`Ctx::peek`] read; [`Ctx::edit`],
+//! [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_text`], [`Ctx::put`], [`Ctx::store`], [`Ctx::remove`],
+//! [`Ctx::set_deadline`] write one key; [`Ctx::relocate`] and [`Ctx::duplicate`] go from one key to another.
 //!
 //! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
 
@@ -194,9 +194,9 @@ impl<'c> Ctx<'c> {
         for key in keys {
             self.look_up(key);
         }
+        let slots: Vec<_> = keys.iter().map(|key| self.engine.live(self.database, key)).collect();
         let database = self.engine.databases.get(self.database);
-        let views = keys.iter().map(|key| Some(database.view(database.find(key)?))).collect();
-        (views, &mut self.reply)
+        (slots.into_iter().map(|slot| slot.map(|slot| database.view(slot))).collect(), &mut self.reply)
     }
 
     /// `key` as it is, without a trace of having looked.
@@ -271,18 +271,43 @@ impl Ctx<'_> {
         let Some(slot) = self.engine.live(self.database, key) else {
             return if create { self.create(key, event, act).map(Some) } else { Ok(None) };
         };
+        self.change(key, slot, event, |stored, _| act(stored)).map(Some)
+    }
+
+    /// [`Ctx::edit`] whose `act` answers what it takes out, before that is gone.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    pub fn edit_and_reply<T: Stored, R>(
+        &mut self,
+        key: &[u8],
+        event: Event,
+        act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
+    ) -> Result<Option<R>, Error> {
+        let Some(slot) = self.engine.live(self.database, key) else { return Ok(None) };
+        self.change(key, slot, event, act).map(Some)
+    }
+
+    fn change<T: Stored, R>(
+        &mut self,
+        key: &[u8],
+        slot: Slot,
+        event: Event,
+        act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
+    ) -> Result<R, Error> {
         self.note_access(slot);
+        let reply = &mut self.reply;
         let database = self.engine.databases.get_mut(self.database);
         let (changed, is_empty) = database.edit_object(slot, |value| {
             let stored = value.and_then(T::of_mut).ok_or(Error::WrongType)?;
-            Ok((act(stored)?, stored.is_empty()))
+            Ok((act(stored, reply)?, stored.is_empty()))
         })?;
         self.after(key, event, changed.count);
         if is_empty {
             self.discard(slot);
             self.engine.announce_event(self.database, Event::DEL, key);
         }
-        Ok(Some(changed.result))
+        Ok(changed.result)
     }
 
     fn create<T: Stored, R>(

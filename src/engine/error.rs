@@ -56,6 +56,18 @@ pub enum Error {
     /// Not a number.
     #[error("ERR value is not a valid float")]
     NotAFloat,
+    /// A number of keys that must be positive.
+    #[error("ERR numkeys should be greater than 0")]
+    NumkeysNotPositive,
+    /// A count of elements that must be positive.
+    #[error("ERR count should be greater than 0")]
+    CountNotPositive,
+    /// A limit that must not be negative.
+    #[error("ERR LIMIT can't be negative")]
+    NegativeLimit,
+    /// A count that cannot be negated.
+    #[error("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")]
+    CountOutOfRange,
     /// A database number that is not there.
     #[error("ERR DB index is out of range")]
     DatabaseOutOfRange,
@@ -72,4 +84,44 @@ pub enum Error {
     /// A deadline that is not positive, or too far away; the command's name in lower case.
     #[error("ERR invalid expire time in '{0}' command")]
     InvalidExpireTime(&'static str),
+
+    // Scanning.
+    /// Not an unsigned 64-bit integer.
+    #[error("ERR invalid cursor")]
+    InvalidCursor,
+    /// NOVALUES where there are no fields.
+    #[error("ERR NOVALUES option can only be used in HSCAN")]
+    NoValuesOfHash,
+
+    // Sorted sets.
+    /// ZADD with both.
+    #[error("ERR XX and NX options at the same time are not compatible")]
+    NxAndXx,
+    /// ZADD with two of them.
+    #[error("ERR GT, LT, and/or NX options at the same time are not compatible")]
+    GtLtNx,
+    /// ZADD INCR with several members.
+    #[error("ERR INCR option supports a single increment-element pair")]
+    IncrOnePair,
+    /// Infinity and minus infinity were to be added.
+    #[error("ERR resulting score is not a number (NaN)")]
+    ScoreNotANumber,
+    /// No bound of a range of scores.
+    #[error("ERR min or max is not a float")]
+    ScoreBounds,
+    /// No bound of a range of members.
+    #[error("ERR min or max not valid string range item")]
+    LexBounds,
+    /// LIMIT with a range of ranks.
+    #[error("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")]
+    LimitByRank,
+    /// WITHSCORES with a range of members.
+    #[error("ERR syntax error, WITHSCORES not supported in combination with BYLEX")]
+    ScoresByLex,
+    /// No keys to combine; the command's name in lower case.
+    #[error("ERR at least 1 input key is needed for '{0}' command")]
+    NoInputKeys(&'static str),
+    /// A factor of scores that is no number.
+    #[error("ERR weight value is not a float")]
+    WeightNotAFloat,
 }

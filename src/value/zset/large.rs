@@ -75,7 +75,7 @@ impl<const N: usize> Large<N> {
         }
     }
 
-    pub(super) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'_>)) -> u64 {
+    pub(super) fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
         let _ = (cursor, count);
         self.range(0..self.len()).for_each(&mut visit);
         0

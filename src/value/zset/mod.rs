@@ -300,7 +300,7 @@ impl<const N: usize> Zset<N> {
     ///
     /// An entry that is in the set from the start of a full scan to its end is visited at least once, whatever else
     /// comes and goes. The packed form is visited all at once.
-    pub fn scan(&self, cursor: u64, count: usize, visit: impl FnMut(Entry<'_>)) -> u64 {
+    pub fn scan<'a>(&'a self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
         match &self.form {
             Form::Packed(packed) => {
                 packed.range(0..packed.len()).for_each(visit);

@@ -1,0 +1,146 @@
+//! What the commands of the SCAN family share: the cursor and the options `MATCH`, `COUNT`, `TYPE` and `NOVALUES`.
+//!
+//! They walk something large in steps; the walk itself belongs to what is walked. An option given twice holds as given
+//! last, and `COUNT` is a wish: how many elements a step looks at, not how many it answers.
+
+use crate::engine::{Args, Error};
+use crate::resp::Reply;
+use crate::value::{glob, number};
+
+/// What is scanned, which decides what options there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scanned {
+    /// The keys of a database: with `TYPE`.
+    Keys,
+    /// The fields of a hash: with `NOVALUES`.
+    Hash,
+    /// The members of a collection.
+    Members,
+}
+
+/// The options of a scan.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    pattern: Option<&'a [u8]>,
+    /// `COUNT`: how many elements to look at, at least 1.
+    pub count: usize,
+    /// `TYPE`: the name of the type that a key must hold.
+    pub type_name: Option<&'a [u8]>,
+    /// `NOVALUES`: answer fields without their values.
+    pub no_values: bool,
+}
+
+const DEFAULT_COUNT: usize = 10;
+
+impl<'a> Options<'a> {
+    /// All options that are left in `args`, up to the end.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] for an option that is unknown, without its value or for something else, or a count below 1;
+    /// [`Error::NotAnInteger`] for a count that is none; [`Error::NoValuesOfHash`] for `NOVALUES` elsewhere.
+    pub fn parse(args: &mut Args<'a>, scanned: Scanned) -> Result<Options<'a>, Error> {
+        let mut options = Options { pattern: None, count: DEFAULT_COUNT, type_name: None, no_values: false };
+        while !args.is_empty() {
+            if args.take_with("COUNT", 1) {
+                let count = args.integer()?;
+                options.count = usize::try_from(count).ok().filter(|&count| count > 0).ok_or(Error::Syntax)?;
+            } else if args.take_with("MATCH", 1) {
+                options.pattern = Some(args.word()?).filter(|&pattern| pattern != b"*");
+            } else if scanned == Scanned::Keys && args.take_with("TYPE", 1) {
+                options.type_name = Some(args.word()?);
+            } else if args.take("NOVALUES") {
+                if scanned != Scanned::Hash {
+                    return Err(Error::NoValuesOfHash);
+                }
+                options.no_values = true;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether an element is to be answered, as far as `MATCH` decides it.
+    pub fn admits(&self, element: &[u8]) -> bool {
+        self.pattern.is_none_or(|pattern| glob::matches(pattern, element, false))
+    }
+}
+
+/// The cursor that the next word of `args` is: an unsigned number, read as C's `strtoull` reads one, since that is what
+/// Redis falls back to: blanks and a sign may lead, and a negative number counts down from 2^64. A plain negative number
+/// is none.
+///
+/// # Errors
+/// [`Error::Syntax`] when there is no word, [`Error::InvalidCursor`] when it is no cursor.
+pub fn cursor(args: &mut Args<'_>) -> Result<u64, Error> {
+    read_cursor(args.word()?).ok_or(Error::InvalidCursor)
+}
+
+/// Answers the cursor to go on from.
+pub fn write_cursor(reply: &mut Reply<'_>, next: u64) {
+    reply.bulk(itoa::Buffer::new().format(next).as_bytes());
+}
+
+fn read_cursor(word: &[u8]) -> Option<u64> {
+    if let Some(plain) = number::parse_i64(word) {
+        return u64::try_from(plain).ok();
+    }
+    let text = std::str::from_utf8(word).ok()?.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let magnitude: u64 = digits.parse().ok()?;
+    Some(if is_negative { magnitude.wrapping_neg() } else { magnitude })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resp::{Request, Span};
+
+    fn with_words<R>(words: &[&str], act: impl FnOnce(Args<'_>) -> R) -> R {
+        let mut buffer = Vec::new();
+        let mut spans = Vec::new();
+        for word in words {
+            let start = buffer.len();
+            buffer.extend_from_slice(word.as_bytes());
+            spans.push(Span { start, end: buffer.len() });
+        }
+        act(Args::new(Request::new(&buffer, &spans), 0))
+    }
+
+    #[test]
+    fn a_cursor_is_read_as_redis_reads_it() {
+        assert_eq!(read_cursor(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(read_cursor(b" +007"), Some(7));
+        assert_eq!(read_cursor(b"-0"), Some(0));
+        for word in ["", "-1", "x", "1x", "1 ", "18446744073709551616", "0x10", "+-1"] {
+            assert_eq!(read_cursor(word.as_bytes()), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_option_holds() {
+        with_words(&["count", "5", "match", "a*", "COUNT", "7", "MATCH", "b*"], |mut args| {
+            let options = Options::parse(&mut args, Scanned::Members).expect("these options are valid");
+            assert_eq!(options.count, 7);
+            assert!(options.admits(b"bee"));
+            assert!(!options.admits(b"ant"));
+        });
+    }
+
+    #[test]
+    fn options_for_something_else_are_refused() {
+        let refused = |words: &[&str], scanned| with_words(words, |mut args| Options::parse(&mut args, scanned).err());
+        assert_eq!(refused(&["TYPE", "zset"], Scanned::Members), Some(Error::Syntax));
+        assert_eq!(refused(&["NOVALUES"], Scanned::Members), Some(Error::NoValuesOfHash));
+        assert_eq!(refused(&["NOVALUES"], Scanned::Hash), None);
+        assert_eq!(refused(&["COUNT", "0"], Scanned::Members), Some(Error::Syntax));
+        assert_eq!(refused(&["COUNT", "x", "y"], Scanned::Members), Some(Error::NotAnInteger));
+        assert_eq!(refused(&["MATCH"], Scanned::Members), Some(Error::Syntax));
+    }
+}

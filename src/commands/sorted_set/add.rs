@@ -1,0 +1,166 @@
+//! Putting members into a sorted set: ZADD and ZINCRBY.
+//!
+//! Both look a member up once: the score it has decides the score it gets ([`Mode::judge`]). All scores are read before
+//! the first is set, and one pair, which is by far the most frequent call, allocates nothing.
+
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::value::zset::{Limits, Zset};
+
+pub(super) const ZADD: Command = Command {
+    name: "ZADD",
+    syntax: "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(4),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "1.2.0",
+    cost: "O(log(N)) for each member, N being the members of the sorted set.",
+    about: "Puts members with their scores into a sorted set, or gives members that are there other scores.",
+    run: zadd,
+    ..Command::ROW
+};
+
+fn zadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let mode = Mode::parse(&mut args);
+    if args.is_empty() || !args.left().is_multiple_of(2) {
+        return Err(Error::Syntax);
+    }
+    mode.check(args.left() / 2)?;
+    let first = pair(&mut args)?;
+    let mut others = Vec::new();
+    while !args.is_empty() {
+        others.push(pair(&mut args)?);
+    }
+    add(cx, key, mode, first, &others)
+}
+
+pub(super) const ZINCRBY: Command = Command {
+    name: "ZINCRBY",
+    syntax: "key increment member",
+    family: Family::SortedSet,
+    arity: Arity::Exactly(4),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))],
+    since: "1.2.0",
+    cost: "O(log(N)), N being the members of the sorted set.",
+    about: "Adds to the score of a member, which counts from 0 when it is not there.",
+    run: zincrby,
+    ..Command::ROW
+};
+
+fn zincrby(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let increment = pair(&mut args)?;
+    add(cx, key, Mode { incr: true, ..Mode::default() }, increment, &[])
+}
+
+/// A score and its member.
+type Pair<'a> = (f64, &'a [u8]);
+
+fn pair<'a>(args: &mut Args<'a>) -> Result<Pair<'a>, Error> {
+    Ok((args.float()?, args.word()?))
+}
+
+fn add(cx: &mut Ctx<'_>, key: &[u8], mode: Mode, first: Pair<'_>, others: &[Pair<'_>]) -> Result<(), Error> {
+    let limits = cx.settings().packed_zset;
+    let tally = cx.upsert(key, !mode.xx, mode.event(), |zset: &mut Zset| {
+        let mut tally = Tally::default();
+        tally.put(zset, mode, first, &limits)?;
+        for &other in others {
+            tally.put(zset, mode, other, &limits)?;
+        }
+        Ok(Changed::by(tally.added + tally.moved, tally))
+    })?;
+    let tally = tally.unwrap_or_default();
+    let reply = cx.reply();
+    match (mode.incr, tally.score) {
+        (true, Some(score)) => reply.double(score),
+        (true, None) => reply.null(),
+        (false, _) => reply.count(if mode.ch { tally.added + tally.moved } else { tally.added }),
+    }
+    Ok(())
+}
+
+/// What became of the pairs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    added: usize,
+    moved: usize,
+    /// The score that the last member has now, unless the mode left it alone.
+    score: Option<f64>,
+}
+
+impl Tally {
+    fn put(&mut self, zset: &mut Zset, mode: Mode, (given, member): Pair<'_>, limits: &Limits) -> Result<(), Error> {
+        let mut verdict = None;
+        let (before, after) = zset.update(member, limits, |before| {
+            verdict = mode.judge(before, given);
+            verdict.filter(|after| !after.is_nan() && before != Some(*after))
+        });
+        if verdict.is_some_and(f64::is_nan) {
+            return Err(Error::ScoreNotANumber);
+        }
+        match before {
+            None => self.added += usize::from(after.is_some()),
+            Some(_) => self.moved += usize::from(before != after),
+        }
+        self.score = verdict;
+        Ok(())
+    }
+}
+
+/// The options of ZADD.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mode {
+    nx: bool,
+    xx: bool,
+    gt: bool,
+    lt: bool,
+    ch: bool,
+    incr: bool,
+}
+
+impl Mode {
+    fn parse(args: &mut Args<'_>) -> Mode {
+        let mut mode = Mode::default();
+        let mut options = [
+            ("NX", &mut mode.nx),
+            ("XX", &mut mode.xx),
+            ("GT", &mut mode.gt),
+            ("LT", &mut mode.lt),
+            ("CH", &mut mode.ch),
+            ("INCR", &mut mode.incr),
+        ];
+        while let Some((_, is_given)) = options.iter_mut().find(|(name, _)| args.take(name)) {
+            **is_given = true;
+        }
+        mode
+    }
+
+    /// Refuses options that contradict one another, or the number of pairs.
+    fn check(self, pairs: usize) -> Result<(), Error> {
+        if self.nx && self.xx {
+            return Err(Error::NxAndXx);
+        }
+        if self.gt && self.lt || self.nx && (self.gt || self.lt) {
+            return Err(Error::GtLtNx);
+        }
+        if self.incr && pairs > 1 {
+            return Err(Error::IncrOnePair);
+        }
+        Ok(())
+    }
+
+    /// The score that a member shall have, which may come out as NaN; `None` where the options leave it alone.
+    fn judge(self, before: Option<f64>, given: f64) -> Option<f64> {
+        let Some(before) = before else { return (!self.xx).then_some(given) };
+        let after = if self.incr { before + given } else { given };
+        let refused = self.nx || self.gt && after <= before || self.lt && after >= before;
+        (!refused).then_some(after)
+    }
+
+    fn event(self) -> Event {
+        Event::sorted_set(if self.incr { "zincr" } else { "zadd" })
+    }
+}

@@ -1,0 +1,123 @@
+//! The words that name a stretch of a sorted set, and the positions that they mean.
+//!
+//! Three kinds: ranks (`0 -1`), scores (`(1 +inf`) and members (`[a (c`). A pair of bounds that crosses names nothing.
+//! Positions are always counted from the lowest entry and may lie beyond the set, whose ranges clamp them.
+
+use crate::engine::Error;
+use crate::value::number;
+use crate::value::zset::{LexBound, LexRange, ScoreRange, Zset};
+use std::ops::{Bound, Range};
+
+/// What a range goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    Rank,
+    Score,
+    Lex,
+}
+
+/// A stretch of a sorted set.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bounds<'a> {
+    /// From one rank to another, both included, counted from the end when negative.
+    Rank(i64, i64),
+    /// Between two scores.
+    Score(ScoreRange),
+    /// Between two members.
+    Lex(LexRange<'a>),
+}
+
+impl<'a> Bounds<'a> {
+    /// The stretch between the words `min` and `max`.
+    ///
+    /// # Errors
+    /// One of the words is no bound of that kind.
+    pub(super) fn parse(by: By, min: &'a [u8], max: &'a [u8]) -> Result<Bounds<'a>, Error> {
+        Ok(match by {
+            By::Rank => Bounds::Rank(rank(min)?, rank(max)?),
+            By::Score => Bounds::Score(ScoreRange { min: score(min)?, max: score(max)? }),
+            By::Lex => Bounds::Lex(LexRange { min: lex(min)?, max: lex(max)? }),
+        })
+    }
+
+    /// Where the stretch lies in `zset`. Ranks count from the highest entry when `reversed`.
+    pub(super) fn positions(&self, zset: &Zset, reversed: bool) -> Range<usize> {
+        match self {
+            Bounds::Rank(start, stop) => ranked(zset.len(), *start, *stop, reversed),
+            Bounds::Score(range) => zset.by_score(range),
+            Bounds::Lex(range) => zset.by_lex(range),
+        }
+    }
+}
+
+fn ranked(len: usize, start: i64, stop: i64, reversed: bool) -> Range<usize> {
+    let from_start = |rank: i64| if rank < 0 { rank.saturating_add_unsigned(len as u64) } else { rank };
+    let start = usize::try_from(from_start(start)).unwrap_or(0).min(len);
+    let end = usize::try_from(from_start(stop).saturating_add(1)).unwrap_or(0).clamp(start, len);
+    if reversed { len - end..len - start } else { start..end }
+}
+
+fn rank(word: &[u8]) -> Result<i64, Error> {
+    number::parse_i64(word).ok_or(Error::NotAnInteger)
+}
+
+/// A score, after `(` if it is excluded.
+fn score(word: &[u8]) -> Result<Bound<f64>, Error> {
+    let bound = match word.strip_prefix(b"(") {
+        Some(excluded) => number::parse_f64_bound(excluded).map(Bound::Excluded),
+        None => number::parse_f64_bound(word).map(Bound::Included),
+    };
+    bound.ok_or(Error::ScoreBounds)
+}
+
+fn lex(word: &[u8]) -> Result<LexBound<'_>, Error> {
+    match word {
+        b"-" => Ok(LexBound::Lowest),
+        b"+" => Ok(LexBound::Highest),
+        [b'[', member @ ..] => Ok(LexBound::Included(member)),
+        [b'(', member @ ..] => Ok(LexBound::Excluded(member)),
+        _ => Err(Error::LexBounds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_beyond_the_set_are_cut_and_crossed_ones_name_nothing() {
+        assert_eq!(ranked(3, 0, -1, false), 0..3);
+        assert_eq!(ranked(3, -2, i64::MAX, false), 1..3);
+        assert_eq!(ranked(3, i64::MIN, -4, false), 0..0);
+        assert_eq!(ranked(3, 0, -4, false), 0..0);
+        assert!(ranked(3, 2, 1, false).is_empty());
+        assert!(ranked(3, i64::MAX, i64::MIN, true).is_empty());
+        assert_eq!(ranked(0, 0, -1, true), 0..0);
+    }
+
+    #[test]
+    fn reversed_ranks_count_from_the_highest_entry() {
+        assert_eq!(ranked(5, 0, 1, true), 3..5);
+        assert_eq!(ranked(5, -1, -1, true), 0..1);
+    }
+
+    #[test]
+    fn a_bound_of_scores_may_be_empty_or_out_of_the_range_of_doubles() {
+        assert_eq!(score(b""), Ok(Bound::Included(0.0)));
+        assert_eq!(score(b"("), Ok(Bound::Excluded(0.0)));
+        assert_eq!(score(b"(-1e999"), Ok(Bound::Excluded(f64::NEG_INFINITY)));
+        assert_eq!(score(b"+Infinity"), Ok(Bound::Included(f64::INFINITY)));
+        for word in ["nan", "(nan", "((1", " 1", "1 ", "0x10", "1e", ".", "-"] {
+            assert_eq!(score(word.as_bytes()), Err(Error::ScoreBounds), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_bound_of_members_needs_its_bracket() {
+        assert_eq!(lex(b"["), Ok(LexBound::Included(b"")));
+        assert_eq!(lex(b"(a"), Ok(LexBound::Excluded(b"a")));
+        for word in ["", "a", "+a", "--"] {
+            assert_eq!(lex(word.as_bytes()), Err(Error::LexBounds), "{word}");
+        }
+    }
+}

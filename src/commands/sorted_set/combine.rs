@@ -1,0 +1,336 @@
+//! One sorted set of several: union, intersection and difference, answered, stored or only counted.
+//!
+//! A [`Source`] is what a key holds as far as these commands see it: members with scores. A missing key is a source
+//! without members. The members that come out are borrowed from the sources; none is copied before it is stored.
+//!
+//! Scores are weighted and aggregated from the smallest source to the largest, as Redis does it: where a sum overflows
+//! or loses digits, the order decides what comes out. An infinity times 0, and infinities that cancel out, make 0.
+
+use super::write_entries;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::value::zset::{Entry, Zset};
+use crate::value::{View, number};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::iter;
+
+pub(super) const ZUNION: Command = Command {
+    name: "ZUNION",
+    syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>] [WITHSCORES]",
+    cost: UNION_COST,
+    about: "Answers the members of any of several sorted sets.",
+    run: |cx, args| answer(cx, args, Operation::Union, "zunion"),
+    ..ANSWERING
+};
+
+pub(super) const ZINTER: Command = Command {
+    name: "ZINTER",
+    syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>] [WITHSCORES]",
+    cost: INTER_COST,
+    about: "Answers the members that several sorted sets all have.",
+    run: |cx, args| answer(cx, args, Operation::Inter, "zinter"),
+    ..ANSWERING
+};
+
+pub(super) const ZDIFF: Command = Command {
+    name: "ZDIFF",
+    syntax: "numkeys key [key ...] [WITHSCORES]",
+    cost: DIFF_COST,
+    about: "Answers the members of the first of several sorted sets that no other has.",
+    run: |cx, args| answer(cx, args, Operation::Diff, "zdiff"),
+    ..ANSWERING
+};
+
+pub(super) const ZINTERCARD: Command = Command {
+    name: "ZINTERCARD",
+    syntax: "numkeys key [key ...] [LIMIT limit]",
+    since: "7.0.0",
+    cost: "O(N*K) at worst, N being the members of the smallest sorted set and K the sorted sets.",
+    about: "Answers how many members several sorted sets all have.",
+    run: zintercard,
+    ..ANSWERING
+};
+
+pub(super) const ZUNIONSTORE: Command = Command {
+    name: "ZUNIONSTORE",
+    syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>]",
+    since: "2.0.0",
+    cost: UNION_COST,
+    about: "Stores the members of any of several sorted sets under a key.",
+    run: |cx, args| store(cx, args, Operation::Union, "zunionstore"),
+    ..STORING
+};
+
+pub(super) const ZINTERSTORE: Command = Command {
+    name: "ZINTERSTORE",
+    syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>]",
+    since: "2.0.0",
+    cost: INTER_COST,
+    about: "Stores the members that several sorted sets all have under a key.",
+    run: |cx, args| store(cx, args, Operation::Inter, "zinterstore"),
+    ..STORING
+};
+
+pub(super) const ZDIFFSTORE: Command = Command {
+    name: "ZDIFFSTORE",
+    syntax: "destination numkeys key [key ...]",
+    since: "6.2.0",
+    cost: DIFF_COST,
+    about: "Stores the members of the first of several sorted sets that no other has under a key.",
+    run: |cx, args| store(cx, args, Operation::Diff, "zdiffstore"),
+    ..STORING
+};
+
+const ANSWERING: Command = Command {
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(3),
+    flags: Flags::READONLY.and(Flags::MOVABLE_KEYS),
+    keys: &[KeySpec::counted(1, KeyFlags::RO.and(KeyFlags::ACCESS))],
+    since: "6.2.0",
+    ..Command::ROW
+};
+
+const STORING: Command = Command {
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(4),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::MOVABLE_KEYS),
+    keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE)), KeySpec::counted(2, KeyFlags::RO.and(KeyFlags::ACCESS))],
+    ..Command::ROW
+};
+
+const UNION_COST: &str = "O(N)+O(M*log(M)), N being the members of all sorted sets and M those of the result.";
+const INTER_COST: &str = "O(N*K)+O(M*log(M)) at worst, N being the members of the smallest sorted set, K the sorted sets \
+                          and M the members of the result.";
+const DIFF_COST: &str = "O(L+(N-K)*log(N)) at worst, L being the members of all sorted sets, N those of the first and K \
+                         those of the result.";
+
+fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, operation: Operation, name: &'static str) -> Result<(), Error> {
+    let keys = keys(&mut args, name)?;
+    let (views, reply) = cx.views(&keys);
+    let sources = sources(views)?;
+    let options = Options::parse(&mut args, operation, keys.len(), true)?;
+    let mut members = operation.run(&sources, &options);
+    members.sort_unstable_by(|(member, score), (other, other_score)| {
+        score.partial_cmp(other_score).unwrap_or(Ordering::Equal).then_with(|| member.cmp(other))
+    });
+    let entries = members.iter().map(|&(member, score)| Entry { member, score });
+    write_entries(reply, entries, options.with_scores);
+    Ok(())
+}
+
+fn store(cx: &mut Ctx<'_>, mut args: Args<'_>, operation: Operation, name: &'static str) -> Result<(), Error> {
+    let target = args.key()?;
+    let keys = keys(&mut args, name)?;
+    let limits = cx.settings().packed_zset;
+    let (views, _) = cx.views(&keys);
+    let sources = sources(views)?;
+    let options = Options::parse(&mut args, operation, keys.len(), false)?;
+    let result = Zset::from_entries(operation.run(&sources, &options), &limits);
+    let count = result.len();
+    cx.store(target, result, Event::sorted_set(name));
+    cx.reply().count(count);
+    Ok(())
+}
+
+fn zintercard(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let keys = keys(&mut args, "zintercard")?;
+    let (views, reply) = cx.views(&keys);
+    let mut sources = sources(views)?;
+    let mut limit = 0;
+    while !args.is_empty() {
+        if !args.take_with("LIMIT", 1) {
+            return Err(Error::Syntax);
+        }
+        let given = number::parse_i64(args.word()?).ok_or(Error::NegativeLimit)?;
+        limit = usize::try_from(given).map_err(|_| Error::NegativeLimit)?;
+    }
+    sources.sort_by_key(Source::len);
+    let (smallest, others) = sources.split_first().ok_or(Error::Syntax)?;
+    let common = smallest.entries().filter(|(member, _)| others.iter().all(|other| other.score(member).is_some()));
+    reply.count(common.take(if limit == 0 { usize::MAX } else { limit }).count());
+    Ok(())
+}
+
+fn keys<'a>(args: &mut Args<'a>, name: &'static str) -> Result<Vec<&'a [u8]>, Error> {
+    let numkeys = args.integer()?;
+    if numkeys < 1 {
+        return Err(Error::NoInputKeys(name));
+    }
+    args.words(usize::try_from(numkeys).map_err(|_| Error::Syntax)?)
+}
+
+/// Members with scores, under a key.
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    Missing,
+    Sorted(&'a Zset),
+}
+
+fn sources(views: Vec<Option<View<'_>>>) -> Result<Vec<Source<'_>>, Error> {
+    views.into_iter().map(Source::of).collect()
+}
+
+impl<'a> Source<'a> {
+    fn of(view: Option<View<'a>>) -> Result<Source<'a>, Error> {
+        match view {
+            None => Ok(Source::Missing),
+            Some(View::Zset(zset)) => Ok(Source::Sorted(zset)),
+            Some(_) => Err(Error::WrongType),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Source::Missing => 0,
+            Source::Sorted(zset) => zset.len(),
+        }
+    }
+
+    fn score(&self, member: &[u8]) -> Option<f64> {
+        match self {
+            Source::Missing => None,
+            Source::Sorted(zset) => zset.score(member),
+        }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Scored<'a>> + use<'a> {
+        let sorted = match *self {
+            Source::Missing => None,
+            Source::Sorted(zset) => Some(zset.iter().map(|entry| (entry.member, entry.score))),
+        };
+        sorted.into_iter().flatten()
+    }
+}
+
+/// A member and its score.
+type Scored<'a> = (&'a [u8], f64);
+
+/// How sources become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Union,
+    Inter,
+    Diff,
+}
+
+impl Operation {
+    /// The members that come out, in no particular order.
+    fn run<'a>(self, sources: &[Source<'a>], options: &Options) -> Vec<Scored<'a>> {
+        if self == Operation::Diff {
+            return difference(sources);
+        }
+        let weights = options.weights.iter().copied().chain(iter::repeat(1.0));
+        let mut weighted: Vec<(Source<'a>, f64)> = sources.iter().copied().zip(weights).collect();
+        weighted.sort_by_key(|(source, _)| source.len());
+        match self {
+            Operation::Union => union(&weighted, options.aggregate),
+            _ => intersection(&weighted, options.aggregate),
+        }
+    }
+}
+
+fn union<'a>(sources: &[(Source<'a>, f64)], aggregate: Aggregate) -> Vec<Scored<'a>> {
+    let mut scores: HashMap<&[u8], f64> = HashMap::new();
+    for (source, weight) in sources {
+        for (member, score) in source.entries() {
+            let score = number_or_zero(score * weight);
+            let total = scores.entry(member);
+            total.and_modify(|total| *total = aggregate.join(*total, score)).or_insert(score);
+        }
+    }
+    scores.into_iter().collect()
+}
+
+fn intersection<'a>(sources: &[(Source<'a>, f64)], aggregate: Aggregate) -> Vec<Scored<'a>> {
+    let Some(((smallest, weight), others)) = sources.split_first() else { return Vec::new() };
+    let common = smallest.entries().filter_map(|(member, score)| {
+        let total = others.iter().try_fold(number_or_zero(score * weight), |total, (other, weight)| {
+            Some(aggregate.join(total, other.score(member)? * weight))
+        });
+        Some((member, total?))
+    });
+    common.collect()
+}
+
+fn difference<'a>(sources: &[Source<'a>]) -> Vec<Scored<'a>> {
+    let Some((first, others)) = sources.split_first() else { return Vec::new() };
+    first.entries().filter(|(member, _)| others.iter().all(|other| other.score(member).is_none())).collect()
+}
+
+fn number_or_zero(score: f64) -> f64 {
+    if score.is_nan() { 0.0 } else { score }
+}
+
+/// What becomes of the scores that a member has in several sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aggregate {
+    Sum,
+    Min,
+    Max,
+}
+
+impl Aggregate {
+    fn parse(args: &mut Args<'_>) -> Result<Aggregate, Error> {
+        if args.take("SUM") {
+            Ok(Aggregate::Sum)
+        } else if args.take("MIN") {
+            Ok(Aggregate::Min)
+        } else if args.take("MAX") {
+            Ok(Aggregate::Max)
+        } else {
+            Err(Error::Syntax)
+        }
+    }
+
+    /// Never NaN, whatever `score` is: a sum that is none is 0, and a comparison keeps `total`.
+    fn join(self, total: f64, score: f64) -> f64 {
+        match self {
+            Aggregate::Sum => number_or_zero(total + score),
+            Aggregate::Min if score < total => score,
+            Aggregate::Max if score > total => score,
+            Aggregate::Min | Aggregate::Max => total,
+        }
+    }
+}
+
+/// What stands after the keys.
+#[derive(Clone, Debug)]
+struct Options {
+    /// One for each source, or none: then all are 1.
+    weights: Vec<f64>,
+    aggregate: Aggregate,
+    with_scores: bool,
+}
+
+impl Options {
+    fn parse(args: &mut Args<'_>, operation: Operation, sources: usize, is_answered: bool) -> Result<Options, Error> {
+        let mut options = Options { weights: Vec::new(), aggregate: Aggregate::Sum, with_scores: false };
+        let has_scores = operation != Operation::Diff;
+        while !args.is_empty() {
+            if has_scores && args.take_with("WEIGHTS", sources) {
+                let weights = args.words(sources)?.into_iter().map(number::parse_f64);
+                options.weights = weights.collect::<Option<_>>().ok_or(Error::WeightNotAFloat)?;
+            } else if has_scores && args.take_with("AGGREGATE", 1) {
+                options.aggregate = Aggregate::parse(args)?;
+            } else if is_answered && args.take("WITHSCORES") {
+                options.with_scores = true;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn infinities_that_cancel_out_make_zero() {
+        assert_eq!(Aggregate::Sum.join(f64::INFINITY, f64::NEG_INFINITY), 0.0);
+        assert_eq!(Aggregate::Sum.join(5.0, f64::NAN), 0.0);
+        assert_eq!(Aggregate::Min.join(5.0, f64::NAN), 5.0);
+        assert_eq!(Aggregate::Max.join(f64::NEG_INFINITY, f64::NAN), f64::NEG_INFINITY);
+    }
+}

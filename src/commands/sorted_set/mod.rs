@@ -1,0 +1,121 @@
+//! Sorted sets: members with scores, in order of (score, member bytes), under a key.
+//!
+//! Everything that names a stretch of a set, by rank, score or member, is turned into positions first (`bounds`), and
+//! positions are what is counted, answered, copied or removed; so each form of range is understood in one place.
+//! Scores are never NaN: an argument that is none is refused, and arithmetic that would make one is refused (`ZINCRBY`)
+//! or gives 0 (`ZUNION`, `ZINTER`), as Redis has it.
+//!
+//! [`add`] puts members in, [`remove`] and [`pop`] take them out, [`score`], [`count`], [`range`], [`random`] and
+//! [`scan`] read, and [`combine`] makes one set of several.
+
+mod add;
+mod bounds;
+mod combine;
+mod count;
+mod pop;
+mod random;
+mod range;
+mod remove;
+mod scan;
+mod score;
+
+use crate::engine::Command;
+use crate::resp::{Protocol, Reply};
+use crate::value::zset::{self, Entry, Zset};
+use std::ops::Range;
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[
+    add::ZADD,
+    count::ZCARD,
+    count::ZCOUNT,
+    combine::ZDIFF,
+    combine::ZDIFFSTORE,
+    add::ZINCRBY,
+    combine::ZINTER,
+    combine::ZINTERCARD,
+    combine::ZINTERSTORE,
+    count::ZLEXCOUNT,
+    pop::ZMPOP,
+    score::ZMSCORE,
+    pop::ZPOPMAX,
+    pop::ZPOPMIN,
+    random::ZRANDMEMBER,
+    range::ZRANGE,
+    range::ZRANGEBYLEX,
+    range::ZRANGEBYSCORE,
+    range::ZRANGESTORE,
+    score::ZRANK,
+    remove::ZREM,
+    remove::ZREMRANGEBYLEX,
+    remove::ZREMRANGEBYRANK,
+    remove::ZREMRANGEBYSCORE,
+    range::ZREVRANGE,
+    range::ZREVRANGEBYLEX,
+    range::ZREVRANGEBYSCORE,
+    score::ZREVRANK,
+    scan::ZSCAN,
+    score::ZSCORE,
+    combine::ZUNION,
+    combine::ZUNIONSTORE,
+];
+
+/// Entries of a sorted set, from either end.
+#[derive(Clone)]
+struct Entries<'a> {
+    entries: zset::Iter<'a>,
+    reversed: bool,
+}
+
+impl<'a> Entries<'a> {
+    /// The entries at `positions`, the highest first if `reversed`.
+    fn new(zset: &'a Zset, positions: Range<usize>, reversed: bool) -> Entries<'a> {
+        Entries { entries: zset.range(positions), reversed }
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        if self.reversed { self.entries.next_back() } else { self.entries.next() }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.entries.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Entries<'_> {}
+
+/// Answers entries: their members, or with scores each member and its score, which RESP3 puts into an array of two.
+fn write_entries<'a>(reply: &mut Reply<'_>, entries: impl ExactSizeIterator<Item = Entry<'a>>, with_scores: bool) {
+    write_header(reply, entries.len(), with_scores);
+    for entry in entries {
+        write_entry(reply, entry, with_scores);
+    }
+}
+
+/// The header of `count` entries that [`write_entry`] answers.
+fn write_header(reply: &mut Reply<'_>, count: usize, with_scores: bool) {
+    let is_flat = with_scores && reply.protocol() == Protocol::Resp2;
+    reply.array(if is_flat { count.saturating_mul(2) } else { count });
+}
+
+fn write_entry(reply: &mut Reply<'_>, entry: Entry<'_>, with_scores: bool) {
+    if !with_scores {
+        return reply.bulk(entry.member);
+    }
+    if reply.protocol() == Protocol::Resp3 {
+        reply.array(2);
+    }
+    reply.bulk(entry.member);
+    reply.double(entry.score);
+}
+
+/// Answers an array of a member and its score.
+fn write_pair(reply: &mut Reply<'_>, entry: Entry<'_>) {
+    reply.array(2);
+    reply.bulk(entry.member);
+    reply.double(entry.score);
+}

@@ -1,0 +1,132 @@
+//! Popping members with the lowest or highest scores: ZPOPMIN, ZPOPMAX and ZMPOP.
+
+use super::{Entries, write_entries, write_pair};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::value::number;
+use crate::value::zset::Zset;
+use std::ops::Range;
+
+pub(super) const ZPOPMIN: Command = Command {
+    name: "ZPOPMIN",
+    about: "Removes the members with the lowest scores and answers them.",
+    run: |cx, args| pop(cx, args, End::Min),
+    ..POPPING
+};
+
+pub(super) const ZPOPMAX: Command = Command {
+    name: "ZPOPMAX",
+    about: "Removes the members with the highest scores and answers them.",
+    run: |cx, args| pop(cx, args, End::Max),
+    ..POPPING
+};
+
+const POPPING: Command = Command {
+    syntax: "key [count]",
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(2),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(POPPED)],
+    since: "5.0.0",
+    cost: "O(log(N)*M), N being the members of the sorted set and M those popped.",
+    ..Command::ROW
+};
+
+const POPPED: KeyFlags = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE);
+
+fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
+    let key = args.key()?;
+    if args.left() > 1 {
+        return Err(Error::Syntax);
+    }
+    let count = if args.is_empty() { None } else { Some(at_least(0, &mut args, Error::NotPositive)?) };
+    let popped = cx.edit_and_reply(key, end.event(), |zset: &mut Zset, reply| {
+        let positions = end.positions(zset, count.unwrap_or(1));
+        let entries = Entries::new(zset, positions.clone(), end == End::Max);
+        match count {
+            Some(_) => write_entries(reply, entries, true),
+            // One alone is not put into an array of its own, not even in RESP3.
+            None => entries.for_each(|entry| write_pair(reply, entry)),
+        }
+        Ok(Changed::by(zset.remove_range(positions), ()))
+    })?;
+    if popped.is_none() {
+        cx.reply().array(0);
+    }
+    Ok(())
+}
+
+pub(super) const ZMPOP: Command = Command {
+    name: "ZMPOP",
+    syntax: "numkeys key [key ...] <MIN|MAX> [COUNT count]",
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(4),
+    flags: Flags::WRITE.and(Flags::MOVABLE_KEYS),
+    keys: &[KeySpec::counted(1, POPPED)],
+    since: "7.0.0",
+    cost: "O(K) + O(M*log(N)), K being the keys, N the members of the sorted set and M those popped.",
+    about: "Removes the members with the lowest or highest scores from the first sorted set that is there, and answers \
+            them.",
+    run: zmpop,
+    ..Command::ROW
+};
+
+fn zmpop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let numkeys = at_least(1, &mut args, Error::NumkeysNotPositive)?;
+    let keys = args.words(numkeys)?;
+    let end = End::parse(&mut args)?;
+    let count = if args.take_with("COUNT", 1) { at_least(1, &mut args, Error::CountNotPositive)? } else { 1 };
+    args.end()?;
+    for key in keys {
+        let popped = cx.edit_and_reply(key, end.event(), |zset: &mut Zset, reply| {
+            let positions = end.positions(zset, count);
+            reply.array(2);
+            reply.bulk(key);
+            reply.array(positions.len());
+            Entries::new(zset, positions.clone(), end == End::Max).for_each(|entry| write_pair(reply, entry));
+            Ok(Changed::by(zset.remove_range(positions), ()))
+        })?;
+        if popped.is_some() {
+            return Ok(());
+        }
+    }
+    cx.reply().null_array();
+    Ok(())
+}
+
+/// The end of a sorted set that is popped from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Min,
+    Max,
+}
+
+impl End {
+    fn parse(args: &mut Args<'_>) -> Result<End, Error> {
+        if args.take("MIN") {
+            Ok(End::Min)
+        } else if args.take("MAX") {
+            Ok(End::Max)
+        } else {
+            Err(Error::Syntax)
+        }
+    }
+
+    fn event(self) -> Event {
+        Event::sorted_set(if self == End::Min { "zpopmin" } else { "zpopmax" })
+    }
+
+    /// Where the `count` entries at this end are, or all if there are fewer.
+    fn positions(self, zset: &Zset, count: usize) -> Range<usize> {
+        let len = zset.len();
+        match self {
+            End::Min => 0..count.min(len),
+            End::Max => len.saturating_sub(count)..len,
+        }
+    }
+}
+
+/// The next word as a number that is `least` or more; anything else is refused with `refusal`.
+fn at_least(least: usize, args: &mut Args<'_>, refusal: Error) -> Result<usize, Error> {
+    let number = number::parse_i64(args.word()?).and_then(|number| usize::try_from(number).ok());
+    number.filter(|&number| number >= least).ok_or(refusal)
+}

@@ -1,0 +1,155 @@
+//! ZRANDMEMBER: members chosen by chance.
+//!
+//! The chance is the engine's seeded generator, drawn from once per call. Distinct members are chosen by their
+//! positions: a large part of the set by walking over it once (selection sampling, Knuth's algorithm S), a small part by
+//! Floyd's method, which draws as many numbers as it needs positions. Nothing is allocated by the count that was asked
+//! for, only by what the set has.
+//!
+//! Sources: D. E. Knuth, "The Art of Computer Programming", vol. 2, 3.4.2; J. Bentley and R. Floyd, "A sample of
+//! brilliance", CACM 30 (1987).
+
+use super::{Entries, write_entries, write_entry, write_header};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::resp::Reply;
+use crate::value::zset::{Entry, Zset};
+use fastrand::Rng;
+use std::collections::BTreeSet;
+
+pub(super) const ZRANDMEMBER: Command = Command {
+    name: "ZRANDMEMBER",
+    syntax: "key [count [WITHSCORES]]",
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(2),
+    flags: Flags::READONLY,
+    keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    since: "6.2.0",
+    cost: "O(N), N being the members answered.",
+    about: "Answers members chosen by chance: distinct ones, or with a negative count some perhaps repeatedly.",
+    tips: &["nondeterministic_output"],
+    run: zrandmember,
+    ..Command::ROW
+};
+
+/// The longest answer to a negative count, in bytes. Redis would go on until memory ends.
+const MOST_BYTES: usize = 1 << 30;
+
+fn zrandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args)?) };
+    let mut rng = Rng::with_seed(cx.random());
+    let (zset, reply) = cx.read::<Zset>(key)?;
+    match (zset, wanted) {
+        (None, None) => reply.null(),
+        (None, Some(_)) => reply.array(0),
+        (Some(zset), None) => reply.bulk_or_null(any(zset, &mut rng).map(|entry| entry.member)),
+        (Some(zset), Some(wanted)) if wanted.count < 0 => return repeated(reply, zset, wanted, &mut rng),
+        (Some(zset), Some(wanted)) => distinct(reply, zset, wanted, &mut rng),
+    }
+    Ok(())
+}
+
+/// How many members, and how to answer them.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// Never the least number: its size can be told.
+    count: i64,
+    with_scores: bool,
+}
+
+impl Wanted {
+    fn parse(args: &mut Args<'_>) -> Result<Wanted, Error> {
+        let count = args.integer()?;
+        if count == i64::MIN {
+            return Err(Error::CountOutOfRange);
+        }
+        let with_scores = args.take("WITHSCORES");
+        args.end()?;
+        if with_scores && count.unsigned_abs() > i64::MAX as u64 / 2 {
+            return Err(Error::OutOfRange);
+        }
+        Ok(Wanted { count, with_scores })
+    }
+}
+
+fn any<'a>(zset: &'a Zset, rng: &mut Rng) -> Option<Entry<'a>> {
+    zset.at(rng.usize(..zset.len()))
+}
+
+/// Answers as many members as the count is negative, each of them any.
+fn repeated(reply: &mut Reply<'_>, zset: &Zset, wanted: Wanted, rng: &mut Rng) -> Result<(), Error> {
+    let count = usize::try_from(wanted.count.unsigned_abs()).map_err(|_| Error::OutOfRange)?;
+    let start = reply.position();
+    write_header(reply, count, wanted.with_scores);
+    for _ in 0..count {
+        any(zset, rng).into_iter().for_each(|entry| write_entry(reply, entry, wanted.with_scores));
+        if reply.position() - start > MOST_BYTES {
+            return Err(Error::OutOfRange);
+        }
+    }
+    Ok(())
+}
+
+/// Answers as many members as the count says, each at most once; all of them, from the highest, if they are no more.
+fn distinct(reply: &mut Reply<'_>, zset: &Zset, wanted: Wanted, rng: &mut Rng) {
+    let len = zset.len();
+    let count = usize::try_from(wanted.count).unwrap_or(usize::MAX);
+    if count >= len {
+        return write_entries(reply, Entries::new(zset, 0..len, true), wanted.with_scores);
+    }
+    write_header(reply, count, wanted.with_scores);
+    if count > len / DENSE {
+        let mut left = count;
+        for (passed, entry) in zset.iter().enumerate() {
+            if rng.usize(..len - passed) < left {
+                left -= 1;
+                write_entry(reply, entry, wanted.with_scores);
+            }
+        }
+    } else {
+        for position in sparse(count, len, rng) {
+            zset.at(position).into_iter().for_each(|entry| write_entry(reply, entry, wanted.with_scores));
+        }
+    }
+}
+
+/// From one in how many entries on all of them are walked over.
+const DENSE: usize = 8;
+
+/// `count` different positions below `len`, every choice of them equally likely.
+fn sparse(count: usize, len: usize, rng: &mut Rng) -> BTreeSet<usize> {
+    let mut chosen = BTreeSet::new();
+    for bound in len - count..len {
+        let position = rng.usize(..=bound);
+        if !chosen.insert(position) {
+            chosen.insert(bound);
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparse_choice_has_as_many_positions_as_asked_for() {
+        let mut rng = Rng::with_seed(7);
+        for (count, len) in [(0, 5), (1, 1), (3, 5), (5, 5), (100, 1_000)] {
+            let chosen = sparse(count, len, &mut rng);
+            assert_eq!(chosen.len(), count);
+            assert!(chosen.iter().all(|&position| position < len));
+        }
+    }
+
+    #[test]
+    fn every_position_is_as_likely_as_any_other() {
+        let mut rng = Rng::with_seed(7);
+        let mut hits = [0; 10];
+        for _ in 0..10_000 {
+            for position in sparse(3, 10, &mut rng) {
+                hits[position] += 1;
+            }
+        }
+        assert!(hits.iter().all(|hits| (2_800..3_200).contains(hits)), "{hits:?}");
+    }
+}

@@ -1,0 +1,248 @@
+//! Answering a stretch of a sorted set: ZRANGE, the six older commands that its options replace, and ZRANGESTORE.
+//!
+//! All of them are one [`Query`] with some options fixed by the command's name ([`Fixed`]). A query becomes positions,
+//! and the entries there go straight into the reply, from either end; nothing is copied on the way.
+
+use super::bounds::{Bounds, By};
+use super::{Entries, write_entries};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::value::zset::Zset;
+use std::ops::Range;
+
+pub(super) const ZRANGE: Command = Command {
+    name: "ZRANGE",
+    syntax: "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
+    since: "1.2.0",
+    cost: COST,
+    about: "Answers the members between two ranks, scores or members.",
+    run: |cx, args| range(cx, args, Fixed::NOTHING),
+    ..ANSWERING
+};
+
+pub(super) const ZREVRANGE: Command = Command {
+    name: "ZREVRANGE",
+    syntax: "key start stop [WITHSCORES]",
+    since: "1.2.0",
+    cost: COST,
+    about: "Answers the members between two ranks, in descending order.",
+    deprecated: Some(("6.2.0", "`ZRANGE` with the `REV` argument")),
+    run: |cx, args| range(cx, args, Fixed::descending(By::Rank)),
+    ..ANSWERING
+};
+
+pub(super) const ZRANGEBYSCORE: Command = Command {
+    name: "ZRANGEBYSCORE",
+    syntax: "key min max [WITHSCORES] [LIMIT offset count]",
+    since: "1.0.5",
+    about: "Answers the members with a score between two.",
+    deprecated: Some(("6.2.0", "`ZRANGE` with the `BYSCORE` argument")),
+    run: |cx, args| range(cx, args, Fixed::ascending(By::Score)),
+    ..ANSWERING
+};
+
+pub(super) const ZREVRANGEBYSCORE: Command = Command {
+    name: "ZREVRANGEBYSCORE",
+    syntax: "key max min [WITHSCORES] [LIMIT offset count]",
+    since: "2.2.0",
+    about: "Answers the members with a score between two, in descending order.",
+    deprecated: Some(("6.2.0", "`ZRANGE` with the `REV` and `BYSCORE` arguments")),
+    run: |cx, args| range(cx, args, Fixed::descending(By::Score)),
+    ..ANSWERING
+};
+
+pub(super) const ZRANGEBYLEX: Command = Command {
+    name: "ZRANGEBYLEX",
+    syntax: "key min max [LIMIT offset count]",
+    since: "2.8.9",
+    about: "Answers the members between two, byte by byte, of a sorted set with equal scores.",
+    deprecated: Some(("6.2.0", "`ZRANGE` with the `BYLEX` argument")),
+    run: |cx, args| range(cx, args, Fixed::ascending(By::Lex)),
+    ..ANSWERING
+};
+
+pub(super) const ZREVRANGEBYLEX: Command = Command {
+    name: "ZREVRANGEBYLEX",
+    syntax: "key max min [LIMIT offset count]",
+    since: "2.8.9",
+    about: "Answers the members between two, byte by byte, of a sorted set with equal scores, in descending order.",
+    deprecated: Some(("6.2.0", "`ZRANGE` with the `REV` and `BYLEX` arguments")),
+    run: |cx, args| range(cx, args, Fixed::descending(By::Lex)),
+    ..ANSWERING
+};
+
+const ANSWERING: Command = Command {
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(4),
+    flags: Flags::READONLY,
+    keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    cost: "O(log(N)+M), N being the members of the sorted set and M those answered: O(log(N)) when LIMIT keeps M constant.",
+    ..Command::ROW
+};
+
+const COST: &str = "O(log(N)+M), N being the members of the sorted set and M those answered.";
+
+fn range(cx: &mut Ctx<'_>, mut args: Args<'_>, fixed: Fixed) -> Result<(), Error> {
+    let key = args.key()?;
+    let query = Query::parse(&mut args, fixed)?;
+    let (zset, reply) = cx.read::<Zset>(key)?;
+    match zset {
+        Some(zset) => {
+            let entries = Entries::new(zset, query.positions(zset), query.reversed);
+            write_entries(reply, entries, query.with_scores);
+        }
+        None => reply.array(0),
+    }
+    Ok(())
+}
+
+pub(super) const ZRANGESTORE: Command = Command {
+    name: "ZRANGESTORE",
+    syntax: "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(5),
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE)), KeySpec::at(2, KeyFlags::RO.and(KeyFlags::ACCESS))],
+    since: "6.2.0",
+    cost: "O(log(N)+M), N being the members of the sorted set and M those stored.",
+    about: "Stores the members between two ranks, scores or members under another key.",
+    run: zrangestore,
+    ..Command::ROW
+};
+
+fn zrangestore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (target, key) = (args.key()?, args.key()?);
+    let query = Query::parse(&mut args, Fixed { is_stored: true, ..Fixed::NOTHING })?;
+    let limits = cx.settings().packed_zset;
+    let (zset, _) = cx.read::<Zset>(key)?;
+    let stretch = match zset {
+        Some(zset) => {
+            let entries = zset.range(query.positions(zset));
+            Zset::from_entries(entries.map(|entry| (entry.member, entry.score)), &limits)
+        }
+        None => Zset::new(),
+    };
+    let count = stretch.len();
+    cx.store(target, stretch, Event::sorted_set("zrangestore"));
+    cx.reply().count(count);
+    Ok(())
+}
+
+/// What a command's name says already, so that no option may say it again.
+#[derive(Clone, Copy, Debug)]
+struct Fixed {
+    by: Option<By>,
+    reversed: Option<bool>,
+    /// There is no reply for WITHSCORES to shape.
+    is_stored: bool,
+}
+
+impl Fixed {
+    const NOTHING: Fixed = Fixed { by: None, reversed: None, is_stored: false };
+
+    fn ascending(by: By) -> Fixed {
+        Fixed { by: Some(by), reversed: Some(false), is_stored: false }
+    }
+
+    fn descending(by: By) -> Fixed {
+        Fixed { by: Some(by), reversed: Some(true), is_stored: false }
+    }
+}
+
+/// A stretch of a sorted set, the part of it that LIMIT leaves, and how to answer it.
+#[derive(Clone, Copy, Debug)]
+struct Query<'a> {
+    bounds: Bounds<'a>,
+    reversed: bool,
+    limit: Limit,
+    with_scores: bool,
+}
+
+impl<'a> Query<'a> {
+    fn parse(args: &mut Args<'a>, fixed: Fixed) -> Result<Query<'a>, Error> {
+        let (first, second) = (args.word()?, args.word()?);
+        let Fixed { mut by, mut reversed, is_stored } = fixed;
+        let mut limit = Limit::NONE;
+        let mut with_scores = false;
+        while !args.is_empty() {
+            if !is_stored && args.take("WITHSCORES") {
+                with_scores = true;
+            } else if args.take_with("LIMIT", 2) {
+                limit = Limit { offset: args.integer()?, count: args.integer()? };
+            } else if reversed.is_none() && args.take("REV") {
+                reversed = Some(true);
+            } else if by.is_none() && args.take("BYLEX") {
+                by = Some(By::Lex);
+            } else if by.is_none() && args.take("BYSCORE") {
+                by = Some(By::Score);
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        let (by, reversed) = (by.unwrap_or(By::Rank), reversed.unwrap_or(false));
+        if by == By::Rank && limit.count != Limit::NONE.count {
+            return Err(Error::LimitByRank);
+        }
+        if by == By::Lex && with_scores {
+            return Err(Error::ScoresByLex);
+        }
+        // Of scores and members a reversed range names the upper bound first; ranks just count from the other end.
+        let (min, max) = if reversed && by != By::Rank { (second, first) } else { (first, second) };
+        Ok(Query { bounds: Bounds::parse(by, min, max)?, reversed, limit, with_scores })
+    }
+
+    fn positions(&self, zset: &Zset) -> Range<usize> {
+        let stretch = self.bounds.positions(zset, self.reversed);
+        if matches!(self.bounds, Bounds::Rank(..)) { stretch } else { self.limit.within(stretch, self.reversed) }
+    }
+}
+
+/// LIMIT: how many entries to pass over, and how many to answer.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    /// Nothing is left when it is negative.
+    offset: i64,
+    /// All when it is negative.
+    count: i64,
+}
+
+impl Limit {
+    const NONE: Limit = Limit { offset: 0, count: -1 };
+
+    fn within(self, stretch: Range<usize>, reversed: bool) -> Range<usize> {
+        let offset = usize::try_from(self.offset).unwrap_or(usize::MAX).min(stretch.len());
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX).min(stretch.len() - offset);
+        if reversed {
+            let end = stretch.end - offset;
+            end - count..end
+        } else {
+            let start = stretch.start + offset;
+            start..start + count
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_passes_over_entries_from_the_end_where_the_answer_begins() {
+        let limit = Limit { offset: 1, count: 2 };
+        assert_eq!(limit.within(10..20, false), 11..13);
+        assert_eq!(limit.within(10..20, true), 17..19);
+    }
+
+    #[test]
+    fn no_limit_is_too_large() {
+        let limit = Limit { offset: i64::MAX, count: i64::MAX };
+        assert!(limit.within(3..9, false).is_empty());
+        assert!(limit.within(3..9, true).is_empty());
+        assert_eq!(Limit { offset: 2, count: i64::MAX }.within(3..9, true), 3..7);
+    }
+
+    #[test]
+    fn a_negative_offset_leaves_nothing_and_a_negative_count_all() {
+        assert!(Limit { offset: -1, count: 5 }.within(0..9, false).is_empty());
+        assert_eq!(Limit { offset: 0, count: i64::MIN }.within(2..9, false), 2..9);
+    }
+}

@@ -1,0 +1,113 @@
+//! What is known of a member: its score (ZSCORE, ZMSCORE) and its rank (ZRANK, ZREVRANK).
+
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::resp::Reply;
+use crate::value::zset::Zset;
+
+pub(super) const ZSCORE: Command = Command {
+    name: "ZSCORE",
+    syntax: "key member",
+    arity: Arity::Exactly(3),
+    since: "1.2.0",
+    cost: "O(1)",
+    about: "Answers the score of a member.",
+    run: zscore,
+    ..LOOKING
+};
+
+fn zscore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, member) = (args.key()?, args.word()?);
+    let (zset, reply) = cx.read::<Zset>(key)?;
+    write_score(reply, zset.and_then(|zset| zset.score(member)));
+    Ok(())
+}
+
+pub(super) const ZMSCORE: Command = Command {
+    name: "ZMSCORE",
+    syntax: "key member [member ...]",
+    arity: Arity::AtLeast(3),
+    since: "6.2.0",
+    cost: "O(N), N being the members asked for.",
+    about: "Answers the scores of several members.",
+    run: zmscore,
+    ..LOOKING
+};
+
+fn zmscore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let (zset, reply) = cx.read::<Zset>(key)?;
+    reply.array(args.left());
+    for member in args.rest() {
+        write_score(reply, zset.and_then(|zset| zset.score(member)));
+    }
+    Ok(())
+}
+
+pub(super) const ZRANK: Command = Command {
+    name: "ZRANK",
+    about: "Answers how many members come before one, in ascending order.",
+    run: |cx, args| rank(cx, args, Order::Ascending),
+    ..RANKING
+};
+
+pub(super) const ZREVRANK: Command = Command {
+    name: "ZREVRANK",
+    about: "Answers how many members come before one, in descending order.",
+    run: |cx, args| rank(cx, args, Order::Descending),
+    ..RANKING
+};
+
+const RANKING: Command = Command {
+    syntax: "key member [WITHSCORE]",
+    arity: Arity::AtLeast(3),
+    since: "2.0.0",
+    cost: "O(log(N)), N being the members of the sorted set.",
+    ..LOOKING
+};
+
+const LOOKING: Command = Command {
+    family: Family::SortedSet,
+    flags: Flags::READONLY.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    ..Command::ROW
+};
+
+/// Which end ranks are counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Ascending,
+    Descending,
+}
+
+fn rank(cx: &mut Ctx<'_>, mut args: Args<'_>, order: Order) -> Result<(), Error> {
+    let (key, member) = (args.key()?, args.word()?);
+    if args.left() > 1 {
+        let name = if order == Order::Ascending { "zrank" } else { "zrevrank" };
+        return Err(Error::WrongArity(name.to_owned()));
+    }
+    let with_score = args.take("WITHSCORE");
+    args.end()?;
+    let (zset, reply) = cx.read::<Zset>(key)?;
+    let found = zset.and_then(|zset| {
+        let (position, score) = zset.rank(member)?;
+        Some((if order == Order::Ascending { position } else { zset.len() - 1 - position }, score))
+    });
+    match found {
+        Some((rank, score)) if with_score => {
+            reply.array(2);
+            reply.count(rank);
+            reply.double(score);
+        }
+        Some((rank, _)) => reply.count(rank),
+        None if with_score => reply.null_array(),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+fn write_score(reply: &mut Reply<'_>, score: Option<f64>) {
+    match score {
+        Some(score) => reply.double(score),
+        None => reply.null(),
+    }
+}
