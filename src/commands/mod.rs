@@ -4,6 +4,8 @@
 //! everything that is told or checked about a command derives from its row. A handler parses all of its arguments
 //! before it writes anything, reaches the data only through [`crate::engine::Ctx`], and writes one reply.
 
+pub mod config;
+mod help;
 pub mod scanning;
 pub mod sorted_set;
 pub mod string;
@@ -11,4 +13,4 @@ pub mod string;
 use crate::engine::Command;
 
 /// Every command there is, family by family.
-pub const FAMILIES: &[&[Command]] = &[sorted_set::COMMANDS, string::COMMANDS];
+pub const FAMILIES: &[&[Command]] = &[config::COMMANDS, sorted_set::COMMANDS, string::COMMANDS];

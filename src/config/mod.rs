@@ -26,6 +26,7 @@ mod rows;
 mod words;
 
 pub use arguments::{HELP, Invocation, Sources, invocation};
+pub(crate) use file::unsupported;
 pub use file::{Fatal, Files, Loaded, Unreadable, load};
 pub use parameter::{Assigned, Mutability, Otherwise, Parameter};
 

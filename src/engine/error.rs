@@ -72,6 +72,19 @@ pub enum Error {
     #[error("ERR DB index is out of range")]
     DatabaseOutOfRange,
 
+    // Configuration.
+    /// No parameter of that name.
+    #[error("ERR Unknown option or number of arguments for CONFIG SET - '{0}'")]
+    ConfigUnknown(String),
+    /// A parameter cannot be set, or not to that value.
+    #[error("ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}")]
+    ConfigRefused {
+        /// The parameter.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+
     // Data.
     /// The key holds another type.
     #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]

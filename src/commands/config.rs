@@ -1,0 +1,157 @@
+//! CONFIG: reads and changes the settings while the server runs.
+//!
+//! What the parameters are stands in [`crate::config`]; here is how the command names them. CONFIG SET changes all that
+//! it is given or nothing: it works on a copy of the settings, which takes the place of the old ones at the end. What the
+//! server itself has to act on is told as [`Effect::Setting`].
+
+use super::help;
+use crate::config::{self, Assigned, Mutability, Parameter};
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags};
+use crate::value::glob;
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[CONFIG];
+
+const CONFIG: Command = Command {
+    name: "CONFIG",
+    family: Family::Server,
+    arity: Arity::AtLeast(2),
+    since: "2.0.0",
+    cost: "Depends on subcommand.",
+    about: "Reads and changes the server's settings.",
+    subcommands: &[GET, SET, RESETSTAT, help::row(Family::Server, "5.0.0")],
+    ..Command::ROW
+};
+
+const ADMIN: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE);
+const ON_ALL_NODES: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
+
+const GET: Command = Command {
+    name: "GET",
+    syntax: "parameter [parameter ...]",
+    family: Family::Server,
+    arity: Arity::AtLeast(3),
+    flags: ADMIN,
+    since: "2.0.0",
+    cost: "O(N) when N is the number of configuration parameters provided",
+    about: "Answers the parameters whose names match, with their values.",
+    run: get,
+    ..Command::ROW
+};
+
+fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    let mut found: Vec<(Vec<u8>, &Parameter)> = Vec::new();
+    for pattern in args.rest() {
+        if pattern.iter().any(|byte| b"[*?".contains(byte)) {
+            collect_matching(pattern, &mut found);
+        } else if let Some((parameter, _)) = find(pattern) {
+            collect(pattern, parameter, &mut found);
+        }
+    }
+    let values: Vec<String> = found.iter().map(|(_, parameter)| parameter.shown(cx.settings())).collect();
+    let reply = cx.reply();
+    reply.map(found.len());
+    for ((name, _), value) in found.iter().zip(values) {
+        reply.bulk(name);
+        reply.bulk(value.as_bytes());
+    }
+    Ok(())
+}
+
+fn collect_matching(pattern: &[u8], found: &mut Vec<(Vec<u8>, &'static Parameter)>) {
+    for parameter in config::parameters() {
+        for name in parameter.names().filter(|name| glob::matches(pattern, name.as_bytes(), true)) {
+            collect(name.as_bytes(), parameter, found);
+        }
+    }
+}
+
+/// Adds a parameter under a name, unless that name is there. A name that was asked for keeps the spelling it had.
+fn collect(name: &[u8], parameter: &'static Parameter, found: &mut Vec<(Vec<u8>, &'static Parameter)>) {
+    if !found.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        found.push((name.to_vec(), parameter));
+    }
+}
+
+fn find(name: &[u8]) -> Option<(&'static Parameter, &'static str)> {
+    config::find(std::str::from_utf8(name).ok()?)
+}
+
+const SET: Command = Command {
+    name: "SET",
+    syntax: "parameter value [parameter value ...]",
+    family: Family::Server,
+    arity: Arity::AtLeast(4),
+    flags: ADMIN,
+    since: "2.0.0",
+    cost: "O(N) when N is the number of configuration parameters provided",
+    about: "Changes parameters, all that are named or none.",
+    tips: ON_ALL_NODES,
+    run: set,
+    ..Command::ROW
+};
+
+/// A parameter with the name it was given by, as its row spells it, and the value it shall have.
+type Assignment<'a> = (&'static Parameter, &'static str, &'a [u8]);
+
+fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let assignments = assignments(&mut args)?;
+    let mut settings = cx.settings().clone();
+    for (parameter, name, value) in &assignments {
+        let refused = |reason: String| Error::ConfigRefused { name: (*name).to_owned(), reason };
+        let value = std::str::from_utf8(value).map_err(|_| refused("argument must be valid UTF-8".to_owned()))?;
+        match parameter.assign_text(&mut settings, value).map_err(refused)? {
+            Assigned::InForce => {}
+            Assigned::Differs { actual, .. } => return Err(refused(config::unsupported(actual))),
+        }
+    }
+    let engine = cx.engine();
+    engine.settings = settings;
+    for (parameter, _, _) in assignments {
+        engine.effects.push(Effect::Setting(parameter.name));
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Finds every parameter that is named, before any value is looked at.
+fn assignments<'a>(args: &mut Args<'a>) -> Result<Vec<Assignment<'a>>, Error> {
+    if !args.left().is_multiple_of(2) {
+        return Err(Error::Syntax);
+    }
+    let mut assignments: Vec<Assignment<'a>> = Vec::new();
+    while !args.is_empty() {
+        let (given, value) = (args.word()?, args.word()?);
+        let shown = || String::from_utf8_lossy(given).into_owned();
+        let (parameter, name) = find(given).ok_or_else(|| Error::ConfigUnknown(shown()))?;
+        let refused = |reason: &str| Error::ConfigRefused { name: shown(), reason: reason.to_owned() };
+        match parameter.mutability {
+            Mutability::AtStart => return Err(refused("can't set immutable config")),
+            Mutability::Protected => return Err(refused("can't set protected config")),
+            Mutability::Anytime => {}
+        }
+        if assignments.iter().any(|(_, known, _)| *known == name) {
+            return Err(refused("duplicate parameter"));
+        }
+        assignments.push((parameter, name, value));
+    }
+    Ok(assignments)
+}
+
+const RESETSTAT: Command = Command {
+    name: "RESETSTAT",
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    flags: ADMIN,
+    since: "2.0.0",
+    about: "Lets the counters of INFO begin anew.",
+    tips: ON_ALL_NODES,
+    run: reset_statistics,
+    ..Command::ROW
+};
+
+fn reset_statistics(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    cx.engine().stats.reset();
+    cx.reply().ok();
+    Ok(())
+}

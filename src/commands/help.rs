@@ -1,0 +1,34 @@
+//! HELP of every container command: its subcommands, told from their rows.
+//!
+//! One function serves all containers, as the command that runs tells which one is asked about.
+
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
+
+/// The row of a container's HELP.
+pub(super) const fn row(family: Family, since: &'static str) -> Command {
+    Command {
+        name: "HELP",
+        family,
+        arity: Arity::Exactly(2),
+        flags: Flags::LOADING.and(Flags::STALE),
+        since,
+        about: "Tells what the subcommands are and do.",
+        run: help,
+        ..Command::ROW
+    }
+}
+
+fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let running = cx.session().last_command.map(|id| cx.table().entry(id).name.as_str()).unwrap_or_default();
+    let container = running.split('|').next().unwrap_or_default();
+    let Some(id) = cx.table().find(container.as_bytes()) else { return Err(Error::Syntax) };
+    let command = cx.table().entry(id).command;
+    let reply = cx.reply();
+    reply.array(1 + command.subcommands.len() * 2);
+    reply.simple(&format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", command.name));
+    for subcommand in command.subcommands {
+        reply.simple(format!("{} {}", subcommand.name, subcommand.syntax).trim_end());
+        reply.simple(&format!("    {}", subcommand.about));
+    }
+    Ok(())
+}
