@@ -6,13 +6,29 @@
 mod runner;
 
 use runner::Transcript;
+use runner::in_process::InProcess;
 use runner::oracle::Oracle;
 use runner::reply::Protocol;
 use std::path::{Path, PathBuf};
 
+const PASSES: [Protocol; 2] = [Protocol::Resp2, Protocol::Resp3];
+
 #[test]
 fn every_transcript_can_be_read() {
     runner::for_each_file(|path| Transcript::read(path).err().into_iter().collect());
+}
+
+#[test]
+fn our_engine_answers_as_every_transcript_says() {
+    runner::for_each_file(|path| match Transcript::read(path) {
+        Ok(transcript) => {
+            let mut engine = InProcess::new();
+            transcript.tell_what_is_left_out(&engine);
+            let check = |protocol| transcript.check(&mut engine, "our engine", protocol);
+            PASSES.into_iter().flat_map(check).collect()
+        }
+        Err(problem) => vec![problem],
+    });
 }
 
 #[test]
@@ -30,6 +46,5 @@ fn ask_oracle(path: &Path, program: &Path, update: bool) -> Result<Vec<String>, 
     if update {
         transcript = transcript.update(&mut oracle)?;
     }
-    let passes = [Protocol::Resp2, Protocol::Resp3];
-    Ok(passes.into_iter().flat_map(|protocol| transcript.check(&mut oracle, "real server", protocol)).collect())
+    Ok(PASSES.into_iter().flat_map(|protocol| transcript.check(&mut oracle, "real server", protocol)).collect())
 }

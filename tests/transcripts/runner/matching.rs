@@ -82,6 +82,11 @@ impl Expected {
         }
     }
 
+    /// Whether the command is expected to be refused because there is none of that name.
+    pub(crate) fn is_unknown_command(&self) -> bool {
+        matches!(self.resp2.first(), Some(Expectation::Exact(text)) if text.starts_with("(error) ERR unknown "))
+    }
+
     pub(crate) fn is_silence(&self, protocol: Protocol) -> bool {
         matches!(self.lines(protocol), [Expectation::Exact(text)] if text == super::play::SILENCE)
     }

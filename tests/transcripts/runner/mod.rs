@@ -1,6 +1,7 @@
 //! Plays transcripts: finds the files, plays their sections against a target, tells what differs.
 
 pub(crate) mod format;
+pub(crate) mod in_process;
 pub(crate) mod matching;
 pub(crate) mod oracle;
 pub(crate) mod play;
@@ -12,6 +13,7 @@ pub(crate) mod words;
 use format::{Action, Section, Step};
 use play::{Got, Player};
 use reply::Protocol;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -34,16 +36,30 @@ impl Transcript {
 
     /// Plays every section in `protocol`; gives one report for each that differs.
     pub(crate) fn check(&self, target: &mut dyn Target, name: &str, protocol: Protocol) -> Vec<String> {
-        self.sections
-            .iter()
-            .filter_map(|section| {
-                let problem = first_difference(section, target, protocol).unwrap_or_else(|error| {
-                    Some((section.steps.first().map_or(0, |step| step.line), format!("    {error}\n")))
-                });
-                let (line, text) = problem?;
-                Some(format!("{}:{line} [{name}, {protocol:?}] {}\n{text}", short(&self.path), section.title))
-            })
-            .collect()
+        let mut reports = Vec::new();
+        if protocol == Protocol::Resp3 && !target.knows(&[b"HELLO".to_vec()]) {
+            return reports;
+        }
+        for section in self.sections.iter() {
+            if section.unknown(target).is_some() {
+                continue;
+            }
+            let problem = first_difference(section, target, protocol)
+                .unwrap_or_else(|error| Some((section.steps.first().map_or(0, |step| step.line), error.to_string())));
+            if let Some((line, text)) = problem {
+                reports.push(format!("{}:{line} [{name}, {protocol:?}] {}\n{text}", short(&self.path), section.title));
+            }
+        }
+        reports
+    }
+
+    /// Tells how many sections `check` leaves out for `target`, and for want of which commands.
+    pub(crate) fn tell_what_is_left_out(&self, target: &dyn Target) {
+        let unknown: Vec<String> = self.sections.iter().filter_map(|section| section.unknown(target)).collect();
+        if !unknown.is_empty() {
+            let names = BTreeSet::from_iter(&unknown);
+            eprintln!("{}: {} sections left out, no {names:?}", short(&self.path), unknown.len());
+        }
     }
 
     /// Rewrites the file where `target` answers something else; gives the file as it is then.
@@ -55,6 +71,22 @@ impl Transcript {
             std::fs::write(&self.path, text).map_err(|error| format!("{}: {error}", short(&self.path)))?;
         }
         Self::read(&self.path)
+    }
+}
+
+impl Section {
+    /// The first command of this section that `target` does not offer. One that a real server does not know either is
+    /// none: the transcript says so.
+    fn unknown(&self, target: &dyn Target) -> Option<String> {
+        self.steps.iter().find_map(|step| match &step.action {
+            Action::Ask(words, _) | Action::Send(words)
+                if !target.knows(words) && !step.expected.is_unknown_command() =>
+            {
+                let length = if target.knows(&words[..1]) { 2 } else { 1 };
+                Some(String::from_utf8_lossy(&words[..length].join(&b' ')).to_ascii_uppercase())
+            }
+            _ => None,
+        })
     }
 }
 

@@ -12,6 +12,10 @@ use std::time::Duration;
 pub(crate) trait Target {
     /// Which clock the server reads.
     fn clock(&self) -> Clock;
+    /// Whether the server offers the command that `words` name; a section that needs another one is left out.
+    fn knows(&self, _words: &[Vec<u8>]) -> bool {
+        true
+    }
     /// Makes `section` start from no data, no connections and the default configuration.
     fn fresh(&mut self, section: &Section) -> io::Result<()>;
     /// Opens a connection.

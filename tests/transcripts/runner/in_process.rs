@@ -1,0 +1,206 @@
+//! Our engine as a target, without a socket: what a session sends is parsed and run on the spot.
+//!
+//! Every section has an engine of its own. The clock stands still until a transcript moves it, so times are exact, and
+//! nothing ever has to be waited for: when the engine has no answer now, there is none.
+
+use super::format::Section;
+use super::matching::Clock;
+use super::target::{Link, Received, Target};
+use dunlin::commands::FAMILIES;
+use dunlin::engine::host::NoHost;
+use dunlin::engine::{Effect, Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
+use dunlin::resp::{Limits, Parser};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Noon of 2026-01-01: any moment would do.
+const START: Now = Now { unix_us: 1_767_268_800_000_000 };
+
+/// Engines of our own, one after the other.
+pub(crate) struct InProcess {
+    table: Table,
+    world: Rc<RefCell<World>>,
+}
+
+impl InProcess {
+    pub(crate) fn new() -> Self {
+        Self { table: Table::of(FAMILIES), world: Rc::new(RefCell::new(World::new())) }
+    }
+}
+
+/// Whether `table` has the command, or subcommand, that `words` name.
+pub(crate) fn knows(table: &Table, words: &[Vec<u8>]) -> bool {
+    let Some(id) = words.first().and_then(|name| table.find(name)) else { return false };
+    match words.get(1) {
+        Some(name) if !table.entry(id).command.subcommands.is_empty() => table.find_subcommand(id, name).is_some(),
+        _ => true,
+    }
+}
+
+impl Target for InProcess {
+    fn clock(&self) -> Clock {
+        Clock::Injected
+    }
+
+    fn knows(&self, words: &[Vec<u8>]) -> bool {
+        knows(&self.table, words)
+    }
+
+    fn fresh(&mut self, _section: &Section) -> io::Result<()> {
+        self.world = Rc::new(RefCell::new(World::new()));
+        Ok(())
+    }
+
+    fn connect(&mut self) -> io::Result<Box<dyn Link>> {
+        let session = self.world.borrow_mut().join()?;
+        Ok(Box::new(SessionLink { world: Rc::clone(&self.world), session }))
+    }
+
+    fn advance(&mut self, by: Duration) -> io::Result<bool> {
+        self.world.borrow_mut().advance(by);
+        Ok(true)
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct World {
+    engine: Engine,
+    now: Now,
+    clients: BTreeMap<u64, Client>,
+}
+
+/// What belongs to one session outside of the engine.
+struct Client {
+    session: SessionId,
+    parser: Parser,
+    unread: Vec<u8>,
+    output: Vec<u8>,
+    closed: bool,
+}
+
+impl World {
+    fn new() -> Self {
+        let settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
+        let engine = Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::default()));
+        Self { engine, now: START, clients: BTreeMap::new() }
+    }
+
+    fn join(&mut self) -> io::Result<SessionId> {
+        let origin = Origin { is_local: true, ..Origin::default() };
+        let session = self.engine.connect(self.now, origin).ok_or_else(|| io::Error::other("too many sessions"))?;
+        let (parser, unread, output) = (Parser::new(), Vec::new(), Vec::new());
+        self.clients.insert(session.number, Client { session, parser, unread, output, closed: false });
+        Ok(session)
+    }
+
+    fn advance(&mut self, by: Duration) {
+        self.now.unix_us += i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+        self.engine.expire(self.now, usize::MAX);
+        self.run_all();
+    }
+
+    fn run_all(&mut self) {
+        for number in self.clients.keys().copied().collect::<Vec<_>>() {
+            self.run(number);
+        }
+    }
+
+    /// Runs what `number` has sent, as far as it is complete and nothing holds it back.
+    fn run(&mut self, number: u64) {
+        while self.run_one(number) {
+            self.carry_out();
+        }
+        self.carry_out();
+    }
+
+    fn run_one(&mut self, number: u64) -> bool {
+        let Some(client) = self.clients.get_mut(&number).filter(|client| !client.closed) else { return false };
+        let session = client.session;
+        let limits = Limits {
+            max_bulk_bytes: self.engine.settings.max_bulk_bytes,
+            authenticated: self.engine.sessions.get(session).is_some_and(|session| session.authenticated),
+        };
+        let flow = match client.parser.next(&client.unread, &limits) {
+            Ok(Some(request)) => self.engine.run(self.now, session, request, &mut client.output),
+            Ok(None) => {
+                client.unread.drain(..client.parser.consumed());
+                return false;
+            }
+            Err(error) => {
+                client.output.extend_from_slice(b"-ERR ");
+                client.output.extend_from_slice(&error.text());
+                client.output.extend_from_slice(b"\r\n");
+                Flow::Close
+            }
+        };
+        self.engine.finish(self.now);
+        match flow {
+            Flow::Next => client.unread.drain(..client.parser.consumed()),
+            Flow::Close => return self.leave(number),
+            Flow::Wait(_) => return false,
+        };
+        true
+    }
+
+    fn leave(&mut self, number: u64) -> bool {
+        if let Some(client) = self.clients.get_mut(&number) {
+            client.closed = true;
+            self.engine.disconnect(client.session);
+        }
+        false
+    }
+
+    fn carry_out(&mut self) {
+        for effect in self.engine.effects.take() {
+            match effect {
+                Effect::Close(session) => {
+                    self.leave(session.number);
+                }
+                Effect::Resume => self.run_all(),
+                Effect::Stall(time_us) => self.now.unix_us = self.now.unix_us.saturating_add_unsigned(time_us),
+                _ => {}
+            }
+        }
+    }
+}
+
+struct SessionLink {
+    world: Rc<RefCell<World>>,
+    session: SessionId,
+}
+
+impl Link for SessionLink {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut world = self.world.borrow_mut();
+        if let Some(client) = world.clients.get_mut(&self.session.number) {
+            client.unread.extend_from_slice(bytes);
+        }
+        world.run(self.session.number);
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut Vec<u8>, _patience: Duration) -> io::Result<Received> {
+        let mut world = self.world.borrow_mut();
+        let Some(client) = world.clients.get_mut(&self.session.number) else { return Ok(Received::Closed) };
+        Ok(match (client.output.is_empty(), client.closed) {
+            (true, true) => Received::Closed,
+            (true, false) => Received::Nothing,
+            (false, _) => {
+                buffer.append(&mut client.output);
+                Received::Bytes
+            }
+        })
+    }
+}
+
+impl Drop for SessionLink {
+    fn drop(&mut self) {
+        self.world.borrow_mut().leave(self.session.number);
+    }
+}
