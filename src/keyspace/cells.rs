@@ -1,0 +1,292 @@
+//! Memory for millions of small records: an arena of cells, named by 32-bit handles.
+//!
+//! Chunks of 64 KiB are cut into cells of one size each, so a cell carries no header and a record wastes at most a few
+//! bytes: sizes step by 2 up to 64 bytes, by 8 up to 256 and by 32 up to [`MAX_CELL`]. A handle is a chunk's number and
+//! a cell's number within it. Free cells of a chunk are linked through their own first two bytes; a chunk without a
+//! record gives its memory back. The first chunk of a size starts small and doubles, so a database of three keys stays
+//! small, and no chunk is ever cleared before use.
+//!
+//! Invariants, per chunk: `live` cells plus the free chain are exactly the `used` cells; the chunk stands once in the
+//! `open` stack of its size if and only if it has room. At most 2^20 chunks, 64 GiB of records, fit a handle.
+//!
+//! Costs: every operation O(1); an access reads the chunk's row and the cell.
+
+/// The largest cell, in bytes.
+pub(super) const MAX_CELL: usize = 1024;
+
+const MIN_CELL: usize = 16;
+const CHUNK_BYTES: usize = 64 * 1024;
+const FIRST_BYTES: usize = 512;
+const INDEX_BITS: u32 = (CHUNK_BYTES / MIN_CELL).ilog2();
+const SIZES: usize = size_number(MAX_CELL) + 1;
+const NONE: u16 = u16::MAX;
+
+/// The arena. The bytes of a new cell are unspecified.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cells {
+    chunks: Vec<Chunk>,
+    open: Vec<Vec<u32>>,
+    bytes: usize,
+    live: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Chunk {
+    bytes: Vec<u8>,
+    cell_bytes: u16,
+    used: u16,
+    live: u16,
+    free: u16,
+}
+
+/// Which of the sizes is the least that holds `bytes`.
+const fn size_number(bytes: usize) -> usize {
+    match bytes {
+        0..=MIN_CELL => 0,
+        17..=64 => (bytes - MIN_CELL).div_ceil(2),
+        65..=256 => 24 + (bytes - 64).div_ceil(8),
+        _ => 48 + (bytes - 256).div_ceil(32),
+    }
+}
+
+/// The bytes of a cell that holds `bytes`.
+pub(super) const fn cell_bytes(bytes: usize) -> usize {
+    match size_number(bytes) {
+        number @ 0..=24 => MIN_CELL + 2 * number,
+        number @ 25..=48 => 64 + 8 * (number - 24),
+        number => 256 + 32 * (number - 48),
+    }
+}
+
+impl Cells {
+    /// A cell of at least `bytes`, which is at most [`MAX_CELL`].
+    pub(super) fn allocate(&mut self, bytes: usize) -> u32 {
+        debug_assert!(bytes <= MAX_CELL);
+        let number = size_number(bytes);
+        if self.open.is_empty() {
+            self.open.resize(SIZES, Vec::new());
+        }
+        let chunk_number = match self.open[number].last() {
+            Some(&chunk_number) => chunk_number,
+            None => self.open_chunk(number, cell_bytes(bytes)),
+        };
+        let chunk = &mut self.chunks[chunk_number as usize];
+        let before = chunk.bytes.capacity();
+        let index = chunk.take();
+        self.bytes += chunk.bytes.capacity() - before;
+        self.live += 1;
+        if !chunk.has_room() {
+            self.open[number].pop();
+        }
+        chunk_number << INDEX_BITS | u32::from(index)
+    }
+
+    fn open_chunk(&mut self, number: usize, cell_bytes: usize) -> u32 {
+        let is_first = self.open[number].capacity() == 0;
+        let capacity = if is_first { FIRST_BYTES.max(cell_bytes) } else { CHUNK_BYTES };
+        let chunk_number = self.chunks.len();
+        assert!(chunk_number < 1 << (u32::BITS - INDEX_BITS), "out of memory: 64 GiB of records in one database");
+        let bytes = Vec::with_capacity(capacity);
+        self.bytes += bytes.capacity();
+        self.chunks.push(Chunk { bytes, cell_bytes: cell_bytes as u16, used: 0, live: 0, free: NONE });
+        self.push_open(number, chunk_number as u32);
+        chunk_number as u32
+    }
+
+    fn push_open(&mut self, number: usize, chunk_number: u32) {
+        let open = &mut self.open[number];
+        let before = open.capacity();
+        open.push(chunk_number);
+        self.bytes += (open.capacity() - before) * size_of::<u32>();
+    }
+
+    /// Gives the cell back.
+    pub(super) fn free(&mut self, handle: u32) {
+        let (chunk_number, index) = split(handle);
+        let chunk = &mut self.chunks[chunk_number];
+        let was_full = !chunk.has_room();
+        let before = chunk.bytes.capacity();
+        chunk.give(index as u16);
+        self.bytes -= before - chunk.bytes.capacity();
+        self.live -= 1;
+        if was_full {
+            let number = size_number(usize::from(chunk.cell_bytes));
+            self.push_open(number, chunk_number as u32);
+        }
+    }
+
+    /// The bytes of a cell.
+    #[inline]
+    pub(super) fn get(&self, handle: u32) -> &[u8] {
+        let (chunk_number, index) = split(handle);
+        let chunk = &self.chunks[chunk_number];
+        let len = usize::from(chunk.cell_bytes);
+        &chunk.bytes[index * len..][..len]
+    }
+
+    /// The bytes of a cell, to be changed.
+    #[inline]
+    pub(super) fn get_mut(&mut self, handle: u32) -> &mut [u8] {
+        let (chunk_number, index) = split(handle);
+        let chunk = &mut self.chunks[chunk_number];
+        let len = usize::from(chunk.cell_bytes);
+        &mut chunk.bytes[index * len..][..len]
+    }
+
+    /// Copies `len` bytes from one cell and offset to another; they may overlap.
+    pub(super) fn copy(&mut self, (from, from_offset): (u32, usize), (to, to_offset): (u32, usize), len: usize) {
+        let (from_chunk, from_index) = split(from);
+        let (to_chunk, to_index) = split(to);
+        let start = |chunk: &Chunk, index: usize, offset| index * usize::from(chunk.cell_bytes) + offset;
+        if from_chunk == to_chunk {
+            let chunk = &mut self.chunks[from_chunk];
+            let (source, target) = (start(chunk, from_index, from_offset), start(chunk, to_index, to_offset));
+            chunk.bytes.copy_within(source..source + len, target);
+        } else {
+            let chunks = self.chunks.get_disjoint_mut([from_chunk, to_chunk]);
+            let [source, target] = chunks.expect("two numbers that differ, of chunks that exist");
+            let from_start = start(source, from_index, from_offset);
+            let to_start = start(target, to_index, to_offset);
+            target.bytes[to_start..to_start + len].copy_from_slice(&source.bytes[from_start..from_start + len]);
+        }
+    }
+
+    /// The bytes of memory held, free cells included.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes + self.chunks.capacity() * size_of::<Chunk>() + self.open.capacity() * size_of::<Vec<u32>>()
+    }
+
+    /// Proves the invariants; `live` are all handles in use.
+    pub(super) fn check(&self, live: impl Iterator<Item = u32>) {
+        let mut seen = std::collections::HashSet::new();
+        assert!(live.into_iter().all(|handle| seen.insert(handle)), "a cell is used twice");
+        assert_eq!(seen.len(), self.live);
+        let mut bytes = self.open.iter().map(|open| open.capacity() * size_of::<u32>()).sum::<usize>();
+        for (chunk_number, chunk) in self.chunks.iter().enumerate() {
+            bytes += chunk.bytes.capacity();
+            let mut index = chunk.free;
+            for _ in chunk.live..chunk.used {
+                assert!(
+                    !seen.contains(&((chunk_number as u32) << INDEX_BITS | u32::from(index))),
+                    "a free cell is used"
+                );
+                index = chunk.next_free(index);
+            }
+            assert_eq!(index, NONE);
+            let number = size_number(usize::from(chunk.cell_bytes));
+            let times = self.open[number].iter().filter(|&&open| open == chunk_number as u32).count();
+            assert_eq!(times, usize::from(chunk.has_room()));
+        }
+        assert_eq!(self.chunks.iter().map(|chunk| usize::from(chunk.live)).sum::<usize>(), self.live);
+        assert_eq!(bytes, self.bytes);
+    }
+}
+
+impl Chunk {
+    fn has_room(&self) -> bool {
+        self.live < self.used || usize::from(self.used + 1) * usize::from(self.cell_bytes) <= CHUNK_BYTES
+    }
+
+    /// Takes a cell out of a chunk that has room.
+    fn take(&mut self) -> u16 {
+        self.live += 1;
+        if self.free != NONE {
+            let index = self.free;
+            self.free = self.next_free(index);
+            return index;
+        }
+        let end = self.bytes.len() + usize::from(self.cell_bytes);
+        if end > self.bytes.capacity() {
+            let doubled = (2 * self.bytes.capacity()).clamp(FIRST_BYTES.max(end), CHUNK_BYTES);
+            self.bytes.reserve_exact(doubled - self.bytes.len());
+        }
+        self.bytes.resize(end, 0);
+        self.used += 1;
+        self.used - 1
+    }
+
+    fn give(&mut self, index: u16) {
+        self.live -= 1;
+        if self.live == 0 {
+            (self.bytes, self.used, self.free) = (Vec::new(), 0, NONE);
+            return;
+        }
+        let start = usize::from(index) * usize::from(self.cell_bytes);
+        self.bytes[start..start + 2].copy_from_slice(&self.free.to_le_bytes());
+        self.free = index;
+    }
+
+    fn next_free(&self, index: u16) -> u16 {
+        let start = usize::from(index) * usize::from(self.cell_bytes);
+        u16::from_le_bytes([self.bytes[start], self.bytes[start + 1]])
+    }
+}
+
+fn split(handle: u32) -> (usize, usize) {
+    ((handle >> INDEX_BITS) as usize, (handle & ((1 << INDEX_BITS) - 1)) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_cell_holds_what_was_asked_and_little_more() {
+        let mut last = 0;
+        for bytes in 0..=MAX_CELL {
+            let cell = cell_bytes(bytes);
+            assert!(cell >= bytes && cell >= last && size_number(cell) == size_number(bytes));
+            assert!(cell - bytes <= (bytes / 8).max(1) || bytes < MIN_CELL, "{bytes} bytes in a cell of {cell}");
+            last = cell;
+        }
+        assert_eq!(cell_bytes(MAX_CELL), MAX_CELL);
+    }
+
+    #[test]
+    fn the_smallest_cells_of_a_chunk_can_all_be_named() {
+        let mut cells = Cells::default();
+        let handles: Vec<u32> = (0..10_000).map(|_| cells.allocate(1)).collect();
+        cells.check(handles.iter().copied());
+        assert_eq!(cells.chunks.len(), 10_000usize.div_ceil(CHUNK_BYTES / MIN_CELL));
+    }
+
+    #[test]
+    fn memory_comes_back_when_every_cell_is_free() {
+        let mut cells = Cells::default();
+        let handles: Vec<u32> = (0..5_000).map(|number| cells.allocate(number % MAX_CELL)).collect();
+        handles.into_iter().for_each(|handle| cells.free(handle));
+        cells.check(std::iter::empty());
+        assert!(cells.chunks.iter().all(|chunk| chunk.bytes.capacity() == 0));
+        assert!(cells.memory() < 20_000);
+    }
+
+    proptest! {
+        #[test]
+        fn cells_keep_their_bytes_whatever_comes_and_goes(steps: Vec<(u8, u16)>) {
+            let mut cells = Cells::default();
+            let mut model: Vec<(u32, Vec<u8>)> = Vec::new();
+            for (step, choice) in steps {
+                if step % 3 == 0 && !model.is_empty() {
+                    let (handle, bytes) = model.swap_remove(usize::from(choice) % model.len());
+                    prop_assert_eq!(&cells.get(handle)[..bytes.len()], &bytes[..]);
+                    cells.free(handle);
+                } else {
+                    let bytes = vec![step; usize::from(choice) % (MAX_CELL + 1)];
+                    let handle = cells.allocate(bytes.len());
+                    cells.get_mut(handle)[..bytes.len()].copy_from_slice(&bytes);
+                    model.push((handle, bytes));
+                }
+            }
+            cells.check(model.iter().map(|&(handle, _)| handle));
+            for (handle, bytes) in &model {
+                prop_assert_eq!(&cells.get(*handle)[..bytes.len()], &bytes[..]);
+            }
+            if let [(one, bytes), .., (other, room)] = &model[..] {
+                let len = bytes.len().min(room.len());
+                cells.copy((*one, 0), (*other, 0), len);
+                prop_assert_eq!(&cells.get(*other)[..len], &bytes[..len]);
+            }
+        }
+    }
+}

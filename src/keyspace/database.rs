@@ -1,0 +1,332 @@
+//! One numbered database: the table, the records and the deadlines, held together.
+//!
+//! Invariants: the table names every record once, under its key's hash; the deadlines name every record that has one.
+//! All handles live in those two places only, so a record may move whenever it is changed; a [`Slot`] is a handle lent
+//! out until then.
+
+use super::expiry::Deadlines;
+use super::hash::Hasher;
+use super::record::Payload;
+use super::records::Records;
+use super::table::{Flood, Table};
+use super::{Contents, Held, New, Slot, Trash};
+use crate::value::{Text, TextView, Value, ValueMut, View};
+
+/// Texts that are edited are kept in a scratch space up to this size, in bytes.
+const SCRATCH_BYTES: usize = 4096;
+
+/// One numbered database. All times are unix milliseconds. `LINES` is the size of the table's segments in cache lines, a
+/// power of two above one; tests choose tiny ones.
+#[derive(Clone, Debug)]
+pub struct Database<const LINES: usize = 64> {
+    seed: u64,
+    hasher: Hasher,
+    table: Table<LINES>,
+    records: Records,
+    deadlines: Deadlines,
+    scratch: Vec<u8>,
+}
+
+impl Database {
+    /// An empty database, which holds no memory yet; `seed` decides the order of [`Database::scan`] and what
+    /// [`Database::random`] makes of its generator, and nothing else.
+    pub fn new(seed: u64) -> Database {
+        Database::with_segments(seed)
+    }
+}
+
+impl<const LINES: usize> Database<LINES> {
+    /// An empty database with segments of `LINES` lines.
+    pub fn with_segments(seed: u64) -> Database<LINES> {
+        Database {
+            seed,
+            hasher: Hasher::quick(seed),
+            table: Table::new(),
+            records: Records::default(),
+            deadlines: Deadlines::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// How many keys are stored, due or not.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether no key is stored.
+    pub fn is_empty(&self) -> bool {
+        self.table.len() == 0
+    }
+
+    /// How many keys have a deadline.
+    pub fn volatile_len(&self) -> usize {
+        self.deadlines.len()
+    }
+
+    /// Where `key` is stored.
+    #[inline]
+    pub fn find(&self, key: &[u8]) -> Option<Slot> {
+        self.table.find(self.hasher.hash(key), |handle| self.records.key(handle) == key).map(Slot)
+    }
+
+    /// The key stored at `slot`.
+    pub fn key(&self, slot: Slot) -> &[u8] {
+        self.records.key(slot.0)
+    }
+
+    /// The value stored at `slot`.
+    pub fn view(&self, slot: Slot) -> View<'_> {
+        self.records.view(slot.0)
+    }
+
+    /// Stores a value under `key`, which must be absent, without a deadline and with access 0.
+    pub fn insert(&mut self, key: &[u8], value: New<'_>) -> Slot {
+        debug_assert!(self.find(key).is_none(), "insert is for absent keys");
+        let handle = self.with_payload(key.len(), value, |records, payload| records.create(key, payload));
+        let hash = self.hasher.hash(key);
+        let (records, hasher) = (&self.records, &self.hasher);
+        if self.table.insert(hash, handle, |handle| hasher.hash(records.key(handle))) == Err(Flood) {
+            self.rebuild_guarded(handle);
+        }
+        Slot(handle)
+    }
+
+    /// Builds the table again with another hash, and `added` in it.
+    fn rebuild_guarded(&mut self, added: u32) {
+        let mut handles: Vec<u32> = self.table.handles().collect();
+        handles.push(added);
+        let built = |hasher: &Hasher| {
+            let hash_of = |handle| hasher.hash(self.records.key(handle));
+            let mut table = Table::new();
+            handles.iter().try_for_each(|&handle| table.insert(hash_of(handle), handle, hash_of)).map(|()| table)
+        };
+        self.table = loop {
+            self.hasher = self.hasher.guarded();
+            if let Ok(table) = built(&self.hasher) {
+                break table;
+            }
+        };
+    }
+
+    /// Stores another value at `slot`, which keeps its deadline and access; the old value is the caller's to drop.
+    pub fn replace(&mut self, slot: Slot, value: New<'_>) -> (Slot, Trash) {
+        let key_len = self.key(slot).len();
+        let set = |records: &mut Records, payload: Payload<'_>| records.set_payload(slot.0, payload);
+        let (handle, replaced) = self.with_payload(key_len, value, set);
+        (self.moved(slot, handle, self.deadline(Slot(handle))), replaced.into())
+    }
+
+    /// Lets `act` store the payload for a value.
+    fn with_payload<R>(
+        &mut self,
+        key_len: usize,
+        value: New<'_>,
+        act: impl FnOnce(&mut Records, Payload<'_>) -> R,
+    ) -> R {
+        let records = &mut self.records;
+        let payload = match &value {
+            New::Text(text) => records.text_payload(key_len, *text),
+            New::Value(Value::Text(text)) if Records::keeps(key_len, text) => {
+                records.text_payload(key_len, text.view())
+            }
+            New::Value(_) => {
+                let New::Value(value) = value else { unreachable!("matched above") };
+                let number = records.set_apart(value);
+                return act(records, Payload::Apart(number));
+            }
+        };
+        act(records, payload)
+    }
+
+    /// Tells the table and the deadlines that the record of `slot` has another handle now; `deadline_ms` is the one that
+    /// the deadlines know.
+    fn moved(&mut self, slot: Slot, handle: u32, deadline_ms: Option<i64>) -> Slot {
+        if handle != slot.0 {
+            self.table.rename(self.hasher.hash(self.records.key(handle)), slot.0, handle);
+            if let Some(deadline_ms) = deadline_ms {
+                self.deadlines.remove(deadline_ms, slot.0);
+                self.deadlines.insert(deadline_ms, handle);
+            }
+        }
+        Slot(handle)
+    }
+
+    /// Lets `edit` change the value at `slot` in place; it gets `None` for a text (see [`Database::edit_text`]).
+    pub fn edit_object<R>(&mut self, slot: Slot, edit: impl FnOnce(Option<ValueMut<'_>>) -> R) -> R {
+        self.records.edit(slot.0, |value| edit(value.and_then(Value::object_mut)))
+    }
+
+    /// Edits the bytes of the text at `slot`, which is raw from then on. A long text is edited where it stands.
+    ///
+    /// # Panics
+    /// If the value is not a text.
+    pub fn edit_text<R>(&mut self, slot: Slot, edit: impl FnOnce(&mut Vec<u8>) -> R) -> (Slot, R) {
+        if let Payload::Apart(_) = self.records.record(slot.0).payload() {
+            return (slot, self.edit_text_apart(slot, edit));
+        }
+        let mut bytes = std::mem::take(&mut self.scratch);
+        if let View::Text(text) = self.view(slot) {
+            text.append_to(&mut bytes);
+        }
+        let result = edit(&mut bytes);
+        let text = Text::Raw(bytes);
+        let key_len = self.key(slot).len();
+        if !Records::keeps(key_len, &text) {
+            return (self.replace(slot, New::Value(Value::Text(text))).0, result);
+        }
+        let (slot, _) = self.replace(slot, New::Text(text.view()));
+        self.scratch = text.into_vec();
+        self.scratch.clear();
+        self.scratch.shrink_to(SCRATCH_BYTES);
+        (slot, result)
+    }
+
+    fn edit_text_apart<R>(&mut self, slot: Slot, edit: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        self.records.edit(slot.0, |value| {
+            let Some(Value::Text(text)) = value else { panic!("edit_text is for texts") };
+            let mut bytes = std::mem::replace(text, Text::Int(0)).into_vec();
+            let result = edit(&mut bytes);
+            *text = Text::Raw(bytes);
+            result
+        })
+    }
+
+    /// Makes the value at `slot` the text of an integer.
+    pub fn set_int(&mut self, slot: Slot, number: i64) -> Slot {
+        self.replace(slot, New::Text(TextView::Int(number))).0
+    }
+
+    /// Removes the key at `slot` and returns its value.
+    pub fn remove(&mut self, slot: Slot) -> Value {
+        let kept = match self.records.record(slot.0).payload() {
+            Payload::Apart(_) => None,
+            _ => Some(self.view(slot).to_value()),
+        };
+        let apart = self.unlink(slot);
+        kept.or(apart).expect("a value stands in its record or apart")
+    }
+
+    /// Removes the key at `slot` when nobody wants its value: cheaper than [`Database::remove`].
+    pub fn delete(&mut self, slot: Slot) -> Trash {
+        self.unlink(slot).into()
+    }
+
+    fn unlink(&mut self, slot: Slot) -> Option<Value> {
+        if let Some(deadline_ms) = self.deadline(slot) {
+            self.deadlines.remove(deadline_ms, slot.0);
+        }
+        let (records, hasher) = (&self.records, &self.hasher);
+        let hash_of = |handle| hasher.hash(records.key(handle));
+        self.table.remove(hash_of(slot.0), slot.0, hash_of);
+        self.records.destroy(slot.0)
+    }
+
+    /// When the key at `slot` falls due.
+    #[inline]
+    pub fn deadline(&self, slot: Slot) -> Option<i64> {
+        self.records.record(slot.0).deadline()
+    }
+
+    /// Decides when the key at `slot` falls due; any time is allowed, past ones too.
+    pub fn set_deadline(&mut self, slot: Slot, deadline_ms: Option<i64>) -> Slot {
+        let old_ms = self.deadline(slot);
+        if old_ms == deadline_ms {
+            return slot;
+        }
+        if let Some(old_ms) = old_ms {
+            self.deadlines.remove(old_ms, slot.0);
+        }
+        let handle = self.records.set_deadline(slot.0, deadline_ms);
+        if let Some(deadline_ms) = deadline_ms {
+            self.deadlines.insert(deadline_ms, handle);
+        }
+        self.moved(slot, handle, None)
+    }
+
+    /// The 24 bits the engine keeps beside a key to remember its use; 0 in a new key.
+    pub fn access(&self, slot: Slot) -> u32 {
+        self.records.record(slot.0).access()
+    }
+
+    /// Sets the 24 bits of [`Database::access`]; higher bits are dropped.
+    pub fn set_access(&mut self, slot: Slot, access: u32) {
+        self.records.set_access(slot.0, access);
+    }
+
+    /// When the earliest deadline falls due.
+    pub fn next_deadline(&self) -> Option<i64> {
+        self.deadlines.first().map(|(deadline_ms, _)| deadline_ms)
+    }
+
+    /// A key with the earliest deadline, if it is due at `now_ms`. The key stays until the caller removes it.
+    pub fn pop_due(&mut self, now_ms: i64) -> Option<Slot> {
+        self.deadlines.first().filter(|&(deadline_ms, _)| deadline_ms <= now_ms).map(|(_, handle)| Slot(handle))
+    }
+
+    /// Visits some keys from `cursor` on, about `count` of them, and returns the cursor to go on from: 0 at the end.
+    ///
+    /// A walk begins with cursor 0. A key that is stored from the walk's beginning to its end is visited at least once,
+    /// whatever else comes, goes or moves meanwhile.
+    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Slot)) -> u64 {
+        let hash_of = |handle| self.hasher.hash(self.records.key(handle));
+        self.table.scan(cursor, count, hash_of, |handle| visit(Slot(handle)))
+    }
+
+    /// A key chosen with the help of `generator`, each about as likely as any other.
+    pub fn random(&self, generator: &mut impl FnMut() -> u64) -> Option<Slot> {
+        self.table.random(generator).map(Slot)
+    }
+
+    /// Every key, in an order that the seed and the past fix.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.table.handles().map(Slot)
+    }
+
+    /// The bytes of memory this database holds: keys, values, and what it takes to find them.
+    pub fn memory(&self) -> usize {
+        self.records.memory() + self.table.memory() + self.deadlines.memory() + self.scratch.capacity()
+    }
+
+    /// The bytes of memory the key at `slot` costs: its record, its value, its share of the table and of the deadlines.
+    pub fn memory_of(&self, slot: Slot) -> usize {
+        let table = self.table.memory() / self.len();
+        let deadline = if self.deadline(slot).is_some() { self.deadlines.memory() / self.volatile_len() } else { 0 };
+        self.records.memory_of(slot.0) + table + deadline
+    }
+
+    /// How long, in milliseconds, the keys that have a deadline still live on average; 0 without such keys.
+    pub fn average_ttl_ms(&self, now_ms: i64) -> i64 {
+        let average_ms = self.deadlines.sum().checked_div(self.volatile_len() as i128).unwrap_or(i128::from(now_ms));
+        (average_ms - i128::from(now_ms)).clamp(0, i128::from(i64::MAX)) as i64
+    }
+
+    /// Empties the database at once and returns what it held.
+    pub fn clear(&mut self) -> Trash {
+        let full = std::mem::replace(self, Database::with_segments(self.seed));
+        Trash(Contents::Database(Box::new(full)))
+    }
+
+    /// Proves every invariant, at the cost of visiting everything.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        self.records.check(self.table.handles());
+        self.table.check(|handle| self.hasher.hash(self.records.key(handle)));
+        self.deadlines.check();
+        for slot in self.slots() {
+            assert_eq!(self.find(self.key(slot)), Some(slot), "a key is stored twice");
+        }
+        let volatile = self.slots().filter(|&slot| self.deadline(slot).is_some()).count();
+        assert_eq!(volatile, self.volatile_len());
+        for (deadline_ms, handle) in self.deadlines.iter() {
+            assert_eq!(self.deadline(Slot(handle)), Some(deadline_ms));
+        }
+    }
+}
+
+impl<const LINES: usize> Held for Database<LINES> {
+    fn memory(&self) -> usize {
+        Database::memory(self)
+    }
+}

@@ -1,0 +1,277 @@
+//! A record: one key with its value, or where to find it, its deadline and its access note, as the bytes of one cell.
+//!
+//! ```text
+//! 0      1..4     4        5       6
+//! flags  access   key len  spare | deadline 0, 6 or 8 | key, or its number 4 | payload
+//! ```
+//!
+//! - flags: bits 0-2 the kind of payload, bits 3-4 the width of the deadline, bit 5 set if the key stands apart;
+//! - spare: the bytes of the cell behind the payload, which is how a text's length is known without being written down;
+//! - deadline: unsigned in six bytes until the year 10889, else an `i64`;
+//! - payload: an integer in four or eight bytes, the bytes of a text, or the number of a value that stands apart.
+//!
+//! So a key of 16 bytes with a text of 32 takes 54 bytes, and with a deadline 60; a counter takes 26.
+//! Everything is little-endian. This file reads and writes bytes; [`super::records`] decides where they are.
+
+use super::cells::MAX_CELL;
+
+const HEADER: usize = 6;
+const KIND: u8 = 0b111;
+const KEY_APART: u8 = 1 << 5;
+const WIDTH_SHIFT: u32 = 3;
+const SHORT_DEADLINE: i64 = 1 << 48;
+
+const INT_4: u8 = 0;
+const INT_8: u8 = 1;
+const TEXT: u8 = 2;
+const RAW: u8 = 3;
+const APART: u8 = 4;
+
+/// The longest key that stands in the record, in bytes.
+pub(super) const MAX_KEY: usize = 255;
+
+/// What a record says of the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Payload<'a> {
+    Int(i64),
+    Text(&'a [u8]),
+    Raw(&'a [u8]),
+    /// The number of a value that stands apart.
+    Apart(u32),
+}
+
+impl Payload<'_> {
+    /// The bytes it takes.
+    pub(super) fn width(&self) -> usize {
+        match *self {
+            Payload::Int(number) if i32::try_from(number).is_ok() => 4,
+            Payload::Int(_) => 8,
+            Payload::Text(bytes) | Payload::Raw(bytes) => bytes.len(),
+            Payload::Apart(_) => 4,
+        }
+    }
+
+    /// Whether a record whose payload starts at `start` has room for it.
+    pub(super) fn fits(&self, start: usize) -> bool {
+        self.width() <= MAX_CELL - start
+    }
+}
+
+/// What a record says of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key<'a> {
+    Here(&'a [u8]),
+    /// The number of a key that stands apart.
+    Apart(u32),
+}
+
+impl Key<'_> {
+    fn width(&self) -> usize {
+        match self {
+            Key::Here(bytes) => bytes.len(),
+            Key::Apart(_) => 4,
+        }
+    }
+
+    /// Where the payload starts in a record with such a key and no deadline.
+    pub(super) fn end(&self) -> usize {
+        HEADER + self.width()
+    }
+}
+
+/// The bytes that a deadline takes.
+pub(super) fn deadline_width(deadline_ms: Option<i64>) -> usize {
+    match deadline_ms {
+        None => 0,
+        Some(0..SHORT_DEADLINE) => 6,
+        Some(_) => 8,
+    }
+}
+
+/// Where everything behind the deadline starts, if that is `width` bytes wide.
+pub(super) fn behind_deadline(width: usize) -> usize {
+    HEADER + width
+}
+
+/// A record to be read: the bytes of its cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<'a>(pub(super) &'a [u8]);
+
+impl<'a> Record<'a> {
+    pub(super) fn deadline_width(self) -> usize {
+        match (self.0[0] >> WIDTH_SHIFT) & 0b11 {
+            0 => 0,
+            1 => 6,
+            _ => 8,
+        }
+    }
+
+    pub(super) fn deadline(self) -> Option<i64> {
+        let width = self.deadline_width();
+        if width == 0 {
+            return None;
+        }
+        let mut bytes = [0; 8];
+        bytes[..width].copy_from_slice(&self.0[HEADER..HEADER + width]);
+        Some(i64::from_le_bytes(bytes))
+    }
+
+    pub(super) fn access(self) -> u32 {
+        u32::from_le_bytes([self.0[1], self.0[2], self.0[3], 0])
+    }
+
+    #[inline]
+    pub(super) fn key(self) -> Key<'a> {
+        let start = HEADER + self.deadline_width();
+        if self.0[0] & KEY_APART == 0 {
+            Key::Here(&self.0[start..start + usize::from(self.0[4])])
+        } else {
+            Key::Apart(number_at(self.0, start))
+        }
+    }
+
+    /// Where the payload starts.
+    pub(super) fn payload_start(self) -> usize {
+        let key_width = if self.0[0] & KEY_APART == 0 { usize::from(self.0[4]) } else { 4 };
+        HEADER + self.deadline_width() + key_width
+    }
+
+    /// Where the payload ends.
+    pub(super) fn end(self) -> usize {
+        self.0.len() - usize::from(self.0[5])
+    }
+
+    pub(super) fn payload(self) -> Payload<'a> {
+        let start = self.payload_start();
+        match self.0[0] & KIND {
+            INT_4 => Payload::Int(i64::from(number_at(self.0, start).cast_signed())),
+            INT_8 => {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(&self.0[start..start + 8]);
+                Payload::Int(i64::from_le_bytes(bytes))
+            }
+            TEXT => Payload::Text(&self.0[start..self.end()]),
+            RAW => Payload::Raw(&self.0[start..self.end()]),
+            _ => Payload::Apart(number_at(self.0, start)),
+        }
+    }
+}
+
+/// Writes a whole record without a deadline.
+pub(super) fn write(cell: &mut [u8], key: Key<'_>, payload: Payload<'_>) {
+    cell[..HEADER].fill(0);
+    match key {
+        Key::Here(bytes) => {
+            cell[4] = bytes.len() as u8;
+            cell[HEADER..HEADER + bytes.len()].copy_from_slice(bytes);
+        }
+        Key::Apart(number) => {
+            cell[0] = KEY_APART;
+            cell[HEADER..HEADER + 4].copy_from_slice(&number.to_le_bytes());
+        }
+    }
+    write_payload(cell, key.end(), payload);
+}
+
+/// Writes a payload that starts at `start`, and the kind and spare bytes that go with it.
+pub(super) fn write_payload(cell: &mut [u8], start: usize, payload: Payload<'_>) {
+    let (kind, end) = match payload {
+        Payload::Int(number) => match i32::try_from(number) {
+            Ok(number) => (INT_4, put(cell, start, &number.to_le_bytes())),
+            Err(_) => (INT_8, put(cell, start, &number.to_le_bytes())),
+        },
+        Payload::Text(bytes) => (TEXT, put(cell, start, bytes)),
+        Payload::Raw(bytes) => (RAW, put(cell, start, bytes)),
+        Payload::Apart(number) => (APART, put(cell, start, &number.to_le_bytes())),
+    };
+    cell[0] = cell[0] & !KIND | kind;
+    set_end(cell, end);
+}
+
+/// Says where the payload ends; at most 255 bytes may follow.
+pub(super) fn set_end(cell: &mut [u8], end: usize) {
+    debug_assert!(cell.len() - end <= usize::from(u8::MAX));
+    cell[5] = (cell.len() - end) as u8;
+}
+
+/// Writes a deadline over one of the same width, or where [`super::records`] made room for it.
+pub(super) fn write_deadline(cell: &mut [u8], deadline_ms: Option<i64>) {
+    let width = deadline_width(deadline_ms);
+    let code = (width.div_ceil(6) as u8) << WIDTH_SHIFT;
+    cell[0] = cell[0] & !(0b11 << WIDTH_SHIFT) | code;
+    let bytes = deadline_ms.unwrap_or(0).to_le_bytes();
+    cell[HEADER..HEADER + width].copy_from_slice(&bytes[..width]);
+}
+
+/// Writes the low 24 bits of `access`.
+pub(super) fn write_access(cell: &mut [u8], access: u32) {
+    cell[1..4].copy_from_slice(&access.to_le_bytes()[..3]);
+}
+
+fn put(cell: &mut [u8], start: usize, bytes: &[u8]) -> usize {
+    let end = start + bytes.len();
+    cell[start..end].copy_from_slice(bytes);
+    end
+}
+
+fn number_at(bytes: &[u8], start: usize) -> u32 {
+    let mut number = [0; 4];
+    number.copy_from_slice(&bytes[start..start + 4]);
+    u32::from_le_bytes(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn payloads() -> impl Strategy<Value = (u8, i64, Vec<u8>)> {
+        (
+            0u8..5,
+            any::<i64>().prop_flat_map(|number| (0u32..64).prop_map(move |shift| number >> shift)),
+            any::<Vec<u8>>(),
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_says_what_was_written((kind, number, bytes) in payloads(), key: Vec<u8>, apart: bool, access: u32, spare: u8) {
+            let payload = match kind {
+                0 | 1 => Payload::Int(number),
+                2 => Payload::Text(&bytes),
+                3 => Payload::Raw(&bytes),
+                _ => Payload::Apart(number as u32),
+            };
+            let key = if apart { Key::Apart(access) } else { Key::Here(&key) };
+            let mut cell = vec![0xee; key.end() + payload.width() + usize::from(spare)];
+            write(&mut cell, key, payload);
+            write_access(&mut cell, access);
+            let record = Record(&cell);
+            prop_assert_eq!(record.key(), key);
+            prop_assert_eq!(record.payload(), payload);
+            prop_assert_eq!(record.payload_start(), key.end());
+            prop_assert_eq!(record.end(), key.end() + payload.width());
+            prop_assert_eq!(record.access(), access & 0xff_ffff);
+            prop_assert_eq!(record.deadline(), None);
+        }
+
+        #[test]
+        fn a_deadline_of_any_time_is_kept(deadline_ms: i64, shift in 0u32..64) {
+            let deadline_ms = Some(deadline_ms >> shift);
+            let mut cell = vec![0; 64];
+            write(&mut cell, Key::Here(b""), Payload::Int(1));
+            write_deadline(&mut cell, deadline_ms);
+            prop_assert_eq!(Record(&cell).deadline(), deadline_ms);
+            prop_assert_eq!(Record(&cell).deadline_width(), deadline_width(deadline_ms));
+            write_deadline(&mut cell, None);
+            prop_assert_eq!(Record(&cell).deadline(), None);
+        }
+    }
+
+    #[test]
+    fn a_small_key_costs_six_bytes_beside_itself_and_its_value() {
+        assert_eq!(Key::Here(&[0; 16]).end() + Payload::Text(&[0; 32]).width(), 54);
+        assert_eq!(Key::Here(&[0; 16]).end() + Payload::Int(1_000_000).width(), 26);
+        assert_eq!(deadline_width(Some(1_800_000_000_000)), 6);
+    }
+}

@@ -1,0 +1,209 @@
+//! The records of a database: what [`super::record`] lays out, placed in cells, with what is too long to stand there.
+//!
+//! A handle names a record. Operations that change its size may move it, and return the handle it has then; whoever
+//! keeps handles (the table, the deadlines) is told by [`super::Database`].
+//!
+//! Invariants: a record's cell is the smallest that holds it, or larger by at most an eighth; each key and value apart
+//! is named by exactly one record; `apart_bytes` is what those keys and values own.
+
+use super::cells::{Cells, MAX_CELL, cell_bytes};
+use super::record::{self, Key, MAX_KEY, Payload, Record};
+use super::slab::Slab;
+use crate::value::{Text, TextView, Value, View};
+
+/// All records of a database.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Records {
+    cells: Cells,
+    keys: Slab<Box<[u8]>>,
+    values: Slab<Value>,
+    apart_bytes: usize,
+}
+
+impl Records {
+    /// Makes a record without a deadline.
+    pub(super) fn create(&mut self, key: &[u8], payload: Payload<'_>) -> u32 {
+        let key = match key.len() {
+            0..=MAX_KEY => Key::Here(key),
+            _ => {
+                self.apart_bytes += key.len();
+                Key::Apart(self.keys.insert(key.into()))
+            }
+        };
+        let handle = self.cells.allocate(key.end() + payload.width());
+        record::write(self.cells.get_mut(handle), key, payload);
+        handle
+    }
+
+    /// Unmakes a record; a value that stood apart is returned.
+    pub(super) fn destroy(&mut self, handle: u32) -> Option<Value> {
+        let record = self.record(handle);
+        let (key, payload) = (record.key(), record.payload());
+        let value = if let Payload::Apart(number) = payload { Some(number) } else { None };
+        if let Key::Apart(number) = key {
+            self.apart_bytes -= self.keys.remove(number).len();
+        }
+        self.cells.free(handle);
+        value.map(|number| self.take_apart(number))
+    }
+
+    /// The record of that handle.
+    #[inline]
+    pub(super) fn record(&self, handle: u32) -> Record<'_> {
+        Record(self.cells.get(handle))
+    }
+
+    /// Its key.
+    #[inline]
+    pub(super) fn key(&self, handle: u32) -> &[u8] {
+        match self.record(handle).key() {
+            Key::Here(bytes) => bytes,
+            Key::Apart(number) => self.keys.get(number),
+        }
+    }
+
+    /// Its value, to be read.
+    pub(super) fn view(&self, handle: u32) -> View<'_> {
+        match self.record(handle).payload() {
+            Payload::Int(number) => View::Text(TextView::Int(number)),
+            Payload::Text(bytes) => View::Text(TextView::Bytes(bytes)),
+            Payload::Raw(bytes) => View::Text(TextView::Raw(bytes)),
+            Payload::Apart(number) => self.values.get(number).view(),
+        }
+    }
+
+    /// Lets `act` change the value that stands apart, if it does.
+    pub(super) fn edit<R>(&mut self, handle: u32, act: impl FnOnce(Option<&mut Value>) -> R) -> R {
+        let Payload::Apart(number) = self.record(handle).payload() else { return act(None) };
+        let value = self.values.get_mut(number);
+        let before = value.memory();
+        let result = act(Some(value));
+        self.apart_bytes = self.apart_bytes - before + value.memory();
+        result
+    }
+
+    /// Stores a value apart, for a payload to name it.
+    pub(super) fn set_apart(&mut self, value: Value) -> u32 {
+        self.apart_bytes += value.memory();
+        self.values.insert(value)
+    }
+
+    fn take_apart(&mut self, number: u32) -> Value {
+        let value = self.values.remove(number);
+        self.apart_bytes -= value.memory();
+        value
+    }
+
+    /// Gives a record another payload; a value that stood apart is returned. The record may move.
+    pub(super) fn set_payload(&mut self, handle: u32, payload: Payload<'_>) -> (u32, Option<Value>) {
+        let record = self.record(handle);
+        let start = record.payload_start();
+        let replaced = if let Payload::Apart(number) = record.payload() { Some(number) } else { None };
+        let moved =
+            self.resize(handle, start + payload.width(), |cells, from, to| cells.copy((from, 0), (to, 0), start));
+        record::write_payload(self.cells.get_mut(moved), start, payload);
+        (moved, replaced.map(|number| self.take_apart(number)))
+    }
+
+    /// Gives a record another deadline. The record may move.
+    pub(super) fn set_deadline(&mut self, handle: u32, deadline_ms: Option<i64>) -> u32 {
+        let record = self.record(handle);
+        let (old_width, width) = (record.deadline_width(), record::deadline_width(deadline_ms));
+        if old_width == width {
+            record::write_deadline(self.cells.get_mut(handle), deadline_ms);
+            return handle;
+        }
+        let (start, target) = (record::behind_deadline(old_width), record::behind_deadline(width));
+        let rest = record.end() - start;
+        let moved = self.resize(handle, target + rest, |cells, from, to| {
+            cells.copy((from, start), (to, target), rest);
+            cells.copy((from, 0), (to, 0), record::behind_deadline(0));
+        });
+        let cell = self.cells.get_mut(moved);
+        record::set_end(cell, target + rest);
+        record::write_deadline(cell, deadline_ms);
+        moved
+    }
+
+    /// Finds a cell for a record that is to have `bytes`, has `copy` bring over what stays, and frees the old cell.
+    fn resize(&mut self, handle: u32, bytes: usize, copy: impl FnOnce(&mut Cells, u32, u32)) -> u32 {
+        let cell = self.cells.get(handle).len();
+        if bytes <= cell && cell - cell_bytes(bytes) <= cell / 8 {
+            copy(&mut self.cells, handle, handle);
+            return handle;
+        }
+        let moved = self.cells.allocate(bytes);
+        copy(&mut self.cells, handle, moved);
+        self.cells.free(handle);
+        moved
+    }
+
+    /// Writes the 24 bits beside the key.
+    pub(super) fn set_access(&mut self, handle: u32, access: u32) {
+        record::write_access(self.cells.get_mut(handle), access);
+    }
+
+    /// The payload for a text: its bytes if a record with this key and any deadline has room, else its number apart.
+    pub(super) fn text_payload<'a>(&mut self, key_len: usize, text: TextView<'a>) -> Payload<'a> {
+        let payload = match text {
+            TextView::Int(number) => Payload::Int(number),
+            TextView::Bytes(bytes) => Payload::Text(bytes),
+            TextView::Raw(bytes) => Payload::Raw(bytes),
+        };
+        if has_room(key_len, payload) { payload } else { Payload::Apart(self.set_apart(Value::Text(text.to_text()))) }
+    }
+
+    /// Whether a record with a key of `key_len` bytes keeps `text` itself.
+    pub(super) fn keeps(key_len: usize, text: &Text) -> bool {
+        match text.view() {
+            TextView::Int(_) => true,
+            TextView::Bytes(bytes) | TextView::Raw(bytes) => has_room(key_len, Payload::Text(bytes)),
+        }
+    }
+
+    /// The bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart_bytes
+    }
+
+    /// The bytes of memory one record takes, with what stands apart for it.
+    pub(super) fn memory_of(&self, handle: u32) -> usize {
+        let record = self.record(handle);
+        let key = if let Key::Apart(number) = record.key() {
+            size_of::<Box<[u8]>>() + self.keys.get(number).len()
+        } else {
+            0
+        };
+        let value = if let Payload::Apart(number) = record.payload() {
+            size_of::<Value>() + self.values.get(number).memory()
+        } else {
+            0
+        };
+        record.0.len() + key + value
+    }
+
+    /// Proves the invariants; `live` are all handles in use.
+    pub(super) fn check(&self, live: impl Iterator<Item = u32> + Clone) {
+        self.cells.check(live.clone());
+        self.keys.check();
+        self.values.check();
+        let (mut keys, mut values) = (0, 0);
+        for record in live.map(|handle| self.record(handle)) {
+            keys += usize::from(matches!(record.key(), Key::Apart(_)));
+            values += usize::from(matches!(record.payload(), Payload::Apart(_)));
+            assert!(record.0.len() - cell_bytes(record.end()) <= record.0.len() / 8, "a cell is too large");
+        }
+        assert_eq!((keys, values), (self.keys.iter().count(), self.values.iter().count()));
+        let key_bytes: usize = self.keys.iter().map(|key| key.len()).sum();
+        let value_bytes: usize = self.values.iter().map(Value::memory).sum();
+        assert_eq!(key_bytes + value_bytes, self.apart_bytes);
+    }
+}
+
+fn has_room(key_len: usize, payload: Payload<'_>) -> bool {
+    let key_width = if key_len <= MAX_KEY { key_len } else { 4 };
+    payload.fits(record::behind_deadline(MAX_DEADLINE) + key_width)
+}
+
+const MAX_DEADLINE: usize = 8;
+const _: () = assert!(MAX_KEY + MAX_DEADLINE + 16 < MAX_CELL);

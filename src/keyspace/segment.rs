@@ -1,0 +1,178 @@
+//! A segment of the table: an array of cache lines that hold tagged handles, each as near as it can to its home line.
+//!
+//! What does not fit its home line goes to the next line that has room, round the end if need be, and every line counts
+//! how many passed it by; a search ends at the first line that nobody passed.
+//!
+//! Invariants: from a handle's home line to the line before its own, every line counts it in `passed`, which sticks once
+//! it is 255; all handles of a segment have positions in its stretch.
+
+use std::array;
+
+/// Handles a line holds.
+pub(super) const SLOTS: usize = 12;
+
+#[derive(Clone, Debug)]
+pub(super) struct Segment<const LINES: usize> {
+    pub(super) lines: Box<[Line; LINES]>,
+    pub(super) start: u64,
+    pub(super) depth: u32,
+    pub(super) len: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Line {
+    tags: [u8; SLOTS],
+    /// One bit a slot.
+    pub(super) taken: u16,
+    /// How many handles wanted this line, or passed it by before, and stand behind it.
+    passed: u8,
+    pub(super) handles: [u32; SLOTS],
+}
+
+/// A hash as a position: x + x(1-x)/3 with both seen as fractions, which is twice as steep at 0 as at 1.
+#[inline]
+pub(super) fn bend(hash: u64) -> u64 {
+    let product = u128::from(hash) * u128::from(!hash);
+    hash + (product >> 64) as u64 / 3
+}
+
+#[inline]
+pub(super) fn tag(hash: u64) -> u8 {
+    hash as u8
+}
+
+impl<const LINES: usize> Segment<LINES> {
+    pub(super) fn new(start: u64, depth: u32) -> Segment<LINES> {
+        Segment { lines: Box::new([Line::EMPTY; LINES]), start, depth, len: 0 }
+    }
+
+    /// The line that a position of this segment belongs to.
+    #[inline]
+    pub(super) fn home(&self, position: u64) -> usize {
+        (position << self.depth >> (u64::BITS - LINES.ilog2())) as usize
+    }
+
+    /// The lines from `home` on, all the way round.
+    #[inline]
+    fn from_home(home: usize) -> impl Iterator<Item = usize> {
+        (0..LINES).map(move |step| (home + step) % LINES)
+    }
+
+    #[inline]
+    pub(super) fn find(&self, home: usize, tag: u8, is_wanted: impl Fn(u32) -> bool) -> Option<(usize, usize)> {
+        for number in Self::from_home(home) {
+            let line = &self.lines[number];
+            let mut matches = line.matches(tag);
+            while matches != 0 {
+                let slot = matches.trailing_zeros() as usize;
+                if is_wanted(line.handles[slot]) {
+                    return Some((number, slot));
+                }
+                matches &= matches - 1;
+            }
+            if line.passed == 0 {
+                return None;
+            }
+        }
+        None
+    }
+
+    pub(super) fn distance_to_room(&self, home: usize) -> usize {
+        Self::from_home(home).position(|number| self.lines[number].room().is_some()).unwrap_or(LINES)
+    }
+
+    /// Puts a handle into a segment that is not full.
+    pub(super) fn put(&mut self, home: usize, tag: u8, handle: u32) {
+        for number in Self::from_home(home) {
+            let line = &mut self.lines[number];
+            if let Some(slot) = line.room() {
+                line.tags[slot] = tag;
+                line.handles[slot] = handle;
+                line.taken |= 1 << slot;
+                self.len += 1;
+                return;
+            }
+            line.passed = line.passed.saturating_add(1);
+        }
+        unreachable!("a segment splits before it is full");
+    }
+
+    pub(super) fn take(&mut self, home: usize, tag: u8, handle: u32) {
+        let place = self.find(home, tag, |other| other == handle);
+        let (end, slot) = place.expect("the handle is in the table");
+        self.lines[end].taken &= !(1 << slot);
+        self.len -= 1;
+        for number in Self::from_home(home).take_while(|&number| number != end) {
+            let line = &mut self.lines[number];
+            if line.passed != u8::MAX {
+                line.passed -= 1;
+            }
+        }
+    }
+
+    /// Visits every handle at home in that line.
+    pub(super) fn of_home(&self, home: usize, hash_of: &impl Fn(u32) -> u64, mut visit: impl FnMut(u32)) {
+        for number in Self::from_home(home) {
+            let line = &self.lines[number];
+            line.handles().filter(|&handle| self.home(bend(hash_of(handle))) == home).for_each(&mut visit);
+            if line.passed == 0 {
+                break;
+            }
+        }
+    }
+
+    pub(super) fn check(&self, hash_of: &impl Fn(u32) -> u64) {
+        let mut passed = [0usize; LINES];
+        let mut len = 0;
+        for (number, line) in self.lines.iter().enumerate() {
+            for slot in (0..SLOTS).filter(|slot| line.taken & 1 << slot != 0) {
+                let hash = hash_of(line.handles[slot]);
+                let home = self.home(bend(hash));
+                assert_eq!(line.tags[slot], tag(hash));
+                assert!(bend(hash).wrapping_sub(self.start).leading_zeros() >= self.depth, "a handle is astray");
+                Self::from_home(home).take_while(|&step| step != number).for_each(|step| passed[step] += 1);
+                len += 1;
+            }
+        }
+        assert_eq!(len, self.len);
+        for (line, passed) in self.lines.iter().zip(passed) {
+            assert!(usize::from(line.passed) == passed || line.passed == u8::MAX, "the count of passers is wrong");
+        }
+    }
+}
+
+impl Line {
+    const EMPTY: Line = Line { tags: [0; SLOTS], taken: 0, passed: 0, handles: [0; SLOTS] };
+    const ALL: u16 = (1 << SLOTS) - 1;
+
+    /// The slots that are taken and tagged so, as bits.
+    #[inline]
+    fn matches(&self, tag: u8) -> u16 {
+        let equal: [u16; SLOTS] = array::from_fn(|slot| u16::from(self.tags[slot] == tag) << slot);
+        equal.iter().fold(0, |bits, bit| bits | bit) & self.taken
+    }
+
+    fn room(&self) -> Option<usize> {
+        let free = !self.taken & Line::ALL;
+        (free != 0).then_some(free.trailing_zeros() as usize)
+    }
+
+    pub(super) fn handles(&self) -> impl Iterator<Item = u32> + Clone {
+        (0..SLOTS).filter(|slot| self.taken & 1 << slot != 0).map(|slot| self.handles[slot])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bending_keeps_the_order_and_the_ends() {
+        let hashes: Vec<u64> =
+            (0..=1000).map(|step| step * (u64::MAX / 1000)).chain([u64::MAX - 1, u64::MAX]).collect();
+        assert!(hashes.is_sorted_by_key(|&hash| bend(hash)));
+        assert_eq!((bend(0), bend(u64::MAX)), (0, u64::MAX));
+        assert!(bend(1 << 63) > (1 << 63) + (1 << 60));
+    }
+}

@@ -1,0 +1,447 @@
+//! The table: from a hash to a 32-bit handle, in segments that split and merge one at a time.
+//!
+//! Extendible hashing. A hash becomes a *position*, a point on a line from 0 to 2^64. A segment owns an aligned stretch
+//! of that line and is an array of cache lines, each of which owns an equal part of the stretch and holds twelve
+//! handles with a one-byte tag each (see [`super::segment`]); the directory finds the segment by the leading bits of the
+//! position. A full segment splits in two, which touches nothing else; the directory, four bytes for some hundred keys,
+//! is all that ever doubles. Sparse neighbours merge again.
+//!
+//! Positions are *bent*: one end of the line is twice as dense as the other (see [`bend`]). Without that all segments
+//! would fill and split at the same time and the memory would go up in steps of two; with it some segment is always the
+//! next, and the table takes 8 to 9 bytes a key at any size.
+//!
+//! A scan walks the line of positions and its cursor is a point on it, which means the same however segments split and
+//! merge; hence the guarantee of [`Table::scan`].
+//!
+//! The table stores no hash: splitting asks `hash_of` for it again. It trusts the hash to be uniform, but not blindly:
+//! [`Table::insert`] reports a flood, when splits go far deeper than the number of keys explains.
+//!
+//! Invariants: a segment of depth d owns 2^(64-d) positions and 2^(depth-d) consecutive directory entries; `len` is the
+//! sum of the segments' lengths.
+//!
+//! Costs: a find is the directory, the segment's row, one line (on average 1.04, for an absent key 1.3) and one record.
+//! A split or merge re-hashes one or two segments, at most 720 records.
+//!
+//! Sources: Fagin et al., Extendible hashing (1979); the overflow count is F14's.
+
+use super::segment::{Line, SLOTS, Segment, bend, tag};
+
+/// Levels that a segment may be deeper than the number of segments explains.
+const FLOOD_DEPTH: u32 = 5;
+/// Bits of a position that a scan cursor leaves out.
+const CURSOR_SHIFT: u32 = 16;
+
+/// The table; `LINES`, a power of two above one, is the size of a segment in lines.
+#[derive(Clone, Debug)]
+pub(super) struct Table<const LINES: usize> {
+    directory: Vec<u32>,
+    depth: u32,
+    segments: Vec<Segment<LINES>>,
+    /// How many segments there are of each depth.
+    depths: Vec<u32>,
+    len: usize,
+}
+
+/// The hashes are not uniform: the table did not take the handle, and must be built again with another hash.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Flood;
+
+impl<const LINES: usize> Table<LINES> {
+    /// A segment with more handles than this splits.
+    const FULL: u32 = (LINES * SLOTS * 15 / 16) as u32;
+    /// So does one above half of that in which a handle has to stand this far from home.
+    const FAR: usize = 12;
+    /// Segments with fewer handles than this look for a neighbour to merge with ...
+    const SPARSE: u32 = (LINES * SLOTS / 6) as u32;
+    /// ... which they do if both have no more than this.
+    const MERGED: u32 = (LINES * SLOTS * 2 / 5) as u32;
+    const LINE_BITS: u32 = LINES.ilog2();
+    const IS_POWER: () = assert!(LINES.is_power_of_two() && LINES > 1);
+
+    /// An empty table, which holds no memory.
+    pub(super) fn new() -> Table<LINES> {
+        let () = Self::IS_POWER;
+        Table { directory: Vec::new(), depth: 0, segments: Vec::new(), depths: Vec::new(), len: 0 }
+    }
+
+    /// How many handles there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The handle with that hash for which `is_wanted` holds.
+    #[inline]
+    pub(super) fn find(&self, hash: u64, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        let position = bend(hash);
+        let segment = self.segments.get(self.segment_number(position)?)?;
+        segment.find(segment.home(position), tag(hash), is_wanted).map(|(line, slot)| segment.lines[line].handles[slot])
+    }
+
+    #[inline]
+    fn segment_number(&self, position: u64) -> Option<usize> {
+        self.directory.get(self.directory_index(position)).map(|&number| number as usize)
+    }
+
+    #[inline]
+    fn directory_index(&self, position: u64) -> usize {
+        (position >> 1 >> (63 - self.depth)) as usize
+    }
+
+    /// Puts a handle in that is not there yet. On [`Flood`] it is not taken.
+    pub(super) fn insert(&mut self, hash: u64, handle: u32, hash_of: impl Fn(u32) -> u64) -> Result<(), Flood> {
+        if self.segments.is_empty() {
+            self.push(Segment::new(0, 0));
+            self.directory.push(0);
+        }
+        let position = bend(hash);
+        loop {
+            let number = self.directory[self.directory_index(position)] as usize;
+            let segment = &mut self.segments[number];
+            let home = segment.home(position);
+            let is_far = segment.len > Self::FULL / 2 && segment.distance_to_room(home) >= Self::FAR;
+            if segment.len < Self::FULL && !is_far {
+                segment.put(home, tag(hash), handle);
+                self.len += 1;
+                return Ok(());
+            }
+            if segment.depth >= self.segments.len().ilog2() + FLOOD_DEPTH {
+                return Err(Flood);
+            }
+            self.split(number, &hash_of);
+        }
+    }
+
+    /// Takes a handle out that is there.
+    pub(super) fn remove(&mut self, hash: u64, handle: u32, hash_of: impl Fn(u32) -> u64) {
+        let position = bend(hash);
+        let number = self.directory[self.directory_index(position)] as usize;
+        let segment = &mut self.segments[number];
+        segment.take(segment.home(position), tag(hash), handle);
+        self.len -= 1;
+        if segment.len < Self::SPARSE {
+            self.merge_around(number, &hash_of);
+        }
+    }
+
+    /// Lets `new` stand where `old` stood.
+    pub(super) fn rename(&mut self, hash: u64, old: u32, new: u32) {
+        let position = bend(hash);
+        let number = self.directory[self.directory_index(position)] as usize;
+        let segment = &mut self.segments[number];
+        let place = segment.find(segment.home(position), tag(hash), |handle| handle == old);
+        let (line, slot) = place.expect("the old handle is in the table");
+        segment.lines[line].handles[slot] = new;
+    }
+
+    /// Every handle.
+    pub(super) fn handles(&self) -> impl Iterator<Item = u32> + Clone {
+        self.segments.iter().flat_map(|segment| segment.lines.iter().flat_map(Line::handles))
+    }
+
+    /// Visits the handles from `cursor` on, line by line until `count` were visited, and returns the cursor to go on
+    /// from, 0 at the end. What is there from a walk's beginning to its end is visited at least once; twice only if
+    /// segments merged meanwhile.
+    pub(super) fn scan(
+        &self,
+        cursor: u64,
+        count: usize,
+        hash_of: impl Fn(u32) -> u64,
+        mut visit: impl FnMut(u32),
+    ) -> u64 {
+        let mut position = cursor.saturating_mul(1 << CURSOR_SHIFT);
+        let mut visited = 0;
+        while let Some(segment) = self.segment_number(position).map(|number| &self.segments[number]) {
+            let home = segment.home(position);
+            segment.of_home(home, &hash_of, |handle| {
+                visited += 1;
+                visit(handle);
+            });
+            let line_width = 1 << (u64::BITS - segment.depth - Self::LINE_BITS);
+            let Some(next) = (segment.start + line_width * home as u64).checked_add(line_width) else { break };
+            position = next;
+            if visited >= count.max(1) {
+                return position >> CURSOR_SHIFT;
+            }
+        }
+        0
+    }
+
+    /// A handle, each as likely as any other except in a table that lost most of what it held.
+    pub(super) fn random(&self, generator: &mut impl FnMut() -> u64) -> Option<u32> {
+        const TRIES: usize = 64;
+        let mut below = |bound: usize| ((u128::from(generator()) * bound as u128) >> 64) as usize;
+        if self.len == 0 {
+            return None;
+        }
+        if self.segments.len() > 1 {
+            for _ in 0..TRIES {
+                let line = &self.segments[below(self.segments.len())].lines[below(LINES)];
+                let slot = below(SLOTS);
+                if line.taken & 1 << slot != 0 {
+                    return Some(line.handles[slot]);
+                }
+            }
+        }
+        let from = below(self.segments.len());
+        let segment = self.segments[from..].iter().chain(&self.segments).find(|segment| segment.len > 0)?;
+        let index = below(segment.len as usize);
+        segment.lines.iter().flat_map(Line::handles).nth(index)
+    }
+
+    /// The bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.segments.len() * size_of::<[Line; LINES]>()
+            + self.segments.capacity() * size_of::<Segment<LINES>>()
+            + (self.directory.capacity() + self.depths.capacity()) * size_of::<u32>()
+    }
+
+    fn push(&mut self, segment: Segment<LINES>) -> u32 {
+        self.count_depth(segment.depth);
+        self.segments.push(segment);
+        self.segments.len() as u32 - 1
+    }
+
+    fn count_depth(&mut self, depth: u32) {
+        let depth = depth as usize;
+        if self.depths.len() <= depth {
+            self.depths.resize(depth + 1, 0);
+        }
+        self.depths[depth] += 1;
+    }
+
+    /// The directory entries of a segment.
+    fn directory_range(&self, segment: &Segment<LINES>) -> std::ops::Range<usize> {
+        let first = self.directory_index(segment.start);
+        first..first + (1 << (self.depth - segment.depth))
+    }
+
+    fn point_directory(&mut self, number: u32) {
+        let range = self.directory_range(&self.segments[number as usize]);
+        self.directory[range].fill(number);
+    }
+
+    fn split(&mut self, number: usize, hash_of: &impl Fn(u32) -> u64) {
+        let old = &mut self.segments[number];
+        let depth = old.depth + 1;
+        let middle = old.start + (1 << (u64::BITS - depth));
+        let full = std::mem::replace(old, Segment::new(old.start, depth));
+        let mut right = Segment::new(middle, depth);
+        for handle in full.lines.iter().flat_map(Line::handles) {
+            let hash = hash_of(handle);
+            let position = bend(hash);
+            let half = if position < middle { &mut *old } else { &mut right };
+            half.put(half.home(position), tag(hash), handle);
+        }
+        self.depths[full.depth as usize] -= 1;
+        self.count_depth(depth);
+        if depth > self.depth {
+            self.depth = depth;
+            self.directory = self.directory.iter().flat_map(|&number| [number, number]).collect();
+        }
+        let right_number = self.push(right);
+        self.point_directory(right_number);
+    }
+
+    /// Merges a sparse segment with its neighbour as long as the two are sparse together.
+    fn merge_around(&mut self, mut number: usize, hash_of: &impl Fn(u32) -> u64) {
+        if self.len == 0 {
+            *self = Table::new();
+            return;
+        }
+        while let Some(neighbour) = self.mergeable(number) {
+            let right = number.max(neighbour);
+            number = number.min(neighbour);
+            self.merge(number, right, hash_of);
+        }
+        while self.depth > 0 && self.depths[self.depth as usize] == 0 {
+            self.depth -= 1;
+            self.directory = self.directory.iter().copied().step_by(2).collect();
+        }
+    }
+
+    fn mergeable(&self, number: usize) -> Option<usize> {
+        let segment = &self.segments[number];
+        if segment.depth == 0 {
+            return None;
+        }
+        let start = segment.start ^ 1 << (u64::BITS - segment.depth);
+        let neighbour = self.segment_number(start)?;
+        let other = &self.segments[neighbour];
+        (other.depth == segment.depth && other.len + segment.len <= Self::MERGED).then_some(neighbour)
+    }
+
+    /// Merges two neighbours into `kept`; the last segment then takes the number that is `lost`.
+    fn merge(&mut self, kept: usize, lost: usize, hash_of: &impl Fn(u32) -> u64) {
+        let other = self.segments.swap_remove(lost);
+        let one = &mut self.segments[kept];
+        let depth = one.depth - 1;
+        let old = std::mem::replace(one, Segment::new(one.start.min(other.start), depth));
+        for handle in old.lines.iter().chain(&*other.lines).flat_map(Line::handles) {
+            let hash = hash_of(handle);
+            one.put(one.home(bend(hash)), tag(hash), handle);
+        }
+        self.depths[old.depth as usize] -= 2;
+        self.count_depth(depth);
+        self.point_directory(kept as u32);
+        if lost < self.segments.len() {
+            self.point_directory(lost as u32);
+        }
+    }
+
+    /// Proves the invariants.
+    pub(super) fn check(&self, hash_of: impl Fn(u32) -> u64) {
+        assert_eq!(self.segments.iter().map(|segment| segment.len as usize).sum::<usize>(), self.len);
+        assert_eq!(self.directory.len(), if self.segments.is_empty() { 0 } else { 1 << self.depth });
+        let mut covered = 0;
+        for (number, segment) in self.segments.iter().enumerate() {
+            let range = self.directory_range(segment);
+            covered += range.len();
+            assert!(self.directory[range].iter().all(|&entry| entry as usize == number), "the directory is wrong");
+            segment.check(&hash_of);
+        }
+        assert_eq!(covered, self.directory.len());
+        for (depth, &count) in self.depths.iter().enumerate() {
+            let counted = self.segments.iter().filter(|segment| segment.depth as usize == depth).count();
+            assert_eq!(counted, count as usize);
+        }
+        assert!(self.depth == 0 || self.depths[self.depth as usize] > 0, "the directory is too large");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// A bijection that passes for a uniform hash of 32-bit handles.
+    fn hash_of(handle: u32) -> u64 {
+        let mixed = (u64::from(handle) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        mixed ^ mixed >> 32
+    }
+
+    fn filled<const LINES: usize>(handles: u32) -> Table<LINES> {
+        let mut table = Table::new();
+        (0..handles).for_each(|handle| assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(())));
+        table
+    }
+
+    fn find<const LINES: usize>(table: &Table<LINES>, handle: u32) -> Option<u32> {
+        table.find(hash_of(handle), |other| other == handle)
+    }
+
+    fn walk<const LINES: usize>(table: &Table<LINES>, count: usize) -> Vec<u32> {
+        let (mut cursor, mut seen) = (0, Vec::new());
+        loop {
+            cursor = table.scan(cursor, count, hash_of, |handle| seen.push(handle));
+            if cursor == 0 {
+                return seen;
+            }
+        }
+    }
+
+    #[test]
+    fn memory_follows_the_number_of_keys_without_steps() {
+        let mut table = filled::<64>(100_000);
+        let mut per_key = Vec::new();
+        for handle in 100_000..400_000 {
+            assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(()));
+            if handle % 5_000 == 0 {
+                per_key.push(table.memory() as f64 / table.len() as f64);
+            }
+        }
+        let (least, most) =
+            per_key.iter().fold((f64::MAX, 0f64), |(least, most), &bytes| (least.min(bytes), most.max(bytes)));
+        assert!(least > 7.0 && most < 9.5, "between {least:.2} and {most:.2} bytes a key");
+    }
+
+    #[test]
+    fn what_a_hash_floods_is_refused_and_reported() {
+        let same = |_| 42;
+        let mut table = Table::<4>::new();
+        let flood = (0..1000).find(|&handle| table.insert(42, handle, same) == Err(Flood));
+        let taken = flood.expect("a segment has an end");
+        assert_eq!(table.len(), taken as usize);
+        assert!(table.directory.len() <= 512);
+        table.check(same);
+    }
+
+    #[test]
+    fn every_handle_is_about_as_likely_to_be_drawn() {
+        for handles in [1u32, 20, 5_000] {
+            let table = filled::<4>(handles);
+            let (mut state, mut drawn) = (1u64, vec![0u32; handles as usize]);
+            let mut generator = || {
+                state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                hash_of((state >> 32) as u32)
+            };
+            (0..handles * 100).for_each(|_| drawn[table.random(&mut generator).expect("not empty") as usize] += 1);
+            assert!(drawn.iter().all(|&times| (40..=180).contains(&times)), "{handles} handles");
+        }
+        assert_eq!(Table::<4>::new().random(&mut || 0), None);
+    }
+
+    #[test]
+    fn a_table_that_lost_almost_everything_is_small_again() {
+        let mut table = filled::<64>(100_000);
+        (100..100_000).for_each(|handle| table.remove(hash_of(handle), handle, hash_of));
+        table.check(hash_of);
+        assert!(table.memory() < 20_000, "{} bytes", table.memory());
+        (0..100).for_each(|handle| assert_eq!(find(&table, handle), Some(handle)));
+        assert!((0..1000).all(|draw| table.random(&mut || hash_of(draw)).is_some()));
+    }
+
+    proptest! {
+        #[test]
+        fn it_holds_what_was_put_in_and_not_taken_out(steps: Vec<(bool, u16)>, grown in 0u32..600, shrunk in 0u32..600) {
+            let mut table = filled::<2>(grown);
+            let mut model: BTreeSet<u32> = (0..grown).collect();
+            for handle in 0..shrunk.min(grown) {
+                table.remove(hash_of(handle), handle, hash_of);
+                model.remove(&handle);
+            }
+            table.check(hash_of);
+            for (add, handle) in steps {
+                let handle = u32::from(handle % 512);
+                if add && model.insert(handle) {
+                    prop_assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(()));
+                } else if !add && model.remove(&handle) {
+                    table.remove(hash_of(handle), handle, hash_of);
+                }
+            }
+            table.check(hash_of);
+            prop_assert!((0..700).all(|handle| find(&table, handle).is_some() == model.contains(&handle)));
+            let mut seen = walk(&table, 3);
+            seen.sort_unstable();
+            prop_assert_eq!(seen, model.into_iter().collect::<Vec<u32>>());
+        }
+
+        #[test]
+        fn a_walk_misses_nothing_that_stays(
+            stay in prop::collection::btree_set(0u32..5_000, 0..200),
+            churn in prop::collection::vec((any::<bool>(), 5_000u32..10_000, 1u32..400), 0..60),
+            count in 1usize..40,
+        ) {
+            let mut table = Table::<2>::new();
+            let mut extra = BTreeSet::new();
+            stay.iter().for_each(|&handle| assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(())));
+            let (mut cursor, mut seen, mut churn) = (0, BTreeSet::new(), churn.into_iter());
+            loop {
+                cursor = table.scan(cursor, count, hash_of, |handle| seen.extend([handle]));
+                if cursor == 0 {
+                    break;
+                }
+                let Some((add, from, many)) = churn.next() else { continue };
+                for handle in from..from + many {
+                    if add && extra.insert(handle) {
+                        prop_assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(()));
+                    } else if !add && let Some(handle) = extra.pop_first() {
+                        table.remove(hash_of(handle), handle, hash_of);
+                    }
+                }
+            }
+            prop_assert!(stay.is_subset(&seen));
+        }
+    }
+}

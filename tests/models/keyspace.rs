@@ -1,0 +1,392 @@
+//! The keyspace against maps of the standard library.
+
+use dunlin::keyspace::{Database, New, Slot, ValueMut};
+use dunlin::value::{Text, TextView, Value, View, Zset};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What the model knows of a key: the bytes of a text or the length of a sorted set, a deadline, an access note.
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    contents: Contents,
+    deadline_ms: Option<i64>,
+    access: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Contents {
+    Text { bytes: Vec<u8>, encoding: &'static str },
+    Members(usize),
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Set { key: u16, text: Vec<u8>, copies: usize, keep: bool, owned: bool },
+    SetMany { from: u16, many: u16 },
+    SetZset { key: u16 },
+    GrowZset { key: u16 },
+    Append { key: u16, text: Vec<u8> },
+    Cut { key: u16, len: usize },
+    SetInt { key: u16, number: i64 },
+    Remove { key: u16 },
+    RemoveMany { from: u16, many: u16 },
+    Deadline { key: u16, deadline_ms: Option<i64> },
+    DeadlineMany { from: u16, many: u16, start_ms: i64 },
+    Access { key: u16, access: u32 },
+    Expire { now_ms: i64 },
+    Clear,
+}
+
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        3 => prop::collection::vec(any::<u8>(), 0..80),
+        1 => prop::collection::vec(any::<u8>(), 900..1100),
+        1 => any::<i64>().prop_map(|number| number.to_string().into_bytes()),
+        1 => (-300i64..300).prop_map(|number| number.to_string().into_bytes()),
+    ]
+}
+
+fn deadline() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        4 => 0i64..100_000,
+        1 => any::<i64>(),
+        1 => Just(i64::MAX / 2),
+        1 => (1i64 << 32) - 500..(1i64 << 32) + 500,
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let key = || 0u16..700;
+    prop_oneof![
+        6 => (key(), text(), 1usize..3, any::<bool>(), any::<bool>())
+            .prop_map(|(key, text, copies, keep, owned)| Step::Set { key, text, copies, keep, owned }),
+        2 => (key(), 1u16..400).prop_map(|(from, many)| Step::SetMany { from, many }),
+        2 => key().prop_map(|key| Step::SetZset { key }),
+        2 => key().prop_map(|key| Step::GrowZset { key }),
+        3 => (key(), text()).prop_map(|(key, text)| Step::Append { key, text }),
+        1 => (key(), 0usize..60).prop_map(|(key, len)| Step::Cut { key, len }),
+        2 => (key(), any::<i64>(), 0u32..64).prop_map(|(key, number, shift)| Step::SetInt { key, number: number >> shift }),
+        3 => key().prop_map(|key| Step::Remove { key }),
+        1 => (key(), 1u16..500).prop_map(|(from, many)| Step::RemoveMany { from, many }),
+        4 => (key(), prop::option::of(deadline())).prop_map(|(key, deadline_ms)| Step::Deadline { key, deadline_ms }),
+        1 => (key(), 1u16..400, deadline())
+            .prop_map(|(from, many, start_ms)| Step::DeadlineMany { from, many, start_ms }),
+        1 => (key(), any::<u32>()).prop_map(|(key, access)| Step::Access { key, access }),
+        2 => deadline().prop_map(|now_ms| Step::Expire { now_ms }),
+        1 => Just(Step::Clear),
+    ]
+}
+
+/// Few keys are long, and one in four hundred is very long.
+fn key_of(number: u16) -> Vec<u8> {
+    let mut key = format!("key:{number}").into_bytes();
+    key.resize(key.len() + if number % 400 == 3 { 2000 } else { usize::from(number % 7) * 40 }, b'.');
+    key
+}
+
+struct Pair {
+    database: Database<2>,
+    model: HashMap<Vec<u8>, Known>,
+}
+
+impl Pair {
+    fn new(seed: u64) -> Pair {
+        Pair { database: Database::with_segments(seed), model: HashMap::new() }
+    }
+
+    fn find(&self, key: &[u8]) -> Option<Slot> {
+        self.database.find(key)
+    }
+
+    fn set(&mut self, key: u16, bytes: Vec<u8>, keep: bool, owned: bool) {
+        let key = key_of(key);
+        let text = TextView::of(&bytes);
+        let value = if owned { New::Value(Value::Text(Text::of(bytes.clone()))) } else { New::Text(text) };
+        let contents = Contents::Text { bytes: bytes.clone(), encoding: text.encoding() };
+        match self.find(&key) {
+            Some(slot) if keep => {
+                self.database.replace(slot, value);
+                self.model.get_mut(&key).expect("known").contents = contents;
+            }
+            found => {
+                if let Some(slot) = found {
+                    self.database.delete(slot);
+                }
+                self.database.insert(&key, value);
+                self.model.insert(key, Known { contents, deadline_ms: None, access: 0 });
+            }
+        }
+    }
+
+    fn set_zset(&mut self, key: u16) {
+        let key = key_of(key);
+        let value = New::Value(Value::Zset(Box::new(Zset::new())));
+        match self.find(&key) {
+            Some(slot) => {
+                self.database.replace(slot, value);
+                self.model.get_mut(&key).expect("known").contents = Contents::Members(0);
+            }
+            None => {
+                self.database.insert(&key, value);
+                self.model.insert(key, Known { contents: Contents::Members(0), deadline_ms: None, access: 0 });
+            }
+        }
+    }
+
+    fn grow_zset(&mut self, key: u16) {
+        let key = key_of(key);
+        let Some(slot) = self.find(&key) else { return };
+        let grown = self.database.edit_object(slot, |value| {
+            let Some(ValueMut::Zset(zset)) = value else { return false };
+            let member = zset.len().to_string();
+            zset.insert(member.as_bytes(), 1.0, &Default::default());
+            true
+        });
+        match &mut self.model.get_mut(&key).expect("known").contents {
+            Contents::Members(members) => *members += 1,
+            Contents::Text { .. } => assert!(!grown),
+        }
+    }
+
+    fn edit(&mut self, key: u16, edit: impl Fn(&mut Vec<u8>)) {
+        let key = key_of(key);
+        let Some(Known { contents: Contents::Text { bytes, encoding }, .. }) = self.model.get_mut(&key) else { return };
+        edit(bytes);
+        *encoding = "raw";
+        let slot = self.database.find(&key).expect("known");
+        let (slot, len) = self.database.edit_text(slot, |bytes| {
+            edit(bytes);
+            bytes.len()
+        });
+        assert_eq!(len, bytes.len());
+        assert_eq!(self.database.key(slot), key);
+    }
+
+    fn set_int(&mut self, key: u16, number: i64) {
+        let key = key_of(key);
+        let Some(known) = self.model.get_mut(&key) else { return };
+        known.contents = Contents::Text { bytes: number.to_string().into_bytes(), encoding: "int" };
+        let slot = self.database.find(&key).expect("known");
+        self.database.set_int(slot, number);
+    }
+
+    fn remove(&mut self, key: u16) {
+        let key = key_of(key);
+        let slot = self.find(&key);
+        assert_eq!(slot.is_some(), self.model.contains_key(&key));
+        let Some(slot) = slot else { return };
+        let value = self.database.remove(slot);
+        let known = self.model.remove(&key).expect("known");
+        assert_eq!(contents(value.view()), known.contents);
+    }
+
+    fn set_deadline(&mut self, key: u16, deadline_ms: Option<i64>) {
+        let key = key_of(key);
+        let Some(known) = self.model.get_mut(&key) else { return };
+        known.deadline_ms = deadline_ms;
+        let slot = self.database.find(&key).expect("known");
+        let slot = self.database.set_deadline(slot, deadline_ms);
+        assert_eq!(self.database.key(slot), key);
+    }
+
+    fn expire(&mut self, now_ms: i64) {
+        let mut last_ms = i64::MIN;
+        while let Some(slot) = self.database.pop_due(now_ms) {
+            let deadline_ms = self.database.deadline(slot).expect("a due key has a deadline");
+            assert!(last_ms <= deadline_ms && deadline_ms <= now_ms);
+            assert_eq!(self.database.next_deadline(), Some(deadline_ms));
+            last_ms = deadline_ms;
+            let known = self.model.remove(self.database.key(slot)).expect("known");
+            assert_eq!(known.deadline_ms, Some(deadline_ms));
+            self.database.delete(slot);
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Set { key, text, copies, keep, owned } => self.set(key, text.repeat(copies), keep, owned),
+            Step::SetMany { from, many } => {
+                (from..from + many).for_each(|key| self.set(key, key.to_string().into_bytes(), true, false));
+            }
+            Step::SetZset { key } => self.set_zset(key),
+            Step::GrowZset { key } => self.grow_zset(key),
+            Step::Append { key, text } => self.edit(key, |bytes| bytes.extend_from_slice(&text)),
+            Step::Cut { key, len } => self.edit(key, |bytes| bytes.truncate(len)),
+            Step::SetInt { key, number } => self.set_int(key, number),
+            Step::Remove { key } => self.remove(key),
+            Step::RemoveMany { from, many } => (from..from + many).for_each(|key| self.remove(key)),
+            Step::Deadline { key, deadline_ms } => self.set_deadline(key, deadline_ms),
+            Step::DeadlineMany { from, many, start_ms } => (from..from + many)
+                .for_each(|key| self.set_deadline(key, Some(start_ms.saturating_add(i64::from(key) * 7 % 100)))),
+            Step::Access { key, access } => {
+                if let Some(known) = self.model.get_mut(&key_of(key)) {
+                    known.access = access & 0xff_ffff;
+                    let slot = self.database.find(&key_of(key)).expect("known");
+                    self.database.set_access(slot, access);
+                }
+            }
+            Step::Expire { now_ms } => self.expire(now_ms),
+            Step::Clear => {
+                self.model.clear();
+                let before = self.database.memory();
+                assert_eq!(self.database.clear().memory(), before);
+                assert_eq!(self.database.memory(), 0);
+            }
+        }
+    }
+
+    fn agree(&self) {
+        self.database.check();
+        assert_eq!(self.database.len(), self.model.len());
+        assert_eq!(self.database.is_empty(), self.model.is_empty());
+        let deadlines: BTreeSet<i64> = self.model.values().filter_map(|known| known.deadline_ms).collect();
+        assert_eq!(self.database.next_deadline(), deadlines.first().copied());
+        for (key, known) in &self.model {
+            let slot = self.find(key).expect("a known key is found");
+            let stored = Known {
+                contents: contents(self.database.view(slot)),
+                deadline_ms: self.database.deadline(slot),
+                access: self.database.access(slot),
+            };
+            assert_eq!(&stored, known);
+            assert!(self.database.memory_of(slot) >= key.len());
+        }
+        let stored: usize = self.database.slots().map(|slot| self.database.memory_of(slot)).sum();
+        assert!(stored <= self.database.memory());
+    }
+}
+
+fn contents(view: View<'_>) -> Contents {
+    if let View::Text(text) = view {
+        Contents::Text { bytes: text.to_cow().into_owned(), encoding: text.encoding() }
+    } else if let View::Zset(zset) = view {
+        Contents::Members(zset.len())
+    } else {
+        panic!("the model stores no {}", view.type_name())
+    }
+}
+
+/// A whole walk; `meanwhile` runs between two calls.
+fn walk(pair: &mut Pair, count: usize, mut meanwhile: impl FnMut(&mut Pair)) -> BTreeMap<Vec<u8>, usize> {
+    let (mut cursor, mut seen) = (0, BTreeMap::new());
+    loop {
+        let database = &pair.database;
+        cursor = database.scan(cursor, count, |slot| *seen.entry(database.key(slot).to_vec()).or_default() += 1);
+        if cursor == 0 {
+            return seen;
+        }
+        meanwhile(pair);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 192 }))]
+
+    #[test]
+    fn a_database_is_a_map_with_deadlines(seed: u64, steps in prop::collection::vec(step(), 1..60)) {
+        let mut pair = Pair::new(seed);
+        for step in steps {
+            pair.take(step);
+            pair.database.check();
+        }
+        pair.agree();
+        let seen = walk(&mut pair, 5, |_| ());
+        prop_assert!(seen.values().all(|&times| times == 1));
+        prop_assert_eq!(seen.len(), pair.model.len());
+    }
+
+    #[test]
+    fn a_walk_returns_every_key_that_stays(
+        seed: u64,
+        stay in 1u16..300,
+        count in 1usize..30,
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        let mut pair = Pair::new(seed);
+        let name = |number: u16| format!("stays:{number}").into_bytes();
+        for number in 0..stay {
+            pair.database.insert(&name(number), New::Text(TextView::Int(i64::from(number))));
+        }
+        let mut steps = steps.into_iter().filter(|step| !matches!(step, Step::Clear));
+        let seen = walk(&mut pair, count, |pair| {
+            if let Some(step) = steps.next() {
+                pair.take(step);
+            }
+            for number in 0..stay {
+                let slot = pair.find(&name(number)).expect("stays");
+                pair.database.edit_text(slot, |bytes| bytes.push(b'x'));
+            }
+        });
+        prop_assert!((0..stay).all(|number| seen.contains_key(&name(number))));
+    }
+}
+
+#[test]
+fn the_same_seed_and_steps_give_the_same_walk() {
+    let walked = |seed| {
+        let mut database = Database::new(seed);
+        for key in 0..5_000u32 {
+            database.insert(&key.to_be_bytes(), New::Text(TextView::Int(1)));
+        }
+        let mut order = Vec::new();
+        let cursor = database.scan(0, 100, |slot| order.push(database.key(slot).to_vec()));
+        (cursor, order)
+    };
+    assert_eq!(walked(7), walked(7));
+    assert_ne!(walked(7), walked(8));
+}
+
+#[test]
+fn editing_a_long_text_again_and_again_never_copies_it() {
+    let mut database = Database::new(1);
+    let slot = database.insert(b"log", New::Value(Value::Text(Text::Bytes(vec![b'a'; 10_000_000].into()))));
+    let (mut slot, _) = database.edit_text(slot, |bytes| bytes.reserve(1_000_000));
+    let mut place = None;
+    for _ in 0..10_000 {
+        let at;
+        (slot, at) = database.edit_text(slot, |bytes| {
+            bytes.push(b'b');
+            bytes.as_ptr() as usize
+        });
+        assert_eq!(*place.get_or_insert(at), at);
+    }
+    database.check();
+    assert!(matches!(database.view(slot), View::Text(TextView::Raw(bytes)) if bytes.len() == 10_010_000));
+}
+
+#[test]
+fn a_jump_of_years_pops_every_key_in_the_order_of_the_deadlines() {
+    let mut database = Database::new(3);
+    let year_ms = 31_557_600_000i64;
+    for number in 0..3_000i64 {
+        let slot = database.insert(number.to_string().as_bytes(), New::Text(TextView::Int(number)));
+        database.set_deadline(slot, Some(number * 7919 % 3_000 * year_ms));
+    }
+    assert_eq!(database.average_ttl_ms(0), 2_999 * year_ms / 2);
+    assert_eq!(database.pop_due(-1), None);
+    for number in 0..3_000 {
+        assert_eq!(database.next_deadline(), Some(number * year_ms));
+        assert_eq!(database.pop_due(number * year_ms - 1), None);
+        let slot = database.pop_due(i64::MAX).expect("due");
+        database.delete(slot);
+    }
+    database.check();
+    assert_eq!((database.len(), database.volatile_len()), (0, 0));
+}
+
+#[test]
+fn memory_is_given_back() {
+    let mut database = Database::new(5);
+    let text = [b'v'; 256];
+    for round in 0..3 {
+        for key in 0..20_000u32 {
+            let slot = database.insert(&key.to_be_bytes(), New::Text(TextView::Bytes(&text[..usize::from(key as u8)])));
+            database.set_deadline(slot, Some(i64::from(key) + round));
+        }
+        database.check();
+        assert!(database.memory() > 20_000 * 100);
+        (0..20_000u32).for_each(|key| drop(database.delete(database.find(&key.to_be_bytes()).expect("stored"))));
+        database.check();
+        assert!(database.memory() < 30_000, "{} bytes", database.memory());
+    }
+}

@@ -1,0 +1,3 @@
+//! Structures against simple models of themselves.
+
+mod keyspace;
