@@ -10,9 +10,10 @@
 //! 5. the change is announced under its event's name;
 //! 6. what was replaced or removed and is large is freed elsewhere.
 //!
-//! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`] and [`Ctx::peek`] read; [`Ctx::edit`],
-//! [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_text`], [`Ctx::put`], [`Ctx::store`], [`Ctx::remove`],
-//! [`Ctx::set_deadline`] write one key; [`Ctx::relocate`] and [`Ctx::duplicate`] go from one key to another.
+//! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::text_to_change`] and [`Ctx::peek`] read; [`Ctx::edit`],
+//! [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_text`], [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`],
+//! [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and [`Ctx::persist`] write one key; [`Ctx::relocate`] and
+//! [`Ctx::duplicate`] go from one key to another.
 //!
 //! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
 
@@ -187,6 +188,18 @@ impl<'c> Ctx<'c> {
         }
     }
 
+    /// The text that `key` holds, looked at in order to change it: no hit or miss is counted, no access noted.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] when it holds something else.
+    pub fn text_to_change(&mut self, key: &[u8]) -> Result<Option<TextView<'_>>, Error> {
+        let Some(slot) = self.engine.live(self.database, key) else { return Ok(None) };
+        match self.engine.databases.get(self.database).view(slot) {
+            View::Text(text) => Ok(Some(text)),
+            _ => Err(Error::WrongType),
+        }
+    }
+
     /// What several keys hold, all at once, in their order: counts and notes as [`Ctx::view`] does for each.
     pub fn views(&mut self, keys: &[&[u8]]) -> (Vec<Option<View<'_>>>, &mut Reply<'c>) {
         // Looking one key up may remove it or another that is due, which would make earlier slots stale: so the
@@ -350,6 +363,35 @@ impl Ctx<'_> {
         Ok(result)
     }
 
+    /// Makes the text that `key` holds, or a new one, the integer that `act` makes of it. The deadline stays.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    pub fn count_text(
+        &mut self,
+        key: &[u8],
+        event: Event,
+        act: impl FnOnce(Option<TextView<'_>>) -> Result<i64, Error>,
+    ) -> Result<i64, Error> {
+        let number = match self.engine.live(self.database, key) {
+            Some(slot) => {
+                let database = self.engine.databases.get_mut(self.database);
+                let View::Text(text) = database.view(slot) else { return Err(Error::WrongType) };
+                let number = act(Some(text))?;
+                let slot = database.set_int(slot, number);
+                self.note_access(slot);
+                number
+            }
+            None => {
+                let number = act(None)?;
+                self.insert(key, New::Text(TextView::Int(number)));
+                number
+            }
+        };
+        self.after(key, event, 1);
+        Ok(number)
+    }
+
     /// Gives `key` this value, whatever it held.
     pub fn put(&mut self, key: &[u8], value: New<'_>, deadline: Deadline, event: Event) {
         let mut slot = match self.engine.live(self.database, key) {
@@ -393,6 +435,22 @@ impl Ctx<'_> {
         self.engine.databases.get_mut(self.database).set_deadline(slot, deadline_ms);
         self.after(key, event, 1);
         true
+    }
+
+    /// Gives `key` a deadline, or removes it if that has passed; false when it is not there.
+    pub fn expire(&mut self, key: &[u8], deadline_ms: i64) -> bool {
+        if deadline_ms <= self.now_ms() {
+            self.remove(key, Event::DEL)
+        } else {
+            self.set_deadline(key, Some(deadline_ms), Event::EXPIRE)
+        }
+    }
+
+    /// Clears the deadline of `key`, announced as `persist`; false when it has none or is not there.
+    pub fn persist(&mut self, key: &[u8]) -> bool {
+        let Some(slot) = self.engine.live(self.database, key) else { return false };
+        self.engine.databases.get(self.database).deadline(slot).is_some()
+            && self.set_deadline(key, None, Event::PERSIST)
     }
 
     fn insert(&mut self, key: &[u8], value: New<'_>) -> Slot {

@@ -137,4 +137,33 @@ pub enum Error {
     /// A factor of scores that is no number.
     #[error("ERR weight value is not a float")]
     WeightNotAFloat,
+
+    // Strings.
+    /// A string would become longer than `proto-max-bulk-len`.
+    #[error("ERR string exceeds maximum allowed size (proto-max-bulk-len)")]
+    StringTooLong,
+    /// A place in a string that is negative.
+    #[error("ERR offset is out of range")]
+    OffsetOutOfRange,
+    /// A whole number would leave 64 bits.
+    #[error("ERR increment or decrement would overflow")]
+    IncrementOverflow,
+    /// A decrement that has no negative.
+    #[error("ERR decrement would overflow")]
+    DecrementOverflow,
+    /// A sum that is no number.
+    #[error("ERR increment would produce NaN or Infinity")]
+    NotFinite,
+    /// LCS of something else.
+    #[error("ERR The specified keys must contain string values")]
+    NotBothStrings,
+    /// LCS with both LEN and IDX.
+    #[error("ERR If you want both the length and indexes, please just use IDX.")]
+    LcsLengthAndPlaces,
+    /// LCS of a string of 4 GiB or more.
+    #[error("ERR String too long for LCS")]
+    StringsTooLongForLcs,
+    /// LCS of strings whose table would be too large.
+    #[error("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")]
+    LcsMemory,
 }

@@ -2,21 +2,51 @@
 //!
 //! What is set whole may be kept as a number or embedded; what is edited in place stays raw, as OBJECT ENCODING tells
 //! (see [`crate::value::text`]). Setting a string replaces what the key held, of whatever type, and clears its deadline
-//! unless told otherwise; editing one keeps the deadline.
+//! unless told otherwise; editing one keeps the deadline. No string grows beyond `proto-max-bulk-len`.
 //!
-//! [`set`] holds the commands that replace, [`get`] those that read (and GETDEL and GETEX), and [`expiration`] the
-//! options `EX PX EXAT PXAT` that both share.
+//! `set` and `get` hold the commands on one whole string, `many` those on several, `edit` and `count` those that change
+//! one in place, `lcs` the one that compares two.
 
+mod count;
+mod edit;
 mod expiration;
 mod get;
+mod lcs;
+mod many;
 mod set;
+mod subsequence;
 
-use crate::engine::Command;
+use crate::engine::{Command, Event};
 use crate::resp::Reply;
-use crate::value::text::TextView;
+use crate::value::TextView;
 
 /// The family's rows.
-pub const COMMANDS: &[Command] = &[get::GET, set::SET];
+pub const COMMANDS: &[Command] = &[
+    edit::APPEND,
+    count::DECR,
+    count::DECRBY,
+    get::GET,
+    get::GETDEL,
+    get::GETEX,
+    get::GETRANGE,
+    set::GETSET,
+    count::INCR,
+    count::INCRBY,
+    count::INCRBYFLOAT,
+    lcs::LCS,
+    many::MGET,
+    many::MSET,
+    many::MSETNX,
+    set::PSETEX,
+    set::SET,
+    set::SETEX,
+    set::SETNX,
+    edit::SETRANGE,
+    get::STRLEN,
+    get::SUBSTR,
+];
+
+const SET_EVENT: Event = Event::string("set");
 
 /// Answers a text as a bulk string.
 fn write_text(reply: &mut Reply<'_>, text: TextView<'_>) {

@@ -1,12 +1,13 @@
 //! Setting strings: SET and the older commands that its options replace.
 
-use super::expiration::Expiration;
-use super::write_text_or_null;
-use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use super::expiration::{Expiration, Unit};
+use super::{SET_EVENT, write_text_or_null};
+use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::keyspace::New;
-use crate::value::text::TextView;
+use crate::value::TextView;
 
-const SET_EVENT: Event = Event::string("set");
+/// How a key is given as one that is overwritten, whatever it held.
+const OVERWRITTEN: KeySpec = KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE));
 
 pub(super) const SET: Command = Command {
     name: "SET",
@@ -105,4 +106,84 @@ impl<'a> SetOptions<'a> {
             None => Ok(Deadline::Clear),
         }
     }
+}
+
+pub(super) const SETNX: Command = Command {
+    name: "SETNX",
+    syntax: "key value",
+    family: Family::String,
+    arity: Arity::Exactly(3),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::INSERT))],
+    about: "Gives a key a string if the key is not there yet.",
+    deprecated: Some(("2.6.12", "`SET` with the `NX` argument")),
+    run: setnx,
+    ..Command::ROW
+};
+
+fn setnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, value) = (args.key()?, args.word()?);
+    let admitted = Condition::Missing.admits(cx, key);
+    if admitted {
+        cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, SET_EVENT);
+    }
+    cx.reply().integer(i64::from(admitted));
+    Ok(())
+}
+
+pub(super) const SETEX: Command = Command {
+    name: "SETEX",
+    syntax: "key seconds value",
+    family: Family::String,
+    arity: Arity::Exactly(4),
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    keys: &[OVERWRITTEN],
+    since: "2.0.0",
+    about: "Gives a key a string and so many seconds to live.",
+    deprecated: Some(("2.6.12", "`SET` with the `EX` argument")),
+    run: |cx, args| set_with_deadline(cx, args, Unit::Seconds, "setex"),
+    ..Command::ROW
+};
+
+pub(super) const PSETEX: Command = Command {
+    name: "PSETEX",
+    syntax: "key milliseconds value",
+    family: Family::String,
+    arity: Arity::Exactly(4),
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    keys: &[OVERWRITTEN],
+    since: "2.6.0",
+    about: "Gives a key a string and so many milliseconds to live.",
+    deprecated: Some(("2.6.12", "`SET` with the `PX` argument")),
+    run: |cx, args| set_with_deadline(cx, args, Unit::Milliseconds, "psetex"),
+    ..Command::ROW
+};
+
+fn set_with_deadline(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static str) -> Result<(), Error> {
+    let (key, span, value) = (args.key()?, args.word()?, args.word()?);
+    let deadline_ms = Expiration::new(unit, span).deadline_ms(cx.now(), command)?;
+    cx.put(key, New::Text(TextView::of(value)), Deadline::At(deadline_ms), SET_EVENT);
+    cx.reply().ok();
+    Ok(())
+}
+
+pub(super) const GETSET: Command = Command {
+    name: "GETSET",
+    syntax: "key value",
+    family: Family::String,
+    arity: Arity::Exactly(3),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))],
+    about: "Gives a key a string and answers the one it held before.",
+    deprecated: Some(("6.2.0", "`SET` with the `!GET` argument")),
+    run: getset,
+    ..Command::ROW
+};
+
+fn getset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, value) = (args.key()?, args.word()?);
+    let (old, reply) = cx.text(key)?;
+    write_text_or_null(reply, old);
+    cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, SET_EVENT);
+    Ok(())
 }

@@ -1,0 +1,78 @@
+//! Changing the bytes of a string in place: APPEND and SETRANGE. The string is raw afterwards; its deadline stays.
+
+use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::keyspace::New;
+use crate::value::TextView;
+
+const APPEND_EVENT: Event = Event::string("append");
+const SETRANGE_EVENT: Event = Event::string("setrange");
+
+pub(super) const APPEND: Command = Command {
+    name: "APPEND",
+    syntax: "key value",
+    family: Family::String,
+    arity: Arity::Exactly(3),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
+    since: "2.0.0",
+    cost: "O(1) on average, as a string that grows keeps room to grow",
+    about: "Puts bytes at the end of a string, or sets it where there is none.",
+    run: append,
+    ..Command::ROW
+};
+
+fn append(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, value) = (args.key()?, args.word()?);
+    let Some(text) = cx.text_to_change(key)? else {
+        cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, APPEND_EVENT);
+        cx.reply().count(value.len());
+        return Ok(());
+    };
+    let length = text.len();
+    admit_length(cx, length, value.len())?;
+    cx.edit_text(key, APPEND_EVENT, |bytes| bytes.extend_from_slice(value))?;
+    cx.reply().count(length + value.len());
+    Ok(())
+}
+
+pub(super) const SETRANGE: Command = Command {
+    name: "SETRANGE",
+    syntax: "key offset value",
+    family: Family::String,
+    arity: Arity::Exactly(4),
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "2.2.0",
+    cost: "O(M) where M is how many bytes are written, those before the offset counted if they are new",
+    about: "Writes bytes over those of a string from a place on, after zeros where it was shorter.",
+    run: setrange,
+    ..Command::ROW
+};
+
+fn setrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, offset, value) = (args.key()?, args.integer()?, args.word()?);
+    let offset = usize::try_from(offset).map_err(|_| Error::OffsetOutOfRange)?;
+    let length = cx.text_to_change(key)?.map_or(0, |text| text.len());
+    if value.is_empty() {
+        cx.reply().count(length);
+        return Ok(());
+    }
+    admit_length(cx, offset, value.len())?;
+    let end = offset + value.len();
+    cx.edit_text(key, SETRANGE_EVENT, |bytes| {
+        if bytes.len() < end {
+            bytes.resize(end, 0);
+        }
+        bytes[offset..end].copy_from_slice(value);
+    })?;
+    cx.reply().count(length.max(end));
+    Ok(())
+}
+
+/// Refuses a string of `length` and `more` bytes if that is more than one may have.
+fn admit_length(cx: &Ctx<'_>, length: usize, more: usize) -> Result<(), Error> {
+    match length.checked_add(more) {
+        Some(total) if total <= cx.settings().max_bulk_bytes => Ok(()),
+        _ => Err(Error::StringTooLong),
+    }
+}
