@@ -5,6 +5,7 @@
 //! before it writes anything, reaches the data only through [`crate::engine::Ctx`], and writes one reply.
 
 pub mod config;
+pub mod connection;
 mod help;
 pub mod scanning;
 pub mod sorted_set;
@@ -12,5 +13,8 @@ pub mod string;
 
 use crate::engine::Command;
 
+/// The version of Redis that we answer as.
+pub const REDIS_VERSION: &str = "8.0.6";
+
 /// Every command there is, family by family.
-pub const FAMILIES: &[&[Command]] = &[config::COMMANDS, sorted_set::COMMANDS, string::COMMANDS];
+pub const FAMILIES: &[&[Command]] = &[config::COMMANDS, connection::COMMANDS, sorted_set::COMMANDS, string::COMMANDS];

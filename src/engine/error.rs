@@ -166,4 +166,75 @@ pub enum Error {
     /// LCS of strings whose table would be too large.
     #[error("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")]
     LcsMemory,
+
+    // Connections.
+    /// An integer beyond 32 bits.
+    #[error("ERR value is out of range, value must between -2147483648 and 2147483647")]
+    OutOfInt32,
+    /// A password was given and none is set.
+    #[error(
+        "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
+         configuration is correct?"
+    )]
+    AuthWithoutPassword,
+    /// No such user, or the wrong password.
+    #[error("WRONGPASS invalid username-password pair or user is disabled.")]
+    WrongPassword,
+    /// HELLO before login, without AUTH.
+    #[error(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> \
+         <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+    )]
+    HelloBeforeAuth,
+    /// HELLO's version is no number.
+    #[error("ERR Protocol version is not an integer or out of range")]
+    ProtocolNotAnInteger,
+    /// HELLO's version is not spoken here.
+    #[error("NOPROTO unsupported protocol version")]
+    UnsupportedProtocol,
+    /// HELLO has no such option.
+    #[error("ERR Syntax error in HELLO option '{0}'")]
+    HelloOption(String),
+    /// A client's name that would break a line of CLIENT LIST.
+    #[error("ERR Client names cannot contain spaces, newlines or special characters.")]
+    ClientName,
+    /// CLIENT SETINFO has no such option.
+    #[error("ERR Unrecognized option '{0}'")]
+    ClientInfoOption(String),
+    /// A library's name or version that would break a line of CLIENT LIST.
+    #[error("ERR {0} cannot contain spaces, newlines or special characters.")]
+    ClientInfoValue(String),
+    /// No such kind of client.
+    #[error("ERR Unknown client type '{0}'")]
+    ClientType(String),
+    /// CLIENT LIST ID takes numbers.
+    #[error("ERR Invalid client ID")]
+    ClientId,
+    /// CLIENT KILL ID takes numbers from 1.
+    #[error("ERR client-id should be greater than 0")]
+    ClientIdNotPositive,
+    /// CLIENT KILL MAXAGE takes a number.
+    #[error("ERR maxage is not an integer or out of range")]
+    MaxAgeNotAnInteger,
+    /// CLIENT KILL MAXAGE takes seconds from 1.
+    #[error("ERR maxage should be greater than 0")]
+    MaxAgeNotPositive,
+    /// CLIENT KILL found nobody.
+    #[error("ERR No such client")]
+    NoSuchClient,
+    /// There is no such user.
+    #[error("ERR No such user '{0}'")]
+    NoSuchUser(String),
+    /// CLIENT PAUSE has no such mode.
+    #[error("ERR CLIENT PAUSE mode must be WRITE or ALL")]
+    PauseMode,
+    /// A time to wait that is no number.
+    #[error("ERR timeout is not an integer or out of range")]
+    TimeoutNotAnInteger,
+    /// A time to wait below 0.
+    #[error("ERR timeout is negative")]
+    TimeoutNegative,
+    /// A time to wait beyond the end of time.
+    #[error("ERR timeout is out of range")]
+    TimeoutOutOfRange,
 }

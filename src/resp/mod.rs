@@ -21,3 +21,13 @@ pub enum Protocol {
     /// What `HELLO 3` switches to: it has maps, sets, doubles and booleans of its own.
     Resp3,
 }
+
+impl Protocol {
+    /// Its number, as HELLO and CLIENT LIST say it.
+    pub fn version(self) -> i64 {
+        match self {
+            Protocol::Resp2 => 2,
+            Protocol::Resp3 => 3,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! CLIENT KILL in its two forms: one address, or a list of filters that must all match.
+
+use super::list::ClientType;
+use crate::engine::{Args, Ctx, Effect, Error, Now, Session, SessionId};
+use crate::value::number;
+
+pub(super) fn kill(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    if args.left() == 1 { kill_address(cx, args) } else { kill_matching(cx, args) }
+}
+
+fn kill_address(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let address = args.word()?;
+    let found = cx.engine().sessions.iter().find(|session| session.origin.address.as_bytes() == address);
+    let id = found.map(|session| session.id).ok_or(Error::NoSuchClient)?;
+    close(cx, id);
+    cx.reply().ok();
+    Ok(())
+}
+
+fn kill_matching(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    let filter = Filter::parse(args)?;
+    let (own, now) = (cx.session().id, cx.now());
+    let matching = cx.engine().sessions.iter().filter(|session| filter.matches(session, own, now));
+    let ids: Vec<SessionId> = matching.map(|session| session.id).collect();
+    for id in &ids {
+        close(cx, *id);
+    }
+    cx.reply().count(ids.len());
+    Ok(())
+}
+
+fn close(cx: &mut Ctx<'_>, id: SessionId) {
+    if let Some(session) = cx.engine().sessions.get_mut(id) {
+        session.closing = true;
+    }
+    if id != cx.session().id {
+        cx.effects().push(Effect::Close(id));
+    }
+}
+
+struct Filter<'a> {
+    id: Option<u64>,
+    kind: Option<ClientType>,
+    address: Option<&'a [u8]>,
+    local_address: Option<&'a [u8]>,
+    least_age_s: Option<u64>,
+    skip_me: bool,
+}
+
+impl<'a> Filter<'a> {
+    fn parse(mut args: Args<'a>) -> Result<Filter<'a>, Error> {
+        let mut filter =
+            Filter { id: None, kind: None, address: None, local_address: None, least_age_s: None, skip_me: true };
+        while !args.is_empty() {
+            if args.take_with("ID", 1) {
+                filter.id = Some(positive(args.word()?).ok_or(Error::ClientIdNotPositive)?);
+            } else if args.take_with("MAXAGE", 1) {
+                let age = args.word()?;
+                number::parse_i64(age).ok_or(Error::MaxAgeNotAnInteger)?;
+                filter.least_age_s = Some(positive(age).ok_or(Error::MaxAgeNotPositive)?);
+            } else if args.take_with("TYPE", 1) {
+                filter.kind = Some(ClientType::parse(args.word()?)?);
+            } else if args.take_with("ADDR", 1) {
+                filter.address = Some(args.word()?);
+            } else if args.take_with("LADDR", 1) {
+                filter.local_address = Some(args.word()?);
+            } else if args.take_with("USER", 1) {
+                known_user(args.word()?)?;
+            } else if args.take_with("SKIPME", 1) {
+                filter.skip_me = yes_or_no(&mut args)?;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(filter)
+    }
+
+    fn matches(&self, session: &Session, own: SessionId, now: Now) -> bool {
+        let age_s = now.since_us(session.connected) / 1_000_000;
+        self.id.is_none_or(|id| id == session.id.number)
+            && self.kind.is_none_or(|kind| kind == ClientType::of(session))
+            && self.address.is_none_or(|address| address == session.origin.address.as_bytes())
+            && self.local_address.is_none_or(|address| address == session.origin.local_address.as_bytes())
+            && self.least_age_s.is_none_or(|least| age_s >= least)
+            && !(self.skip_me && session.id == own)
+    }
+}
+
+fn yes_or_no(args: &mut Args<'_>) -> Result<bool, Error> {
+    match (args.take("YES"), args.take("NO")) {
+        (false, false) => Err(Error::Syntax),
+        (yes, _) => Ok(yes),
+    }
+}
+
+fn positive(word: &[u8]) -> Option<u64> {
+    number::parse_i64(word).and_then(|value| u64::try_from(value).ok()).filter(|value| *value > 0)
+}
+
+/// There is one user, and every session is that user's.
+fn known_user(name: &[u8]) -> Result<(), Error> {
+    if name == b"default" { Ok(()) } else { Err(Error::NoSuchUser(String::from_utf8_lossy(name).into_owned())) }
+}

@@ -1,0 +1,267 @@
+//! CLIENT: the clients of the server, seen and steered by one of them.
+
+mod kill;
+mod list;
+
+use crate::commands::help;
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, Now, PauseScope, ReplyMode};
+use crate::value::number;
+
+pub(super) const CLIENT: Command = Command {
+    name: "CLIENT",
+    family: Family::Connection,
+    arity: Arity::AtLeast(2),
+    since: "2.4.0",
+    cost: "Depends on the subcommand.",
+    about: "Commands about clients.",
+    subcommands: &[ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, NO_EVICT, NO_TOUCH, REPLY, PAUSE, UNPAUSE, HELP],
+    ..Command::ROW
+};
+
+/// What most subcommands share.
+const SUBCOMMAND: Command = Command {
+    family: Family::Connection,
+    arity: Arity::Exactly(2),
+    flags: Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE),
+    ..Command::ROW
+};
+
+/// What those for administrators share.
+const FOR_ADMINISTRATORS: Command =
+    Command { flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE), ..SUBCOMMAND };
+
+const ID: Command = Command {
+    name: "ID",
+    since: "5.0.0",
+    about: "Answers the id of this connection.",
+    run: |cx, _| {
+        let id = cx.session().id.number;
+        cx.reply().integer(id as i64);
+        Ok(())
+    },
+    ..SUBCOMMAND
+};
+
+const GETNAME: Command = Command {
+    name: "GETNAME",
+    since: "2.6.9",
+    about: "Answers the name of this connection.",
+    run: getname,
+    ..SUBCOMMAND
+};
+
+fn getname(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let name = cx.session().name.clone();
+    cx.reply().bulk_or_null(Some(name.as_slice()).filter(|name| !name.is_empty()));
+    Ok(())
+}
+
+const SETNAME: Command = Command {
+    name: "SETNAME",
+    syntax: "connection-name",
+    arity: Arity::Exactly(3),
+    since: "2.6.9",
+    about: "Gives this connection a name; an empty one takes it away.",
+    tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+    run: setname,
+    ..SUBCOMMAND
+};
+
+fn setname(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = args.word()?;
+    if !is_plain(name) {
+        return Err(Error::ClientName);
+    }
+    name_the_client(cx, name);
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Gives this connection a name that [`is_plain`].
+pub(super) fn name_the_client(cx: &mut Ctx<'_>, name: &[u8]) {
+    cx.session_mut().name = name.to_vec();
+}
+
+/// True for text that fits into a line of CLIENT LIST: visible ASCII without blanks.
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    text.iter().all(u8::is_ascii_graphic)
+}
+
+const SETINFO: Command = Command {
+    name: "SETINFO",
+    syntax: "<LIB-NAME libname | LIB-VER libver>",
+    arity: Arity::Exactly(4),
+    since: "7.2.0",
+    about: "Tells which client library this connection uses.",
+    tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+    run: setinfo,
+    ..SUBCOMMAND
+};
+
+fn setinfo(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let option = args.word()?;
+    let value = args.word()?;
+    let is_name = option.eq_ignore_ascii_case(b"lib-name");
+    let shown = || String::from_utf8_lossy(option).into_owned();
+    if !is_name && !option.eq_ignore_ascii_case(b"lib-ver") {
+        return Err(Error::ClientInfoOption(shown()));
+    }
+    if !is_plain(value) {
+        return Err(Error::ClientInfoValue(shown()));
+    }
+    let session = cx.session_mut();
+    if is_name {
+        session.library_name = value.to_vec();
+    } else {
+        session.library_version = value.to_vec();
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+const INFO: Command = Command {
+    name: "INFO",
+    since: "6.2.0",
+    about: "Tells about this connection.",
+    tips: &["nondeterministic_output"],
+    run: list::info,
+    ..SUBCOMMAND
+};
+
+const LIST: Command = Command {
+    name: "LIST",
+    syntax: "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
+    arity: Arity::AtLeast(2),
+    since: "2.4.0",
+    cost: "O(N), N being the number of connections",
+    about: "Tells about all connections, or those asked for.",
+    tips: &["nondeterministic_output"],
+    run: list::list,
+    ..FOR_ADMINISTRATORS
+};
+
+const KILL: Command = Command {
+    name: "KILL",
+    syntax: "<ip:port | <[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>] | [USER username] | \
+             [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>] | [MAXAGE maxage]> \
+             [<[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>] | [USER username] | \
+             [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>] | [MAXAGE maxage]> ...]>",
+    arity: Arity::AtLeast(3),
+    since: "2.4.0",
+    cost: "O(N), N being the number of connections",
+    about: "Ends connections.",
+    run: kill::kill,
+    ..FOR_ADMINISTRATORS
+};
+
+const NO_EVICT: Command = Command {
+    name: "NO-EVICT",
+    syntax: "<ON | OFF>",
+    arity: Arity::Exactly(3),
+    since: "7.0.0",
+    about: "Spares this connection when clients are closed for the memory they take.",
+    run: |cx, args| {
+        cx.session_mut().no_evict = on_or_off(args)?;
+        cx.reply().ok();
+        Ok(())
+    },
+    ..FOR_ADMINISTRATORS
+};
+
+const NO_TOUCH: Command = Command {
+    name: "NO-TOUCH",
+    syntax: "<ON | OFF>",
+    arity: Arity::Exactly(3),
+    since: "7.2.0",
+    about: "Lets this connection's commands leave no trace in the access times of keys.",
+    run: |cx, args| {
+        cx.session_mut().no_touch = on_or_off(args)?;
+        cx.reply().ok();
+        Ok(())
+    },
+    ..SUBCOMMAND
+};
+
+fn on_or_off(mut args: Args<'_>) -> Result<bool, Error> {
+    if args.take("ON") {
+        Ok(true)
+    } else if args.take("OFF") {
+        Ok(false)
+    } else {
+        Err(Error::Syntax)
+    }
+}
+
+const REPLY: Command = Command {
+    name: "REPLY",
+    syntax: "<ON | OFF | SKIP>",
+    arity: Arity::Exactly(3),
+    since: "3.2.0",
+    about: "Tells which replies this connection wants.",
+    run: reply_mode,
+    ..SUBCOMMAND
+};
+
+fn reply_mode(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if args.take("ON") {
+        cx.session_mut().reply_mode = ReplyMode::On;
+        cx.reply().ok();
+    } else if args.take("OFF") {
+        cx.session_mut().reply_mode = ReplyMode::Off;
+    } else if args.take("SKIP") {
+        let session = cx.session_mut();
+        if session.reply_mode != ReplyMode::Off {
+            session.reply_mode = ReplyMode::SkipNext;
+        }
+    } else {
+        return Err(Error::Syntax);
+    }
+    Ok(())
+}
+
+const PAUSE: Command = Command {
+    name: "PAUSE",
+    syntax: "timeout [WRITE | ALL]",
+    arity: Arity::AtLeast(3),
+    since: "3.0.0",
+    about: "Lets the commands of all clients, or those that write, wait for so many milliseconds.",
+    run: pause,
+    ..FOR_ADMINISTRATORS
+};
+
+fn pause(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let timeout = args.word()?;
+    let scope = match args.left() {
+        1 if args.take("WRITE") => PauseScope::Write,
+        1 if !args.take("ALL") => return Err(Error::PauseMode),
+        _ => PauseScope::All,
+    };
+    let timeout_ms = number::parse_i64(timeout).ok_or(Error::TimeoutNotAnInteger)?;
+    if timeout_ms < 0 {
+        return Err(Error::TimeoutNegative);
+    }
+    let now = cx.now();
+    now.unix_ms().checked_add(timeout_ms).ok_or(Error::TimeoutOutOfRange)?;
+    let until = Now::from_us(now.unix_us.saturating_add(timeout_ms.saturating_mul(1000)));
+    cx.engine().pause.begin(now, until, scope);
+    cx.reply().ok();
+    Ok(())
+}
+
+const UNPAUSE: Command = Command {
+    name: "UNPAUSE",
+    since: "6.2.0",
+    cost: "O(N), N being the number of clients that wait",
+    about: "Ends a pause.",
+    run: unpause,
+    ..FOR_ADMINISTRATORS
+};
+
+fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    cx.engine().pause.end();
+    cx.effects().push(Effect::Resume);
+    cx.reply().ok();
+    Ok(())
+}
+
+const HELP: Command = help::row(Family::Connection, "5.0.0");

@@ -1,0 +1,153 @@
+//! AUTH and HELLO: who the client is, and which protocol it speaks.
+//!
+//! There is one user, `default`, whose password is `requirepass`.
+
+use super::ANY_TIME;
+use super::client::{is_plain, name_the_client};
+use crate::commands::REDIS_VERSION;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family};
+use crate::resp::Protocol;
+use crate::value::number;
+
+const DEFAULT_USER: &[u8] = b"default";
+
+pub(super) const AUTH: Command = Command {
+    name: "AUTH",
+    syntax: "[username] password",
+    family: Family::Connection,
+    arity: Arity::AtLeast(2),
+    flags: ANY_TIME,
+    cost: "O(N), N being the number of passwords of the user",
+    about: "Logs the connection in.",
+    run: auth,
+    ..Command::ROW
+};
+
+fn auth(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let words = args.words(args.left())?;
+    match words[..] {
+        [_] if cx.settings().password.is_empty() => return Err(Error::AuthWithoutPassword),
+        [password] => log_in(cx, DEFAULT_USER, password)?,
+        [user, password] => log_in(cx, user, password)?,
+        _ => return Err(Error::Syntax),
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Logs the session in. A user without a password takes any.
+fn log_in(cx: &mut Ctx<'_>, user: &[u8], password: &[u8]) -> Result<(), Error> {
+    let expected = cx.settings().password.as_bytes();
+    let matches = expected.is_empty() || equal_in_constant_time(expected, password);
+    if user != DEFAULT_USER || !matches {
+        return Err(Error::WrongPassword);
+    }
+    cx.session_mut().authenticated = true;
+    Ok(())
+}
+
+/// Compares without telling by its time how much of a guess was right.
+fn equal_in_constant_time(one: &[u8], other: &[u8]) -> bool {
+    let differences = (0..one.len().max(other.len())).fold(one.len() ^ other.len(), |differences, index| {
+        let byte = |bytes: &[u8]| bytes.get(index).copied().unwrap_or_default();
+        differences | usize::from(byte(one) ^ byte(other))
+    });
+    std::hint::black_box(differences) == 0
+}
+
+pub(super) const HELLO: Command = Command {
+    name: "HELLO",
+    syntax: "[protover [AUTH username password] [SETNAME clientname]]",
+    family: Family::Connection,
+    arity: Arity::AtLeast(1),
+    flags: ANY_TIME,
+    since: "6.0.0",
+    about: "Tells about the server and chooses the protocol; logs in and names the connection on the way.",
+    run: hello,
+    ..Command::ROW
+};
+
+/// What HELLO asks for.
+#[derive(Default)]
+struct Greeting<'a> {
+    protocol: Option<Protocol>,
+    login: Option<(&'a [u8], &'a [u8])>,
+    name: Option<&'a [u8]>,
+}
+
+impl<'a> Greeting<'a> {
+    fn parse(mut args: Args<'a>) -> Result<Greeting<'a>, Error> {
+        let mut greeting = Greeting::default();
+        if args.is_empty() {
+            return Ok(greeting);
+        }
+        greeting.protocol = match number::parse_i64(args.word()?).ok_or(Error::ProtocolNotAnInteger)? {
+            2 => Some(Protocol::Resp2),
+            3 => Some(Protocol::Resp3),
+            _ => return Err(Error::UnsupportedProtocol),
+        };
+        while let Some(option) = args.peek() {
+            if args.take_with("AUTH", 2) {
+                greeting.login = Some((args.word()?, args.word()?));
+            } else if args.take_with("SETNAME", 1) {
+                greeting.name = Some(args.word()?).filter(|name| is_plain(name));
+                greeting.name.ok_or(Error::ClientName)?;
+            } else {
+                return Err(Error::HelloOption(String::from_utf8_lossy(option).into_owned()));
+            }
+        }
+        Ok(greeting)
+    }
+}
+
+fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    let greeting = Greeting::parse(args)?;
+    if let Some((user, password)) = greeting.login {
+        log_in(cx, user, password)?;
+    }
+    if !cx.session().authenticated {
+        return Err(Error::HelloBeforeAuth);
+    }
+    if let Some(name) = greeting.name {
+        name_the_client(cx, name);
+    }
+    if let Some(protocol) = greeting.protocol {
+        cx.session_mut().protocol = protocol;
+        cx.reply().set_protocol(protocol);
+    }
+    tell_about_the_server(cx);
+    Ok(())
+}
+
+fn tell_about_the_server(cx: &mut Ctx<'_>) {
+    let id = cx.session().id.number;
+    let reply = cx.reply();
+    reply.map(7);
+    for (field, value) in [("server", "redis"), ("version", REDIS_VERSION)] {
+        reply.bulk(field.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    reply.bulk(b"proto");
+    reply.integer(reply.protocol().version());
+    reply.bulk(b"id");
+    reply.integer(id as i64);
+    for (field, value) in [("mode", "standalone"), ("role", "master")] {
+        reply.bulk(field.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    reply.bulk(b"modules");
+    reply.array(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::equal_in_constant_time;
+
+    #[test]
+    fn only_the_same_bytes_are_equal() {
+        assert!(equal_in_constant_time(b"secret", b"secret"));
+        for guess in [&b""[..], b"secre", b"secrets", b"Secret", b"secret\0"] {
+            assert!(!equal_in_constant_time(b"secret", guess), "{guess:?}");
+        }
+    }
+}

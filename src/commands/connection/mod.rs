@@ -1,0 +1,110 @@
+//! Commands about the connection itself: is anyone there, who am I, which database, who else is here.
+//!
+//! Logging in is in `login`, CLIENT and its subcommands in `client`.
+
+mod client;
+mod login;
+
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[PING, ECHO, SELECT, QUIT, RESET, login::AUTH, login::HELLO, client::CLIENT];
+
+/// Flags of what a client may call whatever the state of the server or of its login.
+const ANY_TIME: Flags =
+    Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE).and(Flags::FAST).and(Flags::NO_AUTH).and(Flags::ALLOW_BUSY);
+
+const PING: Command = Command {
+    name: "PING",
+    syntax: "[message]",
+    family: Family::Connection,
+    arity: Arity::AtLeast(1),
+    flags: Flags::FAST,
+    about: "Answers PONG, or the message.",
+    tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+    run: ping,
+    ..Command::ROW
+};
+
+fn ping(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    match args.left() {
+        0 => cx.reply().simple("PONG"),
+        1 => cx.reply().bulk(args.word()?),
+        _ => return Err(Error::WrongArity("ping".to_owned())),
+    }
+    Ok(())
+}
+
+const ECHO: Command = Command {
+    name: "ECHO",
+    syntax: "message",
+    family: Family::Connection,
+    arity: Arity::Exactly(2),
+    flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST),
+    about: "Answers the message.",
+    run: echo,
+    ..Command::ROW
+};
+
+fn echo(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    cx.reply().bulk(args.word()?);
+    Ok(())
+}
+
+const SELECT: Command = Command {
+    name: "SELECT",
+    syntax: "index",
+    family: Family::Connection,
+    arity: Arity::Exactly(2),
+    flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST),
+    about: "Chooses the database that the connection's commands work in.",
+    run: select,
+    ..Command::ROW
+};
+
+fn select(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let index = args.integer()?;
+    i32::try_from(index).map_err(|_| Error::OutOfInt32)?;
+    let databases = cx.databases().count();
+    let index = usize::try_from(index).ok().filter(|index| *index < databases);
+    cx.session_mut().database = index.ok_or(Error::DatabaseOutOfRange)?;
+    cx.reply().ok();
+    Ok(())
+}
+
+const QUIT: Command = Command {
+    name: "QUIT",
+    family: Family::Connection,
+    arity: Arity::AtLeast(1),
+    flags: ANY_TIME,
+    about: "Answers OK and ends the connection.",
+    deprecated: Some(("7.2.0", "just closing the connection")),
+    run: quit,
+    ..Command::ROW
+};
+
+fn quit(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    cx.session_mut().closing = true;
+    cx.reply().ok();
+    Ok(())
+}
+
+const RESET: Command = Command {
+    name: "RESET",
+    family: Family::Connection,
+    arity: Arity::Exactly(1),
+    flags: ANY_TIME,
+    since: "6.2.0",
+    about: "Puts the connection back to the state of a fresh one, logged out if there is a password.",
+    run: reset,
+    ..Command::ROW
+};
+
+fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let needs_no_login = cx.settings().password.is_empty();
+    let session = cx.session_mut();
+    session.reset();
+    session.authenticated = needs_no_login;
+    cx.reply().simple("RESET");
+    Ok(())
+}
