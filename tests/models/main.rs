@@ -1,3 +1,4 @@
 //! Structures against simple models of themselves.
 
 mod keyspace;
+mod zset;

@@ -14,8 +14,16 @@
 //!
 //! Scores are never NaN. `-0.0` and `0.0` are one place in the order; the sign is kept and given back.
 
+mod arena;
+mod branch;
+mod index;
 mod large;
+mod leaf;
+mod order;
 mod packed;
+mod probe;
+mod row;
+mod slab;
 
 use large::Large;
 use packed::Packed;
@@ -84,7 +92,7 @@ pub struct LexRange<'a> {
 }
 
 /// Entries a node of the large form holds: nodes of exactly 512 bytes.
-const NODE: usize = 61;
+const NODE: usize = 60;
 
 /// A sorted set. `NODE` is the entries that a node of the large form holds; tests choose tiny ones.
 #[derive(Clone)]

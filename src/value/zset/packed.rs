@@ -340,8 +340,10 @@ impl Packed {
     /// Makes the length column such that `length` can be written into it.
     fn make_room_for_length(&mut self, length: usize) {
         let mut head = self.head();
-        let equal = if head.len == 0 { Some(length) } else { Some(head.member_bytes / head.len) };
-        let equal = equal.filter(|_| head.length_width == 0);
+        let equal = match head.length_width {
+            0 => Some(head.member_bytes.checked_div(head.len).unwrap_or(length)),
+            _ => None,
+        };
         let width = width_of(length as u64);
         if equal == Some(length) || equal.is_none() && width <= head.length_width {
             return;

@@ -1,0 +1,479 @@
+//! Cells: each member with its score, stored once, under a handle of four bytes.
+//!
+//! The ordered nodes and the member index both hold handles, so a member costs its own bytes once. A cell stays where it
+//! is until its member goes, its score needs more bytes, or its chunk is drained.
+//!
+//! ```text
+//! live cell    +----------------+------------------+-----------------------+--------+ filled up to an even size,
+//!              | width | length | score, `width`   | length, 1 byte if 14  | member | at least 10
+//!              | 4 bit | 4 bit  | bytes            | place, 4 bytes if 15  |        |
+//!              +----------------+------------------+-----------------------+--------+
+//! free cell    +----------------+------+-------------+-------------+
+//!              |   15  |   0    | size | previous u32| next u32    |  one list for each size (in grains of two bytes)
+//!              +----------------+------+-------------+-------------+
+//! filler       |   15  | grains |  what is too short for a free cell
+//! ```
+//!
+//! - A score of width `w < 8` is an integer, sign folded into the lowest bit; width 8 is the bits of the `f64`.
+//! - Members over 255 bytes have an allocation of their own and leave a number in the cell.
+//! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells.
+//! - Invariant: the cells of a chunk lie back to back, and `idle` is the sum of the sizes of those that are not live.
+//! - Memory: freed cells are used again at their size, or cut. Once a third of all bytes is idle, the idlest chunk is
+//!   drained: [`super::large`] moves its live cells away, a few with each removal, and the chunk is given back.
+//!
+//! Costs: O(1), one cache line to read a cell of usual size.
+
+use super::Entry;
+use super::slab::Slab;
+
+/// Names a cell.
+pub(super) type Handle = u32;
+
+/// Handles count grains of this many bytes.
+const GRAIN: usize = 2;
+const CHUNK: usize = 16 * 1024;
+const GRAINS_PER_CHUNK: u32 = (CHUNK / GRAIN) as u32;
+/// The least size of a cell: what a free one needs for its links, and a score can be read as eight bytes.
+const LEAST: usize = 10;
+const FREE: u8 = 15;
+/// Width that stands for "the bits of the score itself".
+const RAW: usize = 8;
+const LENGTH_FOLLOWS: usize = 14;
+const PLACE_FOLLOWS: usize = 15;
+/// Longest member inside a cell.
+const INLINE: usize = 255;
+/// Every integer up to this magnitude has an exact `f64`.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+const NONE: Handle = Handle::MAX;
+
+#[derive(Clone, Default)]
+pub(super) struct Arena {
+    chunks: Vec<Chunk>,
+    /// The chunk that new cells go to.
+    open: usize,
+    /// Chunks without memory.
+    vacant: Vec<u32>,
+    /// The first free cell of each size, by its grains.
+    free: Vec<Handle>,
+    idle: usize,
+    used: usize,
+    allocated: usize,
+    draining: Option<Drain>,
+    long: Slab<Box<[u8]>>,
+    long_bytes: usize,
+}
+
+#[derive(Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    idle: usize,
+}
+
+impl Clone for Chunk {
+    /// A copy that allocates as much, so that sums over chunks hold for it too.
+    fn clone(&self) -> Chunk {
+        let mut bytes = Vec::with_capacity(self.bytes.capacity());
+        bytes.extend_from_slice(&self.bytes);
+        Chunk { bytes, idle: self.idle }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Drain {
+    chunk: usize,
+    at: usize,
+}
+
+/// What the first bytes of a cell say.
+enum Cell {
+    Free {
+        size: usize,
+    },
+    Filler {
+        size: usize,
+    },
+    /// The last byte used is before `end`; a long member has a place.
+    Live {
+        end: usize,
+        place: Option<u32>,
+    },
+}
+
+impl Cell {
+    fn size(&self) -> usize {
+        match *self {
+            Cell::Free { size } | Cell::Filler { size } => size,
+            Cell::Live { end, .. } => sized(end),
+        }
+    }
+}
+
+impl Arena {
+    /// Stores an entry.
+    pub(super) fn insert(&mut self, member: &[u8], score: f64) -> Handle {
+        let (value, width) = code(score);
+        let head = 1 + width;
+        let (tag, size) = match member.len() {
+            length if length < LENGTH_FOLLOWS => (length, head + length),
+            length if length <= INLINE => (LENGTH_FOLLOWS, head + 1 + length),
+            _ => (PLACE_FOLLOWS, head + 4),
+        };
+        let handle = self.allocate(sized(size));
+        let place = if tag == PLACE_FOLLOWS { self.insert_long(member) } else { 0 };
+        let cell = self.cell_mut(handle);
+        cell[0] = (width | tag << 4) as u8;
+        cell[1..head].copy_from_slice(&value.to_le_bytes()[..width]);
+        match tag {
+            PLACE_FOLLOWS => cell[head..head + 4].copy_from_slice(&place.to_le_bytes()),
+            LENGTH_FOLLOWS => {
+                cell[head] = member.len() as u8;
+                cell[head + 1..size].copy_from_slice(member);
+            }
+            _ => cell[head..size].copy_from_slice(member),
+        }
+        handle
+    }
+
+    pub(super) fn score(&self, handle: Handle) -> f64 {
+        let cell = self.cell(handle);
+        decode(cell, usize::from(cell[0] & 15))
+    }
+
+    pub(super) fn member(&self, handle: Handle) -> &[u8] {
+        let cell = self.cell(handle);
+        let head = 1 + usize::from(cell[0] & 15);
+        match usize::from(cell[0] >> 4) {
+            LENGTH_FOLLOWS => &cell[head + 1..][..usize::from(cell[head])],
+            PLACE_FOLLOWS => &self.long[word(cell, head)],
+            length => &cell[head..][..length],
+        }
+    }
+
+    pub(super) fn entry(&self, handle: Handle) -> Entry<'_> {
+        Entry { member: self.member(handle), score: self.score(handle) }
+    }
+
+    /// Writes a score into its cell, if the cell is wide enough.
+    pub(super) fn rescore(&mut self, handle: Handle, score: f64) -> bool {
+        let cell = self.cell_mut(handle);
+        let width = usize::from(cell[0] & 15);
+        let (value, needed) = if width == RAW { (score.to_bits(), RAW) } else { code(score) };
+        let fits = needed <= width;
+        if fits {
+            cell[1..1 + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        }
+        fits
+    }
+
+    /// A second cell for the entry of a live one, with another score, to be followed by [`Arena::release`].
+    pub(super) fn widen(&mut self, handle: Handle, score: f64) -> Handle {
+        let head = 1 + usize::from(self.cell(handle)[0] & 15);
+        let end = match read(self.cell(handle)) {
+            Cell::Live { end, .. } => end,
+            Cell::Free { .. } | Cell::Filler { .. } => head,
+        };
+        let tail = self.cell(handle)[head..end].to_vec();
+        let (value, width) = code(score);
+        let copy = self.allocate(sized(1 + width + tail.len()));
+        let tag = self.cell(handle)[0] & 0xf0;
+        let cell = self.cell_mut(copy);
+        cell[0] = width as u8 | tag;
+        cell[1..1 + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        cell[1 + width..1 + width + tail.len()].copy_from_slice(&tail);
+        copy
+    }
+
+    /// Removes an entry.
+    pub(super) fn remove(&mut self, handle: Handle) {
+        if let Cell::Live { place: Some(place), .. } = read(self.cell(handle)) {
+            self.long_bytes -= self.long.remove(place).map_or(0, |member| member.len());
+        }
+        self.release(handle);
+    }
+
+    /// A live cell that should move, if a chunk is being drained: to be moved with [`Arena::duplicate`] and
+    /// [`Arena::release`].
+    pub(super) fn next_to_move(&mut self) -> Option<Handle> {
+        if self.draining.is_none() && self.idle > self.used / 3 + CHUNK / 4 {
+            self.start_draining();
+        }
+        let mut drain = self.draining?;
+        let bytes = &self.chunks[drain.chunk].bytes;
+        while drain.at < bytes.len() {
+            match read(&bytes[drain.at..]) {
+                Cell::Live { .. } => {
+                    self.draining = Some(drain);
+                    return Some(handle_of(drain.chunk, drain.at));
+                }
+                cell => drain.at += cell.size(),
+            }
+        }
+        self.draining = None;
+        self.give_back(drain.chunk);
+        None
+    }
+
+    /// A second cell with the bytes of a live one.
+    pub(super) fn duplicate(&mut self, handle: Handle) -> Handle {
+        let size = read(self.cell(handle)).size();
+        let copy = self.allocate(size);
+        let bytes = self.cell(handle)[..size].to_vec();
+        self.cell_mut(copy)[..size].copy_from_slice(&bytes);
+        copy
+    }
+
+    /// Frees a cell, but not a long member's own allocation.
+    pub(super) fn release(&mut self, handle: Handle) {
+        let size = read(self.cell(handle)).size();
+        self.mark_free(handle, size);
+    }
+
+    /// Gives back what the last chunk does not use.
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.chunks.shrink_to_fit();
+        if let Some(chunk) = self.chunks.get_mut(self.open) {
+            self.allocated -= chunk.bytes.capacity();
+            chunk.bytes.shrink_to_fit();
+            self.allocated += chunk.bytes.capacity();
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let tables = self.chunks.capacity() * size_of::<Chunk>() + (self.vacant.capacity() + self.free.capacity()) * 4;
+        self.allocated + tables + self.long.memory() + self.long_bytes
+    }
+
+    /// Proves the invariants, and returns all live cells.
+    pub(super) fn check(&self) -> Vec<Handle> {
+        let (mut live, mut linked) = (Vec::new(), 0);
+        let (mut used, mut idle, mut free_cells) = (0, 0, 0);
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let (mut at, mut chunk_idle) = (0, 0);
+            while at < chunk.bytes.len() {
+                let cell = read(&chunk.bytes[at..]);
+                match cell {
+                    Cell::Live { .. } => live.push(handle_of(number, at)),
+                    Cell::Filler { size } => chunk_idle += size,
+                    Cell::Free { size } => {
+                        chunk_idle += size;
+                        free_cells += usize::from(self.draining.is_none_or(|drain| drain.chunk != number));
+                    }
+                }
+                at += cell.size();
+            }
+            assert_eq!(at, chunk.bytes.len(), "cells fill their chunk");
+            assert_eq!(chunk_idle, chunk.idle, "idle bytes of a chunk");
+            (used, idle) = (used + at, idle + chunk_idle);
+        }
+        for (grains, &first) in self.free.iter().enumerate() {
+            let (mut cell, mut previous) = (first, NONE);
+            while cell != NONE {
+                assert!(matches!(read(self.cell(cell)), Cell::Free { size } if size == grains * GRAIN));
+                assert_eq!(word(self.cell(cell), 2), previous, "links lead both ways");
+                (previous, cell) = (cell, word(self.cell(cell), 6));
+                linked += 1;
+            }
+        }
+        assert_eq!((used, idle, free_cells), (self.used, self.idle, linked), "used, idle, free cells in lists");
+        assert_eq!(self.allocated, self.chunks.iter().map(|chunk| chunk.bytes.capacity()).sum::<usize>());
+        live
+    }
+
+    fn cell(&self, handle: Handle) -> &[u8] {
+        let at = (handle % GRAINS_PER_CHUNK) as usize * GRAIN;
+        &self.chunks[(handle / GRAINS_PER_CHUNK) as usize].bytes[at..]
+    }
+
+    fn cell_mut(&mut self, handle: Handle) -> &mut [u8] {
+        let at = (handle % GRAINS_PER_CHUNK) as usize * GRAIN;
+        &mut self.chunks[(handle / GRAINS_PER_CHUNK) as usize].bytes[at..]
+    }
+
+    fn insert_long(&mut self, member: &[u8]) -> u32 {
+        self.long_bytes += member.len();
+        self.long.insert(member.into())
+    }
+
+    /// A cell of `size` bytes: one that was freed, or part of it, or a new one.
+    fn allocate(&mut self, size: usize) -> Handle {
+        let grains = size / GRAIN;
+        if let Some(handle) = self.first_free(grains..grains + 1) {
+            self.unlink(handle, size);
+            self.count_idle(handle, size, 0);
+            return handle;
+        }
+        if let Some(handle) = self.first_free(grains + LEAST / GRAIN..usize::MAX) {
+            let whole = read(self.cell(handle)).size();
+            self.unlink(handle, whole);
+            self.count_idle(handle, whole, 0);
+            self.mark_free(handle + grains as u32, whole - size);
+            return handle;
+        }
+        self.extend(size)
+    }
+
+    /// The first free cell of a size within `grains`.
+    fn first_free(&self, grains: std::ops::Range<usize>) -> Option<Handle> {
+        if self.idle == 0 {
+            return None;
+        }
+        let end = grains.end.min(self.free.len());
+        self.free.get(grains.start..end)?.iter().copied().find(|&first| first != NONE)
+    }
+
+    /// A cell at the end of the open chunk.
+    fn extend(&mut self, size: usize) -> Handle {
+        if self.chunks.get(self.open).is_none_or(|chunk| chunk.bytes.len() + size > CHUNK) {
+            self.open_chunk();
+        }
+        let chunk = &mut self.chunks[self.open];
+        let at = chunk.bytes.len();
+        if at + size > chunk.bytes.capacity() {
+            self.allocated -= chunk.bytes.capacity();
+            chunk.bytes.reserve_exact(size.max(256.max(at / 2).min(CHUNK - at)));
+            self.allocated += chunk.bytes.capacity();
+        }
+        chunk.bytes.resize(at + size, 0);
+        self.used += size;
+        handle_of(self.open, at)
+    }
+
+    /// Fills the open chunk up and opens another.
+    fn open_chunk(&mut self) {
+        if let Some(chunk) = self.chunks.get(self.open) {
+            let rest = CHUNK - chunk.bytes.len();
+            if rest > 0 {
+                let handle = self.extend(rest);
+                self.mark_free(handle, rest);
+            }
+        }
+        self.open = match self.vacant.pop() {
+            Some(number) => number as usize,
+            None => {
+                self.chunks.push(Chunk::default());
+                self.chunks.len() - 1
+            }
+        };
+    }
+
+    /// Turns bytes that are no cell, or a live one, into a free cell or filler.
+    fn mark_free(&mut self, handle: Handle, size: usize) {
+        self.count_idle(handle, 0, size);
+        let cell = self.cell_mut(handle);
+        if size < LEAST {
+            cell[0] = FREE | ((size / GRAIN) << 4) as u8;
+            return;
+        }
+        cell[0] = FREE;
+        cell[1] = (size / GRAIN) as u8;
+        if self.draining.is_some_and(|drain| drain.chunk == chunk_of(handle)) {
+            return;
+        }
+        if self.free.len() <= size / GRAIN {
+            self.free.resize(size / GRAIN + 1, NONE);
+        }
+        let next = std::mem::replace(&mut self.free[size / GRAIN], handle);
+        set_word(self.cell_mut(handle), 2, NONE);
+        set_word(self.cell_mut(handle), 6, next);
+        if next != NONE {
+            set_word(self.cell_mut(next), 2, handle);
+        }
+    }
+
+    fn unlink(&mut self, handle: Handle, size: usize) {
+        let (previous, next) = (word(self.cell(handle), 2), word(self.cell(handle), 6));
+        match previous {
+            NONE => self.free[size / GRAIN] = next,
+            previous => set_word(self.cell_mut(previous), 6, next),
+        }
+        if next != NONE {
+            set_word(self.cell_mut(next), 2, previous);
+        }
+    }
+
+    fn count_idle(&mut self, handle: Handle, less: usize, more: usize) {
+        let chunk = &mut self.chunks[chunk_of(handle)];
+        chunk.idle = chunk.idle - less + more;
+        self.idle = self.idle - less + more;
+    }
+
+    /// Takes the free cells of the idlest chunk out of their lists, so that none is used again.
+    fn start_draining(&mut self) {
+        let closed = (0..self.chunks.len()).filter(|&number| number != self.open);
+        let Some(chunk) = closed.max_by_key(|&number| self.chunks[number].idle) else { return };
+        if self.chunks[chunk].idle < CHUNK / 4 {
+            return;
+        }
+        let mut at = 0;
+        while at < self.chunks[chunk].bytes.len() {
+            let cell = read(&self.chunks[chunk].bytes[at..]);
+            if let Cell::Free { size } = cell {
+                self.unlink(handle_of(chunk, at), size);
+            }
+            at += cell.size();
+        }
+        self.draining = Some(Drain { chunk, at: 0 });
+    }
+
+    fn give_back(&mut self, number: usize) {
+        let chunk = std::mem::take(&mut self.chunks[number]);
+        self.allocated -= chunk.bytes.capacity();
+        self.used -= chunk.bytes.len();
+        self.idle -= chunk.idle;
+        self.vacant.push(number as u32);
+    }
+}
+
+fn handle_of(chunk: usize, at: usize) -> Handle {
+    let handle = chunk * GRAINS_PER_CHUNK as usize + at / GRAIN;
+    Handle::try_from(handle).expect("a set's cells take at most 8 GiB")
+}
+
+fn chunk_of(handle: Handle) -> usize {
+    (handle / GRAINS_PER_CHUNK) as usize
+}
+
+/// The size of a cell that needs `bytes`.
+fn sized(bytes: usize) -> usize {
+    bytes.next_multiple_of(GRAIN).max(LEAST)
+}
+
+fn read(cell: &[u8]) -> Cell {
+    let (width, tag) = (cell[0] & 15, usize::from(cell[0] >> 4));
+    let head = 1 + usize::from(width);
+    match (width, tag) {
+        (FREE, 0) => Cell::Free { size: usize::from(cell[1]) * GRAIN },
+        (FREE, grains) => Cell::Filler { size: grains * GRAIN },
+        (_, LENGTH_FOLLOWS) => Cell::Live { end: head + 1 + usize::from(cell[head]), place: None },
+        (_, PLACE_FOLLOWS) => Cell::Live { end: head + 4, place: Some(word(cell, head)) },
+        (_, length) => Cell::Live { end: head + length, place: None },
+    }
+}
+
+fn word(cell: &[u8], at: usize) -> u32 {
+    cell[at..].first_chunk().map_or(NONE, |word| u32::from_le_bytes(*word))
+}
+
+fn set_word(cell: &mut [u8], at: usize, value: u32) {
+    cell[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+/// A score as the fewest bytes that give it back, sign of zero included.
+fn code(score: f64) -> (u64, usize) {
+    let integer = score as i64;
+    if score.abs() <= EXACT && (integer as f64).to_bits() == score.to_bits() {
+        let folded = (integer << 1 ^ integer >> 63) as u64;
+        (folded, (64 - folded.leading_zeros()).div_ceil(8) as usize)
+    } else {
+        (score.to_bits(), RAW)
+    }
+}
+
+fn decode(cell: &[u8], width: usize) -> f64 {
+    let word = cell[1..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    if width == RAW {
+        return f64::from_bits(word);
+    }
+    let folded = word & ((1 << (8 * width)) - 1);
+    ((folded >> 1) as i64 ^ -((folded & 1) as i64)) as f64
+}

@@ -1,0 +1,144 @@
+//! How the order grows: room is made by sharing with a neighbour, by making three leaves of two, or at either end by
+//! starting a leaf, which leaves a full one behind.
+//!
+//! Each turn of [`Order::insert`] makes room at one place, from the top down, and then looks for the way again.
+
+use super::super::arena::{Arena, Handle};
+use super::super::branch::{Branch, Sign};
+use super::super::leaf::Leaf;
+use super::super::probe::{Probe, sortable};
+use super::super::slab::NONE;
+use super::{Order, Path, Step};
+
+impl<const N: usize> Order<N> {
+    /// Puts a cell where the arena says that it belongs.
+    pub(in super::super) fn insert(&mut self, arena: &Arena, cell: Handle) {
+        let entry = arena.entry(cell);
+        let probe = Probe::at(entry.score, entry.member);
+        loop {
+            let path = self.descend(arena, &probe);
+            let leaf = &mut self.leaves[path.leaf];
+            let len = leaf.slots.len();
+            let at = leaf.lower(arena, &probe, 0..len);
+            if len < N {
+                leaf.insert(at, cell, probe.score);
+                self.add(&path, 1);
+                if at == 0 {
+                    self.sign_first(arena, &path);
+                }
+                return;
+            }
+            let (is_first, is_last) = (leaf.previous == NONE, leaf.next == NONE);
+            if !self.has_room_above(&path) {
+                self.make_room_above(arena, &path);
+            } else if at == N && is_last || at == 0 && is_first {
+                return self.start_leaf(arena, &path, cell, is_last && at == N);
+            } else {
+                self.relieve(arena, &path);
+            }
+        }
+    }
+
+    fn has_room_above(&self, path: &Path) -> bool {
+        self.height > 0 && !self.branches[path.steps[self.height - 1].branch].is_full()
+    }
+
+    /// Splits the highest of the full branches right above the leaf of a path, or puts a new root over all.
+    fn make_room_above(&mut self, arena: &Arena, path: &Path) {
+        let is_full = |step: &Step| self.branches[step.branch].is_full();
+        let full = path.steps[..self.height].iter().rev().take_while(|step| is_full(step)).count();
+        match self.height - full {
+            0 => self.raise(arena),
+            level => self.split_branch(path, level),
+        }
+    }
+
+    /// Puts a new root over the root.
+    fn raise(&mut self, arena: &Arena) {
+        let cell = self.first_cell(self.root, self.height);
+        let sign = Sign { score: sortable(arena.score(cell)), cell, node: self.root };
+        let mut branch = Branch::default();
+        branch.insert(0, sign, self.len);
+        self.root = self.branches.insert(branch);
+        self.height += 1;
+    }
+
+    /// Splits the branch at a level of a path whose parent has room: in halves, but at an end of the order such that
+    /// the inner part stays full.
+    fn split_branch(&mut self, path: &Path, level: usize) {
+        let (parent, node) = (path.steps[level - 1], path.steps[level].branch);
+        let (is_first, is_last) = (self.leaves[path.leaf].previous == NONE, self.leaves[path.leaf].next == NONE);
+        let branch = &mut self.branches[node];
+        let len = branch.len();
+        let at = match (is_first, is_last) {
+            (_, true) => len - 1,
+            (true, _) => 1,
+            _ => len / 2,
+        };
+        let right = branch.take(at..len);
+        let (left_count, right_count) = (branch.total(), right.total());
+        let sign = right.sign(0);
+        let node = self.branches.insert(right);
+        let above = &mut self.branches[parent.branch];
+        above.set_count(parent.at(), left_count);
+        above.insert(parent.at() + 1, Sign { node, ..sign }, right_count);
+    }
+
+    /// Puts a cell into a leaf of its own, at one end of the order.
+    fn start_leaf(&mut self, arena: &Arena, path: &Path, cell: Handle, is_last: bool) {
+        let score = sortable(arena.score(cell));
+        let mut leaf = Leaf::new();
+        leaf.insert(0, cell, score);
+        let step = path.steps[self.height - 1];
+        let after = if is_last { path.leaf } else { NONE };
+        let node = self.link_behind(after, leaf);
+        let at = if is_last { step.at() + 1 } else { 0 };
+        self.branches[step.branch].insert(at, Sign { score, cell, node }, 1);
+        self.len += 1;
+        for step in &path.steps[..self.height - 1] {
+            let branch = &mut self.branches[step.branch];
+            branch.set_count(step.at(), branch.count(step.at()) + 1);
+        }
+        if at == 0 {
+            self.sign_from(path, self.height, score, cell);
+        }
+    }
+
+    /// Makes room in the full leaf of a path: shares with a neighbour, makes three of two, or two of one.
+    fn relieve(&mut self, arena: &Arena, path: &Path) {
+        let (branch, at) = path.bottom(self.height);
+        let Some(left) = self.roomier_pair(branch, at) else { return self.split_one(arena, branch, at) };
+        let room = 2 * N - self.branches[branch].count(left) - self.branches[branch].count(left + 1);
+        if room > 1.max(N / 8) { self.even_out(arena, branch, left) } else { self.split_two(arena, branch, left) }
+    }
+
+    /// Makes three leaves of a full pair.
+    fn split_two(&mut self, arena: &Arena, branch: u32, left: usize) {
+        let (a, b) = self.pair(branch, left);
+        let (a_leaf, b_leaf) = self.leaves.pair(a, b);
+        let mut middle = Leaf::new();
+        let (a_len, b_len) = (a_leaf.slots.len(), b_leaf.slots.len());
+        let third = (a_len + b_len).div_ceil(3);
+        a_leaf.give(third..a_len, &mut middle, 0);
+        let behind = middle.slots.len();
+        b_leaf.give(0..b_len - third, &mut middle, behind);
+        self.insert_leaf(arena, branch, left + 1, a, middle);
+        self.settle(arena, branch, left..left + 3);
+    }
+
+    /// Makes two leaves of one without a neighbour.
+    fn split_one(&mut self, arena: &Arena, branch: u32, at: usize) {
+        let node = self.branches[branch].sign(at).node;
+        let mut right = Leaf::new();
+        self.leaves[node].give(N / 2..N, &mut right, 0);
+        self.insert_leaf(arena, branch, at + 1, node, right);
+        self.settle(arena, branch, at..at + 2);
+    }
+
+    /// Adds a leaf to the list and to a branch, whose counts are not yet right.
+    fn insert_leaf(&mut self, arena: &Arena, branch: u32, at: usize, previous: u32, leaf: Leaf<N>) {
+        let cell = leaf.slots[0].cell;
+        let node = self.link_behind(previous, leaf);
+        self.branches[branch].insert(at, Sign { score: sortable(arena.score(cell)), cell, node }, 0);
+    }
+}

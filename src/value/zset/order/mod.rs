@@ -1,0 +1,414 @@
+//! The order of a large set: an unrolled, deterministic, order-statistic skiplist.
+//!
+//! Every level is a list of array nodes; a level lists the nodes of the one below with their first entry and their
+//! number of entries. No random heights: a node that is full shares with a neighbour, or the two become three.
+//!
+//! ```text
+//! height 2      [ a . . . . . . . . m . . . . . . ]                         branches
+//! height 1      [ a . . d . . g . ]   [ m . . p . . s . ]                   branches
+//! leaves        [a b c] <-> [d e f] <-> [g ..] <-> [m ..] <-> [p ..] <-> [s ..]
+//! ```
+//!
+//! Holds handles only; scores and members are read from the [`Arena`].
+//!
+//! - Invariant, at each level: the concatenation of the nodes is the set in order; `count(node) = sum(count(children))`;
+//!   a branch's sign of a node is the node's first entry; no node but an empty set's leaf is empty.
+//! - Fill: appending leaves full leaves behind; elsewhere sharing and splitting two into three keep leaves over three
+//!   quarters full; a leaf under half is joined with a neighbour if they fit, or evened out if under a quarter.
+//! - With leaves of 60 and branches of 60: a million entries have height 3; `8 / fill + 0.5` bytes an entry.
+//!
+//! Costs: O(log n) search, rank, insertion, removal, in nodes; a score that stays in its leaf moves within it.
+//!
+//! Sources: Pugh 1990 (skiplists, "Skip list cookbook" for rank); Bayer & McCreight 1972 and Knuth's B*-tree (sharing,
+//! two to three); "Bridging cache-friendliness and concurrency: a locality-optimized in-memory B-skiplist" (2025).
+
+mod grow;
+mod shrink;
+
+use super::arena::{Arena, Handle};
+use super::branch::{Branch, Sign};
+use super::leaf::Leaf;
+use super::probe::{Probe, sortable};
+use super::slab::{NONE, Slab};
+use std::ops::Range;
+
+/// More levels than handles can fill: a branch that is not at an end of its level splits in halves.
+const LEVELS: usize = 24;
+
+#[derive(Clone)]
+pub(super) struct Order<const N: usize> {
+    leaves: Slab<Leaf<N>>,
+    branches: Slab<Branch<N>>,
+    /// The top: a leaf at height 0, else a branch.
+    root: u32,
+    height: usize,
+    first: u32,
+    last: u32,
+    len: usize,
+}
+
+/// The way from the root to a leaf.
+#[derive(Clone)]
+struct Path {
+    steps: [Step; LEVELS],
+    leaf: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Step {
+    branch: u32,
+    at: u32,
+}
+
+impl Step {
+    fn new(branch: u32, at: usize) -> Step {
+        Step { branch, at: at as u32 }
+    }
+
+    fn at(self) -> usize {
+        self.at as usize
+    }
+}
+
+impl Path {
+    /// The last step of a path that goes down `height` levels.
+    fn bottom(&self, height: usize) -> (u32, usize) {
+        let step = self.steps[height - 1];
+        (step.branch, step.at())
+    }
+}
+
+/// Where an entry lies: valid until the order changes.
+pub(super) struct Spot {
+    path: Path,
+    at: usize,
+}
+
+/// Where an entry lies in the lists of the lowest level.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    leaf: u32,
+    at: usize,
+}
+
+impl<const N: usize> Order<N> {
+    pub(super) fn new() -> Self {
+        let mut leaves = Slab::default();
+        let root = leaves.insert(Leaf::new());
+        Order { leaves, branches: Slab::default(), root, height: 0, first: root, last: root, len: 0 }
+    }
+
+    /// Builds the order of cells that are in order, with full nodes.
+    pub(super) fn from_sorted(arena: &Arena, cells: &[Handle]) -> Self {
+        if cells.is_empty() {
+            return Order::new();
+        }
+        let (leaves, branches) = (Slab::default(), Slab::default());
+        let mut order = Order { leaves, branches, root: NONE, height: 0, first: NONE, last: NONE, len: cells.len() };
+        let mut level: Vec<(Sign, usize)> = vec![];
+        for chunk in cells.chunks(N) {
+            let mut leaf = Leaf::new();
+            for (at, &cell) in chunk.iter().enumerate() {
+                leaf.insert(at, cell, sortable(arena.score(cell)));
+            }
+            let node = order.link_behind(order.last, leaf);
+            level.push((Sign { score: sortable(arena.score(chunk[0])), cell: chunk[0], node }, chunk.len()));
+        }
+        while level.len() > 1 {
+            order.height += 1;
+            level = level.chunks(N).map(|nodes| order.raise_over(nodes)).collect();
+        }
+        order.root = level[0].0.node;
+        order
+    }
+
+    fn raise_over(&mut self, nodes: &[(Sign, usize)]) -> (Sign, usize) {
+        let mut branch = Branch::default();
+        for (at, (sign, count)) in nodes.iter().enumerate() {
+            branch.insert(at, *sign, *count);
+        }
+        let count = branch.total();
+        (Sign { node: self.branches.insert(branch), ..nodes[0].0 }, count)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.leaves.memory() + self.branches.memory()
+    }
+
+    /// How many entries lie before the probe.
+    pub(super) fn count_before(&self, arena: &Arena, probe: &Probe<'_>) -> usize {
+        let (mut node, mut before) = (self.root, 0);
+        for _ in 0..self.height {
+            let branch = &self.branches[node];
+            let at = branch.child(arena, probe);
+            before += branch.counts_before(at);
+            node = branch.sign(at).node;
+        }
+        let leaf = &self.leaves[node];
+        before + leaf.lower(arena, probe, 0..leaf.slots.len())
+    }
+
+    /// The position of a cell.
+    pub(super) fn rank(&self, arena: &Arena, cell: Handle) -> usize {
+        let entry = arena.entry(cell);
+        let probe = Probe::at(entry.score, entry.member);
+        let (mut node, mut before) = (self.root, 0);
+        for _ in 0..self.height {
+            let branch = &self.branches[node];
+            let at = branch.child(arena, &probe);
+            before += branch.counts_before(at);
+            node = branch.sign(at).node;
+        }
+        before + self.leaves[node].find(cell, probe.score)
+    }
+
+    /// The entry at `position < len`.
+    pub(super) fn place(&self, mut position: usize) -> Place {
+        let mut node = self.root;
+        for _ in 0..self.height {
+            let branch = &self.branches[node];
+            let (at, rest) = branch.child_at(position);
+            (node, position) = (branch.sign(at).node, rest);
+        }
+        Place { leaf: node, at: position }
+    }
+
+    pub(super) fn cell(&self, place: Place) -> Handle {
+        self.leaves[place.leaf].slots[place.at].cell
+    }
+
+    /// The place behind one that is not the last.
+    pub(super) fn next(&self, place: Place) -> Place {
+        let leaf = &self.leaves[place.leaf];
+        if place.at + 1 < leaf.slots.len() {
+            Place { at: place.at + 1, ..place }
+        } else {
+            Place { leaf: leaf.next, at: 0 }
+        }
+    }
+
+    /// The place before one that is not the first.
+    pub(super) fn previous(&self, place: Place) -> Place {
+        if place.at > 0 {
+            return Place { at: place.at - 1, ..place };
+        }
+        let leaf = self.leaves[place.leaf].previous;
+        Place { leaf, at: self.leaves[leaf].slots.len() - 1 }
+    }
+
+    /// Finds a cell by what the arena says of it.
+    pub(super) fn locate(&self, arena: &Arena, cell: Handle) -> Spot {
+        let entry = arena.entry(cell);
+        let probe = Probe::at(entry.score, entry.member);
+        let path = self.descend(arena, &probe);
+        let at = self.leaves[path.leaf].find(cell, probe.score);
+        Spot { path, at }
+    }
+
+    /// Puts `cell`, which is what is at `spot` or takes its place, where the arena says that it now belongs.
+    pub(super) fn reseat(&mut self, arena: &Arena, spot: &Spot, cell: Handle, rises: bool) {
+        let entry = arena.entry(cell);
+        let probe = Probe::at(entry.score, entry.member);
+        let leaf = &mut self.leaves[spot.path.leaf];
+        let last = leaf.slots.len() - 1;
+        let (to, stays) = if rises {
+            let to = leaf.lower(arena, &probe, spot.at + 1..last + 1) - 1;
+            (to, to < last || leaf.next == NONE)
+        } else {
+            let to = leaf.lower(arena, &probe, 0..spot.at);
+            (to, to > 0 || leaf.previous == NONE)
+        };
+        if stays {
+            leaf.reseat(spot.at, to, cell, probe.score);
+            if to == 0 || spot.at == 0 {
+                self.sign_first(arena, &spot.path);
+            }
+        } else {
+            self.cut(arena, &spot.path, spot.at..spot.at + 1);
+            self.insert(arena, cell);
+        }
+    }
+
+    /// Puts another cell of the same entry in the place of one.
+    pub(super) fn replace(&mut self, arena: &Arena, spot: &Spot, cell: Handle) {
+        self.leaves[spot.path.leaf].slots[spot.at].cell = cell;
+        if spot.at == 0 {
+            self.sign_first(arena, &spot.path);
+        }
+    }
+
+    fn descend(&self, arena: &Arena, probe: &Probe<'_>) -> Path {
+        let mut path = Path { steps: [Step::default(); LEVELS], leaf: self.root };
+        for step in &mut path.steps[..self.height] {
+            let branch = &self.branches[path.leaf];
+            *step = Step::new(path.leaf, branch.child(arena, probe));
+            path.leaf = branch.sign(step.at()).node;
+        }
+        path
+    }
+
+    fn descend_to(&self, mut position: usize) -> (Path, usize) {
+        let mut path = Path { steps: [Step::default(); LEVELS], leaf: self.root };
+        for step in &mut path.steps[..self.height] {
+            let branch = &self.branches[path.leaf];
+            let (at, rest) = branch.child_at(position);
+            *step = Step::new(path.leaf, at);
+            (path.leaf, position) = (branch.sign(at).node, rest);
+        }
+        (path, position)
+    }
+
+    /// Counts entries that came to the leaf of a path.
+    fn add(&mut self, path: &Path, entries: usize) {
+        self.len += entries;
+        for step in &path.steps[..self.height] {
+            let branch = &mut self.branches[step.branch];
+            branch.set_count(step.at(), branch.count(step.at()) + entries);
+        }
+    }
+
+    /// Counts entries that left the leaf of a path.
+    fn subtract(&mut self, path: &Path, entries: usize) {
+        self.len -= entries;
+        for step in &path.steps[..self.height] {
+            let branch = &mut self.branches[step.branch];
+            branch.set_count(step.at(), branch.count(step.at()) - entries);
+        }
+    }
+
+    /// Tells the branches of a path what its leaf's first entry is.
+    fn sign_first(&mut self, arena: &Arena, path: &Path) {
+        let Some(slot) = self.leaves[path.leaf].slots.first() else { return };
+        let (score, cell) = (sortable(arena.score(slot.cell)), slot.cell);
+        self.sign_from(path, self.height, score, cell);
+    }
+
+    /// Tells the branches above `level` of a path what the first entry of its node there is.
+    fn sign_from(&mut self, path: &Path, level: usize, score: u64, cell: Handle) {
+        for step in path.steps[..level].iter().rev() {
+            self.branches[step.branch].set_sign(step.at(), score, cell);
+            if step.at > 0 {
+                return;
+            }
+        }
+    }
+
+    /// Adds a leaf to the list behind another, or before all.
+    fn link_behind(&mut self, previous: u32, mut leaf: Leaf<N>) -> u32 {
+        let next = if previous == NONE { self.first } else { self.leaves[previous].next };
+        (leaf.previous, leaf.next) = (previous, next);
+        let node = self.leaves.insert(leaf);
+        self.join(previous, node);
+        self.join(node, next);
+        node
+    }
+
+    /// Makes two nodes neighbours in the list; `NONE` is either end.
+    fn join(&mut self, left: u32, right: u32) {
+        match left {
+            NONE => self.first = right,
+            left => self.leaves[left].next = right,
+        }
+        match right {
+            NONE => self.last = left,
+            right => self.leaves[right].previous = left,
+        }
+    }
+
+    /// The left one of the pair that a node makes with the emptier of its neighbours in a branch.
+    fn roomier_pair(&self, branch: u32, at: usize) -> Option<usize> {
+        let branch = &self.branches[branch];
+        let left = at.checked_sub(1);
+        let right = (at + 1 < branch.len()).then_some(at);
+        match (left, right) {
+            (Some(left), Some(right)) if branch.count(left) < branch.count(right + 1) => Some(left),
+            (left, right) => right.or(left),
+        }
+    }
+
+    /// Spreads the entries of a pair of leaves evenly.
+    fn even_out(&mut self, arena: &Arena, branch: u32, left: usize) {
+        let (a, b) = self.pair(branch, left);
+        let (a_leaf, b_leaf) = self.leaves.pair(a, b);
+        let (a_len, b_len) = (a_leaf.slots.len(), b_leaf.slots.len());
+        let half = (a_len + b_len) / 2;
+        if a_len > half {
+            a_leaf.give(half..a_len, b_leaf, 0);
+        } else {
+            b_leaf.give(0..b_len - (a_len + b_len - half), a_leaf, a_len);
+        }
+        self.settle(arena, branch, left..left + 2);
+    }
+
+    fn pair(&self, branch: u32, left: usize) -> (u32, u32) {
+        let branch = &self.branches[branch];
+        (branch.sign(left).node, branch.sign(left + 1).node)
+    }
+
+    /// Makes a branch's counts and signs right for leaves that shared entries, the first of which kept its first.
+    fn settle(&mut self, arena: &Arena, branch: u32, leaves: Range<usize>) {
+        for at in leaves.clone() {
+            let leaf = &mut self.leaves[self.branches[branch].sign(at).node];
+            leaf.refine(arena);
+            self.branches[branch].set_count(at, leaf.slots.len());
+            if at > leaves.start {
+                let cell = leaf.slots[0].cell;
+                self.branches[branch].set_sign(at, sortable(arena.score(cell)), cell);
+            }
+        }
+    }
+
+    /// Panics unless the invariants hold.
+    pub(super) fn check(&self, arena: &Arena) {
+        let (mut leaves, mut branches) = (vec![], 0);
+        let count = self.check_node(arena, self.root, self.height, &mut leaves, &mut branches);
+        assert_eq!(count, self.len, "the root counts every entry");
+        assert_eq!((leaves.len(), branches), (self.leaves.len(), self.branches.len()), "every node is reached");
+        let mut previous = NONE;
+        for (at, &id) in leaves.iter().enumerate() {
+            let leaf = &self.leaves[id];
+            assert_eq!(leaf.previous, previous);
+            assert_eq!(leaf.next, leaves.get(at + 1).copied().unwrap_or(NONE));
+            previous = id;
+        }
+        assert_eq!((self.first, self.last), (leaves[0], previous), "both ends are known");
+        let places = |place: &Place| Some(self.next(*place)).filter(|place| place.leaf != NONE);
+        let cells = std::iter::successors((self.len > 0).then(|| self.place(0)), places).map(|place| self.cell(place));
+        let entries: Vec<_> = cells.map(|cell| arena.entry(cell)).collect();
+        assert_eq!(entries.len(), self.len);
+        assert!(entries.windows(2).all(|pair| pair[0].order(&pair[1]).is_lt()), "entries ascend");
+    }
+
+    /// Checks a node and what is below, collects leaves and counts branches, and returns how many entries there are.
+    fn check_node(&self, arena: &Arena, id: u32, height: usize, leaves: &mut Vec<u32>, branches: &mut usize) -> usize {
+        if height == 0 {
+            let leaf = &self.leaves[id];
+            assert!(self.height == 0 || !leaf.slots.is_empty(), "no leaf is empty");
+            leaf.check(arena);
+            leaves.push(id);
+            return leaf.slots.len();
+        }
+        *branches += 1;
+        let branch = &self.branches[id];
+        assert!(branch.len() > 0, "no branch is empty");
+        for at in 0..branch.len() {
+            let sign = branch.sign(at);
+            let below = self.check_node(arena, sign.node, height - 1, leaves, branches);
+            assert_eq!(below, branch.count(at), "a branch counts what is below");
+            assert_eq!(sign.cell, self.first_cell(sign.node, height - 1), "a sign is the first entry");
+            assert_eq!(sign.score, sortable(arena.score(sign.cell)), "a sign has the first entry's score");
+        }
+        branch.total()
+    }
+
+    fn first_cell(&self, mut node: u32, height: usize) -> Handle {
+        for _ in 0..height {
+            node = self.branches[node].sign(0).node;
+        }
+        self.leaves[node].slots[0].cell
+    }
+}

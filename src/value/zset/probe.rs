@@ -1,0 +1,72 @@
+//! What a search looks for: a place in the order of (score, member).
+
+use super::arena::{Arena, Handle};
+
+/// A place in the order, between entries or at one.
+pub(super) struct Probe<'a> {
+    pub(super) score: u64,
+    tie: Tie<'a>,
+}
+
+/// Where the place lies among entries of its score.
+enum Tie<'a> {
+    /// Before all.
+    Before,
+    /// At a member.
+    At(&'a [u8]),
+    /// Behind a member.
+    Behind(&'a [u8]),
+    /// Behind all.
+    Beyond,
+}
+
+impl<'a> Probe<'a> {
+    pub(super) fn at(score: f64, member: &'a [u8]) -> Probe<'a> {
+        Probe { score: sortable(score), tie: Tie::At(member) }
+    }
+
+    pub(super) fn behind(score: f64, member: &'a [u8]) -> Probe<'a> {
+        Probe { score: sortable(score), tie: Tie::Behind(member) }
+    }
+
+    /// Before all entries with the score.
+    pub(super) fn before_all(score: f64) -> Probe<'a> {
+        Probe { score: sortable(score), tie: Tie::Before }
+    }
+
+    /// Behind all entries with the score.
+    pub(super) fn beyond_all(score: f64) -> Probe<'a> {
+        Probe { score: sortable(score), tie: Tie::Beyond }
+    }
+
+    /// Whether a cell lies before the place.
+    pub(super) fn is_after(&self, arena: &Arena, cell: Handle) -> bool {
+        let score = sortable(arena.score(cell));
+        score < self.score || score == self.score && self.wins_tie(arena, cell)
+    }
+
+    /// Whether a cell of exactly `score` lies before the place, or at it.
+    pub(super) fn reaches(&self, arena: &Arena, score: u64, cell: Handle) -> bool {
+        score < self.score
+            || score == self.score
+                && match self.tie {
+                    Tie::At(member) => arena.member(cell) <= member,
+                    _ => self.wins_tie(arena, cell),
+                }
+    }
+
+    fn wins_tie(&self, arena: &Arena, cell: Handle) -> bool {
+        match self.tie {
+            Tie::Before => false,
+            Tie::At(member) => arena.member(cell) < member,
+            Tie::Behind(member) => arena.member(cell) <= member,
+            Tie::Beyond => true,
+        }
+    }
+}
+
+/// A score as a number of the same order. Both zeros are one.
+pub(super) fn sortable(score: f64) -> u64 {
+    let bits = (score + 0.0).to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
