@@ -18,4 +18,5 @@ pub mod config;
 pub mod engine;
 pub mod keyspace;
 pub mod resp;
+pub mod server;
 pub mod value;

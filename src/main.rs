@@ -1,2 +1,7 @@
 //! The `dunlin` program: a Redis-compatible server on the command line.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    dunlin::server::program()
+}

@@ -1,0 +1,55 @@
+//! The alarm by which the keeper sleeps: set to one moment, and rung earlier when somebody has a reason.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::clock::Clock;
+use crate::engine::Now;
+
+const NEVER: i64 = i64::MAX;
+
+/// One moment, and a way to be called before it.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    at_us: AtomicI64,
+    earlier: Notify,
+}
+
+impl Default for Alarm {
+    fn default() -> Alarm {
+        Alarm { at_us: AtomicI64::new(NEVER), earlier: Notify::new() }
+    }
+}
+
+impl Alarm {
+    /// Sets it, or turns it off. Only the sleeper does this, and under the engine's lock, so that no reason to ring
+    /// earlier can slip in between its look at the engine and its sleep.
+    pub(crate) fn set(&self, moment: Option<Now>) {
+        self.at_us.store(moment.map_or(NEVER, |moment| moment.unix_us), Ordering::Release);
+    }
+
+    /// Makes it ring no later than at `moment`.
+    pub(crate) fn ring_by(&self, moment: Now) {
+        if moment.unix_us < self.at_us.load(Ordering::Acquire) {
+            self.at_us.store(moment.unix_us, Ordering::Release);
+            self.earlier.notify_one();
+        }
+    }
+
+    /// Sleeps until it rings.
+    pub(crate) async fn rings(&self, clock: &Clock) {
+        let at_us = self.at_us.load(Ordering::Acquire);
+        if at_us == NEVER || clock.is_manual() {
+            return self.earlier.notified().await;
+        }
+        let rest = Now::from_us(at_us).since_us(clock.now());
+        // A timer may end within the millisecond before its time is up; asking again at once would be a spin.
+        let rest = Duration::from_micros(rest).max(Duration::from_millis(1));
+        tokio::select! {
+            () = self.earlier.notified() => {}
+            () = tokio::time::sleep(rest) => {}
+        }
+    }
+}

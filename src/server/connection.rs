@@ -1,0 +1,341 @@
+//! One client's connection: reads requests, has the engine run them, sends the replies.
+//!
+//! It is a future that lives on one event loop from its first byte to its last, and each time it is polled it takes one
+//! turn: at most one read, all requests that are then complete, one write. A client that sends more than fits one read
+//! goes to the end of the queue, so nobody is starved.
+//!
+//! Bytes are read into a buffer that all connections of a thread share, and parsed and run in place; what belongs to an
+//! unfinished request is copied out into the connection. Replies are gathered in a second shared buffer and written
+//! from there; what the socket does not take waits in the [`Outbox`]. So an idle connection keeps no buffer at all.
+//!
+//! Reading goes on while replies wait: a client that pipelines without reading is served, as Redis serves it, and never
+//! waits for us while we wait for it. Who has not logged in gets less: see [`Connection::guard_stranger`].
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::io;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use parking_lot::MutexGuard;
+use tokio::io::ReadBuf;
+use tracing::warn;
+
+use super::mailbox::{Letter, Mailbox};
+use super::outbox::Outbox;
+use super::shared::Shared;
+use super::stream::Stream;
+use crate::engine::{Buffers, Engine, Flow, Now, SessionId};
+use crate::resp::{Limits, Parser};
+
+/// What one read takes at most. Most batches are smaller, and then the socket needs no second read to be known empty.
+const READ_BYTES: usize = 64 << 10;
+/// So many bytes of replies are sent before more requests are run.
+const BATCH_REPLY_BYTES: usize = 256 << 10;
+/// After so many requests of a batch other threads that wait for the engine get it.
+const FAIR_REQUESTS: u32 = 64;
+/// The longest unfinished request, and the most unsent replies, of a client that has not logged in.
+const STRANGER_QUERY_BYTES: usize = 1 << 20;
+const STRANGER_OUTPUT_BYTES: usize = 1024;
+
+/// Buffers that all connections of a thread use in turn.
+struct Scratch {
+    input: Box<[u8]>,
+    output: Vec<u8>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> =
+        RefCell::new(Scratch { input: vec![0; READ_BYTES].into_boxed_slice(), output: Vec::new() });
+}
+
+/// A client's connection.
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+    stream: Stream,
+    session: SessionId,
+    mailbox: Arc<Mailbox>,
+    parser: Parser,
+    /// What has arrived of requests that have not run.
+    unread: Vec<u8>,
+    outbox: Outbox,
+    received: u64,
+    /// Bytes of replies so far, whether sent or waiting in the outbox.
+    produced: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The first poll is still to come.
+    Fresh,
+    /// Requests are run as they come.
+    Open,
+    /// A pause holds the first unread request back.
+    Paused,
+    /// Replies that wait are sent, then it ends.
+    Closing,
+}
+
+/// The connection is over, and nothing more can or shall be sent.
+#[derive(Debug)]
+struct Ended;
+
+impl From<io::Error> for Ended {
+    fn from(_: io::Error) -> Ended {
+        Ended
+    }
+}
+
+/// Why a batch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// No request is left that is complete.
+    Exhausted,
+    /// Its replies are to be sent first.
+    Full,
+    /// A pause holds the next request back.
+    Paused,
+    /// This was the last request of this connection.
+    Closing,
+}
+
+impl Connection {
+    /// The connection of a session that has just come over `stream`.
+    pub(crate) fn new(shared: Arc<Shared>, stream: Stream, session: SessionId, mailbox: Arc<Mailbox>) -> Connection {
+        Connection {
+            shared,
+            stream,
+            session,
+            mailbox,
+            parser: Parser::new(),
+            unread: Vec::new(),
+            outbox: Outbox::default(),
+            received: 0,
+            produced: 0,
+            state: State::Fresh,
+        }
+    }
+
+    /// Does what there is to do. `Ready` when the connection has ended, in whatever way.
+    fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Result<(), Ended>> {
+        if self.state == State::Fresh {
+            self.mailbox.attach(cx.waker());
+            self.state = State::Open;
+        }
+        self.flush(cx)?;
+        let letters = self.mailbox.take();
+        if letters.has(Letter::Close) && self.state != State::Closing {
+            return Poll::Ready(Ok(()));
+        }
+        if letters.has(Letter::Resume) && self.state == State::Paused {
+            self.state = State::Open;
+            self.run_unread(cx, &mut scratch.output)?;
+        }
+        while self.state != State::Closing {
+            let mut buffer = ReadBuf::new(&mut scratch.input);
+            let Poll::Ready(()) = self.stream.poll_read(cx, &mut buffer)? else { return Poll::Pending };
+            let length = buffer.filled().len();
+            if length == 0 {
+                self.state = State::Closing;
+                break;
+            }
+            self.received += length as u64;
+            self.take_in(cx, &scratch.input[..length], &mut scratch.output)?;
+            if length == READ_BYTES {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        if self.outbox.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Runs what arrived, after what had arrived before.
+    fn take_in(&mut self, cx: &mut Context<'_>, arrived: &[u8], output: &mut Vec<u8>) -> Result<(), Ended> {
+        if self.unread.is_empty() && self.state == State::Open {
+            let taken = self.run(cx, arrived, output)?;
+            if self.state != State::Closing {
+                self.unread.extend_from_slice(&arrived[taken..]);
+            }
+        } else {
+            self.unread.extend_from_slice(arrived);
+            if self.state == State::Open {
+                self.run_unread(cx, output)?;
+            }
+        }
+        self.guard_query()
+    }
+
+    fn run_unread(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) -> Result<(), Ended> {
+        let mut unread = mem::take(&mut self.unread);
+        let taken = self.run(cx, &unread, output)?;
+        if taken < unread.len() {
+            unread.drain(..taken);
+            self.unread = unread;
+        }
+        Ok(())
+    }
+
+    /// Runs all requests that are complete in `input` and sends their replies; answers how many bytes are done with.
+    fn run(&mut self, cx: &mut Context<'_>, input: &[u8], output: &mut Vec<u8>) -> Result<usize, Ended> {
+        let mut taken = 0;
+        loop {
+            let (count, stop) = self.run_batch(&input[taken..], output);
+            taken += count;
+            let sent = self.send(cx, output);
+            output.clear();
+            output.shrink_to(BATCH_REPLY_BYTES);
+            sent?;
+            match stop {
+                Stop::Exhausted => return Ok(taken),
+                Stop::Full => {}
+                Stop::Paused => {
+                    self.state = State::Paused;
+                    return Ok(taken);
+                }
+                Stop::Closing => {
+                    self.state = State::Closing;
+                    return Ok(taken);
+                }
+            }
+        }
+    }
+
+    /// Runs requests under one lock.
+    fn run_batch(&mut self, input: &[u8], output: &mut Vec<u8>) -> (usize, Stop) {
+        let shared = Arc::clone(&self.shared);
+        let mut engine = shared.engine();
+        self.report(&mut engine, input.len(), READ_BYTES.saturating_sub(input.len()));
+        let changes = engine.stats.changes;
+        let mut taken = 0;
+        let mut requests = 0_u32;
+        let stop = loop {
+            let limits = self.limits(&engine);
+            let request = match self.parser.next(&input[taken..], &limits) {
+                Ok(Some(request)) => request,
+                Ok(None) => {
+                    taken += self.parser.consumed();
+                    break Stop::Exhausted;
+                }
+                Err(error) => {
+                    refuse(&mut engine, &error.text(), output);
+                    break Stop::Closing;
+                }
+            };
+            let flow = engine.run(shared.clock().now(), self.session, request, output);
+            if !engine.effects.is_empty() {
+                shared.carry_out(&mut engine);
+            }
+            match flow {
+                Flow::Next => taken += self.parser.consumed(),
+                Flow::Close => break Stop::Closing,
+                Flow::Wait(moment) => {
+                    shared.alarm().ring_by(moment);
+                    break Stop::Paused;
+                }
+            }
+            if output.len() >= BATCH_REPLY_BYTES {
+                break Stop::Full;
+            }
+            requests += 1;
+            if requests.is_multiple_of(FAIR_REQUESTS) {
+                MutexGuard::bump(&mut engine);
+            }
+        };
+        engine.finish(shared.clock().now());
+        if engine.stats.changes != changes
+            && let Some(unix_ms) = engine.next_deadline()
+        {
+            shared.alarm().ring_by(Now::from_us(unix_ms.saturating_mul(1000)));
+        }
+        self.produced += output.len() as u64;
+        self.report(&mut engine, input.len() - taken, 0);
+        (taken, stop)
+    }
+
+    fn limits(&self, engine: &Engine) -> Limits {
+        Limits { max_bulk_bytes: engine.settings.max_bulk_bytes, authenticated: self.is_authenticated(engine) }
+    }
+
+    /// Tells the engine how this connection's buffers stand.
+    fn report(&self, engine: &mut Engine, query: usize, query_free: usize) {
+        let Some(session) = engine.sessions.get_mut(self.session) else { return };
+        let output = self.outbox.len();
+        let sent = self.produced - output as u64;
+        let before = session.buffers;
+        session.buffers = Buffers { query, query_free, output, received: self.received, sent };
+        engine.stats.received_bytes += self.received - before.received;
+        engine.stats.sent_bytes += sent - before.sent;
+    }
+
+    /// Sends `output`.
+    fn send(&mut self, cx: &mut Context<'_>, output: &[u8]) -> Result<(), Ended> {
+        self.outbox.send(&mut self.stream, cx, output)?;
+        if self.outbox.is_empty() { Ok(()) } else { self.guard_stranger() }
+    }
+
+    /// Sends what waits, as far as the socket takes it.
+    fn flush(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
+        if self.outbox.is_empty() {
+            return Ok(());
+        }
+        self.outbox.flush(&mut self.stream, cx)?;
+        self.report(&mut self.shared.engine(), self.unread.len(), self.unread.capacity() - self.unread.len());
+        Ok(())
+    }
+
+    /// Closes a client that has not logged in and does not read what it is told, so that strangers cannot fill memory.
+    fn guard_stranger(&self) -> Result<(), Ended> {
+        let mut engine = self.shared.engine();
+        self.report(&mut engine, self.unread.len(), 0);
+        if self.outbox.len() > STRANGER_OUTPUT_BYTES && !self.is_authenticated(&engine) {
+            engine.stats.output_buffer_disconnections += 1;
+            warn!("client {} closed: it has not logged in and does not read its replies", self.session.number);
+            return Err(Ended);
+        }
+        Ok(())
+    }
+
+    /// Closes a client whose unfinished request is too long.
+    fn guard_query(&self) -> Result<(), Ended> {
+        if self.unread.len() <= STRANGER_QUERY_BYTES {
+            return Ok(());
+        }
+        let mut engine = self.shared.engine();
+        if self.unread.len() > engine.settings.query_buffer_bytes || !self.is_authenticated(&engine) {
+            engine.stats.query_buffer_disconnections += 1;
+            warn!("client {} closed: its unfinished request exceeds the limit", self.session.number);
+            return Err(Ended);
+        }
+        Ok(())
+    }
+
+    fn is_authenticated(&self, engine: &Engine) -> bool {
+        engine.sessions.get(self.session).is_some_and(|session| session.authenticated)
+    }
+}
+
+/// Answers bytes that are no request.
+fn refuse(engine: &mut Engine, text: &[u8], output: &mut Vec<u8>) {
+    engine.stats.count_error("ERR");
+    output.extend_from_slice(b"-ERR ");
+    output.extend_from_slice(text);
+    output.extend_from_slice(b"\r\n");
+}
+
+impl Future for Connection {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let connection = self.get_mut();
+        SCRATCH.with_borrow_mut(|scratch| connection.turn(cx, scratch)).map(|_ended| ())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.disconnect(self.session);
+    }
+}

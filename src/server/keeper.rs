@@ -1,0 +1,110 @@
+//! The keeper of time: removes keys when their deadline comes, ends pauses, and closes clients that were idle too long.
+//!
+//! It sleeps exactly until something is due, so an idle server takes no processor time; whoever makes something due
+//! earlier rings the [`super::alarm::Alarm`]. When much is due at once it does a slice, lets go of the lock, lets the
+//! clients in that came meanwhile, and goes on. With a manual clock nobody sleeps: moving the clock takes these turns.
+//!
+//! The system's clock may be set while the keeper sleeps. Set back, it wakes early and looks again; set forward, keys
+//! whose time passed are removed by whoever meets them, and the others when the sleep ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::clock::later;
+use super::mailbox::Letter;
+use super::shared::Shared;
+use crate::engine::{Engine, Now, SessionId, Transport};
+
+/// How many keys a slice removes: some ten microseconds' work.
+const SLICE_KEYS: usize = 64;
+
+/// What was due, and what is due next.
+#[derive(Debug, Default)]
+pub(crate) struct Keeper {
+    pause_end: Option<Now>,
+    idle_check: Option<Now>,
+    timeout: Duration,
+}
+
+/// When the keeper's next turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// At once: more is due.
+    Again,
+    /// At that moment.
+    At(Now),
+    /// When somebody calls.
+    Never,
+}
+
+impl Keeper {
+    /// Does a slice of what is due at `now`.
+    pub(crate) fn turn(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> Next {
+        self.end_pause(shared, engine, now);
+        self.close_idle(shared, engine, now);
+        let expired = engine.expire(now, SLICE_KEYS);
+        shared.carry_out(engine);
+        if expired == SLICE_KEYS {
+            return Next::Again;
+        }
+        let deadline = engine.next_deadline().map(|unix_ms| Now::from_us(unix_ms.saturating_mul(1000)));
+        match [deadline, self.pause_end, self.idle_check].into_iter().flatten().min() {
+            Some(moment) => Next::At(moment),
+            None => Next::Never,
+        }
+    }
+
+    fn end_pause(&mut self, shared: &Shared, engine: &Engine, now: Now) {
+        if self.pause_end.is_some_and(|end| end <= now) {
+            shared.post_to_all(Letter::Resume);
+        }
+        self.pause_end = engine.pause.current(now).map(|(end, _)| end);
+    }
+
+    fn close_idle(&mut self, shared: &Shared, engine: &Engine, now: Now) {
+        let timeout = Duration::from_secs(engine.settings.timeout_s.into());
+        if timeout != self.timeout {
+            self.timeout = timeout;
+            self.idle_check = None;
+        }
+        if !timeout.is_zero() && self.idle_check.is_none_or(|check| check <= now) {
+            let (idle, next) = idle_sessions(engine, now, timeout);
+            for session in idle {
+                shared.post(session, Letter::Close);
+            }
+            self.idle_check = next;
+        }
+    }
+}
+
+/// The clients that were idle for `timeout`, and when the next one will have been. Who calls directly is never closed.
+fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId>, Option<Now>) {
+    let (mut idle, mut next) = (Vec::new(), None);
+    for session in engine.sessions.iter().filter(|session| session.origin.transport != Transport::Direct) {
+        let end = later(session.active, timeout);
+        if end <= now {
+            idle.push(session.id);
+        } else {
+            next = Some(next.map_or(end, |next: Now| next.min(end)));
+        }
+    }
+    (idle, next)
+}
+
+/// Keeps the time of a server until it ends.
+pub(crate) async fn keep(shared: Arc<Shared>) {
+    let mut keeper = Keeper::default();
+    loop {
+        let next = {
+            let mut engine = shared.engine();
+            let next = keeper.turn(&shared, &mut engine, shared.clock().now());
+            shared.alarm().set(if let Next::At(moment) = next { Some(moment) } else { None });
+            next
+        };
+        if next == Next::Again {
+            tokio::task::yield_now().await;
+        } else {
+            shared.alarm().rings(shared.clock()).await;
+        }
+    }
+}

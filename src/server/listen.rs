@@ -1,0 +1,321 @@
+//! Where clients come in: TCP on every address of `bind`, and a Unix socket.
+//!
+//! Sockets are opened before anything else, so that a server that cannot listen says so instead of starting. Accepting
+//! never ends and never spins: a client that went away again is passed over, and when the system is out of descriptors
+//! the next try comes a little later, while those who are connected are served.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tracing::{debug, warn};
+
+use super::connection::Connection;
+use super::shared::Shared;
+use super::stream::{self, Stream};
+use crate::engine::{Origin, Settings, Transport};
+
+/// How long to wait when the system has nothing to accept a client with.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+/// What clients hear that are not let in, in the words of Redis.
+const FULL: &str = "-ERR max number of clients reached\r\n";
+const PROTECTED: &str = "-DENIED Redis is running in protected mode because protected mode is enabled and no password is \
+    set for the default user. In this mode connections are only accepted from the loopback interface. If you want to \
+    connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected \
+    mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the \
+    same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use \
+    CONFIG REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by editing \
+    the Redis configuration file, and setting the protected mode option to 'no', and then restarting the server. 3) If \
+    you started the server manually just for testing, restart it with the '--protected-mode no' option. 4) Set up an \
+    authentication password for the default user. NOTE: You only need to do one of the above things in order for the \
+    server to start accepting connections from the outside.\r\n";
+
+/// Opens a TCP socket on each address of `bind`. With port 0 the system picks one, the same for all of them.
+///
+/// # Errors
+/// When an address cannot be had that is not marked with `-` as one that may be missing, or when none can.
+pub(crate) fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
+    let mut listeners: Vec<std::net::TcpListener> = Vec::new();
+    let mut port = settings.port;
+    let mut missing = None;
+    for name in &settings.bind {
+        let (name, may_be_missing) = name.strip_prefix('-').map_or((name.as_str(), false), |name| (name, true));
+        match listen_on(name, port, settings.tcp_backlog) {
+            Ok(listener) => {
+                port = listener.local_addr()?.port();
+                listeners.push(listener);
+            }
+            Err(error) if may_be_missing => missing = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match missing {
+        Some(error) if listeners.is_empty() => Err(error),
+        _ => Ok(listeners),
+    }
+}
+
+fn listen_on(name: &str, port: u16, backlog: u32) -> io::Result<std::net::TcpListener> {
+    let explain = |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {name}:{port}: {error}"));
+    let address = resolve(name, port).map_err(explain)?;
+    let open = || {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        if cfg!(unix) {
+            socket.set_reuse_address(true)?;
+        }
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+        Ok(socket.into())
+    };
+    open().map_err(explain)
+}
+
+/// The address of that name; `*` and `::*` are all addresses of IPv4 and IPv6.
+fn resolve(name: &str, port: u16) -> io::Result<SocketAddr> {
+    match name {
+        "*" => Ok(SocketAddr::from(([0_u8; 4], port))),
+        "::*" => Ok(SocketAddr::from(([0_u16; 8], port))),
+        _ => match name.parse::<IpAddr>() {
+            Ok(address) => Ok(SocketAddr::new(address, port)),
+            Err(_) => (name, port).to_socket_addrs()?.next().ok_or_else(|| io::ErrorKind::NotFound.into()),
+        },
+    }
+}
+
+/// Where clients that were let in go: to the event loops in turn.
+#[derive(Debug)]
+pub(crate) struct Hall {
+    shared: Arc<Shared>,
+    /// The loops beside the one that accepts.
+    others: Vec<mpsc::UnboundedSender<Guest>>,
+    turn: AtomicUsize,
+}
+
+/// A client on its way to the loop that will serve it.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    socket: stream::Socket,
+    origin: Origin,
+}
+
+impl Hall {
+    pub(crate) fn new(shared: Arc<Shared>, others: Vec<mpsc::UnboundedSender<Guest>>) -> Hall {
+        Hall { shared, others, turn: AtomicUsize::new(0) }
+    }
+
+    fn admit(&self, stream: Stream, origin: Origin) {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % (self.others.len() + 1);
+        match self.others.get(turn) {
+            None => serve(&self.shared, stream, origin),
+            Some(other) => match stream.leave() {
+                // A loop that is gone has ended with the whole server, and its guests with it.
+                Ok(socket) => drop(other.send(Guest { socket, origin })),
+                Err(error) => debug!("a client was lost on its way to its thread: {error}"),
+            },
+        }
+    }
+}
+
+/// Serves a guest on this thread's loop.
+pub(crate) fn welcome(shared: &Arc<Shared>, guest: Guest) {
+    match guest.socket.join() {
+        Ok(stream) => serve(shared, stream, guest.origin),
+        Err(error) => debug!("a client was lost on its way to its thread: {error}"),
+    }
+}
+
+fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin) {
+    if !origin.is_local && is_protected(&shared.engine().settings) {
+        shared.engine().stats.connections_refused += 1;
+        tokio::spawn(turn_away(stream, PROTECTED));
+        return;
+    }
+    match shared.connect(origin) {
+        Some((session, mailbox)) => drop(tokio::spawn(Connection::new(Arc::clone(shared), stream, session, mailbox))),
+        None => drop(tokio::spawn(turn_away(stream, FULL))),
+    }
+}
+
+fn is_protected(settings: &Settings) -> bool {
+    settings.protected_mode && settings.password.is_empty()
+}
+
+/// Tells a client why it is not let in. One that does not take the few bytes at once is not waited for.
+async fn turn_away(mut stream: Stream, why: &'static str) {
+    std::future::poll_fn(|cx| {
+        drop(stream.poll_write(cx, why.as_bytes()));
+        std::task::Poll::Ready(())
+    })
+    .await;
+}
+
+/// Lets TCP clients in until the server ends.
+pub(crate) async fn accept_tcp(listener: TcpListener, hall: Arc<Hall>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let keepalive_s = hall.shared.engine().settings.tcp_keepalive_s;
+                if let Err(error) = prepare(&stream, keepalive_s) {
+                    debug!("a client came and went: {error}");
+                    continue;
+                }
+                let origin = tcp_origin(&stream, peer);
+                hall.admit(Stream::Tcp(stream), origin);
+            }
+            Err(error) => endure(&error).await,
+        }
+    }
+}
+
+/// Sends small replies at once, and finds out in time when the other side is gone without a word.
+fn prepare(stream: &TcpStream, keepalive_s: u32) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    if keepalive_s > 0 {
+        let idle = Duration::from_secs(keepalive_s.into());
+        let keepalive = TcpKeepalive::new().with_time(idle).with_interval((idle / 3).max(Duration::from_secs(1)));
+        #[cfg(not(windows))]
+        let keepalive = keepalive.with_retries(3);
+        SockRef::from(stream).set_tcp_keepalive(&keepalive)?;
+    }
+    Ok(())
+}
+
+fn tcp_origin(stream: &TcpStream, peer: SocketAddr) -> Origin {
+    Origin {
+        transport: Transport::Tcp,
+        address: peer.to_string(),
+        local_address: stream.local_addr().map_or_else(|_| String::new(), |address| address.to_string()),
+        descriptor: descriptor_of(stream),
+        is_local: peer.ip().to_canonical().is_loopback(),
+    }
+}
+
+#[cfg(unix)]
+fn descriptor_of(stream: &impl std::os::fd::AsRawFd) -> i64 {
+    stream.as_raw_fd().into()
+}
+
+#[cfg(windows)]
+fn descriptor_of(stream: &impl std::os::windows::io::AsRawSocket) -> i64 {
+    i64::try_from(stream.as_raw_socket()).unwrap_or(-1)
+}
+
+/// After accepting failed: goes on at once if only this client is the cause, and after a pause if the system is.
+async fn endure(error: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
+    if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | WouldBlock) {
+        debug!("a client came and went: {error}");
+    } else {
+        warn!("cannot accept clients now: {error}");
+        tokio::time::sleep(EXHAUSTED_PAUSE).await;
+    }
+}
+
+#[cfg(unix)]
+pub(crate) use unix::UnixDoor;
+
+#[cfg(unix)]
+mod unix {
+    //! The Unix socket: its permissions are set before anyone can connect, and its file goes when the server does.
+
+    use std::fs;
+    use std::io;
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    use socket2::{Domain, SockAddr, Socket, Type};
+    use tokio::net::UnixListener;
+
+    use super::{Hall, descriptor_of, endure};
+    use crate::engine::{Origin, Settings, Transport};
+    use crate::server::stream::Stream;
+
+    /// A Unix socket that listens.
+    #[derive(Debug)]
+    pub(crate) struct UnixDoor {
+        listener: UnixListener,
+        file: UnixFile,
+    }
+
+    /// The file of a Unix socket, removed when this is dropped.
+    #[derive(Debug)]
+    pub(crate) struct UnixFile(PathBuf);
+
+    impl UnixDoor {
+        /// Listens at `unixsocket`, in place of a socket that a server left there which was killed; `None` where none is
+        /// wanted. Belongs to the event loop of this thread.
+        ///
+        /// # Errors
+        /// When the path cannot be bound.
+        pub(crate) fn open(settings: &Settings) -> io::Result<Option<UnixDoor>> {
+            if settings.unix_socket.is_empty() {
+                return Ok(None);
+            }
+            let path = PathBuf::from(&settings.unix_socket);
+            let explain = |error: io::Error| {
+                io::Error::new(error.kind(), format!("cannot listen on {}: {error}", path.display()))
+            };
+            let listener = listen(&path, settings).map_err(explain)?;
+            let file = UnixFile(path);
+            Ok(Some(UnixDoor { listener: UnixListener::from_std(listener)?, file }))
+        }
+
+        /// Lets clients in from now on, as long as the event loop runs. The file is to be kept so long.
+        pub(crate) fn admit_to(self, hall: &Arc<Hall>) -> UnixFile {
+            tokio::spawn(accept_unix(self.listener, self.file.0.display().to_string(), Arc::clone(hall)));
+            self.file
+        }
+    }
+
+    impl Drop for UnixFile {
+        fn drop(&mut self) {
+            // Somebody may have removed it already.
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    fn listen(path: &Path, settings: &Settings) -> io::Result<std::os::unix::net::UnixListener> {
+        if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+            fs::remove_file(path)?;
+        }
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.bind(&SockAddr::unix(path)?)?;
+        if settings.unix_socket_mode != 0 {
+            fs::set_permissions(path, fs::Permissions::from_mode(settings.unix_socket_mode))?;
+        }
+        socket.listen(i32::try_from(settings.tcp_backlog).unwrap_or(i32::MAX))?;
+        socket.set_nonblocking(true)?;
+        Ok(socket.into())
+    }
+
+    /// Lets clients in over the Unix socket until the server ends.
+    async fn accept_unix(listener: UnixListener, path: String, hall: Arc<Hall>) {
+        let address = format!("{path}:0");
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let origin = Origin {
+                        transport: Transport::Unix,
+                        address: address.clone(),
+                        local_address: address.clone(),
+                        descriptor: descriptor_of(&stream),
+                        is_local: true,
+                    };
+                    hall.admit(Stream::Unix(stream), origin);
+                }
+                Err(error) => endure(&error).await,
+            }
+        }
+    }
+}

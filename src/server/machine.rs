@@ -1,0 +1,142 @@
+//! The machine and the process, as INFO tells of them: the answers to the questions of [`crate::engine::host`].
+//!
+//! What a system does not tell is left out: empty or 0, never made up.
+
+use std::env;
+use std::process;
+
+use crate::engine::Host;
+use crate::engine::host::{Facts, Usage};
+
+/// The world that a server runs in.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    facts: Facts,
+}
+
+impl Machine {
+    /// Completes `facts` about one server by what is true for every one in this process.
+    pub(crate) fn new(facts: Facts) -> Machine {
+        let executable = env::current_exe().map_or_else(|_| String::new(), |path| path.display().to_string());
+        let facts =
+            Facts { process_id: process::id(), executable, system: system(), total_memory: total_memory(), ..facts };
+        Machine { facts }
+    }
+}
+
+impl Host for Machine {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn usage(&self) -> Usage {
+        let (user_us, system_us) = processor_time();
+        Usage { allocated_bytes: 0, resident_bytes: resident_bytes(), system_us, user_us }
+    }
+}
+
+/// 40 hexadecimal digits that name one run of a server.
+pub(crate) fn run_id(generator: &mut fastrand::Rng) -> String {
+    (0..40).map(|_| generator.digit(16)).collect()
+}
+
+/// Lets the process have so many descriptors as `clients` and the server itself need, as far as the system allows.
+/// Answers for how many clients there are enough.
+#[cfg(unix)]
+pub(crate) fn make_room_for(clients: usize) -> usize {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    /// Descriptors for other things than clients: listening sockets, the event loop, the log.
+    const OTHERS: u64 = 32;
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return clients };
+    let wanted = (clients as u64).saturating_add(OTHERS);
+    let mut limit = soft;
+    if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard).is_ok() {
+        limit = wanted.min(hard);
+    }
+    usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(clients).clamp(1, clients.max(1))
+}
+
+/// Lets the process have so many descriptors as it needs; elsewhere there is no such limit.
+#[cfg(not(unix))]
+pub(crate) fn make_room_for(clients: usize) -> usize {
+    clients
+}
+
+#[cfg(unix)]
+fn system() -> String {
+    let Ok(name) = nix::sys::utsname::uname() else { return String::new() };
+    [name.sysname(), name.release(), name.machine()].map(|part| part.to_string_lossy()).join(" ")
+}
+
+#[cfg(not(unix))]
+fn system() -> String {
+    format!("{} {}", env::consts::OS, env::consts::ARCH)
+}
+
+#[cfg(unix)]
+fn processor_time() -> (u64, u64) {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+    let micros = |time: nix::sys::time::TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
+    getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| (micros(usage.user_time()), micros(usage.system_time())))
+}
+
+#[cfg(not(unix))]
+fn processor_time() -> (u64, u64) {
+    (0, 0)
+}
+
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> u64 {
+    kilobytes_in("/proc/self/status", "VmRSS:")
+}
+
+/// Elsewhere the system tells without unsafe code only the most that there ever was.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn resident_bytes() -> u64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let largest = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| u64::try_from(usage.max_rss()).unwrap_or(0));
+    if cfg!(target_vendor = "apple") { largest } else { largest * 1024 }
+}
+
+#[cfg(not(unix))]
+fn resident_bytes() -> u64 {
+    0
+}
+
+#[cfg(target_os = "linux")]
+fn total_memory() -> u64 {
+    kilobytes_in("/proc/meminfo", "MemTotal:")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn total_memory() -> u64 {
+    0
+}
+
+/// The figure of a line such as `VmRSS:   1234 kB`, in bytes.
+#[cfg(target_os = "linux")]
+fn kilobytes_in(path: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let figure = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    figure.map_or(0, |kilobytes| kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_named_by_forty_hexadecimal_digits() {
+        let id = run_id(&mut fastrand::Rng::with_seed(1));
+        assert!(id.len() == 40 && id.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')), "{id}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_runs_is_in_memory_and_took_time() {
+        let usage = Machine::new(Facts::default()).usage();
+        assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
+    }
+}

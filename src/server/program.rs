@@ -1,0 +1,168 @@
+//! The `dunlin` program: reads the command line and the configuration, serves, and ends when it is told to.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::future;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tracing::{info, warn};
+
+use super::clock::Clock;
+use super::log;
+use super::machine;
+use super::run::{Plan, Server};
+use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
+use crate::engine::{REDIS_VERSION, Settings};
+use crate::value::glob;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs the program with the arguments of this process; answers what it ends with.
+pub fn program() -> ExitCode {
+    let words: Vec<Vec<u8>> = env::args_os().skip(1).map(OsString::into_encoded_bytes).collect();
+    match config::invocation(&words) {
+        Invocation::Version => say(&format!("dunlin v={VERSION} redis={REDIS_VERSION}\n")),
+        Invocation::Help => say(HELP),
+        Invocation::Run(sources) => match run(&sources) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(fault) => {
+                // Nobody is left to tell when the standard error is closed.
+                let _ = writeln!(io::stderr(), "{fault}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+fn say(text: &str) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
+    let (Loaded { mut settings, warnings }, config_file) = load(sources)?;
+    if settings.directory.is_empty() {
+        settings.directory = current_directory();
+    }
+    log::begin(&settings)?;
+    for warning in warnings {
+        warn!("{warning}");
+    }
+    limit_clients(&mut settings);
+    let unix_socket = settings.unix_socket.clone();
+    // Without any other way in, port 0 means a port that the system picks.
+    let tcp = settings.port != 0 || unix_socket.is_empty();
+    let seed = RandomState::new().hash_one(0);
+    let server = Server::open(Plan { settings, tcp, clock: Clock::Wall, seed, config_file })?;
+    info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
+    server.serve(told_to_end())?;
+    info!("bye");
+    Ok(())
+}
+
+fn load(sources: &Sources) -> Result<(Loaded, String), Box<dyn std::error::Error>> {
+    let mut files = Disk;
+    let (mut file, mut path) = (Vec::new(), String::new());
+    if let Some(name) = &sources.file {
+        path = String::from_utf8_lossy(name).into_owned();
+        file = fs::read(&path).map_err(|error| config::Fatal::Unreadable(unreadable(&path, &error)))?;
+        path = fs::canonicalize(&path)?.display().to_string();
+    }
+    let mut stdin = Vec::new();
+    if sources.stdin {
+        io::stdin().read_to_end(&mut stdin)?;
+    }
+    Ok((config::load(&sources.text(&file, &stdin), &mut files)?, path))
+}
+
+/// Redis serves fewer clients, and says so, where the system does not allow as many descriptors.
+fn limit_clients(settings: &mut Settings) {
+    let enough_for = machine::make_room_for(settings.max_clients);
+    if enough_for < settings.max_clients {
+        warn!("the system allows descriptors for {enough_for} clients only: maxclients is {enough_for} now");
+        settings.max_clients = enough_for;
+    }
+}
+
+fn places(addresses: &[SocketAddr], unix_socket: String) -> String {
+    let mut places: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+    if !unix_socket.is_empty() {
+        places.push(unix_socket);
+    }
+    places.join(", ")
+}
+
+/// Returns when the process is asked to end (SIGINT, SIGTERM).
+async fn told_to_end() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (interrupt, terminate) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+        if let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) {
+            let name = tokio::select! {
+                _ = interrupt.recv() => "SIGINT",
+                _ = terminate.recv() => "SIGTERM",
+            };
+            info!("{name} received: closing down");
+            return;
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_ok() {
+        info!("closing down");
+        return;
+    }
+    warn!("signals cannot be received here");
+    future::pending().await
+}
+
+fn current_directory() -> String {
+    env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string())
+}
+
+fn unreadable(path: &str, error: &io::Error) -> Unreadable {
+    Unreadable { path: path.to_owned(), reason: reason(error) }
+}
+
+/// The words of the system, without the number that Rust adds.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// The files of this machine.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&mut self, pattern: &str) -> Result<Vec<Vec<u8>>, Unreadable> {
+        let paths = if pattern.contains(['*', '?', '[']) { matching(pattern) } else { vec![pattern.into()] };
+        let read = |path: &PathBuf| fs::read(path).map_err(|error| unreadable(&path.to_string_lossy(), &error));
+        paths.iter().map(read).collect()
+    }
+
+    fn enter(&mut self, directory: &str) -> Result<String, String> {
+        env::set_current_dir(directory).map_err(|error| reason(&error))?;
+        Ok(current_directory())
+    }
+}
+
+/// The files whose names match the last part of `pattern`, in the order of their names.
+fn matching(pattern: &str) -> Vec<PathBuf> {
+    let (folder, name) = pattern.rsplit_once('/').map_or((".", pattern), |(folder, name)| (folder, name));
+    let folder = if folder.is_empty() { "/" } else { folder };
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let is_meant = |path: &PathBuf| {
+        let file = path.file_name().unwrap_or_default().as_encoded_bytes();
+        glob::matches(name.as_bytes(), file, false) && (!file.starts_with(b".") || name.starts_with('.'))
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_meant).collect();
+    paths.sort();
+    paths
+}

@@ -1,0 +1,155 @@
+//! From settings to a server that serves: opens the sockets, makes the engine, starts the threads, ends them.
+//!
+//! [`Server::open`] does everything that can fail, so whoever starts a server learns of it there and then; nobody is
+//! served yet, but clients that connect already wait in the sockets' queues. [`Server::serve`] serves them on the thread
+//! that calls it, and on further ones if `io-threads` asks for them, until [`Shared::stop`] is called.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+
+use super::clock::Clock;
+use super::keeper;
+use super::listen::{self, Guest, Hall};
+use super::machine::{self, Machine};
+use super::shared::Shared;
+use crate::commands;
+use crate::engine::host::Facts;
+use crate::engine::{Engine, Settings, Table};
+
+/// What a server is made of.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    /// Whether to listen on TCP; with port 0 the system picks a port.
+    pub(crate) tcp: bool,
+    pub(crate) clock: Clock,
+    /// Chance and hashing follow from it.
+    pub(crate) seed: u64,
+    /// The path of the configuration file, empty without one.
+    pub(crate) config_file: String,
+}
+
+/// A server whose sockets are open.
+#[derive(Debug)]
+pub(crate) struct Server {
+    shared: Arc<Shared>,
+    runtime: Runtime,
+    tcp: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+    #[cfg(unix)]
+    door: Option<listen::UnixDoor>,
+    event_loops: usize,
+}
+
+impl Server {
+    /// Opens the sockets and makes the engine.
+    ///
+    /// # Errors
+    /// When it cannot listen where it shall, or the system is out of descriptors.
+    pub(crate) fn open(plan: Plan) -> io::Result<Server> {
+        let Plan { mut settings, tcp, clock, seed, config_file } = plan;
+        let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
+        let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
+        settings.port = addresses.first().map_or(0, SocketAddr::port);
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let entered = runtime.enter();
+        let tcp = listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<Vec<_>>>()?;
+        #[cfg(unix)]
+        let door = listen::UnixDoor::open(&settings)?;
+        drop(entered);
+        let event_loops = settings.event_loops;
+        let facts = Facts {
+            run_id: machine::run_id(&mut fastrand::Rng::with_seed(seed)),
+            config_file,
+            tcp_port: settings.port,
+            unix_socket: settings.unix_socket.clone(),
+            allocator: "libc",
+            ..Facts::default()
+        };
+        let host = Box::new(Machine::new(facts));
+        let engine = Engine::new(Table::of(commands::FAMILIES), settings, seed, clock.now(), host);
+        let shared = Arc::new(Shared::new(engine, clock));
+        Ok(Server {
+            shared,
+            runtime,
+            tcp,
+            addresses,
+            #[cfg(unix)]
+            door,
+            event_loops,
+        })
+    }
+
+    /// What others need to talk to it.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The TCP addresses it listens on.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Serves until it is told to stop; then all connections are closed. `until` is one more reason to stop.
+    ///
+    /// # Errors
+    /// When a further thread cannot be started.
+    pub(crate) fn serve(self, until: impl Future<Output = ()>) -> io::Result<()> {
+        let (others, threads) = start_threads(&self.shared, self.event_loops)?;
+        let hall = Arc::new(Hall::new(Arc::clone(&self.shared), others));
+        self.runtime.block_on(async {
+            tokio::spawn(keeper::keep(Arc::clone(&self.shared)));
+            for listener in self.tcp {
+                tokio::spawn(listen::accept_tcp(listener, Arc::clone(&hall)));
+            }
+            #[cfg(unix)]
+            let _file = self.door.map(|door| door.admit_to(&hall));
+            tokio::select! {
+                () = self.shared.stopped() => {}
+                () = until => {}
+            }
+        });
+        self.shared.stop();
+        // Its connections end with the runtime.
+        drop(self.runtime);
+        for thread in threads {
+            // A thread that panicked has said so.
+            drop(thread.join());
+        }
+        Ok(())
+    }
+}
+
+type Threads = (Vec<mpsc::UnboundedSender<Guest>>, Vec<thread::JoinHandle<()>>);
+
+/// Starts the event loops beside the first.
+fn start_threads(shared: &Arc<Shared>, event_loops: usize) -> io::Result<Threads> {
+    let (mut inboxes, mut threads) = (Vec::new(), Vec::new());
+    for number in 1..event_loops {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let (inbox, mut guests) = mpsc::unbounded_channel();
+        let shared = Arc::clone(shared);
+        let serve = move || {
+            runtime.block_on(async {
+                let welcome = async {
+                    while let Some(guest) = guests.recv().await {
+                        listen::welcome(&shared, guest);
+                    }
+                };
+                tokio::select! {
+                    () = shared.stopped() => {}
+                    () = welcome => {}
+                }
+            });
+        };
+        threads.push(thread::Builder::new().name(format!("dunlin-{number}")).spawn(serve)?);
+        inboxes.push(inbox);
+    }
+    Ok((inboxes, threads))
+}

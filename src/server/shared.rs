@@ -1,0 +1,163 @@
+//! What all threads of one server share: the engine behind its lock, the clock, and ways to wake one another.
+//!
+//! The lock is taken once for a batch of requests, and let go now and then within a long one while others wait. What the
+//! engine wishes for ([`Effect`]) is carried out here, at once and under the lock: no wish takes long except a stall,
+//! which is meant to hold everyone up.
+//!
+//! Lock order: the engine's first, then the mailboxes'. Neither is ever held across an `await`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::watch;
+
+use super::alarm::Alarm;
+use super::clock::{Clock, later};
+use super::keeper::{Keeper, Next};
+use super::log;
+use super::mailbox::{Letter, Mailbox};
+use super::reaper::Reaper;
+use crate::engine::{Effect, Engine, Now, Origin, SessionId};
+
+/// One server, as its threads and its in-process clients see it.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    engine: Mutex<Engine>,
+    clock: Clock,
+    mailboxes: Mutex<HashMap<SessionId, Arc<Mailbox>>>,
+    alarm: Alarm,
+    reaper: Reaper,
+    stop: watch::Sender<bool>,
+    advancing: Mutex<()>,
+}
+
+impl Shared {
+    pub(crate) fn new(engine: Engine, clock: Clock) -> Shared {
+        Shared {
+            engine: Mutex::new(engine),
+            clock,
+            mailboxes: Mutex::default(),
+            alarm: Alarm::default(),
+            reaper: Reaper::default(),
+            stop: watch::Sender::new(false),
+            advancing: Mutex::new(()),
+        }
+    }
+
+    /// The engine, for as long as nobody else needs it.
+    pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock()
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// What the keeper sleeps by.
+    pub(crate) fn alarm(&self) -> &Alarm {
+        &self.alarm
+    }
+
+    /// A client comes; `None` when there are too many.
+    pub(crate) fn connect(&self, origin: Origin) -> Option<(SessionId, Arc<Mailbox>)> {
+        let now = self.clock.now();
+        let mut engine = self.engine();
+        let session = engine.connect(now, origin)?;
+        let timeout = Duration::from_secs(engine.settings.timeout_s.into());
+        drop(engine);
+        if !timeout.is_zero() {
+            self.alarm.ring_by(later(now, timeout));
+        }
+        let mailbox = Arc::new(Mailbox::default());
+        self.mailboxes.lock().insert(session, Arc::clone(&mailbox));
+        Some((session, mailbox))
+    }
+
+    /// A client is gone.
+    pub(crate) fn disconnect(&self, session: SessionId) {
+        self.engine().disconnect(session);
+        self.mailboxes.lock().remove(&session);
+    }
+
+    /// Leaves a letter for one session, if it is still there.
+    pub(crate) fn post(&self, session: SessionId, letter: Letter) {
+        if let Some(mailbox) = self.mailboxes.lock().get(&session) {
+            mailbox.post(letter);
+        }
+    }
+
+    /// Leaves a letter for every session.
+    pub(crate) fn post_to_all(&self, letter: Letter) {
+        for mailbox in self.mailboxes.lock().values() {
+            mailbox.post(letter);
+        }
+    }
+
+    /// Does what the engine wished for.
+    pub(crate) fn carry_out(&self, engine: &mut Engine) {
+        for effect in engine.effects.take() {
+            match effect {
+                Effect::Close(session) => self.post(session, Letter::Close),
+                Effect::Resume => self.post_to_all(Letter::Resume),
+                Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
+                Effect::Shutdown => self.stop(),
+                Effect::Setting(name) => self.apply(engine, name),
+                Effect::Free(trash) => self.reaper.free(trash),
+                Effect::KeyEvent { .. } => {}
+            }
+        }
+    }
+
+    fn apply(&self, engine: &Engine, name: &str) {
+        match name {
+            "timeout" => self.alarm.ring_by(engine.now()),
+            "loglevel" => log::set_level(engine.settings.log_level),
+            _ => {}
+        }
+    }
+
+    /// Keeps everyone waiting. A clock that stands still moves instead, so nobody sleeps for it.
+    fn stall(&self, engine: &mut Engine, length: Duration) {
+        if self.clock.is_manual() {
+            self.advance_engine(engine, later(self.clock.now(), length));
+        } else {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "DEBUG SLEEP is there to make a server that does not answer"
+            )]
+            std::thread::sleep(length);
+        }
+    }
+
+    /// Moves a manual clock, and lets everything happen that falls due on the way, in order, each at its moment.
+    pub(crate) fn advance(&self, by: Duration) {
+        let _alone = self.advancing.lock();
+        let mut engine = self.engine();
+        self.advance_engine(&mut engine, later(self.clock.now(), by));
+    }
+
+    fn advance_engine(&self, engine: &mut Engine, target: Now) {
+        let mut keeper = Keeper::default();
+        loop {
+            match keeper.turn(self, engine, self.clock.now()) {
+                Next::Again => {}
+                Next::At(moment) if moment <= target => self.clock.reach(moment),
+                Next::At(_) | Next::Never if self.clock.now() < target => self.clock.reach(target),
+                Next::At(_) | Next::Never => return,
+            }
+        }
+    }
+
+    /// Tells all threads to end.
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Returns when [`Shared::stop`] was called.
+    pub(crate) async fn stopped(&self) {
+        // The sender lives in `self`, so it cannot be gone.
+        let _ = self.stop.subscribe().wait_for(|&stopped| stopped).await;
+    }
+}
