@@ -4,6 +4,7 @@
 //! everything that is told or checked about a command derives from its row. A handler parses all of its arguments
 //! before it writes anything, reaches the data only through [`crate::engine::Ctx`], and writes one reply.
 
+pub mod command;
 pub mod config;
 pub mod connection;
 mod help;
@@ -13,8 +14,6 @@ pub mod string;
 
 use crate::engine::Command;
 
-/// The version of Redis that we answer as.
-pub const REDIS_VERSION: &str = "8.0.6";
-
 /// Every command there is, family by family.
-pub const FAMILIES: &[&[Command]] = &[config::COMMANDS, connection::COMMANDS, sorted_set::COMMANDS, string::COMMANDS];
+pub const FAMILIES: &[&[Command]] =
+    &[command::COMMANDS, config::COMMANDS, connection::COMMANDS, sorted_set::COMMANDS, string::COMMANDS];

@@ -219,6 +219,8 @@ impl Flags {
     pub const NOT_KEYSPACE: Flags = Flags(1 << 20);
     /// ACL category `keyspace` though the family does not say so.
     pub const KEYSPACE: Flags = Flags(1 << 21);
+    /// ACL category `connection` though the family does not say so.
+    pub const CONNECTION: Flags = Flags(1 << 22);
 
     /// Both sets.
     pub const fn and(self, other: Flags) -> Flags {

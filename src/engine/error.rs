@@ -85,6 +85,20 @@ pub enum Error {
         reason: String,
     },
 
+    // Telling of commands.
+    /// The request whose keys are asked for names no command.
+    #[error("ERR Invalid command specified")]
+    InvalidCommandGiven,
+    /// The command whose keys are asked for has none.
+    #[error("ERR The command has no key arguments")]
+    NoKeyArguments,
+    /// The request whose keys are asked for is too short or too long.
+    #[error("ERR Invalid number of arguments specified for command")]
+    InvalidArityGiven,
+    /// The request whose keys are asked for is malformed.
+    #[error("ERR Invalid arguments specified for command")]
+    InvalidArgumentsGiven,
+
     // Data.
     /// The key holds another type.
     #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]

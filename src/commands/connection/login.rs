@@ -4,7 +4,7 @@
 
 use super::ANY_TIME;
 use super::client::{is_plain, name_the_client};
-use crate::commands::REDIS_VERSION;
+use crate::engine::REDIS_VERSION;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family};
 use crate::resp::Protocol;
 use crate::value::number;

@@ -1,0 +1,91 @@
+//! COMMAND GETKEYS and GETKEYSANDFLAGS: which words of a request are keys, by the same rules that the gates go by.
+
+use super::OPEN;
+use super::details::write_names;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, KeyFlags};
+use crate::resp::{Reply, Request, Span};
+
+pub(super) const GETKEYS: Command = Command {
+    name: "GETKEYS",
+    syntax: "command [arg [arg ...]]",
+    family: Family::Server,
+    arity: Arity::AtLeast(3),
+    flags: OPEN,
+    since: "2.8.13",
+    cost: "O(N) where N is the number of arguments to the command",
+    about: "Finds the keys in a request.",
+    run: getkeys,
+    ..Command::ROW
+};
+
+fn getkeys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    write_keys(cx, args, |reply, key, _| reply.bulk(key))
+}
+
+pub(super) const GETKEYSANDFLAGS: Command = Command {
+    name: "GETKEYSANDFLAGS",
+    since: "7.0.0",
+    about: "Finds the keys in a request, and what would happen to them.",
+    run: getkeysandflags,
+    ..GETKEYS
+};
+
+fn getkeysandflags(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    write_keys(cx, args, |reply, key, access| {
+        reply.array(2);
+        reply.bulk(key);
+        write_names(reply, access.names());
+    })
+}
+
+fn write_keys(cx: &mut Ctx<'_>, args: Args<'_>, write: impl Fn(&mut Reply<'_>, &[u8], KeyFlags)) -> Result<(), Error> {
+    let mut buffer = Vec::new();
+    let mut spans = Vec::new();
+    for word in args.rest() {
+        let start = buffer.len();
+        buffer.extend_from_slice(word);
+        spans.push(Span { start, end: buffer.len() });
+    }
+    let request = Request::new(&buffer, &spans);
+    let keys = keys_of(cx, request)?;
+    let reply = cx.reply();
+    reply.array(keys.len());
+    for (place, access) in keys {
+        write(reply, request.get(place).unwrap_or_default(), access);
+    }
+    Ok(())
+}
+
+/// The places of the keys in a request, and what would happen to each.
+fn keys_of(cx: &Ctx<'_>, request: Request<'_>) -> Result<Vec<(usize, KeyFlags)>, Error> {
+    let (id, _) = cx.table().resolve(request).map_err(|_| Error::InvalidCommandGiven)?;
+    let command = cx.table().entry(id).command;
+    if command.keys.is_empty() {
+        return Err(Error::NoKeyArguments);
+    }
+    if !command.arity.admits(request.len()) {
+        return Err(Error::InvalidArityGiven);
+    }
+    let mut keys = Vec::new();
+    for spec in command.keys {
+        let places = spec.places(request);
+        if places.is_empty() && !spec.access.has(KeyFlags::INCOMPLETE) {
+            return Err(Error::InvalidArgumentsGiven);
+        }
+        let access = if spec.access.has(KeyFlags::VARIABLE) { settle(command, request) } else { spec.access };
+        keys.extend(places.into_iter().map(|place| (place, access)));
+    }
+    Ok(keys)
+}
+
+/// What happens to the key of a command where that depends on its other words: SET reads what it overwrites only for
+/// `GET`, and BITFIELD writes nothing if all it does is `GET`.
+fn settle(command: &Command, request: Request<'_>) -> KeyFlags {
+    let says =
+        |from: usize, option: &str| request.iter().skip(from).any(|word| word.eq_ignore_ascii_case(option.as_bytes()));
+    match command.name {
+        "SET" if !says(3, "GET") => KeyFlags::OW.and(KeyFlags::UPDATE),
+        "BITFIELD" if !says(2, "SET") && !says(2, "INCRBY") => KeyFlags::RO.and(KeyFlags::ACCESS),
+        _ => KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE),
+    }
+}

@@ -1,0 +1,165 @@
+//! COMMAND: tells clients and people what commands there are, from the rows of the table and nothing else.
+//!
+//! [`details`] writes what COMMAND INFO tells, [`docs`] what COMMAND DOCS tells, with [`syntax`] for the arguments; [`keys`]
+//! finds the keys of a request. Where several commands are told of, they come in the order of the table, where Redis's
+//! order is that of a hash table.
+
+mod details;
+mod docs;
+mod keys;
+mod syntax;
+
+use super::help;
+use crate::engine::{Args, Arity, CATEGORIES, Command, Ctx, Entry, Error, Family, Flags};
+use crate::value::glob;
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[COMMAND];
+
+const OPEN: Flags = Flags::LOADING.and(Flags::STALE).and(Flags::CONNECTION);
+const UNORDERED: &[&str] = &["nondeterministic_output_order"];
+
+const COMMAND: Command = Command {
+    name: "COMMAND",
+    family: Family::Server,
+    arity: Arity::AtLeast(1),
+    flags: OPEN,
+    since: "2.8.13",
+    cost: "O(N) where N is the total number of Redis commands",
+    about: "Tells of all commands.",
+    tips: UNORDERED,
+    subcommands: &[
+        COUNT,
+        docs::DOCS,
+        keys::GETKEYS,
+        keys::GETKEYSANDFLAGS,
+        Command { flags: OPEN, ..help::row(Family::Server, "5.0.0") },
+        INFO,
+        LIST,
+    ],
+    run: all,
+    ..Command::ROW
+};
+
+fn all(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let (engine, reply) = cx.engine_and_reply();
+    reply.array(engine.table.commands().count());
+    for entry in engine.table.commands() {
+        details::write(reply, entry);
+    }
+    Ok(())
+}
+
+const COUNT: Command = Command {
+    name: "COUNT",
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    flags: OPEN,
+    since: "2.8.13",
+    about: "Counts the commands.",
+    run: count,
+    ..Command::ROW
+};
+
+fn count(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let count = cx.table().commands().count();
+    cx.reply().count(count);
+    Ok(())
+}
+
+const INFO: Command = Command {
+    name: "INFO",
+    syntax: "[command-name [command-name ...]]",
+    family: Family::Server,
+    arity: Arity::AtLeast(2),
+    flags: OPEN,
+    since: "2.8.13",
+    cost: "O(N) where N is the number of commands to look up",
+    about: "Tells of some commands, or of all.",
+    tips: UNORDERED,
+    run: info,
+    ..Command::ROW
+};
+
+fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    if args.is_empty() {
+        return all(cx, args);
+    }
+    let (engine, reply) = cx.engine_and_reply();
+    reply.array(args.left());
+    for name in args.rest() {
+        match engine.table.find_full(name) {
+            Some(id) => details::write(reply, engine.table.entry(id)),
+            None => reply.null_array(),
+        }
+    }
+    Ok(())
+}
+
+const LIST: Command = Command {
+    name: "LIST",
+    syntax: "[FILTERBY <MODULE module-name|ACLCAT category|PATTERN pattern>]",
+    family: Family::Server,
+    arity: Arity::AtLeast(2),
+    flags: OPEN,
+    since: "7.0.0",
+    cost: "O(N) where N is the total number of Redis commands",
+    about: "Lists the names of all commands, or of those that a filter lets through.",
+    tips: UNORDERED,
+    run: list,
+    ..Command::ROW
+};
+
+/// Which commands COMMAND LIST lists.
+enum Filter<'a> {
+    None,
+    /// Those of a module, of which there is none.
+    Module,
+    Category(Option<&'static str>),
+    Pattern(&'a [u8]),
+}
+
+impl<'a> Filter<'a> {
+    fn parse(args: &mut Args<'a>) -> Result<Filter<'a>, Error> {
+        if args.is_empty() {
+            return Ok(Filter::None);
+        }
+        if !args.take("FILTERBY") {
+            return Err(Error::Syntax);
+        }
+        let filter = if args.take("MODULE") {
+            args.word()?;
+            Filter::Module
+        } else if args.take("ACLCAT") {
+            let name = args.word()?;
+            Filter::Category(CATEGORIES.into_iter().find(|category| name.eq_ignore_ascii_case(category.as_bytes())))
+        } else if args.take("PATTERN") {
+            Filter::Pattern(args.word()?)
+        } else {
+            return Err(Error::Syntax);
+        };
+        args.end()?;
+        Ok(filter)
+    }
+
+    /// Subcommands are listed only by a filter, under their full names.
+    fn admits(&self, entry: &Entry) -> bool {
+        match self {
+            Filter::None => true,
+            Filter::Module => false,
+            Filter::Category(category) => category.is_some_and(|category| entry.command.is_in(category)),
+            Filter::Pattern(pattern) => glob::matches(pattern, entry.name.as_bytes(), true),
+        }
+    }
+}
+
+fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let filter = Filter::parse(&mut args)?;
+    let (engine, reply) = cx.engine_and_reply();
+    let admitted = || engine.table.entries().iter().filter(|entry| filter.admits(entry));
+    reply.array(admitted().count());
+    for entry in admitted() {
+        reply.bulk(entry.name.as_bytes());
+    }
+    Ok(())
+}

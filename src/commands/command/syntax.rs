@@ -1,0 +1,366 @@
+//! The notation of a row's `syntax` line, read into the tree of arguments that COMMAND DOCS answers.
+//!
+//! | notation | meaning |
+//! |---|---|
+//! | `seconds` | an argument; its name tells its type |
+//! | `KEEPTTL` | a literal word |
+//! | `EX seconds` | an argument after a literal word, its token; with several arguments the token is their block's |
+//! | `[...]` | may be left out |
+//! | `a\|b` | one of them; `<a\|b>` where it may not be left out |
+//! | `key [key ...]` | as often as wanted; likewise `score member [score member ...]` and `GET pattern [GET pattern ...]` |
+//!
+//! The notation has no names for choices and blocks: one with a token is called by it, others are `choice` and `data`.
+//!
+//! Invariant: a line that a row holds can be read, and every word of it is in the tree; the tests read all rows.
+//! Cost: a few small allocations per argument, when COMMAND DOCS is asked.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// An argument or a group of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Argument {
+    pub(super) name: String,
+    pub(super) shape: Shape,
+    /// The literal word before it, or the one it is.
+    pub(super) token: Option<String>,
+    pub(super) optional: bool,
+    pub(super) multiple: bool,
+    /// When it stands several times, its token does too.
+    pub(super) multiple_token: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Key,
+    Text,
+    Integer,
+    Double,
+    Pattern,
+    UnixTime,
+    /// The literal word alone.
+    Token,
+    OneOf(Vec<Argument>),
+    Block(Vec<Argument>),
+}
+
+impl Shape {
+    /// As COMMAND DOCS names it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Shape::Key => "key",
+            Shape::Text => "string",
+            Shape::Integer => "integer",
+            Shape::Double => "double",
+            Shape::Pattern => "pattern",
+            Shape::UnixTime => "unix-time",
+            Shape::Token => "pure-token",
+            Shape::OneOf(_) => "oneof",
+            Shape::Block(_) => "block",
+        }
+    }
+
+    /// What a group consists of.
+    pub(super) fn members(&self) -> &[Argument] {
+        match self {
+            Shape::OneOf(members) | Shape::Block(members) => members,
+            _ => &[],
+        }
+    }
+}
+
+/// Reads the `syntax` line of the command of that full name in lower case.
+pub(super) fn arguments(command: &str, syntax: &str) -> Vec<Argument> {
+    let mut reader = Reader { command, text: syntax.chars().peekable() };
+    reader.alternatives().into_iter().flat_map(assemble).collect()
+}
+
+/// A part of a sequence before tokens and repetitions are put together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// A literal word.
+    Literal(String),
+    /// An argument, or a group in `<>`.
+    One(Argument),
+    /// What stands in `[]`, and whether it ends with `...`: then it repeats what stands before it.
+    Optional(Vec<Vec<Part>>, bool),
+}
+
+struct Reader<'t> {
+    command: &'t str,
+    text: Peekable<Chars<'t>>,
+}
+
+impl Reader<'_> {
+    /// Sequences between bars, up to a closing bracket or the end.
+    fn alternatives(&mut self) -> Vec<Vec<Part>> {
+        let mut alternatives = vec![Vec::new()];
+        while let Some(symbol) = self.text.next() {
+            let part = match symbol {
+                ']' | '>' => break,
+                '|' => {
+                    alternatives.push(Vec::new());
+                    continue;
+                }
+                blank if blank.is_whitespace() => continue,
+                '[' => self.optional(),
+                '<' => Part::One(choice(self.alternatives())),
+                first => self.word(first),
+            };
+            if let Some(sequence) = alternatives.last_mut() {
+                sequence.push(part);
+            }
+        }
+        alternatives
+    }
+
+    fn optional(&mut self) -> Part {
+        let mut alternatives = self.alternatives();
+        let dots = Part::Literal("...".to_owned());
+        let last = alternatives.last_mut();
+        let repeats = last.is_some_and(|sequence| sequence.pop_if(|part| *part == dots).is_some());
+        Part::Optional(alternatives, repeats)
+    }
+
+    fn word(&mut self, first: char) -> Part {
+        let mut word = String::from(first);
+        while let Some(letter) = self.text.next_if(|letter| !letter.is_whitespace() && !"[]<>|".contains(*letter)) {
+            word.push(letter);
+        }
+        if word.contains(|letter: char| letter.is_ascii_lowercase()) {
+            let shape = shape_of(self.command, &word);
+            Part::One(Argument { shape, ..plain(word) })
+        } else {
+            Part::Literal(word)
+        }
+    }
+}
+
+fn plain(name: String) -> Argument {
+    Argument { name, shape: Shape::Text, token: None, optional: false, multiple: false, multiple_token: false }
+}
+
+fn literal(word: &str) -> Argument {
+    Argument { shape: Shape::Token, token: Some(word.to_owned()), ..plain(word.to_ascii_lowercase()) }
+}
+
+fn choice(alternatives: Vec<Vec<Part>>) -> Argument {
+    let mut members: Vec<Argument> = alternatives.into_iter().map(|parts| group(assemble(parts))).collect();
+    match members.len() {
+        1 => members.remove(0),
+        _ => Argument { shape: Shape::OneOf(members), ..plain("choice".to_owned()) },
+    }
+}
+
+/// One argument that stands for all of them.
+fn group(mut arguments: Vec<Argument>) -> Argument {
+    match arguments.len() {
+        1 => arguments.remove(0),
+        _ => Argument { shape: Shape::Block(arguments), ..plain("data".to_owned()) },
+    }
+}
+
+/// Puts the parts of a sequence together: literal words with the arguments they belong to, and repetitions with what
+/// they repeat.
+fn assemble(parts: Vec<Part>) -> Vec<Argument> {
+    let mut arguments = Vec::new();
+    let mut parts = parts.into_iter().peekable();
+    while let Some(part) = parts.next() {
+        match part {
+            Part::One(argument) => arguments.push(argument),
+            Part::Optional(alternatives, true) => repeat(alternatives, &mut arguments),
+            Part::Optional(alternatives, false) => {
+                arguments.push(Argument { optional: true, ..choice(alternatives) });
+            }
+            Part::Literal(word) if matches!(parts.peek(), Some(Part::One(_))) => {
+                arguments.extend(after_token(word, assemble(parts.collect())));
+                break;
+            }
+            Part::Literal(word) => arguments.push(literal(&word)),
+        }
+    }
+    arguments
+}
+
+/// What follows a token: one argument takes it, and so does a block of plain arguments; otherwise it is the first
+/// argument's.
+fn after_token(token: String, mut arguments: Vec<Argument>) -> Vec<Argument> {
+    let is_plain = |argument: &Argument| argument.shape.members().is_empty() && !argument.optional;
+    if arguments.len() > 1 && arguments.iter().all(is_plain) {
+        let block = Argument { shape: Shape::Block(arguments), ..plain(token.to_ascii_lowercase()) };
+        return vec![Argument { token: Some(token), ..block }];
+    }
+    if let Some(first) = arguments.first_mut() {
+        if !first.shape.members().is_empty() {
+            first.name = token.to_ascii_lowercase();
+        }
+        first.token = Some(token);
+    }
+    arguments
+}
+
+/// Marks what stands before `[... ...]` as repeated, if it is the same; otherwise what stands inside may be left out.
+fn repeat(mut alternatives: Vec<Vec<Part>>, before: &mut Vec<Argument>) {
+    let repeated = match alternatives.len() {
+        1 => assemble(alternatives.remove(0)),
+        _ => vec![choice(alternatives)],
+    };
+    let start = before.len().saturating_sub(repeated.len());
+    if !before.is_empty() && before[start..] == repeated[..] {
+        let once = group(before.split_off(start));
+        let multiple_token = once.token.is_some();
+        before.push(Argument { multiple: true, multiple_token, ..once });
+    } else if let Some(Argument { shape, .. }) = before.last()
+        && repeated.len() == 1
+        && *shape == repeated[0].shape
+    {
+        // `WEIGHTS weight [weight ...]`: the token stands only once.
+        if let Some(last) = before.last_mut() {
+            last.multiple = true;
+        }
+    } else {
+        before.push(Argument { optional: true, multiple: true, ..group(repeated) });
+    }
+}
+
+/// The type of an argument, which follows from its name but for a few commands.
+fn shape_of(command: &str, name: &str) -> Shape {
+    const KEYS: &[&str] = &[
+        "key",
+        "destination",
+        "source",
+        "storekey",
+        "storedistkey",
+        "key1",
+        "key2",
+        "dst",
+        "src",
+        "newkey",
+        "destkey",
+        "sourcekey",
+    ];
+    const INTEGERS: &[&str] = &[
+        "count",
+        "start",
+        "end",
+        "numkeys",
+        "weight",
+        "offset",
+        "seconds",
+        "numfields",
+        "port",
+        "timeout",
+        "cursor",
+        "ttl",
+        "frequency",
+        "stop",
+        "bit",
+        "increment",
+        "decrement",
+        "index",
+        "version",
+        "index1",
+        "index2",
+        "milliseconds",
+        "destination-db",
+        "client-id",
+        "maxage",
+        "len",
+        "min-match-len",
+        "start-slot",
+        "end-slot",
+        "config-epoch",
+        "slot",
+        "cluster-bus-port",
+        "entries-added",
+        "limit",
+        "bits",
+        "db",
+        "entries-read",
+        "numreplicas",
+        "protover",
+        "ms",
+        "numlocal",
+        "rank",
+        "num-matches",
+    ];
+    const DOUBLES: &[&str] = &["min", "max", "radius", "longitude", "latitude", "width", "height", "score"];
+    match EXCEPTIONS.iter().find(|(commands, names, _)| commands.contains(&command) && names.contains(&name)) {
+        Some((_, _, shape)) => shape.clone(),
+        None if KEYS.contains(&name) => Shape::Key,
+        None if INTEGERS.contains(&name) => Shape::Integer,
+        None if DOUBLES.contains(&name) => Shape::Double,
+        None if name == "pattern" => Shape::Pattern,
+        None if name.starts_with("unix-time") => Shape::UnixTime,
+        None => Shape::Text,
+    }
+}
+
+/// Where a name means another type than it usually does.
+const EXCEPTIONS: &[(&[&str], &[&str], Shape)] = &[
+    (&["zrange", "zrangestore"], &["start", "stop", "min", "max"], Shape::Text),
+    (&["zlexcount", "zrangebylex", "zrevrangebylex", "zremrangebylex"], &["min", "max"], Shape::Text),
+    (&["xrange", "xrevrange", "xpending", "xautoclaim"], &["start", "end"], Shape::Text),
+    (&["blmove", "blmpop", "blpop", "brpop", "brpoplpush"], &["timeout"], Shape::Double),
+    (&["bzmpop", "bzpopmax", "bzpopmin"], &["timeout"], Shape::Double),
+    (&["incrbyfloat", "hincrbyfloat"], &["increment"], Shape::Double),
+    (&["setbit", "bitfield"], &["value"], Shape::Integer),
+    (&["xpending"], &["min-idle-time"], Shape::Integer),
+    (&["cluster|keyslot"], &["key"], Shape::Text),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tree in a notation of its own: `name:type`, `TOKEN>`, and `?`, `*`, `+` for optional, multiple and with its
+    /// token.
+    fn drawn(arguments: &[Argument]) -> String {
+        let draw = |argument: &Argument| {
+            let token = argument.token.as_ref().map(|token| format!("{token}>")).unwrap_or_default();
+            let marks = [(argument.optional, "?"), (argument.multiple, "*"), (argument.multiple_token, "+")];
+            let marks: String = marks.into_iter().filter_map(|(is_set, mark)| is_set.then_some(mark)).collect();
+            let body = match &argument.shape {
+                Shape::OneOf(members) => format!("{}<{}>", argument.name, drawn(members)),
+                Shape::Block(members) => format!("{}({})", argument.name, drawn(members)),
+                Shape::Token => String::new(),
+                shape => format!("{}:{}", argument.name, shape.name()),
+            };
+            format!("{token}{body}{marks}")
+        };
+        arguments.iter().map(draw).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_notation_reads_as_a_tree() {
+        let table = [
+            ("", ""),
+            ("key", "key:key"),
+            ("key [key ...]", "key:key*"),
+            ("[section [section ...]]", "section:string?*"),
+            ("[key ...]", "key:key?*"),
+            ("key score member [score member ...]", "key:key data(score:double member:string)*"),
+            ("[NX|XX] [CH]", "choice<NX> XX>>? CH>?"),
+            ("[EX seconds|KEEPTTL]", "choice<EX>seconds:integer KEEPTTL>>?"),
+            ("<LEFT | RIGHT>", "choice<LEFT> RIGHT>>"),
+            ("[AGGREGATE <SUM|MIN>]", "AGGREGATE>aggregate<SUM> MIN>>?"),
+            ("[LIMIT offset count]", "LIMIT>limit(offset:integer count:integer)?"),
+            ("[COUNT count [ANY]]", "data(COUNT>count:integer ANY>?)?"),
+            ("[WEIGHTS weight [weight ...]]", "WEIGHTS>weight:integer?*"),
+            ("[GET pattern [GET pattern ...]]", "GET>pattern:pattern?*+"),
+            ("<host port|NO ONE>", "choice<data(host:string port:integer) data(NO> ONE>)>"),
+            ("[TYPE <A|B>] [x [x ...]]", "TYPE>type<A> B>>? x:string?*"),
+            ("STREAMS key [key ...] id [id ...]", "STREAMS>streams(key:key* id:string*)"),
+            ("BYBOX width height <M|KM>", "BYBOX>width:double height:double choice<M> KM>>"),
+        ];
+        for (syntax, tree) in table {
+            assert_eq!(drawn(&arguments("x", syntax)), tree, "{syntax}");
+        }
+    }
+
+    #[test]
+    fn a_bound_is_a_number_or_text_by_its_command() {
+        assert_eq!(drawn(&arguments("zcount", "min max")), "min:double max:double");
+        assert_eq!(drawn(&arguments("zlexcount", "min max")), "min:string max:string");
+    }
+}
