@@ -6,7 +6,7 @@
 
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};
-use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags};
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, shown};
 use crate::value::glob;
 
 /// The family's rows.
@@ -122,9 +122,8 @@ fn assignments<'a>(args: &mut Args<'a>) -> Result<Vec<Assignment<'a>>, Error> {
     let mut assignments: Vec<Assignment<'a>> = Vec::new();
     while !args.is_empty() {
         let (given, value) = (args.word()?, args.word()?);
-        let shown = || String::from_utf8_lossy(given).into_owned();
-        let (parameter, name) = find(given).ok_or_else(|| Error::ConfigUnknown(shown()))?;
-        let refused = |reason: &str| Error::ConfigRefused { name: shown(), reason: reason.to_owned() };
+        let (parameter, name) = find(given).ok_or_else(|| Error::ConfigUnknown(shown(given)))?;
+        let refused = |reason: &str| Error::ConfigRefused { name: shown(given), reason: reason.to_owned() };
         match parameter.mutability {
             Mutability::AtStart => return Err(refused("can't set immutable config")),
             Mutability::Protected => return Err(refused("can't set protected config")),

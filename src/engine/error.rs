@@ -252,3 +252,9 @@ pub enum Error {
     #[error("ERR timeout is out of range")]
     TimeoutOutOfRange,
 }
+
+/// Bytes of a client as an error repeats them: up to the first NUL, each byte as the character of its number, which
+/// [`crate::resp::Reply::error`] writes as that byte again.
+pub fn shown(bytes: &[u8]) -> String {
+    bytes.iter().take_while(|&&byte| byte != 0).copied().map(char::from).collect()
+}

@@ -34,7 +34,7 @@ pub use databases::Databases;
 pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
 pub use effects::{Effect, Effects};
-pub use error::Error;
+pub use error::{Error, shown};
 pub use event::{Class, Event};
 pub use host::Host;
 pub use moment::Now;

@@ -3,7 +3,7 @@
 //! It is made once from the families that `commands/` hands in and never changes. A name is hashed without regard to
 //! case into a table of four times as many places as there are commands, so almost every look-up compares one name.
 
-use crate::engine::{Command, Error};
+use crate::engine::{Command, Error, shown};
 use crate::resp::Request;
 
 /// Where a command stands in the table; statistics are kept by it.
@@ -125,7 +125,7 @@ impl Table {
         let Some(subcommand) = request.get(1).filter(|_| command.is_container()) else { return Ok((id, 1)) };
         let child = self.find_subcommand(id, subcommand).ok_or_else(|| Error::UnknownSubcommand {
             container: command.name.to_owned(),
-            subcommand: shown(subcommand),
+            subcommand: start(subcommand, SHOWN_BYTES),
         })?;
         Ok((child, 2))
     }
@@ -139,20 +139,20 @@ impl Table {
 /// How much of a name or of arguments an error repeats, in bytes.
 const SHOWN_BYTES: usize = 128;
 
-fn shown(word: &[u8]) -> String {
-    String::from_utf8_lossy(&word[..word.len().min(SHOWN_BYTES)]).into_owned()
+fn start(word: &[u8], room: usize) -> String {
+    shown(&word[..word.len().min(room)])
 }
 
 fn unknown_command(request: Request<'_>) -> Error {
     let mut arguments = String::new();
+    let mut length = 0;
     for word in request.iter().skip(1) {
-        if arguments.len() >= SHOWN_BYTES {
+        if length >= SHOWN_BYTES {
             break;
         }
-        let room = SHOWN_BYTES - arguments.len();
-        arguments.push('\'');
-        arguments.push_str(&String::from_utf8_lossy(&word[..word.len().min(room)]));
-        arguments.push_str("' ");
+        let word = start(word, SHOWN_BYTES - length);
+        length += word.chars().count() + "'' ".len();
+        arguments.push_str(&format!("'{word}' "));
     }
-    Error::UnknownCommand { name: shown(request.get(0).unwrap_or_default()), arguments }
+    Error::UnknownCommand { name: start(request.get(0).unwrap_or_default(), SHOWN_BYTES), arguments }
 }

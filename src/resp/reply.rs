@@ -64,9 +64,11 @@ impl<'a> Reply<'a> {
         self.line(b'+', text.as_bytes());
     }
 
-    /// An error; `text` starts with its code, such as `ERR` or `WRONGTYPE`.
+    /// An error; `text` starts with its code, such as `ERR` or `WRONGTYPE`. Each of its characters stands for one byte,
+    /// so that an error can repeat bytes of a client that are not UTF-8.
     pub fn error(&mut self, text: &str) {
-        self.line(b'-', text.as_bytes());
+        let bytes: Vec<u8> = text.chars().map(|character| u8::try_from(character).unwrap_or(b'?')).collect();
+        self.line(b'-', &bytes);
     }
 
     /// An integer.
@@ -240,6 +242,13 @@ mod tests {
     #[test]
     fn an_error_that_carries_a_line_break_stays_one_frame() {
         assert_eq!(written(Protocol::Resp2, |r| r.error("ERR a\r\n+OK\0")), "-ERR a  +OK \r\n");
+    }
+
+    #[test]
+    fn an_error_repeats_bytes_that_are_not_text() {
+        let mut out = Vec::new();
+        Reply::new(&mut out, Protocol::Resp2).error("ERR '\u{ff}\u{1}'");
+        assert_eq!(out, b"-ERR '\xff\x01'\r\n");
     }
 
     #[test]

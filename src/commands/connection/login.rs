@@ -5,7 +5,7 @@
 use super::ANY_TIME;
 use super::client::{is_plain, name_the_client};
 use crate::engine::REDIS_VERSION;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, shown};
 use crate::resp::Protocol;
 use crate::value::number;
 
@@ -93,7 +93,7 @@ impl<'a> Greeting<'a> {
                 greeting.name = Some(args.word()?).filter(|name| is_plain(name));
                 greeting.name.ok_or(Error::ClientName)?;
             } else {
-                return Err(Error::HelloOption(String::from_utf8_lossy(option).into_owned()));
+                return Err(Error::HelloOption(shown(option)));
             }
         }
         Ok(greeting)

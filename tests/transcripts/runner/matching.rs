@@ -82,9 +82,10 @@ impl Expected {
         }
     }
 
-    /// Whether the command is expected to be refused because there is none of that name.
-    pub(crate) fn is_unknown_command(&self) -> bool {
-        matches!(self.resp2.first(), Some(Expectation::Exact(text)) if text.starts_with("(error) ERR unknown "))
+    /// Whether the command is expected to be refused because there is no such `kind`: command or subcommand.
+    pub(crate) fn is_unknown(&self, kind: &str) -> bool {
+        let start = format!("(error) ERR unknown {kind} ");
+        matches!(self.resp2.first(), Some(Expectation::Exact(text)) if text.starts_with(&start))
     }
 
     pub(crate) fn is_silence(&self, protocol: Protocol) -> bool {

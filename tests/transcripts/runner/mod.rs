@@ -78,14 +78,16 @@ impl Section {
     /// The first command of this section that `target` does not offer. One that a real server does not know either is
     /// none: the transcript says so.
     fn unknown(&self, target: &dyn Target) -> Option<String> {
-        self.steps.iter().find_map(|step| match &step.action {
-            Action::Ask(words, _) | Action::Send(words)
-                if !target.knows(words) && !step.expected.is_unknown_command() =>
-            {
-                let length = if target.knows(&words[..1]) { 2 } else { 1 };
-                Some(String::from_utf8_lossy(&words[..length].join(&b' ')).to_ascii_uppercase())
-            }
-            _ => None,
+        self.steps.iter().find_map(|step| {
+            let (Action::Ask(words, _) | Action::Send(words)) = &step.action else { return None };
+            let named = match (target.knows(words), target.knows(&words[..1])) {
+                (true, _) => return None,
+                (false, true) if step.expected.is_unknown("subcommand") => return None,
+                (false, false) if step.expected.is_unknown("command") => return None,
+                (false, true) => &words[..2],
+                (false, false) => &words[..1],
+            };
+            Some(String::from_utf8_lossy(&named.join(&b' ')).to_ascii_uppercase())
         })
     }
 }

@@ -1,7 +1,7 @@
 //! CLIENT KILL in its two forms: one address, or a list of filters that must all match.
 
 use super::list::ClientType;
-use crate::engine::{Args, Ctx, Effect, Error, Now, Session, SessionId};
+use crate::engine::{Args, Ctx, Effect, Error, Now, Session, SessionId, shown};
 use crate::value::number;
 
 pub(super) fn kill(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
@@ -99,5 +99,5 @@ fn positive(word: &[u8]) -> Option<u64> {
 
 /// There is one user, and every session is that user's.
 fn known_user(name: &[u8]) -> Result<(), Error> {
-    if name == b"default" { Ok(()) } else { Err(Error::NoSuchUser(String::from_utf8_lossy(name).into_owned())) }
+    if name == b"default" { Ok(()) } else { Err(Error::NoSuchUser(shown(name))) }
 }

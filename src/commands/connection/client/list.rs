@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use crate::engine::{Args, Ctx, Error, Now, Session, Table};
+use crate::engine::{Args, Ctx, Error, Now, Session, Table, shown};
 use crate::value::number;
 
 pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
@@ -74,7 +74,7 @@ impl ClientType {
             b"master" => Ok(ClientType::Master),
             b"replica" | b"slave" => Ok(ClientType::Replica),
             b"pubsub" => Ok(ClientType::PubSub),
-            _ => Err(Error::ClientType(String::from_utf8_lossy(word).into_owned())),
+            _ => Err(Error::ClientType(shown(word))),
         }
     }
 

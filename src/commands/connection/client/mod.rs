@@ -4,7 +4,7 @@ mod kill;
 mod list;
 
 use crate::commands::help;
-use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, Now, PauseScope, ReplyMode};
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, Now, PauseScope, ReplyMode, shown};
 use crate::value::number;
 
 pub(super) const CLIENT: Command = Command {
@@ -102,12 +102,11 @@ fn setinfo(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let option = args.word()?;
     let value = args.word()?;
     let is_name = option.eq_ignore_ascii_case(b"lib-name");
-    let shown = || String::from_utf8_lossy(option).into_owned();
     if !is_name && !option.eq_ignore_ascii_case(b"lib-ver") {
-        return Err(Error::ClientInfoOption(shown()));
+        return Err(Error::ClientInfoOption(shown(option)));
     }
     if !is_plain(value) {
-        return Err(Error::ClientInfoValue(shown()));
+        return Err(Error::ClientInfoValue(shown(option)));
     }
     let session = cx.session_mut();
     if is_name {
