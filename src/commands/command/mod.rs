@@ -7,7 +7,7 @@
 mod details;
 mod docs;
 mod keys;
-mod syntax;
+pub mod syntax;
 
 use super::help;
 use crate::engine::{Args, Arity, CATEGORIES, Command, Ctx, Entry, Error, Family, Flags};

@@ -19,34 +19,47 @@ use std::str::Chars;
 
 /// An argument or a group of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Argument {
-    pub(super) name: String,
-    pub(super) shape: Shape,
+pub struct Argument {
+    /// Its name; of a token alone, the word in lower case.
+    pub name: String,
+    /// What kind of words it takes.
+    pub shape: Shape,
     /// The literal word before it, or the one it is.
-    pub(super) token: Option<String>,
-    pub(super) optional: bool,
-    pub(super) multiple: bool,
+    pub token: Option<String>,
+    /// It may be left out.
+    pub optional: bool,
+    /// It may stand several times.
+    pub multiple: bool,
     /// When it stands several times, its token does too.
-    pub(super) multiple_token: bool,
+    pub multiple_token: bool,
 }
 
+/// What kind of words an argument takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub enum Shape {
+    /// A key.
     Key,
+    /// Any bytes.
     Text,
+    /// A whole number.
     Integer,
+    /// A number.
     Double,
+    /// A glob pattern.
     Pattern,
+    /// A moment, in unix seconds or milliseconds.
     UnixTime,
     /// The literal word alone.
     Token,
+    /// One of these.
     OneOf(Vec<Argument>),
+    /// These, one after the other.
     Block(Vec<Argument>),
 }
 
 impl Shape {
     /// As COMMAND DOCS names it.
-    pub(super) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Shape::Key => "key",
             Shape::Text => "string",
@@ -61,7 +74,7 @@ impl Shape {
     }
 
     /// What a group consists of.
-    pub(super) fn members(&self) -> &[Argument] {
+    pub fn members(&self) -> &[Argument] {
         match self {
             Shape::OneOf(members) | Shape::Block(members) => members,
             _ => &[],
@@ -70,7 +83,7 @@ impl Shape {
 }
 
 /// Reads the `syntax` line of the command of that full name in lower case.
-pub(super) fn arguments(command: &str, syntax: &str) -> Vec<Argument> {
+pub fn arguments(command: &str, syntax: &str) -> Vec<Argument> {
     let mut reader = Reader { command, text: syntax.chars().peekable() };
     reader.alternatives().into_iter().flat_map(assemble).collect()
 }

@@ -5,6 +5,7 @@ pub(crate) mod in_process;
 pub(crate) mod matching;
 pub(crate) mod oracle;
 pub(crate) mod play;
+pub(crate) mod process;
 pub(crate) mod reply;
 pub(crate) mod target;
 pub(crate) mod update;

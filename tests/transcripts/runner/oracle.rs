@@ -5,12 +5,10 @@
 
 use super::format::Section;
 use super::matching::Clock;
+use super::process::{Process, wait};
 use super::target::{Link, Received, Target, TcpLink};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The longest time that a transcript may make a real server wait.
@@ -97,59 +95,4 @@ impl Target for Oracle {
         self.answers("PING\r\n")?;
         self.answers("PING\r\n").map(drop)
     }
-}
-
-struct Process {
-    child: Child,
-    address: SocketAddr,
-    folder: PathBuf,
-}
-
-impl Process {
-    fn start(program: &Path) -> io::Result<Self> {
-        static STARTED: AtomicU32 = AtomicU32::new(0);
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("dunlin-transcripts-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&folder)?;
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
-        let child = Command::new(program)
-            .args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", ""])
-            .args(["--enable-debug-command", "yes", "--logfile", "log"])
-            .arg("--dir")
-            .arg(&folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()?;
-        let mut process = Self { child, address, folder };
-        process.wait_until_it_listens()?;
-        Ok(process)
-    }
-
-    fn wait_until_it_listens(&mut self) -> io::Result<()> {
-        for _ in 0..500 {
-            if TcpLink::open(self.address).is_ok() {
-                return Ok(());
-            }
-            if let Some(status) = self.child.try_wait()? {
-                let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-                return Err(io::Error::other(format!("the real server ended with {status}: {log}")));
-            }
-            wait(Duration::from_millis(10));
-        }
-        Err(io::Error::other("the real server does not listen"))
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended by itself, after SHUTDOWN: nothing is left to do then.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the clock of a real server cannot be moved, only waited for")]
-fn wait(time: Duration) {
-    std::thread::sleep(time);
 }
