@@ -7,13 +7,22 @@
 pub mod command;
 pub mod config;
 pub mod connection;
+pub mod debug;
 mod help;
 pub mod scanning;
+pub mod shutdown;
 pub mod sorted_set;
 pub mod string;
 
 use crate::engine::Command;
 
 /// Every command there is, family by family.
-pub const FAMILIES: &[&[Command]] =
-    &[command::COMMANDS, config::COMMANDS, connection::COMMANDS, sorted_set::COMMANDS, string::COMMANDS];
+pub const FAMILIES: &[&[Command]] = &[
+    command::COMMANDS,
+    config::COMMANDS,
+    connection::COMMANDS,
+    debug::COMMANDS,
+    shutdown::COMMANDS,
+    sorted_set::COMMANDS,
+    string::COMMANDS,
+];

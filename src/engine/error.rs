@@ -251,6 +251,26 @@ pub enum Error {
     /// A time to wait beyond the end of time.
     #[error("ERR timeout is out of range")]
     TimeoutOutOfRange,
+
+    // DEBUG and SHUTDOWN.
+    /// DEBUG has no such subcommand, or not with so many words.
+    #[error("ERR unknown subcommand or wrong number of arguments for '{0}'. Try DEBUG HELP.")]
+    DebugTool(String),
+    /// DEBUG PROTOCOL has no such type.
+    #[error(
+        "ERR Wrong protocol type name. Please use one of the following: \
+         string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false"
+    )]
+    ProtocolType,
+    /// RESP2 cannot say it.
+    #[error("ERR RESP2 is not supported by this command")]
+    NotInResp2,
+    /// There is no shutdown to be called off.
+    #[error("ERR No shutdown in progress.")]
+    NoShutdown,
+    /// The data could not be saved before the end: there are no files to save it to.
+    #[error("ERR Errors trying to SHUTDOWN. Check logs.")]
+    ShutdownFailed,
 }
 
 /// Bytes of a client as an error repeats them: up to the first NUL, each byte as the character of its number, which

@@ -1,0 +1,202 @@
+//! DEBUG: what Redis's own tests use to look inside and to provoke. Off unless `enable-debug-command` allows it.
+//!
+//! It is one command, not a container: COMMAND INFO lists no subcommands of it, and a subcommand with the wrong number
+//! of words is told like one that does not exist. What would crash or corrupt a server on purpose is not here.
+
+mod digest;
+mod protocol;
+
+use crate::engine::{Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, access};
+use crate::keyspace::New;
+use crate::value::View;
+use crate::value::number;
+use crate::value::text::TextView;
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[DEBUG];
+
+const DEBUG: Command = Command {
+    name: "DEBUG",
+    family: Family::Server,
+    arity: Arity::AtLeast(2),
+    flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE).and(Flags::PROTECTED),
+    cost: "Depends on the subcommand.",
+    about: "Looks inside the server, for its own tests.",
+    run: debug,
+    ..Command::ROW
+};
+
+/// One of the tools behind DEBUG.
+struct Tool {
+    name: &'static str,
+    syntax: &'static str,
+    least_words: usize,
+    most_words: usize,
+    about: &'static str,
+    run: fn(&mut Ctx<'_>, Args<'_>) -> Result<(), Error>,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "DIGEST",
+        syntax: "",
+        least_words: 0,
+        most_words: 0,
+        about: "Answers a hash of all data, equal on servers that hold the same.",
+        run: digest::whole,
+    },
+    Tool {
+        name: "DIGEST-VALUE",
+        syntax: "[<key> ...]",
+        least_words: 0,
+        most_words: usize::MAX,
+        about: "Answers a hash of the value of each key.",
+        run: digest::values,
+    },
+    Tool { name: "ERROR", syntax: "<string>", least_words: 1, most_words: 1, about: "Answers that error.", run: error },
+    Tool {
+        name: "OBJECT",
+        syntax: "<key>",
+        least_words: 1,
+        most_words: 1,
+        about: "Tells how the value of a key is kept.",
+        run: object,
+    },
+    Tool {
+        name: "POPULATE",
+        syntax: "<count> [<prefix>] [<size>]",
+        least_words: 1,
+        most_words: 3,
+        about: "Makes so many strings, named prefix:number.",
+        run: populate,
+    },
+    Tool {
+        name: "PROTOCOL",
+        syntax: "<type>",
+        least_words: 1,
+        most_words: 1,
+        about: "Answers a sample of a type of reply.",
+        run: protocol::sample,
+    },
+    Tool {
+        name: "SET-ACTIVE-EXPIRE",
+        syntax: "<0|1>",
+        least_words: 1,
+        most_words: 1,
+        about: "With 0, keys past their deadline stay until somebody asks for them.",
+        run: set_active_expire,
+    },
+    Tool {
+        name: "SLEEP",
+        syntax: "<seconds>",
+        least_words: 1,
+        most_words: 1,
+        about: "Keeps the server from doing anything for so long. Decimals allowed.",
+        run: sleep,
+    },
+    Tool { name: "HELP", syntax: "", least_words: 0, most_words: 0, about: "Prints this help.", run: help },
+];
+
+fn debug(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = args.word()?;
+    let fits = |tool: &&Tool| {
+        tool.name.as_bytes().eq_ignore_ascii_case(name) && (tool.least_words..=tool.most_words).contains(&args.left())
+    };
+    let tool = TOOLS.iter().find(fits).ok_or_else(|| Error::DebugTool(String::from_utf8_lossy(name).into_owned()))?;
+    (tool.run)(cx, args)
+}
+
+fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let reply = cx.reply();
+    reply.array(1 + 2 * TOOLS.len());
+    reply.simple("DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+    for tool in TOOLS {
+        reply.simple(format!("{} {}", tool.name, tool.syntax).trim_end());
+        reply.simple(&format!("    {}", tool.about));
+    }
+    Ok(())
+}
+
+fn error(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let text = String::from_utf8_lossy(args.word()?).into_owned();
+    cx.reply().error(&text);
+    Ok(())
+}
+
+fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let now = cx.now();
+    let (peek, reply) = cx.peek(key);
+    let peek = peek.ok_or(Error::NoSuchKey)?;
+    let content_bytes = match peek.view {
+        View::Text(text) => text.len(),
+        View::Zset(zset) => zset.iter().map(|entry| entry.member.len() + size_of::<f64>()).sum(),
+    };
+    // Values have no address here that would mean anything to a reader, and are never shared.
+    reply.simple(&format!(
+        "Value at:0x0 refcount:1 encoding:{} serializedlength:{content_bytes} lru:{} lru_seconds_idle:{}",
+        peek.view.encoding(),
+        peek.access,
+        access::idle_s(peek.access, now),
+    ));
+    Ok(())
+}
+
+fn populate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let positive = |word: &[u8]| {
+        let number = number::parse_i64(word).and_then(|number| usize::try_from(number).ok());
+        number.ok_or(Error::NotPositive)
+    };
+    let count = positive(args.word()?)?;
+    let prefix = if args.is_empty() { b"key" } else { args.word()? };
+    let size = if args.is_empty() { 0 } else { positive(args.word()?)? };
+    if size > cx.settings().max_bulk_bytes {
+        return Err(Error::StringTooLong);
+    }
+    for index in 0..count {
+        let key = [prefix, format!(":{index}").as_bytes()].concat();
+        if cx.exists(&key) {
+            continue;
+        }
+        let mut value = format!("value:{index}").into_bytes();
+        if size > 0 {
+            value.resize(size, 0);
+        }
+        cx.put(&key, New::Text(TextView::Bytes(&value)), Deadline::Clear, Event::string("set"));
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+fn set_active_expire(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    cx.engine().switches.active_expiry = leading_number(args.word()?) as i64 != 0;
+    cx.reply().ok();
+    Ok(())
+}
+
+fn sleep(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let microseconds = leading_number(args.word()?) * 1e6;
+    if microseconds >= 1.0 {
+        cx.effects().push(Effect::Stall(microseconds as u64));
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+/// The number that a word begins with, 0 where it begins with none: DEBUG is as lenient as C's `atof`.
+fn leading_number(word: &[u8]) -> f64 {
+    let longest = (1..=word.len().min(32)).rev().find_map(|end| number::parse_f64(&word[..end]));
+    longest.unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leading_number;
+
+    #[test]
+    fn a_number_ends_where_the_word_stops_being_one() {
+        for (word, number) in [("0.01abc", 0.01), ("2", 2.0), ("x", 0.0), ("", 0.0), ("-1s", -1.0)] {
+            assert!((leading_number(word.as_bytes()) - number).abs() < 1e-12, "{word}");
+        }
+    }
+}

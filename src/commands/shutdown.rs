@@ -1,0 +1,58 @@
+//! SHUTDOWN: the end of the process, or of an embedded server.
+
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags};
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[SHUTDOWN];
+
+const SHUTDOWN: Command = Command {
+    name: "SHUTDOWN",
+    syntax: "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+    family: Family::Server,
+    arity: Arity::AtLeast(1),
+    flags: Flags::ADMIN
+        .and(Flags::NOSCRIPT)
+        .and(Flags::LOADING)
+        .and(Flags::STALE)
+        .and(Flags::NO_MULTI)
+        .and(Flags::ALLOW_BUSY),
+    cost: "O(N) when saving, N being the number of keys; otherwise O(1)",
+    about: "Ends the server. The client sees its connection close.",
+    run: shutdown,
+    ..Command::ROW
+};
+
+#[derive(Default)]
+struct Options {
+    save: bool,
+    no_save: bool,
+    now_or_force: bool,
+    abort: bool,
+}
+
+fn shutdown(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let mut options = Options::default();
+    while !args.is_empty() {
+        match () {
+            () if args.take("NOSAVE") => options.no_save = true,
+            () if args.take("SAVE") => options.save = true,
+            () if args.take("NOW") || args.take("FORCE") => options.now_or_force = true,
+            () if args.take("ABORT") => options.abort = true,
+            () => return Err(Error::Syntax),
+        }
+    }
+    if (options.save && options.no_save) || (options.abort && (options.save || options.no_save || options.now_or_force))
+    {
+        return Err(Error::Syntax);
+    }
+    if options.abort {
+        // A shutdown takes effect at once: there is never one under way to be called off.
+        return Err(Error::NoShutdown);
+    }
+    if options.save {
+        return Err(Error::ShutdownFailed);
+    }
+    cx.session_mut().closing = true;
+    cx.effects().push(Effect::Shutdown);
+    Ok(())
+}
