@@ -9,6 +9,7 @@ pub mod config;
 pub mod connection;
 pub mod debug;
 mod help;
+pub mod keys;
 pub mod scanning;
 pub mod shutdown;
 pub mod sorted_set;
@@ -22,6 +23,7 @@ pub const FAMILIES: &[&[Command]] = &[
     config::COMMANDS,
     connection::COMMANDS,
     debug::COMMANDS,
+    keys::COMMANDS,
     shutdown::COMMANDS,
     sorted_set::COMMANDS,
     string::COMMANDS,

@@ -61,6 +61,15 @@ impl<'a> Args<'a> {
         number::parse_i64(self.word()?).ok_or(Error::NotAnInteger)
     }
 
+    /// The next word as a 32-bit integer, which is how the number of a database is read.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when there is none, [`Error::NotAnInteger`] when it is no canonical integer,
+    /// [`Error::OutOfInt32`] when it is too large.
+    pub fn int32(&mut self) -> Result<i32, Error> {
+        i32::try_from(self.integer()?).map_err(|_| Error::OutOfInt32)
+    }
+
     /// The next word as a double.
     ///
     /// # Errors

@@ -10,15 +10,15 @@
 //! 5. the change is announced under its event's name;
 //! 6. what was replaced or removed and is large is freed elsewhere.
 //!
-//! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::text_to_change`] and [`Ctx::peek`] read; [`Ctx::edit`],
-//! [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_text`], [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`],
+//! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::text_to_change`], [`Ctx::glance`] and [`Ctx::peek`]
+//! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_text`], [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`],
 //! [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and [`Ctx::persist`] write one key; [`Ctx::relocate`] and
 //! [`Ctx::duplicate`] go from one key to another.
 //!
 //! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
 
 use crate::engine::{
-    Databases, Effects, Engine, Error, Event, Now, Session, SessionId, Settings, Stored, Table, access,
+    Databases, Effects, Engine, Error, Event, Now, Peek, Session, SessionId, Settings, Stored, Table, access,
 };
 use crate::keyspace::{Database, New, Slot};
 use crate::resp::Reply;
@@ -50,19 +50,6 @@ pub enum Deadline {
     Keep,
     /// It is that time, in unix milliseconds.
     At(i64),
-}
-
-/// A key seen without being touched: no hit or miss is counted, no access time set.
-#[derive(Debug)]
-pub struct Peek<'a> {
-    /// Its value.
-    pub view: View<'a>,
-    /// Its deadline in unix milliseconds.
-    pub deadline_ms: Option<i64>,
-    /// When or how often it was last used, see [`access`].
-    pub access: u32,
-    /// All bytes that the key takes.
-    pub memory_bytes: usize,
 }
 
 /// A handler's view of the engine, for the time of one command.
@@ -213,38 +200,53 @@ impl<'c> Ctx<'c> {
     }
 
     /// `key` as it is, without a trace of having looked.
-    pub fn peek(&mut self, key: &[u8]) -> (Option<Peek<'_>>, &mut Reply<'c>) {
+    pub fn peek(&mut self, key: &[u8]) -> Option<Peek<'_>> {
+        let slot = self.engine.live(self.database, key)?;
+        Some(Peek::new(self.engine.databases.get(self.database), slot))
+    }
+
+    /// `key` as it is: counted as a hit or miss, but not as a use (TTL, TYPE, OBJECT).
+    pub fn glance(&mut self, key: &[u8]) -> Option<Peek<'_>> {
+        self.glance_and_reply(key).0
+    }
+
+    /// The same, with the writer.
+    pub fn glance_and_reply(&mut self, key: &[u8]) -> (Option<Peek<'_>>, &mut Reply<'c>) {
         let slot = self.engine.live(self.database, key);
+        self.count_look_up(slot);
         let database = self.engine.databases.get(self.database);
-        let peek = slot.map(|slot| Peek {
-            view: database.view(slot),
-            deadline_ms: database.deadline(slot),
-            access: database.access(slot),
-            memory_bytes: database.memory_of(slot),
-        });
-        (peek, &mut self.reply)
+        (slot.map(|slot| Peek::new(database, slot)), &mut self.reply)
     }
 
-    /// True when `key` is there.
+    /// True when `key` is there; nothing is counted.
     pub fn exists(&mut self, key: &[u8]) -> bool {
-        self.engine.live(self.database, key).is_some()
+        self.exists_in(self.database, key)
     }
 
-    /// Counts a hit or miss of `key` and notes the access (TOUCH, EXISTS).
+    /// True when `key` is there in that database, which exists; nothing is counted.
+    pub fn exists_in(&mut self, database: usize, key: &[u8]) -> bool {
+        self.engine.live(database, key).is_some()
+    }
+
+    /// Counts a hit or miss of `key` and notes the access (TOUCH).
     pub fn touch(&mut self, key: &[u8]) -> bool {
         self.look_up(key).is_some()
     }
 
     fn look_up(&mut self, key: &[u8]) -> Option<Slot> {
         let slot = self.engine.live(self.database, key);
-        match slot {
-            Some(slot) => {
-                self.engine.stats.keyspace_hits += 1;
-                self.note_access(slot);
-            }
-            None => self.engine.stats.keyspace_misses += 1,
+        self.count_look_up(slot);
+        if let Some(slot) = slot {
+            self.note_access(slot);
         }
         slot
+    }
+
+    fn count_look_up(&mut self, slot: Option<Slot>) {
+        match slot {
+            Some(_) => self.engine.stats.keyspace_hits += 1,
+            None => self.engine.stats.keyspace_misses += 1,
+        }
     }
 
     fn note_access(&mut self, slot: Slot) {

@@ -112,6 +112,33 @@ pub enum Error {
     #[error("ERR invalid expire time in '{0}' command")]
     InvalidExpireTime(&'static str),
 
+    /// EXPIRE with NX and another condition.
+    #[error("ERR NX and XX, GT or LT options at the same time are not compatible")]
+    ExpireNxAndOthers,
+    /// EXPIRE with both.
+    #[error("ERR GT and LT options at the same time are not compatible")]
+    ExpireGtAndLt,
+    /// An option that is none; as the client sent it.
+    #[error("ERR Unsupported option {0}")]
+    UnsupportedOption(String),
+
+    // Keys and databases.
+    /// From a key to itself.
+    #[error("ERR source and destination objects are the same")]
+    SameObject,
+    /// SWAPDB's first argument is no number.
+    #[error("ERR invalid first DB index")]
+    FirstDatabaseInvalid,
+    /// SWAPDB's second argument is no number.
+    #[error("ERR invalid second DB index")]
+    SecondDatabaseInvalid,
+    /// OBJECT FREQ where nobody counts.
+    #[error(
+        "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \
+         between policies at runtime LRU and LFU data will take some time to adjust."
+    )]
+    NoLfuPolicy,
+
     // Scanning.
     /// Not an unsigned 64-bit integer.
     #[error("ERR invalid cursor")]

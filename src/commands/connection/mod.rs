@@ -5,6 +5,7 @@
 mod client;
 mod login;
 
+use crate::commands::keys::existing_database;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 
 /// The commands of this family.
@@ -63,11 +64,8 @@ const SELECT: Command = Command {
 };
 
 fn select(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let index = args.integer()?;
-    i32::try_from(index).map_err(|_| Error::OutOfInt32)?;
-    let databases = cx.databases().count();
-    let index = usize::try_from(index).ok().filter(|index| *index < databases);
-    cx.session_mut().database = index.ok_or(Error::DatabaseOutOfRange)?;
+    let number = args.int32()?;
+    cx.session_mut().database = existing_database(cx, number)?;
     cx.reply().ok();
     Ok(())
 }

@@ -124,21 +124,20 @@ fn error(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let key = args.key()?;
     let now = cx.now();
-    let (peek, reply) = cx.peek(key);
-    let peek = peek.ok_or(Error::NoSuchKey)?;
-    let content_bytes = match peek.view {
+    let key = cx.peek(args.key()?).ok_or(Error::NoSuchKey)?;
+    let content_bytes = match key.view() {
         View::Text(text) => text.len(),
         View::Zset(zset) => zset.iter().map(|entry| entry.member.len() + size_of::<f64>()).sum(),
     };
     // Values have no address here that would mean anything to a reader, and are never shared.
-    reply.simple(&format!(
+    let line = format!(
         "Value at:0x0 refcount:1 encoding:{} serializedlength:{content_bytes} lru:{} lru_seconds_idle:{}",
-        peek.view.encoding(),
-        peek.access,
-        access::idle_s(peek.access, now),
-    ));
+        key.view().encoding(),
+        key.access(),
+        access::idle_s(key.access(), now),
+    );
+    cx.reply().simple(&line);
     Ok(())
 }
 

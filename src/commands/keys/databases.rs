@@ -1,0 +1,99 @@
+//! Databases as wholes: how large, emptied, swapped.
+
+use super::existing_database;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
+use crate::value::number;
+
+pub(super) const DBSIZE: Command = Command {
+    name: "DBSIZE",
+    family: Family::Server,
+    arity: Arity::Exactly(1),
+    flags: Flags::READONLY.and(Flags::FAST).and(Flags::KEYSPACE),
+    about: "Answers how many keys the database has; those that are due and not yet removed count.",
+    tips: &["request_policy:all_shards", "response_policy:agg_sum"],
+    run: dbsize,
+    ..Command::ROW
+};
+
+fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let keys = cx.database().len();
+    cx.reply().count(keys);
+    Ok(())
+}
+
+pub(super) const FLUSHDB: Command = Command {
+    name: "FLUSHDB",
+    syntax: "[ASYNC|SYNC]",
+    family: Family::Server,
+    arity: Arity::AtLeast(1),
+    flags: Flags::WRITE.and(Flags::KEYSPACE).and(Flags::DANGEROUS),
+    cost: "O(1), the memory being freed elsewhere",
+    about: "Removes all keys of the database.",
+    tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+    run: flushdb,
+    ..Command::ROW
+};
+
+fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    admit_flush_type(args)?;
+    let index = cx.database_index();
+    empty(cx, index);
+    cx.reply().ok();
+    Ok(())
+}
+
+pub(super) const FLUSHALL: Command =
+    Command { name: "FLUSHALL", about: "Removes all keys of all databases.", run: flushall, ..FLUSHDB };
+
+fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    admit_flush_type(args)?;
+    for index in 0..cx.databases().count() {
+        empty(cx, index);
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Both types do the same: the keys are gone at once, and their memory is freed elsewhere.
+fn admit_flush_type(mut args: Args<'_>) -> Result<(), Error> {
+    if !args.is_empty() && !args.take("ASYNC") && !args.take("SYNC") {
+        return Err(Error::Syntax);
+    }
+    args.end()
+}
+
+/// Takes all keys out of a database at once and hands them over to be freed.
+fn empty(cx: &mut Ctx<'_>, index: usize) {
+    let engine = cx.engine();
+    let database = engine.databases.get_mut(index);
+    engine.stats.changes += database.len() as u64;
+    let trash = database.clear();
+    engine.free(trash);
+}
+
+pub(super) const SWAPDB: Command = Command {
+    name: "SWAPDB",
+    syntax: "index1 index2",
+    family: Family::Server,
+    arity: Arity::Exactly(3),
+    flags: Flags::WRITE.and(Flags::FAST).and(Flags::KEYSPACE).and(Flags::DANGEROUS),
+    since: "4.0.0",
+    about: "Lets two databases change places; clients of the one see the keys of the other at once.",
+    run: swapdb,
+    ..Command::ROW
+};
+
+fn swapdb(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let one = number_in(args.word()?).ok_or(Error::FirstDatabaseInvalid)?;
+    let other = number_in(args.word()?).ok_or(Error::SecondDatabaseInvalid)?;
+    let (one, other) = (existing_database(cx, one)?, existing_database(cx, other)?);
+    let engine = cx.engine();
+    engine.databases.swap(one, other);
+    engine.stats.changes += 1;
+    cx.reply().ok();
+    Ok(())
+}
+
+fn number_in(word: &[u8]) -> Option<i32> {
+    i32::try_from(number::parse_i64(word)?).ok()
+}

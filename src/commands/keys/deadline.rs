@@ -1,0 +1,101 @@
+//! Reading deadlines and clearing them. Without a deadline the answer is -1, without a key -2.
+
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+
+const MS_PER_S: i64 = 1000;
+const NO_KEY: i64 = -2;
+const NO_DEADLINE: i64 = -1;
+
+pub(super) const TTL: Command = Command {
+    name: "TTL",
+    syntax: "key",
+    family: Family::Generic,
+    arity: Arity::Exactly(2),
+    flags: Flags::READONLY.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    about: "Answers how many seconds a key still lives, to the nearest second.",
+    tips: &["nondeterministic_output"],
+    run: |cx, args| answer(cx, args, |deadline_ms, now_ms| to_seconds(left_ms(deadline_ms, now_ms))),
+    ..Command::ROW
+};
+
+pub(super) const PTTL: Command = Command {
+    name: "PTTL",
+    since: "2.6.0",
+    about: "Answers how many milliseconds a key still lives.",
+    run: |cx, args| answer(cx, args, left_ms),
+    ..TTL
+};
+
+pub(super) const EXPIRETIME: Command = Command {
+    name: "EXPIRETIME",
+    since: "7.0.0",
+    about: "Answers a key's deadline in seconds since the Unix epoch, to the nearest second.",
+    tips: &[],
+    run: |cx, args| answer(cx, args, |deadline_ms, _| to_seconds(deadline_ms)),
+    ..TTL
+};
+
+pub(super) const PEXPIRETIME: Command = Command {
+    name: "PEXPIRETIME",
+    about: "Answers a key's deadline in milliseconds since the Unix epoch.",
+    run: |cx, args| answer(cx, args, |deadline_ms, _| deadline_ms),
+    ..EXPIRETIME
+};
+
+/// Answers what `tell` makes of the key's deadline and the time, both in unix milliseconds.
+fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, tell: fn(i64, i64) -> i64) -> Result<(), Error> {
+    let now_ms = cx.now_ms();
+    let told = match cx.glance(args.key()?).map(|key| key.deadline_ms()) {
+        None => NO_KEY,
+        Some(None) => NO_DEADLINE,
+        Some(Some(deadline_ms)) => tell(deadline_ms, now_ms),
+    };
+    cx.reply().integer(told);
+    Ok(())
+}
+
+fn left_ms(deadline_ms: i64, now_ms: i64) -> i64 {
+    deadline_ms.saturating_sub(now_ms).max(0)
+}
+
+fn to_seconds(ms: i64) -> i64 {
+    ms / MS_PER_S + i64::from(ms % MS_PER_S >= MS_PER_S / 2)
+}
+
+pub(super) const PERSIST: Command = Command {
+    name: "PERSIST",
+    syntax: "key",
+    family: Family::Generic,
+    arity: Arity::Exactly(2),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "2.2.0",
+    about: "Clears the deadline of a key.",
+    run: persist,
+    ..Command::ROW
+};
+
+fn persist(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let persisted = cx.persist(args.key()?);
+    cx.reply().integer(i64::from(persisted));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_second_counts_as_one() {
+        assert_eq!(to_seconds(1_499), 1);
+        assert_eq!(to_seconds(1_500), 2);
+        assert_eq!(to_seconds(i64::MAX), i64::MAX / 1000 + 1);
+    }
+
+    #[test]
+    fn what_is_left_is_never_negative() {
+        assert_eq!(left_ms(5, 9), 0);
+        assert_eq!(left_ms(i64::MIN, i64::MAX), 0);
+    }
+}

@@ -1,0 +1,146 @@
+//! Giving a key a deadline. One that has passed already removes the key.
+
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, shown};
+
+const MS_PER_S: i64 = 1000;
+
+pub(super) const EXPIRE: Command = Command {
+    name: "EXPIRE",
+    syntax: "key seconds [NX|XX|GT|LT]",
+    family: Family::Generic,
+    arity: Arity::AtLeast(3),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    about: "Lets a key live so many seconds from now.",
+    run: |cx, args| expire(cx, args, MS_PER_S, Origin::Now, "expire"),
+    ..Command::ROW
+};
+
+pub(super) const PEXPIRE: Command = Command {
+    name: "PEXPIRE",
+    syntax: "key milliseconds [NX|XX|GT|LT]",
+    since: "2.6.0",
+    about: "Lets a key live so many milliseconds from now.",
+    run: |cx, args| expire(cx, args, 1, Origin::Now, "pexpire"),
+    ..EXPIRE
+};
+
+pub(super) const EXPIREAT: Command = Command {
+    name: "EXPIREAT",
+    syntax: "key unix-time-seconds [NX|XX|GT|LT]",
+    since: "1.2.0",
+    about: "Lets a key live until a time in seconds since the Unix epoch.",
+    run: |cx, args| expire(cx, args, MS_PER_S, Origin::Epoch, "expireat"),
+    ..EXPIRE
+};
+
+pub(super) const PEXPIREAT: Command = Command {
+    name: "PEXPIREAT",
+    syntax: "key unix-time-milliseconds [NX|XX|GT|LT]",
+    since: "2.6.0",
+    about: "Lets a key live until a time in milliseconds since the Unix epoch.",
+    run: |cx, args| expire(cx, args, 1, Origin::Epoch, "pexpireat"),
+    ..EXPIRE
+};
+
+/// Where the number counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Now,
+    Epoch,
+}
+
+fn expire(
+    cx: &mut Ctx<'_>,
+    mut args: Args<'_>,
+    ms_per_unit: i64,
+    origin: Origin,
+    command: &'static str,
+) -> Result<(), Error> {
+    let key = args.key()?;
+    // Redis reads the number only after it has found nothing wrong with the conditions.
+    let mut number = args;
+    args.word()?;
+    let conditions = Conditions::parse(&mut args)?;
+    let origin_ms = if origin == Origin::Now { cx.now_ms() } else { 0 };
+    let deadline_ms = number.integer()?.checked_mul(ms_per_unit).and_then(|ms| ms.checked_add(origin_ms));
+    let deadline_ms = deadline_ms.ok_or(Error::InvalidExpireTime(command))?;
+    let current = cx.peek(key).map(|key| key.deadline_ms());
+    let admitted = current.is_some_and(|current_ms| conditions.admit(current_ms, deadline_ms));
+    let expires = admitted && cx.expire(key, deadline_ms);
+    cx.reply().integer(i64::from(expires));
+    Ok(())
+}
+
+/// When the deadline is changed: all that are given must hold.
+#[derive(Clone, Copy, Debug, Default)]
+struct Conditions {
+    /// `NX`: there is none yet.
+    missing: bool,
+    /// `XX`: there is one.
+    present: bool,
+    /// `GT`: it becomes later; none at all is as late as can be.
+    later: bool,
+    /// `LT`: it becomes earlier.
+    earlier: bool,
+}
+
+impl Conditions {
+    fn parse(args: &mut Args<'_>) -> Result<Conditions, Error> {
+        let mut conditions = Conditions::default();
+        while let Some(option) = args.peek() {
+            let named = [
+                ("NX", &mut conditions.missing),
+                ("XX", &mut conditions.present),
+                ("GT", &mut conditions.later),
+                ("LT", &mut conditions.earlier),
+            ];
+            let Some((_, condition)) = named.into_iter().find(|(name, _)| args.take(name)) else {
+                return Err(Error::UnsupportedOption(shown(option)));
+            };
+            *condition = true;
+        }
+        if conditions.missing && (conditions.present || conditions.later || conditions.earlier) {
+            return Err(Error::ExpireNxAndOthers);
+        }
+        if conditions.later && conditions.earlier {
+            return Err(Error::ExpireGtAndLt);
+        }
+        Ok(conditions)
+    }
+
+    fn admit(self, current_ms: Option<i64>, deadline_ms: i64) -> bool {
+        let held = [
+            !self.missing || current_ms.is_none(),
+            !self.present || current_ms.is_some(),
+            !self.later || current_ms.is_some_and(|current_ms| deadline_ms > current_ms),
+            !self.earlier || current_ms.is_none_or(|current_ms| deadline_ms < current_ms),
+        ];
+        held == [true; 4]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Conditions;
+
+    #[test]
+    fn no_deadline_is_later_than_any() {
+        let (later, earlier) = (
+            Conditions { later: true, ..Conditions::default() },
+            Conditions { earlier: true, ..Conditions::default() },
+        );
+        assert!(!later.admit(None, i64::MAX));
+        assert!(earlier.admit(None, i64::MAX));
+    }
+
+    #[test]
+    fn an_equal_deadline_is_neither_later_nor_earlier() {
+        let (later, earlier) = (
+            Conditions { later: true, ..Conditions::default() },
+            Conditions { earlier: true, ..Conditions::default() },
+        );
+        assert!(!later.admit(Some(7), 7) && later.admit(Some(7), 8));
+        assert!(!earlier.admit(Some(7), 7) && earlier.admit(Some(7), 6));
+    }
+}

@@ -1,0 +1,54 @@
+//! Keys, whatever they hold: is it there, remove it, rename it, how long does it live, what is it.
+//!
+//! Commands about whole databases are here too, since a database is its keys. A key whose deadline has passed is never
+//! answered, even before it is removed.
+
+mod databases;
+mod deadline;
+mod expire;
+mod list;
+mod object;
+mod presence;
+mod remove;
+mod transfer;
+
+use crate::engine::{Command, Ctx, Error};
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[
+    transfer::COPY,
+    databases::DBSIZE,
+    remove::DEL,
+    presence::EXISTS,
+    expire::EXPIRE,
+    expire::EXPIREAT,
+    deadline::EXPIRETIME,
+    databases::FLUSHALL,
+    databases::FLUSHDB,
+    list::KEYS,
+    transfer::MOVE,
+    object::OBJECT,
+    deadline::PERSIST,
+    expire::PEXPIRE,
+    expire::PEXPIREAT,
+    deadline::PEXPIRETIME,
+    deadline::PTTL,
+    list::RANDOMKEY,
+    transfer::RENAME,
+    transfer::RENAMENX,
+    list::SCAN,
+    databases::SWAPDB,
+    presence::TOUCH,
+    deadline::TTL,
+    presence::TYPE,
+    remove::UNLINK,
+];
+
+/// The database of that number.
+///
+/// # Errors
+/// There is none.
+pub(super) fn existing_database(cx: &mut Ctx<'_>, number: i32) -> Result<usize, Error> {
+    let count = cx.databases().count();
+    usize::try_from(number).ok().filter(|&index| index < count).ok_or(Error::DatabaseOutOfRange)
+}

@@ -1,0 +1,85 @@
+//! OBJECT: how a key's value is kept, and how long it has not been used.
+
+use crate::commands::help;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Now, Peek, access};
+use crate::resp::Reply;
+use crate::value::{TextView, View};
+use std::ops::Range;
+
+pub(super) const OBJECT: Command = Command {
+    name: "OBJECT",
+    family: Family::Generic,
+    arity: Arity::AtLeast(2),
+    flags: Flags::NOT_KEYSPACE,
+    since: "2.2.3",
+    cost: "Depends on subcommand.",
+    about: "Tells how values are kept.",
+    subcommands: &[ENCODING, FREQ, IDLETIME, REFCOUNT, help::row(Family::Generic, "6.2.0")],
+    ..Command::ROW
+};
+
+const ENCODING: Command = Command {
+    name: "ENCODING",
+    syntax: "key",
+    family: Family::Generic,
+    arity: Arity::Exactly(3),
+    flags: Flags::READONLY,
+    keys: &[KeySpec::at(2, KeyFlags::RO)],
+    since: "2.2.3",
+    about: "Answers the form that a key's value is kept in.",
+    tips: &["nondeterministic_output"],
+    run: |cx, args| tell(cx, args, |reply, key, _| reply.bulk(key.view().encoding().as_bytes())),
+    ..Command::ROW
+};
+
+const IDLETIME: Command = Command {
+    name: "IDLETIME",
+    about: "Answers for how many seconds a key has not been used.",
+    run: |cx, args| tell(cx, args, |reply, key, now| reply.integer(access::idle_s(key.access(), now))),
+    ..ENCODING
+};
+
+const REFCOUNT: Command = Command {
+    name: "REFCOUNT",
+    about: "Answers how many refer to a key's value: one, except for small numbers, which Redis shares.",
+    run: |cx, args| tell(cx, args, |reply, key, _| reply.integer(references(key.view()))),
+    ..ENCODING
+};
+
+const FREQ: Command = Command {
+    name: "FREQ",
+    since: "4.0.0",
+    about: "Answers how often a key is used; only under an LFU policy, which there is not.",
+    run: freq,
+    ..ENCODING
+};
+
+/// Has `write` tell about the key, or answers null where there is none.
+fn tell(cx: &mut Ctx<'_>, mut args: Args<'_>, write: fn(&mut Reply<'_>, Peek<'_>, Now)) -> Result<(), Error> {
+    let now = cx.now();
+    let (key, reply) = cx.glance_and_reply(args.key()?);
+    match key {
+        Some(key) => write(reply, key, now),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+/// The numbers of which Redis keeps one object each for all keys, and the count it gives those.
+const SHARED_NUMBERS: Range<i64> = 0..10_000;
+const SHARED_REFERENCES: i64 = i32::MAX as i64;
+
+fn references(view: View<'_>) -> i64 {
+    match view {
+        View::Text(TextView::Int(number)) if SHARED_NUMBERS.contains(&number) => SHARED_REFERENCES,
+        _ => 1,
+    }
+}
+
+fn freq(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if cx.glance(args.key()?).is_some() {
+        return Err(Error::NoLfuPolicy);
+    }
+    cx.reply().null();
+    Ok(())
+}

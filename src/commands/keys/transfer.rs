@@ -1,0 +1,119 @@
+//! From one key to another, or to another database: RENAME, RENAMENX, MOVE and COPY. The deadline goes along.
+
+use super::existing_database;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+
+const RENAME_FROM: Event = Event::generic("rename_from");
+const RENAME_TO: Event = Event::generic("rename_to");
+const MOVE_FROM: Event = Event::generic("move_from");
+const MOVE_TO: Event = Event::generic("move_to");
+const COPY_TO: Event = Event::generic("copy_to");
+
+const RENAMED: KeySpec = KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE));
+
+pub(super) const RENAME: Command = Command {
+    name: "RENAME",
+    syntax: "key newkey",
+    family: Family::Generic,
+    arity: Arity::Exactly(3),
+    flags: Flags::WRITE,
+    keys: &[RENAMED, KeySpec::at(2, KeyFlags::OW.and(KeyFlags::UPDATE))],
+    about: "Gives a key another name, in place of the key that had it.",
+    run: rename,
+    ..Command::ROW
+};
+
+fn rename(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, name) = (args.key()?, args.key()?);
+    if !cx.exists(key) {
+        return Err(Error::NoSuchKey);
+    }
+    if key != name {
+        let database = cx.database_index();
+        cx.relocate(key, RENAME_FROM, name, database, RENAME_TO);
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+pub(super) const RENAMENX: Command = Command {
+    name: "RENAMENX",
+    syntax: "key newkey",
+    family: Family::Generic,
+    arity: Arity::Exactly(3),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[RENAMED, KeySpec::at(2, KeyFlags::OW.and(KeyFlags::INSERT))],
+    about: "Gives a key another name if no key has it.",
+    run: renamenx,
+    ..Command::ROW
+};
+
+fn renamenx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, name) = (args.key()?, args.key()?);
+    if !cx.exists(key) {
+        return Err(Error::NoSuchKey);
+    }
+    let database = cx.database_index();
+    let renamed = !cx.exists(name) && cx.relocate(key, RENAME_FROM, name, database, RENAME_TO);
+    cx.reply().integer(i64::from(renamed));
+    Ok(())
+}
+
+pub(super) const MOVE: Command = Command {
+    name: "MOVE",
+    syntax: "key db",
+    family: Family::Generic,
+    arity: Arity::Exactly(3),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))],
+    about: "Moves a key to another database if it is not there yet.",
+    run: move_key,
+    ..Command::ROW
+};
+
+fn move_key(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, number) = (args.key()?, args.int32()?);
+    let database = existing_database(cx, number)?;
+    if database == cx.database_index() {
+        return Err(Error::SameObject);
+    }
+    let moved = cx.exists(key) && !cx.exists_in(database, key) && cx.relocate(key, MOVE_FROM, key, database, MOVE_TO);
+    cx.reply().integer(i64::from(moved));
+    Ok(())
+}
+
+pub(super) const COPY: Command = Command {
+    name: "COPY",
+    syntax: "source destination [DB destination-db] [REPLACE]",
+    family: Family::Generic,
+    arity: Arity::AtLeast(3),
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS)), KeySpec::at(2, KeyFlags::OW.and(KeyFlags::UPDATE))],
+    since: "6.2.0",
+    cost: "O(N) where N is the number of elements of the collection",
+    about: "Copies what a key holds to another key, perhaps in another database.",
+    run: copy,
+    ..Command::ROW
+};
+
+fn copy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (from, to) = (args.key()?, args.key()?);
+    let (mut database, mut replace) = (cx.database_index(), false);
+    while !args.is_empty() {
+        if args.take("REPLACE") {
+            replace = true;
+        } else if args.take_with("DB", 1) {
+            let number = args.int32()?;
+            database = existing_database(cx, number)?;
+        } else {
+            return Err(Error::Syntax);
+        }
+    }
+    if database == cx.database_index() && from == to {
+        return Err(Error::SameObject);
+    }
+    let copied =
+        cx.touch(from) && (replace || !cx.exists_in(database, to)) && cx.duplicate(from, to, database, COPY_TO);
+    cx.reply().integer(i64::from(copied));
+    Ok(())
+}
