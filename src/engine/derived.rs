@@ -78,7 +78,7 @@ impl Command {
         CATEGORIES.into_iter().filter(|category| self.is_in(category))
     }
 
-    /// True when it is in that ACL category.
+    /// True when it is in that ACL category. The family's category is that of a container's subcommands alone.
     pub fn is_in(&self, category: &str) -> bool {
         let flags = self.flags;
         match category {
@@ -93,7 +93,7 @@ impl Command {
             "slow" => !flags.has(Flags::FAST),
             "blocking" => flags.has(Flags::BLOCKING),
             "dangerous" => flags.has(Flags::ADMIN) || flags.has(Flags::DANGEROUS),
-            _ => self.family.category() == Some(category),
+            _ => !self.is_container() && self.family.category() == Some(category),
         }
     }
 }

@@ -4,4 +4,5 @@ mod chance;
 mod door;
 mod expiry;
 mod gates;
+mod rows;
 mod world;

@@ -213,27 +213,30 @@ fn after_token(token: String, mut arguments: Vec<Argument>) -> Vec<Argument> {
 }
 
 /// Marks what stands before `[... ...]` as repeated, if it is the same; otherwise what stands inside may be left out.
+///
+/// In `GET pattern [GET pattern ...]` the first token is not in `before`: it is put before the whole by the caller.
 fn repeat(mut alternatives: Vec<Vec<Part>>, before: &mut Vec<Argument>) {
     let repeated = match alternatives.len() {
         1 => assemble(alternatives.remove(0)),
         _ => vec![choice(alternatives)],
     };
-    let start = before.len().saturating_sub(repeated.len());
-    if !before.is_empty() && before[start..] == repeated[..] {
-        let once = group(before.split_off(start));
-        let multiple_token = once.token.is_some();
-        before.push(Argument { multiple: true, multiple_token, ..once });
-    } else if let Some(Argument { shape, .. }) = before.last()
-        && repeated.len() == 1
-        && *shape == repeated[0].shape
-    {
-        // `WEIGHTS weight [weight ...]`: the token stands only once.
-        if let Some(last) = before.last_mut() {
-            last.multiple = true;
-        }
-    } else {
-        before.push(Argument { optional: true, multiple: true, ..group(repeated) });
+    if let Some(once) = take_end(before, &repeated) {
+        before.push(Argument { multiple: true, ..once });
+        return;
     }
+    let all = group(repeated);
+    let bare = Argument { token: None, ..all.clone() };
+    let again = take_end(before, bare.shape.members()).or_else(|| take_end(before, std::slice::from_ref(&bare)));
+    before.push(match again {
+        Some(once) => Argument { name: all.name, multiple: true, multiple_token: true, ..once },
+        None => Argument { optional: true, multiple: true, ..all },
+    });
+}
+
+/// Takes `end` off the end of `arguments`, as one.
+fn take_end(arguments: &mut Vec<Argument>, end: &[Argument]) -> Option<Argument> {
+    let start = arguments.len().checked_sub(end.len())?;
+    (!end.is_empty() && arguments[start..] == *end).then(|| group(arguments.split_off(start)))
 }
 
 /// The type of an argument, which follows from its name but for a few commands.
@@ -361,6 +364,7 @@ mod tests {
             ("[COUNT count [ANY]]", "data(COUNT>count:integer ANY>?)?"),
             ("[WEIGHTS weight [weight ...]]", "WEIGHTS>weight:integer?*"),
             ("[GET pattern [GET pattern ...]]", "GET>pattern:pattern?*+"),
+            ("[GET bits at [GET bits at ...]]", "GET>get(bits:integer at:string)?*+"),
             ("<host port|NO ONE>", "choice<data(host:string port:integer) data(NO> ONE>)>"),
             ("[TYPE <A|B>] [x [x ...]]", "TYPE>type<A> B>>? x:string?*"),
             ("STREAMS key [key ...] id [id ...]", "STREAMS>streams(key:key* id:string*)"),

@@ -1,0 +1,197 @@
+//! What our rows tell of a command is what Redis 8.0 tells of it.
+//!
+//! `tests/fixtures/commands.txt` holds what a real server tells: for each command the fields of COMMAND INFO and the
+//! comparable ones of COMMAND DOCS, among them the tree of arguments. Words about a command are our own, and so are the
+//! names of groups of arguments, which the notation of our rows does not have.
+//!
+//! To write the file anew: `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine rows`.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+
+use redis::Value;
+
+use crate::world::World;
+
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/commands.txt");
+
+/// What is told of one command: fields by their names.
+type Told = BTreeMap<String, String>;
+
+/// Fields that differ for a reason.
+const DIFFERENT: &[(&str, &str, &str)] = &[];
+
+#[test]
+fn our_rows_tell_what_redis_tells() {
+    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+        std::fs::write(FIXTURE, written(&told_by_oracle())).expect("the fixture can be written");
+    }
+    let expected = read(&std::fs::read_to_string(FIXTURE).expect("the fixture can be read"));
+    let mut faults = Vec::new();
+    for (command, fields) in told_by_us() {
+        let Some(expected) = expected.get(&command) else {
+            faults.push(format!("{command}: Redis has no such command"));
+            continue;
+        };
+        for (field, value) in &fields {
+            let other = expected.get(field).map_or("", String::as_str);
+            let is_excused = DIFFERENT.iter().any(|(name, known, _)| *name == command && known == field);
+            if (value == other) == is_excused {
+                faults.push(format!("{command}: {field}\n    ours:  {value}\n    Redis: {other}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+fn told_by_us() -> BTreeMap<String, Told> {
+    let mut world = World::fresh();
+    let mut ask = |command: &str| {
+        let reply = world.ask(command);
+        redis::parse_redis_value(reply.as_bytes()).expect("our replies are well formed")
+    };
+    told(&ask("COMMAND"), &ask("COMMAND DOCS"))
+}
+
+fn told_by_oracle() -> BTreeMap<String, Told> {
+    let program = std::env::var_os("DUNLIN_ORACLE").expect("DUNLIN_ORACLE names a redis-server");
+    let socket = std::env::temp_dir().join(format!("dunlin-rows-{}.sock", std::process::id()));
+    let mut arguments = vec!["--port", "0", "--save", "", "--unixsocket"];
+    let path = socket.to_str().expect("the path is text");
+    arguments.push(path);
+    let process = Command::new(program).args(arguments).stdout(Stdio::null()).spawn().expect("the server starts");
+    let _guard = Guard(process);
+    let client = redis::Client::open(format!("unix://{path}")).expect("the address is right");
+    let mut connection = std::iter::repeat_with(|| client.get_connection()).take(10_000).find_map(Result::ok);
+    let connection = connection.as_mut().expect("the server answers");
+    let commands = redis::cmd("COMMAND").query(connection).expect("the server knows COMMAND");
+    let docs = redis::cmd("COMMAND").arg("DOCS").query(connection).expect("the server knows COMMAND DOCS");
+    told(&commands, &docs)
+}
+
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn told(commands: &Value, docs: &Value) -> BTreeMap<String, Told> {
+    let mut told = BTreeMap::new();
+    for command in items(commands) {
+        take_details(command, &mut told);
+    }
+    take_docs(docs, &mut told);
+    told
+}
+
+fn take_details(command: &Value, told: &mut BTreeMap<String, Told>) {
+    let [name, arity, flags, first, last, step, categories, tips, keys, subcommands] = items(command) else {
+        panic!("COMMAND INFO gives ten fields, not {command:?}");
+    };
+    let mut keys: Vec<String> = items(keys).iter().map(drawn).collect();
+    keys.sort_unstable();
+    let fields = [
+        ("arity", drawn(arity)),
+        ("flags", sorted(flags)),
+        ("range", [first, last, step].map(drawn).join(" ")),
+        ("categories", sorted(categories)),
+        ("tips", sorted(tips)),
+        ("keys", keys.join(" + ")),
+    ];
+    told.insert(text(name), fields.into_iter().map(|(field, value)| (field.to_owned(), value)).collect());
+    for subcommand in items(subcommands) {
+        take_details(subcommand, told);
+    }
+}
+
+fn take_docs(docs: &Value, told: &mut BTreeMap<String, Told>) {
+    for (name, doc) in pairs(docs) {
+        let fields = told.entry(name).or_default();
+        let doc: BTreeMap<String, &Value> = pairs(doc).collect();
+        for field in ["since", "group", "deprecated_since"] {
+            fields.insert(field.to_owned(), doc.get(field).map(|value| text(value)).unwrap_or_default());
+        }
+        let arguments = doc.get("arguments").map(|arguments| items(arguments)).unwrap_or_default();
+        fields.insert("arguments".to_owned(), arguments.iter().map(argument).collect::<Vec<_>>().join(" "));
+        if let Some(subcommands) = doc.get("subcommands") {
+            take_docs(subcommands, told);
+        }
+    }
+}
+
+/// An argument with what it consists of.
+fn argument(value: &Value) -> String {
+    let fields: BTreeMap<String, &Value> = pairs(value).collect();
+    let get = |field: &str| fields.get(field).map(|value| drawn(value)).unwrap_or_default();
+    let flags = fields.get("flags").map(|flags| format!(" {}", sorted(flags))).unwrap_or_default();
+    let (kind, token) = (get("type"), get("token"));
+    match (kind.as_str(), fields.get("arguments")) {
+        (_, Some(members)) => {
+            let members: Vec<String> = items(members).iter().map(argument).collect();
+            format!("{kind}({token}{flags}: {})", members.join(" "))
+        }
+        ("pure-token", _) => format!("({token}{flags})"),
+        _ => format!("({} {kind}{} {token}{flags})", get("display_text"), get("key_spec_index")),
+    }
+}
+
+fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) => items,
+        other => panic!("{other:?} is no array"),
+    }
+}
+
+fn pairs(value: &Value) -> impl Iterator<Item = (String, &Value)> {
+    items(value).chunks(2).map(|pair| (text(&pair[0]), &pair[1]))
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::SimpleString(text) => text.clone(),
+        Value::Int(number) => number.to_string(),
+        other => panic!("{other:?} is no text"),
+    }
+}
+
+fn drawn(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(drawn).collect::<Vec<_>>().join(" ")),
+        other => text(other),
+    }
+}
+
+fn sorted(value: &Value) -> String {
+    let mut names: Vec<String> = items(value).iter().map(text).collect();
+    names.sort_unstable();
+    names.join(" ")
+}
+
+/// A command on a line of its own, its fields indented below it.
+fn written(told: &BTreeMap<String, Told>) -> String {
+    let mut lines = String::new();
+    for (command, fields) in told {
+        lines.push_str(&format!("{command}\n"));
+        let fields = fields.iter().filter(|(_, value)| !value.is_empty());
+        lines.extend(fields.map(|(field, value)| format!("  {field}: {value}\n")));
+    }
+    lines
+}
+
+fn read(text: &str) -> BTreeMap<String, Told> {
+    let mut told: BTreeMap<String, Told> = BTreeMap::new();
+    for line in text.lines() {
+        match line.strip_prefix("  ").and_then(|field| field.split_once(": ")) {
+            None => drop(told.insert(line.to_owned(), Told::new())),
+            Some((field, value)) => {
+                let mut command = told.last_entry().expect("a field stands below a command");
+                command.get_mut().insert(field.to_owned(), value.to_owned());
+            }
+        }
+    }
+    told
+}
