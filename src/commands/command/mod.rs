@@ -90,7 +90,7 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     for name in args.rest() {
         match engine.table.find_full(name) {
             Some(id) => details::write(reply, engine.table.entry(id)),
-            None => reply.null_array(),
+            None => reply.null(),
         }
     }
     Ok(())
