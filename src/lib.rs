@@ -1,5 +1,14 @@
 //! A Redis-compatible server for development and tests, to run or to embed.
 //!
+//! ```
+//! let server = dunlin::Server::start()?;
+//! println!("any Redis client can connect to {}", server.url());
+//! # Ok::<(), dunlin::StartError>(())
+//! ```
+//!
+//! In tests, start one [`Server`] for each: it takes less than a millisecond, has a port of its own, and is gone when it
+//! goes out of scope. [`Server::advance`] moves its clock, so nothing has to sleep.
+//!
 //! # The tour
 //!
 //! In reading order, from what is stored to what is served:
@@ -12,6 +21,9 @@
 //! 5. [`commands`]: what each command does, one file or folder per family.
 //!
 //! Everything up to here is deterministic and does no input or output.
+//!
+//! 6. [`server`]: sockets, threads and the clock around the engine.
+//! 7. [`testkit`]: a server in the process of a test.
 
 pub mod commands;
 pub mod config;
@@ -19,4 +31,7 @@ pub mod engine;
 pub mod keyspace;
 pub mod resp;
 pub mod server;
+pub mod testkit;
 pub mod value;
+
+pub use testkit::{Builder, CallError, Client, Reply, Server, StartError};

@@ -41,7 +41,7 @@ impl Alarm {
     /// Sleeps until it rings.
     pub(crate) async fn rings(&self, clock: &Clock) {
         let at_us = self.at_us.load(Ordering::Acquire);
-        if at_us == NEVER || clock.is_manual() {
+        if at_us == NEVER || clock.is_frozen() {
             return self.earlier.notified().await;
         }
         let rest = Now::from_us(at_us).since_us(clock.now());

@@ -1,8 +1,8 @@
-//! The clock: the system's, or one that stands still until a test moves it.
+//! The clock: the system's, or one that stands still; and either can be moved on.
 //!
-//! The engine never asks for the time; it is told. This is the only place that looks. Both clocks count from the Unix
-//! epoch, so a deadline means the same under either. Reading the system's costs about 20 ns, which one command can
-//! afford; reading a manual one is a load.
+//! The engine never asks for the time; it is told. This is the only place that looks. A clock has a source, which runs
+//! or stands still, and a shift, by which it was moved on. Both kinds count from the Unix epoch, so a deadline means the
+//! same under either. Reading the system's costs about 20 ns, which one command can afford.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,47 +11,73 @@ use crate::engine::Now;
 
 /// Tells the time.
 #[derive(Debug)]
-pub(crate) enum Clock {
-    /// The system's clock.
-    Wall,
-    /// A clock that moves only when it is told to: microseconds since the Unix epoch.
-    Manual(AtomicI64),
+pub(crate) struct Clock {
+    source: Source,
+    shift_us: AtomicI64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    System,
+    Frozen(Now),
 }
 
 impl Clock {
-    /// A clock that stands at that moment.
-    pub(crate) fn manual(start: Now) -> Clock {
-        Clock::Manual(AtomicI64::new(start.unix_us))
+    /// The system's clock.
+    pub(crate) fn system() -> Clock {
+        Clock { source: Source::System, shift_us: AtomicI64::new(0) }
+    }
+
+    /// A clock that stands still at that moment.
+    pub(crate) fn frozen(moment: Now) -> Clock {
+        Clock { source: Source::Frozen(moment), shift_us: AtomicI64::new(0) }
     }
 
     /// The time.
     pub(crate) fn now(&self) -> Now {
-        match self {
-            Clock::Wall => wall_time(),
-            Clock::Manual(unix_us) => Now::from_us(unix_us.load(Ordering::Acquire)),
-        }
+        Now::from_us(self.source.now().unix_us.saturating_add(self.shift_us.load(Ordering::Acquire)))
     }
 
-    /// Moves a manual clock to `moment` unless it is there or beyond; the system's clock moves by itself.
+    /// Moves on to `moment`, unless it is that late already.
     pub(crate) fn reach(&self, moment: Now) {
-        if let Clock::Manual(unix_us) = self {
-            unix_us.fetch_max(moment.unix_us, Ordering::AcqRel);
-        }
+        let shift_us = moment.unix_us.saturating_sub(self.source.now().unix_us);
+        self.shift_us.fetch_max(shift_us, Ordering::AcqRel);
     }
 
-    /// True when only a call moves it.
-    pub(crate) fn is_manual(&self) -> bool {
-        matches!(self, Clock::Manual(_))
+    /// True when it moves only when it is told to.
+    pub(crate) fn is_frozen(&self) -> bool {
+        matches!(self.source, Source::Frozen(_))
+    }
+}
+
+impl Source {
+    fn now(self) -> Now {
+        match self {
+            Source::System => from_system(system_time()),
+            Source::Frozen(moment) => moment,
+        }
     }
 }
 
 /// The system's time.
 #[expect(clippy::disallowed_methods, reason = "this is the place that asks the system what time it is")]
-pub(crate) fn wall_time() -> Now {
-    match SystemTime::now().duration_since(UNIX_EPOCH) {
+pub(crate) fn system_time() -> SystemTime {
+    SystemTime::now()
+}
+
+/// The moment that the system calls `time`.
+pub(crate) fn from_system(time: SystemTime) -> Now {
+    match time.duration_since(UNIX_EPOCH) {
         Ok(since) => Now::from_us(micros(since)),
         Err(before) => Now::from_us(-micros(before.duration())),
     }
+}
+
+/// `moment` as the system calls it.
+pub(crate) fn to_system(moment: Now) -> SystemTime {
+    let distance = Duration::from_micros(moment.unix_us.unsigned_abs());
+    let time = if moment.unix_us < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
+    time.unwrap_or(UNIX_EPOCH)
 }
 
 /// The moment `by` after `moment`, or the last one there is.
@@ -68,15 +94,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manual_clock_stands_still_and_never_goes_back() {
-        let clock = Clock::manual(Now::from_us(5));
+    fn a_frozen_clock_moves_when_it_is_told_to_and_never_back() {
+        let clock = Clock::frozen(Now::from_us(5));
         clock.reach(Now::from_us(9));
         clock.reach(Now::from_us(7));
         assert_eq!(clock.now(), Now::from_us(9));
     }
 
     #[test]
+    fn a_running_clock_can_be_moved_on_and_runs_on_from_there() {
+        let clock = Clock::system();
+        let target = later(clock.now(), Duration::from_secs(3600));
+        clock.reach(target);
+        assert!(target <= clock.now() && clock.now() < later(target, Duration::from_secs(60)));
+    }
+
+    #[test]
     fn the_end_of_time_is_not_passed() {
         assert_eq!(later(Now::from_us(1), Duration::MAX), Now::from_us(i64::MAX));
+    }
+
+    #[test]
+    fn a_moment_is_the_same_to_the_system() {
+        for unix_us in [0, 1, -1, 1_600_000_000_123_456] {
+            assert_eq!(from_system(to_system(Now::from_us(unix_us))), Now::from_us(unix_us));
+        }
     }
 }

@@ -27,7 +27,7 @@ use super::mailbox::{Letter, Mailbox};
 use super::outbox::Outbox;
 use super::shared::Shared;
 use super::stream::Stream;
-use crate::engine::{Buffers, Engine, Flow, Now, SessionId};
+use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Limits, Parser};
 
 /// What one read takes at most. Most batches are smaller, and then the socket needs no second read to be known empty.
@@ -224,17 +224,10 @@ impl Connection {
                     break Stop::Closing;
                 }
             };
-            let flow = engine.run(shared.clock().now(), self.session, request, output);
-            if !engine.effects.is_empty() {
-                shared.carry_out(&mut engine);
-            }
-            match flow {
+            match shared.run_in(&mut engine, self.session, request, output) {
                 Flow::Next => taken += self.parser.consumed(),
                 Flow::Close => break Stop::Closing,
-                Flow::Wait(moment) => {
-                    shared.alarm().ring_by(moment);
-                    break Stop::Paused;
-                }
+                Flow::Wait(_) => break Stop::Paused,
             }
             if output.len() >= BATCH_REPLY_BYTES {
                 break Stop::Full;
@@ -244,12 +237,7 @@ impl Connection {
                 MutexGuard::bump(&mut engine);
             }
         };
-        engine.finish(shared.clock().now());
-        if engine.stats.changes != changes
-            && let Some(unix_ms) = engine.next_deadline()
-        {
-            shared.alarm().ring_by(Now::from_us(unix_ms.saturating_mul(1000)));
-        }
+        shared.end_batch(&mut engine, changes);
         self.produced += output.len() as u64;
         self.report(&mut engine, input.len() - taken, 0);
         (taken, stop)
@@ -267,7 +255,8 @@ impl Connection {
         let before = session.buffers;
         session.buffers = Buffers { query, query_free, output, received: self.received, sent };
         engine.stats.received_bytes += self.received - before.received;
-        engine.stats.sent_bytes += sent - before.sent;
+        // Replies count as sent until the socket takes less than all of them.
+        engine.stats.sent_bytes = (engine.stats.sent_bytes + sent).saturating_sub(before.sent);
     }
 
     /// Sends `output`.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::clock::later;
 use super::mailbox::Letter;
-use super::shared::Shared;
+use super::shared::{Shared, next_deadline};
 use crate::engine::{Engine, Now, SessionId, Transport};
 
 /// How many keys a slice removes: some ten microseconds' work.
@@ -47,8 +47,7 @@ impl Keeper {
         if expired == SLICE_KEYS {
             return Next::Again;
         }
-        let deadline = engine.next_deadline().map(|unix_ms| Now::from_us(unix_ms.saturating_mul(1000)));
-        match [deadline, self.pause_end, self.idle_check].into_iter().flatten().min() {
+        match [next_deadline(engine), self.pause_end, self.idle_check].into_iter().flatten().min() {
             Some(moment) => Next::At(moment),
             None => Next::Never,
         }

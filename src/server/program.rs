@@ -60,9 +60,9 @@ fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
     // Without any other way in, port 0 means a port that the system picks.
     let tcp = settings.port != 0 || unix_socket.is_empty();
     let seed = RandomState::new().hash_one(0);
-    let server = Server::open(Plan { settings, tcp, clock: Clock::Wall, seed, config_file })?;
+    let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, config_file })?;
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
-    server.serve(told_to_end())?;
+    server.serve(told_to_end());
     info!("bye");
     Ok(())
 }

@@ -12,6 +12,7 @@ use std::thread;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
+use tracing::warn;
 
 use super::clock::Clock;
 use super::keeper;
@@ -97,11 +98,8 @@ impl Server {
     }
 
     /// Serves until it is told to stop; then all connections are closed. `until` is one more reason to stop.
-    ///
-    /// # Errors
-    /// When a further thread cannot be started.
-    pub(crate) fn serve(self, until: impl Future<Output = ()>) -> io::Result<()> {
-        let (others, threads) = start_threads(&self.shared, self.event_loops)?;
+    pub(crate) fn serve(self, until: impl Future<Output = ()>) {
+        let (others, threads) = start_threads(&self.shared, self.event_loops);
         let hall = Arc::new(Hall::new(Arc::clone(&self.shared), others));
         self.runtime.block_on(async {
             tokio::spawn(keeper::keep(Arc::clone(&self.shared)));
@@ -122,34 +120,45 @@ impl Server {
             // A thread that panicked has said so.
             drop(thread.join());
         }
-        Ok(())
     }
 }
 
 type Threads = (Vec<mpsc::UnboundedSender<Guest>>, Vec<thread::JoinHandle<()>>);
 
-/// Starts the event loops beside the first.
-fn start_threads(shared: &Arc<Shared>, event_loops: usize) -> io::Result<Threads> {
+/// Starts the event loops beside the first, or as many of them as can be had.
+fn start_threads(shared: &Arc<Shared>, event_loops: usize) -> Threads {
     let (mut inboxes, mut threads) = (Vec::new(), Vec::new());
     for number in 1..event_loops {
-        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-        let (inbox, mut guests) = mpsc::unbounded_channel();
-        let shared = Arc::clone(shared);
-        let serve = move || {
-            runtime.block_on(async {
-                let welcome = async {
-                    while let Some(guest) = guests.recv().await {
-                        listen::welcome(&shared, guest);
-                    }
-                };
-                tokio::select! {
-                    () = shared.stopped() => {}
-                    () = welcome => {}
-                }
-            });
-        };
-        threads.push(thread::Builder::new().name(format!("dunlin-{number}")).spawn(serve)?);
-        inboxes.push(inbox);
+        match start_thread(Arc::clone(shared), number) {
+            Ok((inbox, thread)) => {
+                inboxes.push(inbox);
+                threads.push(thread);
+            }
+            Err(error) => warn!("no thread could be started for another event loop: {error}"),
+        }
     }
-    Ok((inboxes, threads))
+    (inboxes, threads)
+}
+
+fn start_thread(
+    shared: Arc<Shared>,
+    number: usize,
+) -> io::Result<(mpsc::UnboundedSender<Guest>, thread::JoinHandle<()>)> {
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+    let (inbox, mut guests) = mpsc::unbounded_channel();
+    let serve = move || {
+        runtime.block_on(async {
+            let welcome = async {
+                while let Some(guest) = guests.recv().await {
+                    listen::welcome(&shared, guest);
+                }
+            };
+            tokio::select! {
+                () = shared.stopped() => {}
+                () = welcome => {}
+            }
+        });
+    };
+    let thread = thread::Builder::new().name(format!("dunlin-{number}")).spawn(serve)?;
+    Ok((inbox, thread))
 }

@@ -19,7 +19,8 @@ use super::keeper::{Keeper, Next};
 use super::log;
 use super::mailbox::{Letter, Mailbox};
 use super::reaper::Reaper;
-use crate::engine::{Effect, Engine, Now, Origin, SessionId};
+use crate::engine::{Effect, Engine, Flow, Now, Origin, SessionId, Transport};
+use crate::resp::Request;
 
 /// One server, as its threads and its in-process clients see it.
 #[derive(Debug)]
@@ -30,7 +31,6 @@ pub(crate) struct Shared {
     alarm: Alarm,
     reaper: Reaper,
     stop: watch::Sender<bool>,
-    advancing: Mutex<()>,
 }
 
 impl Shared {
@@ -42,7 +42,6 @@ impl Shared {
             alarm: Alarm::default(),
             reaper: Reaper::default(),
             stop: watch::Sender::new(false),
-            advancing: Mutex::new(()),
         }
     }
 
@@ -58,6 +57,43 @@ impl Shared {
     /// What the keeper sleeps by.
     pub(crate) fn alarm(&self) -> &Alarm {
         &self.alarm
+    }
+
+    /// Runs one request and nothing else, under a lock of its own.
+    pub(crate) fn run(&self, session: SessionId, request: Request<'_>, output: &mut Vec<u8>) -> Flow {
+        let mut engine = self.engine();
+        let changes = engine.stats.changes;
+        let flow = self.run_in(&mut engine, session, request, output);
+        self.end_batch(&mut engine, changes);
+        flow
+    }
+
+    /// Runs one request of a batch.
+    pub(crate) fn run_in(
+        &self,
+        engine: &mut Engine,
+        session: SessionId,
+        request: Request<'_>,
+        output: &mut Vec<u8>,
+    ) -> Flow {
+        let flow = engine.run(self.clock.now(), session, request, output);
+        if !engine.effects.is_empty() {
+            self.carry_out(engine);
+        }
+        if let Flow::Wait(moment) = flow {
+            self.alarm.ring_by(moment);
+        }
+        flow
+    }
+
+    /// Ends a batch that began when `changes` had been made: if there are more now, a key may fall due earlier.
+    pub(crate) fn end_batch(&self, engine: &mut Engine, changes: u64) {
+        engine.finish(self.clock.now());
+        if engine.stats.changes != changes
+            && let Some(deadline) = next_deadline(engine)
+        {
+            self.alarm.ring_by(deadline);
+        }
     }
 
     /// A client comes; `None` when there are too many.
@@ -99,7 +135,7 @@ impl Shared {
     pub(crate) fn carry_out(&self, engine: &mut Engine) {
         for effect in engine.effects.take() {
             match effect {
-                Effect::Close(session) => self.post(session, Letter::Close),
+                Effect::Close(session) => self.close(engine, session),
                 Effect::Resume => self.post_to_all(Letter::Resume),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
                 Effect::Shutdown => self.stop(),
@@ -107,6 +143,14 @@ impl Shared {
                 Effect::Free(trash) => self.reaper.free(trash),
                 Effect::KeyEvent { .. } => {}
             }
+        }
+    }
+
+    /// Ends a session: its connection does that, or, where there is none, nobody but us.
+    fn close(&self, engine: &mut Engine, session: SessionId) {
+        self.post(session, Letter::Close);
+        if engine.sessions.get(session).is_some_and(|session| session.origin.transport == Transport::Direct) {
+            engine.disconnect(session);
         }
     }
 
@@ -118,9 +162,9 @@ impl Shared {
         }
     }
 
-    /// Keeps everyone waiting. A clock that stands still moves instead, so nobody sleeps for it.
+    /// Keeps everyone waiting. A frozen clock moves on instead, so nobody sleeps for it.
     fn stall(&self, engine: &mut Engine, length: Duration) {
-        if self.clock.is_manual() {
+        if self.clock.is_frozen() {
             self.advance_engine(engine, later(self.clock.now(), length));
         } else {
             #[expect(
@@ -131,22 +175,25 @@ impl Shared {
         }
     }
 
-    /// Moves a manual clock, and lets everything happen that falls due on the way, in order, each at its moment.
+    /// Moves the clock on, and lets everything happen that falls due on the way, in order, each at its moment.
     pub(crate) fn advance(&self, by: Duration) {
-        let _alone = self.advancing.lock();
         let mut engine = self.engine();
         self.advance_engine(&mut engine, later(self.clock.now(), by));
+        // The keeper sleeps by the time that was.
+        self.alarm.ring_by(Now::from_us(i64::MIN));
     }
 
     fn advance_engine(&self, engine: &mut Engine, target: Now) {
         let mut keeper = Keeper::default();
+        let mut now = self.clock.now();
         loop {
-            match keeper.turn(self, engine, self.clock.now()) {
-                Next::Again => {}
-                Next::At(moment) if moment <= target => self.clock.reach(moment),
-                Next::At(_) | Next::Never if self.clock.now() < target => self.clock.reach(target),
+            now = match keeper.turn(self, engine, now) {
+                Next::Again => now,
+                Next::At(moment) if moment <= target => moment,
+                Next::At(_) | Next::Never if now < target => target,
                 Next::At(_) | Next::Never => return,
-            }
+            };
+            self.clock.reach(now);
         }
     }
 
@@ -160,4 +207,9 @@ impl Shared {
         // The sender lives in `self`, so it cannot be gone.
         let _ = self.stop.subscribe().wait_for(|&stopped| stopped).await;
     }
+}
+
+/// When the next key falls due.
+pub(crate) fn next_deadline(engine: &Engine) -> Option<Now> {
+    engine.next_deadline().map(|unix_ms| Now::from_us(unix_ms.saturating_mul(1000)))
 }

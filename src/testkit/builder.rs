@@ -1,0 +1,142 @@
+//! What a server shall be like, said one thing after the other.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use thiserror::Error;
+
+use super::Server;
+use crate::config::{self, Assigned};
+use crate::engine::{Permission, Settings};
+use crate::server::clock::{Clock, from_system, system_time};
+use crate::server::run::Plan;
+
+/// Describes a [`Server`] before it starts.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+///
+/// let server = dunlin::Server::builder().password("secret").databases(1).frozen_at(SystemTime::UNIX_EPOCH).start()?;
+/// assert_eq!(server.now(), SystemTime::UNIX_EPOCH);
+/// # Ok::<(), dunlin::StartError>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "a server runs when `start` is called"]
+pub struct Builder {
+    settings: Settings,
+    frozen_at: Option<SystemTime>,
+    seed: Option<u64>,
+    fault: Option<StartError>,
+}
+
+/// Why a server cannot start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Redis has no such setting.
+    #[error("there is no setting '{0}'")]
+    UnknownSetting(String),
+    /// The setting cannot have that value.
+    #[error("the setting '{name}' cannot be '{value}': {reason}")]
+    InvalidSetting {
+        /// The setting.
+        name: String,
+        /// The value that was given.
+        value: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The system does not let it listen there, or start a thread.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        let settings = Settings { port: 0, bind: vec!["127.0.0.1".to_owned()], ..Settings::default() };
+        Builder { settings, frozen_at: None, seed: None, fault: None }
+    }
+}
+
+impl Builder {
+    /// Listens on that TCP port of this machine. Without it the system picks a free one.
+    pub fn port(mut self, port: u16) -> Builder {
+        self.settings.port = port;
+        self
+    }
+
+    /// Listens on a Unix socket as well.
+    pub fn unix_socket(mut self, path: impl AsRef<Path>) -> Builder {
+        self.settings.unix_socket = path.as_ref().display().to_string();
+        self
+    }
+
+    /// Has that many databases instead of 16.
+    pub fn databases(mut self, count: usize) -> Builder {
+        self.settings.databases = count.max(1);
+        self
+    }
+
+    /// Wants this password.
+    pub fn password(mut self, password: impl Into<String>) -> Builder {
+        self.settings.password = password.into();
+        self
+    }
+
+    /// Lets the clock stand still at the present until [`Server::advance`] moves it.
+    pub fn frozen(self) -> Builder {
+        self.frozen_at(system_time())
+    }
+
+    /// Lets the clock stand still at `time` until [`Server::advance`] moves it.
+    pub fn frozen_at(mut self, time: SystemTime) -> Builder {
+        self.frozen_at = Some(time);
+        self
+    }
+
+    /// Makes chance repeatable: the same seed, commands and times give the same replies.
+    pub fn seed(mut self, seed: u64) -> Builder {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Allows the DEBUG command.
+    pub fn allow_debug(mut self) -> Builder {
+        self.settings.debug_command = Permission::Yes;
+        self
+    }
+
+    /// Gives any setting of `redis.conf` a value, such as `.set("zset-max-listpack-entries", "64")`. A name or value that
+    /// does not exist is what [`Builder::start`] fails with.
+    pub fn set(mut self, name: &str, value: &str) -> Builder {
+        if let Err(fault) = assign(&mut self.settings, name, value) {
+            self.fault.get_or_insert(fault);
+        }
+        self
+    }
+
+    /// Starts the server. When this returns, clients can connect.
+    ///
+    /// # Errors
+    /// [`StartError`]: a setting that does not exist, or a port or path that cannot be had.
+    pub fn start(self) -> Result<Server, StartError> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let clock = self.frozen_at.map_or_else(Clock::system, |time| Clock::frozen(from_system(time)));
+        let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
+        Server::run(Plan { settings: self.settings, tcp: true, clock, seed, config_file: String::new() })
+    }
+}
+
+fn assign(settings: &mut Settings, name: &str, value: &str) -> Result<(), StartError> {
+    let Some((parameter, _)) = config::find(name) else { return Err(StartError::UnknownSetting(name.to_owned())) };
+    let reason = match parameter.assign_text(settings, value) {
+        Ok(Assigned::InForce) => return Ok(()),
+        Ok(Assigned::Differs { actual, .. }) => format!("this server behaves as with '{actual}'"),
+        Err(reason) => reason,
+    };
+    Err(StartError::InvalidSetting { name: name.to_owned(), value: value.to_owned(), reason })
+}

@@ -1,0 +1,118 @@
+//! A client without a socket: a call runs in the thread of the caller, under the same lock as everyone's requests.
+
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread::{self, Thread};
+
+use thiserror::Error;
+
+use super::Reply;
+use crate::engine::{Flow, Origin, SessionId, Transport};
+use crate::resp::{Protocol, Request, Span};
+use crate::server::mailbox::{Letter, Mailbox};
+use crate::server::shared::Shared;
+
+/// Calls a server directly. To the server it is a client like any other, with a session of its own, which speaks RESP3.
+#[derive(Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+    session: SessionId,
+    mailbox: Arc<Mailbox>,
+}
+
+/// Why a call has no reply.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The server answered an error: its whole line, such as `ERR syntax error`.
+    #[error("{0}")]
+    Refused(String),
+    /// The server has closed this client, or has ended itself.
+    #[error("the connection is closed")]
+    Closed,
+}
+
+impl Client {
+    pub(super) fn connect(shared: Arc<Shared>) -> Result<Client, CallError> {
+        let origin = Origin { transport: Transport::Direct, descriptor: -1, is_local: true, ..Origin::default() };
+        let full = || CallError::Refused("ERR max number of clients reached".to_owned());
+        let (session, mailbox) = shared.connect(origin).ok_or_else(full)?;
+        if let Some(own) = shared.engine().sessions.get_mut(session) {
+            own.authenticated = true;
+            own.protocol = Protocol::Resp3;
+        }
+        Ok(Client { shared, session, mailbox })
+    }
+
+    /// Runs one command. While clients are paused (CLIENT PAUSE) it waits, as any client does.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`] with the error that the server answered; [`CallError::Closed`] when it answers no more.
+    pub fn call<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
+        let (mut buffer, mut spans) = (Vec::new(), Vec::new());
+        for word in words {
+            let start = buffer.len();
+            buffer.extend_from_slice(word.as_ref());
+            spans.push(Span { start, end: buffer.len() });
+        }
+        if spans.is_empty() {
+            return Ok(Reply::Null);
+        }
+        let mut output = Vec::new();
+        while let Flow::Wait(_) = self.shared.run(self.session, Request::new(&buffer, &spans), &mut output) {
+            self.wait()?;
+        }
+        self.reply(&output)
+    }
+
+    /// What a call wrote: one reply, or several of them as an array.
+    fn reply(&self, output: &[u8]) -> Result<Reply, CallError> {
+        let (mut replies, mut rest) = (Vec::new(), output);
+        while let Some((reply, after)) = Reply::decode(rest) {
+            replies.push(reply);
+            rest = after;
+        }
+        match (replies.pop(), replies.is_empty()) {
+            (Some(Reply::Error(line)), true) => Err(CallError::Refused(line)),
+            (Some(reply), true) => Ok(reply),
+            (Some(last), false) => {
+                replies.push(last);
+                Ok(Reply::Array(replies))
+            }
+            (None, _) if self.shared.engine().sessions.get(self.session).is_some_and(|own| !own.closing) => {
+                Ok(Reply::Null)
+            }
+            (None, _) => Err(CallError::Closed),
+        }
+    }
+
+    /// Sleeps until the request may be tried again.
+    fn wait(&self) -> Result<(), CallError> {
+        self.mailbox.attach(&Waker::from(Arc::new(Unpark(thread::current()))));
+        loop {
+            let letters = self.mailbox.take();
+            if letters.has(Letter::Close) {
+                return Err(CallError::Closed);
+            }
+            if letters.has(Letter::Resume) {
+                return Ok(());
+            }
+            thread::park();
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.shared.disconnect(self.session);
+    }
+}
+
+/// Wakes a thread that waits.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,15 @@
+//! For the tests of other programs: a server in the test's own process.
+//!
+//! [`Server`] listens on a port of its own and lives on a thread of its own until it is dropped. Any Redis client can
+//! connect to it; a [`Client`] talks to it without a socket. Its clock can be moved on, or stand still altogether, so a
+//! test of something that takes an hour takes no time.
+
+mod builder;
+mod client;
+mod reply;
+mod server;
+
+pub use builder::{Builder, StartError};
+pub use client::{CallError, Client};
+pub use reply::Reply;
+pub use server::Server;

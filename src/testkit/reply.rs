@@ -1,0 +1,161 @@
+//! Replies as a test wants to look at them.
+
+use std::borrow::Cow;
+
+use redis_protocol::resp3::decode::complete::decode;
+use redis_protocol::resp3::types::OwnedFrame;
+
+/// What a server answers.
+///
+/// A reply compares with what a test expects of it: `reply == "text"`, `reply == 7`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Reply {
+    /// Nothing: no such key, no such element; or the client asked not to be answered.
+    Null,
+    /// A status, such as `OK`.
+    Status(String),
+    /// A string of any bytes.
+    Bytes(Vec<u8>),
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number.
+    Double(f64),
+    /// True or false.
+    Boolean(bool),
+    /// An integer of any size, in decimal digits.
+    BigNumber(String),
+    /// An error inside of another reply; one that is the whole reply is a [`super::CallError`].
+    Error(String),
+    /// Replies in their order.
+    Array(Vec<Reply>),
+    /// Keys with their values, in the order in which they were sent.
+    Map(Vec<(Reply, Reply)>),
+    /// Replies of which none is there twice.
+    Set(Vec<Reply>),
+    /// A message that no command asked for at this moment.
+    Push(Vec<Reply>),
+}
+
+impl Reply {
+    /// The first reply in `bytes`, and what follows it; `None` if they hold no complete one.
+    pub(super) fn decode(bytes: &[u8]) -> Option<(Reply, &[u8])> {
+        let (frame, length) = decode(bytes).ok()??;
+        Some((Reply::of(frame), bytes.get(length..)?))
+    }
+
+    fn of(frame: OwnedFrame) -> Reply {
+        let all = |frames: Vec<OwnedFrame>| frames.into_iter().map(Reply::of).collect();
+        match frame {
+            OwnedFrame::BlobString { data, .. }
+            | OwnedFrame::VerbatimString { data, .. }
+            | OwnedFrame::ChunkedString(data) => Reply::Bytes(data),
+            OwnedFrame::SimpleString { data, .. } => Reply::Status(text(data)),
+            OwnedFrame::BlobError { data, .. } => Reply::Error(text(data)),
+            OwnedFrame::SimpleError { data, .. } => Reply::Error(data),
+            OwnedFrame::Boolean { data, .. } => Reply::Boolean(data),
+            OwnedFrame::Null | OwnedFrame::Hello { .. } => Reply::Null,
+            OwnedFrame::Number { data, .. } => Reply::Integer(data),
+            OwnedFrame::Double { data, .. } => Reply::Double(data),
+            OwnedFrame::BigNumber { data, .. } => Reply::BigNumber(text(data)),
+            OwnedFrame::Array { data, .. } => Reply::Array(all(data)),
+            OwnedFrame::Push { data, .. } => Reply::Push(all(data)),
+            OwnedFrame::Set { data, .. } => Reply::Set(data.into_iter().map(Reply::of).collect()),
+            OwnedFrame::Map { data, .. } => {
+                Reply::Map(data.into_iter().map(|(key, value)| (Reply::of(key), Reply::of(value))).collect())
+            }
+        }
+    }
+
+    /// The bytes of a string or status.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Reply::Bytes(bytes) => Some(bytes),
+            Reply::Status(text) | Reply::BigNumber(text) => Some(text.as_bytes()),
+            _ => None,
+        }
+    }
+
+    /// A string or status as text; bytes that are not UTF-8 are replaced.
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        self.bytes().map(String::from_utf8_lossy)
+    }
+
+    /// The integer.
+    pub fn integer(&self) -> Option<i64> {
+        if let Reply::Integer(integer) = self { Some(*integer) } else { None }
+    }
+
+    /// The replies of an array, set or push message.
+    pub fn items(&self) -> Option<&[Reply]> {
+        match self {
+            Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// True for [`Reply::Null`].
+    pub fn is_null(&self) -> bool {
+        *self == Reply::Null
+    }
+}
+
+impl PartialEq<str> for Reply {
+    fn eq(&self, other: &str) -> bool {
+        self.bytes() == Some(other.as_bytes())
+    }
+}
+
+impl PartialEq<&str> for Reply {
+    fn eq(&self, other: &&str) -> bool {
+        self == *other
+    }
+}
+
+impl PartialEq<[u8]> for Reply {
+    fn eq(&self, other: &[u8]) -> bool {
+        self.bytes() == Some(other)
+    }
+}
+
+impl PartialEq<i64> for Reply {
+    fn eq(&self, other: &i64) -> bool {
+        self.integer() == Some(*other)
+    }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|fault| String::from_utf8_lossy(fault.as_bytes()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_reply_is_understood() {
+        let bytes = b"*9\r\n+OK\r\n$1\r\na\r\n:-7\r\n,1.5\r\n#t\r\n_\r\n-ERR no\r\n%2\r\n+b\r\n:1\r\n+a\r\n:2\r\n=5\r\ntxt:c\r\n";
+        let expected = [
+            Reply::Status("OK".to_owned()),
+            Reply::Bytes(b"a".to_vec()),
+            Reply::Integer(-7),
+            Reply::Double(1.5),
+            Reply::Boolean(true),
+            Reply::Null,
+            Reply::Error("ERR no".to_owned()),
+            Reply::Map(vec![
+                (Reply::Status("b".to_owned()), Reply::Integer(1)),
+                (Reply::Status("a".to_owned()), Reply::Integer(2)),
+            ]),
+            Reply::Bytes(b"c".to_vec()),
+        ];
+        assert_eq!(Reply::decode(bytes), Some((Reply::Array(expected.to_vec()), &b""[..])));
+    }
+
+    #[test]
+    fn the_nulls_of_resp2_are_null() {
+        assert_eq!(Reply::decode(b"$-1\r\n+x\r\n"), Some((Reply::Null, &b"+x\r\n"[..])));
+        assert_eq!(Reply::decode(b"*-1\r\n"), Some((Reply::Null, &b""[..])));
+        assert_eq!(Reply::decode(b"$5\r\nab"), None);
+    }
+}

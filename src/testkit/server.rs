@@ -1,0 +1,136 @@
+//! A server on a thread of its own, for as long as its handle lives.
+
+use std::future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime};
+
+use super::{Builder, CallError, Client, StartError};
+use crate::server::clock::to_system;
+use crate::server::mailbox::Letter;
+use crate::server::run::{self, Plan};
+use crate::server::shared::Shared;
+
+/// A Redis-compatible server in this process. It ends, and its port is free again, when this is dropped.
+///
+/// Each is a world of its own: start as many as there are tests.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let server = dunlin::Server::start()?;
+/// println!("any Redis client can connect to {}", server.url());
+///
+/// let mut client = server.client()?;
+/// client.call(["SET", "session", "ann", "EX", "3600"])?;
+/// server.advance(Duration::from_secs(3599));
+/// assert_eq!(client.call(["GET", "session"])?, "ann");
+/// server.advance(Duration::from_secs(1));
+/// assert_eq!(client.call(["GET", "session"])?, dunlin::Reply::Null);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    password: String,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts a server with Redis's usual settings on a free port of this machine.
+    ///
+    /// # Errors
+    /// [`StartError::System`] when the system has no port, descriptor or thread left.
+    pub fn start() -> Result<Server, StartError> {
+        Server::builder().start()
+    }
+
+    /// Describes a server that differs from the usual.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(super) fn run(plan: Plan) -> Result<Server, StartError> {
+        let password = plan.settings.password.clone();
+        let server = run::Server::open(plan)?;
+        let address = server.addresses().first().copied().ok_or_else(no_address)?;
+        let shared = Arc::clone(server.shared());
+        let serve = move || server.serve(future::pending());
+        let thread = thread::Builder::new().name("dunlin".to_owned()).spawn(serve)?;
+        Ok(Server { shared, address, password, thread: Some(thread) })
+    }
+
+    /// Where TCP clients connect.
+    pub fn addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The same as Redis clients want it: `redis://127.0.0.1:PORT/`, with the password if there is one.
+    pub fn url(&self) -> String {
+        if self.password.is_empty() {
+            format!("redis://{}/", self.address)
+        } else {
+            format!("redis://:{}@{}/", escaped(&self.password), self.address)
+        }
+    }
+
+    /// A client that calls the server directly, without a socket, and is logged in.
+    ///
+    /// # Errors
+    /// [`CallError`] when there are as many clients as `maxclients` allows.
+    pub fn client(&self) -> Result<Client, CallError> {
+        Client::connect(Arc::clone(&self.shared))
+    }
+
+    /// Moves the server's clock on, whether it runs or stands still. Everything that falls due on the way happens, in
+    /// order and each at its moment, before this returns.
+    pub fn advance(&self, by: Duration) {
+        self.shared.advance(by);
+    }
+
+    /// What the server's clock shows.
+    pub fn now(&self) -> SystemTime {
+        to_system(self.shared.clock().now())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stop();
+        // A direct client that waits has nothing to wait for any more.
+        self.shared.post_to_all(Letter::Close);
+        if let Some(thread) = self.thread.take() {
+            // Had the thread panicked, the panic would have been told where it happened.
+            drop(thread.join());
+        }
+    }
+}
+
+fn no_address() -> std::io::Error {
+    std::io::Error::other("there is no address to listen on")
+}
+
+/// A password as it stands in a URL.
+fn escaped(password: &str) -> String {
+    let mut text = String::with_capacity(password.len());
+    for byte in password.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(byte.into());
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_may_hold_what_urls_are_made_of() {
+        assert_eq!(escaped("a:b@c/d é"), "a%3Ab%40c%2Fd%20%C3%A9");
+    }
+}

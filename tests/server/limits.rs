@@ -1,0 +1,63 @@
+//! What a client may not do, and what happens to one that does.
+
+use dunlin::Server;
+
+use crate::wire::connect;
+
+const MEBIBYTE: usize = 1 << 20;
+
+#[test]
+fn one_client_too_many_is_told_so_and_a_place_that_becomes_free_is_free() {
+    let server = Server::builder().set("maxclients", "2").start().expect("it starts");
+    let mut first = connect(server.addr());
+    first.ask("SET a 1\r\n", "+OK\r\n");
+    let mut second = connect(server.addr());
+    second.ask("GET a\r\n", "$1\r\n1\r\n");
+    assert_eq!(connect(server.addr()).rest(), b"-ERR max number of clients reached\r\n");
+    first.send("POST\r\n");
+    assert_eq!(first.rest(), b"");
+    connect(server.addr()).ask("GET a\r\n", "$1\r\n1\r\n");
+}
+
+#[test]
+fn a_stranger_who_does_not_read_is_closed() {
+    let server = Server::builder().password("secret").start().expect("it starts");
+    let stream = std::net::TcpStream::connect(server.addr()).expect("the server listens");
+    let requests = "GET a\r\n".repeat(10_000);
+    let mut sent = 0;
+    while std::io::Write::write_all(&mut &stream, requests.as_bytes()).is_ok() {
+        sent += requests.len();
+        assert!(sent < 1 << 30, "the server takes everything");
+    }
+    connect(server.addr()).ask("GET a\r\n", "-NOAUTH Authentication required.\r\n");
+}
+
+#[test]
+fn a_stranger_may_not_begin_what_he_does_not_finish() {
+    let server = Server::builder().password("secret").start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.send("*2\r\n$16385\r\n");
+    assert_eq!(client.rest(), b"-ERR Protocol error: unauthenticated bulk length\r\n");
+}
+
+#[test]
+fn a_request_longer_than_the_limit_is_closed_without_a_word() {
+    let server = Server::builder().set("client-query-buffer-limit", "1mb").start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.send(format!("*2\r\n$3\r\nGET\r\n${}\r\n", 2 * MEBIBYTE));
+    client.send(vec![b'x'; MEBIBYTE]);
+    assert_eq!(client.rest(), b"");
+}
+
+#[test]
+fn an_idle_client_is_closed_when_its_time_is_up_and_a_busy_one_is_not() {
+    let server = Server::builder().frozen().set("timeout", "60").start().expect("it starts");
+    let (mut idle, mut busy) = (connect(server.addr()), connect(server.addr()));
+    idle.ask("SET a 1\r\n", "+OK\r\n");
+    busy.ask("GET a\r\n", "$1\r\n1\r\n");
+    server.advance(std::time::Duration::from_secs(59));
+    busy.ask("GET a\r\n", "$1\r\n1\r\n");
+    server.advance(std::time::Duration::from_secs(1));
+    assert_eq!(idle.rest(), b"");
+    busy.ask("GET a\r\n", "$1\r\n1\r\n");
+}

@@ -1,0 +1,10 @@
+//! The server from the outside: sockets, limits, time and the embedding interface. What commands answer is tested by the
+//! transcripts; here are the things that lie between a client's bytes and the engine.
+
+mod embedding;
+mod limits;
+mod requests;
+mod time;
+#[cfg(unix)]
+mod unix_socket;
+mod wire;

@@ -1,0 +1,98 @@
+//! Requests come in any pieces and any number.
+
+use dunlin::Server;
+
+use crate::wire::{bulk, connect, request};
+
+#[test]
+fn a_request_may_come_byte_by_byte() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    for byte in [request(&[b"SET", b"key", b"value"]), b"GET key\r\n".to_vec()].concat() {
+        client.send([byte]);
+    }
+    client.expect("+OK\r\n$5\r\nvalue\r\n");
+}
+
+#[test]
+fn the_end_of_one_request_and_the_beginning_of_the_next_may_come_together() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask("SET a 1\r\n*2\r\n$3\r\nGE", "+OK\r\n");
+    client.ask("T\r\n$1\r\na\r\n*2\r\n$3\r\nGET\r\n$1", "$1\r\n1\r\n");
+    client.ask("\r\na\r\n", "$1\r\n1\r\n");
+}
+
+#[test]
+fn ten_thousand_requests_whose_replies_nobody_reads_are_answered_in_the_end() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    let value = vec![b'x'; 4096];
+    client.ask(request(&[b"SET", b"key", &value]), "+OK\r\n");
+    client.send(request(&[b"GET", b"key"]).repeat(10_000));
+    client.expect(bulk(&value).repeat(10_000));
+    client.ask("GET none\r\n", "$-1\r\n");
+}
+
+#[test]
+fn a_large_value_goes_in_and_out() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    let value: Vec<u8> = (0..20_000_003_u32).map(|index| index.to_le_bytes()[1]).collect();
+    client.ask(request(&[b"SET", b"key", &value]), "+OK\r\n");
+    client.ask("GET key\r\n", bulk(&value));
+}
+
+#[test]
+fn clients_share_the_data_and_nothing_else() {
+    let server = Server::start().expect("it starts");
+    let (mut ann, mut bob) = (connect(server.addr()), connect(server.addr()));
+    ann.send("*2\r\n$3\r\nGET\r\n$3\r\nk");
+    bob.ask("SET key bob\r\n", "+OK\r\n");
+    ann.ask("ey\r\n", "$3\r\nbob\r\n");
+}
+
+#[test]
+fn what_is_no_request_is_answered_after_the_requests_before_it_and_ends_the_connection() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.send("SET a 1\r\n*1\r\n!4\r\nSET a 2\r\n");
+    assert_eq!(client.rest(), b"+OK\r\n-ERR Protocol error: expected '$', got '!'\r\n");
+    connect(server.addr()).ask("GET a\r\n", "$1\r\n1\r\n");
+}
+
+#[test]
+fn a_web_page_that_was_made_to_talk_to_us_hears_nothing() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.send("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nSET a 1\r\n");
+    assert_eq!(client.rest(), b"");
+    connect(server.addr()).ask("GET a\r\n", "$-1\r\n");
+}
+
+#[test]
+fn who_sends_and_says_no_more_gets_all_replies() {
+    let server = Server::start().expect("it starts");
+    let stream = std::net::TcpStream::connect(server.addr()).expect("the server listens");
+    let half = stream.try_clone().expect("a socket can be shared");
+    let mut client = crate::wire::Wire::new(stream);
+    let value = vec![b'x'; 100_000];
+    client.ask(request(&[b"SET", b"key", &value]), "+OK\r\n");
+    client.send(request(&[b"GET", b"key"]).repeat(100));
+    half.shutdown(std::net::Shutdown::Write).expect("a socket can be closed by half");
+    assert_eq!(client.rest().len(), 100 * bulk(&value).len());
+}
+
+#[test]
+fn several_event_loops_serve_the_same_data() {
+    let server = Server::builder().set("io-threads", "3").start().expect("it starts");
+    let mut clients: Vec<_> = (0..7).map(|_| connect(server.addr())).collect();
+    for (index, client) in clients.iter_mut().enumerate() {
+        client.ask(format!("SET key:{index} {index}\r\n"), "+OK\r\n");
+    }
+    for client in &mut clients {
+        for index in 0..7 {
+            client.ask(format!("GET key:{index}\r\n"), format!("$1\r\n{index}\r\n"));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Time passes when the test says so, and things happen at their moment.
+
+use std::time::{Duration, SystemTime};
+
+use dunlin::{Reply, Server};
+
+use crate::wire::connect;
+
+#[test]
+fn a_key_lives_until_its_last_millisecond_and_not_longer() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask("SET key value PX 1500\r\n", "+OK\r\n");
+    server.advance(Duration::from_millis(1499));
+    client.ask("GET key\r\n", "$5\r\nvalue\r\n");
+    server.advance(Duration::from_millis(1));
+    client.ask("GET key\r\n", "$-1\r\n");
+}
+
+#[test]
+fn a_running_clock_can_be_moved_on_too() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask("SET key value EX 3600\r\n", "+OK\r\n");
+    server.advance(Duration::from_secs(1800));
+    client.ask("GET key\r\n", "$5\r\nvalue\r\n");
+    server.advance(Duration::from_secs(1800));
+    client.ask("GET key\r\n", "$-1\r\n");
+}
+
+#[test]
+fn the_clock_starts_where_the_test_wants_it() {
+    let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let server = Server::builder().frozen_at(start).start().expect("it starts");
+    assert_eq!(server.now(), start);
+    let mut client = connect(server.addr());
+    client.ask("SET key value EXAT 1000000010\r\n", "+OK\r\n");
+    server.advance(Duration::from_secs(9));
+    client.ask("GET key\r\n", "$5\r\nvalue\r\n");
+    server.advance(Duration::from_secs(1));
+    client.ask("GET key\r\n", "$-1\r\n");
+    assert_eq!(server.now(), start + Duration::from_secs(10));
+}
+
+#[test]
+fn a_hundred_thousand_keys_that_fall_due_together_are_gone_at_once() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    for number in 0..100_000 {
+        client.call(["SET", &format!("key:{number}"), "value", "PX", "1000"]).expect("it is set");
+    }
+    client.call(["SET", "key", "value", "PX", "1001"]).expect("it is set");
+    server.advance(Duration::from_secs(1));
+    for number in (0..100_000).step_by(997) {
+        assert_eq!(client.call(["GET", &format!("key:{number}")]), Ok(Reply::Null));
+    }
+    assert_eq!(client.call(["GET", "key"]).expect("it is there"), "value");
+}
+
+#[test]
+fn the_end_of_time_can_be_reached() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    client.call(["SET", "key", "value", "EX", "1000000"]).expect("it is set");
+    server.advance(Duration::MAX);
+    assert_eq!(client.call(["GET", "key"]), Ok(Reply::Null));
+    server.advance(Duration::MAX);
+}

@@ -1,0 +1,50 @@
+//! The Unix socket.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use dunlin::{Server, StartError};
+
+use crate::wire::{PATIENCE, Wire};
+
+/// A path that no other test uses.
+fn path(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("dunlin-{}-{name}.sock", std::process::id()))
+}
+
+fn connect(path: &PathBuf) -> Wire<UnixStream> {
+    let stream = UnixStream::connect(path).expect("the server listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
+    Wire::new(stream)
+}
+
+#[test]
+fn it_serves_with_the_permissions_asked_for_and_is_gone_with_the_server() {
+    let path = path("serves");
+    let server = Server::builder().unix_socket(&path).set("unixsocketperm", "700").start().expect("it starts");
+    connect(&path).ask("SET a 1\r\n", "+OK\r\n");
+    assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o700);
+    drop(server);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_socket_that_a_killed_server_left_is_taken_over() {
+    let path = path("left");
+    drop(std::os::unix::net::UnixListener::bind(&path).expect("the path is free"));
+    assert!(path.exists());
+    let _server = Server::builder().unix_socket(&path).start().expect("it starts");
+    connect(&path).ask("GET a\r\n", "$-1\r\n");
+}
+
+#[test]
+fn a_file_that_is_no_socket_is_left_alone() {
+    let path = path("file");
+    fs::write(&path, "precious").expect("it can be written");
+    let refused = Server::builder().unix_socket(&path).start();
+    assert!(matches!(refused, Err(StartError::System(_))));
+    assert_eq!(fs::read(&path).expect("it is there"), b"precious");
+    fs::remove_file(&path).expect("it can be removed");
+}

@@ -1,0 +1,72 @@
+//! A client that says exactly which bytes go out and which come back.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// A reply that takes longer than this does not come.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Bytes out, bytes in.
+pub struct Wire<S> {
+    stream: S,
+}
+
+/// Connects over TCP.
+pub fn connect(address: SocketAddr) -> Wire<TcpStream> {
+    let stream = TcpStream::connect(address).expect("the server listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
+    stream.set_nodelay(true).expect("small packets can be sent at once");
+    Wire::new(stream)
+}
+
+impl<S: Read + Write> Wire<S> {
+    pub fn new(stream: S) -> Wire<S> {
+        Wire { stream }
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).expect("the server reads");
+    }
+
+    /// Reads as many bytes as `expected` has and compares.
+    pub fn expect(&mut self, expected: impl AsRef<[u8]>) {
+        let expected = expected.as_ref();
+        let mut bytes = vec![0; expected.len()];
+        self.stream.read_exact(&mut bytes).expect("the server answers");
+        assert_eq!(bytes.escape_ascii().to_string(), expected.escape_ascii().to_string());
+    }
+
+    pub fn ask(&mut self, bytes: impl AsRef<[u8]>, expected: impl AsRef<[u8]>) {
+        self.send(bytes);
+        self.expect(expected);
+    }
+
+    /// Reads until the server closes, and answers what came.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self.stream.read_to_end(&mut bytes) {
+            Ok(_) => {}
+            // The server closed while some of our bytes were unread.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+            Err(error) => panic!("the server neither answers nor closes: {error}"),
+        }
+        bytes
+    }
+}
+
+/// A request as clients send it.
+pub fn request(words: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        bytes.extend_from_slice(word);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes
+}
+
+/// The bulk string that a reply is.
+pub fn bulk(text: &[u8]) -> Vec<u8> {
+    [format!("${}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat()
+}
