@@ -192,14 +192,18 @@ impl<'a> Query<'a> {
 
     fn positions(&self, zset: &Zset) -> Range<usize> {
         let stretch = self.bounds.positions(zset, self.reversed);
-        if matches!(self.bounds, Bounds::Rank(..)) { stretch } else { self.limit.within(stretch, self.reversed) }
+        match self.bounds {
+            Bounds::Rank(..) => stretch,
+            _ => self.limit.within(stretch, self.reversed, zset.is_packed()),
+        }
     }
 }
 
 /// LIMIT: how many entries to pass over, and how many to answer.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
-    /// Nothing is left when it is negative.
+    /// When negative, nothing is left of a packed set, and as many entries as it says of a large one: Redis documents
+    /// neither, and keeps to both.
     offset: i64,
     /// All when it is negative.
     count: i64,
@@ -208,9 +212,16 @@ struct Limit {
 impl Limit {
     const NONE: Limit = Limit { offset: 0, count: -1 };
 
-    fn within(self, stretch: Range<usize>, reversed: bool) -> Range<usize> {
-        let offset = usize::try_from(self.offset).unwrap_or(usize::MAX).min(stretch.len());
-        let count = usize::try_from(self.count).unwrap_or(usize::MAX).min(stretch.len() - offset);
+    fn within(self, stretch: Range<usize>, reversed: bool, is_packed: bool) -> Range<usize> {
+        let len = stretch.len();
+        let offset = match usize::try_from(self.offset) {
+            Ok(offset) => offset.min(len),
+            Err(_) if is_packed => len,
+            Err(_) => {
+                usize::try_from(self.offset.unsigned_abs()).ok().and_then(|kept| len.checked_sub(kept)).unwrap_or(len)
+            }
+        };
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX).min(len - offset);
         if reversed {
             let end = stretch.end - offset;
             end - count..end
@@ -228,21 +239,25 @@ mod tests {
     #[test]
     fn a_limit_passes_over_entries_from_the_end_where_the_answer_begins() {
         let limit = Limit { offset: 1, count: 2 };
-        assert_eq!(limit.within(10..20, false), 11..13);
-        assert_eq!(limit.within(10..20, true), 17..19);
+        assert_eq!(limit.within(10..20, false, true), 11..13);
+        assert_eq!(limit.within(10..20, true, true), 17..19);
     }
 
     #[test]
     fn no_limit_is_too_large() {
         let limit = Limit { offset: i64::MAX, count: i64::MAX };
-        assert!(limit.within(3..9, false).is_empty());
-        assert!(limit.within(3..9, true).is_empty());
-        assert_eq!(Limit { offset: 2, count: i64::MAX }.within(3..9, true), 3..7);
+        assert!(limit.within(3..9, false, true).is_empty());
+        assert!(limit.within(3..9, true, false).is_empty());
+        assert_eq!(Limit { offset: 2, count: i64::MAX }.within(3..9, true, false), 3..7);
+        assert_eq!(Limit { offset: 0, count: i64::MIN }.within(2..9, false, true), 2..9);
     }
 
     #[test]
-    fn a_negative_offset_leaves_nothing_and_a_negative_count_all() {
-        assert!(Limit { offset: -1, count: 5 }.within(0..9, false).is_empty());
-        assert_eq!(Limit { offset: 0, count: i64::MIN }.within(2..9, false), 2..9);
+    fn a_negative_offset_leaves_nothing_of_a_packed_set_and_the_far_end_of_a_large_one() {
+        let limit = Limit { offset: -2, count: 5 };
+        assert!(limit.within(0..9, false, true).is_empty());
+        assert_eq!(limit.within(0..9, false, false), 7..9);
+        assert_eq!(limit.within(0..9, true, false), 0..2);
+        assert!(Limit { offset: i64::MIN, count: 5 }.within(0..9, false, false).is_empty());
     }
 }

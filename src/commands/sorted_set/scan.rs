@@ -38,7 +38,7 @@ fn zscan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     reply.array(2);
     scanning::write_cursor(reply, next);
     reply.array(found.len() * 2);
-    let is_packed = zset.is_some_and(|zset| zset.encoding() == "listpack");
+    let is_packed = zset.is_some_and(Zset::is_packed);
     let mut digits = Vec::new();
     for entry in found {
         digits.clear();

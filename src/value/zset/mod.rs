@@ -159,6 +159,11 @@ impl<const N: usize> Zset<N> {
         self.len() == 0
     }
 
+    /// Whether it has the packed form. Redis answers a few commands otherwise for its own such form.
+    pub fn is_packed(&self) -> bool {
+        matches!(self.form, Form::Packed(_))
+    }
+
     /// `listpack` or `skiplist`: what `OBJECT ENCODING` says for a set of this form.
     pub fn encoding(&self) -> &'static str {
         match &self.form {

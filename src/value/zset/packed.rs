@@ -472,7 +472,7 @@ fn width_of(value: u64) -> usize {
 /// The integer that a score is, if it is one and gives the same score back, sign of zero included.
 fn integer(score: f64) -> Option<i64> {
     let integer = score as i64;
-    (score.abs() <= EXACT && (integer as f64).to_bits() == score.to_bits()).then_some(integer)
+    (score.abs() <= EXACT && integer as f64 == score).then_some(integer)
 }
 
 fn fits(head: &Head, score: f64) -> bool {
@@ -481,7 +481,7 @@ fn fits(head: &Head, score: f64) -> bool {
 }
 
 fn code(head: &Head, score: f64) -> u64 {
-    if head.score_width == RAW { score.to_bits() } else { (score as i64).abs_diff(head.base) }
+    if head.score_width == RAW { (score + 0.0).to_bits() } else { (score as i64).abs_diff(head.base) }
 }
 
 fn decode(head: &Head, value: u64) -> f64 {
