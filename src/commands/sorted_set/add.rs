@@ -16,24 +16,9 @@ pub(super) const ZADD: Command = Command {
     since: "1.2.0",
     cost: "O(log(N)) for each member, N being the members of the sorted set.",
     about: "Puts members with their scores into a sorted set, or gives members that are there other scores.",
-    run: zadd,
+    run: |cx, args| add(cx, args, Mode::default()),
     ..Command::ROW
 };
-
-fn zadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let key = args.key()?;
-    let mode = Mode::parse(&mut args);
-    if args.is_empty() || !args.left().is_multiple_of(2) {
-        return Err(Error::Syntax);
-    }
-    mode.check(args.left() / 2)?;
-    let first = pair(&mut args)?;
-    let mut others = Vec::new();
-    while !args.is_empty() {
-        others.push(pair(&mut args)?);
-    }
-    add(cx, key, mode, first, &others)
-}
 
 pub(super) const ZINCRBY: Command = Command {
     name: "ZINCRBY",
@@ -45,15 +30,9 @@ pub(super) const ZINCRBY: Command = Command {
     since: "1.2.0",
     cost: "O(log(N)), N being the members of the sorted set.",
     about: "Adds to the score of a member, which counts from 0 when it is not there.",
-    run: zincrby,
+    run: |cx, args| add(cx, args, Mode { incr: true, ..Mode::default() }),
     ..Command::ROW
 };
-
-fn zincrby(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let key = args.key()?;
-    let increment = pair(&mut args)?;
-    add(cx, key, Mode { incr: true, ..Mode::default() }, increment, &[])
-}
 
 /// A score and its member.
 type Pair<'a> = (f64, &'a [u8]);
@@ -62,17 +41,20 @@ fn pair<'a>(args: &mut Args<'a>) -> Result<Pair<'a>, Error> {
     Ok((args.float()?, args.word()?))
 }
 
-fn add(cx: &mut Ctx<'_>, key: &[u8], mode: Mode, first: Pair<'_>, others: &[Pair<'_>]) -> Result<(), Error> {
-    let limits = cx.settings().packed_zset;
-    let tally = cx.upsert(key, !mode.xx, mode.event(), |zset: &mut Zset| {
-        let mut tally = Tally::default();
-        tally.put(zset, mode, first, &limits)?;
-        for &other in others {
-            tally.put(zset, mode, other, &limits)?;
-        }
-        Ok(Changed::by(tally.added + tally.moved, tally))
-    })?;
-    let tally = tally.unwrap_or_default();
+/// ZADD, and ZINCRBY too: it takes no options, but Redis takes a word that is one for one, and then misses the member.
+fn add(cx: &mut Ctx<'_>, mut args: Args<'_>, mut mode: Mode) -> Result<(), Error> {
+    let key = args.key()?;
+    mode.parse(&mut args);
+    if args.is_empty() || !args.left().is_multiple_of(2) {
+        return Err(Error::Syntax);
+    }
+    mode.check(args.left() / 2)?;
+    let first = pair(&mut args)?;
+    let mut others = Vec::new();
+    while !args.is_empty() {
+        others.push(pair(&mut args)?);
+    }
+    let tally = put_all(cx, key, mode, first, &others)?;
     let reply = cx.reply();
     match (mode.incr, tally.score) {
         (true, Some(score)) => reply.double(score),
@@ -80,6 +62,20 @@ fn add(cx: &mut Ctx<'_>, key: &[u8], mode: Mode, first: Pair<'_>, others: &[Pair
         (false, _) => reply.count(if mode.ch { tally.added + tally.moved } else { tally.added }),
     }
     Ok(())
+}
+
+fn put_all(cx: &mut Ctx<'_>, key: &[u8], mode: Mode, first: Pair<'_>, others: &[Pair<'_>]) -> Result<Tally, Error> {
+    let limits = cx.settings().packed_zset;
+    let tally = cx.upsert(key, !mode.xx, mode.event(), |zset: &mut Zset| {
+        zset.make_room(1 + others.len(), &limits);
+        let mut tally = Tally::default();
+        tally.put(zset, mode, first, &limits)?;
+        for &other in others {
+            tally.put(zset, mode, other, &limits)?;
+        }
+        Ok(Changed::by(tally.added + tally.moved, tally))
+    })?;
+    Ok(tally.unwrap_or_default())
 }
 
 /// What became of the pairs.
@@ -122,20 +118,18 @@ struct Mode {
 }
 
 impl Mode {
-    fn parse(args: &mut Args<'_>) -> Mode {
-        let mut mode = Mode::default();
+    fn parse(&mut self, args: &mut Args<'_>) {
         let mut options = [
-            ("NX", &mut mode.nx),
-            ("XX", &mut mode.xx),
-            ("GT", &mut mode.gt),
-            ("LT", &mut mode.lt),
-            ("CH", &mut mode.ch),
-            ("INCR", &mut mode.incr),
+            ("NX", &mut self.nx),
+            ("XX", &mut self.xx),
+            ("GT", &mut self.gt),
+            ("LT", &mut self.lt),
+            ("CH", &mut self.ch),
+            ("INCR", &mut self.incr),
         ];
         while let Some((_, is_given)) = options.iter_mut().find(|(name, _)| args.take(name)) {
             **is_given = true;
         }
-        mode
     }
 
     /// Refuses options that contradict one another, or the number of pairs.

@@ -12,7 +12,8 @@
 //! - [`packed`]: a scan of one allocation; 10 to 18 bytes an entry for members of 9 bytes.
 //! - [`large`]: O(log n) everything.
 //!
-//! Scores are never NaN. `-0.0` and `0.0` are one place in the order; the sign is kept and given back.
+//! Scores are never NaN. `-0.0` and `0.0` are one place in the order; the packed form turns the one into the other, the
+//! large form keeps the sign and gives it back, as Redis's two forms do.
 
 mod arena;
 mod branch;
@@ -185,6 +186,16 @@ impl<const N: usize> Zset<N> {
         match &self.form {
             Form::Packed(packed) => packed.find(member).map(|position| packed.score(position)),
             Form::Large(large) => large.score(member),
+        }
+    }
+
+    /// Tells that up to `entries` members are about to come: if a packed set may not hold so many, it turns large at
+    /// once, whether they come or not.
+    pub fn make_room(&mut self, entries: usize, limits: &Limits) {
+        if let Form::Packed(packed) = &self.form
+            && entries > limits.entries
+        {
+            self.form = Form::Large(Box::new(Large::from_sorted(packed.range(0..packed.len()))));
         }
     }
 

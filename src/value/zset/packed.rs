@@ -12,7 +12,7 @@
 //! ```
 //!
 //! - Score width `w < 8`: every score is an integer of at most 53 bits and is kept as `score - base` in `w` bytes (none
-//!   when all scores are equal). Width 8: the bits of the `f64`.
+//!   when all scores are equal). Width 8: the bits of the `f64`. The sign of zero is not kept.
 //! - Length width 0: all members are equally long, so their length is `member bytes / len`.
 //! - Invariant: for neighbours `a`, `b`: `(a.score, a.member) < (b.score, b.member)`, and
 //!   `16 + len * (score width + length width) + member bytes <= allocation`.
@@ -469,7 +469,7 @@ fn width_of(value: u64) -> usize {
     (64 - value.leading_zeros()).div_ceil(8) as usize
 }
 
-/// The integer that a score is, if it is one and gives the same score back, sign of zero included.
+/// The integer that a score is, if it is one and gives an equal score back.
 fn integer(score: f64) -> Option<i64> {
     let integer = score as i64;
     (score.abs() <= EXACT && integer as f64 == score).then_some(integer)
