@@ -8,7 +8,10 @@ mod runner;
 use runner::Transcript;
 use runner::in_process::InProcess;
 use runner::oracle::Oracle;
+use runner::over_tcp::OverTcp;
 use runner::reply::Protocol;
+use runner::target::Target;
+use std::io;
 use std::path::{Path, PathBuf};
 
 const PASSES: [Protocol; 2] = [Protocol::Resp2, Protocol::Resp3];
@@ -20,15 +23,12 @@ fn every_transcript_can_be_read() {
 
 #[test]
 fn our_engine_answers_as_every_transcript_says() {
-    runner::for_each_file(|path| match Transcript::read(path) {
-        Ok(transcript) => {
-            let mut engine = InProcess::new();
-            transcript.tell_what_is_left_out(&engine);
-            let check = |protocol| transcript.check(&mut engine, "our engine", protocol);
-            PASSES.into_iter().flat_map(check).collect()
-        }
-        Err(problem) => vec![problem],
-    });
+    runner::for_each_file(|path| play_all(path, "our engine", || Ok(InProcess::new())));
+}
+
+#[test]
+fn our_server_answers_as_every_transcript_says() {
+    runner::for_each_file(|path| play_all(path, "our server", OverTcp::start));
 }
 
 #[test]
@@ -38,6 +38,16 @@ fn a_real_server_agrees_with_every_transcript() {
     };
     let update = std::env::var_os("UPDATE").is_some_and(|value| value == "1");
     runner::for_each_file(|path| ask_oracle(path, &program, update).unwrap_or_else(|problem| vec![problem]));
+}
+
+fn play_all<T: Target>(path: &Path, name: &str, start: impl Fn() -> io::Result<T>) -> Vec<String> {
+    let play = || -> Result<Vec<String>, String> {
+        let transcript = Transcript::read(path)?;
+        let mut target = start().map_err(|error| format!("{name}: {error}"))?;
+        transcript.tell_what_is_left_out(&target);
+        Ok(PASSES.into_iter().flat_map(|protocol| transcript.check(&mut target, name, protocol)).collect())
+    };
+    play().unwrap_or_else(|problem| vec![problem])
 }
 
 fn ask_oracle(path: &Path, program: &Path, update: bool) -> Result<Vec<String>, String> {

@@ -4,6 +4,7 @@ pub(crate) mod format;
 pub(crate) mod in_process;
 pub(crate) mod matching;
 pub(crate) mod oracle;
+pub(crate) mod over_tcp;
 pub(crate) mod play;
 pub(crate) mod process;
 pub(crate) mod reply;

@@ -6,7 +6,7 @@
 use super::format::Section;
 use super::matching::Clock;
 use super::process::{Process, wait};
-use super::target::{Link, Received, Target, TcpLink};
+use super::target::{Link, Target, TcpLink, exchange};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,19 +44,9 @@ impl Oracle {
         Ok(Self { program: program.to_owned(), process: Process::start(program)?, tainted: false })
     }
 
-    /// Sends commands on a connection of their own, gives their answers and closes it.
-    fn answers(&self, commands: &str) -> io::Result<Vec<u8>> {
-        let mut link = TcpLink::open(self.process.address)?;
-        link.send(commands.as_bytes())?;
-        link.send(b"QUIT\r\n")?;
-        let mut answers = Vec::new();
-        while link.receive(&mut answers, Duration::from_secs(5))? == Received::Bytes {}
-        Ok(answers)
-    }
-
-    /// The same for commands that cannot fail.
+    /// Sends commands that cannot fail.
     fn instruct(&self, commands: &str) -> io::Result<()> {
-        let answers = self.answers(commands)?;
+        let answers = exchange(self.process.address, commands)?;
         match answers.ends_with(b"+OK\r\n") && !answers.contains(&b'-') {
             true => Ok(()),
             false => Err(io::Error::other(format!("{commands:?}: {}", String::from_utf8_lossy(&answers)))),
@@ -92,7 +82,7 @@ impl Target for Oracle {
     fn settle(&mut self) -> io::Result<()> {
         // The server reads its sockets in the order in which they became readable, so an answer on a later connection
         // comes after the work of the earlier ones; the second connection is for those that came in the same round.
-        self.answers("PING\r\n")?;
-        self.answers("PING\r\n").map(drop)
+        exchange(self.process.address, "PING\r\n")?;
+        exchange(self.process.address, "PING\r\n").map(drop)
     }
 }

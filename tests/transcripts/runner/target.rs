@@ -79,3 +79,13 @@ impl Link for TcpLink {
         }
     }
 }
+
+/// Sends commands on a connection of their own, gives their answers and waits until it is closed.
+pub(crate) fn exchange(address: SocketAddr, commands: &str) -> io::Result<Vec<u8>> {
+    let mut link = TcpLink::open(address)?;
+    link.send(commands.as_bytes())?;
+    link.send(b"QUIT\r\n")?;
+    let mut answers = Vec::new();
+    while link.receive(&mut answers, Duration::from_secs(5))? == Received::Bytes {}
+    Ok(answers)
+}
