@@ -10,6 +10,7 @@ pub mod connection;
 pub mod debug;
 mod help;
 pub mod keys;
+pub mod memory;
 pub mod scanning;
 pub mod shutdown;
 pub mod sorted_set;
@@ -24,6 +25,7 @@ pub const FAMILIES: &[&[Command]] = &[
     connection::COMMANDS,
     debug::COMMANDS,
     keys::COMMANDS,
+    memory::COMMANDS,
     shutdown::COMMANDS,
     sorted_set::COMMANDS,
     string::COMMANDS,

@@ -35,6 +35,11 @@ impl<'a> Args<'a> {
         self.request.get(self.next)
     }
 
+    /// The word before the next one: at first, the command's or subcommand's name as the client sent it.
+    pub fn previous(&self) -> &'a [u8] {
+        self.next.checked_sub(1).and_then(|index| self.request.get(index)).unwrap_or_default()
+    }
+
     /// The next word.
     ///
     /// # Errors

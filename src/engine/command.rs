@@ -215,8 +215,6 @@ impl Flags {
     pub const PROTECTED: Flags = Flags(1 << 18);
     /// No asynchronous loading.
     pub const NO_ASYNC_LOADING: Flags = Flags(1 << 19);
-    /// Not the keyspace category though the family says so.
-    pub const NOT_KEYSPACE: Flags = Flags(1 << 20);
     /// ACL category `keyspace` though the family does not say so.
     pub const KEYSPACE: Flags = Flags(1 << 21);
     /// ACL category `connection` though the family does not say so.

@@ -82,7 +82,6 @@ impl Command {
     pub fn is_in(&self, category: &str) -> bool {
         let flags = self.flags;
         match category {
-            "keyspace" if flags.has(Flags::NOT_KEYSPACE) => false,
             "keyspace" if flags.has(Flags::KEYSPACE) => true,
             "connection" if flags.has(Flags::CONNECTION) => true,
             "read" => flags.has(Flags::READONLY) && self.family.category() != Some("scripting"),

@@ -28,6 +28,8 @@ pub enum Effect {
     Setting(&'static str),
     /// Free this somewhere else: it is large.
     Free(Trash),
+    /// Write this line into the server's log (DEBUG LOG).
+    Log(String),
     /// A key changed, in the words of keyspace notifications. Noted only while [`crate::engine::Engine::announce`] is on.
     KeyEvent {
         /// The database.

@@ -29,6 +29,15 @@ pub enum Error {
     #[error("ERR wrong number of arguments for '{0}' command")]
     WrongArity(String),
 
+    /// A container's subcommand does not exist, or not with so many arguments.
+    #[error("ERR unknown subcommand or wrong number of arguments for '{subcommand}'. Try {container} HELP.")]
+    SubcommandOrArity {
+        /// The container's name in upper case.
+        container: &'static str,
+        /// The subcommand as the client sent it, cut to 128 bytes.
+        subcommand: String,
+    },
+
     // Gates.
     /// The session has not logged in.
     #[error("NOAUTH Authentication required.")]
@@ -280,9 +289,6 @@ pub enum Error {
     TimeoutOutOfRange,
 
     // DEBUG and SHUTDOWN.
-    /// DEBUG has no such subcommand, or not with so many words.
-    #[error("ERR unknown subcommand or wrong number of arguments for '{0}'. Try DEBUG HELP.")]
-    DebugTool(String),
     /// DEBUG PROTOCOL has no such type.
     #[error(
         "ERR Wrong protocol type name. Please use one of the following: \

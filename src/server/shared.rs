@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
+use tracing::warn;
 
 use super::alarm::Alarm;
 use super::clock::{Clock, later};
@@ -141,6 +142,7 @@ impl Shared {
                 Effect::Shutdown => self.stop(),
                 Effect::Setting(name) => self.apply(engine, name),
                 Effect::Free(trash) => self.reaper.free(trash),
+                Effect::Log(line) => warn!("{line}"),
                 Effect::KeyEvent { .. } => {}
             }
         }

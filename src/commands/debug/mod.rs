@@ -6,7 +6,7 @@
 mod digest;
 mod protocol;
 
-use crate::engine::{Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, access};
+use crate::engine::{Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, access, shown};
 use crate::keyspace::New;
 use crate::value::View;
 use crate::value::number;
@@ -55,6 +55,14 @@ const TOOLS: &[Tool] = &[
     },
     Tool { name: "ERROR", syntax: "<string>", least_words: 1, most_words: 1, about: "Answers that error.", run: error },
     Tool {
+        name: "LOG",
+        syntax: "<message>",
+        least_words: 1,
+        most_words: 1,
+        about: "Writes a line into the server's log.",
+        run: log,
+    },
+    Tool {
         name: "OBJECT",
         syntax: "<key>",
         least_words: 1,
@@ -102,7 +110,9 @@ fn debug(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let fits = |tool: &&Tool| {
         tool.name.as_bytes().eq_ignore_ascii_case(name) && (tool.least_words..=tool.most_words).contains(&args.left())
     };
-    let tool = TOOLS.iter().find(fits).ok_or_else(|| Error::DebugTool(String::from_utf8_lossy(name).into_owned()))?;
+    let Some(tool) = TOOLS.iter().find(fits) else {
+        return Err(Error::SubcommandOrArity { container: "DEBUG", subcommand: shown(&name[..name.len().min(128)]) });
+    };
     (tool.run)(cx, args)
 }
 
@@ -118,8 +128,16 @@ fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 }
 
 fn error(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let text = String::from_utf8_lossy(args.word()?).into_owned();
+    let text = shown(args.word()?);
     cx.reply().error(&text);
+    Ok(())
+}
+
+fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let message = String::from_utf8_lossy(args.word()?).replace(char::is_control, " ");
+    let line = format!("DEBUG LOG: {message}");
+    cx.effects().push(Effect::Log(line));
+    cx.reply().ok();
     Ok(())
 }
 

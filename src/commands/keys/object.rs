@@ -10,7 +10,6 @@ pub(super) const OBJECT: Command = Command {
     name: "OBJECT",
     family: Family::Generic,
     arity: Arity::AtLeast(2),
-    flags: Flags::NOT_KEYSPACE,
     since: "2.2.3",
     cost: "Depends on subcommand.",
     about: "Tells how values are kept.",

@@ -229,11 +229,14 @@ const PAUSE: Command = Command {
 };
 
 fn pause(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = args.previous();
     let timeout = args.word()?;
     let scope = match args.left() {
+        0 => PauseScope::All,
         1 if args.take("WRITE") => PauseScope::Write,
-        1 if !args.take("ALL") => return Err(Error::PauseMode),
-        _ => PauseScope::All,
+        1 if args.take("ALL") => PauseScope::All,
+        1 => return Err(Error::PauseMode),
+        _ => return Err(Error::SubcommandOrArity { container: "CLIENT", subcommand: shown(name) }),
     };
     let timeout_ms = number::parse_i64(timeout).ok_or(Error::TimeoutNotAnInteger)?;
     if timeout_ms < 0 {
