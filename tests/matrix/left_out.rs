@@ -1,0 +1,63 @@
+//! What is not tried, or not compared to the last byte, each with its reason.
+
+use dunlin::engine::Entry;
+
+use crate::shape::Sameness;
+
+/// Commands that are not tried against a real server at all. A name with a `|` is a subcommand.
+const COMMANDS: &[(&str, &str)] = &[
+    ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
+    ("shutdown", "it ends the server"),
+    ("client|pause", "it makes the server wait for all clients"),
+    ("client|kill", "it closes the client that asks"),
+    ("client|reply", "it is made so that no reply comes"),
+];
+
+/// Values that are not tried with a command, told by whether they are left out.
+type Values = fn(&str) -> bool;
+
+const VALUES: &[(&str, Values, &str)] =
+    &[("zrandmember", is_a_huge_repetition, "that many elements, with repetitions, would really be made")];
+
+fn is_a_huge_repetition(value: &str) -> bool {
+    value.parse::<i64>().is_ok_and(|count| count < -1_000_000 && count > i64::MIN)
+}
+
+/// Commands whose answer is the same only in kind, beside those whose row says `nondeterministic_output`.
+const ONLY_IN_KIND: &[(&str, &str)] = &[
+    ("client|id", "the number of a connection counts all that came before"),
+    ("client|info", "addresses, ages and numbers"),
+    ("command", "there are fewer commands here than in Redis"),
+    ("command|count", "there are fewer commands here than in Redis"),
+    ("command|docs", "there are fewer commands here than in Redis"),
+    ("command|info", "there are fewer commands here than in Redis"),
+    ("command|list", "there are fewer commands here than in Redis"),
+    ("config|get", "the defaults differ where a setting is not supported"),
+    ("memory|usage", "our values take other amounts of memory than Redis's"),
+    ("hello", "it tells the number of the connection"),
+];
+
+/// True when the command is not tried.
+pub(crate) fn command(name: &str) -> bool {
+    COMMANDS.iter().any(|(left_out, _)| *left_out == name || name.split('|').next() == Some(left_out))
+}
+
+/// True when that value is not tried with the command.
+pub(crate) fn value(name: &str, value: &str) -> bool {
+    VALUES.iter().any(|(command, is_left_out, _)| *command == name && is_left_out(value))
+}
+
+/// How much of the answers to a command can be compared.
+pub(crate) fn sameness(entry: &Entry) -> Sameness {
+    let has = |tip: &str| entry.command.tips.contains(&tip);
+    if has("nondeterministic_output") || ONLY_IN_KIND.iter().any(|(name, _)| *name == entry.name) {
+        Sameness::Kind
+    } else if entry.name.ends_with("|help") {
+        // The words of every HELP are our own.
+        Sameness::Kind
+    } else if has("nondeterministic_output_order") {
+        Sameness::Unordered
+    } else {
+        Sameness::Exact
+    }
+}

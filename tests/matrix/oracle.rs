@@ -1,0 +1,99 @@
+//! A real server, brought back to the same start before every request.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::process::Process;
+use crate::server::{Answer, DATA, Form, Server, encoded};
+
+/// How long a real server may take for one request before it counts as waiting.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a client sends behind its request: its answer comes after the request's.
+const END: &str = "the end of the answer";
+
+/// A `redis-server` of our own, with one client.
+pub(crate) struct Oracle {
+    process: Process,
+    client: TcpStream,
+}
+
+impl Oracle {
+    /// The real server that the variable DUNLIN_ORACLE names.
+    pub(crate) fn from_environment() -> Option<Oracle> {
+        let program = PathBuf::from(std::env::var_os("DUNLIN_ORACLE")?);
+        Some(Oracle::start(&program))
+    }
+
+    fn start(program: &Path) -> Oracle {
+        let process = Process::start(program).expect("the real server starts");
+        let client = connect(&process);
+        Oracle { process, client }
+    }
+
+    /// Brings the server back to the start, and the client with it.
+    fn prepare(&mut self, form: Form) {
+        let mut commands: Vec<&[&str]> = vec![&["RESET"], &["FLUSHALL"]];
+        commands.extend(DATA);
+        if form == Form::Resp3 {
+            commands.push(&["HELLO", "3"]);
+        }
+        self.send(&commands.iter().flat_map(|command| encoded(Form::Resp2, &owned(command))).collect::<Vec<_>>());
+        let answer = self.receive();
+        assert!(!answer.closed && !answer.waits, "the real server does not get ready");
+    }
+
+    /// Sends bytes, and behind them what marks the end of the answer.
+    fn send(&mut self, bytes: &[u8]) {
+        let bytes = [bytes, &encoded(Form::Resp2, &owned(&["ECHO", END]))].concat();
+        self.client.write_all(&bytes).expect("the real server reads");
+    }
+
+    /// Reads up to the mark of the end, which does not come when the server hangs up or lets the client wait.
+    fn receive(&mut self) -> Answer {
+        let end = format!("${}\r\n{END}\r\n", END.len()).into_bytes();
+        let mut answer = Answer::default();
+        let mut chunk = [0; 64 * 1024];
+        while !answer.closed && !answer.waits && !answer.bytes.ends_with(&end) {
+            match self.client.read(&mut chunk) {
+                Ok(0) => answer.closed = true,
+                Ok(count) => answer.bytes.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => answer.closed = true,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    answer.waits = true
+                }
+                Err(error) => panic!("the real server cannot be read: {error}"),
+            }
+        }
+        if answer.bytes.ends_with(&end) {
+            answer.bytes.truncate(answer.bytes.len() - end.len());
+        }
+        answer
+    }
+}
+
+impl Server for Oracle {
+    fn answer(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
+        // The request comes after the answers to what prepares it: AUTH keeps quiet while others are still to be sent.
+        self.prepare(form);
+        self.send(&encoded(form, words));
+        let answer = self.receive();
+        if answer.closed || answer.waits {
+            self.client = connect(&self.process);
+        }
+        answer
+    }
+}
+
+fn connect(process: &Process) -> TcpStream {
+    let client = TcpStream::connect(process.address).expect("the real server accepts");
+    client.set_nodelay(true).expect("a socket has options");
+    client.set_read_timeout(Some(PATIENCE)).expect("a socket has options");
+    client
+}
+
+fn owned(words: &[&str]) -> Vec<Vec<u8>> {
+    words.iter().map(|word| word.as_bytes().to_vec()).collect()
+}

@@ -1,0 +1,81 @@
+//! Our engine, new for every request, with the promises that hold for each of them.
+
+use dunlin::commands::FAMILIES;
+use dunlin::engine::host::NoHost;
+use dunlin::engine::{Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
+use dunlin::resp::{Limits, Parser, Protocol};
+
+use crate::server::{Answer, DATA, Form, Server, encoded};
+
+/// Noon of 2026-01-01: any moment would do.
+const START: Now = Now { unix_us: 1_767_268_800_000_000 };
+
+/// No answer to a request that is made here is longer.
+const LONGEST_ANSWER_BYTES: usize = 4 << 20;
+
+/// Our side.
+pub(crate) struct Ours;
+
+impl Server for Ours {
+    fn answer(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
+        let mut world = World::new();
+        for command in DATA {
+            let words: Vec<Vec<u8>> = command.iter().map(|word| word.as_bytes().to_vec()).collect();
+            world.ask(Form::Resp2, &words);
+        }
+        if form == Form::Resp3 {
+            world.speak_resp3();
+        }
+        let changes = world.engine.stats.changes;
+        let answer = world.ask(form, words);
+        let shown = || words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+        world.engine.databases.iter().for_each(|database| database.check());
+        assert!(answer.bytes.len() <= LONGEST_ANSWER_BYTES, "{}: {} bytes", shown(), answer.bytes.len());
+        if answer.is_refusal() {
+            assert_eq!(world.engine.stats.changes, changes, "{}: was refused and changed something", shown());
+        }
+        if !answer.closed && !answer.waits {
+            world.expect_to_be_in_sync(&shown());
+        }
+        answer
+    }
+}
+
+struct World {
+    engine: Engine,
+    client: SessionId,
+}
+
+impl World {
+    fn new() -> World {
+        let settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
+        let mut engine = Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::default()));
+        let origin = Origin { is_local: true, ..Origin::default() };
+        let client = engine.connect(START, origin).expect("the first client is welcome");
+        World { engine, client }
+    }
+
+    fn speak_resp3(&mut self) {
+        let session = self.engine.sessions.get_mut(self.client).expect("the client is connected");
+        session.protocol = Protocol::Resp3;
+    }
+
+    fn ask(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
+        let limits = Limits { max_bulk_bytes: self.engine.settings.max_bulk_bytes, authenticated: true };
+        let bytes = encoded(form, words);
+        let mut parser = Parser::new();
+        let request = parser.next(&bytes, &limits).expect("the request is well formed").expect("the request is whole");
+        let mut answer = Answer::default();
+        let flow = self.engine.run(START, self.client, request, &mut answer.bytes);
+        self.engine.finish(START);
+        answer.closed = flow == Flow::Close;
+        answer.waits = matches!(flow, Flow::Wait(_));
+        answer
+    }
+
+    /// The client is still answered, once for each request.
+    fn expect_to_be_in_sync(&mut self, context: &str) {
+        let answer = self.ask(Form::Resp2, &[b"PING".to_vec()]);
+        assert_eq!(answer.bytes, b"+PONG\r\n", "{context}: the client is out of step");
+    }
+}

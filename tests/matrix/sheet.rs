@@ -1,0 +1,105 @@
+//! A fixture: what a server answers to many requests that differ in one place.
+//!
+//! A block is one or more templates, `> ZADD zset @ a`, and a line for each distinct answer with the values that get it
+//! in place of the `@`. `else` stands for all values of the list that are not named, `all` for all there are. Where RESP3
+//! answers otherwise, it follows behind `[RESP3]`. Templates of one command with the same answers share a block.
+//!
+//! A sheet is made of a server by the same code for the real one and for ours, so two of them are compared as text.
+
+use std::collections::BTreeMap;
+
+use dunlin::engine::Entry;
+
+use crate::left_out;
+use crate::server::{Form, Server};
+
+/// One request of a block.
+pub(crate) struct Trial {
+    /// The request with `@` for what is tried.
+    pub(crate) template: String,
+    /// What is tried, as the sheet names it.
+    pub(crate) value: String,
+    pub(crate) words: Vec<Vec<u8>>,
+}
+
+/// The block of a command's templates, as text without a heading.
+pub(crate) fn blocks(server: &mut dyn Server, entry: &Entry, trials: Vec<Trial>, inline: bool) -> String {
+    let mut answers: Vec<(String, Vec<Answered>)> = Vec::new();
+    for trial in trials {
+        let line = outcome(server, entry, &trial.words, inline);
+        if answers.last().is_none_or(|(template, _)| *template != trial.template) {
+            answers.push((trial.template, Vec::new()));
+        }
+        if let Some((_, outcomes)) = answers.last_mut() {
+            outcomes.push(Answered { value: trial.value, line });
+        }
+    }
+    let mut blocks: Vec<(Vec<String>, String)> = Vec::new();
+    for (template, outcomes) in answers {
+        let lines = grouped(&outcomes);
+        match blocks.iter_mut().find(|(_, known)| *known == lines) {
+            Some((templates, _)) => templates.push(template),
+            None => blocks.push((vec![template], lines)),
+        }
+    }
+    blocks.iter().map(|(templates, lines)| format!("{}{lines}\n", heads(templates))).collect()
+}
+
+fn heads(templates: &[String]) -> String {
+    templates.iter().map(|template| format!("> {template}\n")).collect()
+}
+
+struct Answered {
+    value: String,
+    line: String,
+}
+
+/// What the server answers, in all forms at once.
+fn outcome(server: &mut dyn Server, entry: &Entry, words: &[Vec<u8>], inline: bool) -> String {
+    let sameness = left_out::sameness(entry);
+    let resp2 = server.answer(Form::Resp2, words).line(sameness);
+    let resp3 = server.answer(Form::Resp3, words).line(sameness);
+    let mut text = resp2.clone();
+    if resp3 != resp2 {
+        text.push_str(&format!("  [RESP3] {resp3}"));
+    }
+    if inline && fits_a_line(words) {
+        let inline = server.answer(Form::Inline, words).line(sameness);
+        if inline != resp2 {
+            text.push_str(&format!("  [inline] {inline}"));
+        }
+    }
+    text
+}
+
+/// A line that is longer is refused before anything in it is looked at.
+fn fits_a_line(words: &[Vec<u8>]) -> bool {
+    words.iter().map(|word| 4 * word.len() + 3).sum::<usize>() < 64 << 10
+}
+
+/// One line for each distinct answer, in the order in which they came first; the most frequent one stands last as `else`.
+fn grouped(answers: &[Answered]) -> String {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Answered { value, line } in answers {
+        match groups.iter_mut().find(|(known, _)| known == line) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((line, vec![value])),
+        }
+    }
+    let largest = (0..groups.len()).rev().max_by_key(|&group| groups[group].1.len()).unwrap_or(0);
+    let (line, _) = groups.remove(largest);
+    let named = groups.iter().map(|(line, values)| format!("{}: {line}\n", values.join(" ")));
+    let rest = if groups.is_empty() { "all" } else { "else" };
+    named.chain([format!("{rest}: {line}\n")]).collect()
+}
+
+/// The lines under each template of a sheet.
+pub(crate) fn by_template(sheet: &str) -> BTreeMap<&str, String> {
+    let mut found = BTreeMap::new();
+    for block in sheet.split("\n\n") {
+        let (heads, lines): (Vec<&str>, Vec<&str>) =
+            block.lines().filter(|line| !line.starts_with('#')).partition(|line| line.starts_with("> "));
+        found.extend(heads.into_iter().map(|head| (head, lines.join("\n"))));
+    }
+    found
+}
