@@ -9,9 +9,11 @@ pub mod config;
 pub mod connection;
 pub mod debug;
 mod help;
+pub mod info;
 pub mod keys;
 pub mod memory;
 pub mod scanning;
+pub mod server;
 pub mod shutdown;
 pub mod sorted_set;
 pub mod string;
@@ -24,8 +26,10 @@ pub const FAMILIES: &[&[Command]] = &[
     config::COMMANDS,
     connection::COMMANDS,
     debug::COMMANDS,
+    info::COMMANDS,
     keys::COMMANDS,
     memory::COMMANDS,
+    server::COMMANDS,
     shutdown::COMMANDS,
     sorted_set::COMMANDS,
     string::COMMANDS,

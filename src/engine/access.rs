@@ -7,7 +7,8 @@ use crate::keyspace::{Database, Slot};
 
 const CLOCK_MASK: i64 = (1 << 24) - 1;
 
-fn clock(now: Now) -> u32 {
+/// The moment as that clock tells it.
+pub fn clock(now: Now) -> u32 {
     (now.unix_s() & CLOCK_MASK) as u32
 }
 

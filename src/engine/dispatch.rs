@@ -58,6 +58,9 @@ impl Engine {
             self.stats.command_mut(id).elapsed_us += now.since_us(started);
         }
         self.timing.now = now;
+        if self.stats.recent.is_due(now) {
+            self.stats.sample(now, self.databases.memory_bytes());
+        }
     }
 
     fn admit(&mut self, session: SessionId, request: Request<'_>) -> Result<Admitted, Error> {

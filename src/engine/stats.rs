@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::CommandId;
+use crate::engine::{CommandId, Recent};
 
 /// How one command fared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,6 +46,8 @@ pub struct Stats {
     pub output_buffer_disconnections: u64,
     /// Errors by their code, such as `ERR`.
     pub errors_by_code: BTreeMap<String, u64>,
+    /// Rates and peaks.
+    pub recent: Recent,
     by_command: Vec<CommandStats>,
 }
 
@@ -86,6 +88,6 @@ impl Stats {
 
     /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data.
     pub fn reset(&mut self) {
-        *self = Stats { changes: self.changes, ..Stats::new(self.by_command.len()) };
+        *self = Stats { changes: self.changes, recent: self.recent, ..Stats::new(self.by_command.len()) };
     }
 }

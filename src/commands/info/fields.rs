@@ -1,0 +1,270 @@
+//! The fields of INFO, one row each, in the order of Redis.
+
+use super::Scene;
+use crate::config;
+use crate::engine::{REDIS_VERSION, access};
+
+/// One line of INFO.
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    pub(super) value: fn(&Scene<'_>) -> String,
+}
+
+const fn field(name: &'static str, value: fn(&Scene<'_>) -> String) -> Field {
+    Field { name, value }
+}
+
+/// A count of something that this server does not do.
+const fn none(name: &'static str) -> Field {
+    Field { name, value: |_| "0".to_owned() }
+}
+
+/// A time that something took which this server does not do.
+const fn never(name: &'static str) -> Field {
+    Field { name, value: |_| "-1".to_owned() }
+}
+
+/// The state of something that cannot fail, as it is not done.
+const fn well(name: &'static str) -> Field {
+    Field { name, value: |_| "ok".to_owned() }
+}
+
+const NO_ID: &str = "0000000000000000000000000000000000000000";
+
+pub(super) const SERVER: &[Field] = &[
+    field("redis_version", |_| REDIS_VERSION.to_owned()),
+    field("dunlin_version", |_| env!("CARGO_PKG_VERSION").to_owned()),
+    field("redis_git_sha1", |_| "00000000".to_owned()),
+    field("redis_git_dirty", |_| "0".to_owned()),
+    field("redis_mode", |_| "standalone".to_owned()),
+    field("os", |scene| scene.facts.system.clone()),
+    field("arch_bits", |_| usize::BITS.to_string()),
+    field("process_id", |scene| scene.facts.process_id.to_string()),
+    field("process_supervised", |_| "no".to_owned()),
+    field("run_id", |scene| scene.facts.run_id.clone()),
+    field("tcp_port", |scene| scene.facts.tcp_port.to_string()),
+    field("server_time_usec", |scene| scene.now.unix_us.to_string()),
+    field("uptime_in_seconds", |scene| uptime_s(scene).to_string()),
+    field("uptime_in_days", |scene| (uptime_s(scene) / 86_400).to_string()),
+    field("hz", |scene| setting(scene, "hz")),
+    field("configured_hz", |scene| setting(scene, "hz")),
+    field("lru_clock", |scene| access::clock(scene.now).to_string()),
+    field("executable", |scene| scene.facts.executable.clone()),
+    field("config_file", |scene| scene.facts.config_file.clone()),
+    field("io_threads_active", |scene| u8::from(scene.engine.settings.event_loops > 1).to_string()),
+];
+
+pub(super) const CLIENTS: &[Field] = &[
+    field("connected_clients", |scene| scene.engine.sessions.len().to_string()),
+    none("cluster_connections"),
+    field("maxclients", |scene| scene.engine.settings.max_clients.to_string()),
+    field("client_recent_max_input_buffer", |scene| {
+        scene.engine.sessions.iter().map(|session| session.buffers.query).max().unwrap_or(0).to_string()
+    }),
+    field("client_recent_max_output_buffer", |scene| {
+        scene.engine.sessions.iter().map(|session| session.buffers.output).max().unwrap_or(0).to_string()
+    }),
+    none("blocked_clients"),
+    none("tracking_clients"),
+    none("pubsub_clients"),
+    none("watching_clients"),
+    none("clients_in_timeout_table"),
+    none("total_watched_keys"),
+    none("total_blocking_keys"),
+    none("total_blocking_keys_on_nokey"),
+];
+
+pub(super) const MEMORY: &[Field] = &[
+    field("used_memory", |scene| used_bytes(scene).to_string()),
+    field("used_memory_human", |scene| human(used_bytes(scene))),
+    field("used_memory_rss", |scene| scene.usage.resident_bytes.to_string()),
+    field("used_memory_rss_human", |scene| human(scene.usage.resident_bytes)),
+    field("used_memory_peak", |scene| peak_bytes(scene).to_string()),
+    field("used_memory_peak_human", |scene| human(peak_bytes(scene))),
+    field("used_memory_peak_perc", |scene| format!("{:.2}%", ratio(used_bytes(scene), peak_bytes(scene)) * 100.0)),
+    field("used_memory_dataset", |scene| scene.engine.databases.memory_bytes().to_string()),
+    field("total_system_memory", |scene| scene.facts.total_memory.to_string()),
+    field("total_system_memory_human", |scene| human(scene.facts.total_memory)),
+    none("number_of_cached_scripts"),
+    none("number_of_functions"),
+    none("number_of_libraries"),
+    field("maxmemory", |scene| setting(scene, "maxmemory")),
+    field("maxmemory_human", |_| human(0)),
+    field("maxmemory_policy", |scene| setting(scene, "maxmemory-policy")),
+    field("mem_fragmentation_ratio", |scene| format!("{:.2}", ratio(scene.usage.resident_bytes, used_bytes(scene)))),
+    field("mem_fragmentation_bytes", |scene| {
+        (i128::from(scene.usage.resident_bytes) - i128::from(used_bytes(scene))).to_string()
+    }),
+    none("mem_not_counted_for_evict"),
+    none("mem_replication_backlog"),
+    none("mem_total_replication_buffers"),
+    none("mem_clients_slaves"),
+    field("mem_clients_normal", |scene| {
+        let buffers = scene.engine.sessions.iter().map(|session| session.buffers);
+        buffers.map(|buffers| buffers.query + buffers.query_free + buffers.output).sum::<usize>().to_string()
+    }),
+    none("mem_cluster_links"),
+    none("mem_aof_buffer"),
+    field("mem_allocator", |scene| scene.facts.allocator.to_owned()),
+    none("active_defrag_running"),
+    none("lazyfree_pending_objects"),
+    none("lazyfreed_objects"),
+];
+
+pub(super) const PERSISTENCE: &[Field] = &[
+    none("loading"),
+    none("async_loading"),
+    field("rdb_changes_since_last_save", |scene| scene.engine.stats.changes.to_string()),
+    none("rdb_bgsave_in_progress"),
+    field("rdb_last_save_time", |scene| scene.engine.started().unix_s().to_string()),
+    well("rdb_last_bgsave_status"),
+    never("rdb_last_bgsave_time_sec"),
+    never("rdb_current_bgsave_time_sec"),
+    none("rdb_saves"),
+    none("rdb_last_cow_size"),
+    none("rdb_last_load_keys_expired"),
+    none("rdb_last_load_keys_loaded"),
+    none("aof_enabled"),
+    none("aof_rewrite_in_progress"),
+    none("aof_rewrite_scheduled"),
+    never("aof_last_rewrite_time_sec"),
+    never("aof_current_rewrite_time_sec"),
+    well("aof_last_bgrewrite_status"),
+    none("aof_rewrites"),
+    well("aof_last_write_status"),
+    none("aof_last_cow_size"),
+];
+
+pub(super) const STATS: &[Field] = &[
+    field("total_connections_received", |scene| scene.engine.stats.connections.to_string()),
+    field("total_commands_processed", |scene| scene.engine.stats.commands.to_string()),
+    field("instantaneous_ops_per_sec", |scene| scene.engine.stats.recent.commands_per_s.to_string()),
+    field("total_net_input_bytes", |scene| scene.engine.stats.received_bytes.to_string()),
+    field("total_net_output_bytes", |scene| scene.engine.stats.sent_bytes.to_string()),
+    none("total_net_repl_input_bytes"),
+    none("total_net_repl_output_bytes"),
+    field("instantaneous_input_kbps", |scene| kilobytes(scene.engine.stats.recent.received_per_s)),
+    field("instantaneous_output_kbps", |scene| kilobytes(scene.engine.stats.recent.sent_per_s)),
+    field("instantaneous_input_repl_kbps", |_| kilobytes(0)),
+    field("instantaneous_output_repl_kbps", |_| kilobytes(0)),
+    field("rejected_connections", |scene| scene.engine.stats.connections_refused.to_string()),
+    none("sync_full"),
+    none("sync_partial_ok"),
+    none("sync_partial_err"),
+    none("expired_subkeys"),
+    field("expired_keys", |scene| scene.engine.stats.expired_keys.to_string()),
+    field("expired_stale_perc", |_| "0.00".to_owned()),
+    none("expired_time_cap_reached_count"),
+    none("evicted_keys"),
+    none("evicted_clients"),
+    none("evicted_scripts"),
+    none("total_eviction_exceeded_time"),
+    none("current_eviction_exceeded_time"),
+    field("keyspace_hits", |scene| scene.engine.stats.keyspace_hits.to_string()),
+    field("keyspace_misses", |scene| scene.engine.stats.keyspace_misses.to_string()),
+    none("pubsub_channels"),
+    none("pubsub_patterns"),
+    none("pubsubshard_channels"),
+    none("latest_fork_usec"),
+    none("total_forks"),
+    none("migrate_cached_sockets"),
+    none("slave_expires_tracked_keys"),
+    none("active_defrag_hits"),
+    none("active_defrag_misses"),
+    none("active_defrag_key_hits"),
+    none("active_defrag_key_misses"),
+    none("tracking_total_keys"),
+    none("tracking_total_items"),
+    none("tracking_total_prefixes"),
+    none("unexpected_error_replies"),
+    field("total_error_replies", |scene| scene.engine.stats.errors.to_string()),
+    none("dump_payload_sanitizations"),
+    field("client_query_buffer_limit_disconnections", |scene| {
+        scene.engine.stats.query_buffer_disconnections.to_string()
+    }),
+    field("client_output_buffer_limit_disconnections", |scene| {
+        scene.engine.stats.output_buffer_disconnections.to_string()
+    }),
+];
+
+pub(super) const REPLICATION: &[Field] = &[
+    field("role", |_| "master".to_owned()),
+    none("connected_slaves"),
+    field("master_failover_state", |_| "no-failover".to_owned()),
+    field("master_replid", |scene| scene.facts.run_id.clone()),
+    field("master_replid2", |_| NO_ID.to_owned()),
+    none("master_repl_offset"),
+    never("second_repl_offset"),
+    none("repl_backlog_active"),
+    field("repl_backlog_size", |scene| setting(scene, "repl-backlog-size")),
+    none("repl_backlog_first_byte_offset"),
+    none("repl_backlog_histlen"),
+];
+
+pub(super) const PROCESSOR: &[Field] = &[
+    field("used_cpu_sys", |scene| seconds(scene.usage.system_us)),
+    field("used_cpu_user", |scene| seconds(scene.usage.user_us)),
+    field("used_cpu_sys_children", |_| seconds(0)),
+    field("used_cpu_user_children", |_| seconds(0)),
+];
+
+pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled")];
+
+fn uptime_s(scene: &Scene<'_>) -> u64 {
+    scene.now.since_us(scene.engine.started()) / 1_000_000
+}
+
+fn setting(scene: &Scene<'_>, name: &str) -> String {
+    config::shown(name, &scene.engine.settings).unwrap_or_default()
+}
+
+/// What the allocator has handed out, or what the data takes where nobody counts that.
+fn used_bytes(scene: &Scene<'_>) -> u64 {
+    match scene.usage.allocated_bytes {
+        0 => scene.engine.databases.memory_bytes() as u64,
+        bytes => bytes,
+    }
+}
+
+fn peak_bytes(scene: &Scene<'_>) -> u64 {
+    used_bytes(scene).max(scene.engine.stats.recent.peak_memory_bytes as u64)
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn kilobytes(bytes: u64) -> String {
+    format!("{:.2}", bytes as f64 / 1024.0)
+}
+
+fn seconds(microseconds: u64) -> String {
+    format!("{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000)
+}
+
+/// Bytes as a person reads them: `710.48K`.
+fn human(bytes: u64) -> String {
+    const UNITS: [(u32, char); 5] = [(50, 'P'), (40, 'T'), (30, 'G'), (20, 'M'), (10, 'K')];
+    match UNITS.into_iter().find(|(bits, _)| bytes >> bits > 0) {
+        Some((bits, unit)) => format!("{:.2}{unit}", bytes as f64 / (1_u64 << bits) as f64),
+        None => format!("{bytes}B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_told_in_the_unit_that_fits() {
+        let table = [(0, "0B"), (1023, "1023B"), (1024, "1.00K"), (727_536, "710.48K"), (25_276_510_208, "23.54G")];
+        for (bytes, text) in table {
+            assert_eq!(human(bytes), text);
+        }
+    }
+
+    #[test]
+    fn processor_time_is_told_in_seconds() {
+        assert_eq!(seconds(1_027_637), "1.027637");
+    }
+}

@@ -1,0 +1,49 @@
+//! The sections that have one line for each of several things.
+
+use std::fmt::Write;
+
+use super::Scene;
+
+/// A line for each command that was called or refused.
+pub(super) fn commands(scene: &Scene<'_>, text: &mut String) {
+    for (entry, stats) in scene.engine.table.entries().iter().zip(scene.engine.stats.by_command()) {
+        if stats.calls + stats.failed + stats.rejected == 0 {
+            continue;
+        }
+        let average_us = if stats.calls == 0 { 0.0 } else { stats.elapsed_us as f64 / stats.calls as f64 };
+        line(
+            text,
+            format_args!(
+                "cmdstat_{}:calls={},usec={},usec_per_call={average_us:.2},rejected_calls={},failed_calls={}",
+                entry.name, stats.calls, stats.elapsed_us, stats.rejected, stats.failed
+            ),
+        );
+    }
+}
+
+/// A line for each error code that was answered.
+pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
+    for (code, count) in &scene.engine.stats.errors_by_code {
+        line(text, format_args!("errorstat_{code}:count={count}"));
+    }
+}
+
+/// A line for each database that holds keys.
+pub(super) fn databases(scene: &Scene<'_>, text: &mut String) {
+    for (number, database) in scene.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
+        let average_ttl_ms = database.average_ttl_ms(scene.now.unix_ms());
+        line(
+            text,
+            format_args!(
+                "db{number}:keys={},expires={},avg_ttl={average_ttl_ms},subexpiry=0",
+                database.len(),
+                database.volatile_len()
+            ),
+        );
+    }
+}
+
+fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing into a string cannot fail.
+    let _ = write!(text, "{line}\r\n");
+}

@@ -1,0 +1,119 @@
+//! INFO: what the server tells of itself, in sections of `name:value` lines.
+//!
+//! A line is a row with its name and the function that finds its value; [`fields`] holds those of the fixed sections and
+//! [`lists`] the sections that have a line per command, error or database. What is told is true or left out: a count of
+//! something that this server does not do is 0, and Redis's lines about its allocator and its event loop, its sections
+//! of threads and key sizes are not there.
+
+mod fields;
+mod lists;
+
+use fields::Field;
+
+use crate::engine::host::{Facts, Usage};
+use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, Now};
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[INFO];
+
+const INFO: Command = Command {
+    name: "INFO",
+    syntax: "[section [section ...]]",
+    family: Family::Server,
+    arity: Arity::AtLeast(1),
+    flags: Flags::LOADING.and(Flags::STALE).and(Flags::DANGEROUS),
+    about: "Tells of the server, in sections.",
+    tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+    run: info,
+    ..Command::ROW
+};
+
+/// What the values are found in.
+struct Scene<'e> {
+    engine: &'e Engine,
+    facts: &'e Facts,
+    usage: Usage,
+    now: Now,
+}
+
+/// A part of INFO that can be asked for by its name.
+struct Section {
+    name: &'static str,
+    title: &'static str,
+    /// It is told unless other sections are asked for.
+    is_default: bool,
+    lines: Lines,
+}
+
+enum Lines {
+    /// One for each field.
+    Fields(&'static [Field]),
+    /// What the function appends.
+    List(fn(&Scene<'_>, &mut String)),
+}
+
+const SECTIONS: &[Section] = &[
+    Section::of("server", "Server", fields::SERVER),
+    Section::of("clients", "Clients", fields::CLIENTS),
+    Section::of("memory", "Memory", fields::MEMORY),
+    Section::of("persistence", "Persistence", fields::PERSISTENCE),
+    Section::of("stats", "Stats", fields::STATS),
+    Section::of("replication", "Replication", fields::REPLICATION),
+    Section::of("cpu", "CPU", fields::PROCESSOR),
+    Section::of("modules", "Modules", &[]),
+    Section { is_default: false, ..Section::list("commandstats", "Commandstats", lists::commands) },
+    Section::list("errorstats", "Errorstats", lists::errors),
+    Section { is_default: false, ..Section::of("latencystats", "Latencystats", &[]) },
+    Section::of("cluster", "Cluster", fields::CLUSTER),
+    Section::list("keyspace", "Keyspace", lists::databases),
+];
+
+impl Section {
+    const fn of(name: &'static str, title: &'static str, fields: &'static [Field]) -> Section {
+        Section { name, title, is_default: true, lines: Lines::Fields(fields) }
+    }
+
+    const fn list(name: &'static str, title: &'static str, list: fn(&Scene<'_>, &mut String)) -> Section {
+        Section { name, title, is_default: true, lines: Lines::List(list) }
+    }
+
+    fn is_asked_for(&self, names: &Args<'_>) -> bool {
+        let mut names = names.rest();
+        if names.len() == 0 {
+            return self.is_default;
+        }
+        names.any(|name| match name.to_ascii_lowercase().as_slice() {
+            b"all" | b"everything" => true,
+            b"default" => self.is_default,
+            name => name == self.name.as_bytes(),
+        })
+    }
+
+    fn write(&self, scene: &Scene<'_>, text: &mut String) {
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        text.push_str(&format!("# {}\r\n", self.title));
+        match self.lines {
+            Lines::Fields(fields) => {
+                for field in fields {
+                    text.push_str(&format!("{}:{}\r\n", field.name, (field.value)(scene)));
+                }
+            }
+            Lines::List(list) => list(scene, text),
+        }
+    }
+}
+
+fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    let now = cx.now();
+    let (engine, reply) = cx.engine_and_reply();
+    engine.stats.sample(now, engine.databases.memory_bytes());
+    let scene = Scene { engine, facts: engine.host.facts(), usage: engine.host.usage(), now };
+    let mut text = String::new();
+    for section in SECTIONS.iter().filter(|section| section.is_asked_for(&args)) {
+        section.write(&scene, &mut text);
+    }
+    reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}

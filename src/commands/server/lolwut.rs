@@ -1,0 +1,78 @@
+//! LOLWUT: a picture, and the version for those who ask by it.
+//!
+//! Dunlins at low tide, drawn by the engine's generator: the same seed and history give the same shore. Like Redis, a
+//! version that drew nothing answers the last line alone, and words that mean nothing here are not looked at.
+
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, REDIS_VERSION};
+
+pub(super) const LOLWUT: Command = Command {
+    name: "LOLWUT",
+    syntax: "[VERSION version]",
+    family: Family::Server,
+    arity: Arity::AtLeast(1),
+    flags: Flags::READONLY.and(Flags::FAST),
+    since: "5.0.0",
+    cost: "",
+    about: "Draws a picture and tells the version.",
+    run: lolwut,
+    ..Command::ROW
+};
+
+/// The versions of Redis that drew something.
+const DRAWING: [i64; 3] = [5, 6, 8];
+
+fn lolwut(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let version = if args.take_with("VERSION", 1) { args.integer()? } else { DRAWING[2] };
+    let mut text = if DRAWING.contains(&version) { shore(&mut |bound| cx.random_below(bound)) } else { String::new() };
+    text.push_str(&format!("Redis ver. {REDIS_VERSION}\n"));
+    cx.reply().verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+const WIDTH: usize = 64;
+const SEA_LINES: usize = 4;
+const SAND_LINES: usize = 9;
+
+/// A dunlin that looks for food, line by line.
+const BIRD: [&str; 4] = ["   __  ", "--(o \\_", "   \\__>", "    ||"];
+const BIRD_WIDTH: usize = 10;
+
+type Below<'r> = dyn FnMut(usize) -> usize + 'r;
+
+fn shore(below: &mut Below<'_>) -> String {
+    let mut lines = vec![vec![b' '; WIDTH]; SEA_LINES + SAND_LINES];
+    for (depth, line) in lines.iter_mut().enumerate() {
+        let (mark, one_in) = if depth < SEA_LINES { (b'~', 2 + depth) } else { (b'.', 24) };
+        line.iter_mut().for_each(|place| *place = if below(one_in) == 0 { mark } else { b' ' });
+    }
+    for column in (0..WIDTH / BIRD_WIDTH).map(|index| index * BIRD_WIDTH) {
+        if below(3) > 0 {
+            let line = SEA_LINES + below(SAND_LINES - BIRD.len());
+            draw_bird(&mut lines, line, column + below(BIRD_WIDTH - BIRD[0].len()));
+        }
+    }
+    let lines: Vec<String> = lines.iter().map(|line| String::from_utf8_lossy(line).trim_end().to_owned()).collect();
+    format!("{}\n\nDunlins at low tide. ", lines.join("\n"))
+}
+
+fn draw_bird(lines: &mut [Vec<u8>], line: usize, column: usize) {
+    for (row, drawn) in lines[line..].iter_mut().zip(BIRD) {
+        for (place, &mark) in row[column..].iter_mut().zip(drawn.as_bytes()) {
+            *place = mark;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shore_fits_its_frame() {
+        for seed in 0..200 {
+            let mut generator = fastrand::Rng::with_seed(seed);
+            let text = shore(&mut |bound| generator.usize(..bound));
+            assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Small questions to the server: TIME and LOLWUT.
+
+mod lolwut;
+
+use crate::engine::{Args, Command, Ctx, Error, Family, Flags};
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[lolwut::LOLWUT, TIME];
+
+const TIME: Command = Command {
+    name: "TIME",
+    family: Family::Server,
+    flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST),
+    since: "2.6.0",
+    about: "Answers the server's time: seconds since 1970, and microseconds of the current one.",
+    tips: &["nondeterministic_output"],
+    run: time,
+    ..Command::ROW
+};
+
+fn time(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let now = cx.now();
+    let reply = cx.reply();
+    reply.array(2);
+    reply.bulk_integer(now.unix_s());
+    reply.bulk_integer(now.unix_us.rem_euclid(1_000_000));
+    Ok(())
+}
