@@ -71,7 +71,7 @@ const BANNED: &[(&str, &str, &str)] = &[
 /// Where a banned word may stand all the same, each with its reason.
 const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/shared.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
-    ("tests/transcripts/runner/process.rs", "thread::sleep", "a real server's clock cannot be moved"),
+    ("tests/transcripts/runner/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
 ];
 
 #[test]

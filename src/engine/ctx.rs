@@ -228,9 +228,20 @@ impl<'c> Ctx<'c> {
         self.engine.live(database, key).is_some()
     }
 
-    /// Counts a hit or miss of `key` and notes the access (TOUCH).
-    pub fn touch(&mut self, key: &[u8]) -> bool {
+    /// True when `key` is there; counts a hit or miss and notes the access, as reading its value does.
+    pub fn meet(&mut self, key: &[u8]) -> bool {
         self.look_up(key).is_some()
+    }
+
+    /// The same, but the access is noted even where the client said that its reads are none (CLIENT NO-TOUCH).
+    pub fn touch(&mut self, key: &[u8]) -> bool {
+        let slot = self.engine.live(self.database, key);
+        self.count_look_up(slot);
+        if let Some(slot) = slot {
+            let now = self.now();
+            access::note(self.engine.databases.get_mut(self.database), slot, now);
+        }
+        slot.is_some()
     }
 
     fn look_up(&mut self, key: &[u8]) -> Option<Slot> {

@@ -6,7 +6,8 @@
 //! Invariants: from a handle's home line to the line before its own, every line counts it in `passed`, which sticks once
 //! it is 255; all handles of a segment have positions in its stretch.
 
-use std::array;
+use super::table::Hashes;
+use std::{array, iter};
 
 /// Handles a line holds.
 pub(super) const SLOTS: usize = 12;
@@ -63,19 +64,19 @@ impl<const LINES: usize> Segment<LINES> {
     pub(super) fn find(&self, home: usize, tag: u8, is_wanted: impl Fn(u32) -> bool) -> Option<(usize, usize)> {
         for number in Self::from_home(home) {
             let line = &self.lines[number];
-            let mut matches = line.matches(tag);
-            while matches != 0 {
-                let slot = matches.trailing_zeros() as usize;
-                if is_wanted(line.handles[slot]) {
-                    return Some((number, slot));
-                }
-                matches &= matches - 1;
+            if let Some(slot) = line.matches(tag).find(|&slot| is_wanted(line.handles[slot])) {
+                return Some((number, slot));
             }
             if line.passed == 0 {
                 return None;
             }
         }
         None
+    }
+
+    /// Every handle.
+    pub(super) fn handles(&self) -> impl Iterator<Item = u32> + Clone {
+        self.lines.iter().flat_map(Line::handles)
     }
 
     pub(super) fn distance_to_room(&self, home: usize) -> usize {
@@ -112,22 +113,22 @@ impl<const LINES: usize> Segment<LINES> {
     }
 
     /// Visits every handle at home in that line.
-    pub(super) fn of_home(&self, home: usize, hash_of: &impl Fn(u32) -> u64, mut visit: impl FnMut(u32)) {
+    pub(super) fn of_home(&self, home: usize, hashes: &impl Hashes, mut visit: impl FnMut(u32)) {
         for number in Self::from_home(home) {
             let line = &self.lines[number];
-            line.handles().filter(|&handle| self.home(bend(hash_of(handle))) == home).for_each(&mut visit);
+            line.handles().filter(|&handle| self.home(bend(hashes.hash_of(handle))) == home).for_each(&mut visit);
             if line.passed == 0 {
                 break;
             }
         }
     }
 
-    pub(super) fn check(&self, hash_of: &impl Fn(u32) -> u64) {
+    pub(super) fn check(&self, hashes: &impl Hashes) {
         let mut passed = [0usize; LINES];
         let mut len = 0;
         for (number, line) in self.lines.iter().enumerate() {
             for slot in (0..SLOTS).filter(|slot| line.taken & 1 << slot != 0) {
-                let hash = hash_of(line.handles[slot]);
+                let hash = hashes.hash_of(line.handles[slot]);
                 let home = self.home(bend(hash));
                 assert_eq!(line.tags[slot], tag(hash));
                 assert!(bend(hash).wrapping_sub(self.start).leading_zeros() >= self.depth, "a handle is astray");
@@ -146,11 +147,22 @@ impl Line {
     const EMPTY: Line = Line { tags: [0; SLOTS], taken: 0, passed: 0, handles: [0; SLOTS] };
     const ALL: u16 = (1 << SLOTS) - 1;
 
-    /// The slots that are taken and tagged so, as bits.
+    /// The slots that are taken and tagged so.
     #[inline]
-    fn matches(&self, tag: u8) -> u16 {
+    fn matches(&self, tag: u8) -> impl Iterator<Item = usize> {
         let equal: [u16; SLOTS] = array::from_fn(|slot| u16::from(self.tags[slot] == tag) << slot);
-        equal.iter().fold(0, |bits, bit| bits | bit) & self.taken
+        let mut bits = equal.iter().fold(0, |bits, bit| bits | bit) & self.taken;
+        iter::from_fn(move || {
+            let slot = bits.trailing_zeros() as usize;
+            let rest = bits.checked_sub(1)?;
+            bits &= rest;
+            Some(slot)
+        })
+    }
+
+    /// The handles that are tagged so.
+    pub(super) fn tagged(&self, tag: u8) -> impl Iterator<Item = u32> {
+        self.matches(tag).map(|slot| self.handles[slot])
     }
 
     fn room(&self) -> Option<usize> {
@@ -158,7 +170,7 @@ impl Line {
         (free != 0).then_some(free.trailing_zeros() as usize)
     }
 
-    pub(super) fn handles(&self) -> impl Iterator<Item = u32> + Clone {
+    fn handles(&self) -> impl Iterator<Item = u32> + Clone {
         (0..SLOTS).filter(|slot| self.taken & 1 << slot != 0).map(|slot| self.handles[slot])
     }
 }

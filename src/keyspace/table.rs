@@ -13,7 +13,7 @@
 //! A scan walks the line of positions and its cursor is a point on it, which means the same however segments split and
 //! merge; hence the guarantee of [`Table::scan`].
 //!
-//! The table stores no hash: splitting asks `hash_of` for it again. It trusts the hash to be uniform, but not blindly:
+//! The table stores no hash: splitting asks for it again ([`Hashes`]). It trusts the hash to be uniform, but not blindly:
 //! [`Table::insert`] reports a flood, when splits go far deeper than the number of keys explains.
 //!
 //! Invariants: a segment of depth d owns 2^(64-d) positions and 2^(depth-d) consecutive directory entries; `len` is the
@@ -25,6 +25,7 @@
 //! Sources: Fagin et al., Extendible hashing (1979); the overflow count is F14's.
 
 use super::segment::{Line, SLOTS, Segment, bend, tag};
+use std::hint;
 
 /// Levels that a segment may be deeper than the number of segments explains.
 const FLOOD_DEPTH: u32 = 5;
@@ -40,6 +41,21 @@ pub(super) struct Table<const LINES: usize> {
     /// How many segments there are of each depth.
     depths: Vec<u32>,
     len: usize,
+}
+
+/// Whoever knows the hash of a handle that the table holds.
+pub(super) trait Hashes {
+    /// The hash of one handle.
+    fn hash_of(&self, handle: u32) -> u64;
+
+    /// Called before the hashes of that many handles are asked for, which is the time to have memory fetch their keys.
+    fn prefetch(&self, _handles: &[u32]) {}
+}
+
+impl<F: Fn(u32) -> u64> Hashes for F {
+    fn hash_of(&self, handle: u32) -> u64 {
+        self(handle)
+    }
 }
 
 /// The hashes are not uniform: the table did not take the handle, and must be built again with another hash.
@@ -77,6 +93,17 @@ impl<const LINES: usize> Table<LINES> {
         segment.find(segment.home(position), tag(hash), is_wanted).map(|(line, slot)| segment.lines[line].handles[slot])
     }
 
+    /// Has memory fetch the home lines of many hashes at once, and returns the handles there that may be the wanted ones.
+    pub(super) fn prefetch(&self, hashes: &[u64]) -> Vec<u32> {
+        let home_line = |&hash: &u64| {
+            let position = bend(hash);
+            let segment = &self.segments[self.segment_number(position)?];
+            Some((&segment.lines[segment.home(position)], tag(hash)))
+        };
+        hint::black_box(hashes.iter().filter_map(home_line).fold(0, |sum, (line, _)| sum ^ line.taken));
+        hashes.iter().filter_map(home_line).flat_map(|(line, tag)| line.tagged(tag)).collect()
+    }
+
     #[inline]
     fn segment_number(&self, position: u64) -> Option<usize> {
         self.directory.get(self.directory_index(position)).map(|&number| number as usize)
@@ -88,7 +115,7 @@ impl<const LINES: usize> Table<LINES> {
     }
 
     /// Puts a handle in that is not there yet. On [`Flood`] it is not taken.
-    pub(super) fn insert(&mut self, hash: u64, handle: u32, hash_of: impl Fn(u32) -> u64) -> Result<(), Flood> {
+    pub(super) fn insert(&mut self, hash: u64, handle: u32, hashes: &impl Hashes) -> Result<(), Flood> {
         if self.segments.is_empty() {
             self.push(Segment::new(0, 0));
             self.directory.push(0);
@@ -107,19 +134,19 @@ impl<const LINES: usize> Table<LINES> {
             if segment.depth >= self.segments.len().ilog2() + FLOOD_DEPTH {
                 return Err(Flood);
             }
-            self.split(number, &hash_of);
+            self.split(number, hashes);
         }
     }
 
     /// Takes a handle out that is there.
-    pub(super) fn remove(&mut self, hash: u64, handle: u32, hash_of: impl Fn(u32) -> u64) {
+    pub(super) fn remove(&mut self, hash: u64, handle: u32, hashes: &impl Hashes) {
         let position = bend(hash);
         let number = self.directory[self.directory_index(position)] as usize;
         let segment = &mut self.segments[number];
         segment.take(segment.home(position), tag(hash), handle);
         self.len -= 1;
         if segment.len < Self::SPARSE {
-            self.merge_around(number, &hash_of);
+            self.merge_around(number, hashes);
         }
     }
 
@@ -135,24 +162,18 @@ impl<const LINES: usize> Table<LINES> {
 
     /// Every handle.
     pub(super) fn handles(&self) -> impl Iterator<Item = u32> + Clone {
-        self.segments.iter().flat_map(|segment| segment.lines.iter().flat_map(Line::handles))
+        self.segments.iter().flat_map(Segment::handles)
     }
 
     /// Visits the handles from `cursor` on, line by line until `count` were visited, and returns the cursor to go on
     /// from, 0 at the end. What is there from a walk's beginning to its end is visited at least once; twice only if
     /// segments merged meanwhile.
-    pub(super) fn scan(
-        &self,
-        cursor: u64,
-        count: usize,
-        hash_of: impl Fn(u32) -> u64,
-        mut visit: impl FnMut(u32),
-    ) -> u64 {
+    pub(super) fn scan(&self, cursor: u64, count: usize, hashes: &impl Hashes, mut visit: impl FnMut(u32)) -> u64 {
         let mut position = cursor.saturating_mul(1 << CURSOR_SHIFT);
         let mut visited = 0;
         while let Some(segment) = self.segment_number(position).map(|number| &self.segments[number]) {
             let home = segment.home(position);
-            segment.of_home(home, &hash_of, |handle| {
+            segment.of_home(home, hashes, |handle| {
                 visited += 1;
                 visit(handle);
             });
@@ -185,7 +206,7 @@ impl<const LINES: usize> Table<LINES> {
         let from = below(self.segments.len());
         let segment = self.segments[from..].iter().chain(&self.segments).find(|segment| segment.len > 0)?;
         let index = below(segment.len as usize);
-        segment.lines.iter().flat_map(Line::handles).nth(index)
+        segment.handles().nth(index)
     }
 
     /// The bytes of memory held.
@@ -220,14 +241,13 @@ impl<const LINES: usize> Table<LINES> {
         self.directory[range].fill(number);
     }
 
-    fn split(&mut self, number: usize, hash_of: &impl Fn(u32) -> u64) {
+    fn split(&mut self, number: usize, hashes: &impl Hashes) {
         let old = &mut self.segments[number];
         let depth = old.depth + 1;
         let middle = old.start + (1 << (u64::BITS - depth));
         let full = std::mem::replace(old, Segment::new(old.start, depth));
         let mut right = Segment::new(middle, depth);
-        for handle in full.lines.iter().flat_map(Line::handles) {
-            let hash = hash_of(handle);
+        for (hash, handle) in hashed(full.handles(), hashes) {
             let position = bend(hash);
             let half = if position < middle { &mut *old } else { &mut right };
             half.put(half.home(position), tag(hash), handle);
@@ -243,7 +263,7 @@ impl<const LINES: usize> Table<LINES> {
     }
 
     /// Merges a sparse segment with its neighbour as long as the two are sparse together.
-    fn merge_around(&mut self, mut number: usize, hash_of: &impl Fn(u32) -> u64) {
+    fn merge_around(&mut self, mut number: usize, hashes: &impl Hashes) {
         if self.len == 0 {
             *self = Table::new();
             return;
@@ -251,7 +271,7 @@ impl<const LINES: usize> Table<LINES> {
         while let Some(neighbour) = self.mergeable(number) {
             let right = number.max(neighbour);
             number = number.min(neighbour);
-            self.merge(number, right, hash_of);
+            self.merge(number, right, hashes);
         }
         while self.depth > 0 && self.depths[self.depth as usize] == 0 {
             self.depth -= 1;
@@ -271,13 +291,12 @@ impl<const LINES: usize> Table<LINES> {
     }
 
     /// Merges two neighbours into `kept`; the last segment then takes the number that is `lost`.
-    fn merge(&mut self, kept: usize, lost: usize, hash_of: &impl Fn(u32) -> u64) {
+    fn merge(&mut self, kept: usize, lost: usize, hashes: &impl Hashes) {
         let other = self.segments.swap_remove(lost);
         let one = &mut self.segments[kept];
         let depth = one.depth - 1;
         let old = std::mem::replace(one, Segment::new(one.start.min(other.start), depth));
-        for handle in old.lines.iter().chain(&*other.lines).flat_map(Line::handles) {
-            let hash = hash_of(handle);
+        for (hash, handle) in hashed(old.handles().chain(other.handles()), hashes) {
             one.put(one.home(bend(hash)), tag(hash), handle);
         }
         self.depths[old.depth as usize] -= 2;
@@ -289,7 +308,7 @@ impl<const LINES: usize> Table<LINES> {
     }
 
     /// Proves the invariants.
-    pub(super) fn check(&self, hash_of: impl Fn(u32) -> u64) {
+    pub(super) fn check(&self, hashes: &impl Hashes) {
         assert_eq!(self.segments.iter().map(|segment| segment.len as usize).sum::<usize>(), self.len);
         assert_eq!(self.directory.len(), if self.segments.is_empty() { 0 } else { 1 << self.depth });
         let mut covered = 0;
@@ -297,7 +316,7 @@ impl<const LINES: usize> Table<LINES> {
             let range = self.directory_range(segment);
             covered += range.len();
             assert!(self.directory[range].iter().all(|&entry| entry as usize == number), "the directory is wrong");
-            segment.check(&hash_of);
+            segment.check(hashes);
         }
         assert_eq!(covered, self.directory.len());
         for (depth, &count) in self.depths.iter().enumerate() {
@@ -306,6 +325,13 @@ impl<const LINES: usize> Table<LINES> {
         }
         assert!(self.depth == 0 || self.depths[self.depth as usize] > 0, "the directory is too large");
     }
+}
+
+/// Handles with their hashes.
+fn hashed(handles: impl Iterator<Item = u32>, hashes: &impl Hashes) -> Vec<(u64, u32)> {
+    let handles: Vec<u32> = handles.collect();
+    hashes.prefetch(&handles);
+    handles.into_iter().map(|handle| (hashes.hash_of(handle), handle)).collect()
 }
 
 #[cfg(test)]
@@ -323,7 +349,7 @@ mod tests {
 
     fn filled<const LINES: usize>(handles: u32) -> Table<LINES> {
         let mut table = Table::new();
-        (0..handles).for_each(|handle| assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(())));
+        (0..handles).for_each(|handle| assert_eq!(table.insert(hash_of(handle), handle, &hash_of), Ok(())));
         table
     }
 
@@ -334,7 +360,7 @@ mod tests {
     fn walk<const LINES: usize>(table: &Table<LINES>, count: usize) -> Vec<u32> {
         let (mut cursor, mut seen) = (0, Vec::new());
         loop {
-            cursor = table.scan(cursor, count, hash_of, |handle| seen.push(handle));
+            cursor = table.scan(cursor, count, &hash_of, |handle| seen.push(handle));
             if cursor == 0 {
                 return seen;
             }
@@ -346,7 +372,7 @@ mod tests {
         let mut table = filled::<64>(100_000);
         let mut per_key = Vec::new();
         for handle in 100_000..400_000 {
-            assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(()));
+            assert_eq!(table.insert(hash_of(handle), handle, &hash_of), Ok(()));
             if handle % 5_000 == 0 {
                 per_key.push(table.memory() as f64 / table.len() as f64);
             }
@@ -360,11 +386,11 @@ mod tests {
     fn what_a_hash_floods_is_refused_and_reported() {
         let same = |_| 42;
         let mut table = Table::<4>::new();
-        let flood = (0..1000).find(|&handle| table.insert(42, handle, same) == Err(Flood));
+        let flood = (0..1000).find(|&handle| table.insert(42, handle, &same) == Err(Flood));
         let taken = flood.expect("a segment has an end");
         assert_eq!(table.len(), taken as usize);
         assert!(table.directory.len() <= 512);
-        table.check(same);
+        table.check(&same);
     }
 
     #[test]
@@ -385,8 +411,8 @@ mod tests {
     #[test]
     fn a_table_that_lost_almost_everything_is_small_again() {
         let mut table = filled::<64>(100_000);
-        (100..100_000).for_each(|handle| table.remove(hash_of(handle), handle, hash_of));
-        table.check(hash_of);
+        (100..100_000).for_each(|handle| table.remove(hash_of(handle), handle, &hash_of));
+        table.check(&hash_of);
         assert!(table.memory() < 20_000, "{} bytes", table.memory());
         (0..100).for_each(|handle| assert_eq!(find(&table, handle), Some(handle)));
         assert!((0..1000).all(|draw| table.random(&mut || hash_of(draw)).is_some()));
@@ -398,19 +424,19 @@ mod tests {
             let mut table = filled::<2>(grown);
             let mut model: BTreeSet<u32> = (0..grown).collect();
             for handle in 0..shrunk.min(grown) {
-                table.remove(hash_of(handle), handle, hash_of);
+                table.remove(hash_of(handle), handle, &hash_of);
                 model.remove(&handle);
             }
-            table.check(hash_of);
+            table.check(&hash_of);
             for (add, handle) in steps {
                 let handle = u32::from(handle % 512);
                 if add && model.insert(handle) {
-                    prop_assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(()));
+                    prop_assert_eq!(table.insert(hash_of(handle), handle, &hash_of), Ok(()));
                 } else if !add && model.remove(&handle) {
-                    table.remove(hash_of(handle), handle, hash_of);
+                    table.remove(hash_of(handle), handle, &hash_of);
                 }
             }
-            table.check(hash_of);
+            table.check(&hash_of);
             prop_assert!((0..700).all(|handle| find(&table, handle).is_some() == model.contains(&handle)));
             let mut seen = walk(&table, 3);
             seen.sort_unstable();
@@ -425,19 +451,19 @@ mod tests {
         ) {
             let mut table = Table::<2>::new();
             let mut extra = BTreeSet::new();
-            stay.iter().for_each(|&handle| assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(())));
+            stay.iter().for_each(|&handle| assert_eq!(table.insert(hash_of(handle), handle, &hash_of), Ok(())));
             let (mut cursor, mut seen, mut churn) = (0, BTreeSet::new(), churn.into_iter());
             loop {
-                cursor = table.scan(cursor, count, hash_of, |handle| seen.extend([handle]));
+                cursor = table.scan(cursor, count, &hash_of, |handle| seen.extend([handle]));
                 if cursor == 0 {
                     break;
                 }
                 let Some((add, from, many)) = churn.next() else { continue };
                 for handle in from..from + many {
                     if add && extra.insert(handle) {
-                        prop_assert_eq!(table.insert(hash_of(handle), handle, hash_of), Ok(()));
+                        prop_assert_eq!(table.insert(hash_of(handle), handle, &hash_of), Ok(()));
                     } else if !add && let Some(handle) = extra.pop_first() {
-                        table.remove(hash_of(handle), handle, hash_of);
+                        table.remove(hash_of(handle), handle, &hash_of);
                     }
                 }
             }

@@ -390,3 +390,18 @@ fn memory_is_given_back() {
         assert!(database.memory() < 30_000, "{} bytes", database.memory());
     }
 }
+
+#[test]
+fn prefetching_changes_nothing_whatever_the_keys() {
+    let mut database = Database::new(9);
+    let absent = [&b"absent"[..], b"", &[0xff; 600]];
+    database.prefetch(absent);
+    for key in 0..30_000u32 {
+        database.insert(&key.to_be_bytes(), New::Text(TextView::Int(1)));
+    }
+    let present: Vec<[u8; 4]> = (0..100u32).map(u32::to_be_bytes).collect();
+    database.prefetch(present.iter().map(|key| &key[..]).chain(absent));
+    database.check();
+    assert!(present.iter().all(|key| database.find(key).is_some()));
+    assert!(absent.iter().all(|key| database.find(key).is_none()));
+}

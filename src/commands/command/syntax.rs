@@ -239,41 +239,35 @@ fn take_end(arguments: &mut Vec<Argument>, end: &[Argument]) -> Option<Argument>
     (!end.is_empty() && arguments[start..] == *end).then(|| group(arguments.split_off(start)))
 }
 
-/// Names of keys.
-#[rustfmt::skip]
-const KEYS: &[&str] = &[
-    "key", "destination", "source", "storekey", "storedistkey", "key1", "key2", "dst", "src", "newkey", "destkey",
-    "sourcekey",
-];
-
-/// Names of whole numbers.
-#[rustfmt::skip]
-const INTEGERS: &[&str] = &[
-    "count", "start", "end", "numkeys", "weight", "offset", "seconds", "numfields", "port", "timeout", "cursor",
-    "ttl", "frequency", "stop", "bit", "increment", "decrement", "index", "version", "index1", "index2",
-    "milliseconds", "destination-db", "client-id", "maxage", "len", "min-match-len", "start-slot", "end-slot",
-    "config-epoch", "slot", "cluster-bus-port", "entries-added", "limit", "bits", "db", "entries-read", "numreplicas",
-    "protover", "ms", "numlocal", "rank", "num-matches",
-];
-
-/// Names of other numbers.
-#[rustfmt::skip]
-const DOUBLES: &[&str] = &[
-    "min", "max", "radius", "longitude", "latitude", "width", "height", "score",
-];
-
 /// The type of an argument, which follows from its name but for a few commands.
 fn shape_of(command: &str, name: &str) -> Shape {
     match EXCEPTIONS.iter().find(|(commands, names, _)| commands.contains(&command) && names.contains(&name)) {
         Some((_, _, shape)) => shape.clone(),
-        None if KEYS.contains(&name) => Shape::Key,
-        None if INTEGERS.contains(&name) => Shape::Integer,
-        None if DOUBLES.contains(&name) => Shape::Double,
+        None if lists(KEYS, name) => Shape::Key,
+        None if lists(INTEGERS, name) => Shape::Integer,
+        None if lists(DOUBLES, name) => Shape::Double,
         None if name == "pattern" => Shape::Pattern,
         None if name.starts_with("unix-time") => Shape::UnixTime,
         None => Shape::Text,
     }
 }
+
+fn lists(names: &str, name: &str) -> bool {
+    names.split(' ').any(|listed| listed == name)
+}
+
+/// Names of arguments that are keys.
+const KEYS: &str = "key destination source storekey storedistkey key1 key2 dst src newkey destkey sourcekey";
+
+/// Names of arguments that are whole numbers.
+const INTEGERS: &str = "\
+    count start end numkeys weight offset seconds numfields port timeout cursor ttl frequency stop bit \
+    increment decrement index version index1 index2 milliseconds destination-db client-id maxage len \
+    min-match-len start-slot end-slot config-epoch slot cluster-bus-port entries-added limit bits db \
+    entries-read numreplicas protover ms numlocal rank num-matches";
+
+/// Names of arguments that are numbers.
+const DOUBLES: &str = "min max radius longitude latitude width height score";
 
 /// Where a name means another type than it usually does.
 const EXCEPTIONS: &[(&[&str], &[&str], Shape)] = &[

@@ -112,8 +112,7 @@ fn copy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if database == cx.database_index() && from == to {
         return Err(Error::SameObject);
     }
-    let copied =
-        cx.touch(from) && (replace || !cx.exists_in(database, to)) && cx.duplicate(from, to, database, COPY_TO);
+    let copied = cx.meet(from) && (replace || !cx.exists_in(database, to)) && cx.duplicate(from, to, database, COPY_TO);
     cx.reply().integer(i64::from(copied));
     Ok(())
 }

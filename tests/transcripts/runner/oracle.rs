@@ -6,7 +6,7 @@
 use super::format::Section;
 use super::matching::Clock;
 use super::process::{Process, wait};
-use super::target::{Link, Target, TcpLink, exchange};
+use super::target::{Link, Target, TcpLink, exchange, settle};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Oracle {
 
     /// Sends commands that cannot fail.
     fn instruct(&self, commands: &str) -> io::Result<()> {
-        let answers = exchange(self.process.address, commands)?;
+        let answers = exchange(self.process.address, commands, Duration::from_secs(5))?;
         match answers.ends_with(b"+OK\r\n") && !answers.contains(&b'-') {
             true => Ok(()),
             false => Err(io::Error::other(format!("{commands:?}: {}", String::from_utf8_lossy(&answers)))),
@@ -80,9 +80,6 @@ impl Target for Oracle {
     }
 
     fn settle(&mut self) -> io::Result<()> {
-        // The server reads its sockets in the order in which they became readable, so an answer on a later connection
-        // comes after the work of the earlier ones; the second connection is for those that came in the same round.
-        exchange(self.process.address, "PING\r\n")?;
-        exchange(self.process.address, "PING\r\n").map(drop)
+        settle(self.process.address)
     }
 }

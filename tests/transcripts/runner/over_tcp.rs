@@ -5,7 +5,7 @@
 use super::format::Section;
 use super::in_process;
 use super::matching::Clock;
-use super::target::{Link, Target, TcpLink, exchange};
+use super::target::{Link, Target, TcpLink, settle};
 use dunlin::Server;
 use dunlin::commands::FAMILIES;
 use dunlin::engine::Table;
@@ -52,8 +52,6 @@ impl Target for OverTcp {
     }
 
     fn settle(&mut self) -> io::Result<()> {
-        // As with a real server: sockets are read in the order in which bytes came, so two rounds are enough.
-        exchange(self.server.addr(), "PING\r\n")?;
-        exchange(self.server.addr(), "PING\r\n").map(drop)
+        settle(self.server.addr())
     }
 }

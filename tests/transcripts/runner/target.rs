@@ -80,12 +80,26 @@ impl Link for TcpLink {
     }
 }
 
-/// Sends commands on a connection of their own, gives their answers and waits until it is closed.
-pub(crate) fn exchange(address: SocketAddr, commands: &str) -> io::Result<Vec<u8>> {
+/// Sends commands on a connection of their own, gives their answers and waits until it is closed, or until nothing
+/// comes for `patience`.
+pub(crate) fn exchange(address: SocketAddr, commands: &str, patience: Duration) -> io::Result<Vec<u8>> {
     let mut link = TcpLink::open(address)?;
     link.send(commands.as_bytes())?;
     link.send(b"QUIT\r\n")?;
     let mut answers = Vec::new();
-    while link.receive(&mut answers, Duration::from_secs(5))? == Received::Bytes {}
+    while link.receive(&mut answers, patience)? == Received::Bytes {}
     Ok(answers)
+}
+
+/// Returns when the server at `address` has taken up what was sent to it before on other connections.
+///
+/// It reads its sockets in the order in which they became readable, so an answer on a later connection comes after the
+/// work of the earlier ones; the second connection is for those that came in the same round. A paused server answers
+/// none of them, and has taken up what it will.
+pub(crate) fn settle(address: SocketAddr) -> io::Result<()> {
+    const PATIENCE: Duration = Duration::from_millis(100);
+    if exchange(address, "PING\r\n", PATIENCE)?.is_empty() {
+        return Ok(());
+    }
+    exchange(address, "PING\r\n", PATIENCE).map(drop)
 }
