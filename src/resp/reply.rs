@@ -122,9 +122,13 @@ impl<'a> Reply<'a> {
     pub fn double(&mut self, value: f64) {
         match self.protocol {
             Protocol::Resp2 => {
-                let mut digits = Vec::with_capacity(24);
-                number::write_f64(&mut digits, value);
-                self.bulk(&digits);
+                let start = self.out.len();
+                number::write_f64(self.out, value);
+                let end = self.out.len();
+                self.number(b'$', (end - start) as i64);
+                let header = self.out.len() - end;
+                self.out[start..].rotate_right(header);
+                self.out.extend_from_slice(b"\r\n");
             }
             Protocol::Resp3 => {
                 self.out.push(b',');
