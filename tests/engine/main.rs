@@ -5,4 +5,5 @@ mod door;
 mod expiry;
 mod gates;
 mod rows;
+mod settings;
 mod world;

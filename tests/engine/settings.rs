@@ -1,0 +1,72 @@
+//! What CONFIG changes, and what it refuses to promise.
+
+use dunlin::engine::Effect;
+
+use crate::world::World;
+
+fn settings_told(world: &mut World) -> Vec<&'static str> {
+    let told = world.engine.effects.take().into_iter().filter_map(|effect| match effect {
+        Effect::Setting(name) => Some(name),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn a_setting_without_effect_is_not_promised() {
+    let mut world = World::fresh();
+    for (parameter, value, actual) in
+        [("appendonly", "yes", "no"), ("maxmemory", "1mb", "0"), ("notify-keyspace-events", "KEA", "")]
+    {
+        let reply = world.ask(&format!("CONFIG SET {parameter} {value}"));
+        let reason = format!("this server supports only '{actual}'");
+        assert_eq!(
+            reply,
+            format!("-ERR CONFIG SET failed (possibly related to argument '{parameter}') - {reason}\r\n")
+        );
+        assert!(world.ask(&format!("CONFIG GET {parameter}")).ends_with(&format!("\r\n{actual}\r\n")));
+    }
+}
+
+#[test]
+fn the_server_is_told_of_each_setting_by_the_name_of_its_row() {
+    let mut world = World::fresh();
+    world.ask("CONFIG SET TIMEOUT 5 zset-max-ziplist-value 6");
+    assert_eq!(settings_told(&mut world), ["timeout", "zset-max-listpack-value"]);
+}
+
+#[test]
+fn a_refused_pair_leaves_all_settings_as_they_were_and_tells_nothing() {
+    let mut world = World::fresh();
+    world.ask("CONFIG SET timeout 5 maxclients 0");
+    assert_eq!(world.engine.settings.timeout_s, 0);
+    assert!(settings_told(&mut world).is_empty());
+}
+
+#[test]
+fn a_client_that_came_while_a_password_was_set_is_let_in_when_it_is_cleared() {
+    let mut world = World::with(|settings| settings.password = "secret".to_owned());
+    let stranger = world.join();
+    assert!(world.ask_as(stranger, "PING").0.starts_with("-NOAUTH"));
+    world.engine.settings.password.clear();
+    assert_eq!(world.ask_as(stranger, "PING").0, "+PONG\r\n");
+}
+
+#[test]
+fn the_limits_of_packed_sorted_sets_follow_config_set() {
+    let mut world = World::fresh();
+    world.ask("CONFIG SET zset-max-listpack-entries 1");
+    world.ask("ZADD board 1 ann 2 ben");
+    assert_eq!(world.ask("OBJECT ENCODING board"), "$8\r\nskiplist\r\n");
+}
+
+#[test]
+fn rates_are_taken_once_a_second() {
+    let mut world = World::fresh();
+    world.ask("PING");
+    for _ in 0..20 {
+        world.ask("PING");
+    }
+    world.pass_ms(2000);
+    assert!(world.ask("INFO stats").contains("\r\ninstantaneous_ops_per_sec:10\r\n"));
+}
