@@ -3,6 +3,9 @@
 use crate::engine::{Args, Ctx, Error};
 use crate::resp::Protocol;
 
+#[expect(clippy::approx_constant, reason = "the sample of a double is this number, not pi")]
+const SAMPLE_DOUBLE: f64 = 3.141;
+
 pub(super) fn sample(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let kind = args.word()?.to_ascii_lowercase();
     let reply = cx.reply();
@@ -10,7 +13,7 @@ pub(super) fn sample(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> 
     match kind.as_slice() {
         b"string" => reply.bulk(b"Hello World"),
         b"integer" => reply.integer(12345),
-        b"double" => reply.double(3.141),
+        b"double" => reply.double(SAMPLE_DOUBLE),
         b"bignum" => reply.big_number("1234567999999999999999999999999999999"),
         b"null" => reply.null(),
         b"array" => {
