@@ -35,3 +35,8 @@ pub mod testkit;
 pub mod value;
 
 pub use testkit::{Builder, CallError, Client, Reply, Server, StartError};
+
+/// The code in README.md, compiled with the examples of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
