@@ -1,10 +1,13 @@
-//! MEMORY: what keys cost.
+//! MEMORY: what takes how much memory.
 //!
 //! The bytes are our own, and counted, not sampled: a key's record, its value, and its share of the tables by which it
-//! is found and by which its deadline is. They are not Redis's bytes, and usually fewer.
+//! is found and by which its deadline is. They are not Redis's bytes, and usually fewer. What only an allocator could
+//! tell is left out, since the system's tells nothing.
 
 use super::help;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::host::Usage;
+use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::resp::Reply;
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[MEMORY];
@@ -16,7 +19,7 @@ const MEMORY: Command = Command {
     since: "4.0.0",
     cost: "Depends on subcommand.",
     about: "Tells what takes how much memory.",
-    subcommands: &[USAGE, help::row(Family::Server, "4.0.0")],
+    subcommands: &[DOCTOR, MALLOC_STATS, PURGE, STATS, USAGE, help::row(Family::Server, "4.0.0")],
     ..Command::ROW
 };
 
@@ -48,3 +51,170 @@ fn usage(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     Ok(())
 }
+
+const STATS: Command = Command {
+    name: "STATS",
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    since: "4.0.0",
+    about: "Tells how much memory is taken, by what.",
+    tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+    run: stats,
+    ..Command::ROW
+};
+
+/// A value of MEMORY STATS.
+enum Figure {
+    Count(u64),
+    Ratio(f64),
+    /// What one database's tables take: for keys, and for deadlines.
+    Tables(usize, usize),
+}
+
+fn stats(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let now = cx.now();
+    let (engine, reply) = cx.engine_and_reply();
+    engine.stats.sample(now, engine.databases.memory_bytes());
+    let figures = figures(engine);
+    reply.map(figures.len());
+    for (name, figure) in figures {
+        reply.bulk(name.as_bytes());
+        write_figure(reply, figure);
+    }
+    Ok(())
+}
+
+fn write_figure(reply: &mut Reply<'_>, figure: Figure) {
+    match figure {
+        Figure::Count(count) => reply.integer(count as i64),
+        Figure::Ratio(ratio) => reply.double(ratio),
+        Figure::Tables(keys, deadlines) => {
+            reply.map(2);
+            reply.bulk(b"overhead.hashtable.main");
+            reply.count(keys);
+            reply.bulk(b"overhead.hashtable.expires");
+            reply.count(deadlines);
+        }
+    }
+}
+
+/// The values in Redis's order, with Redis's names.
+fn figures(engine: &Engine) -> Vec<(String, Figure)> {
+    let usage = engine.host.usage();
+    let (used, peak) = (used_bytes(engine, &usage), peak_bytes(engine, &usage));
+    let (clients, keys) = (client_bytes(engine), engine.databases.len() as u64);
+    let databases = engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty());
+    let tables: Vec<(usize, (usize, usize))> =
+        databases.map(|(number, database)| (number, database.tables_memory())).collect();
+    let overhead = clients + tables.iter().map(|(_, (keys, deadlines))| (keys + deadlines) as u64).sum::<u64>();
+    let data = used.saturating_sub(overhead);
+    let row = |name: &str, figure| (name.to_owned(), figure);
+    let mut figures = vec![
+        row("peak.allocated", Figure::Count(peak)),
+        row("total.allocated", Figure::Count(used)),
+        row("clients.normal", Figure::Count(clients)),
+    ];
+    let of_database = |&(number, (keys, deadlines))| (format!("db.{number}"), Figure::Tables(keys, deadlines));
+    figures.extend(tables.iter().map(of_database));
+    figures.extend([
+        row("overhead.total", Figure::Count(overhead)),
+        row("keys.count", Figure::Count(keys)),
+        row("keys.bytes-per-key", Figure::Count(data.checked_div(keys).unwrap_or(0))),
+        row("dataset.bytes", Figure::Count(data)),
+        row("dataset.percentage", Figure::Ratio(100.0 * ratio(data, used))),
+        row("peak.percentage", Figure::Ratio(100.0 * ratio(used, peak))),
+        row("fragmentation", Figure::Ratio(ratio(usage.resident_bytes, used))),
+        row("fragmentation.bytes", Figure::Count(usage.resident_bytes.saturating_sub(used))),
+    ]);
+    figures
+}
+
+/// Bytes that the server takes: all that the allocator has handed out where somebody counts that, else the data's.
+pub(super) fn used_bytes(engine: &Engine, usage: &Usage) -> u64 {
+    match usage.allocated_bytes {
+        0 => engine.databases.memory_bytes() as u64,
+        bytes => bytes,
+    }
+}
+
+/// The most that it took at any time somebody looked.
+pub(super) fn peak_bytes(engine: &Engine, usage: &Usage) -> u64 {
+    used_bytes(engine, usage).max(engine.stats.recent.peak_memory_bytes as u64)
+}
+
+/// Bytes of the buffers of all clients.
+pub(super) fn client_bytes(engine: &Engine) -> u64 {
+    let buffers = engine.sessions.iter().map(|session| session.buffers);
+    buffers.map(|buffers| (buffers.query + buffers.query_free + buffers.output) as u64).sum()
+}
+
+/// The part that something is of the whole, 0 of nothing.
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+const DOCTOR: Command = Command {
+    name: "DOCTOR",
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    since: "4.0.0",
+    about: "Says in words whether something is wrong with the memory.",
+    tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+    run: doctor,
+    ..Command::ROW
+};
+
+/// With less data than that, the program itself outweighs it, and no ratio means anything.
+const WORTH_JUDGING_BYTES: u64 = 5 << 20;
+/// From where on memory that is held beyond the data is told of, as a ratio and in bytes.
+const HELD_RATIO: f64 = 1.4;
+const HELD_BYTES: u64 = 10 << 20;
+
+fn doctor(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let (engine, reply) = cx.engine_and_reply();
+    let usage = engine.host.usage();
+    let used = used_bytes(engine, &usage);
+    let (held, beyond) = (ratio(usage.resident_bytes, used), usage.resident_bytes.saturating_sub(used));
+    let finding = if used < WORTH_JUDGING_BYTES {
+        "There is too little data to say anything about its memory.\n".to_owned()
+    } else if held > HELD_RATIO && beyond > HELD_BYTES {
+        format!(
+            "The process holds {held:.2} times the memory that the data takes, {beyond} bytes more. This is usual after \
+             much data was removed: the allocator keeps the memory for what comes next.\n"
+        )
+    } else {
+        "Nothing is wrong with the memory.\n".to_owned()
+    };
+    reply.verbatim("txt", finding.as_bytes());
+    Ok(())
+}
+
+const MALLOC_STATS: Command = Command {
+    name: "MALLOC-STATS",
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    since: "4.0.0",
+    cost: "O(1)",
+    about: "Answers the allocator's statistics, of which the system's allocator has none.",
+    tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+    run: |cx, _| {
+        cx.reply().bulk(b"Stats not supported for the current allocator");
+        Ok(())
+    },
+    ..Command::ROW
+};
+
+const PURGE: Command = Command {
+    name: "PURGE",
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    since: "4.0.0",
+    cost: "O(1)",
+    about: "Asks the allocator to give unused memory back; the system's allocator does so unasked.",
+    tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+    run: |cx, _| {
+        cx.reply().ok();
+        Ok(())
+    },
+    ..Command::ROW
+};

@@ -315,6 +315,11 @@ impl<const LINES: usize> Database<LINES> {
         self.records.memory() + self.table.memory() + self.deadlines.memory() + self.scratch.capacity()
     }
 
+    /// The bytes of what it takes to find keys, and to find those that fall due.
+    pub fn tables_memory(&self) -> (usize, usize) {
+        (self.table.memory(), self.deadlines.memory())
+    }
+
     /// The bytes of memory the key at `slot` costs: its record, its value, its share of the table and of the deadlines.
     pub fn memory_of(&self, slot: Slot) -> usize {
         let table = self.table.memory() / self.len();

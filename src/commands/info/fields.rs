@@ -1,6 +1,7 @@
 //! The fields of INFO, one row each, in the order of Redis.
 
 use super::Scene;
+use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::{REDIS_VERSION, access};
 
@@ -99,10 +100,7 @@ pub(super) const MEMORY: &[Field] = &[
     none("mem_replication_backlog"),
     none("mem_total_replication_buffers"),
     none("mem_clients_slaves"),
-    field("mem_clients_normal", |scene| {
-        let buffers = scene.engine.sessions.iter().map(|session| session.buffers);
-        buffers.map(|buffers| buffers.query + buffers.query_free + buffers.output).sum::<usize>().to_string()
-    }),
+    field("mem_clients_normal", |scene| memory::client_bytes(scene.engine).to_string()),
     none("mem_cluster_links"),
     none("mem_aof_buffer"),
     field("mem_allocator", |scene| scene.facts.allocator.to_owned()),
@@ -220,18 +218,11 @@ fn setting(scene: &Scene<'_>, name: &str) -> String {
 
 /// What the allocator has handed out, or what the data takes where nobody counts that.
 fn used_bytes(scene: &Scene<'_>) -> u64 {
-    match scene.usage.allocated_bytes {
-        0 => scene.engine.databases.memory_bytes() as u64,
-        bytes => bytes,
-    }
+    memory::used_bytes(scene.engine, &scene.usage)
 }
 
 fn peak_bytes(scene: &Scene<'_>) -> u64 {
-    used_bytes(scene).max(scene.engine.stats.recent.peak_memory_bytes as u64)
-}
-
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    memory::peak_bytes(scene.engine, &scene.usage)
 }
 
 fn kilobytes(bytes: u64) -> String {
