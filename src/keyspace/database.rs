@@ -363,3 +363,23 @@ impl<const LINES: usize> Held for Database<LINES> {
         Database::memory(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flooded_database_finds_everything_by_another_hash() {
+        let mut database = Database::<2>::with_segments(1);
+        let keys = || (0..500u32).map(u32::to_be_bytes);
+        for key in keys() {
+            database.insert(&key, New::Text(TextView::Int(1)));
+        }
+        let late = database.records.create(b"late", Payload::Int(2));
+        database.rebuild_guarded(late);
+        assert!(matches!(database.hasher, Hasher::Guarded(..)));
+        database.check();
+        assert_eq!((database.len(), database.find(b"late")), (501, Some(Slot(late))));
+        assert!(keys().all(|key| database.find(&key).is_some()));
+    }
+}

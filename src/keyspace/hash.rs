@@ -1,9 +1,10 @@
 //! The hash of a key: rapidhash with a seed of the database's own, SipHash-1-3 once that was flooded.
 //!
-//! Both are fixed functions of seed and bytes on every platform, so the order of a scan is too. rapidhash takes 2 ns for
-//! a key of 16 bytes where SipHash-1-3 takes 9, and a key is hashed twice on its way in and once more whenever its
-//! segment splits; but its authors promise no more than "minimal" resistance to keys made to collide. The table notices
-//! when that happens ([`super::table::Flood`]) and the database then changes over to the keyed function for good.
+//! Both are fixed functions of seed and bytes on every platform, so the order of a scan is too; that is why it is not
+//! foldhash, which is a third faster and promises no such thing. rapidhash takes 1.5 ns for a key of 16 bytes where
+//! SipHash-1-3 takes 7.5, and a key is hashed twice on its way in and once more whenever its segment splits; but its
+//! authors claim no more than "minimal" resistance to keys made to collide. The table notices when that happens
+//! ([`super::table::Flood`]) and the database then changes over to the keyed function for good.
 //!
 //! Sources: De Carli, rapidhash v3; Aumasson and Bernstein, SipHash: a fast short-input PRF (2012).
 

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! One record per key in one cell of an arena, so a look-up reads one line of the table and one record, and a key of 16
-//! bytes with a text of 32 takes 63 bytes in all, 72 with a deadline. Nothing here ever stops to double: the table
+//! bytes with a text of 32 takes 63 bytes in all, 77 with a deadline. Nothing here ever stops to double: the table
 //! splits a segment at a time, arenas grow a chunk at a time.
 
 mod cells;

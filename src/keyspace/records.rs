@@ -112,8 +112,11 @@ impl Records {
         let record = self.record(handle);
         let start = record.payload_start();
         let replaced = if let Payload::Apart(number) = record.payload() { Some(number) } else { None };
-        let moved =
-            self.resize(handle, start + payload.width(), |cells, from, to| cells.copy((from, 0), (to, 0), start));
+        let moved = self.resize(handle, start + payload.width(), |cells, from, to| {
+            if from != to {
+                cells.copy((from, 0), (to, 0), start);
+            }
+        });
         record::write_payload(self.cells.get_mut(moved), start, payload);
         (moved, replaced.map(|number| self.take_apart(number)))
     }

@@ -156,6 +156,12 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
+    #[test]
+    fn an_entry_takes_no_more_than_its_value() {
+        assert_eq!(size_of::<Entry<crate::value::Value>>(), size_of::<crate::value::Value>());
+        assert_eq!(size_of::<crate::value::Value>(), 24);
+    }
+
     proptest! {
         #[test]
         fn numbers_name_their_values_until_removed(steps in prop::collection::vec((any::<u8>(), any::<u16>()), 0..2000)) {
