@@ -4,6 +4,7 @@ mod chance;
 mod door;
 mod expiry;
 mod gates;
+mod keys;
 mod rows;
 mod settings;
 mod world;

@@ -1,0 +1,185 @@
+//! Keys and strings beyond their replies: what is announced, what is counted, what counts as use.
+
+use crate::world::World;
+use dunlin::engine::Effect;
+
+/// A command, the events it is announced under, and as how many changes it counts.
+type Change = (&'static str, &'static [&'static str], u64);
+
+/// What Redis 8.0.6 announced (`notify-keyspace-events AKE`) and counted (`rdb_changes_since_last_save`).
+#[rustfmt::skip]
+const OF_STRINGS: &[Change] = &[
+    ("set a 1", &["0 set a"], 1),
+    ("set a 1 ex 100", &["0 set a", "0 expire a"], 1),
+    ("set a 1 keepttl", &["0 set a"], 1),
+    ("set a 1 get", &["0 set a"], 1),
+    ("setnx a 1", &[], 0),
+    ("setnx n 1", &["0 set n"], 1),
+    ("setex s 100 v", &["0 set s", "0 expire s"], 1),
+    ("getset a 2", &["0 set a"], 1),
+    ("getdel a", &["0 del a"], 1),
+    ("getdel a", &[], 0),
+    ("set a 5", &["0 set a"], 1),
+    ("getex a", &[], 0),
+    ("getex a ex 100", &["0 expire a"], 1),
+    ("getex a persist", &["0 persist a"], 1),
+    ("getex a persist", &[], 0),
+    ("getex a exat 1", &["0 del a"], 1),
+    ("append p x", &["0 append p"], 1),
+    ("append p y", &["0 append p"], 1),
+    ("setrange p 1 zz", &["0 setrange p"], 1),
+    ("setrange new 0 x", &["0 setrange new"], 1),
+    ("incr i", &["0 incrby i"], 1),
+    ("decr i", &["0 incrby i"], 1),
+    ("incrbyfloat i 1.5", &["0 incrbyfloat i"], 1),
+    ("mset x 1 y 2", &["0 set x", "0 set y"], 2),
+    ("msetnx x 1 z 2", &[], 0),
+    ("msetnx x1 1 z1 2", &["0 set x1", "0 set z1"], 2),
+];
+
+/// The same, in a database where the commands above ran.
+#[rustfmt::skip]
+const OF_KEYS: &[Change] = &[
+    ("rename x x2", &["0 rename_from x", "0 rename_to x2"], 1),
+    ("rename x2 x2", &[], 0),
+    ("renamenx x2 x3", &["0 rename_from x2", "0 rename_to x3"], 1),
+    ("rename x3 y", &["0 rename_from x3", "0 rename_to y"], 1),
+    ("copy y yy", &["0 copy_to yy"], 1),
+    ("copy y yy replace", &["0 copy_to yy"], 1),
+    ("move yy 1", &["0 move_from yy", "1 move_to yy"], 1),
+    ("expire y 100", &["0 expire y"], 1),
+    ("expire y 50 gt", &[], 0),
+    ("expire y -1", &["0 del y"], 1),
+    ("pexpireat z1 1", &["0 del z1"], 1),
+    ("persist x1", &[], 0),
+    ("expire x1 100", &["0 expire x1"], 1),
+    ("persist x1", &["0 persist x1"], 1),
+    ("del x1 nokey", &["0 del x1"], 1),
+    ("unlink n i", &["0 del n", "0 del i"], 2),
+    ("touch p", &[], 0),
+    ("swapdb 0 1", &[], 1),
+    ("swapdb 0 1", &[], 1),
+    ("flushdb", &[], 3),
+    ("set a 1", &["0 set a"], 1),
+    ("set b 1", &["0 set b"], 1),
+    ("flushall", &[], 3),
+];
+
+#[test]
+fn changes_are_announced_and_counted_as_redis_does() {
+    let mut world = World::fresh();
+    world.engine.switches.announce = true;
+    for (command, events, count) in OF_STRINGS.iter().chain(OF_KEYS) {
+        let before = world.engine.stats.changes;
+        world.ask(command);
+        assert_eq!(world.events(), *events, "{command}");
+        assert_eq!(world.engine.stats.changes - before, *count, "{command}");
+    }
+}
+
+#[test]
+fn only_what_reads_a_value_counts_as_use() {
+    let mut world = World::fresh();
+    world.ask("SET key value");
+    world.pass_ms(5_000);
+    for command in ["EXISTS key", "TYPE key", "TTL key", "OBJECT ENCODING key", "MEMORY USAGE key", "KEYS *", "SCAN 0"]
+    {
+        world.ask(command);
+        assert_eq!(world.ask("OBJECT IDLETIME key"), ":5\r\n", "{command}");
+    }
+    for command in ["GET key", "TOUCH key", "STRLEN key", "APPEND key x"] {
+        world.ask(command);
+        assert_eq!(world.ask("OBJECT IDLETIME key"), ":0\r\n", "{command}");
+        world.pass_ms(5_000);
+    }
+}
+
+#[test]
+fn a_client_that_touches_nothing_leaves_keys_idle() {
+    let mut world = World::fresh();
+    world.ask("SET key value");
+    world.ask("CLIENT NO-TOUCH ON");
+    world.pass_ms(5_000);
+    world.ask("GET key");
+    assert_eq!(world.ask("OBJECT IDLETIME key"), ":5\r\n");
+    world.ask("TOUCH key");
+    assert_eq!(world.ask("OBJECT IDLETIME key"), ":0\r\n");
+}
+
+#[test]
+fn hits_and_misses_are_counted_by_reads_alone() {
+    let mut world = World::fresh();
+    world.ask("SET here value");
+    for command in ["SET here value", "APPEND there x", "DEL there", "SETNX here x", "EXPIRE there 1", "PERSIST here"] {
+        world.ask(command);
+    }
+    assert_eq!((world.engine.stats.keyspace_hits, world.engine.stats.keyspace_misses), (0, 0));
+    world.ask("MGET here there");
+    world.ask("EXISTS here there here");
+    world.ask("TTL there");
+    assert_eq!((world.engine.stats.keyspace_hits, world.engine.stats.keyspace_misses), (3, 3));
+}
+
+#[test]
+fn a_key_that_is_due_is_in_no_answer_though_nobody_has_removed_it() {
+    let mut world = World::fresh();
+    world.ask("DEBUG SET-ACTIVE-EXPIRE 0");
+    for index in 0..50 {
+        world.ask(&format!("SET due:{index} value PX 10"));
+    }
+    world.ask("SET live value");
+    world.pass_ms(10);
+    assert_eq!(world.ask("KEYS *"), "*1\r\n$4\r\nlive\r\n");
+    assert_eq!(world.ask("SCAN 0 COUNT 1000"), "*2\r\n$1\r\n0\r\n*1\r\n$4\r\nlive\r\n");
+    assert_eq!(world.ask("RANDOMKEY"), "$4\r\nlive\r\n");
+    assert_eq!(world.ask("DBSIZE"), ":51\r\n");
+    assert_eq!(world.ask("RENAME due:1 other"), "-ERR no such key\r\n");
+    assert_eq!(world.ask("COPY live due:2"), ":1\r\n");
+}
+
+#[test]
+fn where_all_keys_are_due_no_key_is_random() {
+    let mut world = World::fresh();
+    world.ask("SET key value PX 10");
+    world.pass_ms(10);
+    assert_eq!(world.ask("RANDOMKEY"), "$-1\r\n");
+}
+
+#[test]
+fn a_flush_hands_what_is_large_over_to_be_freed_elsewhere() {
+    let mut world = World::fresh();
+    world.ask("DEBUG POPULATE 5000 key 100");
+    assert_eq!(world.ask("FLUSHALL SYNC"), "+OK\r\n");
+    assert_eq!(world.ask("DBSIZE"), ":0\r\n");
+    let effects = world.engine.effects.take();
+    assert!(matches!(effects[..], [Effect::Free(_)]), "{effects:?}");
+}
+
+#[test]
+fn a_flush_of_one_database_leaves_the_others() {
+    let mut world = World::fresh();
+    world.ask("SET here value");
+    world.ask("SELECT 1");
+    world.ask("SET there value");
+    world.ask("FLUSHDB");
+    assert_eq!(world.ask("DBSIZE"), ":0\r\n");
+    world.ask("SELECT 0");
+    assert_eq!(world.ask("GET here"), "$5\r\nvalue\r\n");
+}
+
+#[test]
+fn a_deadline_goes_where_its_key_goes() {
+    let mut world = World::fresh();
+    world.ask("SET key value PX 1000");
+    world.ask("RENAME key other");
+    world.ask("COPY other copy DB 2");
+    world.ask("MOVE other 1");
+    world.pass_ms(400);
+    for database in [1, 2] {
+        world.ask(&format!("SELECT {database}"));
+        let key = if database == 1 { "other" } else { "copy" };
+        assert_eq!(world.ask(&format!("PTTL {key}")), ":600\r\n");
+    }
+    world.pass_ms(600);
+    assert_eq!(world.expire(), 2);
+}
