@@ -10,6 +10,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("shutdown", "it ends the server"),
     ("client|pause", "it makes the server wait for all clients"),
     ("client|kill", "it closes the client that asks"),
+    (
+        "memory|malloc-stats",
+        "it asks the allocator, and ours keeps no statistics: Redis with such a one answers so too",
+    ),
     ("client|reply", "it is made so that no reply comes"),
 ];
 
@@ -33,6 +37,7 @@ const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("command|info", "there are fewer commands here than in Redis"),
     ("command|list", "there are fewer commands here than in Redis"),
     ("config|get", "the defaults differ where a setting is not supported"),
+    ("lolwut", "what it draws is chance, and ours is our own"),
     ("memory|usage", "our values take other amounts of memory than Redis's"),
     ("hello", "it tells the number of the connection"),
 ];
