@@ -294,7 +294,7 @@ impl Ctx<'_> {
         event: Event,
         act: impl FnOnce(&mut T) -> Result<Changed<R>, Error>,
     ) -> Result<Option<R>, Error> {
-        let Some(slot) = self.engine.live(self.database, key) else {
+        let Some(slot) = self.engine.live_to_change(self.database, key) else {
             return if create { self.create(key, event, act).map(Some) } else { Ok(None) };
         };
         self.change(key, slot, event, |stored, _| act(stored)).map(Some)
@@ -310,7 +310,7 @@ impl Ctx<'_> {
         event: Event,
         act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
     ) -> Result<Option<R>, Error> {
-        let Some(slot) = self.engine.live(self.database, key) else { return Ok(None) };
+        let Some(slot) = self.engine.live_to_change(self.database, key) else { return Ok(None) };
         self.change(key, slot, event, act).map(Some)
     }
 
@@ -357,7 +357,7 @@ impl Ctx<'_> {
     /// # Errors
     /// [`Error::WrongType`]; nothing changed.
     pub fn edit_text<R>(&mut self, key: &[u8], event: Event, act: impl FnOnce(&mut Vec<u8>) -> R) -> Result<R, Error> {
-        let result = match self.engine.live(self.database, key) {
+        let result = match self.engine.live_to_change(self.database, key) {
             Some(slot) => {
                 let database = self.engine.databases.get_mut(self.database);
                 let View::Text(_) = database.view(slot) else { return Err(Error::WrongType) };
@@ -386,7 +386,7 @@ impl Ctx<'_> {
         event: Event,
         act: impl FnOnce(Option<TextView<'_>>) -> Result<i64, Error>,
     ) -> Result<i64, Error> {
-        let number = match self.engine.live(self.database, key) {
+        let number = match self.engine.live_to_change(self.database, key) {
             Some(slot) => {
                 let database = self.engine.databases.get_mut(self.database);
                 let View::Text(text) = database.view(slot) else { return Err(Error::WrongType) };
@@ -407,7 +407,7 @@ impl Ctx<'_> {
 
     /// Gives `key` this value, whatever it held.
     pub fn put(&mut self, key: &[u8], value: New<'_>, deadline: Deadline, event: Event) {
-        let mut slot = match self.engine.live(self.database, key) {
+        let mut slot = match self.engine.live_to_change(self.database, key) {
             Some(slot) if deadline == Deadline::Keep => self.replace(slot, value),
             Some(slot) => {
                 let slot = self.replace(slot, value);
@@ -436,7 +436,7 @@ impl Ctx<'_> {
 
     /// Removes `key`; false when it is not there.
     pub fn remove(&mut self, key: &[u8], event: Event) -> bool {
-        let Some(slot) = self.engine.live(self.database, key) else { return false };
+        let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
         self.discard(slot);
         self.after(key, event, 1);
         true
@@ -444,7 +444,7 @@ impl Ctx<'_> {
 
     /// Sets or clears the deadline of `key`; false when it is not there.
     pub fn set_deadline(&mut self, key: &[u8], deadline_ms: Option<i64>, event: Event) -> bool {
-        let Some(slot) = self.engine.live(self.database, key) else { return false };
+        let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
         self.engine.databases.get_mut(self.database).set_deadline(slot, deadline_ms);
         self.after(key, event, 1);
         true
@@ -461,7 +461,7 @@ impl Ctx<'_> {
 
     /// Clears the deadline of `key`, announced as `persist`; false when it has none or is not there.
     pub fn persist(&mut self, key: &[u8]) -> bool {
-        let Some(slot) = self.engine.live(self.database, key) else { return false };
+        let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
         self.engine.databases.get(self.database).deadline(slot).is_some()
             && self.set_deadline(key, None, Event::PERSIST)
     }
@@ -498,7 +498,7 @@ impl Ctx<'_> {
     /// Moves what `from` holds, with its deadline, to `to` in database `database`, in place of what is there; the two
     /// are announced under `left` and `arrived`. False when `from` is not there.
     pub fn relocate(&mut self, from: &[u8], left: Event, to: &[u8], database: usize, arrived: Event) -> bool {
-        let Some(slot) = self.engine.live(self.database, from) else { return false };
+        let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
         let origin = self.engine.databases.get_mut(self.database);
         let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
         let value = origin.remove(slot);
@@ -511,7 +511,7 @@ impl Ctx<'_> {
     /// Copies what `from` holds, with its deadline, to `to` in database `database`, in place of what is there. False
     /// when `from` is not there.
     pub fn duplicate(&mut self, from: &[u8], to: &[u8], database: usize, arrived: Event) -> bool {
-        let Some(slot) = self.engine.live(self.database, from) else { return false };
+        let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
         let origin = self.engine.databases.get_mut(self.database);
         let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
         let value = origin.view(slot).to_value();
@@ -522,7 +522,7 @@ impl Ctx<'_> {
     }
 
     fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, access: u32) {
-        if let Some(slot) = self.engine.live(database, key) {
+        if let Some(slot) = self.engine.live_to_change(database, key) {
             let replaced = self.engine.databases.get_mut(database).delete(slot);
             self.engine.free(replaced);
         }

@@ -184,6 +184,19 @@ impl Engine {
         None
     }
 
+    /// The same for a command that goes on to write: one that runs although a pause holds was let through, so a key
+    /// that is due makes way for it.
+    fn live_to_change(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
+        let found = self.live(database, key);
+        if found.is_none()
+            && self.pause.holds(self.timing.now)
+            && let Some(due) = self.databases.get(database).find(key)
+        {
+            self.expire_slot(database, due);
+        }
+        found
+    }
+
     fn expire_slot(&mut self, database: usize, slot: Slot) {
         if self.switches.announce {
             let key = self.databases.get(database).key(slot).to_vec();

@@ -146,6 +146,18 @@ fn where_all_keys_are_due_no_key_is_random() {
 }
 
 #[test]
+fn a_key_that_is_due_makes_way_for_a_write_even_while_time_stands_still_for_keys() {
+    let mut world = World::fresh();
+    world.ask("SET key:0 value PX 10");
+    world.ask("CLIENT PAUSE 1000 WRITE");
+    world.pass_ms(10);
+    assert_eq!((world.ask("GET key:0"), world.ask("DBSIZE")), ("$-1\r\n".to_owned(), ":1\r\n".to_owned()));
+    world.ask("DEBUG POPULATE 1");
+    assert_eq!(world.ask("GET key:0"), "$7\r\nvalue:0\r\n");
+    assert_eq!(world.ask("DBSIZE"), ":1\r\n");
+}
+
+#[test]
 fn a_flush_hands_what_is_large_over_to_be_freed_elsewhere() {
     let mut world = World::fresh();
     world.ask("DEBUG POPULATE 5000 key 100");
