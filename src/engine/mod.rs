@@ -50,6 +50,7 @@ pub use stored::Stored;
 pub use table::{CommandId, Entry, Table};
 
 use crate::keyspace::{Slot, Trash};
+use crate::resp::Request;
 
 /// The version of Redis that this server answers as.
 pub const REDIS_VERSION: &str = "8.0.6";
@@ -160,6 +161,14 @@ impl Engine {
             }
         }
         expired
+    }
+
+    /// Has memory fetch what the next requests of a session will look at. That their second words are keys is a guess:
+    /// nearly always right, and harmless where it is not.
+    pub fn prefetch<'a>(&self, session: SessionId, requests: impl Iterator<Item = Request<'a>>) {
+        if let Some(client) = self.sessions.get(session) {
+            self.databases.get(client.database).prefetch(requests.filter_map(|request| request.get(1)));
+        }
     }
 
     /// When [`Engine::expire`] has something to do next, in unix milliseconds.

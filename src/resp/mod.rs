@@ -1,11 +1,13 @@
 //! The wire: bytes to requests, and replies to bytes. Knows no command.
 
+mod batch;
 mod inline;
 mod parser;
 mod protocol_error;
 mod reply;
 mod request;
 
+pub use batch::Batch;
 pub use inline::{UnbalancedQuotes, split_words};
 pub use parser::{Limits, Parser};
 pub use protocol_error::ProtocolError;

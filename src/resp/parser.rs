@@ -109,23 +109,40 @@ impl Parser {
     ///
     /// [`ProtocolError`]: nothing after it can be understood, so the parser must not be used again.
     pub fn next<'a>(&'a mut self, input: &'a [u8], limits: &Limits) -> Result<Option<Request<'a>>, ProtocolError> {
+        let Some(start) = self.find(input, limits)? else { return Ok(None) };
+        Ok(Some(Request::new(start.map_or(&self.text, |start| &input[start..]), &self.words)))
+    }
+
+    /// Finds the next request as [`Parser::next`] does, and answers from where on in `input` the places of its words are
+    /// counted; `Some(None)` means in [`Parser::text`], as it was an inline request.
+    pub(super) fn find(&mut self, input: &[u8], limits: &Limits) -> Result<Option<Option<usize>>, ProtocolError> {
         self.consumed = 0;
         loop {
-            let request = &input[self.consumed..];
-            let end = match request.first() {
-                None => None,
-                Some(b'*') => self.take_multibulk(request, limits)?,
-                Some(_) => self.take_inline(request)?,
+            let start = self.consumed;
+            let request = &input[start..];
+            let is_inline = request.first() != Some(&b'*');
+            let end = match request {
+                [] => None,
+                _ if is_inline => self.take_inline(request)?,
+                _ => self.take_multibulk(request, limits)?,
             };
             let Some(end) = end else { return Ok(None) };
             self.progress = Progress::default();
             self.consumed += end;
-            if self.words.is_empty() {
-                continue;
+            if !self.words.is_empty() {
+                return Ok(Some((!is_inline).then_some(start)));
             }
-            let inline = request.first() != Some(&b'*');
-            return Ok(Some(Request::new(if inline { &self.text } else { request }, &self.words)));
         }
+    }
+
+    /// Where the words of the last request are.
+    pub(super) fn words(&self) -> &[Span] {
+        &self.words
+    }
+
+    /// The unquoted words of the last request, if it was an inline one.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
     }
 
     /// How many bytes at the front of the last `input` are done with: the request that was returned, and empty ones

@@ -28,14 +28,12 @@ use super::outbox::Outbox;
 use super::shared::Shared;
 use super::stream::Stream;
 use crate::engine::{Buffers, Engine, Flow, SessionId};
-use crate::resp::{Limits, Parser};
+use crate::resp::{Batch, Limits, Parser};
 
 /// What one read takes at most. Most batches are smaller, and then the socket needs no second read to be known empty.
 const READ_BYTES: usize = 64 << 10;
 /// So many bytes of replies are sent before more requests are run.
 const BATCH_REPLY_BYTES: usize = 256 << 10;
-/// After so many requests of a batch other threads that wait for the engine get it.
-const FAIR_REQUESTS: u32 = 64;
 /// The longest unfinished request, and the most unsent replies, of a client that has not logged in.
 const STRANGER_QUERY_BYTES: usize = 1 << 20;
 const STRANGER_OUTPUT_BYTES: usize = 1024;
@@ -43,12 +41,19 @@ const STRANGER_OUTPUT_BYTES: usize = 1024;
 /// Buffers that all connections of a thread use in turn.
 struct Scratch {
     input: Box<[u8]>,
+    work: Work,
+}
+
+/// What requests become and what becomes of them.
+#[derive(Default)]
+struct Work {
+    batch: Batch,
     output: Vec<u8>,
 }
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> =
-        RefCell::new(Scratch { input: vec![0; READ_BYTES].into_boxed_slice(), output: Vec::new() });
+        RefCell::new(Scratch { input: vec![0; READ_BYTES].into_boxed_slice(), work: Work::default() });
 }
 
 /// A client's connection.
@@ -58,6 +63,8 @@ pub(crate) struct Connection {
     session: SessionId,
     mailbox: Arc<Mailbox>,
     parser: Parser,
+    /// As they stood after the last batch.
+    limits: Limits,
     /// What has arrived of requests that have not run.
     unread: Vec<u8>,
     outbox: Outbox,
@@ -94,8 +101,8 @@ impl From<io::Error> for Ended {
 enum Stop {
     /// No request is left that is complete.
     Exhausted,
-    /// Its replies are to be sent first.
-    Full,
+    /// There may be another batch.
+    More,
     /// A pause holds the next request back.
     Paused,
     /// This was the last request of this connection.
@@ -111,6 +118,7 @@ impl Connection {
             session,
             mailbox,
             parser: Parser::new(),
+            limits: Limits { max_bulk_bytes: 0, authenticated: false },
             unread: Vec::new(),
             outbox: Outbox::default(),
             received: 0,
@@ -123,6 +131,7 @@ impl Connection {
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Result<(), Ended>> {
         if self.state == State::Fresh {
             self.mailbox.attach(cx.waker());
+            self.limits = self.limits(&self.shared.engine());
             self.state = State::Open;
         }
         self.flush(cx)?;
@@ -132,7 +141,7 @@ impl Connection {
         }
         if letters.has(Letter::Resume) && self.state == State::Paused {
             self.state = State::Open;
-            self.run_unread(cx, &mut scratch.output)?;
+            self.run_unread(cx, &mut scratch.work)?;
         }
         while self.state != State::Closing {
             let mut buffer = ReadBuf::new(&mut scratch.input);
@@ -143,7 +152,7 @@ impl Connection {
                 break;
             }
             self.received += length as u64;
-            self.take_in(cx, &scratch.input[..length], &mut scratch.output)?;
+            self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
             if length == READ_BYTES {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -153,24 +162,24 @@ impl Connection {
     }
 
     /// Runs what arrived, after what had arrived before.
-    fn take_in(&mut self, cx: &mut Context<'_>, arrived: &[u8], output: &mut Vec<u8>) -> Result<(), Ended> {
+    fn take_in(&mut self, cx: &mut Context<'_>, arrived: &[u8], work: &mut Work) -> Result<(), Ended> {
         if self.unread.is_empty() && self.state == State::Open {
-            let taken = self.run(cx, arrived, output)?;
+            let taken = self.run(cx, arrived, work)?;
             if self.state != State::Closing {
                 self.unread.extend_from_slice(&arrived[taken..]);
             }
         } else {
             self.unread.extend_from_slice(arrived);
             if self.state == State::Open {
-                self.run_unread(cx, output)?;
+                self.run_unread(cx, work)?;
             }
         }
         self.guard_query()
     }
 
-    fn run_unread(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) -> Result<(), Ended> {
+    fn run_unread(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
         let mut unread = mem::take(&mut self.unread);
-        let taken = self.run(cx, &unread, output)?;
+        let taken = self.run(cx, &unread, work)?;
         if taken < unread.len() {
             unread.drain(..taken);
             self.unread = unread;
@@ -179,18 +188,21 @@ impl Connection {
     }
 
     /// Runs all requests that are complete in `input` and sends their replies; answers how many bytes are done with.
-    fn run(&mut self, cx: &mut Context<'_>, input: &[u8], output: &mut Vec<u8>) -> Result<usize, Ended> {
+    fn run(&mut self, cx: &mut Context<'_>, input: &[u8], work: &mut Work) -> Result<usize, Ended> {
         let mut taken = 0;
         loop {
-            let (count, stop) = self.run_batch(&input[taken..], output);
+            let (count, stop) = self.run_batch(&input[taken..], work);
             taken += count;
-            let sent = self.send(cx, output);
-            output.clear();
-            output.shrink_to(BATCH_REPLY_BYTES);
+            if stop == Stop::More && work.output.len() < BATCH_REPLY_BYTES {
+                continue;
+            }
+            let sent = self.send(cx, &work.output);
+            work.output.clear();
+            work.output.shrink_to(BATCH_REPLY_BYTES);
             sent?;
             match stop {
                 Stop::Exhausted => return Ok(taken),
-                Stop::Full => {}
+                Stop::More => {}
                 Stop::Paused => {
                     self.state = State::Paused;
                     return Ok(taken);
@@ -203,44 +215,52 @@ impl Connection {
         }
     }
 
-    /// Runs requests under one lock.
-    fn run_batch(&mut self, input: &[u8], output: &mut Vec<u8>) -> (usize, Stop) {
-        let shared = Arc::clone(&self.shared);
+    /// Finds some requests, and runs them under one lock; answers how many bytes are done with.
+    fn run_batch(&mut self, input: &[u8], Work { batch, output }: &mut Work) -> (usize, Stop) {
+        let fault = batch.fill(&mut self.parser, input, &self.limits).err();
+        let before = output.len();
+        let shared = &*self.shared;
         let mut engine = shared.engine();
         self.report(&mut engine, input.len(), READ_BYTES.saturating_sub(input.len()));
         let changes = engine.stats.changes;
-        let mut taken = 0;
-        let mut requests = 0_u32;
-        let stop = loop {
-            let limits = self.limits(&engine);
-            let request = match self.parser.next(&input[taken..], &limits) {
-                Ok(Some(request)) => request,
-                Ok(None) => {
-                    taken += self.parser.consumed();
-                    break Stop::Exhausted;
-                }
-                Err(error) => {
-                    refuse(&mut engine, &error.text(), output);
-                    break Stop::Closing;
-                }
-            };
-            match shared.run_in(&mut engine, self.session, request, output) {
-                Flow::Next => taken += self.parser.consumed(),
-                Flow::Close => break Stop::Closing,
-                Flow::Wait(_) => break Stop::Paused,
+        let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
+        if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
+            refuse(&mut engine, &fault.text(), output);
+            stop = Stop::Closing;
+        }
+        shared.end_batch(&mut engine, changes);
+        let taken = batch.end_of(done);
+        self.produced += (output.len() - before) as u64;
+        self.limits = self.limits(&engine);
+        self.report(&mut engine, input.len() - taken, 0);
+        if stop == Stop::More {
+            // A long pipeline lets those in who wait meanwhile.
+            MutexGuard::unlock_fair(engine);
+        }
+        if done < batch.len() {
+            // The rest is found again when its time comes, from its beginning.
+            self.parser = Parser::new();
+        }
+        (taken, stop)
+    }
+
+    /// Runs the requests of a batch; answers how many are done with, and why not more.
+    fn run_requests(&self, engine: &mut Engine, batch: &Batch, input: &[u8], output: &mut Vec<u8>) -> (usize, Stop) {
+        if batch.len() > 1 {
+            engine.prefetch(self.session, batch.iter(input));
+        }
+        let mut done = 0;
+        while let Some(request) = batch.get(input, done) {
+            match self.shared.run_in(engine, self.session, request, output) {
+                Flow::Next => done += 1,
+                Flow::Close => return (done + 1, Stop::Closing),
+                Flow::Wait(_) => return (done, Stop::Paused),
             }
             if output.len() >= BATCH_REPLY_BYTES {
-                break Stop::Full;
+                return (done, Stop::More);
             }
-            requests += 1;
-            if requests.is_multiple_of(FAIR_REQUESTS) {
-                MutexGuard::bump(&mut engine);
-            }
-        };
-        shared.end_batch(&mut engine, changes);
-        self.produced += output.len() as u64;
-        self.report(&mut engine, input.len() - taken, 0);
-        (taken, stop)
+        }
+        (done, if batch.is_last() { Stop::Exhausted } else { Stop::More })
     }
 
     fn limits(&self, engine: &Engine) -> Limits {

@@ -1,0 +1,180 @@
+//! Requests of one client that were found before any of them is run.
+//!
+//! Whoever runs requests under a lock finds them before he takes it, and knows the next ones while he runs one. A batch
+//! is a list of words and where each request's begin; it is used again and again, so it costs nothing but the copying of
+//! spans, 16 bytes a word.
+
+use super::parser::{Limits, Parser};
+use super::protocol_error::ProtocolError;
+use super::request::{Request, Span};
+
+/// How many requests, and about how many words, a batch takes.
+const MAX_REQUESTS: usize = 32;
+const MAX_WORDS: usize = 1024;
+/// How many bytes of inline requests it keeps room for.
+const KEPT_TEXT_BYTES: usize = 16 << 10;
+
+/// Requests in the order in which they were sent.
+#[derive(Debug, Default)]
+pub struct Batch {
+    words: Vec<Span>,
+    /// The words of inline requests, without their quotes.
+    text: Vec<u8>,
+    requests: Vec<Found>,
+    consumed: usize,
+    is_last: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    /// Where its words end in the list.
+    words_end: usize,
+    /// What its words are counted from.
+    buffer: Buffer,
+    /// Where it ends in the input.
+    end: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Buffer {
+    /// The input from there on.
+    Input(usize),
+    /// The text from there on.
+    Text(usize),
+}
+
+impl Batch {
+    /// Finds the requests at the front of `input` in place of those it held: as many as are complete, but not more than a
+    /// batch takes. A client that has not logged in gets one at a time, as that one may log him in.
+    ///
+    /// # Errors
+    /// What follows the last request is no request.
+    pub fn fill(&mut self, parser: &mut Parser, input: &[u8], limits: &Limits) -> Result<(), ProtocolError> {
+        self.clear();
+        let most = if limits.authenticated { MAX_REQUESTS } else { 1 };
+        while self.requests.len() < most && self.words.len() < MAX_WORDS {
+            let Some(start) = parser.find(&input[self.consumed..], limits)? else {
+                self.consumed += parser.consumed();
+                self.is_last = true;
+                return Ok(());
+            };
+            self.words.extend_from_slice(parser.words());
+            let buffer = match start {
+                Some(start) => Buffer::Input(self.consumed + start),
+                None => {
+                    self.text.extend_from_slice(parser.text());
+                    Buffer::Text(self.text.len() - parser.text().len())
+                }
+            };
+            self.consumed += parser.consumed();
+            self.requests.push(Found { words_end: self.words.len(), buffer, end: self.consumed });
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.words.clear();
+        self.words.shrink_to(2 * MAX_WORDS);
+        self.text.clear();
+        self.text.shrink_to(KEPT_TEXT_BYTES);
+        self.requests.clear();
+        self.consumed = 0;
+        self.is_last = false;
+    }
+
+    /// How many requests it holds.
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// True when it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// True when no complete request follows those that it holds.
+    pub fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    /// The request of that number; `input` is what they were found in.
+    pub fn get<'a>(&'a self, input: &'a [u8], index: usize) -> Option<Request<'a>> {
+        let found = self.requests.get(index)?;
+        let words_start = index.checked_sub(1).map_or(0, |before| self.requests[before].words_end);
+        let buffer = match found.buffer {
+            Buffer::Input(start) => &input[start..],
+            Buffer::Text(start) => &self.text[start..],
+        };
+        Some(Request::new(buffer, &self.words[words_start..found.words_end]))
+    }
+
+    /// All requests in their order.
+    pub fn iter<'a>(&'a self, input: &'a [u8]) -> impl Iterator<Item = Request<'a>> {
+        (0..self.len()).filter_map(move |index| self.get(input, index))
+    }
+
+    /// How many bytes at the front of the input are done with once the first `count` requests have run.
+    pub fn end_of(&self, count: usize) -> usize {
+        if count == self.requests.len() {
+            self.consumed
+        } else {
+            count.checked_sub(1).map_or(0, |last| self.requests[last].end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { max_bulk_bytes: 1 << 20, authenticated: true };
+
+    fn words(batch: &Batch, input: &[u8]) -> Vec<Vec<Vec<u8>>> {
+        batch.iter(input).map(|request| request.iter().map(<[u8]>::to_vec).collect()).collect()
+    }
+
+    #[test]
+    fn requests_of_both_forms_keep_their_words_apart() {
+        let input = b"GET 'a b'\r\n\r\n*2\r\n$3\r\nGET\r\n$1\r\nc\r\n*0\r\nSET d \"e\"\r\n\r\n*1\r\n$4\r\nPI";
+        let (mut parser, mut batch) = (Parser::new(), Batch::default());
+        batch.fill(&mut parser, input, &LIMITS).expect("these are requests");
+        let expected: [&[&[u8]]; 3] = [&[b"GET", b"a b"], &[b"GET", b"c"], &[b"SET", b"d", b"e"]];
+        assert_eq!(
+            words(&batch, input),
+            expected.map(|words| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>())
+        );
+        assert_eq!(&input[batch.end_of(0)..][..3], b"GET");
+        assert_eq!(&input[batch.end_of(1)..][..4], b"\r\n*2");
+        assert_eq!(&input[batch.end_of(3)..], b"*1\r\n$4\r\nPI");
+    }
+
+    #[test]
+    fn what_comes_before_a_fault_is_found() {
+        let input = b"PING\r\n*1\r\n!\r\n";
+        let (mut parser, mut batch) = (Parser::new(), Batch::default());
+        assert_eq!(batch.fill(&mut parser, input, &LIMITS), Err(ProtocolError::ExpectedDollar(b'!')));
+        assert_eq!(words(&batch, input), [[b"PING"]]);
+    }
+
+    #[test]
+    fn a_long_pipeline_is_several_batches() {
+        let input = b"PING\r\n".repeat(3 * MAX_REQUESTS + 1);
+        let (mut parser, mut batch) = (Parser::new(), Batch::default());
+        let (mut taken, mut lengths) = (0, Vec::new());
+        while taken < input.len() {
+            batch.fill(&mut parser, &input[taken..], &LIMITS).expect("these are requests");
+            taken += batch.end_of(batch.len());
+            lengths.push(batch.len());
+            assert_eq!(batch.is_last(), taken == input.len());
+        }
+        assert_eq!(lengths, [MAX_REQUESTS, MAX_REQUESTS, MAX_REQUESTS, 1]);
+    }
+
+    #[test]
+    fn a_stranger_is_read_one_request_at_a_time() {
+        let (mut parser, mut batch) = (Parser::new(), Batch::default());
+        let limits = Limits { authenticated: false, ..LIMITS };
+        batch.fill(&mut parser, b"AUTH x\r\nPING\r\n", &limits).expect("these are requests");
+        assert_eq!((batch.len(), batch.end_of(1)), (1, 8));
+    }
+}
