@@ -7,4 +7,5 @@ mod gates;
 mod keys;
 mod rows;
 mod settings;
+mod sorted_sets;
 mod world;

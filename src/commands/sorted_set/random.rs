@@ -30,19 +30,20 @@ pub(super) const ZRANDMEMBER: Command = Command {
     ..Command::ROW
 };
 
-/// The longest answer to a negative count, in bytes. Redis would go on until memory ends.
-const MOST_BYTES: usize = 1 << 30;
+/// What the shortest member takes in a reply, in bytes: `$0`, two line ends.
+const LEAST_BYTES: usize = 6;
 
 fn zrandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args)?) };
     let mut rng = Rng::with_seed(cx.random());
+    let most_bytes = cx.settings().max_bulk_bytes;
     let (zset, reply) = cx.read::<Zset>(key)?;
     match (zset, wanted) {
         (None, None) => reply.null(),
         (None, Some(_)) => reply.array(0),
         (Some(zset), None) => reply.bulk_or_null(any(zset, &mut rng).map(|entry| entry.member)),
-        (Some(zset), Some(wanted)) if wanted.count < 0 => return repeated(reply, zset, wanted, &mut rng),
+        (Some(zset), Some(wanted)) if wanted.count < 0 => return repeated(reply, zset, wanted, &mut rng, most_bytes),
         (Some(zset), Some(wanted)) => distinct(reply, zset, wanted, &mut rng),
     }
     Ok(())
@@ -75,14 +76,18 @@ fn any<'a>(zset: &'a Zset, rng: &mut Rng) -> Option<Entry<'a>> {
     zset.at(rng.usize(..zset.len()))
 }
 
-/// Answers as many members as the count is negative, each of them any.
-fn repeated(reply: &mut Reply<'_>, zset: &Zset, wanted: Wanted, rng: &mut Rng) -> Result<(), Error> {
+/// Answers as many members as the count is negative, each of them any. A reply longer than `most_bytes` is refused, where
+/// Redis goes on until memory ends.
+fn repeated(reply: &mut Reply<'_>, zset: &Zset, wanted: Wanted, rng: &mut Rng, most_bytes: usize) -> Result<(), Error> {
     let count = usize::try_from(wanted.count.unsigned_abs()).map_err(|_| Error::OutOfRange)?;
+    if count > most_bytes / LEAST_BYTES {
+        return Err(Error::OutOfRange);
+    }
     let start = reply.position();
     write_header(reply, count, wanted.with_scores);
     for _ in 0..count {
         any(zset, rng).into_iter().for_each(|entry| write_entry(reply, entry, wanted.with_scores));
-        if reply.position() - start > MOST_BYTES {
+        if reply.position() - start > most_bytes {
             return Err(Error::OutOfRange);
         }
     }
