@@ -19,11 +19,12 @@
 //! 4. [`engine`]: what happens. A request and the time go in, a reply and wishes for the world outside come out. Start
 //!    with [`engine::Command`], the row that declares a command, then [`engine::Ctx`], the one door to the data.
 //! 5. [`commands`]: what each command does, one file or folder per family.
+//! 6. [`config`]: what each parameter of a configuration means, one row each.
 //!
 //! Everything up to here is deterministic and does no input or output.
 //!
-//! 6. [`server`]: sockets, threads and the clock around the engine.
-//! 7. [`testkit`]: a server in the process of a test.
+//! 7. [`server`]: sockets, threads and the clock around the engine.
+//! 8. [`testkit`]: a server in the process of a test.
 
 pub mod commands;
 pub mod config;

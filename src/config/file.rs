@@ -218,6 +218,8 @@ fn words_of(line: &[u8]) -> Result<Vec<String>, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Files by their names; directories are accepted unless they are called `missing`.
@@ -320,5 +322,19 @@ mod tests {
     #[test]
     fn the_directory_is_kept_with_its_full_path() {
         assert_eq!(loaded("dir data").expect("it is there").settings.directory, "/data");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "[ -~\\n\\t\"'\\\\é]{0,80}") {
+            drop(loaded(&text));
+        }
+
+        #[test]
+        fn no_value_makes_a_parameter_panic(index in 0..200_usize, words in "[0-9a-z%. \"-]{0,30}") {
+            if let Some(parameter) = crate::config::parameters().nth(index) {
+                drop(loaded(&format!("{} {words}", parameter.name)));
+            }
+        }
     }
 }

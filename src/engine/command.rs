@@ -207,7 +207,7 @@ impl Flags {
     pub const ALLOW_BUSY: Flags = Flags(1 << 14);
     /// Not inside MULTI.
     pub const NO_MULTI: Flags = Flags(1 << 15);
-    /// Its keys cannot be told from fixed places alone.
+    /// Its keys cannot be told from fixed places alone. No row says it: it follows from the keys ([`Command::all_flags`]).
     pub const MOVABLE_KEYS: Flags = Flags(1 << 16);
     /// ACL category `dangerous`.
     pub const DANGEROUS: Flags = Flags(1 << 17);

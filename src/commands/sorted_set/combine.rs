@@ -84,7 +84,7 @@ pub(super) const ZDIFFSTORE: Command = Command {
 const ANSWERING: Command = Command {
     family: Family::SortedSet,
     arity: Arity::AtLeast(3),
-    flags: Flags::READONLY.and(Flags::MOVABLE_KEYS),
+    flags: Flags::READONLY,
     keys: &[KeySpec::counted(1, KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "6.2.0",
     ..Command::ROW
@@ -93,7 +93,7 @@ const ANSWERING: Command = Command {
 const STORING: Command = Command {
     family: Family::SortedSet,
     arity: Arity::AtLeast(4),
-    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::MOVABLE_KEYS),
+    flags: Flags::WRITE.and(Flags::DENYOOM),
     keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE)), KeySpec::counted(2, KeyFlags::RO.and(KeyFlags::ACCESS))],
     ..Command::ROW
 };

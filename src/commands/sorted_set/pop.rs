@@ -60,7 +60,7 @@ pub(super) const ZMPOP: Command = Command {
     syntax: "numkeys key [key ...] <MIN|MAX> [COUNT count]",
     family: Family::SortedSet,
     arity: Arity::AtLeast(4),
-    flags: Flags::WRITE.and(Flags::MOVABLE_KEYS),
+    flags: Flags::WRITE,
     keys: &[KeySpec::counted(1, POPPED)],
     since: "7.0.0",
     cost: "O(K) + O(M*log(N)), K being the keys, N the members of the sorted set and M those popped.",
