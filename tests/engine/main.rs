@@ -1,6 +1,7 @@
 //! The engine by itself: no socket, no thread, a clock that the test moves.
 
 mod chance;
+mod clients;
 mod door;
 mod expiry;
 mod gates;
