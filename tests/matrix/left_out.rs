@@ -27,6 +27,16 @@ fn is_a_huge_repetition(value: &str) -> bool {
     value.parse::<i64>().is_ok_and(|count| count < -1_000_000 && count > i64::MIN)
 }
 
+/// Numbers of keys that COMMAND GETKEYS takes in Redis though the command itself refuses them: it reads them like C's
+/// atoi, which stops at the first letter and keeps the lowest 32 bits. Here such a request has no keys.
+const COUNTS_OF_KEYS: &[&str] =
+    &["-9223372036854775807", "9007199254740993", "8070450532247928833", "1.5", "1e308", "+1", "01", " 1", "1 "];
+
+/// True when that number of keys is not tried with COMMAND GETKEYS.
+pub(crate) fn count_of_keys(value: &str) -> bool {
+    COUNTS_OF_KEYS.contains(&value)
+}
+
 /// Commands whose answer is the same only in kind, beside those whose row says `nondeterministic_output`.
 const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("client|id", "the number of a connection counts all that came before"),

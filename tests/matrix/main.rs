@@ -1,5 +1,5 @@
-//! Every command with every type, with every number at the edges of what fits, and cut short at every word: answered as a
-//! real Redis answers.
+//! Every command with every type, with each two of its options, with every number at the edges of what fits, and cut short
+//! at every word: answered as a real Redis answers.
 //!
 //! The requests are made from the rows of the command table, so a new command is tried without a word written here. What
 //! a real Redis 8.0 answers stands in `tests/fixtures`; it is asked again with
@@ -35,40 +35,61 @@ use dunlin::engine::{Entry, Table};
 use oracle::Oracle;
 use ours::Ours;
 use server::Server;
-use sheet::Trial;
+use sheet::{Beside, Trial};
 
 #[test]
 fn every_command_treats_every_type_as_redis_does() {
-    check("wrong_type", HEAD_OF_TYPES, trials::types, false);
+    check("wrong_type", HEAD_OF_TYPES, trials::types, Beside::Effects);
+}
+
+#[test]
+fn every_two_options_go_together_as_in_redis() {
+    check("options", HEAD_OF_OPTIONS, trials::options, Beside::Effects);
 }
 
 #[test]
 fn every_number_at_the_edges_is_taken_or_refused_as_redis_does() {
-    check("boundaries", HEAD_OF_BOUNDARIES, trials::boundaries, true);
+    check("boundaries", HEAD_OF_BOUNDARIES, trials::boundaries, Beside::Inline);
 }
 
 #[test]
-fn every_request_that_is_cut_short_is_refused_as_redis_does() {
-    check("truncated", HEAD_OF_TRUNCATED, trials::truncated, false);
+fn every_request_that_is_too_short_or_too_long_is_refused_as_redis_does() {
+    check("lengths", HEAD_OF_LENGTHS, trials::lengths, Beside::Nothing);
+}
+
+#[test]
+fn the_keys_of_every_request_are_found_as_redis_finds_them() {
+    check("keys", HEAD_OF_KEYS, trials::keys, Beside::Nothing);
 }
 
 const HEAD_OF_TYPES: &str = "\
-# Every command with keys of every type in place of the @.
-# text is \"hello\", number \"10\", zset 1 a 2 b 3 c, and none is not there; text2 and so on hold the same.
+# Every command with keys of every type in place of the @, and what became of the keys.
+# text is \"hello\", number \"10\", timed \"10\" with a deadline, zset 1 a 2 b 3 c, and none is not there; text2 and so on
+# hold the same.
+# text+zset are two keys; zset-twice is one key that stands at both places.
+";
+const HEAD_OF_OPTIONS: &str = "\
+# Each two options of every command, in both orders, and each option twice; with keys of every type in place of the @,
+# and what became of them. See wrong_type.txt for the types.
 ";
 const HEAD_OF_BOUNDARIES: &str = "\
 # Every number of every command with each number at the edges (tests/matrix/trials.rs lists them) in place of the @.
 # 9{1048576} is that many nines.
 ";
-const HEAD_OF_TRUNCATED: &str = "\
-# Every command cut short: the number is how many words are left, the name counted.
+const HEAD_OF_LENGTHS: &str = "\
+# Every command cut short: the number is how many words are left, the name counted. `more` is one word too many.
+";
+const HEAD_OF_KEYS: &str = "\
+# The keys of every command that has some: the number is how many words are left of the request, or is in place of the @.
 ";
 
+const ASK_ANEW: &str = "what is not in the fixture yet is asked with UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test matrix";
+
 /// Compares what a fixture says with a real server, if one is named, and with ours.
-fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, inline: bool) {
+fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, beside: Beside) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.txt"));
     if let Some(mut oracle) = Oracle::from_environment() {
-        let answers = sheet_of(&mut oracle, head, trials, inline);
+        let answers = sheet_of(&mut oracle, head, trials, beside);
         if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
             fs::write(&path, &answers).expect("the fixture can be written");
         }
@@ -76,17 +97,17 @@ fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, inline: bool)
         expect_equal("a real server", &answers, &fixture);
     }
     let fixture = fs::read_to_string(&path).expect("the fixture is there");
-    expect_equal("our engine", &sheet_of(&mut Ours, head, trials, inline), &fixture);
+    expect_equal("our engine", &sheet_of(&mut Ours::default(), head, trials, beside), &fixture);
 }
 
-fn sheet_of(server: &mut dyn Server, head: &str, trials: fn(&Entry) -> Vec<Trial>, inline: bool) -> String {
+fn sheet_of(server: &mut dyn Server, head: &str, trials: fn(&Entry) -> Vec<Trial>, beside: Beside) -> String {
     let table = Table::of(FAMILIES);
     let mut sheet = head.to_owned();
     for entry in table.entries().iter().filter(|entry| !left_out::command(&entry.name)) {
         let trials = trials(entry);
         if !trials.is_empty() {
             sheet.push('\n');
-            sheet.push_str(sheet::blocks(server, entry, trials, inline).trim_end());
+            sheet.push_str(sheet::blocks(server, entry, trials, beside).trim_end());
             sheet.push('\n');
         }
     }
@@ -103,7 +124,7 @@ fn expect_equal(who: &str, answers: &str, fixture: &str) {
             faults.push(format!("{template}\n  expected:\n{}\n  {who}:\n{}", indented(expected), indented(got)));
         }
     }
-    assert!(faults.is_empty(), "{} templates differ\n\n{}", faults.len(), faults.join("\n"));
+    assert!(faults.is_empty(), "{} templates differ; {ASK_ANEW}\n\n{}", faults.len(), faults.join("\n"));
 }
 
 fn indented(lines: &str) -> String {

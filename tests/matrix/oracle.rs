@@ -45,6 +45,15 @@ impl Oracle {
         assert!(!answer.closed && !answer.waits, "the real server does not get ready");
     }
 
+    fn ask(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
+        self.send(&encoded(form, words));
+        let answer = self.receive();
+        if answer.closed || answer.waits {
+            self.client = connect(&self.process);
+        }
+        answer
+    }
+
     /// Sends bytes, and behind them what marks the end of the answer.
     fn send(&mut self, bytes: &[u8]) {
         let bytes = [bytes, &encoded(Form::Resp2, &owned(&["ECHO", END]))].concat();
@@ -78,12 +87,11 @@ impl Server for Oracle {
     fn answer(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
         // The request comes after the answers to what prepares it: AUTH keeps quiet while others are still to be sent.
         self.prepare(form);
-        self.send(&encoded(form, words));
-        let answer = self.receive();
-        if answer.closed || answer.waits {
-            self.client = connect(&self.process);
-        }
-        answer
+        self.ask(form, words)
+    }
+
+    fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer {
+        self.ask(Form::Resp2, words)
     }
 }
 

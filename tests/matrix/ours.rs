@@ -13,8 +13,11 @@ const START: Now = Now { unix_us: 1_767_268_800_000_000 };
 /// No answer to a request that is made here is longer.
 const LONGEST_ANSWER_BYTES: usize = 4 << 20;
 
-/// Our side.
-pub(crate) struct Ours;
+/// Our side: the engine of the last request.
+#[derive(Default)]
+pub(crate) struct Ours {
+    world: Option<World>,
+}
 
 impl Server for Ours {
     fn answer(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
@@ -37,7 +40,12 @@ impl Server for Ours {
         if !answer.closed && !answer.waits {
             world.expect_to_be_in_sync(&shown());
         }
+        self.world = Some(world);
         answer
+    }
+
+    fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer {
+        self.world.as_mut().expect("a request came before").ask(Form::Resp2, words)
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) type Sample = Vec<Word>;
 
 /// All samples of a command, the shortest first.
 pub(crate) fn samples(entry: &Entry) -> Vec<Sample> {
-    let name: Sample = entry.name.to_ascii_uppercase().split('|').map(|word| literal(word)).collect();
+    let name: Sample = entry.name.to_ascii_uppercase().split('|').map(literal).collect();
     let arguments = arguments(&entry.name, entry.command.syntax);
     let mut samples: Vec<Sample> = Vec::new();
     for rest in sequences(&arguments) {
@@ -48,6 +48,36 @@ pub(crate) fn samples(entry: &Entry) -> Vec<Sample> {
         }
     }
     samples
+}
+
+/// A command with each two of its options, in both orders, and each option twice: what goes together and what does not.
+pub(crate) fn pairs_of_options(entry: &Entry) -> Vec<Sample> {
+    let name: Sample = entry.name.to_ascii_uppercase().split('|').map(literal).collect();
+    let arguments = arguments(&entry.name, entry.command.syntax);
+    let options: Vec<(usize, Sample)> = (0..arguments.len())
+        .filter(|&place| arguments[place].optional)
+        .flat_map(|place| variants(&arguments[place]).into_iter().map(move |way| (place, way)))
+        .collect();
+    let mut pairs = Vec::new();
+    for first in &options {
+        for second in &options {
+            let mut sample = name.clone();
+            for (place, argument) in arguments.iter().enumerate() {
+                if !argument.optional {
+                    sample.extend(variants(argument).into_iter().next().unwrap_or_default());
+                }
+                // Options that follow one another without a required argument between them may change places.
+                let is_last = arguments.get(place + 1).is_none_or(|next| !next.optional);
+                let gap = |option: usize| (option..=place).all(|between| arguments[between].optional);
+                let here =
+                    [first, second].into_iter().filter(|(option, _)| is_last && *option <= place && gap(*option));
+                sample.extend(here.flat_map(|(_, way)| way.iter().cloned()));
+            }
+            settle(&mut sample);
+            pairs.push(sample);
+        }
+    }
+    pairs
 }
 
 /// The ways to write arguments one after the other.

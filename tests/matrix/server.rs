@@ -9,13 +9,16 @@ use crate::words::quote;
 /// The data that every request meets, as commands. Each type is there three times, for requests with several keys.
 pub(crate) const DATA: &[&[&str]] = &[
     &["MSET", "text", "hello", "text2", "hello", "text3", "hello", "number", "10", "number2", "10", "number3", "10"],
+    &["SET", "timed", "10", "PXAT", "40000000000000"],
+    &["SET", "timed2", "10", "PXAT", "40000000000000"],
+    &["SET", "timed3", "10", "PXAT", "40000000000000"],
     &["ZADD", "zset", "1", "a", "2", "b", "3", "c"],
     &["ZADD", "zset2", "1", "a", "2", "b", "3", "c"],
     &["ZADD", "zset3", "1", "a", "2", "b", "3", "c"],
 ];
 
-/// What a key holds; `none` is not there.
-pub(crate) const TYPES: [&str; 4] = ["text", "number", "zset", "none"];
+/// What a key holds: `timed` is a number with a deadline, `none` is not there.
+pub(crate) const TYPES: [&str; 5] = ["text", "number", "timed", "zset", "none"];
 
 /// The type that the commands of a family work on.
 pub(crate) fn natural_type(family: Family) -> &'static str {
@@ -49,6 +52,41 @@ pub(crate) struct Answer {
 pub(crate) trait Server {
     /// Answers one request, asked by a new client of a server that holds [`DATA`].
     fn answer(&mut self, form: Form, words: &[Vec<u8>]) -> Answer;
+    /// Answers one more request of the same client.
+    fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer;
+}
+
+const YEAR_2500_MS: &str = "16725225600000";
+
+/// What [`state`] tells of a key while nothing but [`DATA`] came.
+pub(crate) fn state_at_first(key: &[u8]) -> &'static str {
+    match key.strip_suffix(b"2").or(key.strip_suffix(b"3")).unwrap_or(key) {
+        b"text" => "\"hello\"",
+        b"number" => "\"10\"",
+        b"timed" => "\"10\" until 40000000000000",
+        b"zset" => "[\"a\" \"1\" \"b\" \"2\" \"c\" \"3\"]",
+        _ => "gone",
+    }
+}
+
+/// What a key holds now, in few words.
+pub(crate) fn state(server: &mut dyn Server, key: &[u8]) -> String {
+    let mut ask = |words: &[&[u8]]| {
+        let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
+        server.next_answer(&words).line(Sameness::Exact)
+    };
+    let held = match ask(&[b"TYPE", key]).as_str() {
+        "+none" => return "gone".to_owned(),
+        "+string" => ask(&[b"GET", key]),
+        "+zset" => ask(&[b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"]),
+        other => other.to_owned(),
+    };
+    match ask(&[b"PEXPIRETIME", key]).as_str() {
+        "-1" => held,
+        // What a request told in full is the same everywhere; what is counted from now on is not.
+        far if far.len() >= YEAR_2500_MS.len() => format!("{held} until {far}"),
+        _ => format!("{held} for a time"),
+    }
 }
 
 /// The bytes of a request.

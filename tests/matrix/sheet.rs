@@ -2,7 +2,7 @@
 //!
 //! A block is one or more templates, `> ZADD zset @ a`, and a line for each distinct answer with the values that get it
 //! in place of the `@`. `else` stands for all values of the list that are not named, `all` for all there are. Where RESP3
-//! answers otherwise, it follows behind `[RESP3]`. Templates of one command with the same answers share a block.
+//! answers otherwise, it follows behind `[RESP3]`; what a key holds afterwards behind `[key]`, if that changed. Templates of one command with the same answers share a block.
 //!
 //! A sheet is made of a server by the same code for the real one and for ours, so two of them are compared as text.
 
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use dunlin::engine::Entry;
 
 use crate::left_out;
-use crate::server::{Form, Server};
+use crate::server::{Form, Server, state, state_at_first};
 
 /// One request of a block.
 pub(crate) struct Trial {
@@ -20,13 +20,25 @@ pub(crate) struct Trial {
     /// What is tried, as the sheet names it.
     pub(crate) value: String,
     pub(crate) words: Vec<Vec<u8>>,
+    /// The keys among the words.
+    pub(crate) keys: Vec<Vec<u8>>,
+}
+
+/// What a sheet tells beside the answers in RESP2 and RESP3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Nothing,
+    /// Where the answer differs when the request comes as an inline line.
+    Inline,
+    /// What became of the keys.
+    Effects,
 }
 
 /// The block of a command's templates, as text without a heading.
-pub(crate) fn blocks(server: &mut dyn Server, entry: &Entry, trials: Vec<Trial>, inline: bool) -> String {
+pub(crate) fn blocks(server: &mut dyn Server, entry: &Entry, trials: Vec<Trial>, beside: Beside) -> String {
     let mut answers: Vec<(String, Vec<Answered>)> = Vec::new();
     for trial in trials {
-        let line = outcome(server, entry, &trial.words, inline);
+        let line = outcome(server, entry, &trial, beside);
         if answers.last().is_none_or(|(template, _)| *template != trial.template) {
             answers.push((trial.template, Vec::new()));
         }
@@ -55,21 +67,36 @@ struct Answered {
 }
 
 /// What the server answers, in all forms at once.
-fn outcome(server: &mut dyn Server, entry: &Entry, words: &[Vec<u8>], inline: bool) -> String {
+fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, beside: Beside) -> String {
     let sameness = left_out::sameness(entry);
-    let resp2 = server.answer(Form::Resp2, words).line(sameness);
-    let resp3 = server.answer(Form::Resp3, words).line(sameness);
+    let resp3 = server.answer(Form::Resp3, &trial.words).line(sameness);
+    let resp2 = server.answer(Form::Resp2, &trial.words).line(sameness);
     let mut text = resp2.clone();
     if resp3 != resp2 {
         text.push_str(&format!("  [RESP3] {resp3}"));
     }
-    if inline && fits_a_line(words) {
-        let inline = server.answer(Form::Inline, words).line(sameness);
+    if beside == Beside::Effects {
+        text.push_str(&effects(server, &trial.keys));
+    }
+    if beside == Beside::Inline && fits_a_line(&trial.words) {
+        let inline = server.answer(Form::Inline, &trial.words).line(sameness);
         if inline != resp2 {
             text.push_str(&format!("  [inline] {inline}"));
         }
     }
     text
+}
+
+/// What the keys of the last request hold, as far as they hold something else than before.
+fn effects(server: &mut dyn Server, keys: &[Vec<u8>]) -> String {
+    let mut told = String::new();
+    for (_, key) in keys.iter().enumerate().filter(|(nth, key)| !keys[..*nth].contains(key)) {
+        let now = state(server, key);
+        if now != state_at_first(key) {
+            told.push_str(&format!("  [{}] {now}", String::from_utf8_lossy(key)));
+        }
+    }
+    told
 }
 
 /// A line that is longer is refused before anything in it is looked at.

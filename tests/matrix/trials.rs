@@ -1,9 +1,9 @@
-//! The three lists of requests that are tried, made from a command's samples.
+//! The lists of requests that are tried, made from a command's samples.
 
 use dunlin::engine::Entry;
 
 use crate::left_out;
-use crate::sampler::{Role, Sample, samples};
+use crate::sampler::{Role, Sample, pairs_of_options, samples};
 use crate::server::{TYPES, key, natural_type};
 use crate::sheet::Trial;
 use crate::words::quote;
@@ -52,30 +52,45 @@ const NINES: usize = 1 << 20;
 
 /// Every key of every sample with every type; of several keys the first two.
 pub(crate) fn types(entry: &Entry) -> Vec<Trial> {
-    let mut trials = Vec::new();
-    for sample in samples(entry) {
-        let keys: Vec<usize> = places(&sample, &[Role::Key]).into_iter().take(2).collect();
-        if keys.is_empty() {
-            continue;
-        }
-        let named = with_keys(&sample, natural_type(entry.command.family));
-        let template = shown(&named, &keys);
-        for combination in combinations(keys.len()) {
-            let mut words = named.clone();
-            for (nth, (&place, holding)) in keys.iter().zip(&combination).enumerate() {
-                words[place] = key(holding, nth).into_bytes();
-            }
-            trials.push(Trial { template: template.clone(), value: combination.join("+"), words });
-        }
-    }
-    trials
+    samples(entry).iter().flat_map(|sample| with_types(entry, sample)).collect()
 }
 
-fn combinations(keys: usize) -> Vec<Vec<&'static str>> {
-    if keys == 1 {
-        return TYPES.iter().map(|&holding| vec![holding]).collect();
+/// Each two options of every command, with keys of every type.
+pub(crate) fn options(entry: &Entry) -> Vec<Trial> {
+    pairs_of_options(entry).iter().flat_map(|sample| with_types(entry, sample)).collect()
+}
+
+fn with_types(entry: &Entry, sample: &Sample) -> Vec<Trial> {
+    let places = places(sample, &[Role::Key]);
+    let tried = &places[..places.len().min(2)];
+    let named = with_keys(sample, natural_type(entry.command.family));
+    let template = shown(&named, tried);
+    let trial = |(value, keys): (String, Vec<String>)| {
+        let mut words = named.clone();
+        for (&place, key) in tried.iter().zip(keys) {
+            words[place] = key.into_bytes();
+        }
+        Trial { template: template.clone(), value, keys: picked(&words, &places), words }
+    };
+    combinations(tried.len()).into_iter().map(trial).collect()
+}
+
+/// Names for the types of some keys, and the keys that hold them. Of two keys both may be the same one.
+fn combinations(keys: usize) -> Vec<(String, Vec<String>)> {
+    match keys {
+        0 => Vec::new(),
+        1 => TYPES.iter().map(|holding| ((*holding).to_owned(), vec![key(holding, 0)])).collect(),
+        _ => {
+            let both = |first: &str, second: &str| (format!("{first}+{second}"), vec![key(first, 0), key(second, 1)]);
+            let twice = |holding: &&str| (format!("{holding}-twice"), vec![key(holding, 0), key(holding, 0)]);
+            let differ = TYPES.iter().flat_map(|first| TYPES.iter().map(|second| both(first, second)));
+            differ.chain(TYPES.iter().map(twice)).collect()
+        }
     }
-    TYPES.iter().flat_map(|&first| TYPES.iter().map(move |&second| vec![first, second])).collect()
+}
+
+fn picked(words: &[Vec<u8>], places: &[usize]) -> Vec<Vec<u8>> {
+    places.iter().map(|&place| words[place].clone()).collect()
 }
 
 /// Every number of every sample with every edge: with keys of the right type, of a wrong one, and that are not there.
@@ -95,7 +110,7 @@ pub(crate) fn boundaries(entry: &Entry) -> Vec<Trial> {
                     if *holding != natural || !left_out::value(&entry.name, &value) {
                         let mut words = named.clone();
                         words[place] = word;
-                        trials.push(Trial { template: template.clone(), value, words });
+                        trials.push(Trial { template: template.clone(), value, words, keys: Vec::new() });
                     }
                 }
             }
@@ -104,17 +119,43 @@ pub(crate) fn boundaries(entry: &Entry) -> Vec<Trial> {
     trials
 }
 
-/// Every sample cut short at every word behind the name, each request once.
-pub(crate) fn truncated(entry: &Entry) -> Vec<Trial> {
+/// Every sample cut short at every word behind the name, and with one more word, each request once.
+pub(crate) fn lengths(entry: &Entry) -> Vec<Trial> {
     let name = entry.name.split('|').count();
     let mut trials: Vec<Trial> = Vec::new();
     for sample in samples(entry) {
         let named = with_keys(&sample, natural_type(entry.command.family));
         let template = shown(&named, &[]);
-        for length in name..=named.len() {
-            let words = named[..length].to_vec();
+        let longer = [named.clone(), vec![b"more".to_vec()]].concat();
+        let shorter = (name..=named.len()).map(|length| (length.to_string(), named[..length].to_vec()));
+        for (value, words) in shorter.chain([("more".to_owned(), longer)]) {
             if trials.iter().all(|trial| trial.words != words) {
-                trials.push(Trial { template: template.clone(), value: length.to_string(), words });
+                trials.push(Trial { template: template.clone(), value, words, keys: Vec::new() });
+            }
+        }
+    }
+    trials
+}
+
+/// COMMAND GETKEYSANDFLAGS of every sample of commands with keys: cut short at every word, and with every edge as the
+/// number of keys.
+pub(crate) fn keys(entry: &Entry) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for sample in samples(entry).iter().filter(|_| !entry.command.keys.is_empty()) {
+        let named = with_keys(sample, natural_type(entry.command.family));
+        let mut push = |hole: &[usize], value: String, words: &[Vec<u8>]| {
+            let template = format!("COMMAND GETKEYSANDFLAGS {}", shown(&named, hole));
+            let asked = [b"COMMAND".to_vec(), b"GETKEYSANDFLAGS".to_vec()];
+            trials.push(Trial { template, value, words: [&asked, words].concat(), keys: Vec::new() });
+        };
+        for length in 1..=named.len() {
+            push(&[], length.to_string(), &named[..length]);
+        }
+        for place in places(sample, &[Role::KeyCount]) {
+            for edge in EDGES.iter().filter(|edge| !left_out::count_of_keys(edge)) {
+                let mut words = named.clone();
+                words[place] = edge.as_bytes().to_vec();
+                push(&[place], quoted(edge.as_bytes()), &words);
             }
         }
     }
