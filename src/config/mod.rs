@@ -45,7 +45,7 @@ pub fn find(name: &str) -> Option<(&'static Parameter, &'static str)> {
     })
 }
 
-/// The value of every parameter of that name, for tests and INFO.
+/// The value of the parameter of that name, as CONFIG GET shows it.
 pub fn shown(name: &str, settings: &Settings) -> Option<String> {
     find(name).map(|(parameter, _)| parameter.shown(settings))
 }
