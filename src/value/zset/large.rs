@@ -86,6 +86,7 @@ impl<const N: usize> Large<N> {
         let spot = self.order.locate(&self.arena, cell);
         self.order.remove(&self.arena, &spot);
         self.discard(hash, cell);
+        self.tidy(1);
         Some(score)
     }
 
@@ -118,10 +119,12 @@ impl<const N: usize> Large<N> {
         let mut removed = Vec::with_capacity(left.min(N));
         while left > 0 {
             self.order.remove_some(&self.arena, positions.start, left, &mut removed);
-            left -= removed.len();
+            let gone = removed.len();
+            left -= gone;
             for cell in removed.drain(..) {
                 self.discard(hash(self.arena.member(cell)), cell);
             }
+            self.tidy(gone);
         }
     }
 
@@ -167,12 +170,12 @@ impl<const N: usize> Large<N> {
     fn discard(&mut self, hash: u64, cell: Handle) {
         self.index.remove(hash, cell);
         self.arena.remove(cell);
-        self.tidy();
     }
 
-    /// Moves some cells out of a chunk that is being drained, if there is one.
-    fn tidy(&mut self) {
-        for _ in 0..MOVES {
+    /// Moves cells out of a chunk that is being drained, if there is one: some for each of `gone` removals. All cells
+    /// must be in order, so it waits until the last of several is removed.
+    fn tidy(&mut self, gone: usize) {
+        for _ in 0..gone * MOVES {
             let Some(cell) = self.arena.next_to_move() else { return };
             let spot = self.order.locate(&self.arena, cell);
             let copy = self.arena.duplicate(cell);

@@ -205,3 +205,17 @@ fn a_full_scan_visits_every_entry() {
         assert_eq!(seen.len(), 500);
     });
 }
+
+#[test]
+fn large_ranges_may_go_while_memory_is_given_back() {
+    let mut set = Zset::new();
+    for i in 0..60_000_u32 {
+        let member = i.wrapping_mul(2_654_435_761) % 1_000_003;
+        set.insert(member.to_string().as_bytes(), f64::from(member), &LIMITS);
+    }
+    for share in [3, 2, 7, 1] {
+        let gone = set.len() / share;
+        set.remove_range(gone / 5..gone);
+        set.check();
+    }
+}
