@@ -58,31 +58,16 @@ impl Client {
         if spans.is_empty() {
             return Ok(Reply::Null);
         }
-        let mut output = Vec::new();
-        while let Flow::Wait(_) = self.shared.run(self.session, Request::new(&buffer, &spans), &mut output) {
-            self.wait()?;
-        }
-        self.reply(&output)
-    }
-
-    /// What a call wrote: one reply, or several of them as an array.
-    fn reply(&self, output: &[u8]) -> Result<Reply, CallError> {
-        let (mut replies, mut rest) = (Vec::new(), output);
-        while let Some((reply, after)) = Reply::decode(rest) {
-            replies.push(reply);
-            rest = after;
-        }
-        match (replies.pop(), replies.is_empty()) {
-            (Some(Reply::Error(line)), true) => Err(CallError::Refused(line)),
-            (Some(reply), true) => Ok(reply),
-            (Some(last), false) => {
-                replies.push(last);
-                Ok(Reply::Array(replies))
+        let (request, mut output) = (Request::new(&buffer, &spans), Vec::new());
+        loop {
+            match self.shared.run(self.session, request, &mut output) {
+                Flow::Next => return reply(&output, Ok(Reply::Null)),
+                Flow::Wait(_) => self.wait()?,
+                Flow::Close => {
+                    self.shared.disconnect(self.session);
+                    return reply(&output, Err(CallError::Closed));
+                }
             }
-            (None, _) if self.shared.engine().sessions.get(self.session).is_some_and(|own| !own.closing) => {
-                Ok(Reply::Null)
-            }
-            (None, _) => Err(CallError::Closed),
         }
     }
 
@@ -99,6 +84,23 @@ impl Client {
             }
             thread::park();
         }
+    }
+}
+
+/// What a call wrote: one reply, or several of them as an array; `nothing` if it wrote none.
+fn reply(output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
+    let (mut replies, mut rest) = (Vec::new(), output);
+    while let Some((reply, after)) = Reply::decode(rest) {
+        replies.push(reply);
+        rest = after;
+    }
+    match replies.len() {
+        0 => nothing,
+        1 => match replies.remove(0) {
+            Reply::Error(line) => Err(CallError::Refused(line)),
+            reply => Ok(reply),
+        },
+        _ => Ok(Reply::Array(replies)),
     }
 }
 

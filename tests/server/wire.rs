@@ -42,6 +42,17 @@ impl<S: Read + Write> Wire<S> {
         self.expect(expected);
     }
 
+    /// Reads until `end` has come.
+    pub fn read_until(&mut self, end: &[u8]) -> String {
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(end) {
+            let mut byte = [0];
+            self.stream.read_exact(&mut byte).expect("the server answers");
+            bytes.extend(byte);
+        }
+        String::from_utf8(bytes).expect("it is text")
+    }
+
     /// Reads until the server closes, and answers what came.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,0 +1,149 @@
+//! What commands do beyond the data: to other clients, to the clock, to the server.
+
+use std::thread;
+use std::time::Duration;
+
+use dunlin::{CallError, Server};
+
+use crate::wire::connect;
+
+#[test]
+fn a_client_that_another_one_kills_is_gone_at_once() {
+    let server = Server::start().expect("it starts");
+    let (mut killed, mut killer) = (connect(server.addr()), connect(server.addr()));
+    killed.ask("CLIENT ID\r\n", ":1\r\n");
+    killer.ask("CLIENT KILL ID 1\r\n", ":1\r\n");
+    assert_eq!(killed.rest(), b"");
+    killer.ask("PING\r\n", "+PONG\r\n");
+}
+
+#[test]
+fn a_client_that_kills_itself_hears_the_reply_first_and_nothing_after_it() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.send("PING\r\nCLIENT KILL ID 1 SKIPME no\r\nSET a 1\r\n");
+    assert_eq!(client.rest(), b"+PONG\r\n:1\r\n");
+    connect(server.addr()).ask("GET a\r\n", "$-1\r\n");
+}
+
+#[test]
+fn a_direct_client_that_is_killed_is_closed() {
+    let server = Server::start().expect("it starts");
+    let mut direct = server.client().expect("there is room");
+    assert_eq!(direct.call(["CLIENT", "ID"]).expect("it has one"), 1);
+    connect(server.addr()).ask("CLIENT KILL ID 1\r\n", ":1\r\n");
+    assert_eq!(direct.call(["PING"]), Err(CallError::Closed));
+    let mut other = server.client().expect("there is room");
+    assert_eq!(other.call(["QUIT"]).expect("it is answered"), "OK");
+    assert_eq!(other.call(["PING"]), Err(CallError::Closed));
+}
+
+#[test]
+fn a_pause_ends_when_the_clock_reaches_its_end() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let (mut writer, mut reader) = (connect(server.addr()), connect(server.addr()));
+    reader.ask("CLIENT PAUSE 5000 WRITE\r\n", "+OK\r\n");
+    writer.send("GET a\r\nSET a 1\r\nGET a\r\n");
+    writer.expect("$-1\r\n");
+    server.advance(Duration::from_millis(4999));
+    reader.ask("GET a\r\n", "$-1\r\n");
+    writer.send("PING\r\n");
+    server.advance(Duration::from_millis(1));
+    writer.expect("+OK\r\n$1\r\n1\r\n+PONG\r\n");
+}
+
+#[test]
+fn a_pause_ends_when_a_client_says_so() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let (mut held, mut other) = (connect(server.addr()), connect(server.addr()));
+    other.ask("CLIENT PAUSE 5000 WRITE\r\n", "+OK\r\n");
+    held.send("PING\r\nSET a 1\r\n");
+    held.expect("+PONG\r\n");
+    other.ask("CLIENT UNPAUSE\r\n", "+OK\r\n");
+    held.expect("+OK\r\n");
+}
+
+#[test]
+fn a_pause_of_a_running_clock_ends_by_itself() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask("CLIENT PAUSE 30 WRITE\r\nSET a 1\r\n", "+OK\r\n+OK\r\n");
+}
+
+#[test]
+fn a_client_that_goes_while_it_is_paused_leaves_nothing_behind() {
+    let server = Server::builder().frozen().set("maxclients", "2").start().expect("it starts");
+    let mut other = connect(server.addr());
+    other.ask("CLIENT PAUSE 5000 WRITE\r\n", "+OK\r\n");
+    let mut held = connect(server.addr());
+    held.ask("PING\r\n", "+PONG\r\n");
+    held.send("SET a 1\r\n");
+    drop(held);
+    while !other_sees_itself_alone(&mut other) {
+        thread::yield_now();
+    }
+    server.advance(Duration::from_secs(5));
+    other.ask("GET a\r\n", "$-1\r\n");
+}
+
+fn other_sees_itself_alone<S: std::io::Read + std::io::Write>(client: &mut crate::wire::Wire<S>) -> bool {
+    client.send("CLIENT LIST\r\nECHO end\r\n");
+    let text = client.read_until(b"$3\r\nend\r\n");
+    text.matches("id=").count() == 1
+}
+
+#[test]
+fn a_direct_client_waits_out_a_pause_on_its_own_thread() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    client.call(["CLIENT", "PAUSE", "5000", "WRITE"]).expect("it pauses");
+    thread::scope(|scope| {
+        let waits = scope.spawn(move || client.call(["SET", "a", "1"]).map(|reply| reply == "OK"));
+        let mut other = connect(server.addr());
+        other.ask("GET a\r\n", "$-1\r\n");
+        server.advance(Duration::from_secs(5));
+        assert_eq!(waits.join().expect("it does not panic"), Ok(true));
+        other.ask("GET a\r\n", "$1\r\n1\r\n");
+    });
+}
+
+#[test]
+fn debug_sleep_moves_a_frozen_clock_instead_of_sleeping() {
+    let server = Server::builder().frozen().allow_debug().start().expect("it starts");
+    let before = server.now();
+    let mut client = connect(server.addr());
+    client.ask("SET a 1 EX 3600\r\nDEBUG SLEEP 3599\r\nGET a\r\n", "+OK\r\n+OK\r\n$1\r\n1\r\n");
+    client.ask("DEBUG SLEEP 1\r\nGET a\r\n", "+OK\r\n$-1\r\n");
+    assert_eq!(server.now().duration_since(before).expect("it went on"), Duration::from_secs(3600));
+}
+
+#[test]
+fn shutdown_ends_an_embedded_server_and_not_the_process() {
+    let server = Server::start().expect("it starts");
+    let (mut client, mut other) = (connect(server.addr()), connect(server.addr()));
+    other.ask("PING\r\n", "+PONG\r\n");
+    client.send("SHUTDOWN NOSAVE\r\n");
+    assert_eq!((client.rest(), other.rest()), (vec![], vec![]));
+}
+
+#[test]
+fn the_clients_listed_are_told_with_what_they_sent_and_left_unread() {
+    let server = Server::start().expect("it starts");
+    let mut first = connect(server.addr());
+    first.ask("SET a 1\r\n", "+OK\r\n");
+    first.send("*2\r\n$3\r\nGET\r\n$5\r\nab");
+    let mut lister = server.client().expect("there is room");
+    let line = loop {
+        let list = lister.call(["CLIENT", "LIST", "ID", "1"]).expect("it is answered");
+        let text = list.text().expect("it is text").into_owned();
+        if !text.contains(" qbuf=0 ") {
+            break text;
+        }
+    };
+    assert!(line.contains(" qbuf=19 ") && line.contains(" cmd=set "), "{line}");
+    let stats = lister.call(["INFO", "stats"]).expect("it is answered").text().expect("it is text").into_owned();
+    assert!(
+        stats.contains("total_net_input_bytes:28\r\n") && stats.contains("total_net_output_bytes:5\r\n"),
+        "{stats}"
+    );
+}
