@@ -310,9 +310,14 @@ impl<const LINES: usize> Database<LINES> {
         self.table.handles().map(Slot)
     }
 
-    /// The bytes of memory this database holds: keys, values, and what it takes to find them.
+    /// The bytes of memory that keys and values take, and what it takes to find them. Removing a key makes it less.
     pub fn memory(&self) -> usize {
-        self.records.memory() + self.table.memory() + self.deadlines.memory() + self.scratch.capacity()
+        self.records.memory() + self.table.memory() + self.deadlines.memory()
+    }
+
+    /// The bytes of memory held beside those, for keys to come.
+    pub fn slack(&self) -> usize {
+        self.records.slack() + self.scratch.capacity()
     }
 
     /// The bytes of what it takes to find keys, and to find those that fall due.

@@ -177,9 +177,14 @@ impl Records {
         }
     }
 
-    /// The bytes of memory held.
+    /// The bytes of memory that records and what stands apart for them take.
     pub(super) fn memory(&self) -> usize {
         self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart_bytes
+    }
+
+    /// The bytes of memory held for records to come.
+    pub(super) fn slack(&self) -> usize {
+        self.cells.slack() + self.keys.slack() + self.values.slack()
     }
 
     /// The bytes of memory one record takes, with what stands apart for it.

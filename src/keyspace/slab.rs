@@ -96,9 +96,14 @@ impl<T> Slab<T> {
         })
     }
 
-    /// The bytes of memory held, without what the values themselves own.
+    /// The bytes of memory that values take, without what they own themselves.
     pub(super) fn memory(&self) -> usize {
-        self.capacity * size_of::<Entry<T>>()
+        self.len * size_of::<Entry<T>>()
+    }
+
+    /// The bytes of memory held beside those: free entries, and what it takes to find them.
+    pub(super) fn slack(&self) -> usize {
+        (self.capacity - self.len) * size_of::<Entry<T>>()
             + self.pages.capacity() * size_of::<Page<T>>()
             + self.open.capacity() * size_of::<u32>()
     }

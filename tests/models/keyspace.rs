@@ -387,8 +387,26 @@ fn memory_is_given_back() {
         assert!(database.memory() > 20_000 * 100);
         (0..20_000u32).for_each(|key| drop(database.delete(database.find(&key.to_be_bytes()).expect("stored"))));
         database.check();
-        assert!(database.memory() < 30_000, "{} bytes", database.memory());
+        assert_eq!(database.memory(), 0);
+        assert!(database.slack() < 20_000, "{} bytes", database.slack());
     }
+}
+
+#[test]
+fn every_key_that_goes_makes_the_memory_less() {
+    let mut database = Database::new(11);
+    for key in 0..50_000u32 {
+        database.insert(&key.to_be_bytes(), New::Text(TextView::Bytes(&[b'v'; 100])));
+    }
+    let held = database.memory() + database.slack();
+    for key in (0..50_000u32).filter(|key| key % 10 != 0) {
+        let before = database.memory();
+        database.delete(database.find(&key.to_be_bytes()).expect("stored"));
+        assert!(before - database.memory() >= 100);
+    }
+    assert!(database.memory() < 50_000 / 10 * 180, "{} bytes", database.memory());
+    assert!(database.memory() + database.slack() < held);
+    database.check();
 }
 
 #[test]
