@@ -8,7 +8,8 @@
 //! UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test matrix
 //! ```
 //!
-//! and only compared with the files when UPDATE is not set. Our side runs in the test's process. Beside the answer, after
+//! and only compared with the files when UPDATE is not set. With a real server there is also a random walk, whose length
+//! DUNLIN_WALK_REQUESTS sets, and whose seed DUNLIN_WALK_SEED. Our side runs in the test's process. Beside the answer, after
 //! every request: every structure keeps its invariants, a refused request changed nothing, the client is in step.
 
 mod left_out;
@@ -23,6 +24,7 @@ mod server;
 mod shape;
 mod sheet;
 mod trials;
+mod walk;
 #[path = "../transcripts/runner/words.rs"]
 mod words;
 
@@ -60,6 +62,15 @@ fn every_request_that_is_too_short_or_too_long_is_refused_as_redis_does() {
 #[test]
 fn the_keys_of_every_request_are_found_as_redis_finds_them() {
     check("keys", HEAD_OF_KEYS, trials::keys, Beside::Nothing);
+}
+
+#[test]
+fn a_random_walk_is_answered_alike_by_a_real_server() {
+    let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    if let Some(mut oracle) = Oracle::from_environment() {
+        let (seed, requests) = (number("DUNLIN_WALK_SEED", 2026), number("DUNLIN_WALK_REQUESTS", 20_000));
+        walk::compare([&mut oracle, &mut Ours::default()], seed, requests as usize);
+    }
 }
 
 const HEAD_OF_TYPES: &str = "\
