@@ -138,7 +138,7 @@ impl<const N: usize> Pair<N> {
         let (member, sum) = (member.to_vec(), score + by);
         let sum = if sum.is_nan() { score } else { sum };
         let result = self.set.update(&member, &self.limits, |before| {
-            assert_eq!(before.map(f64::to_bits), Some(score.to_bits()));
+            assert_eq!(before, Some(score));
             Some(sum)
         });
         assert_eq!(result, (Some(score), Some(sum)));
@@ -304,4 +304,80 @@ proptest! {
     fn a_packed_set_of_long_members_holds_what_the_model_holds(steps in prop::collection::vec(step(), 0..200)) {
         run::<60>(Limits { entries: 1000, bytes: 1000 }, &steps);
     }
+}
+
+/// Numbers that look random, from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+fn bytes_an_entry(set: &Zset) -> f64 {
+    set.memory() as f64 / set.len() as f64
+}
+
+/// The bytes an entry of a set with the same entries that was built at once.
+fn fresh_bytes_an_entry(set: &Zset) -> f64 {
+    let entries: Vec<_> = set.iter().map(|entry| (entry.member.to_vec(), entry.score)).collect();
+    let mut fresh = Zset::new();
+    for (member, score) in entries {
+        fresh.insert(&member, score, &NEVER_PACKED);
+    }
+    bytes_an_entry(&fresh)
+}
+
+#[test]
+fn ten_times_its_entries_come_and_go_and_a_set_stays_lean() {
+    const ENTRIES: u64 = 20_000;
+    let mut dice = Dice(1);
+    let mut set = Zset::new();
+    let mut members: Vec<String> = (0..ENTRIES).map(|i| format!("user-{i}")).collect();
+    for member in &members {
+        set.insert(member.as_bytes(), dice.below(1_000_000) as f64, &NEVER_PACKED);
+    }
+    for round in 0..10 {
+        for i in 0..ENTRIES {
+            let member = &mut members[dice.below(ENTRIES) as usize];
+            assert!(set.remove(member.as_bytes()).is_some());
+            *member = format!("{}-{round}-{i}", ["user", "u", "somebody"][dice.below(3) as usize]);
+            set.insert(member.as_bytes(), dice.below(1_000_000) as f64, &NEVER_PACKED);
+        }
+        set.check();
+    }
+    let (churned, fresh) = (bytes_an_entry(&set), fresh_bytes_an_entry(&set));
+    assert!(churned <= 1.25 * fresh, "{churned:.1} bytes an entry, {fresh:.1} when fresh");
+}
+
+#[test]
+fn a_queue_that_moves_on_for_long_stays_lean() {
+    const ENTRIES: u64 = 5_000;
+    let mut set = Zset::new();
+    for i in 0..10 * ENTRIES {
+        set.insert(format!("job-{i}").as_bytes(), (1_783_012_441_000 + i) as f64, &NEVER_PACKED);
+        set.remove_range(0..set.len().saturating_sub(ENTRIES as usize));
+    }
+    set.check();
+    let (churned, fresh) = (bytes_an_entry(&set), fresh_bytes_an_entry(&set));
+    assert!(churned <= 1.25 * fresh, "{churned:.1} bytes an entry, {fresh:.1} when fresh");
+}
+
+#[test]
+fn a_set_that_shrinks_gives_its_memory_back() {
+    const ENTRIES: u64 = 50_000;
+    let mut dice = Dice(3);
+    let entries = (0..ENTRIES).map(|i| (format!("user-{i}"), dice.below(1_000_000) as f64));
+    let mut set = Zset::from_entries(entries, &NEVER_PACKED);
+    let full = set.memory();
+    for i in 0..ENTRIES {
+        if i % 20 != 0 {
+            set.remove(format!("user-{i}").as_bytes());
+        }
+    }
+    set.check();
+    assert_eq!(set.len() as u64, ENTRIES / 20);
+    assert!(set.memory() < full / 8, "{} bytes of {full} for a twentieth of the entries", set.memory());
 }

@@ -194,7 +194,7 @@ impl Arena {
     /// A live cell that should move, if a chunk is being drained: to be moved with [`Arena::duplicate`] and
     /// [`Arena::release`].
     pub(super) fn next_to_move(&mut self) -> Option<Handle> {
-        if self.draining.is_none() && self.idle > self.used / 3 + CHUNK / 4 {
+        if self.draining.is_none() && self.idle > self.used / 8 + CHUNK / 4 {
             self.start_draining();
         }
         let mut drain = self.draining?;
@@ -401,7 +401,7 @@ impl Arena {
     fn start_draining(&mut self) {
         let closed = (0..self.chunks.len()).filter(|&number| number != self.open);
         let Some(chunk) = closed.max_by_key(|&number| self.chunks[number].idle) else { return };
-        if self.chunks[chunk].idle < CHUNK / 4 {
+        if self.chunks[chunk].idle < CHUNK / 8 {
             return;
         }
         let mut at = 0;

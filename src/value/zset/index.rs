@@ -26,9 +26,9 @@ use super::arena::Handle;
 /// Leading bits of a hash that can choose a segment.
 const PREFIX_BITS: u32 = 24;
 const TAG_BITS: u32 = 16;
-/// A segment with this many shares splits rather than grow.
-const MOST_SHARES: usize = 192;
-const LEAST_SHARES: usize = 8;
+/// A segment of this many bytes splits rather than grow.
+const MOST_BYTES: usize = 2048;
+const LEAST_BYTES: usize = 128;
 /// Slots behind the last share, for what is pushed out of it.
 const SPARE: usize = 6;
 /// The directory may have this many times as many numbers as there are segments.
@@ -42,7 +42,8 @@ pub(super) struct Index {
     segments: Vec<Segment>,
     /// Numbers of segments that are not in use.
     vacant: Vec<u32>,
-    slots: usize,
+    /// Bytes of all segments' slots.
+    bytes: usize,
 }
 
 #[derive(Clone, Default)]
@@ -86,8 +87,21 @@ impl Segment {
         (usize::from(tag) * self.shares()) >> TAG_BITS
     }
 
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.slots)
+    }
+
+    /// The size of the allocator's block that holds the slots.
+    fn block(&self) -> usize {
+        whole_block(self.bytes())
+    }
+
     fn is_crowded(&self) -> bool {
         self.len as usize >= self.shares() - self.shares() / 12
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.block() > LEAST_BYTES && (self.len as usize) < self.shares() * 2 / 3
     }
 
     fn find(&self, tag: u16, is_it: impl Fn(Handle) -> bool) -> Option<usize> {
@@ -129,10 +143,11 @@ impl Segment {
         self.slots.iter().copied().filter(|slot| !slot.is_gap())
     }
 
-    /// A segment of slots that ascend by tag, with at least `shares` shares.
-    fn build(slots: impl Iterator<Item = Slot> + Clone, mut shares: usize, depth: u32) -> Segment {
+    /// A segment of slots that ascend by tag, in `bytes` or more if they do not fit.
+    fn build(slots: impl Iterator<Item = Slot> + Clone, mut bytes: usize, depth: u32) -> Segment {
         loop {
-            let mut segment = Segment { slots: vec![GAP; shares + SPARE].into(), len: 0, depth };
+            bytes = whole_block(bytes);
+            let mut segment = Segment { slots: vec![GAP; bytes / size_of::<Slot>()].into(), len: 0, depth };
             let mut free = 0;
             let fits = slots.clone().all(|slot| {
                 let at = segment.share(slot.tag).max(free);
@@ -146,14 +161,20 @@ impl Segment {
                 segment.len = slots.count() as u32;
                 return segment;
             }
-            shares += shares / 8 + 1;
+            bytes += 1;
         }
     }
 }
 
-/// Shares for `len` slots, with room for a sixth more.
-fn shares_for(len: usize) -> usize {
-    (len + len / 6).max(LEAST_SHARES)
+/// Bytes for `len` slots, with room for a seventh more.
+fn bytes_for(len: usize) -> usize {
+    (len + len / 7 + SPARE) * size_of::<Slot>()
+}
+
+/// The next size that allocators hold blocks of: a quarter of a power of two apart.
+fn whole_block(bytes: usize) -> usize {
+    let bytes = bytes.max(LEAST_BYTES);
+    bytes.next_multiple_of(bytes.next_power_of_two() / 8)
 }
 
 fn prefix_of(hash: u64) -> usize {
@@ -166,15 +187,15 @@ fn tag_of(hash: u64) -> u16 {
 
 impl Index {
     pub(super) fn new() -> Index {
-        let mut index = Index { directory: vec![0], bits: 0, segments: vec![], vacant: vec![], slots: 0 };
-        index.add(Segment::build(std::iter::empty(), LEAST_SHARES, 0));
+        let mut index = Index { directory: vec![0], bits: 0, segments: vec![], vacant: vec![], bytes: 0 };
+        index.add(Segment::build(std::iter::empty(), LEAST_BYTES, 0));
         index
     }
 
     pub(super) fn memory(&self) -> usize {
         (self.directory.capacity() + self.vacant.capacity()) * 4
             + self.segments.capacity() * size_of::<Segment>()
-            + self.slots * size_of::<Slot>()
+            + self.bytes
     }
 
     /// The cell with this hash for which `is_it` holds.
@@ -191,9 +212,9 @@ impl Index {
             if !segment.is_crowded() && segment.insert(Slot::new(tag_of(hash), cell)) {
                 return;
             }
-            if segment.shares() < MOST_SHARES || !self.can_split(number) {
+            if segment.block() < MOST_BYTES || !self.can_split(number) {
                 let segment = &self.segments[number];
-                let grown = Segment::build(segment.used(), segment.shares() * 9 / 8 + 1, segment.depth);
+                let grown = Segment::build(segment.used(), segment.block() + 1, segment.depth);
                 self.set(number, grown);
             } else {
                 self.split(number, prefix_of(hash), &hash_of);
@@ -215,7 +236,7 @@ impl Index {
         let segment = &mut self.segments[number];
         let Some(at) = segment.find(tag_of(hash), |other| other == cell) else { return };
         segment.remove(at);
-        if segment.shares() > LEAST_SHARES && (segment.len as usize) < segment.shares() / 2 {
+        if segment.is_sparse() {
             self.shrink(number, prefix_of(hash));
         }
     }
@@ -264,7 +285,7 @@ impl Index {
         for &cell in cells {
             assert_eq!(self.find(hash_of(cell), |other| other == cell), Some(cell), "every cell is found");
         }
-        assert_eq!(self.slots, self.segments.iter().map(|segment| segment.slots.len()).sum::<usize>());
+        assert_eq!(self.bytes, self.segments.iter().map(Segment::bytes).sum::<usize>());
     }
 
     fn segment_of(&self, hash: u64) -> usize {
@@ -276,7 +297,7 @@ impl Index {
     }
 
     fn add(&mut self, segment: Segment) -> u32 {
-        self.slots += segment.slots.len();
+        self.bytes += segment.bytes();
         match self.vacant.pop() {
             Some(number) => {
                 self.segments[number as usize] = segment;
@@ -290,7 +311,7 @@ impl Index {
     }
 
     fn set(&mut self, number: usize, segment: Segment) {
-        self.slots = self.slots + segment.slots.len() - self.segments[number].slots.len();
+        self.bytes = self.bytes + segment.bytes() - self.segments[number].bytes();
         self.segments[number] = segment;
     }
 
@@ -313,7 +334,7 @@ impl Index {
             let is_high = prefix_of(hash_of(slot.cell())) >> bit & 1 == 1;
             if is_high { high.push(slot) } else { low.push(slot) }
         }
-        let build = |slots: &[Slot]| Segment::build(slots.iter().copied(), shares_for(slots.len()), depth + 1);
+        let build = |slots: &[Slot]| Segment::build(slots.iter().copied(), bytes_for(slots.len()), depth + 1);
         self.set(number, build(&low));
         let new = self.add(build(&high));
         let run = 1 << (self.bits - depth);
@@ -328,13 +349,13 @@ impl Index {
         let bit = PREFIX_BITS - depth;
         let buddy = self.segment_at(prefix ^ if depth == 0 { 0 } else { 1 << bit });
         let joint = len + self.segments[buddy].len as usize;
-        if buddy == number || self.segments[buddy].depth != depth || joint > MOST_SHARES / 2 {
-            let smaller = Segment::build(segment.used(), shares_for(len), depth);
+        if buddy == number || self.segments[buddy].depth != depth || bytes_for(joint) > MOST_BYTES / 2 {
+            let smaller = Segment::build(segment.used(), bytes_for(len), depth);
             return self.set(number, smaller);
         }
         let mut slots: Vec<Slot> = segment.used().chain(self.segments[buddy].used()).collect();
         slots.sort_by_key(|slot| slot.tag);
-        self.set(number, Segment::build(slots.iter().copied(), shares_for(joint), depth - 1));
+        self.set(number, Segment::build(slots.iter().copied(), bytes_for(joint), depth - 1));
         self.set(buddy, Segment::default());
         self.vacant.push(buddy as u32);
         let run = 2 << (self.bits - depth);

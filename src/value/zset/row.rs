@@ -6,34 +6,35 @@
 use std::ops::{Deref, DerefMut, Range};
 
 #[derive(Clone)]
+#[repr(C)]
 pub(super) struct Row<T, const N: usize> {
+    len: u32,
     items: [T; N],
-    len: u16,
 }
 
 impl<T: Copy + Default, const N: usize> Default for Row<T, N> {
     fn default() -> Self {
-        Row { items: [T::default(); N], len: 0 }
+        Row { len: 0, items: [T::default(); N] }
     }
 }
 
 impl<T: Copy + Default, const N: usize> Row<T, N> {
     pub(super) fn is_full(&self) -> bool {
-        usize::from(self.len) == N
+        self.len as usize == N
     }
 
     /// Puts items before position `at`. There must be room.
     pub(super) fn insert(&mut self, at: usize, items: &[T]) {
-        let len = usize::from(self.len);
+        let len = self.len as usize;
         self.items.copy_within(at..len, at + items.len());
         self.items[at..at + items.len()].copy_from_slice(items);
-        self.len = (len + items.len()) as u16;
+        self.len = (len + items.len()) as u32;
     }
 
     pub(super) fn remove(&mut self, range: Range<usize>) {
-        let len = usize::from(self.len);
+        let len = self.len as usize;
         self.items.copy_within(range.end..len, range.start);
-        self.len = (len - range.len()) as u16;
+        self.len = (len - range.len()) as u32;
     }
 
     /// Takes items out, into a row of their own.
@@ -49,12 +50,12 @@ impl<T, const N: usize> Deref for Row<T, N> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        &self.items[..usize::from(self.len)]
+        &self.items[..self.len as usize]
     }
 }
 
 impl<T, const N: usize> DerefMut for Row<T, N> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.items[..usize::from(self.len)]
+        &mut self.items[..self.len as usize]
     }
 }

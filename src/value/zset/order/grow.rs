@@ -18,9 +18,8 @@ impl<const N: usize> Order<N> {
         loop {
             let path = self.descend(arena, &probe);
             let leaf = &mut self.leaves[path.leaf];
-            let len = leaf.slots.len();
-            let at = leaf.lower(arena, &probe, 0..len);
-            if len < N {
+            let at = leaf.lower(arena, &probe);
+            if !leaf.is_full() {
                 leaf.insert(at, cell, probe.score);
                 self.add(&path, 1);
                 if at == 0 {
@@ -117,10 +116,10 @@ impl<const N: usize> Order<N> {
         let (a, b) = self.pair(branch, left);
         let (a_leaf, b_leaf) = self.leaves.pair(a, b);
         let mut middle = Leaf::new();
-        let (a_len, b_len) = (a_leaf.slots.len(), b_leaf.slots.len());
+        let (a_len, b_len) = (a_leaf.len(), b_leaf.len());
         let third = (a_len + b_len).div_ceil(3);
         a_leaf.give(third..a_len, &mut middle, 0);
-        let behind = middle.slots.len();
+        let behind = middle.len();
         b_leaf.give(0..b_len - third, &mut middle, behind);
         self.insert_leaf(arena, branch, left + 1, a, middle);
         self.settle(arena, branch, left..left + 3);
@@ -137,7 +136,7 @@ impl<const N: usize> Order<N> {
 
     /// Adds a leaf to the list and to a branch, whose counts are not yet right.
     fn insert_leaf(&mut self, arena: &Arena, branch: u32, at: usize, previous: u32, leaf: Leaf<N>) {
-        let cell = leaf.slots[0].cell;
+        let cell = leaf.cell(0);
         let node = self.link_behind(previous, leaf);
         self.branches[branch].insert(at, Sign { score: sortable(arena.score(cell)), cell, node }, 0);
     }

@@ -149,7 +149,7 @@ impl<const N: usize> Order<N> {
             node = branch.sign(at).node;
         }
         let leaf = &self.leaves[node];
-        before + leaf.lower(arena, probe, 0..leaf.slots.len())
+        before + leaf.lower(arena, probe)
     }
 
     /// The position of a cell.
@@ -178,17 +178,13 @@ impl<const N: usize> Order<N> {
     }
 
     pub(super) fn cell(&self, place: Place) -> Handle {
-        self.leaves[place.leaf].slots[place.at].cell
+        self.leaves[place.leaf].cell(place.at)
     }
 
     /// The place behind one that is not the last.
     pub(super) fn next(&self, place: Place) -> Place {
         let leaf = &self.leaves[place.leaf];
-        if place.at + 1 < leaf.slots.len() {
-            Place { at: place.at + 1, ..place }
-        } else {
-            Place { leaf: leaf.next, at: 0 }
-        }
+        if place.at + 1 < leaf.len() { Place { at: place.at + 1, ..place } } else { Place { leaf: leaf.next, at: 0 } }
     }
 
     /// The place before one that is not the first.
@@ -197,7 +193,7 @@ impl<const N: usize> Order<N> {
             return Place { at: place.at - 1, ..place };
         }
         let leaf = self.leaves[place.leaf].previous;
-        Place { leaf, at: self.leaves[leaf].slots.len() - 1 }
+        Place { leaf, at: self.leaves[leaf].len() - 1 }
     }
 
     /// Finds a cell by what the arena says of it.
@@ -214,12 +210,12 @@ impl<const N: usize> Order<N> {
         let entry = arena.entry(cell);
         let probe = Probe::at(entry.score, entry.member);
         let leaf = &mut self.leaves[spot.path.leaf];
-        let last = leaf.slots.len() - 1;
+        let last = leaf.len() - 1;
         let (to, stays) = if rises {
-            let to = leaf.lower(arena, &probe, spot.at + 1..last + 1) - 1;
+            let to = leaf.place_above(arena, &probe, spot.at);
             (to, to < last || leaf.next == NONE)
         } else {
-            let to = leaf.lower(arena, &probe, 0..spot.at);
+            let to = leaf.place_below(arena, &probe, spot.at);
             (to, to > 0 || leaf.previous == NONE)
         };
         if stays {
@@ -235,7 +231,7 @@ impl<const N: usize> Order<N> {
 
     /// Puts another cell of the same entry in the place of one.
     pub(super) fn replace(&mut self, arena: &Arena, spot: &Spot, cell: Handle) {
-        self.leaves[spot.path.leaf].slots[spot.at].cell = cell;
+        self.leaves[spot.path.leaf].set_cell(spot.at, cell);
         if spot.at == 0 {
             self.sign_first(arena, &spot.path);
         }
@@ -282,8 +278,8 @@ impl<const N: usize> Order<N> {
 
     /// Tells the branches of a path what its leaf's first entry is.
     fn sign_first(&mut self, arena: &Arena, path: &Path) {
-        let Some(slot) = self.leaves[path.leaf].slots.first() else { return };
-        let (score, cell) = (sortable(arena.score(slot.cell)), slot.cell);
+        let Some(cell) = self.leaves[path.leaf].first() else { return };
+        let score = sortable(arena.score(cell));
         self.sign_from(path, self.height, score, cell);
     }
 
@@ -334,7 +330,7 @@ impl<const N: usize> Order<N> {
     fn even_out(&mut self, arena: &Arena, branch: u32, left: usize) {
         let (a, b) = self.pair(branch, left);
         let (a_leaf, b_leaf) = self.leaves.pair(a, b);
-        let (a_len, b_len) = (a_leaf.slots.len(), b_leaf.slots.len());
+        let (a_len, b_len) = (a_leaf.len(), b_leaf.len());
         let half = (a_len + b_len) / 2;
         if a_len > half {
             a_leaf.give(half..a_len, b_leaf, 0);
@@ -354,9 +350,9 @@ impl<const N: usize> Order<N> {
         for at in leaves.clone() {
             let leaf = &mut self.leaves[self.branches[branch].sign(at).node];
             leaf.refine(arena);
-            self.branches[branch].set_count(at, leaf.slots.len());
+            self.branches[branch].set_count(at, leaf.len());
             if at > leaves.start {
-                let cell = leaf.slots[0].cell;
+                let cell = leaf.cell(0);
                 self.branches[branch].set_sign(at, sortable(arena.score(cell)), cell);
             }
         }
@@ -387,10 +383,10 @@ impl<const N: usize> Order<N> {
     fn check_node(&self, arena: &Arena, id: u32, height: usize, leaves: &mut Vec<u32>, branches: &mut usize) -> usize {
         if height == 0 {
             let leaf = &self.leaves[id];
-            assert!(self.height == 0 || !leaf.slots.is_empty(), "no leaf is empty");
+            assert!(self.height == 0 || leaf.len() > 0, "no leaf is empty");
             leaf.check(arena);
             leaves.push(id);
-            return leaf.slots.len();
+            return leaf.len();
         }
         *branches += 1;
         let branch = &self.branches[id];
@@ -409,6 +405,6 @@ impl<const N: usize> Order<N> {
         for _ in 0..height {
             node = self.branches[node].sign(0).node;
         }
-        self.leaves[node].slots[0].cell
+        self.leaves[node].cell(0)
     }
 }

@@ -20,19 +20,19 @@ impl<const N: usize> Order<N> {
         removed: &mut Vec<Handle>,
     ) {
         let (path, at) = self.descend_to(position);
-        let slots = &self.leaves[path.leaf].slots;
-        let range = at..slots.len().min(at.saturating_add(most));
-        removed.extend(slots[range.clone()].iter().map(|slot| slot.cell));
+        let leaf = &self.leaves[path.leaf];
+        let range = at..leaf.len().min(at.saturating_add(most));
+        removed.extend(leaf.cells(range.clone()));
         self.cut(arena, &path, range);
     }
 
-    /// Removes slots from the leaf of a path, and mends what is left.
+    /// Removes cells from the leaf of a path, and mends what is left.
     pub(super) fn cut(&mut self, arena: &Arena, path: &Path, range: Range<usize>) {
         let leaf = &mut self.leaves[path.leaf];
         let is_first = range.start == 0;
         let gone = range.len();
-        leaf.slots.remove(range);
-        let left = leaf.slots.len();
+        leaf.remove(range);
+        let left = leaf.len();
         self.subtract(path, gone);
         if self.height == 0 {
             return;
@@ -57,7 +57,7 @@ impl<const N: usize> Order<N> {
         if both <= N - N / 8 {
             let (a, b) = self.pair(branch, left);
             let (a_leaf, b_leaf) = self.leaves.pair(a, b);
-            let (a_len, b_len) = (a_leaf.slots.len(), b_leaf.slots.len());
+            let (a_len, b_len) = (a_leaf.len(), b_leaf.len());
             b_leaf.give(0..b_len, a_leaf, a_len);
             self.branches[branch].set_count(left, both);
             self.unlink(b);
