@@ -45,8 +45,52 @@ impl<'a> Bounds<'a> {
         match self {
             Bounds::Rank(start, stop) => ranked(zset.len(), *start, *stop, reversed),
             Bounds::Score(range) => zset.by_score(range),
+            Bounds::Lex(range) if zset.is_packed() && !has_one_score(zset) => among_scores(zset, range, reversed),
             Bounds::Lex(range) => zset.by_lex(range),
         }
+    }
+}
+
+fn has_one_score(zset: &Zset) -> bool {
+    let mut entries = zset.iter();
+    let first = entries.next().map(|entry| entry.score);
+    entries.next_back().is_none_or(|last| Some(last.score) == first)
+}
+
+/// Where a range of members lies when the scores differ, which is to ask the wrong question. Redis's small form gives the
+/// answer of a walk from one end: it begins at the first member that is not before the range and ends at the next one
+/// that is behind it.
+fn among_scores(zset: &Zset, range: &LexRange<'_>, reversed: bool) -> Range<usize> {
+    let members: Vec<&[u8]> = zset.iter().map(|entry| entry.member).collect();
+    let (Some(first), Some(last)) = (members.first(), members.last()) else { return 0..0 };
+    if !is_above(last, range.min) || !is_below(first, range.max) {
+        return 0..0;
+    }
+    if reversed {
+        let end = members.iter().rposition(|member| is_below(member, range.max)).map_or(0, |place| place + 1);
+        let start = members[..end].iter().rposition(|member| !is_above(member, range.min)).map_or(0, |place| place + 1);
+        return start..end;
+    }
+    let start = members.iter().position(|member| is_above(member, range.min)).unwrap_or(members.len());
+    let length = members[start..].iter().take_while(|member| is_below(member, range.max)).count();
+    start..start + length
+}
+
+fn is_above(member: &[u8], min: LexBound<'_>) -> bool {
+    match min {
+        LexBound::Lowest => true,
+        LexBound::Highest => false,
+        LexBound::Included(min) => member >= min,
+        LexBound::Excluded(min) => member > min,
+    }
+}
+
+fn is_below(member: &[u8], max: LexBound<'_>) -> bool {
+    match max {
+        LexBound::Lowest => false,
+        LexBound::Highest => true,
+        LexBound::Included(max) => member <= max,
+        LexBound::Excluded(max) => member < max,
     }
 }
 
