@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use redis_protocol::resp3::decode::complete::decode;
+use redis_protocol::resp2::decode::decode as decode_resp2;
+use redis_protocol::resp2::types::OwnedFrame as Resp2Frame;
+use redis_protocol::resp3::decode::complete::decode as decode_resp3;
 use redis_protocol::resp3::types::OwnedFrame;
 
 /// What a server answers.
@@ -40,8 +42,23 @@ pub enum Reply {
 impl Reply {
     /// The first reply in `bytes`, and what follows it; `None` if they hold no complete one.
     pub(super) fn decode(bytes: &[u8]) -> Option<(Reply, &[u8])> {
-        let (frame, length) = decode(bytes).ok()??;
-        Some((Reply::of(frame), bytes.get(length..)?))
+        let (reply, length) = match decode_resp3(bytes) {
+            Ok(Some((frame, length))) => (Reply::of(frame), length),
+            // The nulls of RESP2 are no RESP3; everything else of it is.
+            _ => decode_resp2(bytes).ok()?.map(|(frame, length)| (Reply::of_resp2(frame), length))?,
+        };
+        Some((reply, bytes.get(length..)?))
+    }
+
+    fn of_resp2(frame: Resp2Frame) -> Reply {
+        match frame {
+            Resp2Frame::SimpleString(data) => Reply::Status(text(data)),
+            Resp2Frame::BulkString(data) => Reply::Bytes(data),
+            Resp2Frame::Error(data) => Reply::Error(data),
+            Resp2Frame::Integer(data) => Reply::Integer(data),
+            Resp2Frame::Array(data) => Reply::Array(data.into_iter().map(Reply::of_resp2).collect()),
+            Resp2Frame::Null => Reply::Null,
+        }
     }
 
     fn of(frame: OwnedFrame) -> Reply {
@@ -61,8 +78,9 @@ impl Reply {
             OwnedFrame::Array { data, .. } => Reply::Array(all(data)),
             OwnedFrame::Push { data, .. } => Reply::Push(all(data)),
             OwnedFrame::Set { data, .. } => Reply::Set(data.into_iter().map(Reply::of).collect()),
+            // The decoder gathers a map from its end.
             OwnedFrame::Map { data, .. } => {
-                Reply::Map(data.into_iter().map(|(key, value)| (Reply::of(key), Reply::of(value))).collect())
+                Reply::Map(data.into_iter().rev().map(|(key, value)| (Reply::of(key), Reply::of(value))).collect())
             }
         }
     }
@@ -156,6 +174,10 @@ mod tests {
     fn the_nulls_of_resp2_are_null() {
         assert_eq!(Reply::decode(b"$-1\r\n+x\r\n"), Some((Reply::Null, &b"+x\r\n"[..])));
         assert_eq!(Reply::decode(b"*-1\r\n"), Some((Reply::Null, &b""[..])));
+        assert_eq!(
+            Reply::decode(b"*2\r\n$-1\r\n:1\r\n"),
+            Some((Reply::Array(vec![Reply::Null, Reply::Integer(1)]), &b""[..]))
+        );
         assert_eq!(Reply::decode(b"$5\r\nab"), None);
     }
 }
