@@ -381,3 +381,27 @@ fn a_set_that_shrinks_gives_its_memory_back() {
     assert_eq!(set.len() as u64, ENTRIES / 20);
     assert!(set.memory() < full / 8, "{} bytes of {full} for a twentieth of the entries", set.memory());
 }
+
+#[test]
+fn a_scan_misses_nothing_that_stays_while_thousands_come_and_go() {
+    const STAYING: u32 = 300;
+    for seed in 0..40 {
+        let mut dice = Dice(seed);
+        let mut set = Zset::new();
+        let mut awaited: BTreeSet<Vec<u8>> = (0..STAYING).map(|i| format!("stays-{i}").into_bytes()).collect();
+        for member in &awaited {
+            set.insert(member, dice.below(1000) as f64, &NEVER_PACKED);
+        }
+        let mut cursor = 0;
+        loop {
+            let visitors = dice.below(6000);
+            (0..visitors).for_each(|i| drop(set.insert(format!("visits-{i}").as_bytes(), i as f64, &NEVER_PACKED)));
+            (visitors..6000).for_each(|i| drop(set.remove(format!("visits-{i}").as_bytes())));
+            cursor = set.scan(cursor, dice.below(400) as usize, |entry| drop(awaited.remove(entry.member)));
+            if cursor == 0 {
+                break;
+            }
+        }
+        assert!(awaited.is_empty(), "seed {seed} missed {} members", awaited.len());
+    }
+}

@@ -14,8 +14,9 @@
 //!   which looks at each of its cells once. Buddies that are small together are joined. So no operation takes more than
 //!   some microseconds, and memory follows the number of entries at every size.
 //! - Memory: 6 bytes a slot at 80 to 92 % fill, and about 0.3 for tables: 7 to 7.5 bytes an entry.
-//! - A cursor names a place in the order of (leading bits, tag), which survives growth, splits and joins. An entry's
-//!   place never changes, so a scan sees each entry that stays; after a split it may see some twice.
+//! - A cursor names a place in the order of (segment, tag). Growth does not touch it. A segment that has split is seen
+//!   from that tag on, and its new half in whole; one that was joined is seen in whole once more, for its tags before the
+//!   cursor's may be the buddy's. So a scan sees each entry that stays, some twice.
 //!
 //! Costs: look-up one or two cache lines, and a cell only when tags are equal (a wrong one once in 65,536 / fill).
 //!
@@ -52,6 +53,32 @@ struct Segment {
     len: u32,
     /// How many leading bits its hashes share.
     depth: u32,
+}
+
+/// How far a scan has come: through all segments before `prefix`, and in the one there, which had that depth, through
+/// all tags before `tag`.
+struct Cursor {
+    prefix: usize,
+    tag: u16,
+    depth: u32,
+}
+
+const DEPTH_BITS: u32 = 5;
+
+impl From<u64> for Cursor {
+    fn from(cursor: u64) -> Cursor {
+        Cursor {
+            prefix: (cursor >> (TAG_BITS + DEPTH_BITS)) as usize % (1 << PREFIX_BITS),
+            tag: (cursor >> DEPTH_BITS) as u16,
+            depth: cursor as u32 % (1 << DEPTH_BITS),
+        }
+    }
+}
+
+impl From<Cursor> for u64 {
+    fn from(cursor: Cursor) -> u64 {
+        ((cursor.prefix as u64) << TAG_BITS | u64::from(cursor.tag)) << DEPTH_BITS | u64::from(cursor.depth)
+    }
 }
 
 /// A tag and a handle, in six bytes.
@@ -243,17 +270,19 @@ impl Index {
 
     /// Visits about `count` cells from a cursor on, and returns the next cursor, 0 at the end.
     pub(super) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Handle)) -> u64 {
-        let mut prefix = (cursor >> TAG_BITS) as usize & ((1 << PREFIX_BITS) - 1);
-        let mut tag = cursor as u16;
+        let Cursor { mut prefix, mut tag, depth } = Cursor::from(cursor);
         let mut visited = 0;
         loop {
             let segment = &self.segments[self.segment_at(prefix)];
             let run = 1 << (PREFIX_BITS - segment.depth);
+            if visited == 0 && segment.depth < depth {
+                tag = 0;
+            }
             prefix -= prefix % run;
             let from = tag;
             for slot in segment.used().skip_while(|slot| slot.tag < from) {
                 if visited >= count.max(1) && slot.tag > tag {
-                    return (prefix << TAG_BITS) as u64 | u64::from(slot.tag);
+                    return Cursor { prefix, tag: slot.tag, depth: segment.depth }.into();
                 }
                 tag = slot.tag;
                 visit(slot.cell());
@@ -263,8 +292,8 @@ impl Index {
             if prefix == 1 << PREFIX_BITS {
                 return 0;
             }
-            if visited >= count {
-                return (prefix << TAG_BITS) as u64;
+            if visited >= count.max(1) {
+                return Cursor { prefix, tag, depth: 0 }.into();
             }
         }
     }
