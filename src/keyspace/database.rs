@@ -36,6 +36,9 @@ struct Keys<'a> {
     hasher: &'a Hasher,
 }
 
+/// What one key takes of a table or index at worst, once there are many keys.
+const LARGEST_SHARE_BYTES: usize = 16;
+
 impl Hashes for Keys<'_> {
     #[inline]
     fn hash_of(&self, handle: u32) -> u64 {
@@ -326,9 +329,12 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// The bytes of memory the key at `slot` costs: its record, its value, its share of the table and of the deadlines.
+    /// In a nearly empty database, where the first segment is shared by few, a share is what it would be in a large one.
     pub fn memory_of(&self, slot: Slot) -> usize {
-        let table = self.table.memory() / self.len();
-        let deadline = if self.deadline(slot).is_some() { self.deadlines.memory() / self.volatile_len() } else { 0 };
+        let share = |bytes: usize, keys: usize| bytes.checked_div(keys).unwrap_or_default().min(LARGEST_SHARE_BYTES);
+        let table = share(self.table.memory(), self.len());
+        let deadline =
+            if self.deadline(slot).is_some() { share(self.deadlines.memory(), self.volatile_len()) } else { 0 };
         self.records.memory_of(slot.0) + table + deadline
     }
 

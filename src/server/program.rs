@@ -26,7 +26,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub fn program() -> ExitCode {
     let words: Vec<Vec<u8>> = env::args_os().skip(1).map(OsString::into_encoded_bytes).collect();
     match config::invocation(&words) {
-        Invocation::Version => say(&format!("dunlin v={VERSION} redis={REDIS_VERSION}\n")),
+        Invocation::Version => {
+            say(&format!("dunlin {VERSION}, answers as Redis server v={REDIS_VERSION} bits={}\n", usize::BITS))
+        }
         Invocation::Help => say(HELP),
         Invocation::Run(sources) => match run(&sources) {
             Ok(()) => ExitCode::SUCCESS,
