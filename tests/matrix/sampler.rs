@@ -166,14 +166,16 @@ fn settle(sample: &mut Sample) {
             sample[place].bytes = keys.to_string().into_bytes();
         }
     }
-    let is_by_member = sample.iter().any(|word| word.role == Role::Literal && contains(&word.bytes, b"LEX"));
+    let is_by_member = is_by_member(sample);
     for word in sample.iter_mut().filter(|word| is_by_member && word.role == Role::Bound) {
         word.bytes = if word.bytes == b"0" { b"[a".to_vec() } else { b"[b".to_vec() };
     }
 }
 
-fn contains(word: &[u8], part: &[u8]) -> bool {
-    word.windows(part.len()).any(|window| window == part)
+/// True when its range is one of members: a word of its syntax says LEX.
+pub(crate) fn is_by_member(sample: &Sample) -> bool {
+    let says = |word: &Word| word.bytes.windows(3).any(|window| window == b"LEX");
+    sample.iter().any(|word| word.role == Role::Literal && says(word))
 }
 
 #[cfg(test)]

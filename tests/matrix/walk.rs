@@ -8,7 +8,7 @@ use dunlin::commands::FAMILIES;
 use dunlin::engine::{Entry, Family, Table};
 
 use crate::left_out;
-use crate::sampler::{Role, Sample, pairs_of_options, samples};
+use crate::sampler::{Role, Sample, is_by_member, pairs_of_options, samples};
 use crate::server::{Form, Server, state};
 use crate::shape::Sameness;
 use crate::words::quote;
@@ -28,12 +28,19 @@ const TOLD: usize = 12;
 /// Walks for so many requests on a real server and on ours, and from time to time compares all keys.
 pub(crate) fn compare(mut servers: [&mut dyn Server; 2], seed: u64, requests: usize) {
     let table = Table::of(FAMILIES);
-    let walked = table.entries().iter().filter(|entry| is_walked(entry)).map(shapes);
+    // Every other walk goes through the large form of sorted sets, where ranges of members among different scores depend
+    // on chance in Redis.
+    let is_large = seed % 2 == 1;
+    let walked = table.entries().iter().filter(|entry| is_walked(entry)).map(|entry| shapes(entry, !is_large));
     let shapes: Vec<(&Entry, Vec<Sample>)> = walked.filter(|(_, samples)| !samples.is_empty()).collect();
     let mut chance = fastrand::Rng::with_seed(seed);
     let mut told: Vec<String> = Vec::new();
+    let form = if seed % 4 < 2 { Form::Resp2 } else { Form::Resp3 };
     for server in &mut servers {
-        server.answer(Form::Resp2, &[b"FLUSHALL".to_vec()]);
+        server.answer(form, &[b"FLUSHALL".to_vec()]);
+        let limit = if is_large { "1" } else { "128" };
+        let words = ["CONFIG", "SET", "zset-max-listpack-entries", limit].map(|word| word.as_bytes().to_vec());
+        assert_eq!(server.next_answer(&words).bytes, b"+OK\r\n");
     }
     for step in 0..requests {
         let (entry, samples) = &shapes[chance.usize(..shapes.len())];
@@ -61,9 +68,9 @@ fn is_walked(entry: &Entry) -> bool {
         && entry.command.family != Family::Server
 }
 
-fn shapes(entry: &Entry) -> (&Entry, Vec<Sample>) {
+fn shapes(entry: &Entry, with_members: bool) -> (&Entry, Vec<Sample>) {
     let mut samples = [samples(entry), pairs_of_options(entry)].concat();
-    samples.retain(|sample| !compares_spans(sample));
+    samples.retain(|sample| !compares_spans(sample) && (with_members || !is_by_member(sample)));
     (entry, samples)
 }
 
