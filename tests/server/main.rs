@@ -4,6 +4,7 @@
 mod effects;
 mod embedding;
 mod limits;
+mod program;
 mod requests;
 mod time;
 #[cfg(unix)]

@@ -1,0 +1,167 @@
+//! The program: how it starts, what it says, how it ends.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+
+use crate::wire::connect;
+
+/// A program that runs, with what it has not said yet.
+struct Running {
+    process: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    ready: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn dunlin(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dunlin"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Starts it and waits until it is ready.
+fn start(arguments: &[&str]) -> Running {
+    start_with_input(arguments, "")
+}
+
+fn start_with_input(arguments: &[&str], input: &str) -> Running {
+    let mut process = dunlin(arguments).spawn().expect("the program starts");
+    let mut stdin = process.stdin.take().expect("its input is a pipe");
+    stdin.write_all(input.as_bytes()).expect("it reads, or its input is ignored");
+    drop(stdin);
+    let mut lines = BufReader::new(process.stdout.take().expect("its output is a pipe")).lines();
+    let ready = lines.by_ref().map_while(Result::ok).find(|line| line.contains(" ready on ")).expect("it gets ready");
+    Running { process, lines, ready }
+}
+
+impl Running {
+    fn address(&self) -> SocketAddr {
+        let places = self.ready.split(" ready on ").nth(1).expect("the line says where");
+        places.split(", ").next().expect("there is a first").parse().expect("it is an address")
+    }
+
+    fn end(&mut self) -> (ExitStatus, Vec<String>) {
+        let lines = self.lines.by_ref().map_while(Result::ok).collect();
+        (self.process.wait().expect("it ends"), lines)
+    }
+}
+
+fn run_to_end(arguments: &[&str]) -> Output {
+    dunlin(arguments).output().expect("the program starts")
+}
+
+/// A path that no other test uses.
+fn path(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("dunlin-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn port_0_is_a_port_that_the_system_picks_and_the_program_names() {
+    let program = start(&["--port", "0"]);
+    connect(program.address()).ask("PING\r\n", "+PONG\r\n");
+    assert!(program.ready.contains(" notice  dunlin "), "{}", program.ready);
+}
+
+#[test]
+#[cfg(unix)]
+fn with_a_unix_socket_port_0_is_no_port() {
+    let path = path("program.sock");
+    let program = start(&["--port", "0", "--unixsocket", &path.display().to_string()]);
+    assert!(program.ready.ends_with(&format!(" ready on {}", path.display())), "{}", program.ready);
+}
+
+#[test]
+#[cfg(unix)]
+fn it_ends_in_order_when_the_system_asks_it_to() {
+    for signal in ["INT", "TERM"] {
+        let path = path(&format!("{signal}.sock"));
+        let mut program = start(&["--port", "0", "--unixsocket", &path.display().to_string()]);
+        let id = program.process.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &id]).status().expect("there is kill").success());
+        let (status, lines) = program.end();
+        assert!(status.success() && lines.iter().any(|line| line.contains(signal)), "{status} {lines:?}");
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn shutdown_ends_the_program() {
+    let mut program = start(&["--port", "0"]);
+    let mut client = connect(program.address());
+    client.send("SHUTDOWN\r\n");
+    assert_eq!(client.rest(), b"");
+    assert!(program.end().0.success());
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_and_the_end() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let port = taken.local_addr().expect("it is bound").port().to_string();
+    let output = run_to_end(&["--port", &port]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{text}");
+}
+
+#[test]
+fn a_file_the_standard_input_and_the_command_line_say_how_to_run() {
+    let (file, included) = (path("redis.conf"), path("included.conf"));
+    fs::write(&file, format!("port 1\ndatabases 3\nmaxclients 7\ninclude {}\n", included.display()))
+        .expect("it is written");
+    fs::write(&included, "requirepass secret\n").expect("it is written");
+    let arguments = [&file.display().to_string(), "--port", "0", "-"];
+    let program = start_with_input(&arguments, "maxclients 8\n");
+    let mut client = connect(program.address());
+    client.ask("AUTH secret\r\n", "+OK\r\n");
+    client.ask("CONFIG GET databases\r\n", "*2\r\n$9\r\ndatabases\r\n$1\r\n3\r\n");
+    client.ask("CONFIG GET maxclients\r\n", "*2\r\n$10\r\nmaxclients\r\n$1\r\n8\r\n");
+    for path in [file, included] {
+        fs::remove_file(path).expect("it is there");
+    }
+}
+
+#[test]
+fn the_log_goes_where_it_is_wanted_and_says_as_much_as_is_wanted() {
+    let file = path("log");
+    let arguments =
+        ["--port", "0", "--logfile", &file.display().to_string(), "--loglevel", "warning", "--save", "900 1"];
+    let mut process = dunlin(&arguments).spawn().expect("the program starts");
+    let line = loop {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        match text.lines().next() {
+            Some(line) if text.ends_with('\n') => break line.to_owned(),
+            _ => std::thread::yield_now(),
+        }
+    };
+    process.kill().expect("it runs");
+    process.wait().expect("it ends");
+    fs::remove_file(&file).expect("it is there");
+    assert!(line.contains("Z warning ") && line.contains("save"), "{line}");
+}
+
+#[test]
+fn what_it_does_not_understand_it_refuses() {
+    let output = run_to_end(&["--no-such-thing", "1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Bad directive or wrong number of arguments"));
+    let output = run_to_end(&["/no/such/file"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/file"));
+}
+
+#[test]
+fn it_tells_its_version_and_how_it_is_used() {
+    let version = run_to_end(&["--version"]);
+    assert!(version.status.success() && version.stdout.starts_with(b"dunlin v=0.1.0 "));
+    let help = run_to_end(&["--help"]);
+    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Usage: dunlin"));
+}
