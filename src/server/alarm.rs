@@ -32,8 +32,8 @@ impl Alarm {
 
     /// Makes it ring no later than at `moment`.
     pub(crate) fn ring_by(&self, moment: Now) {
-        if moment.unix_us < self.at_us.load(Ordering::Acquire) {
-            self.at_us.store(moment.unix_us, Ordering::Release);
+        let is_earlier = moment.unix_us < self.at_us.load(Ordering::Acquire);
+        if is_earlier && moment.unix_us < self.at_us.fetch_min(moment.unix_us, Ordering::AcqRel) {
             self.earlier.notify_one();
         }
     }

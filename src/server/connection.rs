@@ -21,7 +21,7 @@ use std::task::{Context, Poll};
 
 use parking_lot::MutexGuard;
 use tokio::io::ReadBuf;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::mailbox::{Letter, Mailbox};
 use super::outbox::Outbox;
@@ -136,7 +136,7 @@ impl Connection {
         }
         self.flush(cx)?;
         let letters = self.mailbox.take();
-        if letters.has(Letter::Close) && self.state != State::Closing {
+        if letters.has(Letter::Close) {
             return Poll::Ready(Ok(()));
         }
         if letters.has(Letter::Resume) && self.state == State::Paused {
@@ -178,17 +178,16 @@ impl Connection {
     }
 
     fn run_unread(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
-        let mut unread = mem::take(&mut self.unread);
+        let unread = mem::take(&mut self.unread);
         let taken = self.run(cx, &unread, work)?;
-        if taken < unread.len() {
-            unread.drain(..taken);
-            self.unread = unread;
-        }
+        self.unread = if taken == 0 { unread } else { unread[taken..].to_vec() };
         Ok(())
     }
 
     /// Runs all requests that are complete in `input` and sends their replies; answers how many bytes are done with.
     fn run(&mut self, cx: &mut Context<'_>, input: &[u8], work: &mut Work) -> Result<usize, Ended> {
+        // A command that panicked has left the replies of its connection there.
+        work.output.clear();
         let mut taken = 0;
         loop {
             let (count, stop) = self.run_batch(&input[taken..], work);
@@ -196,10 +195,7 @@ impl Connection {
             if stop == Stop::More && work.output.len() < BATCH_REPLY_BYTES {
                 continue;
             }
-            let sent = self.send(cx, &work.output);
-            work.output.clear();
-            work.output.shrink_to(BATCH_REPLY_BYTES);
-            sent?;
+            self.send(cx, &mut work.output)?;
             match stop {
                 Stop::Exhausted => return Ok(taken),
                 Stop::More => {}
@@ -280,7 +276,7 @@ impl Connection {
     }
 
     /// Sends `output`.
-    fn send(&mut self, cx: &mut Context<'_>, output: &[u8]) -> Result<(), Ended> {
+    fn send(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) -> Result<(), Ended> {
         self.outbox.send(&mut self.stream, cx, output)?;
         if self.outbox.is_empty() { Ok(()) } else { self.guard_stranger() }
     }
@@ -345,6 +341,7 @@ impl Future for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        debug!("client {} is gone", self.session.number);
         self.shared.disconnect(self.session);
     }
 }

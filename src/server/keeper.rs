@@ -43,7 +43,7 @@ impl Keeper {
         self.end_pause(shared, engine, now);
         self.close_idle(shared, engine, now);
         let expired = engine.expire(now, SLICE_KEYS);
-        shared.carry_out(engine);
+        shared.carry_out(engine, None);
         if expired == SLICE_KEYS {
             return Next::Again;
         }

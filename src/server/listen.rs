@@ -140,8 +140,12 @@ fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin) {
         tokio::spawn(turn_away(stream, PROTECTED));
         return;
     }
+    let address = origin.address.clone();
     match shared.connect(origin) {
-        Some((session, mailbox)) => drop(tokio::spawn(Connection::new(Arc::clone(shared), stream, session, mailbox))),
+        Some((session, mailbox)) => {
+            debug!("client {} comes from {address}", session.number);
+            drop(tokio::spawn(Connection::new(Arc::clone(shared), stream, session, mailbox)));
+        }
         None => drop(tokio::spawn(turn_away(stream, FULL))),
     }
 }

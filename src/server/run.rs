@@ -63,6 +63,10 @@ impl Server {
         let tcp = listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<Vec<_>>>()?;
         #[cfg(unix)]
         let door = listen::UnixDoor::open(&settings)?;
+        #[cfg(not(unix))]
+        if !settings.unix_socket.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "there are no Unix sockets on this system"));
+        }
         drop(entered);
         let event_loops = settings.event_loops;
         let facts = Facts {

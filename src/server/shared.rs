@@ -18,6 +18,7 @@ use super::alarm::Alarm;
 use super::clock::{Clock, later};
 use super::keeper::{Keeper, Next};
 use super::log;
+use super::machine;
 use super::mailbox::{Letter, Mailbox};
 use super::reaper::Reaper;
 use crate::engine::{Effect, Engine, Flow, Now, Origin, SessionId, Transport};
@@ -79,7 +80,7 @@ impl Shared {
     ) -> Flow {
         let flow = engine.run(self.clock.now(), session, request, output);
         if !engine.effects.is_empty() {
-            self.carry_out(engine);
+            self.carry_out(engine, Some(session));
         }
         if let Flow::Wait(moment) = flow {
             self.alarm.ring_by(moment);
@@ -132,10 +133,12 @@ impl Shared {
         }
     }
 
-    /// Does what the engine wished for.
-    pub(crate) fn carry_out(&self, engine: &mut Engine) {
+    /// Does what the engine wished for while it ran a request of `caller`. Who wishes his own end reaches it when his
+    /// replies are sent, as [`Flow::Close`] tells his connection.
+    pub(crate) fn carry_out(&self, engine: &mut Engine, caller: Option<SessionId>) {
         for effect in engine.effects.take() {
             match effect {
+                Effect::Close(session) if caller == Some(session) => {}
                 Effect::Close(session) => self.close(engine, session),
                 Effect::Resume => self.post_to_all(Letter::Resume),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
@@ -159,6 +162,7 @@ impl Shared {
     fn apply(&self, engine: &Engine, name: &str) {
         match name {
             "timeout" => self.alarm.ring_by(engine.now()),
+            "maxclients" => _ = machine::make_room_for(engine.settings.max_clients),
             "loglevel" => log::set_level(engine.settings.log_level),
             _ => {}
         }
