@@ -395,9 +395,17 @@ fn a_scan_misses_nothing_that_stays_while_thousands_come_and_go() {
         let mut cursor = 0;
         loop {
             let visitors = dice.below(6000);
-            (0..visitors).for_each(|i| drop(set.insert(format!("visits-{i}").as_bytes(), i as f64, &NEVER_PACKED)));
-            (visitors..6000).for_each(|i| drop(set.remove(format!("visits-{i}").as_bytes())));
-            cursor = set.scan(cursor, dice.below(400) as usize, |entry| drop(awaited.remove(entry.member)));
+            for i in 0..6000 {
+                let member = format!("visits-{i}");
+                if i < visitors {
+                    set.insert(member.as_bytes(), i as f64, &NEVER_PACKED);
+                } else {
+                    set.remove(member.as_bytes());
+                }
+            }
+            cursor = set.scan(cursor, dice.below(400) as usize, |entry| {
+                awaited.remove(entry.member);
+            });
             if cursor == 0 {
                 break;
             }

@@ -18,7 +18,7 @@
 //! - Members over 255 bytes have an allocation of their own and leave a number in the cell.
 //! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells.
 //! - Invariant: the cells of a chunk lie back to back, and `idle` is the sum of the sizes of those that are not live.
-//! - Memory: freed cells are used again at their size, or cut. Once a third of all bytes is idle, the idlest chunk is
+//! - Memory: freed cells are used again at their size, or cut. Once an eighth of all bytes is idle, the idlest chunk is
 //!   drained: [`super::large`] moves its live cells away, a few with each removal, and the chunk is given back.
 //!
 //! Costs: O(1), one cache line to read a cell of usual size.
@@ -191,26 +191,24 @@ impl Arena {
         self.release(handle);
     }
 
-    /// A live cell that should move, if a chunk is being drained: to be moved with [`Arena::duplicate`] and
-    /// [`Arena::release`].
+    /// A live cell that should move, if too much is idle: to be moved with [`Arena::duplicate`] and
+    /// [`Arena::release`]. Chunks without one are given back on the way.
     pub(super) fn next_to_move(&mut self) -> Option<Handle> {
-        if self.draining.is_none() && self.idle > self.used / 8 + CHUNK / 4 {
-            self.start_draining();
-        }
-        let mut drain = self.draining?;
-        let bytes = &self.chunks[drain.chunk].bytes;
-        while drain.at < bytes.len() {
-            match read(&bytes[drain.at..]) {
-                Cell::Live { .. } => {
-                    self.draining = Some(drain);
-                    return Some(handle_of(drain.chunk, drain.at));
+        loop {
+            let mut drain = self.draining.or_else(|| self.start_draining())?;
+            let bytes = &self.chunks[drain.chunk].bytes;
+            while drain.at < bytes.len() {
+                match read(&bytes[drain.at..]) {
+                    Cell::Live { .. } => {
+                        self.draining = Some(drain);
+                        return Some(handle_of(drain.chunk, drain.at));
+                    }
+                    cell => drain.at += cell.size(),
                 }
-                cell => drain.at += cell.size(),
             }
+            self.draining = None;
+            self.give_back(drain.chunk);
         }
-        self.draining = None;
-        self.give_back(drain.chunk);
-        None
     }
 
     /// A second cell with the bytes of a live one.
@@ -397,12 +395,15 @@ impl Arena {
         self.idle = self.idle - less + more;
     }
 
-    /// Takes the free cells of the idlest chunk out of their lists, so that none is used again.
-    fn start_draining(&mut self) {
+    /// If too much is idle, takes the free cells of the idlest chunk out of their lists, so that none is used again.
+    fn start_draining(&mut self) -> Option<Drain> {
+        if self.idle <= self.used / 8 + CHUNK / 4 {
+            return None;
+        }
         let closed = (0..self.chunks.len()).filter(|&number| number != self.open);
-        let Some(chunk) = closed.max_by_key(|&number| self.chunks[number].idle) else { return };
+        let chunk = closed.max_by_key(|&number| self.chunks[number].idle)?;
         if self.chunks[chunk].idle < CHUNK / 8 {
-            return;
+            return None;
         }
         let mut at = 0;
         while at < self.chunks[chunk].bytes.len() {
@@ -413,6 +414,7 @@ impl Arena {
             at += cell.size();
         }
         self.draining = Some(Drain { chunk, at: 0 });
+        self.draining
     }
 
     fn give_back(&mut self, number: usize) {

@@ -19,7 +19,9 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_micro_inline};
 use std::ops::Range;
 
 /// Cells that a removal moves out of a chunk that is being drained.
-const MOVES: usize = 4;
+const MOVES: usize = 2;
+/// The most that one command moves.
+const MOST_MOVES: usize = 256;
 
 /// Fixed, so that the order of a scan is too.
 static SECRETS: RapidSecrets = RapidSecrets::seed(0);
@@ -119,13 +121,12 @@ impl<const N: usize> Large<N> {
         let mut removed = Vec::with_capacity(left.min(N));
         while left > 0 {
             self.order.remove_some(&self.arena, positions.start, left, &mut removed);
-            let gone = removed.len();
-            left -= gone;
+            left -= removed.len();
             for cell in removed.drain(..) {
                 self.discard(hash(self.arena.member(cell)), cell);
             }
-            self.tidy(gone);
         }
+        self.tidy(positions.len());
     }
 
     /// Visits about `count` entries from a cursor on, in the index's order, which changes of scores do not touch.
@@ -172,10 +173,9 @@ impl<const N: usize> Large<N> {
         self.arena.remove(cell);
     }
 
-    /// Moves cells out of a chunk that is being drained, if there is one: some for each of `gone` removals. All cells
-    /// must be in order, so it waits until the last of several is removed.
+    /// Moves cells out of chunks that are being drained: some for each of `gone` removals. All cells must be in order.
     fn tidy(&mut self, gone: usize) {
-        for _ in 0..gone * MOVES {
+        for _ in 0..gone.saturating_mul(MOVES).min(MOST_MOVES) {
             let Some(cell) = self.arena.next_to_move() else { return };
             let spot = self.order.locate(&self.arena, cell);
             let copy = self.arena.duplicate(cell);

@@ -49,7 +49,8 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// Joins a leaf under half with a neighbour, or evens them out.
+    /// Joins a leaf under half with a neighbour, or evens them out; but at either end, where queues are drained, a leaf
+    /// may run empty.
     fn mend(&mut self, arena: &Arena, path: &Path, len: usize) {
         let (branch, at) = path.bottom(self.height);
         let Some(left) = self.roomier_pair(branch, at) else { return };
@@ -64,9 +65,13 @@ impl<const N: usize> Order<N> {
             let mut path = path.clone();
             path.steps[self.height - 1] = Step::new(branch, left + 1);
             self.remove_node(&path, self.height - 1);
-        } else if len < N / 4 {
+        } else if len < N / 4 && !self.is_at_an_end(path.leaf) {
             self.even_out(arena, branch, left);
         }
+    }
+
+    fn is_at_an_end(&self, leaf: u32) -> bool {
+        self.first == leaf || self.last == leaf
     }
 
     fn unlink(&mut self, node: u32) {
