@@ -63,8 +63,9 @@ fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
     let tcp = settings.port != 0 || unix_socket.is_empty();
     let seed = RandomState::new().hash_one(0);
     let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, config_file })?;
+    let end = server.enter(told_to_end);
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
-    server.serve(told_to_end());
+    server.serve(end);
     info!("bye");
     Ok(())
 }
@@ -101,28 +102,37 @@ fn places(addresses: &[SocketAddr], unix_socket: String) -> String {
     places.join(", ")
 }
 
-/// Returns when the process is asked to end (SIGINT, SIGTERM).
-async fn told_to_end() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (interrupt, terminate) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-        if let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) {
-            let name = tokio::select! {
-                _ = interrupt.recv() => "SIGINT",
-                _ = terminate.recv() => "SIGTERM",
-            };
-            info!("{name} received: closing down");
-            return;
+/// What returns when the process is asked to end (SIGINT, SIGTERM). From the call on, signals do not end it at once.
+#[cfg(unix)]
+fn told_to_end() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals =
+        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    async {
+        match signals {
+            Ok((mut interrupt, mut terminate)) => {
+                let name = tokio::select! {
+                    _ = interrupt.recv() => "SIGINT",
+                    _ = terminate.recv() => "SIGTERM",
+                };
+                info!("{name} received: closing down");
+            }
+            Err(error) => {
+                warn!("signals cannot be received: {error}");
+                future::pending().await
+            }
         }
     }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_ok() {
-        info!("closing down");
-        return;
+}
+
+/// What returns when the process is asked to end.
+#[cfg(not(unix))]
+async fn told_to_end() {
+    if let Err(error) = tokio::signal::ctrl_c().await {
+        warn!("signals cannot be received: {error}");
+        future::pending().await
     }
-    warn!("signals cannot be received here");
-    future::pending().await
+    info!("closing down");
 }
 
 fn current_directory() -> String {

@@ -101,6 +101,12 @@ impl Server {
         &self.addresses
     }
 
+    /// Calls `act` as if from the event loop, for what can be made only there.
+    pub(crate) fn enter<R>(&self, act: impl FnOnce() -> R) -> R {
+        let _entered = self.runtime.enter();
+        act()
+    }
+
     /// Serves until it is told to stop; then all connections are closed. `until` is one more reason to stop.
     pub(crate) fn serve(self, until: impl Future<Output = ()>) {
         let (others, threads) = start_threads(&self.shared, self.event_loops);

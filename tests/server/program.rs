@@ -161,7 +161,7 @@ fn what_it_does_not_understand_it_refuses() {
 #[test]
 fn it_tells_its_version_and_how_it_is_used() {
     let version = run_to_end(&["--version"]);
-    assert!(version.status.success() && version.stdout.starts_with(b"dunlin v=0.1.0 "));
+    assert!(version.status.success() && version.stdout.starts_with(b"dunlin 0.1.0, "));
     let help = run_to_end(&["--help"]);
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Usage: dunlin"));
 }
