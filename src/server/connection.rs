@@ -25,7 +25,7 @@ use tracing::{debug, warn};
 
 use super::mailbox::{Letter, Mailbox};
 use super::outbox::Outbox;
-use super::shared::Shared;
+use super::shared::{Mark, Shared};
 use super::stream::Stream;
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Parser};
@@ -218,13 +218,13 @@ impl Connection {
         let shared = &*self.shared;
         let mut engine = shared.engine();
         self.report(&mut engine, input.len(), READ_BYTES.saturating_sub(input.len()));
-        let changes = engine.stats.changes;
+        let mark = Mark::of(&engine);
         let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
             refuse(&mut engine, &fault.text(), output);
             stop = Stop::Closing;
         }
-        shared.end_batch(&mut engine, changes);
+        shared.end_batch(&mut engine, mark);
         let taken = batch.end_of(done);
         self.produced += (output.len() - before) as u64;
         self.limits = self.limits(&engine);

@@ -64,9 +64,9 @@ impl Shared {
     /// Runs one request and nothing else, under a lock of its own.
     pub(crate) fn run(&self, session: SessionId, request: Request<'_>, output: &mut Vec<u8>) -> Flow {
         let mut engine = self.engine();
-        let changes = engine.stats.changes;
+        let mark = Mark::of(&engine);
         let flow = self.run_in(&mut engine, session, request, output);
-        self.end_batch(&mut engine, changes);
+        self.end_batch(&mut engine, mark);
         flow
     }
 
@@ -88,10 +88,10 @@ impl Shared {
         flow
     }
 
-    /// Ends a batch that began when `changes` had been made: if there are more now, a key may fall due earlier.
-    pub(crate) fn end_batch(&self, engine: &mut Engine, changes: u64) {
+    /// Ends a batch that began at `mark`, and sees to it that the keeper sleeps no longer than it may now.
+    pub(crate) fn end_batch(&self, engine: &mut Engine, mark: Mark) {
         engine.finish(self.clock.now());
-        if engine.stats.changes != changes
+        if mark != Mark::of(engine)
             && let Some(deadline) = next_deadline(engine)
         {
             self.alarm.ring_by(deadline);
@@ -140,7 +140,7 @@ impl Shared {
             match effect {
                 Effect::Close(session) if caller == Some(session) => {}
                 Effect::Close(session) => self.close(engine, session),
-                Effect::Resume => self.post_to_all(Letter::Resume),
+                Effect::Resume => self.resume(engine),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
                 Effect::Shutdown => self.stop(),
                 Effect::Setting(name) => self.apply(engine, name),
@@ -149,6 +149,12 @@ impl Shared {
                 Effect::KeyEvent { .. } => {}
             }
         }
+    }
+
+    /// Lets everyone go on whom a pause held back, the keeper too.
+    fn resume(&self, engine: &Engine) {
+        self.post_to_all(Letter::Resume);
+        self.alarm.ring_by(engine.now());
     }
 
     /// Ends a session: its connection does that, or, where there is none, nobody but us.
@@ -212,6 +218,19 @@ impl Shared {
     pub(crate) async fn stopped(&self) {
         // The sender lives in `self`, so it cannot be gone.
         let _ = self.stop.subscribe().wait_for(|&stopped| stopped).await;
+    }
+}
+
+/// What makes a key fall due earlier when it changes: the data, and whether keys fall due at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    changes: u64,
+    active_expiry: bool,
+}
+
+impl Mark {
+    pub(crate) fn of(engine: &Engine) -> Mark {
+        Mark { changes: engine.stats.changes, active_expiry: engine.switches.active_expiry }
     }
 }
 

@@ -66,3 +66,39 @@ fn the_end_of_time_can_be_reached() {
     assert_eq!(client.call(["GET", "key"]), Ok(Reply::Null));
     server.advance(Duration::MAX);
 }
+
+/// Asks until no key is left: the server removes them on a thread of its own.
+fn wait_until_empty(server: &Server) {
+    let mut client = server.client().expect("there is room");
+    while client.call(["DBSIZE"]).expect("it is answered") != 0 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn keys_go_at_their_time_though_nobody_touches_them() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask("SET later value PX 1000000\r\nSET key value PX 20\r\nPEXPIRE later 30\r\n", "+OK\r\n+OK\r\n:1\r\n");
+    wait_until_empty(&server);
+}
+
+#[test]
+fn keys_whose_time_came_during_a_pause_go_when_it_ends() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask("SET key value PX 1000\r\nCLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n+OK\r\n");
+    server.advance(Duration::from_secs(2));
+    client.ask("DBSIZE\r\nCLIENT UNPAUSE\r\n", ":1\r\n+OK\r\n");
+    wait_until_empty(&server);
+}
+
+#[test]
+fn keys_whose_time_came_while_nothing_expired_go_when_it_does_again() {
+    let server = Server::builder().frozen().allow_debug().start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask("DEBUG SET-ACTIVE-EXPIRE 0\r\nSET key value PX 1000\r\n", "+OK\r\n+OK\r\n");
+    server.advance(Duration::from_secs(2));
+    client.ask("DBSIZE\r\nDEBUG SET-ACTIVE-EXPIRE 1\r\n", ":1\r\n+OK\r\n");
+    wait_until_empty(&server);
+}
