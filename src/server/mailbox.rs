@@ -1,4 +1,4 @@
-//! Where others leave a word for one connection: end yourself, go on, send what lies in your outbox.
+//! Where others leave a word for one connection: end yourself, go on.
 //!
 //! A connection is run by one task on one thread, and nobody else touches it. Whoever wants something of it sets a bit
 //! here and wakes that task, which looks at the bits first thing whenever it runs. Looking costs one load while there is
