@@ -18,10 +18,11 @@ use super::probe::{Probe, sortable};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_micro_inline};
 use std::ops::Range;
 
-/// Cells that a removal moves out of a chunk that is being drained.
+/// Cells that a removal moves out of a chunk that is being drained, for up to [`FEW`] removals at once.
 const MOVES: usize = 2;
-/// The most that one command moves.
-const MOST_MOVES: usize = 256;
+const FEW: usize = 128;
+/// Of more removals at once, one in so many moves a cell.
+const RARELY: usize = 8;
 
 /// Fixed, so that the order of a scan is too.
 static SECRETS: RapidSecrets = RapidSecrets::seed(0);
@@ -118,12 +119,14 @@ impl<const N: usize> Large<N> {
     /// Removes the entries at `positions`, which must lie within the set.
     pub(super) fn remove_range(&mut self, positions: Range<usize>) {
         let mut left = positions.len();
-        let mut removed = Vec::with_capacity(left.min(N));
+        let (mut removed, mut hashes) = (Vec::with_capacity(left.min(N)), Vec::with_capacity(left.min(N)));
         while left > 0 {
             self.order.remove_some(&self.arena, positions.start, left, &mut removed);
             left -= removed.len();
-            for cell in removed.drain(..) {
-                self.discard(hash(self.arena.member(cell)), cell);
+            // Hashes first: the cells lie far apart, and may be fetched at once as none waits for another.
+            hashes.extend(removed.iter().map(|&cell| hash(self.arena.member(cell))));
+            for (hash, cell) in hashes.drain(..).zip(removed.drain(..)) {
+                self.discard(hash, cell);
             }
         }
         self.tidy(positions.len());
@@ -175,7 +178,7 @@ impl<const N: usize> Large<N> {
 
     /// Moves cells out of chunks that are being drained: some for each of `gone` removals. All cells must be in order.
     fn tidy(&mut self, gone: usize) {
-        for _ in 0..gone.saturating_mul(MOVES).min(MOST_MOVES) {
+        for _ in 0..(gone.min(FEW) * MOVES).max(gone / RARELY) {
             let Some(cell) = self.arena.next_to_move() else { return };
             let spot = self.order.locate(&self.arena, cell);
             let copy = self.arena.duplicate(cell);
