@@ -34,7 +34,7 @@ const RAW: usize = 8;
 /// Every integer up to this magnitude has an exact `f64`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Allocations are multiples of this many bytes.
-const GRAIN: usize = 16;
+const GRAIN: usize = 8;
 
 /// Most entries the form can count.
 pub(super) const MAX_LEN: usize = u16::MAX as usize;
@@ -248,7 +248,7 @@ impl Packed {
         head.len -= gone;
         head.member_bytes -= members.len();
         self.set_head(&head);
-        if at + at / 4 + 2 * GRAIN < self.bytes.len() {
+        if at + at / 4 + 4 * GRAIN < self.bytes.len() {
             self.resize(at);
         }
     }
@@ -380,7 +380,7 @@ impl Packed {
     fn reserve(&mut self, more: usize) {
         let needed = self.head().used() + more;
         if needed > self.bytes.len() {
-            self.resize(needed + needed / 32);
+            self.resize(needed);
         }
     }
 

@@ -147,6 +147,27 @@ fn ranges_of_positions_are_removed_and_counted() {
 }
 
 #[test]
+fn a_set_itself_is_two_words() {
+    assert_eq!(size_of::<Zset>(), 16);
+}
+
+#[test]
+fn a_member_may_be_long() {
+    let mut set = set_of(&LIMITS, &[("short", 1.0)]);
+    let long = vec![b'x'; 1 << 20];
+    set.insert(&long, 2.0, &LIMITS);
+    let copy = set.clone();
+    assert_eq!(copy.at(1), Some(Entry { member: &long, score: 2.0 }));
+    assert!(set.memory() > 1 << 20);
+    set.insert(&long, 0.5, &LIMITS);
+    set.check();
+    assert_eq!(set.rank(&long), Some((0, 0.5)));
+    assert_eq!(set.remove(&long), Some(0.5));
+    assert!(set.memory() < 1 << 16);
+    set.check();
+}
+
+#[test]
 fn a_recency_list_of_thirty_stays_within_fifteen_bytes_an_entry() {
     let mut set = Zset::new();
     for i in 0..10_000_u32 {
