@@ -45,6 +45,6 @@ impl Stored for Zset {
     }
 
     fn into_value(self) -> Value {
-        Value::Zset(Box::new(self))
+        Value::Zset(self)
     }
 }

@@ -19,7 +19,7 @@ pub enum Value {
     /// A string.
     Text(Text),
     /// A sorted set.
-    Zset(Box<Zset>),
+    Zset(Zset),
 }
 
 impl Value {
@@ -45,7 +45,7 @@ impl Value {
     pub fn memory(&self) -> usize {
         match self {
             Value::Text(text) => text.memory(),
-            Value::Zset(zset) => size_of::<Zset>() + zset.memory(),
+            Value::Zset(zset) => zset.memory(),
         }
     }
 
@@ -88,7 +88,7 @@ impl View<'_> {
     pub fn to_value(&self) -> Value {
         match *self {
             View::Text(text) => Value::Text(text.to_text()),
-            View::Zset(zset) => Value::Zset(Box::new(zset.clone())),
+            View::Zset(zset) => Value::Zset((*zset).clone()),
         }
     }
 }

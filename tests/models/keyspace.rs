@@ -120,7 +120,7 @@ impl Pair {
 
     fn set_zset(&mut self, key: u16) {
         let key = key_of(key);
-        let value = New::Value(Value::Zset(Box::new(Zset::new())));
+        let value = New::Value(Value::Zset(Zset::new()));
         match self.find(&key) {
             Some(slot) => {
                 self.database.replace(slot, value);
