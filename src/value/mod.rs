@@ -6,10 +6,16 @@
 //! questions.
 
 pub mod glob;
+pub mod hash;
+pub mod item;
 pub mod number;
+mod strip;
+mod table;
 pub mod text;
 pub mod zset;
 
+pub use hash::Hash;
+pub use item::Item;
 pub use text::{Text, TextView};
 pub use zset::Zset;
 

@@ -1,4 +1,5 @@
 //! Structures against simple models of themselves.
 
+mod hash;
 mod keyspace;
 mod zset;

@@ -27,7 +27,7 @@ use super::Entry;
 use super::slab::Slab;
 
 /// Names a cell.
-pub(super) type Handle = u32;
+pub(in crate::value) type Handle = u32;
 
 /// Handles count grains of this many bytes.
 const GRAIN: usize = 2;
@@ -47,7 +47,7 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 const NONE: Handle = Handle::MAX;
 
 #[derive(Clone, Default)]
-pub(super) struct Arena {
+pub(in crate::value) struct Arena {
     chunks: Vec<Chunk>,
     /// The chunk that new cells go to.
     open: usize,
@@ -110,7 +110,7 @@ impl Cell {
 
 impl Arena {
     /// Stores an entry.
-    pub(super) fn insert(&mut self, member: &[u8], score: f64) -> Handle {
+    pub(in crate::value) fn insert(&mut self, member: &[u8], score: f64) -> Handle {
         let (value, width) = code(score);
         let head = 1 + width;
         let (tag, size) = match member.len() {
@@ -139,13 +139,30 @@ impl Arena {
         decode(cell, usize::from(cell[0] & 15))
     }
 
-    pub(super) fn member(&self, handle: Handle) -> &[u8] {
+    pub(in crate::value) fn member(&self, handle: Handle) -> &[u8] {
         let cell = self.cell(handle);
         let head = 1 + usize::from(cell[0] & 15);
         match usize::from(cell[0] >> 4) {
             LENGTH_FOLLOWS => &cell[head + 1..][..usize::from(cell[head])],
             PLACE_FOLLOWS => &self.long[word(cell, head)],
             length => &cell[head..][..length],
+        }
+    }
+
+    /// A member's bytes, to be written over.
+    pub(in crate::value) fn member_mut(&mut self, handle: Handle) -> &mut [u8] {
+        let cell = self.cell_mut(handle);
+        let head = 1 + usize::from(cell[0] & 15);
+        match usize::from(cell[0] >> 4) {
+            LENGTH_FOLLOWS => {
+                let length = usize::from(cell[head]);
+                &mut self.cell_mut(handle)[head + 1..][..length]
+            }
+            PLACE_FOLLOWS => {
+                let place = word(cell, head);
+                &mut self.long[place]
+            }
+            length => &mut self.cell_mut(handle)[head..][..length],
         }
     }
 
@@ -184,7 +201,7 @@ impl Arena {
     }
 
     /// Removes an entry.
-    pub(super) fn remove(&mut self, handle: Handle) {
+    pub(in crate::value) fn remove(&mut self, handle: Handle) {
         if let Cell::Live { place: Some(place), .. } = read(self.cell(handle)) {
             self.long_bytes -= self.long.remove(place).map_or(0, |member| member.len());
         }
@@ -193,7 +210,7 @@ impl Arena {
 
     /// A live cell that should move, if too much is idle: to be moved with [`Arena::duplicate`] and
     /// [`Arena::release`]. Chunks without one are given back on the way.
-    pub(super) fn next_to_move(&mut self) -> Option<Handle> {
+    pub(in crate::value) fn next_to_move(&mut self) -> Option<Handle> {
         loop {
             let mut drain = self.draining.or_else(|| self.start_draining())?;
             let bytes = &self.chunks[drain.chunk].bytes;
@@ -212,7 +229,7 @@ impl Arena {
     }
 
     /// A second cell with the bytes of a live one.
-    pub(super) fn duplicate(&mut self, handle: Handle) -> Handle {
+    pub(in crate::value) fn duplicate(&mut self, handle: Handle) -> Handle {
         let size = read(self.cell(handle)).size();
         let copy = self.allocate(size);
         let bytes = self.cell(handle)[..size].to_vec();
@@ -221,13 +238,13 @@ impl Arena {
     }
 
     /// Frees a cell, but not a long member's own allocation.
-    pub(super) fn release(&mut self, handle: Handle) {
+    pub(in crate::value) fn release(&mut self, handle: Handle) {
         let size = read(self.cell(handle)).size();
         self.mark_free(handle, size);
     }
 
     /// Gives back what the last chunk does not use.
-    pub(super) fn shrink_to_fit(&mut self) {
+    pub(in crate::value) fn shrink_to_fit(&mut self) {
         self.chunks.shrink_to_fit();
         if let Some(chunk) = self.chunks.get_mut(self.open) {
             self.allocated -= chunk.bytes.capacity();
@@ -236,13 +253,13 @@ impl Arena {
         }
     }
 
-    pub(super) fn memory(&self) -> usize {
+    pub(in crate::value) fn memory(&self) -> usize {
         let tables = self.chunks.capacity() * size_of::<Chunk>() + (self.vacant.capacity() + self.free.capacity()) * 4;
         self.allocated + tables + self.long.memory() + self.long_bytes
     }
 
     /// Proves the invariants, and returns all live cells.
-    pub(super) fn check(&self) -> Vec<Handle> {
+    pub(in crate::value) fn check(&self) -> Vec<Handle> {
         let (mut live, mut linked) = (Vec::new(), 0);
         let (mut used, mut idle, mut free_cells) = (0, 0, 0);
         for (number, chunk) in self.chunks.iter().enumerate() {

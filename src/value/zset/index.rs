@@ -36,7 +36,7 @@ const SPARE: usize = 6;
 const SPREAD: usize = 16;
 
 #[derive(Clone)]
-pub(super) struct Index {
+pub(in crate::value) struct Index {
     directory: Vec<u32>,
     /// The directory has `1 << bits` numbers.
     bits: u32,
@@ -87,6 +87,9 @@ struct Slot {
     tag: u16,
     cell: [u16; 2],
 }
+
+/// More slots than a segment has that can split.
+const WIDEST: usize = 384;
 
 const GAP: Slot = Slot { tag: 0, cell: [u16::MAX; 2] };
 
@@ -213,26 +216,26 @@ fn tag_of(hash: u64) -> u16 {
 }
 
 impl Index {
-    pub(super) fn new() -> Index {
+    pub(in crate::value) fn new() -> Index {
         let mut index = Index { directory: vec![0], bits: 0, segments: vec![], vacant: vec![], bytes: 0 };
         index.add(Segment::build(std::iter::empty(), LEAST_BYTES, 0));
         index
     }
 
-    pub(super) fn memory(&self) -> usize {
+    pub(in crate::value) fn memory(&self) -> usize {
         (self.directory.capacity() + self.vacant.capacity()) * 4
             + self.segments.capacity() * size_of::<Segment>()
             + self.bytes
     }
 
     /// The cell with this hash for which `is_it` holds.
-    pub(super) fn find(&self, hash: u64, is_it: impl Fn(Handle) -> bool) -> Option<Handle> {
+    pub(in crate::value) fn find(&self, hash: u64, is_it: impl Fn(Handle) -> bool) -> Option<Handle> {
         let segment = &self.segments[self.segment_of(hash)];
         segment.find(tag_of(hash), is_it).map(|at| segment.slots[at].cell())
     }
 
     /// Adds a cell that is not here. `hash_of` tells the hash of any cell that is.
-    pub(super) fn insert(&mut self, hash: u64, cell: Handle, hash_of: impl Fn(Handle) -> u64) {
+    pub(in crate::value) fn insert(&mut self, hash: u64, cell: Handle, hash_of: impl Fn(Handle) -> u64) {
         loop {
             let number = self.segment_of(hash);
             let segment = &mut self.segments[number];
@@ -250,7 +253,7 @@ impl Index {
     }
 
     /// Puts one cell in the place of another with the same hash.
-    pub(super) fn replace(&mut self, hash: u64, old: Handle, cell: Handle) {
+    pub(in crate::value) fn replace(&mut self, hash: u64, old: Handle, cell: Handle) {
         let number = self.segment_of(hash);
         let segment = &mut self.segments[number];
         if let Some(at) = segment.find(tag_of(hash), |other| other == old) {
@@ -258,7 +261,7 @@ impl Index {
         }
     }
 
-    pub(super) fn remove(&mut self, hash: u64, cell: Handle) {
+    pub(in crate::value) fn remove(&mut self, hash: u64, cell: Handle) {
         let number = self.segment_of(hash);
         let segment = &mut self.segments[number];
         let Some(at) = segment.find(tag_of(hash), |other| other == cell) else { return };
@@ -269,7 +272,7 @@ impl Index {
     }
 
     /// Visits about `count` cells from a cursor on, and returns the next cursor, 0 at the end.
-    pub(super) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Handle)) -> u64 {
+    pub(in crate::value) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Handle)) -> u64 {
         let Cursor { mut prefix, mut tag, depth } = Cursor::from(cursor);
         let mut visited = 0;
         loop {
@@ -298,8 +301,29 @@ impl Index {
         }
     }
 
+    /// Every cell once, in no order that means anything.
+    pub(in crate::value) fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
+        self.segments.iter().flat_map(Segment::used).map(Slot::cell)
+    }
+
+    /// Any cell, each as likely as another, of an index that has one.
+    ///
+    /// Throws at a board of all segments side by side, each as wide as the widest, until a slot is hit. Only a segment
+    /// that a flood of like hashes made wider still is hit less often than its due.
+    pub(in crate::value) fn random(&self, generator: &mut fastrand::Rng) -> Handle {
+        loop {
+            let at = generator.usize(..self.directory.len());
+            let segment = &self.segments[self.directory[at] as usize];
+            let starts_run = at.is_multiple_of(1 << (self.bits - segment.depth));
+            let slot = segment.slots.get(generator.usize(..segment.slots.len().max(WIDEST)));
+            if let Some(slot) = slot.filter(|slot| starts_run && !slot.is_gap()) {
+                return slot.cell();
+            }
+        }
+    }
+
     /// Proves the invariants for exactly these cells.
-    pub(super) fn check(&self, cells: &[Handle], hash_of: impl Fn(Handle) -> u64) {
+    pub(in crate::value) fn check(&self, cells: &[Handle], hash_of: impl Fn(Handle) -> u64) {
         assert_eq!(self.directory.len(), 1 << self.bits);
         let mut seen = 0;
         for (number, segment) in self.segments.iter().enumerate() {

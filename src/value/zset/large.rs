@@ -34,7 +34,8 @@ pub(super) struct Large<const N: usize> {
     order: Order<N>,
 }
 
-fn hash(member: &[u8]) -> u64 {
+/// The hash of a member, or of a key in any other collection.
+pub(in crate::value) fn hash(member: &[u8]) -> u64 {
     rapidhash_v3_micro_inline::<true, false>(member, &SECRETS)
 }
 

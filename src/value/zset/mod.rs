@@ -15,10 +15,10 @@
 //! Scores are never NaN. `-0.0` and `0.0` are one place in the order; the packed form turns the one into the other, the
 //! large form keeps the sign and gives it back, as Redis's two forms do.
 
-mod arena;
+pub(super) mod arena;
 mod branch;
-mod index;
-mod large;
+pub(super) mod index;
+pub(super) mod large;
 mod leaf;
 mod order;
 mod packed;

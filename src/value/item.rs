@@ -1,0 +1,146 @@
+//! An item: one element of a packed hash, set or list, as it is read.
+//!
+//! The packed forms keep what looks like an integer as a number, and what all items begin with only once, so an item
+//! is not always a slice of somebody's memory: it is a number, or two slices to be read one after the other. An item
+//! borrows and is cheap to copy; nothing here allocates but [`Item::to_cow`] and [`Item::to_vec`].
+//!
+//! Invariant: a number and the digits it prints as are the same item, whichever way they are kept.
+
+use crate::value::number::parse_i64;
+use std::borrow::Cow;
+
+/// The bytes of one element.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// The digits of a number.
+    Int(i64),
+    /// Two slices, one after the other; either may be empty.
+    Text(&'a [u8], &'a [u8]),
+}
+
+impl<'a> Item<'a> {
+    /// The item of these bytes: a number if they are what a number prints as.
+    pub fn of(bytes: &'a [u8]) -> Item<'a> {
+        parse_i64(bytes).map_or(Item::Text(bytes, &[]), Item::Int)
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        match *self {
+            Item::Int(number) => itoa::Buffer::new().format(number).len(),
+            Item::Text(first, second) => first.len() + second.len(),
+        }
+    }
+
+    /// Whether it has no byte at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The integer that it is, by Redis's strict rule.
+    pub fn as_int(&self) -> Option<i64> {
+        match *self {
+            Item::Int(number) => Some(number),
+            Item::Text(first, []) => parse_i64(first),
+            Item::Text([], second) => parse_i64(second),
+            // No more bytes than the longest integer has.
+            Item::Text(..) if self.len() <= 20 => parse_i64(&self.to_cow()),
+            Item::Text(..) => None,
+        }
+    }
+
+    /// Puts the bytes at the end of `out`.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        match *self {
+            Item::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+            Item::Text(first, second) => {
+                out.extend_from_slice(first);
+                out.extend_from_slice(second);
+            }
+        }
+    }
+
+    /// The bytes in one piece, put into `scratch` unless they are already in one.
+    pub fn as_bytes<'b>(&self, scratch: &'b mut Vec<u8>) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        match *self {
+            Item::Text(bytes, []) | Item::Text([], bytes) => bytes,
+            _ => {
+                scratch.clear();
+                self.append_to(scratch);
+                scratch
+            }
+        }
+    }
+
+    /// The bytes in one piece, copied unless they are already in one.
+    pub fn to_cow(&self) -> Cow<'a, [u8]> {
+        match *self {
+            Item::Text(bytes, []) | Item::Text([], bytes) => Cow::Borrowed(bytes),
+            _ => Cow::Owned(self.to_vec()),
+        }
+    }
+
+    /// A copy of the bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len());
+        self.append_to(&mut bytes);
+        bytes
+    }
+}
+
+impl PartialEq for Item<'_> {
+    fn eq(&self, other: &Item<'_>) -> bool {
+        match (*self, *other) {
+            (Item::Text(a, b), Item::Text(c, d)) => {
+                self.len() == other.len() && a.iter().chain(b).eq(c.iter().chain(d))
+            }
+            (Item::Int(number), other) | (other, Item::Int(number)) => other.as_int() == Some(number),
+        }
+    }
+}
+
+impl Eq for Item<'_> {}
+
+impl PartialEq<[u8]> for Item<'_> {
+    fn eq(&self, bytes: &[u8]) -> bool {
+        match *self {
+            Item::Int(number) => itoa::Buffer::new().format(number).as_bytes() == bytes,
+            Item::Text(first, second) => bytes.strip_prefix(first) == Some(second),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_number_and_its_digits_are_the_same_item() {
+        assert_eq!(Item::of(b"-12"), Item::Text(b"-", b"12"));
+        assert_ne!(Item::of(b"12"), Item::Text(b"0", b"12"));
+        assert_eq!(Item::Text(b"1", b"2").as_int(), Some(12));
+        assert!(matches!(Item::of(b"9223372036854775808"), Item::Text(..)));
+        assert!(matches!(Item::of(b"+1"), Item::Text(..)));
+    }
+
+    proptest! {
+        #[test]
+        fn every_reader_sees_the_same_bytes(bytes in "[-0-9a]{0,24}", cut: prop::sample::Index) {
+            let bytes = bytes.as_bytes();
+            let (first, second) = bytes.split_at(cut.index(bytes.len() + 1));
+            for item in [Item::of(bytes), Item::Text(first, second)] {
+                prop_assert_eq!(item.len(), bytes.len());
+                prop_assert_eq!(&item.to_cow()[..], bytes);
+                let mut scratch = vec![7; 3];
+                prop_assert_eq!(item.as_bytes(&mut scratch), bytes);
+                prop_assert_eq!(item.as_int(), parse_i64(bytes));
+                prop_assert_eq!(item, Item::of(bytes));
+                prop_assert!(item == *bytes);
+            }
+        }
+    }
+}

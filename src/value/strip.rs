@@ -1,0 +1,588 @@
+//! A strip: byte strings one after the other, in one allocation. It is what small hashes and sets are, and each node of
+//! a list.
+//!
+//! Most collections are small, so here bytes count and a scan is quick. A strip knows nothing of what its items mean and
+//! has no limits of its own but [`Strip::has_room`]: its owner decides when it has been outgrown.
+//!
+//! ```text
+//! head, 10 bytes
+//! +---------+--------------+--------+-------+--------+---------------------------+-------+----------------------+
+//! | len u32 | content bytes| prefix | width | prefix | content of items 0, 1 ... | slack | ... codes of 1, 0    |
+//! |         | u32          | len u8 | u8    |        |                           |       | width bytes each     |
+//! +---------+--------------+--------+-------+--------+---------------------------+-------+----------------------+
+//! ```
+//!
+//! - A code tells what an item's content is. 0 to 8: that many bytes of an integer, its sign folded into the lowest bit.
+//!   `9 + n`: a text, the prefix with `n` further bytes.
+//! - The prefix is what all texts begin with: `product-0000017` costs seven bytes in a strip of its kind. It starts as the
+//!   first text and gets shorter as others come.
+//! - Width 0: all codes are equal and none is kept; texts are as long as `content bytes / len`. Width `16 + n`: all are
+//!   integers of `n` bytes.
+//! - What looks like an integer is always kept as one, so equal items have equal codes and equal content.
+//! - Invariant: `10 + prefix + content bytes + width * len <= allocation`, and the lengths that the codes tell add up to
+//!   the content bytes.
+//! - Twenty items `product-%07d` take 158 bytes.
+//!
+//! Codes stand at the end, last item first, so that putting an item at the end moves nothing.
+//!
+//! Costs: item by position: a sum over the codes before or behind it; look-up: one code an item, and a word of content
+//! where the code is right; a change moves what lies behind it. A shorter prefix or wider codes build the strip again, at
+//! most 255 + 3 times in its life. A number of fixed width is read as the word that *ends* with it, shifted down: the
+//! head in front makes that word always readable.
+//!
+//! Sources: front coding of sorted lists (Witten, Moffat, Bell 1999), here with one front for all.
+
+use crate::value::item::Item;
+use crate::value::number::parse_i64;
+use std::ops::Range;
+
+const HEAD: usize = 10;
+/// The code of a text that is just the prefix.
+const TEXT: usize = 9;
+/// Added to the width of integers that are all equally wide.
+const EQUAL_INTEGERS: u8 = 16;
+const LONGEST_PREFIX: usize = u8::MAX as usize;
+/// Allocations are multiples of this many bytes.
+const GRAIN: usize = 8;
+/// Most bytes that items may have if they share no prefix, codes included.
+const MOST_BYTES: usize = 1 << 30;
+
+/// Byte strings in a row. The empty strip has no allocation.
+#[derive(Clone, Default)]
+pub(super) struct Strip {
+    bytes: Box<[u8]>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Head {
+    len: usize,
+    content: usize,
+    prefix: usize,
+    /// Of a code, in bytes; 0 if all codes are `common`.
+    width: usize,
+    common: usize,
+}
+
+impl Head {
+    fn content_at(&self) -> usize {
+        HEAD + self.prefix
+    }
+
+    fn content_end(&self) -> usize {
+        self.content_at() + self.content
+    }
+
+    fn used(&self) -> usize {
+        self.content_end() + self.len * self.width
+    }
+
+    fn has_text(&self) -> bool {
+        self.len > 0 && (self.width > 0 || self.common >= TEXT)
+    }
+
+    /// Whether an item of this code can be added.
+    fn admits(&self, code: usize) -> bool {
+        match self.width {
+            0 => self.common == code,
+            width => width_of(code) <= width,
+        }
+    }
+}
+
+/// An item as a strip keeps it.
+struct Coded<'a> {
+    code: usize,
+    digits: [u8; 8],
+    parts: [&'a [u8]; 2],
+}
+
+impl<'a> Coded<'a> {
+    /// An item that starts with a prefix of this length, if it is a text.
+    fn new(item: Item<'a>, prefix: usize) -> Coded<'a> {
+        match item {
+            Item::Int(number) => {
+                let folded = (number << 1 ^ number >> 63) as u64;
+                let width = (64 - folded.leading_zeros()).div_ceil(8) as usize;
+                Coded { code: width, digits: folded.to_le_bytes(), parts: [&[]; 2] }
+            }
+            Item::Text(first, second) => {
+                let parts = [first.get(prefix..).unwrap_or(&[]), &second[prefix.saturating_sub(first.len())..]];
+                Coded { code: TEXT + parts[0].len() + parts[1].len(), digits: [0; 8], parts }
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        length_of(self.code)
+    }
+
+    fn write(&self, target: &mut [u8]) {
+        if self.code < TEXT {
+            target.copy_from_slice(&self.digits[..self.code]);
+        } else {
+            let (first, second) = target.split_at_mut(self.parts[0].len());
+            first.copy_from_slice(self.parts[0]);
+            second.copy_from_slice(self.parts[1]);
+        }
+    }
+}
+
+impl Strip {
+    /// A strip of some items, with nothing to spare.
+    pub(super) fn of<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Strip {
+        let mut strip = Strip::default();
+        for item in items {
+            strip.push(item);
+        }
+        strip.shrink();
+        strip
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize)
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether items with `more` bytes together can be added.
+    pub(super) fn has_room(&self, more: usize) -> bool {
+        let head = self.head();
+        head.content.saturating_add(head.len.saturating_mul(head.prefix + 4)).saturating_add(more) <= MOST_BYTES
+    }
+
+    /// The item at a position that exists.
+    pub(super) fn get(&self, position: usize) -> Item<'_> {
+        let head = self.head();
+        assert!(position < head.len, "position {position} of {}", head.len);
+        self.item(&head, self.code(&head, position), self.content_of(&head, position))
+    }
+
+    /// The items at `positions`, which must exist.
+    pub(super) fn range(&self, positions: Range<usize>) -> Iter<'_> {
+        let head = self.head();
+        let front_at = self.content_of(&head, positions.start);
+        let back_at = front_at + self.lengths(&head, positions.clone());
+        Iter { strip: self, head, positions, front_at, back_at }
+    }
+
+    /// All items.
+    pub(super) fn iter(&self) -> Iter<'_> {
+        self.range(0..self.len())
+    }
+
+    /// The first of the positions 0, `step`, 2 `step` ... whose item is these bytes.
+    pub(super) fn find(&self, bytes: &[u8], step: usize) -> Option<usize> {
+        let head = self.head();
+        let item = Item::of(bytes);
+        if matches!(item, Item::Text(..)) && !bytes.starts_with(self.prefix(&head)) {
+            return None;
+        }
+        let coded = Coded::new(item, head.prefix);
+        let column = &self.bytes[self.bytes.len() - head.len * head.width..];
+        match head.width {
+            0 => self.search(std::iter::repeat_n(head.common, head.len), &head, &coded, step),
+            1 => self.search(column.iter().rev().map(|&code| code.into()), &head, &coded, step),
+            width => {
+                let codes = column.rchunks_exact(width).map(|code| tail(code, width) as usize);
+                self.search(codes, &head, &coded, step)
+            }
+        }
+    }
+
+    fn search(
+        &self,
+        codes: impl Iterator<Item = usize>,
+        head: &Head,
+        wanted: &Coded<'_>,
+        step: usize,
+    ) -> Option<usize> {
+        let content = if wanted.code < TEXT { &wanted.digits[..wanted.code] } else { wanted.parts[0] };
+        let width = content.len().min(8);
+        let word = tail(content, width);
+        let mut end = head.content_at();
+        for (position, code) in codes.enumerate() {
+            end += length_of(code);
+            if code == wanted.code
+                && number(&self.bytes, end, width) == word
+                && (content.len() <= 8 || self.bytes[end - content.len()..end] == *content)
+                && position.is_multiple_of(step)
+            {
+                return Some(position);
+            }
+        }
+        None
+    }
+
+    /// Puts an item at the end.
+    pub(super) fn push(&mut self, item: Item<'_>) {
+        self.insert(self.len(), item);
+    }
+
+    /// Puts an item before the one at `position`, or at the end.
+    pub(super) fn insert(&mut self, position: usize, item: Item<'_>) {
+        self.adapt(item);
+        self.place(position, item);
+    }
+
+    /// Puts an item in the place of the one at a position that exists.
+    pub(super) fn replace(&mut self, position: usize, item: Item<'_>) {
+        let head = self.head();
+        if self.prefix_with(&head, item) == head.prefix {
+            let coded = Coded::new(item, head.prefix);
+            if coded.code == self.code(&head, position) {
+                let at = self.content_of(&head, position);
+                return coded.write(&mut self.bytes[at..at + coded.len()]);
+            }
+        }
+        self.remove(position..position + 1);
+        self.insert(position, item);
+    }
+
+    /// Removes the items at `positions`, which must exist.
+    pub(super) fn remove(&mut self, positions: Range<usize>) {
+        let mut head = self.head();
+        if positions.len() == head.len {
+            self.bytes = Box::default();
+            return;
+        }
+        let at = self.content_of(&head, positions.start);
+        let gone = self.lengths(&head, positions.clone());
+        self.bytes.copy_within(at + gone..head.content_end(), at);
+        let kept = self.column(&head, positions.end..head.len);
+        self.bytes.copy_within(kept.clone(), kept.start + positions.len() * head.width);
+        head.len -= positions.len();
+        head.content -= gone;
+        self.set_head(&head);
+        if head.used() + head.used() / 4 + 2 * GRAIN < self.bytes.len() {
+            self.resize(head.used());
+        }
+    }
+
+    /// Gives back what is not used.
+    pub(super) fn shrink(&mut self) {
+        self.resize(self.head().used());
+    }
+
+    /// Panics unless the invariants hold.
+    pub(super) fn check(&self) {
+        let head = self.head();
+        assert!(head.len == 0 && self.bytes.is_empty() || head.len > 0 && head.used() <= self.bytes.len());
+        assert!(matches!(head.width, 0 | 1 | 2 | 4), "width {}", head.width);
+        assert_eq!(self.lengths(&head, 0..head.len), head.content, "lengths must add up");
+        let forward: Vec<_> = self.iter().collect();
+        assert!(forward.iter().eq(self.iter().rev().collect::<Vec<_>>().iter().rev()), "both directions must agree");
+        for (position, item) in forward.iter().enumerate() {
+            assert_eq!(self.get(position), *item);
+            let is_number = matches!(item, Item::Int(_));
+            assert_eq!(is_number, parse_i64(&item.to_cow()).is_some(), "what looks like an integer is kept as one");
+        }
+    }
+
+    fn head(&self) -> Head {
+        let Some(bytes) = self.bytes.first_chunk::<HEAD>() else { return Head::default() };
+        let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word) as usize);
+        let (len, content) = (word(0), word(4));
+        let (width, common) = match bytes[9] {
+            0 => (0, TEXT + content.checked_div(len).unwrap_or(0)),
+            integers if integers >= EQUAL_INTEGERS => (0, usize::from(integers - EQUAL_INTEGERS)),
+            width => (usize::from(width), 0),
+        };
+        Head { len, content, prefix: bytes[8].into(), width, common }
+    }
+
+    fn set_head(&mut self, head: &Head) {
+        put(&mut self.bytes, 0, 4, head.len);
+        put(&mut self.bytes, 4, 4, head.content);
+        self.bytes[8] = head.prefix as u8;
+        self.bytes[9] = match head.width {
+            0 if head.common < TEXT => EQUAL_INTEGERS + head.common as u8,
+            width => width as u8,
+        };
+    }
+
+    fn prefix(&self, head: &Head) -> &[u8] {
+        self.bytes.get(HEAD..head.content_at()).unwrap_or(&[])
+    }
+
+    fn item(&self, head: &Head, code: usize, at: usize) -> Item<'_> {
+        if code >= TEXT {
+            return Item::Text(self.prefix(head), &self.bytes[at..at + length_of(code)]);
+        }
+        let folded = number(&self.bytes, at + code, code);
+        Item::Int((folded >> 1) as i64 ^ -((folded & 1) as i64))
+    }
+
+    /// Where the codes of some positions lie.
+    fn column(&self, head: &Head, positions: Range<usize>) -> Range<usize> {
+        let end = self.bytes.len();
+        end - positions.end * head.width..end - positions.start * head.width
+    }
+
+    fn code(&self, head: &Head, position: usize) -> usize {
+        match head.width {
+            0 => head.common,
+            width => number(&self.bytes, self.bytes.len() - position * width, width) as usize,
+        }
+    }
+
+    /// How much content some positions have.
+    fn lengths(&self, head: &Head, positions: Range<usize>) -> usize {
+        match head.width {
+            0 => positions.len() * length_of(head.common),
+            1 => self.bytes[self.column(head, positions)].iter().map(|&code| length_of(code.into())).sum(),
+            _ => positions.map(|position| length_of(self.code(head, position))).sum(),
+        }
+    }
+
+    /// Where the content of a position begins.
+    fn content_of(&self, head: &Head, position: usize) -> usize {
+        if position > head.len / 2 {
+            head.content_end() - self.lengths(head, position..head.len)
+        } else {
+            head.content_at() + self.lengths(head, 0..position)
+        }
+    }
+
+    /// How long the prefix can be with one more item.
+    fn prefix_with(&self, head: &Head, item: Item<'_>) -> usize {
+        match item {
+            Item::Text(first, second) if head.has_text() => {
+                let same = |(a, b): &(&u8, &u8)| a == b;
+                self.prefix(head).iter().zip(first.iter().chain(second)).take_while(same).count()
+            }
+            Item::Text(..) => item.len().min(LONGEST_PREFIX),
+            Item::Int(_) => head.prefix,
+        }
+    }
+
+    /// Builds the strip again if it cannot take an item as it is.
+    fn adapt(&mut self, item: Item<'_>) {
+        let head = self.head();
+        let prefix = self.prefix_with(&head, item);
+        let code = Coded::new(item, prefix).code;
+        if head.len > 0 && prefix == head.prefix && head.admits(code) {
+            return;
+        }
+        let old = std::mem::take(self);
+        let codes = || old.iter().map(|item| Coded::new(item, prefix).code).chain([code]);
+        let width = if codes().all(|other| other == code) { 0 } else { codes().map(width_of).max().unwrap_or(0) };
+        let content: usize = codes().map(length_of).sum();
+        self.resize(HEAD + prefix + content + (old.len() + 1) * width);
+        self.set_head(&Head { len: 0, content: 0, prefix, width, common: code });
+        let shared = if let Item::Int(_) = item { Item::Text(old.prefix(&head), &[]) } else { item };
+        for (target, byte) in self.bytes[HEAD..HEAD + prefix].iter_mut().zip(bytes_of(shared)) {
+            *target = byte;
+        }
+        for (position, item) in old.iter().enumerate() {
+            self.place(position, item);
+        }
+    }
+
+    /// Puts an item in that the prefix and the width of the codes are right for.
+    fn place(&mut self, position: usize, item: Item<'_>) {
+        let mut head = self.head();
+        let coded = Coded::new(item, head.prefix);
+        if head.len == 0 {
+            head.common = coded.code;
+        }
+        self.reserve(&head, coded.len() + head.width);
+        let at = self.content_of(&head, position);
+        self.bytes.copy_within(at..head.content_end(), at + coded.len());
+        coded.write(&mut self.bytes[at..at + coded.len()]);
+        let behind = self.column(&head, position..head.len);
+        self.bytes.copy_within(behind.clone(), behind.start - head.width);
+        put(&mut self.bytes, behind.end - head.width, head.width, coded.code);
+        head.len += 1;
+        head.content += coded.len();
+        self.set_head(&head);
+    }
+
+    fn reserve(&mut self, head: &Head, more: usize) {
+        let needed = head.used() + more;
+        if needed > self.bytes.len() {
+            self.resize(needed + needed / 32);
+        }
+    }
+
+    /// Gives the allocation another size, which what is used must fit, and the codes their place at its end.
+    fn resize(&mut self, size: usize) {
+        let size = size.next_multiple_of(GRAIN);
+        let head = self.head();
+        let codes = self.column(&head, 0..head.len);
+        if size < self.bytes.len() {
+            self.bytes.copy_within(codes.clone(), size - codes.len());
+        }
+        let mut bytes = std::mem::take(&mut self.bytes).into_vec();
+        bytes.reserve_exact(size.saturating_sub(bytes.len()));
+        bytes.resize(size, 0);
+        self.bytes = bytes.into_boxed_slice();
+        if size > codes.end {
+            self.bytes.copy_within(codes.clone(), size - codes.len());
+        }
+    }
+}
+
+/// Items of a strip, from both ends.
+#[derive(Clone)]
+pub(super) struct Iter<'a> {
+    strip: &'a Strip,
+    head: Head,
+    positions: Range<usize>,
+    front_at: usize,
+    back_at: usize,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = Item<'a>;
+
+    fn next(&mut self) -> Option<Item<'a>> {
+        let code = self.strip.code(&self.head, self.positions.next()?);
+        let at = self.front_at;
+        self.front_at += length_of(code);
+        Some(self.strip.item(&self.head, code, at))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.positions.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let code = self.strip.code(&self.head, self.positions.next_back()?);
+        self.back_at -= length_of(code);
+        Some(self.strip.item(&self.head, code, self.back_at))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+/// How many bytes of content a code tells of.
+fn length_of(code: usize) -> usize {
+    if code < TEXT { code } else { code - TEXT }
+}
+
+/// How many bytes a code needs in a column.
+fn width_of(code: usize) -> usize {
+    match code {
+        0..0x100 => 1,
+        0x100..0x1_0000 => 2,
+        _ => 4,
+    }
+}
+
+/// The number in the `width <= 8` bytes that end at `end >= 8`.
+fn number(bytes: &[u8], end: usize, width: usize) -> u64 {
+    let word = bytes[..end].last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    if width == 0 { 0 } else { word >> (64 - 8 * width) }
+}
+
+/// The last `width <= 8` bytes of a slice, as [`number`] reads them.
+fn tail(bytes: &[u8], width: usize) -> u64 {
+    let mut word = [0; 8];
+    word[..width].copy_from_slice(&bytes[bytes.len() - width..]);
+    u64::from_le_bytes(word)
+}
+
+fn put(bytes: &mut [u8], at: usize, width: usize, value: usize) {
+    bytes[at..at + width].copy_from_slice(&(value as u64).to_le_bytes()[..width]);
+}
+
+fn bytes_of(item: Item<'_>) -> impl Iterator<Item = u8> {
+    let (first, second): (&[u8], &[u8]) = match item {
+        Item::Int(_) => (&[], &[]),
+        Item::Text(first, second) => (first, second),
+    };
+    first.iter().chain(second).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn strip(items: &[&str]) -> Strip {
+        Strip::of(items.iter().map(|item| Item::of(item.as_bytes())))
+    }
+
+    fn contents(strip: &Strip) -> Vec<Vec<u8>> {
+        strip.check();
+        strip.iter().map(|item| item.to_vec()).collect()
+    }
+
+    #[test]
+    fn what_all_texts_begin_with_is_kept_once() {
+        let names: Vec<String> = (1..=20).map(|number| format!("product-{number:07}")).collect();
+        let strip = strip(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(strip.head().used(), 10 + 8 + 5 + 20 * 2, "with a prefix of product-00000");
+        assert_eq!(contents(&strip), names.iter().map(|name| name.clone().into_bytes()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn numbers_of_one_width_cost_their_bytes_alone() {
+        let strip = strip(&["1000", "-1000", "32767"]);
+        assert_eq!(strip.head().used(), 10 + 3 * 2);
+        assert_eq!(strip.find(b"-1000", 1), Some(1));
+        assert_eq!(strip.find(b"01000", 1), None);
+    }
+
+    #[test]
+    fn a_text_is_found_only_at_the_steps_asked_for() {
+        let strip = strip(&["a", "b", "b", "a", "a", "1", "1", "a"]);
+        assert_eq!(strip.find(b"b", 2), Some(2));
+        assert_eq!(strip.find(b"1", 2), Some(6));
+        assert_eq!(strip.find(b"a", 4), Some(0));
+        assert_eq!(strip.find(b"b", 4), None);
+    }
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            4 => (0..300_u32).prop_map(|number| format!("product-{number:04}").into_bytes()),
+            4 => (any::<i64>(), 0..64_u32).prop_map(|(number, shift)| (number >> shift).to_string().into_bytes()),
+            2 => prop::collection::vec(any::<u8>(), 0..4),
+            1 => (0..3_u8, 240..270_usize).prop_map(|(byte, len)| vec![byte; len]),
+            1 => (0..2_u8, 65_520..65_540_usize).prop_map(|(byte, len)| vec![byte; len]),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_strip_holds_what_a_vector_holds(
+            steps in prop::collection::vec((0..8_u8, any::<prop::sample::Index>(), 0..3_usize, bytes()), 0..60)
+        ) {
+            let (mut strip, mut model) = (Strip::default(), Vec::<Vec<u8>>::new());
+            for (kind, at, count, bytes) in steps {
+                let at = at.index(model.len() + 1);
+                match kind {
+                    0..4 => {
+                        strip.insert(at, Item::of(&bytes));
+                        model.insert(at, bytes);
+                    }
+                    4 => {
+                        strip.push(Item::of(&bytes));
+                        model.push(bytes);
+                    }
+                    5 | 6 if at < model.len() => {
+                        strip.replace(at, Item::of(&bytes));
+                        model[at] = bytes;
+                    }
+                    _ => {
+                        let end = (at + count).min(model.len());
+                        strip.remove(at..end);
+                        model.drain(at..end);
+                    }
+                }
+                prop_assert_eq!(&contents(&strip), &model);
+            }
+            for bytes in &model {
+                prop_assert_eq!(strip.find(bytes, 1), model.iter().position(|other| other == bytes));
+            }
+            let middle = model.len() / 2;
+            prop_assert!(strip.range(middle..model.len()).map(|item| item.to_vec()).eq(model.drain(middle..)));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A table: cells of bytes, each found by a key that is part of it. It is what large hashes and sets are.
+//!
+//! ```text
+//! key --hash--> index --handle--> arena: cell, of which the key is a part
+//! ```
+//!
+//! A cell is stored once and whole, in about its own bytes and two more, and the index spends seven on it. What of a cell
+//! is its key tells a [`Layout`]. The arena and the index are those of the sorted set, whose cells here have the score 0,
+//! which takes no byte.
+//!
+//! - Invariant: the cells of the arena and the handles of the index are the same set of `len` cells; no two keys are equal.
+//! - A removal moves a few cells away from a chunk that holds little, so memory follows what is stored.
+//!
+//! Costs: look-up, change and a random cell O(1); a walk over all O(n), a cache line or two a cell.
+
+use crate::value::zset::arena::{Arena, Handle};
+use crate::value::zset::index::Index;
+use crate::value::zset::large::hash;
+use fastrand::Rng;
+use std::marker::PhantomData;
+
+/// Cells that a removal moves out of a chunk that is being drained.
+const MOVES: usize = 4;
+
+/// What of a cell is its key.
+pub(super) trait Layout {
+    /// The key of a cell.
+    fn key(cell: &[u8]) -> &[u8];
+}
+
+#[derive(Clone)]
+pub(super) struct Table<L> {
+    arena: Arena,
+    index: Index,
+    len: usize,
+    layout: PhantomData<L>,
+}
+
+impl<L: Layout> Table<L> {
+    pub(super) fn new() -> Table<L> {
+        Table { arena: Arena::default(), index: Index::new(), len: 0, layout: PhantomData }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.arena.memory() + self.index.memory()
+    }
+
+    /// The cell of a key.
+    pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.find(hash(key), key).map(|cell| self.arena.member(cell))
+    }
+
+    /// Stores a cell in the place of the one with its key, if there is one; tells whether there was none.
+    pub(super) fn insert(&mut self, cell: &[u8]) -> bool {
+        let key = L::key(cell);
+        let hash = hash(key);
+        let Some(old) = self.find(hash, key) else {
+            self.add(hash, cell);
+            return true;
+        };
+        if self.arena.member(old).len() == cell.len() {
+            self.arena.member_mut(old).copy_from_slice(cell);
+        } else {
+            let handle = self.arena.insert(cell, 0.0);
+            self.index.replace(hash, old, handle);
+            self.arena.remove(old);
+            self.tidy();
+        }
+        false
+    }
+
+    /// Removes the cell of a key; tells whether there was one.
+    pub(super) fn remove(&mut self, key: &[u8]) -> bool {
+        let hash = hash(key);
+        let Some(cell) = self.find(hash, key) else { return false };
+        self.index.remove(hash, cell);
+        self.arena.remove(cell);
+        self.len -= 1;
+        self.tidy();
+        true
+    }
+
+    /// Every cell once.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.index.cells().map(|cell| self.arena.member(cell))
+    }
+
+    /// Any cell, each as likely as another.
+    pub(super) fn random(&self, generator: &mut Rng) -> Option<&[u8]> {
+        (self.len > 0).then(|| self.arena.member(self.index.random(generator)))
+    }
+
+    /// Visits about `count` cells from a cursor on, 0 to start, and returns the next cursor, 0 when done. A cell whose
+    /// key stays from the start of a full scan to its end is visited at least once.
+    pub(super) fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(&'a [u8])) -> u64 {
+        self.index.scan(cursor, count, |cell| visit(self.arena.member(cell)))
+    }
+
+    /// Gives back what is not used, once many cells have been stored.
+    pub(super) fn shrink(&mut self) {
+        self.arena.shrink_to_fit();
+    }
+
+    /// Panics unless the invariants hold.
+    pub(super) fn check(&self) {
+        let cells = self.arena.check();
+        assert_eq!(cells.len(), self.len, "as many cells as are counted");
+        self.index.check(&cells, |cell| hash(L::key(self.arena.member(cell))));
+        for &cell in &cells {
+            let key = L::key(self.arena.member(cell));
+            assert_eq!(self.find(hash(key), key), Some(cell), "no two keys are equal");
+        }
+    }
+
+    fn find(&self, hash: u64, key: &[u8]) -> Option<Handle> {
+        self.index.find(hash, |cell| L::key(self.arena.member(cell)) == key)
+    }
+
+    fn add(&mut self, hash_of_key: u64, cell: &[u8]) {
+        let handle = self.arena.insert(cell, 0.0);
+        self.index.insert(hash_of_key, handle, |cell| hash(L::key(self.arena.member(cell))));
+        self.len += 1;
+    }
+
+    /// Moves some cells out of a chunk that is being drained, if there is one.
+    fn tidy(&mut self) {
+        for _ in 0..MOVES {
+            let Some(cell) = self.arena.next_to_move() else { return };
+            let copy = self.arena.duplicate(cell);
+            self.index.replace(hash(L::key(self.arena.member(copy))), cell, copy);
+            self.arena.release(cell);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The hash beside the standard library's map, over random work of the kinds that hashes are used for.
+
+use dunlin::value::hash::{Entry, Hash, Limits};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(Vec<u8>, Vec<u8>),
+    /// Adds to the value of a field, if it is a number.
+    Increase(Vec<u8>, i64),
+    Remove(Vec<u8>),
+    /// Removes the field at a share of the hash.
+    RemoveAt(prop::sample::Index),
+    RemoveMost,
+    Get(Vec<u8>),
+    MakeRoom(usize),
+    Random(u64),
+    Scan(usize),
+    Copy,
+}
+
+fn field() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        6 => (0..300_u32).prop_map(|number| format!("field:{number}").into_bytes()),
+        3 => (0..99_i64).prop_map(|number| (number * number * number * 977 - 9999).to_string().into_bytes()),
+        2 => prop::collection::vec(any::<u8>(), 0..3),
+        1 => (0..3_u8, 60..70_usize).prop_map(|(byte, len)| vec![byte; len]),
+        1 => (0..3_u8, 250..260_usize).prop_map(|(byte, len)| vec![byte; len]),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        4 => (any::<i64>(), 0..64_u32).prop_map(|(number, shift)| (number >> shift).to_string().into_bytes()),
+        4 => "[a-z 0-9]{0,20}".prop_map(String::into_bytes),
+        1 => prop::collection::vec(any::<u8>(), 0..80),
+        1 => (0..3_u8, 200..400_usize).prop_map(|(byte, len)| vec![byte; len]),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => (field(), value()).prop_map(|(field, value)| Step::Insert(field, value)),
+        6 => (field(), -300..300_i64).prop_map(|(field, by)| Step::Increase(field, by)),
+        6 => field().prop_map(Step::Remove),
+        6 => any::<prop::sample::Index>().prop_map(Step::RemoveAt),
+        1 => Just(Step::RemoveMost),
+        4 => field().prop_map(Step::Get),
+        1 => (0..30_usize).prop_map(Step::MakeRoom),
+        2 => any::<u64>().prop_map(Step::Random),
+        6 => (0..20_usize).prop_map(Step::Scan),
+        1 => Just(Step::Copy),
+    ]
+}
+
+/// A hash, its model, and a scan that goes on while they change.
+struct Pair {
+    hash: Hash,
+    model: BTreeMap<Vec<u8>, Vec<u8>>,
+    limits: Limits,
+    cursor: u64,
+    /// Fields there since the scan began, and not yet seen.
+    awaited: BTreeSet<Vec<u8>>,
+}
+
+impl Pair {
+    fn insert(&mut self, field: &[u8], value: &[u8]) {
+        let is_new = self.hash.insert(field, value, &self.limits);
+        assert_eq!(is_new, self.model.insert(field.to_vec(), value.to_vec()).is_none());
+    }
+
+    fn remove(&mut self, field: &[u8]) {
+        assert_eq!(self.hash.remove(field), self.model.remove(field).is_some());
+        self.awaited.remove(field);
+    }
+
+    fn scan(&mut self, count: usize) {
+        if self.cursor == 0 {
+            self.awaited = self.model.keys().cloned().collect();
+        }
+        let mut seen = vec![];
+        self.cursor = self.hash.scan(self.cursor, count, |entry| seen.push(owned(entry)));
+        for (field, value) in seen {
+            assert_eq!(self.model.get(&field), Some(&value), "a scan shows what is there");
+            self.awaited.remove(&field);
+        }
+        assert!(self.cursor != 0 || self.awaited.is_empty(), "a full scan missed {:?}", self.awaited);
+    }
+
+    fn take(&mut self, step: &Step) {
+        match step {
+            Step::Insert(field, value) => self.insert(field, value),
+            Step::Increase(field, by) => {
+                let number = self.hash.get(field).map_or(Some(0), |value| value.as_int());
+                if let Some(sum) = number.and_then(|number| number.checked_add(*by)) {
+                    self.insert(field, sum.to_string().as_bytes());
+                }
+            }
+            Step::Remove(field) => self.remove(field),
+            Step::RemoveAt(at) => {
+                let keys: Vec<_> = self.model.keys().cloned().collect();
+                if !keys.is_empty() {
+                    self.remove(&keys[at.index(keys.len())]);
+                }
+            }
+            Step::RemoveMost => {
+                let keys: Vec<_> = self.model.keys().skip(3).cloned().collect();
+                keys.iter().for_each(|field| self.remove(field));
+            }
+            Step::Get(field) => {
+                let value = self.hash.get(field).map(|value| value.to_vec());
+                assert_eq!(value.as_ref(), self.model.get(field));
+                assert_eq!(self.hash.contains(field), value.is_some());
+            }
+            Step::MakeRoom(fields) => self.hash.make_room(*fields, &self.limits),
+            Step::Random(seed) => match self.hash.random(&mut fastrand::Rng::with_seed(*seed)).map(owned) {
+                Some((field, value)) => assert_eq!(self.model.get(&field), Some(&value)),
+                None => assert!(self.model.is_empty()),
+            },
+            Step::Scan(count) => self.scan(*count),
+            Step::Copy => self.hash = self.hash.clone(),
+        }
+        self.hash.check();
+        assert_eq!(self.hash.len(), self.model.len());
+    }
+}
+
+fn owned(entry: Entry<'_>) -> (Vec<u8>, Vec<u8>) {
+    (entry.field.to_vec(), entry.value.to_vec())
+}
+
+fn run(limits: Limits, steps: &[Step]) {
+    let mut pair = Pair { hash: Hash::new(), model: BTreeMap::new(), limits, cursor: 0, awaited: BTreeSet::new() };
+    for step in steps {
+        pair.take(step);
+        let was_table = pair.hash.encoding() == "hashtable";
+        assert!(was_table || pair.hash.len() <= limits.entries, "no more than the limit is packed");
+    }
+    let mut all: Vec<_> = pair.hash.iter().map(owned).collect();
+    all.sort();
+    assert!(all.into_iter().eq(pair.model.clone()));
+    while pair.cursor != 0 {
+        pair.scan(7);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_table_holds_what_the_model_holds(steps in prop::collection::vec(step(), 0..300)) {
+        run(Limits { entries: 0, bytes: 0 }, &steps);
+    }
+
+    #[test]
+    fn a_hash_that_turns_into_a_table_holds_what_the_model_holds(steps in prop::collection::vec(step(), 0..200)) {
+        run(Limits { entries: 12, bytes: 64 }, &steps);
+    }
+
+    #[test]
+    fn a_packed_hash_holds_what_the_model_holds(steps in prop::collection::vec(step(), 0..200)) {
+        run(Limits { entries: 512, bytes: 1000 }, &steps);
+    }
+}
