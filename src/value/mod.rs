@@ -7,8 +7,10 @@
 
 pub mod glob;
 pub mod hash;
+mod integers;
 pub mod item;
 pub mod number;
+pub mod set;
 mod strip;
 mod table;
 pub mod text;
@@ -16,6 +18,7 @@ pub mod zset;
 
 pub use hash::Hash;
 pub use item::Item;
+pub use set::Set;
 pub use text::{Text, TextView};
 pub use zset::Zset;
 

@@ -2,4 +2,5 @@
 
 mod hash;
 mod keyspace;
+mod set;
 mod zset;
