@@ -9,6 +9,7 @@ pub mod glob;
 pub mod hash;
 mod integers;
 pub mod item;
+pub mod list;
 pub mod number;
 pub mod set;
 mod strip;
@@ -18,6 +19,7 @@ pub mod zset;
 
 pub use hash::Hash;
 pub use item::Item;
+pub use list::List;
 pub use set::Set;
 pub use text::{Text, TextView};
 pub use zset::Zset;

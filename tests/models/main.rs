@@ -2,5 +2,6 @@
 
 mod hash;
 mod keyspace;
+mod list;
 mod set;
 mod zset;

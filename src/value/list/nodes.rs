@@ -1,0 +1,351 @@
+//! The long form of a list: nodes of items, in a double-ended queue.
+//!
+//! ```text
+//! nodes  [ run of items ][ run of items ][ one large item ][ run of items ] ...   24 bytes each, and an allocation
+//! ```
+//!
+//! Where nodes begin and end cannot be seen by a client, save for one thing: a list is called "quicklist" until it has a
+//! single node that is small. So nodes fill, split and join exactly where Redis's do.
+//!
+//! - A node takes items until the next would take it past the limits that the list got when it turned long. An item
+//!   larger than a whole node has one for itself.
+//! - Putting an item into the middle of a full node splits it there and joins what then fits together; removing never
+//!   joins.
+//! - Invariant: no node is empty; `len` is the sum of their lengths and `memory` of their allocations.
+//!
+//! Costs: the ends O(1); a position O(nodes), 24 bytes read of each, from the nearer end; a change in a node moves at
+//! most its bytes.
+
+use super::run::Run;
+use super::size::Limits;
+use super::{End, Side};
+use crate::value::item::Item;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+#[derive(Clone)]
+pub(super) struct Nodes {
+    nodes: VecDeque<Node>,
+    len: usize,
+    memory: usize,
+    limits: Limits,
+}
+
+#[derive(Clone)]
+enum Node {
+    Run(Run),
+    Large(Box<[u8]>),
+}
+
+impl Node {
+    fn len(&self) -> usize {
+        match self {
+            Node::Run(run) => run.len(),
+            Node::Large(_) => 1,
+        }
+    }
+
+    fn memory(&self) -> usize {
+        match self {
+            Node::Run(run) => run.memory(),
+            Node::Large(bytes) => bytes.len(),
+        }
+    }
+
+    /// The items at positions that exist.
+    fn range(&self, positions: Range<usize>) -> impl DoubleEndedIterator<Item = Item<'_>> + Clone {
+        let (run, large) = match self {
+            Node::Run(run) => (Some(run.range(positions)), None),
+            Node::Large(bytes) => (None, (!positions.is_empty()).then_some(Item::Text(bytes, &[]))),
+        };
+        run.into_iter().flatten().chain(large)
+    }
+}
+
+impl Nodes {
+    /// The nodes of a list that was one run.
+    pub(super) fn of(run: Run, limits: Limits) -> Nodes {
+        let mut nodes = Nodes { nodes: VecDeque::new(), len: run.len(), memory: 0, limits };
+        if run.len() > 0 {
+            nodes.add(0, Node::Run(run));
+        }
+        nodes
+    }
+
+    /// The only run that there is, if it is a small one.
+    pub(super) fn take_small(&mut self, limits: &Limits) -> Option<Run> {
+        if self.nodes.len() != 1 {
+            return None;
+        }
+        match self.nodes.front_mut() {
+            Some(Node::Run(run)) if limits.is_small(run.size(), run.len()) => Some(std::mem::take(run)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.memory + self.nodes.capacity() * size_of::<Node>()
+    }
+
+    /// The item at a position that exists.
+    pub(super) fn get(&self, position: usize) -> Item<'_> {
+        let (at, offset) = self.locate(position);
+        match &self.nodes[at] {
+            Node::Run(run) => run.get(offset),
+            Node::Large(bytes) => Item::Text(bytes, &[]),
+        }
+    }
+
+    /// The items at positions that exist.
+    pub(super) fn range(&self, positions: Range<usize>) -> impl DoubleEndedIterator<Item = Item<'_>> + Clone {
+        let (first, start) = self.locate(positions.start);
+        let (last, end) = self.locate(positions.end.saturating_sub(1));
+        let touched = if positions.is_empty() { 0..0 } else { first..last + 1 };
+        touched.flat_map(move |at| {
+            let node = &self.nodes[at];
+            let from = if at == first { start } else { 0 };
+            node.range(from..if at == last { end + 1 } else { node.len() })
+        })
+    }
+
+    pub(super) fn push(&mut self, end: End, element: &[u8]) {
+        let at = match end {
+            End::Head => 0,
+            End::Tail => self.nodes.len().saturating_sub(1),
+        };
+        self.len += 1;
+        if self.admits(at, element) {
+            return self.change(at, |run| run.insert(if end == End::Head { 0 } else { run.len() }, Item::of(element)));
+        }
+        let node = self.node_of(element);
+        self.add(if end == End::Head { 0 } else { self.nodes.len() }, node);
+    }
+
+    /// Puts an element beside the one at a position that exists.
+    pub(super) fn insert(&mut self, position: usize, side: Side, element: &[u8]) {
+        let (at, offset) = self.locate(position);
+        let after = usize::from(side == Side::After);
+        self.len += 1;
+        if self.admits(at, element) {
+            return self.change(at, |run| run.insert(offset + after, Item::of(element)));
+        }
+        let is_edge = offset + after == 0 || offset + after == self.nodes[at].len();
+        if is_edge {
+            self.insert_between(at + after, side, element);
+        } else {
+            self.insert_within(at, offset + after, side, element);
+        }
+    }
+
+    /// Puts an element between two nodes, the one that `side` leads away from being full.
+    fn insert_between(&mut self, at: usize, side: Side, element: &[u8]) {
+        match side {
+            Side::After if self.admits(at, element) => self.change(at, |run| run.insert(0, Item::of(element))),
+            Side::Before if at > 0 && self.admits(at - 1, element) => {
+                self.change(at - 1, |run| run.insert(run.len(), Item::of(element)));
+            }
+            _ => self.add(at, self.node_of(element)),
+        }
+    }
+
+    /// Splits a full node before `offset` and puts an element there.
+    fn insert_within(&mut self, at: usize, offset: usize, side: Side, element: &[u8]) {
+        self.split(at, offset);
+        if self.limits.is_large(element.len()) {
+            return self.add(at + 1, self.node_of(element));
+        }
+        match side {
+            Side::After => {
+                self.change(at + 1, |run| run.insert(0, Item::of(element)));
+                self.join_around(at);
+            }
+            Side::Before => {
+                self.change(at, |run| run.insert(run.len(), Item::of(element)));
+                self.join_around(at + 1);
+            }
+        }
+    }
+
+    /// Puts an element in the place of the one at a position that exists.
+    pub(super) fn replace(&mut self, position: usize, element: &[u8]) {
+        let (at, offset) = self.locate(position);
+        let is_large = self.limits.is_large(element.len());
+        match &self.nodes[at] {
+            Node::Run(_) if !is_large => self.change(at, |run| run.replace(offset, Item::of(element))),
+            Node::Run(_) => self.replace_by_large(at, offset, element),
+            Node::Large(_) if is_large => {
+                self.discard(at..at + 1);
+                self.add(at, self.node_of(element));
+            }
+            Node::Large(_) => {
+                self.insert_between(at + 1, Side::After, element);
+                self.discard(at..at + 1);
+            }
+        }
+    }
+
+    fn replace_by_large(&mut self, at: usize, offset: usize, element: &[u8]) {
+        if offset + 1 < self.nodes[at].len() {
+            self.split(at, offset + 1);
+        }
+        self.add(at + 1, self.node_of(element));
+        if offset == 0 {
+            return self.discard(at..at + 1);
+        }
+        self.change(at, |run| run.remove(offset..offset + 1));
+        self.join_around(at + 1);
+    }
+
+    /// Removes the items at positions that exist.
+    pub(super) fn remove(&mut self, positions: Range<usize>) {
+        let (mut at, offset) = self.locate(positions.start);
+        let mut left = positions.len();
+        self.len -= left;
+        if offset > 0 {
+            let gone = left.min(self.nodes[at].len() - offset);
+            self.change(at, |run| run.remove(offset..offset + gone));
+            left -= gone;
+            at += 1;
+        }
+        let whole = self.nodes.range(at.min(self.nodes.len())..).take_while(|node| {
+            let is_whole = node.len() <= left;
+            left -= if is_whole { node.len() } else { 0 };
+            is_whole && node.len() > 0
+        });
+        let end = at + whole.count();
+        self.discard(at..end);
+        if left > 0 {
+            self.change(at, |run| run.remove(0..left));
+        }
+    }
+
+    /// Removes the items at some positions, which must exist and ascend.
+    pub(super) fn remove_each(&mut self, positions: &[usize]) {
+        let mut end = self.len;
+        let mut at = self.nodes.len();
+        for &position in positions.iter().rev() {
+            while position < end {
+                at -= 1;
+                end -= self.nodes[at].len();
+            }
+            // What was removed from this node lay behind.
+            let offset = position - end;
+            self.len -= 1;
+            if self.nodes[at].len() == 1 {
+                self.discard(at..at + 1);
+            } else {
+                self.change(at, |run| run.remove(offset..offset + 1));
+            }
+        }
+    }
+
+    /// Panics unless the invariants hold.
+    pub(super) fn check(&self) {
+        for node in &self.nodes {
+            assert!(node.len() > 0, "no node is empty");
+            if let Node::Run(run) = node {
+                run.check();
+            }
+        }
+        assert_eq!(self.len, self.nodes.iter().map(Node::len).sum::<usize>());
+        assert_eq!(self.memory, self.nodes.iter().map(Node::memory).sum::<usize>());
+    }
+
+    /// The node that has a position, and where in it; one beyond the last if the position does not exist.
+    fn locate(&self, position: usize) -> (usize, usize) {
+        let mut at = 0;
+        if position <= self.len / 2 {
+            let mut start = 0;
+            while let Some(node) = self.nodes.get(at).filter(|node| start + node.len() <= position) {
+                start += node.len();
+                at += 1;
+            }
+            return (at, position - start);
+        }
+        let mut start = self.len;
+        at = self.nodes.len();
+        while start > position {
+            at -= 1;
+            start -= self.nodes[at].len();
+        }
+        (at, position - start)
+    }
+
+    /// Whether there is a run at a place that may take one more element.
+    fn admits(&self, at: usize, element: &[u8]) -> bool {
+        match self.nodes.get(at) {
+            Some(Node::Run(run)) => self.limits.admits(run.size(), run.len(), element.len()),
+            Some(Node::Large(_)) | None => false,
+        }
+    }
+
+    /// A node with one element.
+    fn node_of(&self, element: &[u8]) -> Node {
+        if self.limits.is_large(element.len()) {
+            return Node::Large(element.into());
+        }
+        let mut run = Run::default();
+        run.insert(0, Item::of(element));
+        Node::Run(run)
+    }
+
+    fn add(&mut self, at: usize, node: Node) {
+        self.memory += node.memory();
+        self.nodes.insert(at, node);
+    }
+
+    fn discard(&mut self, range: Range<usize>) {
+        self.memory -= self.nodes.drain(range).map(|node| node.memory()).sum::<usize>();
+    }
+
+    /// Changes the run at a place that has one.
+    fn change(&mut self, at: usize, change: impl FnOnce(&mut Run)) {
+        match &mut self.nodes[at] {
+            Node::Run(run) => {
+                self.memory -= run.memory();
+                change(run);
+                self.memory += run.memory();
+            }
+            Node::Large(_) => unreachable!("a large item is not changed in place"),
+        }
+    }
+
+    /// Makes two runs of one, the second from `offset` on.
+    fn split(&mut self, at: usize, offset: usize) {
+        let mut rest = Run::default();
+        self.change(at, |run| rest = run.split_off(offset));
+        self.add(at + 1, Node::Run(rest));
+    }
+
+    /// Joins the neighbours of a node among themselves, then the node with them, wherever two fit into one.
+    fn join_around(&mut self, mut center: usize) {
+        if center >= 2 && self.join(center - 2) {
+            center -= 1;
+        }
+        self.join(center + 1);
+        if center >= 1 && self.join(center - 1) {
+            center -= 1;
+        }
+        self.join(center);
+    }
+
+    /// Joins a node with the next one, if both are runs and fit into one.
+    fn join(&mut self, at: usize) -> bool {
+        let (Some(Node::Run(first)), Some(Node::Run(second))) = (self.nodes.get(at), self.nodes.get(at + 1)) else {
+            return false;
+        };
+        let size = first.size() + second.size() - super::size::EMPTY;
+        if self.limits.exceeds(size, first.len() + second.len()) {
+            return false;
+        }
+        let mut joint = first.clone();
+        joint.append(second, 0..second.len());
+        self.discard(at..at + 2);
+        self.add(at, Node::Run(joint));
+        true
+    }
+}

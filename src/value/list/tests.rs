@@ -1,0 +1,164 @@
+//! Tests of the list: its ends and its middle, and when Redis 8.0.6 calls it what.
+
+use super::*;
+
+const LIMITS: Limits = Limits { size: -2 };
+
+fn list(lengths: &[usize]) -> List {
+    let mut list = List::new();
+    for (number, &length) in lengths.iter().enumerate() {
+        list.push(End::Tail, [text(number, length).as_slice()], &LIMITS);
+    }
+    list.check();
+    list
+}
+
+/// A text of that length that is not a number, and differs from those of other numbers.
+fn text(number: usize, length: usize) -> Vec<u8> {
+    format!("{:x<length$}", (b'a' + number as u8) as char).into_bytes()
+}
+
+fn contents(list: &List) -> Vec<String> {
+    list.check();
+    let string = |item: Item<'_>| String::from_utf8_lossy(&item.to_cow()).into_owned();
+    let forward: Vec<String> = list.iter().map(string).collect();
+    let mut backward: Vec<String> = list.iter().rev().map(string).collect();
+    backward.reverse();
+    assert_eq!(forward, backward);
+    forward
+}
+
+#[test]
+fn elements_come_and_go_at_both_ends() {
+    let mut list = List::new();
+    list.push(End::Tail, [b"a".as_slice(), b"1"], &LIMITS);
+    list.push(End::Head, [b"b".as_slice(), b"-2"], &LIMITS);
+    assert_eq!(contents(&list), ["-2", "b", "a", "1"]);
+    assert_eq!(list.pop(End::Head, &LIMITS).as_deref(), Some(b"-2".as_slice()));
+    assert_eq!(list.pop(End::Tail, &LIMITS).as_deref(), Some(b"1".as_slice()));
+    assert_eq!(contents(&list), ["b", "a"]);
+    assert_eq!(list.remove(0..9, &LIMITS), 2);
+    assert_eq!(list.pop(End::Head, &LIMITS), None);
+    assert_eq!(list.pop(End::Tail, &LIMITS), None);
+}
+
+#[test]
+fn an_element_is_set_and_others_put_beside_it() {
+    for size in [1, 2, 3, -2] {
+        let limits = Limits { size };
+        let mut list = List::new();
+        list.push(End::Tail, [b"a".as_slice(), b"b", b"c", b"d", b"e"], &limits);
+        assert!(list.set(2, b"C", &limits));
+        assert!(list.insert(2, Side::Before, b"before", &limits));
+        assert!(list.insert(3, Side::After, b"after", &limits));
+        assert!(!list.set(7, b"none", &limits));
+        assert!(!list.insert(7, Side::Before, b"none", &limits));
+        assert_eq!(contents(&list), ["a", "b", "before", "C", "after", "d", "e"], "nodes of {size}");
+    }
+}
+
+#[test]
+fn equal_elements_go_from_the_end_asked_for() {
+    for size in [1, 2, -2] {
+        let limits = Limits { size };
+        let full = |count, from| {
+            let mut list = List::new();
+            list.push(End::Tail, [b"a".as_slice(), b"7", b"a", b"b", b"7", b"7"], &limits);
+            assert_eq!(list.remove_equal(b"7", from, count, &limits), count.min(3));
+            contents(&list).concat()
+        };
+        assert_eq!(full(1, End::Head), "aab77");
+        assert_eq!(full(2, End::Head), "aab7");
+        assert_eq!(full(2, End::Tail), "a7ab");
+        assert_eq!(full(9, End::Tail), "aab");
+    }
+}
+
+#[test]
+fn a_trim_keeps_what_lies_within() {
+    for size in [1, 3, -2] {
+        let limits = Limits { size };
+        let mut list = List::new();
+        list.push(End::Tail, [b"a".as_slice(), b"b", b"c", b"d", b"e", b"f", b"g"], &limits);
+        list.trim(1..6, &limits);
+        assert_eq!(contents(&list).concat(), "bcdef");
+        list.trim(2..3, &limits);
+        assert_eq!(contents(&list).concat(), "d");
+        list.trim(1..1, &limits);
+        assert!(list.is_empty());
+    }
+}
+
+#[test]
+fn positions_count_from_the_end_asked_for() {
+    let list = list(&[1, 1, 1]);
+    assert_eq!(list.positions(b"b", End::Head).collect::<Vec<_>>(), [1]);
+    let mut same = List::new();
+    same.push(End::Tail, [b"x".as_slice(), b"y", b"x"], &LIMITS);
+    assert_eq!(same.positions(b"x", End::Head).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(same.positions(b"x", End::Tail).collect::<Vec<_>>(), [2, 0]);
+}
+
+#[test]
+fn a_list_turns_long_when_a_listpack_would_pass_its_limit() {
+    assert_eq!(list(&[8185]).encoding(), "listpack");
+    assert_eq!(list(&[8186]).encoding(), "quicklist");
+    assert_eq!(list(&[4000, 4000]).encoding(), "listpack");
+    assert_eq!(list(&[4000, 4000, 300]).encoding(), "quicklist");
+    let mut at_once = List::new();
+    at_once.push(End::Tail, [vec![b'x'; 4000], vec![b'y'; 4186]].iter().map(Vec::as_slice), &LIMITS);
+    assert_eq!(at_once.encoding(), "quicklist");
+}
+
+#[test]
+fn a_long_list_is_small_again_when_one_node_of_half_the_limit_is_left() {
+    let mut long = list(&[4000, 4000, 300]);
+    long.pop(End::Tail, &LIMITS);
+    assert_eq!(long.encoding(), "quicklist");
+    long.pop(End::Tail, &LIMITS);
+    assert_eq!(long.encoding(), "listpack");
+    let mut two_nodes = list(&[4000, 4000, 1000]);
+    two_nodes.remove(0..1, &LIMITS);
+    assert_eq!((two_nodes.len(), two_nodes.encoding()), (2, "quicklist"));
+}
+
+#[test]
+fn a_large_element_keeps_the_list_long_until_it_goes() {
+    let mut long = list(&[8193, 1]);
+    assert_eq!(long.encoding(), "quicklist");
+    long.pop(End::Tail, &LIMITS);
+    assert_eq!(long.encoding(), "quicklist", "one node, but of a large element");
+    assert!(long.set(0, b"small", &LIMITS));
+    assert_eq!((contents(&long).concat().as_str(), long.encoding()), ("small", "listpack"));
+}
+
+#[test]
+fn twenty_product_names_take_well_below_a_listpack() {
+    let names: Vec<String> = (1..=20).map(|number| format!("product-{:07}", number * 104_729)).collect();
+    let mut list = List::new();
+    list.push(End::Tail, names.iter().map(String::as_bytes), &LIMITS);
+    assert_eq!(contents(&list), names);
+    let listpack = 7 + 20 * 17;
+    assert!(list.memory() * 10 <= listpack * 6, "{} for a listpack of {listpack}", list.memory());
+    assert_eq!(size_of::<List>(), 24);
+}
+
+#[test]
+fn a_queue_of_many_elements_is_walked_from_any_position() {
+    let mut list = List::new();
+    for number in 0..5000 {
+        list.push(End::Tail, [format!("job:{number}").as_bytes()], &LIMITS);
+    }
+    list.check();
+    for start in [0, 1, 481, 2500, 4999, 5000] {
+        let some: Vec<_> = list.range(start..start + 3).map(|item| item.to_vec()).collect();
+        let expected: Vec<_> =
+            (start..5000.min(start + 3)).map(|number| format!("job:{number}").into_bytes()).collect();
+        assert_eq!(some, expected);
+        assert_eq!(list.get(start).map(|item| item.to_vec()), expected.first().cloned());
+    }
+    for number in 0..5000 {
+        assert_eq!(list.pop(End::Head, &LIMITS), Some(format!("job:{number}").into_bytes()));
+    }
+    assert!(list.is_empty());
+}
