@@ -89,7 +89,7 @@ struct Slot {
 }
 
 /// More slots than a segment has that can split.
-const WIDEST: usize = 384;
+const WIDEST: usize = MOST_BYTES / 4;
 
 const GAP: Slot = Slot { tag: 0, cell: [u16::MAX; 2] };
 
