@@ -496,3 +496,68 @@ fn decode(cell: &[u8], width: usize) -> f64 {
     let folded = word & ((1 << (8 * width)) - 1);
     ((folded >> 1) as i64 ^ -((folded & 1) as i64)) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_and_scores_of_every_kind_come_back() {
+        let scores = [0.0, -0.0, 1.0, -1.0, 127.0, -128.0, 1e6, 1_783_012_441_000.0, 0.5, f64::INFINITY, -EXACT, 1e300];
+        let lengths = [0, 1, 13, 14, 15, 254, 255, 256, 70_000];
+        let mut arena = Arena::default();
+        let entries: Vec<_> = lengths.iter().flat_map(|&len| scores.map(|score| (vec![b'm'; len], score))).collect();
+        let cells: Vec<_> = entries.iter().map(|(member, score)| arena.insert(member, *score)).collect();
+        assert_eq!(arena.check(), cells);
+        for (cell, (member, score)) in cells.iter().zip(&entries) {
+            assert_eq!((arena.member(*cell), arena.score(*cell).to_bits()), (&member[..], score.to_bits()));
+        }
+    }
+
+    #[test]
+    fn a_freed_cell_is_used_again() {
+        let mut arena = Arena::default();
+        let cells: Vec<_> = (0..100).map(|i| arena.insert(format!("member-{i:02}").as_bytes(), 5.0)).collect();
+        arena.remove(cells[40]);
+        arena.check();
+        assert_eq!(arena.insert(b"member-xx", 6.0), cells[40]);
+        arena.check();
+    }
+
+    #[test]
+    fn a_large_free_cell_is_cut() {
+        let mut arena = Arena::default();
+        let large = arena.insert(&[b'x'; 60], 5.0);
+        let behind = arena.insert(b"behind", 5.0);
+        arena.remove(large);
+        assert_eq!(arena.insert(b"small-one", 6.0), large);
+        assert!(arena.insert(b"another", 6.0) < behind);
+        arena.check();
+    }
+
+    #[test]
+    fn a_score_fits_its_cell_or_says_that_it_does_not() {
+        let mut arena = Arena::default();
+        let cell = arena.insert(b"counter", 100.0);
+        assert!(arena.rescore(cell, -100.0) && !arena.rescore(cell, 1000.0) && !arena.rescore(cell, 0.5));
+        assert_eq!(arena.score(cell), -100.0);
+        let wider = arena.widen(cell, 0.5);
+        assert_eq!(arena.entry(wider), Entry { member: b"counter", score: 0.5 });
+        arena.release(cell);
+        assert_eq!(arena.check(), [wider]);
+    }
+
+    #[test]
+    fn a_chunk_that_is_mostly_idle_is_drained_and_given_back() {
+        let mut arena = Arena::default();
+        let cells: Vec<_> = (0..10_000).map(|i| arena.insert(format!("member-{i}").as_bytes(), 5.0)).collect();
+        let full = arena.memory();
+        cells.iter().filter(|&cell| cell % 5 != 0).for_each(|&cell| arena.remove(cell));
+        while let Some(cell) = arena.next_to_move() {
+            arena.duplicate(cell);
+            arena.release(cell);
+        }
+        assert_eq!(arena.check().len(), cells.iter().filter(|&cell| cell % 5 == 0).count());
+        assert!(arena.memory() < full / 3, "{} bytes of {full}", arena.memory());
+    }
+}

@@ -427,3 +427,78 @@ impl Index {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hash that any handle has, spread well.
+    fn hash_of(cell: Handle) -> u64 {
+        (u64::from(cell) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    }
+
+    fn index_of(cells: std::ops::Range<Handle>) -> Index {
+        let mut index = Index::new();
+        cells.for_each(|cell| index.insert(hash_of(cell), cell, hash_of));
+        index
+    }
+
+    fn cells(cells: impl Iterator<Item = Handle>) -> Vec<Handle> {
+        cells.collect()
+    }
+
+    #[test]
+    fn memory_follows_the_number_of_cells() {
+        for len in [100, 1_000, 10_000, 12_345, 40_000] {
+            let index = index_of(0..len);
+            index.check(&cells(0..len), hash_of);
+            let each = index.memory() as f64 / f64::from(len);
+            assert!((6.0..9.5).contains(&each), "{each:.2} bytes each for {len} cells");
+        }
+    }
+
+    #[test]
+    fn what_grew_shrinks_again() {
+        let mut index = index_of(0..20_000);
+        let full = index.memory();
+        for cell in 0..19_900 {
+            index.remove(hash_of(cell), cell);
+        }
+        index.check(&cells(19_900..20_000), hash_of);
+        assert!(index.directory.len() <= 64 && index.memory() < full / 3, "{} bytes of {full}", index.memory());
+    }
+
+    #[test]
+    fn a_cell_is_replaced_by_another_of_its_hash() {
+        let mut index = index_of(0..100);
+        index.replace(hash_of(7), 7, 700);
+        assert_eq!(index.find(hash_of(7), |_| true), Some(700));
+        assert_eq!(index.find(hash_of(8), |cell| cell == 7), None);
+    }
+
+    #[test]
+    fn hashes_made_alike_do_not_double_the_directory_for_ever() {
+        let mut index = Index::new();
+        (0..2_000).for_each(|cell| index.insert(42, cell, |_| 42));
+        index.check(&cells(0..2_000), |_| 42);
+        assert!(index.directory.len() <= SPREAD * index.segments.len());
+    }
+
+    #[test]
+    fn a_scan_sees_every_cell_and_about_as_many_at_once_as_asked() {
+        let index = index_of(0..5_000);
+        let (mut seen, mut cursor, mut calls) = (vec![], 0, 0);
+        loop {
+            let before = seen.len();
+            cursor = index.scan(cursor, 10, |cell| seen.push(cell));
+            assert!(seen.len() - before < 20);
+            calls += 1;
+            if cursor == 0 {
+                break;
+            }
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, cells(0..5_000));
+        assert!(calls <= 500);
+    }
+}

@@ -408,3 +408,68 @@ impl<const N: usize> Order<N> {
         self.leaves[node].cell(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An order of cells with these scores, all of one member: built one by one.
+    fn order_of<const N: usize>(scores: impl Iterator<Item = u32>) -> (Arena, Order<N>) {
+        let (mut arena, mut order) = (Arena::default(), Order::new());
+        for score in scores {
+            let cell = arena.insert(format!("member-{score}").as_bytes(), f64::from(score));
+            order.insert(&arena, cell);
+        }
+        order.check(&arena);
+        (arena, order)
+    }
+
+    fn fill<const N: usize>(order: &Order<N>) -> f64 {
+        order.len() as f64 / (order.leaves.len() * N) as f64
+    }
+
+    #[test]
+    fn appending_and_prepending_leave_full_leaves_behind() {
+        assert!(fill(&order_of::<60>(0..6_000).1) > 0.99);
+        assert!(fill(&order_of::<60>((0..6_000).rev()).1) > 0.99);
+        assert!(fill(&order_of::<4>(0..500).1) > 0.99);
+    }
+
+    #[test]
+    fn random_growth_keeps_leaves_three_quarters_full() {
+        let scores = || (0..20_000_u32).map(|i| i.wrapping_mul(2_654_435_761) >> 8);
+        assert!(fill(&order_of::<60>(scores()).1) > 0.75);
+        assert!(fill(&order_of::<8>(scores()).1) > 0.7);
+    }
+
+    #[test]
+    fn a_million_entries_take_three_levels_of_branches() {
+        let mut arena = Arena::default();
+        let cells: Vec<_> = (0..1_000_000).map(|i| arena.insert(b"", f64::from(i))).collect();
+        let order = Order::<60>::from_sorted(&arena, &cells);
+        assert_eq!((order.height, order.len()), (3, 1_000_000));
+        assert_eq!(order.rank(&arena, cells[777_777]), 777_777);
+    }
+
+    #[test]
+    fn removing_all_but_one_leaves_one_leaf() {
+        let (arena, mut order) = order_of::<4>(0..1_000);
+        let mut removed = vec![];
+        while order.len() > 1 {
+            order.remove_some(&arena, order.len() / 2, 1, &mut removed);
+        }
+        order.check(&arena);
+        assert_eq!((order.height, order.leaves.len(), order.branches.len()), (0, 1, 0));
+    }
+
+    #[test]
+    fn random_removal_keeps_leaves_half_full() {
+        let (arena, mut order) = order_of::<60>(0..20_000);
+        let mut removed = vec![];
+        for i in 0..15_000_usize {
+            order.remove_some(&arena, i.wrapping_mul(7_919) % order.len(), 1, &mut removed);
+        }
+        order.check(&arena);
+        assert!(fill(&order) > 0.5, "{}", fill(&order));
+    }
+}
