@@ -11,7 +11,7 @@
 //! - No form ever turns back. When one turns into the other is told by [`Limits`], and as Redis 8 does it: integers that
 //!   have become too many turn into a table, even where the packed form could hold them.
 //! - Invariant: no two members are equal; where all are in the integer form each is an integer.
-//! - Ten members `conn-%d-%d` take some 90 bytes and an enum of 24; a million `event-%09d` some 26 bytes each.
+//! - Ten members `conn-%d-%d` take some 100 bytes and an enum of 24; a million `event-%09d` some 26 bytes each.
 //!
 //! It knows no key, no reply, no clock and no limit of its own.
 //!
