@@ -67,6 +67,14 @@ impl<const N: usize> Branch<N> {
         self.signs[1..].partition_point(|sign| probe.reaches(arena, sign.score, sign.cell))
     }
 
+    /// About where in the leaf at `at` a score lies, if scores between the leaf's first and its neighbour's lie evenly.
+    pub(super) fn guess(&self, at: usize, score: u64) -> usize {
+        let Some(next) = self.signs.get(at + 1) else { return self.count(at) };
+        let first = self.signs[at].score;
+        let share = score.saturating_sub(first) as f64 / (next.score - first).max(1) as f64;
+        (share * f64::from(self.counts[at])) as usize
+    }
+
     /// The node with the entry at `position`, and the position within it.
     pub(super) fn child_at(&self, mut position: usize) -> (usize, usize) {
         for (at, &count) in self.counts.iter().enumerate() {

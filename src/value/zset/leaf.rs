@@ -1,7 +1,7 @@
 //! The lowest level of the order: up to `N` handles in order, each with four bytes that stand for its score.
 //!
 //! ```text
-//! frame: origin, shift | previous, next | highest mark | len | (mark u32, cell u32)[0..len]      N = 60: 512 bytes
+//! frame: origin, shift | previous, next | len | (mark u32, cell u32)[0..len]      N = 60: 512 bytes
 //! ```
 //!
 //! A search goes by marks and looks into a cell only where marks are equal. A mark is the score's bits, in an
@@ -12,9 +12,9 @@
 //! - A frame is chosen with room on both sides; a score outside makes it coarser, at most 32 times in a leaf's life.
 //!   Where a coarse frame no longer tells slots apart it is drawn anew from the cells ([`Leaf::refine`]).
 //!
-//! Costs: scores that are neighbours in a large set lie evenly, so a search starts at the mark's share of the slots and
-//! walks a few: two or three cache lines, where bisection touches four and more. At worst it walks all slots. A change
-//! moves at most 480 bytes.
+//! Costs: scores that are neighbours in a large set lie evenly, so a search starts where the branch above guesses
+//! ([`super::branch::Branch::guess`]) and walks a few: two or three cache lines, where bisection touches four and more, and
+//! each must wait for the one before. At worst it walks all slots. A change moves at most 480 bytes.
 
 use super::arena::{Arena, Handle};
 use super::probe::{Probe, sortable};
@@ -33,8 +33,6 @@ pub(super) struct Leaf<const N: usize> {
     frame: Frame,
     pub(super) previous: u32,
     pub(super) next: u32,
-    /// The last slot's mark.
-    high: u32,
     slots: Row<Slot, N>,
 }
 
@@ -78,7 +76,7 @@ impl Frame {
 
 impl<const N: usize> Leaf<N> {
     pub(super) fn new() -> Leaf<N> {
-        Leaf { frame: Frame::default(), previous: NONE, next: NONE, high: 0, slots: Row::default() }
+        Leaf { frame: Frame::default(), previous: NONE, next: NONE, slots: Row::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -101,10 +99,10 @@ impl<const N: usize> Leaf<N> {
         self.slots[range].iter().map(|slot| slot.cell)
     }
 
-    /// How many cells lie before the probe.
-    pub(super) fn lower(&self, arena: &Arena, probe: &Probe<'_>) -> usize {
+    /// How many cells lie before the probe, which is likely near `guess`.
+    pub(super) fn lower(&self, arena: &Arena, probe: &Probe<'_>, guess: usize) -> usize {
         let mark = self.frame.mark(probe.score);
-        let start = self.first_not_below(mark);
+        let start = self.first_not_below(mark, guess);
         start + within_ties(arena, probe, mark, &self.slots[start..])
     }
 
@@ -124,39 +122,35 @@ impl<const N: usize> Leaf<N> {
         start + within_ties(arena, probe, mark, &below[start..])
     }
 
-    /// The position of a cell that is in this leaf.
-    pub(super) fn find(&self, cell: Handle, score: u64) -> usize {
-        let mark = self.frame.mark(score);
-        let start = self.first_not_below(mark);
+    /// The position of a cell that is in this leaf, likely near `guess`.
+    pub(super) fn find(&self, cell: Handle, score: u64, guess: usize) -> usize {
+        let start = self.first_not_below(self.frame.mark(score), guess);
         let within = self.slots[start..].iter().position(|slot| slot.cell == cell);
         start + within.expect("a cell lies where its score says")
     }
 
-    /// The position of the first slot whose mark is not below `mark`.
-    fn first_not_below(&self, mark: u32) -> usize {
-        let Some(first) = self.slots.first() else { return 0 };
-        if mark > self.high {
-            return self.slots.len();
+    /// The position of the first slot whose mark is not below `mark`: walks there from `guess`, which was made without
+    /// a look at the leaf. No address depends on what the leaf says, so its first line and the guessed one are fetched
+    /// at once.
+    fn first_not_below(&self, mark: u32, guess: usize) -> usize {
+        let mut at = guess.min(N);
+        while at > 0 && (at > self.slots.len() || self.slots.place(at - 1).mark >= mark) {
+            at -= 1;
         }
-        let span = u64::from(self.high - first.mark).max(1);
-        let share = u64::from(mark.saturating_sub(first.mark)) * (self.slots.len() - 1) as u64 / span;
-        let (below, rest) = self.slots.split_at(share as usize);
-        match below.iter().rev().take_while(|slot| slot.mark >= mark).count() {
-            0 => below.len() + rest.iter().take_while(|slot| slot.mark < mark).count(),
-            back => below.len() - back,
+        while at < self.slots.len() && self.slots.place(at).mark < mark {
+            at += 1;
         }
+        at
     }
 
     /// Puts a cell before position `at`. There must be room.
     pub(super) fn insert(&mut self, at: usize, cell: Handle, score: u64) {
         let mark = self.fit(score);
         self.slots.insert(at, &[Slot { mark, cell }]);
-        self.note_high();
     }
 
     pub(super) fn remove(&mut self, range: Range<usize>) {
         self.slots.remove(range);
-        self.note_high();
     }
 
     /// Moves the slot at `from` to `to`, with a new score and perhaps with another cell.
@@ -172,7 +166,6 @@ impl<const N: usize> Leaf<N> {
             self.slots[to].mark = self.slots[neighbour].mark;
         }
         self.slots[to] = Slot { mark: self.fit(score), cell };
-        self.note_high();
     }
 
     pub(super) fn set_cell(&mut self, at: usize, cell: Handle) {
@@ -189,8 +182,6 @@ impl<const N: usize> Leaf<N> {
             slots.iter_mut().for_each(|slot| slot.mark = to.frame.mark(self.frame.score(slot.mark)));
         }
         to.slots.insert(at, &slots);
-        to.note_high();
-        self.note_high();
     }
 
     /// Draws the frame anew from the cells if it is too coarse to tell them apart.
@@ -204,7 +195,6 @@ impl<const N: usize> Leaf<N> {
         for slot in self.slots.iter_mut() {
             slot.mark = self.frame.mark(score(slot.cell));
         }
-        self.note_high();
     }
 
     /// Panics unless each mark is what its score says.
@@ -213,7 +203,6 @@ impl<const N: usize> Leaf<N> {
             let score = sortable(arena.score(slot.cell));
             assert!(self.frame.covers(score) && self.frame.mark(score) == slot.mark, "a mark follows from its score");
         }
-        assert!(self.slots.last().is_none_or(|last| last.mark == self.high), "the last mark is the highest");
     }
 
     /// The mark for a score, in a frame that is made to cover it.
@@ -237,10 +226,6 @@ impl<const N: usize> Leaf<N> {
         let high = high.max(old.score(last.mark));
         self.frame = Frame::spanning(low, high, least_shift.max(old.shift));
         self.slots.iter_mut().for_each(|slot| slot.mark = self.frame.mark(old.score(slot.mark)));
-    }
-
-    fn note_high(&mut self) {
-        self.high = self.slots.last().map_or(0, |slot| slot.mark);
     }
 }
 

@@ -141,29 +141,31 @@ impl<const N: usize> Order<N> {
 
     /// How many entries lie before the probe.
     pub(super) fn count_before(&self, arena: &Arena, probe: &Probe<'_>) -> usize {
-        let (mut node, mut before) = (self.root, 0);
-        for _ in 0..self.height {
-            let branch = &self.branches[node];
-            let at = branch.child(arena, probe);
-            before += branch.counts_before(at);
-            node = branch.sign(at).node;
-        }
-        let leaf = &self.leaves[node];
-        before + leaf.lower(arena, probe)
+        let (leaf, guess, before) = self.find_leaf(arena, probe);
+        before + self.leaves[leaf].lower(arena, probe, guess)
     }
 
     /// The position of a cell.
     pub(super) fn rank(&self, arena: &Arena, cell: Handle) -> usize {
         let entry = arena.entry(cell);
         let probe = Probe::at(entry.score, entry.member);
-        let (mut node, mut before) = (self.root, 0);
-        for _ in 0..self.height {
+        let (leaf, guess, before) = self.find_leaf(arena, &probe);
+        before + self.leaves[leaf].find(cell, probe.score, guess)
+    }
+
+    /// The leaf that a probe leads to, about where in it, and how many entries lie before it.
+    fn find_leaf(&self, arena: &Arena, probe: &Probe<'_>) -> (u32, usize, usize) {
+        let (mut node, mut guess, mut before) = (self.root, 0, 0);
+        for height in (0..self.height).rev() {
             let branch = &self.branches[node];
-            let at = branch.child(arena, &probe);
+            let at = branch.child(arena, probe);
             before += branch.counts_before(at);
             node = branch.sign(at).node;
+            if height == 0 {
+                guess = branch.guess(at, probe.score);
+            }
         }
-        before + self.leaves[node].find(cell, probe.score)
+        (node, guess, before)
     }
 
     /// The entry at `position < len`.
@@ -201,7 +203,7 @@ impl<const N: usize> Order<N> {
         let entry = arena.entry(cell);
         let probe = Probe::at(entry.score, entry.member);
         let path = self.descend(arena, &probe);
-        let at = self.leaves[path.leaf].find(cell, probe.score);
+        let at = self.leaves[path.leaf].find(cell, probe.score, self.guess(&path, &probe));
         Spot { path, at }
     }
 
@@ -245,6 +247,17 @@ impl<const N: usize> Order<N> {
             path.leaf = branch.sign(step.at()).node;
         }
         path
+    }
+
+    /// About where in the leaf of a path the probe lies.
+    fn guess(&self, path: &Path, probe: &Probe<'_>) -> usize {
+        match self.height {
+            0 => 0,
+            height => {
+                let (branch, at) = path.bottom(height);
+                self.branches[branch].guess(at, probe.score)
+            }
+        }
     }
 
     fn descend_to(&self, mut position: usize) -> (Path, usize) {
