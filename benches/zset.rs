@@ -28,26 +28,32 @@ fn entries() -> Vec<(String, u64)> {
     entries
 }
 
-/// Words drawn beforehand, given out in turn for ever.
-struct Drawn<T> {
-    words: Vec<T>,
+/// Words drawn beforehand, back to back, given out in turn for ever.
+struct Words {
+    text: String,
+    ends: Vec<usize>,
     next: usize,
 }
 
-impl<T> Drawn<T> {
-    fn new(word: impl Fn(&mut Rng) -> T) -> Drawn<T> {
+impl Words {
+    fn new(draw: impl Fn(&mut Rng) -> String) -> Words {
         let mut rng = Rng::with_seed(2);
-        Drawn { words: (0..DRAWN).map(|_| word(&mut rng)).collect(), next: 0 }
+        let mut words = Words { text: String::new(), ends: vec![0], next: 0 };
+        for _ in 0..DRAWN {
+            words.text += &draw(&mut rng);
+            words.ends.push(words.text.len());
+        }
+        words
     }
 
-    fn next(&mut self) -> &T {
+    fn next(&mut self) -> &str {
         self.next = (self.next + 1) % DRAWN;
-        &self.words[self.next]
+        &self.text[self.ends[self.next]..self.ends[self.next + 1]]
     }
 }
 
-fn drawn_members() -> Drawn<String> {
-    Drawn::new(|rng| member(rng.u64(..MEMBERS)))
+fn drawn_members() -> Words {
+    Words::new(|rng| member(rng.u64(..MEMBERS)))
 }
 
 /// What all three can do.
@@ -212,15 +218,15 @@ fn time<S: Sorted>(criterion: &mut Criterion) {
             black_box(set.rank(member));
         });
     }
-    let mut scores = Drawn::new(|rng| rng.u64(..SCORES));
+    let mut rng = Rng::with_seed(4);
     run("range of 30 by score", &mut |set, _| {
-        black_box(set.range(*scores.next(), 30));
+        black_box(set.range(rng.u64(..SCORES), 30));
     });
     run("update by a little", &mut |set, member| set.increase(member, 3));
-    run("update anywhere", &mut |set, member| set.insert(member, *scores.next()));
+    run("update anywhere", &mut |set, member| set.insert(member, rng.u64(..SCORES)));
     run("remove and insert", &mut |set, member| {
         set.remove(member);
-        set.insert(member, *scores.next());
+        set.insert(member, rng.u64(..SCORES));
     });
 }
 
@@ -247,7 +253,7 @@ fn time_growth<S: Sorted>(criterion: &mut Criterion) {
 /// What a page view does to a list of the last thirty: add, trim, read.
 fn time_recency(criterion: &mut Criterion) {
     let limits = Limits::default();
-    let mut pages = Drawn::new(|rng| rng.u32(100_000_000..1_000_000_000).to_string());
+    let mut pages = Words::new(|rng| rng.u32(100_000_000..1_000_000_000).to_string());
     let mut set = Zset::new();
     let mut now = 1_569_230_000.0;
     criterion.bench_function("recency step/packed", |bencher| {
@@ -269,13 +275,14 @@ fn print_memory(_: &mut Criterion) {
         Sorted::insert(&mut set, &member, score);
     }
     report("a million, inserted in random order", &set);
-    let mut members = drawn_members();
     let mut rng = Rng::with_seed(3);
-    for _ in 0..10 * MEMBERS {
-        Sorted::remove(&mut set, members.next());
-        Sorted::insert(&mut set, &member(rng.u64(..MEMBERS)), rng.u64(..SCORES));
+    let mut present: Vec<u64> = (0..MEMBERS).collect();
+    for new in MEMBERS..11 * MEMBERS {
+        let old = std::mem::replace(&mut present[rng.usize(..MEMBERS as usize)], new);
+        Sorted::remove(&mut set, &member(old));
+        Sorted::insert(&mut set, &member(new), rng.u64(..SCORES));
     }
-    report("after ten million removals and inserts", &set);
+    report("after ten million were replaced, by longer members", &set);
     let built = Zset::from_entries(entries().into_iter().map(|(member, score)| (member, score as f64)), &NEVER_PACKED);
     report("a million, built at once", &built);
     let mut recent = Zset::new();

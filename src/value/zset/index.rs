@@ -10,10 +10,11 @@
 //! ```
 //!
 //! - Invariant: used slots of a segment ascend by tag; none lies before its share; no gap between share and slot.
-//! - A segment grows by an eighth, to 192 shares, by one pass in order that looks at no cell; then it splits in two,
-//!   which looks at each of its cells once. Buddies that are small together are joined. So no operation takes more than
-//!   some microseconds, and memory follows the number of entries at every size.
-//! - Memory: 6 bytes a slot at 80 to 92 % fill, and about 0.3 for tables: 7 to 7.5 bytes an entry.
+//! - A segment has a size that allocators hold blocks of, four to a doubling, so that memory they take is memory used.
+//!   It grows by one pass in order that looks at no cell, to 2 KiB; then it splits in two, which looks at each of its
+//!   cells once. Buddies that are small together are joined. So no operation takes more than some microseconds, and
+//!   memory follows the number of entries at every size.
+//! - Memory: 6 bytes a slot at 70 to 92 % fill, and about 0.3 for tables: 7 to 8.5 bytes an entry.
 //! - A cursor names a place in the order of (segment, tag). Growth does not touch it. A segment that has split is seen
 //!   from that tag on, and its new half in whole; one that was joined is seen in whole once more, for its tags before the
 //!   cursor's may be the buddy's. So a scan sees each entry that stays, some twice.

