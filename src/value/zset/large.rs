@@ -15,7 +15,8 @@
 use super::Entry;
 use super::arena::{Arena, Handle};
 use super::index::Index;
-use super::order::{Order, Place};
+use super::iter::Iter;
+use super::order::Order;
 use super::probe::{Probe, sortable};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_micro_inline};
 use std::ops::Range;
@@ -103,7 +104,7 @@ impl<const N: usize> Large<N> {
 
     /// The entries at `positions`, which must lie within the set.
     pub(super) fn range(&self, positions: Range<usize>) -> Iter<'_, N> {
-        Iter { large: self, positions, front: None, back: None }
+        Iter::new(&self.arena, &self.order, positions)
     }
 
     /// How many scores are below `score`, or at most `score` if `equal`.
@@ -191,46 +192,3 @@ impl<const N: usize> Large<N> {
         }
     }
 }
-
-/// Entries in order, from both ends. Each end is sought when it is first used.
-#[derive(Clone)]
-pub(super) struct Iter<'a, const N: usize> {
-    large: &'a Large<N>,
-    positions: Range<usize>,
-    front: Option<Place>,
-    back: Option<Place>,
-}
-
-impl<'a, const N: usize> Iter<'a, N> {
-    fn entry(&self, place: Place) -> Entry<'a> {
-        self.large.arena.entry(self.large.order.cell(place))
-    }
-}
-
-impl<'a, const N: usize> Iterator for Iter<'a, N> {
-    type Item = Entry<'a>;
-
-    fn next(&mut self) -> Option<Entry<'a>> {
-        let position = self.positions.next()?;
-        let order = &self.large.order;
-        let place = self.front.map_or_else(|| order.place(position), |place| order.next(place));
-        self.front = Some(place);
-        Some(self.entry(place))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.positions.size_hint()
-    }
-}
-
-impl<const N: usize> DoubleEndedIterator for Iter<'_, N> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        let position = self.positions.next_back()?;
-        let order = &self.large.order;
-        let place = self.back.map_or_else(|| order.place(position), |place| order.previous(place));
-        self.back = Some(place);
-        Some(self.entry(place))
-    }
-}
-
-impl<const N: usize> ExactSizeIterator for Iter<'_, N> {}

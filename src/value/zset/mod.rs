@@ -18,6 +18,7 @@
 pub(super) mod arena;
 mod branch;
 pub(super) mod index;
+mod iter;
 pub(super) mod large;
 mod leaf;
 mod order;
@@ -378,7 +379,7 @@ pub struct Iter<'a, const N: usize = NODE> {
 #[derive(Clone)]
 enum FormIter<'a, const N: usize> {
     Packed(packed::Iter<'a>),
-    Large(large::Iter<'a, N>),
+    Large(iter::Iter<'a, N>),
 }
 
 impl<'a, const N: usize> Iterator for Iter<'a, N> {
