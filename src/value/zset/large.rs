@@ -115,7 +115,7 @@ impl<const N: usize> Large<N> {
 
     /// How many members are below `member`, or at most `member` if `equal`, where all scores are the first one's.
     pub(super) fn count_members(&self, member: &[u8], equal: bool) -> usize {
-        let Some(first) = self.range(0..self.len()).next() else { return 0 };
+        let Some(first) = self.range(0..self.len().min(1)).next() else { return 0 };
         let probe = if equal { Probe::behind(first.score, member) } else { Probe::at(first.score, member) };
         self.order.count_before(&self.arena, &probe)
     }

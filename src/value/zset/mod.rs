@@ -377,6 +377,7 @@ pub struct Iter<'a, const N: usize = NODE> {
 }
 
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "an iterator lives on the stack, for as long as one reply is written")]
 enum FormIter<'a, const N: usize> {
     Packed(packed::Iter<'a>),
     Large(iter::Iter<'a, N>),
