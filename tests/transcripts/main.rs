@@ -11,7 +11,7 @@ use runner::oracle::Oracle;
 use runner::over_tcp::OverTcp;
 use runner::reply::Protocol;
 use runner::target::Target;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const PASSES: [Protocol; 2] = [Protocol::Resp2, Protocol::Resp3];
@@ -34,6 +34,7 @@ fn our_server_answers_as_every_transcript_says() {
 #[test]
 fn a_real_server_agrees_with_every_transcript() {
     let Some(program) = std::env::var_os("DUNLIN_ORACLE").map(PathBuf::from) else {
+        writeln!(io::stderr(), "skipped: DUNLIN_ORACLE names no real server to ask").expect("somebody reads it");
         return;
     };
     let update = std::env::var_os("UPDATE").is_some_and(|value| value == "1");
