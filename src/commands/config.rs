@@ -6,7 +6,7 @@
 
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};
-use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, shown};
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Engine, Error, Family, Flags, Settings, shown};
 use crate::value::glob;
 
 /// The family's rows.
@@ -106,11 +106,24 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
     }
     let engine = cx.engine();
+    make_room(engine, &settings)?;
     engine.settings = settings;
     for (parameter, _, _) in assignments {
         engine.effects.push(Effect::Setting(parameter.name));
     }
     cx.reply().ok();
+    Ok(())
+}
+
+/// Has the system make room for more clients than before, or refuses them.
+fn make_room(engine: &Engine, settings: &Settings) -> Result<(), Error> {
+    let wanted = settings.max_clients;
+    let room = if wanted > engine.settings.max_clients { engine.host.make_room_for(wanted) } else { wanted };
+    if room < wanted {
+        let reason =
+            format!("The operating system is not able to handle the specified number of clients, try with {room}");
+        return Err(Error::ConfigRefused { name: "maxclients".to_owned(), reason });
+    }
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! What the engine may ask about the machine and the process it runs in.
 //!
-//! INFO tells a process id, a port, memory and processor time: facts of the world outside, which the engine cannot look
-//! up without losing its determinism. The server answers these questions; an engine on its own gets the fixed answers
-//! of [`NoHost`].
+//! INFO tells a process id, a port, memory and processor time, and `maxclients` is limited by the descriptors that a
+//! process may have: facts of the world outside, which the engine cannot look up without losing its determinism. The
+//! server answers these questions; an engine on its own gets the fixed answers of [`NoHost`].
 
 /// Facts that stay the same while the process runs.
 #[derive(Clone, Debug, Default)]
@@ -40,12 +40,14 @@ pub struct Usage {
     pub user_us: u64,
 }
 
-/// The world outside, as far as INFO tells of it.
+/// The world outside, as far as INFO tells of it and CONFIG SET depends on it.
 pub trait Host: Send + std::fmt::Debug {
     /// What stays the same.
     fn facts(&self) -> &Facts;
     /// What changes, looked up now.
     fn usage(&self) -> Usage;
+    /// Makes room for so many clients, as far as the system allows. Answers for how many of them there is room.
+    fn make_room_for(&self, clients: usize) -> usize;
 }
 
 /// A world without a machine: every answer is fixed.
@@ -61,5 +63,9 @@ impl Host for NoHost {
 
     fn usage(&self) -> Usage {
         Usage::default()
+    }
+
+    fn make_room_for(&self, clients: usize) -> usize {
+        clients
     }
 }

@@ -1,4 +1,4 @@
-//! The machine and the process, as INFO tells of them: the answers to the questions of [`crate::engine::host`].
+//! The machine and the process, as INFO and CONFIG SET see them: the answers to the questions of [`crate::engine::host`].
 //!
 //! What a system does not tell is left out: empty or 0, never made up.
 
@@ -32,6 +32,10 @@ impl Host for Machine {
     fn usage(&self) -> Usage {
         let (user_us, system_us) = processor_time();
         Usage { allocated_bytes: 0, resident_bytes: resident_bytes(), system_us, user_us }
+    }
+
+    fn make_room_for(&self, clients: usize) -> usize {
+        make_room_for(clients)
     }
 }
 

@@ -12,13 +12,12 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::alarm::Alarm;
 use super::clock::{Clock, later};
 use super::keeper::{Keeper, Next};
 use super::log;
-use super::machine;
 use super::mailbox::{Letter, Mailbox};
 use super::reaper::Reaper;
 use crate::engine::{Effect, Engine, Flow, Now, Origin, SessionId, Transport};
@@ -142,7 +141,10 @@ impl Shared {
                 Effect::Close(session) => self.close(engine, session),
                 Effect::Resume => self.resume(engine),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
-                Effect::Shutdown => self.stop(),
+                Effect::Shutdown => {
+                    info!("SHUTDOWN received: closing down");
+                    self.stop();
+                }
                 Effect::Setting(name) => self.apply(engine, name),
                 Effect::Free(trash) => self.reaper.free(trash),
                 Effect::Log(line) => warn!("{line}"),
@@ -168,7 +170,6 @@ impl Shared {
     fn apply(&self, engine: &Engine, name: &str) {
         match name {
             "timeout" => self.alarm.ring_by(engine.now()),
-            "maxclients" => _ = machine::make_room_for(engine.settings.max_clients),
             "loglevel" => log::set_level(engine.settings.log_level),
             _ => {}
         }

@@ -20,6 +20,33 @@ fn one_client_too_many_is_told_so_and_a_place_that_becomes_free_is_free() {
 }
 
 #[test]
+fn more_clients_than_the_system_has_descriptors_for_are_refused() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask(
+        "CONFIG SET maxclients 4294967295\r\n",
+        "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle \
+         the specified number of clients, try with ",
+    );
+    let room = client.read_until(b"\r\n");
+    let room: u64 = room.trim_end().parse().expect("a number of clients");
+    assert!(room < 4_294_967_295, "{room}");
+    client.ask("CONFIG GET maxclients\r\n", "*2\r\n$10\r\nmaxclients\r\n$5\r\n10000\r\n");
+}
+
+#[test]
+fn a_string_for_which_there_is_no_memory_is_refused_and_ends_nothing() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask(format!("CONFIG SET proto-max-bulk-len {}\r\n", i64::MAX), "+OK\r\n");
+    for offset in [i64::MAX - 1, i64::MAX / 4] {
+        let refusal = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n";
+        client.ask(format!("SETRANGE a {offset} x\r\n"), refusal);
+    }
+    client.ask("EXISTS a\r\n", ":0\r\n");
+}
+
+#[test]
 fn a_stranger_who_does_not_read_is_closed() {
     let server = Server::builder().password("secret").start().expect("it starts");
     let stream = std::net::TcpStream::connect(server.addr()).expect("the server listens");

@@ -59,6 +59,9 @@ fn setrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     admit_length(cx, offset, value.len())?;
     let end = offset + value.len();
+    if end > length {
+        admit_memory(end)?;
+    }
     cx.edit_text(key, SETRANGE_EVENT, |bytes| {
         if bytes.len() < end {
             bytes.resize(end, 0);
@@ -75,4 +78,9 @@ fn admit_length(cx: &Ctx<'_>, length: usize, more: usize) -> Result<(), Error> {
         Some(total) if total <= cx.settings().max_bulk_bytes => Ok(()),
         _ => Err(Error::StringTooLong),
     }
+}
+
+/// Refuses a string for which there is no memory: the only length that a client can ask for without sending as much.
+fn admit_memory(length: usize) -> Result<(), Error> {
+    Vec::<u8>::new().try_reserve_exact(length).map_err(|_| Error::StringTooLong)
 }
