@@ -20,24 +20,31 @@
 use crate::engine::{
     Databases, Effects, Engine, Error, Event, Now, Peek, Session, SessionId, Settings, Stored, Table, access,
 };
-use crate::keyspace::{Database, New, Slot};
+use crate::keyspace::{Database, New, Slot, Trash};
 use crate::resp::Reply;
 use crate::value::text::TextView;
 use crate::value::{Value, View};
 
 /// A change that a closure made: how many elements it touched (0: none, and nothing follows), and its result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Changed<R> {
     /// How many changes this counts as.
     pub count: u64,
     /// What the handler goes on with.
     pub result: R,
+    /// What is no longer needed, to be freed.
+    trash: Trash,
 }
 
 impl<R> Changed<R> {
     /// `count` changes and a result.
     pub fn by(count: usize, result: R) -> Changed<R> {
-        Changed { count: count as u64, result }
+        Changed { count: count as u64, result, trash: Trash::default() }
+    }
+
+    /// The same change, which left `trash` behind.
+    pub fn leaving(self, trash: impl Into<Trash>) -> Changed<R> {
+        Changed { trash: trash.into(), ..self }
     }
 }
 
@@ -328,6 +335,7 @@ impl Ctx<'_> {
             let stored = value.and_then(T::of_mut).ok_or(Error::WrongType)?;
             Ok((act(stored, reply)?, stored.is_empty()))
         })?;
+        self.engine.free(changed.trash);
         self.after(key, event, changed.count);
         if is_empty {
             self.discard(slot);

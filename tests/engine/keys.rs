@@ -168,6 +168,21 @@ fn a_flush_hands_what_is_large_over_to_be_freed_elsewhere() {
 }
 
 #[test]
+fn what_most_of_a_sorted_set_leaves_behind_is_freed_elsewhere() {
+    for (removal, left) in [("ZREMRANGEBYRANK set 0 -1", 0), ("ZREMRANGEBYRANK set 30 -1", 30), ("ZPOPMIN set 5000", 0)]
+    {
+        let mut world = World::fresh();
+        for number in 0..5000 {
+            world.ask(&format!("ZADD set {number} member:{number}"));
+        }
+        world.ask(removal);
+        assert_eq!(world.ask("ZCARD set"), format!(":{left}\r\n"));
+        let effects = world.engine.effects.take();
+        assert!(matches!(effects[..], [Effect::Free(_)]), "{removal}: {effects:?}");
+    }
+}
+
+#[test]
 fn a_flush_of_one_database_leaves_the_others() {
     let mut world = World::fresh();
     world.ask("SET here value");

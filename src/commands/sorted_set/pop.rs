@@ -2,8 +2,8 @@
 
 use super::{Entries, write_entries, write_pair};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
-use crate::value::number;
 use crate::value::zset::Zset;
+use crate::value::{Value, number};
 use std::ops::Range;
 
 pub(super) const ZPOPMIN: Command = Command {
@@ -47,7 +47,8 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
             // One alone is not put into an array of its own, not even in RESP3.
             None => entries.for_each(|entry| write_pair(reply, entry)),
         }
-        Ok(Changed::by(zset.remove_range(positions), ()))
+        let (popped, rest) = zset.cut_range(positions);
+        Ok(Changed::by(popped, ()).leaving(rest.map(Value::Zset)))
     })?;
     if popped.is_none() {
         cx.reply().array(0);
@@ -83,7 +84,8 @@ fn zmpop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             reply.bulk(key);
             reply.array(positions.len());
             Entries::new(zset, positions.clone(), end == End::Max).for_each(|entry| write_pair(reply, entry));
-            Ok(Changed::by(zset.remove_range(positions), ()))
+            let (popped, rest) = zset.cut_range(positions);
+            Ok(Changed::by(popped, ()).leaving(rest.map(Value::Zset)))
         })?;
         if popped.is_some() {
             return Ok(());

@@ -2,6 +2,7 @@
 
 use super::bounds::{Bounds, By};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::value::Value;
 use crate::value::zset::Zset;
 
 pub(super) const ZREM: Command = Command {
@@ -69,8 +70,8 @@ fn remove_range(cx: &mut Ctx<'_>, mut args: Args<'_>, by: By, event: Event) -> R
     let key = args.key()?;
     let bounds = Bounds::parse(by, args.word()?, args.word()?)?;
     let removed = cx.edit(key, event, |zset: &mut Zset| {
-        let removed = zset.remove_range(bounds.positions(zset, false));
-        Ok(Changed::by(removed, removed))
+        let (removed, rest) = zset.cut_range(bounds.positions(zset, false));
+        Ok(Changed::by(removed, removed).leaving(rest.map(Value::Zset)))
     })?;
     cx.reply().count(removed.unwrap_or(0));
     Ok(())

@@ -120,6 +120,11 @@ impl<const N: usize> Large<N> {
         self.order.count_before(&self.arena, &probe)
     }
 
+    /// A set of the entries that are not at `positions`, which must lie within the set.
+    pub(super) fn without(&self, positions: Range<usize>) -> Self {
+        Large::from_sorted(self.range(0..positions.start).chain(self.range(positions.end..self.len())))
+    }
+
     /// Removes the entries at `positions`, which must lie within the set.
     pub(super) fn remove_range(&mut self, positions: Range<usize>) {
         let mut left = positions.len();

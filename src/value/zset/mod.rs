@@ -311,14 +311,24 @@ impl<const N: usize> Zset<N> {
 
     /// Removes the entries at those of `positions` that exist, and returns how many.
     pub fn remove_range(&mut self, positions: Range<usize>) -> usize {
+        self.cut_range(positions).0
+    }
+
+    /// [`Zset::remove_range`], for a set that may be huge: where it is quicker to store anew what stays than to remove
+    /// what goes, the old set is returned as well, for the caller to drop where nobody waits.
+    pub fn cut_range(&mut self, positions: Range<usize>) -> (usize, Option<Zset<N>>) {
         let positions = self.clamp(positions);
-        let gone = positions.len();
+        let (gone, stays) = (positions.len(), self.len() - positions.len());
         match &mut self.form {
             _ if gone == 0 => {}
             Form::Packed(packed) => packed.remove(positions),
+            Form::Large(large) if stays < gone => {
+                let form = Form::Large(Box::new(large.without(positions)));
+                return (gone, Some(Zset { form: std::mem::replace(&mut self.form, form) }));
+            }
             Form::Large(large) => large.remove_range(positions),
         }
-        gone
+        (gone, None)
     }
 
     /// Visits about `count` entries from a cursor on, 0 to start, and returns the next cursor, 0 when done.

@@ -147,6 +147,21 @@ fn ranges_of_positions_are_removed_and_counted() {
 }
 
 #[test]
+fn a_scan_goes_on_in_a_set_that_was_stored_anew() {
+    let entries = (0..2000).map(|i| (format!("m{i:04}"), f64::from(i)));
+    let mut set = Zset::from_entries(entries, &Limits { entries: 0, bytes: 0 });
+    let mut seen = std::collections::BTreeSet::new();
+    let mut cursor = set.scan(0, 700, |entry| _ = seen.insert(entry.member.to_vec()));
+    let (gone, old) = set.cut_range(500..1900);
+    assert_eq!((gone, set.len(), old.map(|old| old.len())), (1400, 600, Some(2000)));
+    set.check();
+    while cursor != 0 {
+        cursor = set.scan(cursor, 50, |entry| _ = seen.insert(entry.member.to_vec()));
+    }
+    assert!(set.iter().all(|entry| seen.contains(entry.member)));
+}
+
+#[test]
 fn a_set_itself_is_two_words() {
     assert_eq!(size_of::<Zset>(), 16);
 }
