@@ -218,8 +218,16 @@ fn tag_of(hash: u64) -> u16 {
 
 impl Index {
     pub(in crate::value) fn new() -> Index {
-        let mut index = Index { directory: vec![0], bits: 0, segments: vec![], vacant: vec![], bytes: 0 };
-        index.add(Segment::build(std::iter::empty(), LEAST_BYTES, 0));
+        Index::with_room(0)
+    }
+
+    /// An empty index with segments of the size they will have with `len` cells, which saves growing and splitting.
+    pub(in crate::value) fn with_room(len: usize) -> Index {
+        let bits = (0..PREFIX_BITS).find(|&bits| bytes_for(len >> bits) <= MOST_BYTES).unwrap_or(PREFIX_BITS);
+        let mut index = Index { directory: (0..1 << bits).collect(), bits, segments: vec![], vacant: vec![], bytes: 0 };
+        for _ in 0..1 << bits {
+            index.add(Segment::build(std::iter::empty(), bytes_for(len >> bits), bits));
+        }
         index
     }
 

@@ -45,8 +45,9 @@ pub(in crate::value) fn hash(member: &[u8]) -> u64 {
 impl<const N: usize> Large<N> {
     /// Builds a set of entries that are in order.
     pub(super) fn from_sorted<'a>(entries: impl Iterator<Item = Entry<'a>>) -> Self {
-        let (mut arena, mut index) = (Arena::default(), Index::new());
-        let mut cells = vec![];
+        let len = entries.size_hint().0;
+        let (mut arena, mut index) = (Arena::default(), Index::with_room(len));
+        let mut cells = Vec::with_capacity(len);
         for entry in entries {
             let cell = arena.insert(entry.member, entry.score);
             index.insert(hash(entry.member), cell, |cell| hash(arena.member(cell)));
