@@ -41,11 +41,32 @@ pub(crate) struct Plan {
 pub(crate) struct Server {
     shared: Arc<Shared>,
     runtime: Runtime,
-    tcp: Vec<TcpListener>,
+    doors: Doors,
     addresses: Vec<SocketAddr>,
-    #[cfg(unix)]
-    door: Option<listen::UnixDoor>,
     event_loops: usize,
+}
+
+/// Where clients come in. They belong to the event loop that they were opened on.
+#[derive(Debug)]
+struct Doors {
+    tcp: Vec<TcpListener>,
+    #[cfg(unix)]
+    unix: Option<listen::UnixDoor>,
+}
+
+impl Doors {
+    fn open(listeners: Vec<std::net::TcpListener>, settings: &Settings) -> io::Result<Doors> {
+        let tcp = listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<Vec<_>>>()?;
+        #[cfg(not(unix))]
+        if !settings.unix_socket.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "there are no Unix sockets on this system"));
+        }
+        Ok(Doors {
+            tcp,
+            #[cfg(unix)]
+            unix: listen::UnixDoor::open(settings)?,
+        })
+    }
 }
 
 impl Server {
@@ -59,15 +80,18 @@ impl Server {
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-        let entered = runtime.enter();
-        let tcp = listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<Vec<_>>>()?;
-        #[cfg(unix)]
-        let door = listen::UnixDoor::open(&settings)?;
-        #[cfg(not(unix))]
-        if !settings.unix_socket.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "there are no Unix sockets on this system"));
-        }
-        drop(entered);
+        let opened = {
+            let _entered = runtime.enter();
+            Doors::open(listeners, &settings)
+        };
+        let doors = match opened {
+            Ok(doors) => doors,
+            Err(error) => {
+                // Who embeds us may start us within a runtime, where another one that is dropped panics.
+                runtime.shutdown_background();
+                return Err(error);
+            }
+        };
         let event_loops = settings.event_loops;
         let facts = Facts {
             run_id: machine::run_id(&mut fastrand::Rng::with_seed(seed)),
@@ -80,15 +104,7 @@ impl Server {
         let host = Box::new(Machine::new(facts));
         let engine = Engine::new(Table::of(commands::FAMILIES), settings, seed, clock.now(), host);
         let shared = Arc::new(Shared::new(engine, clock));
-        Ok(Server {
-            shared,
-            runtime,
-            tcp,
-            addresses,
-            #[cfg(unix)]
-            door,
-            event_loops,
-        })
+        Ok(Server { shared, runtime, doors, addresses, event_loops })
     }
 
     /// What others need to talk to it.
@@ -113,11 +129,11 @@ impl Server {
         let hall = Arc::new(Hall::new(Arc::clone(&self.shared), others));
         self.runtime.block_on(async {
             tokio::spawn(keeper::keep(Arc::clone(&self.shared)));
-            for listener in self.tcp {
+            for listener in self.doors.tcp {
                 tokio::spawn(listen::accept_tcp(listener, Arc::clone(&hall)));
             }
             #[cfg(unix)]
-            let _file = self.door.map(|door| door.admit_to(&hall));
+            let _file = self.doors.unix.map(|door| door.admit_to(&hall));
             tokio::select! {
                 () = self.shared.stopped() => {}
                 () = until => {}

@@ -90,3 +90,13 @@ fn a_direct_client_may_outlive_its_server() {
     drop(server);
     assert_eq!(client.call(["GET", "key"]), Ok(Reply::Null));
 }
+
+#[test]
+fn within_an_async_runtime_it_starts_ends_and_fails_to_start_as_elsewhere() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("there is a runtime");
+    runtime.block_on(async {
+        drop(Server::start().expect("it starts"));
+        let refused = Server::builder().unix_socket("/nowhere/at/all").start();
+        assert!(matches!(refused, Err(StartError::System(_))), "{refused:?}");
+    });
+}
