@@ -13,7 +13,8 @@
 //!
 //! In reading order, from what is stored to what is served:
 //!
-//! 1. [`value`]: the types a key can hold, pure structures: text, the sorted set, numbers and globs as Redis reads them.
+//! 1. [`value`]: the types a key can hold, pure structures: text, sorted sets, hashes, sets and
+//!    lists; and numbers and globs as Redis reads them.
 //! 2. [`keyspace`]: one numbered database: where values are stored, found, walked, and when they fall due.
 //! 3. [`resp`]: the wire: requests out of bytes, replies into bytes.
 //! 4. [`engine`]: what happens. A request and the time go in, a reply and wishes for the world outside come out. Start
