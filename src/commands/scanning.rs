@@ -67,7 +67,7 @@ impl<'a> Options<'a> {
 }
 
 /// The cursor that the next word of `args` is: an unsigned number, read as C's `strtoull` reads one, since that is what
-/// Redis falls back to: blanks and a sign may lead, and a negative number counts down from 2^64. A plain negative number
+/// Redis falls back to: blanks and a sign may lead, a NUL ends it, and a negative number counts down from 2^64. A plain negative number
 /// is none.
 ///
 /// # Errors
@@ -82,6 +82,7 @@ pub fn write_cursor(reply: &mut Reply<'_>, next: u64) {
 }
 
 fn read_cursor(word: &[u8]) -> Option<u64> {
+    let word = number::until_nul(word);
     if let Some(plain) = number::parse_i64(word) {
         return u64::try_from(plain).ok();
     }
@@ -118,7 +119,8 @@ mod tests {
         assert_eq!(read_cursor(b"18446744073709551615"), Some(u64::MAX));
         assert_eq!(read_cursor(b" +007"), Some(7));
         assert_eq!(read_cursor(b"-0"), Some(0));
-        for word in ["", "-1", "x", "1x", "1 ", "18446744073709551616", "0x10", "+-1"] {
+        assert_eq!(read_cursor(b"7\0x"), Some(7));
+        for word in ["", "\0", "-1", "x", "1x", "1 ", "18446744073709551616", "0x10", "+-1"] {
             assert_eq!(read_cursor(word.as_bytes()), None, "{word}");
         }
     }

@@ -7,6 +7,12 @@ use crate::engine::Error;
 use crate::resp::Request;
 use crate::value::number;
 
+/// Whether `word` is `name`, in any case. Redis compares such words as C strings: what stands behind a NUL is not seen.
+pub fn says(word: &[u8], name: &str) -> bool {
+    word.split_at_checked(name.len())
+        .is_some_and(|(head, rest)| head.eq_ignore_ascii_case(name.as_bytes()) && matches!(rest, [] | [0, ..]))
+}
+
 /// A cursor over the arguments of a command, its name (and subcommand) left out.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
@@ -85,7 +91,7 @@ impl<'a> Args<'a> {
 
     /// Takes the next word if it is `name`, in any case.
     pub fn take(&mut self, name: &str) -> bool {
-        let found = self.peek().is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+        let found = self.peek().is_some_and(|word| says(word, name));
         self.next += usize::from(found);
         found
     }

@@ -4,7 +4,7 @@
 //! told or checked about a command derives from its row: the arity and login gates, COMMAND and its subcommands, ACL
 //! categories, the keys that a request touches, statistics by name, the README's table.
 
-use crate::engine::{Args, Ctx, Error};
+use crate::engine::{Args, Ctx, Error, says};
 use crate::resp::Request;
 
 /// The function behind a command: it parses all of `args`, then acts through the context and writes one reply.
@@ -336,9 +336,7 @@ impl Begin {
             Begin::Index(index) => Some(i64::from(index)),
             Begin::Keyword(keyword, from) => {
                 let words = request.len() as i64;
-                let is_keyword = |place: &i64| {
-                    request.get(*place as usize).is_some_and(|w| w.eq_ignore_ascii_case(keyword.as_bytes()))
-                };
+                let is_keyword = |place: &i64| request.get(*place as usize).is_some_and(|word| says(word, keyword));
                 let found = if from >= 0 {
                     (i64::from(from)..words).find(is_keyword)
                 } else {

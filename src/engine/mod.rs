@@ -29,7 +29,7 @@ mod stats;
 mod stored;
 mod table;
 
-pub use args::Args;
+pub use args::{Args, says};
 pub use command::{Arity, Begin, Command, Family, Find, Flags, Handler, KeyFlags, KeySpec};
 pub use ctx::{Changed, Ctx, Deadline};
 pub use databases::Databases;

@@ -1,7 +1,7 @@
 //! Numbers as Redis reads and writes them: what counts as a number, and with which bytes it is answered.
 //!
 //! - [`parse_i64`] and [`write_i64`]: integers in the one form that Redis takes for an integer.
-//! - [`parse_f64`], [`parse_f64_bound`] and [`write_f64`]: scores, coordinates and RESP3 doubles.
+//! - [`parse_f64`], [`parse_f64_bound`], [`write_f64`] and [`write_f64_by_digits`]: scores, coordinates and RESP3 doubles.
 //! - [`LongDouble`]: the wider format that `INCRBYFLOAT` adds in.
 //!
 //! No function here allocates but by appending to the caller's buffer, save [`LongDouble`]'s. Sources: the replies of
@@ -72,8 +72,15 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
 /// Reads the end of a score range (`ZRANGEBYSCORE`, without its `(`), where Redis is more lenient than for a score: a
 /// number too large is infinite, one too small is zero, text ends at a NUL, and no text is zero. There is no hexadecimal.
 pub fn parse_f64_bound(text: &[u8]) -> Option<f64> {
-    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-    if end == 0 { Some(0.0) } else { parse_decimal(&text[..end]) }
+    match until_nul(text) {
+        [] => Some(0.0),
+        text => parse_decimal(text),
+    }
+}
+
+/// What C sees of a text: all before the first NUL.
+pub fn until_nul(text: &[u8]) -> &[u8] {
+    text.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 /// Decimal or infinite; a number out of range becomes zero or infinity. An oddity of Redis 8.0: `-+inf` is minus infinity.
@@ -106,12 +113,18 @@ fn compose(mantissa: u64, exponent: i32) -> f64 {
 /// Appends a double as Redis answers a score, and as it writes a RESP3 double: whole numbers up to 2^62 in full, others
 /// with few digits that read back the same, plain or with an exponent as `1e+20`; `inf`, `-inf`, `nan` and `-0`.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
-    if value.is_nan() {
-        out.extend_from_slice(b"nan");
-        return;
-    }
     if value.abs() <= MAX_WHOLE && value == value.trunc() && !(value == 0.0 && value.is_sign_negative()) {
         write_i64(out, value as i64);
+    } else {
+        write_f64_by_digits(out, value);
+    }
+}
+
+/// Appends a double as [`write_f64`] does, but a whole number in the way of all others: 10^15 is `1e+15`. So Redis
+/// prints what it hashes.
+pub fn write_f64_by_digits(out: &mut Vec<u8>, value: f64) {
+    if value.is_nan() {
+        out.extend_from_slice(b"nan");
         return;
     }
     if value.is_sign_negative() {

@@ -2,7 +2,7 @@
 
 use super::OPEN;
 use super::details::write_names;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, KeyFlags};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, KeyFlags, says};
 use crate::resp::{Reply, Request, Span};
 
 pub(super) const GETKEYS: Command = Command {
@@ -81,11 +81,10 @@ fn keys_of(cx: &Ctx<'_>, request: Request<'_>) -> Result<Vec<(usize, KeyFlags)>,
 /// What happens to the key of a command where that depends on its other words: SET reads what it overwrites only for
 /// `GET`, and BITFIELD writes nothing if all it does is `GET`.
 fn settle(command: &Command, request: Request<'_>) -> KeyFlags {
-    let says =
-        |from: usize, option: &str| request.iter().skip(from).any(|word| word.eq_ignore_ascii_case(option.as_bytes()));
+    let has = |from: usize, option: &str| request.iter().skip(from).any(|word| says(word, option));
     match command.name {
-        "SET" if !says(3, "GET") => KeyFlags::OW.and(KeyFlags::UPDATE),
-        "BITFIELD" if !says(2, "SET") && !says(2, "INCRBY") => KeyFlags::RO.and(KeyFlags::ACCESS),
+        "SET" if !has(3, "GET") => KeyFlags::OW.and(KeyFlags::UPDATE),
+        "BITFIELD" if !has(2, "SET") && !has(2, "INCRBY") => KeyFlags::RO.and(KeyFlags::ACCESS),
         _ => KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE),
     }
 }

@@ -9,6 +9,7 @@ use sha1::{Digest, Sha1};
 use crate::engine::{Args, Ctx, Error};
 use crate::keyspace::{Database, Slot};
 use crate::value::View;
+use crate::value::number;
 use crate::value::zset::Zset;
 
 type Hash = [u8; 20];
@@ -64,10 +65,13 @@ fn add_value(hash: &mut Hash, database: &Database, slot: Slot) {
 }
 
 fn add_members(hash: &mut Hash, zset: &Zset) {
+    let mut digits = Vec::new();
     for entry in zset.iter() {
         let mut element = Hash::default();
         chain(&mut element, entry.member);
-        chain(&mut element, seventeen_digits(entry.score).as_bytes());
+        digits.clear();
+        number::write_f64_by_digits(&mut digits, entry.score);
+        chain(&mut element, &digits);
         join(hash, &element);
     }
 }
@@ -86,43 +90,4 @@ fn chain(hash: &mut Hash, bytes: &[u8]) {
 
 fn hexadecimal(hash: &Hash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A double as C's `%.17g` prints it.
-fn seventeen_digits(value: f64) -> String {
-    let scientific = format!("{value:.16e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else { return value.to_string() };
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..17).contains(&exponent) {
-        return without_trailing_zeros(&format!("{value:.*}", (16 - exponent) as usize));
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{}e{sign}{:02}", without_trailing_zeros(digits), exponent.abs())
-}
-
-fn without_trailing_zeros(digits: &str) -> String {
-    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.').to_owned() } else { digits.to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::seventeen_digits;
-
-    #[test]
-    fn doubles_print_as_c_prints_them() {
-        let cases = [
-            (0.1, "0.10000000000000001"),
-            (1.0, "1"),
-            (100.0, "100"),
-            (1e17, "1e+17"),
-            (1e16, "10000000000000000"),
-            (1.5e-5, "1.5e-05"),
-            (1e300, "1.0000000000000001e+300"),
-            (-0.0, "-0"),
-            (f64::INFINITY, "inf"),
-        ];
-        for (value, printed) in cases {
-            assert_eq!(seventeen_digits(value), printed);
-        }
-    }
 }

@@ -6,7 +6,7 @@
 mod digest;
 mod protocol;
 
-use crate::engine::{Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, access, shown};
+use crate::engine::{Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, access, says, shown};
 use crate::keyspace::New;
 use crate::value::View;
 use crate::value::number;
@@ -107,9 +107,7 @@ const TOOLS: &[Tool] = &[
 
 fn debug(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    let fits = |tool: &&Tool| {
-        tool.name.as_bytes().eq_ignore_ascii_case(name) && (tool.least_words..=tool.most_words).contains(&args.left())
-    };
+    let fits = |tool: &&Tool| says(name, tool.name) && (tool.least_words..=tool.most_words).contains(&args.left());
     let Some(tool) = TOOLS.iter().find(fits) else {
         return Err(Error::SubcommandOrArity { container: "DEBUG", subcommand: shown(&name[..name.len().min(128)]) });
     };

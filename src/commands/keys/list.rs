@@ -1,7 +1,7 @@
 //! Which keys there are: KEYS, SCAN and RANDOMKEY.
 
 use crate::commands::scanning::{self, Options, Scanned};
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, says};
 use crate::keyspace::{Database, Slot};
 use crate::value::glob;
 
@@ -57,8 +57,8 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
     let database = engine.databases.get(index);
     let holds_type = |slot| {
-        let actual = database.view(slot).type_name().as_bytes();
-        options.type_name.is_none_or(|wanted| wanted.eq_ignore_ascii_case(actual))
+        let actual = database.view(slot).type_name();
+        options.type_name.is_none_or(|wanted| says(wanted, actual))
     };
     let mut found = Vec::new();
     let next = database.scan(cursor, options.count, |slot| {

@@ -45,10 +45,15 @@ impl<'a> Bounds<'a> {
         match self {
             Bounds::Rank(start, stop) => ranked(zset.len(), *start, *stop, reversed),
             Bounds::Score(range) => zset.by_score(range),
-            Bounds::Lex(range) if zset.is_packed() && !has_one_score(zset) => among_scores(zset, range, reversed),
+            Bounds::Lex(range) if is_among_scores(zset) => among_scores(zset, range, reversed, 0),
             Bounds::Lex(range) => zset.by_lex(range),
         }
     }
+}
+
+/// Whether a range of members in `zset` is left to [`among_scores`]: it is packed, and its scores differ.
+pub(super) fn is_among_scores(zset: &Zset) -> bool {
+    zset.is_packed() && !has_one_score(zset)
 }
 
 fn has_one_score(zset: &Zset) -> bool {
@@ -59,20 +64,26 @@ fn has_one_score(zset: &Zset) -> bool {
 
 /// Where a range of members lies when the scores differ, which is to ask the wrong question. Redis's small form gives the
 /// answer of a walk from one end: it begins at the first member that is not before the range and ends at the next one
-/// that is behind it.
-fn among_scores(zset: &Zset, range: &LexRange<'_>, reversed: bool) -> Range<usize> {
+/// that is behind it. `passed_over` entries after the first, it looks at none.
+pub(super) fn among_scores(zset: &Zset, range: &LexRange<'_>, reversed: bool, passed_over: usize) -> Range<usize> {
     let members: Vec<&[u8]> = zset.iter().map(|entry| entry.member).collect();
     let (Some(first), Some(last)) = (members.first(), members.last()) else { return 0..0 };
     if !is_above(last, range.min) || !is_below(first, range.max) {
         return 0..0;
     }
+    let is_above = |member: &&[u8]| is_above(member, range.min);
+    let is_below = |member: &&[u8]| is_below(member, range.max);
     if reversed {
-        let end = members.iter().rposition(|member| is_below(member, range.max)).map_or(0, |place| place + 1);
-        let start = members[..end].iter().rposition(|member| !is_above(member, range.min)).map_or(0, |place| place + 1);
-        return start..end;
+        let Some(found) = members.iter().rposition(is_below).filter(|&place| is_above(&members[place])) else {
+            return 0..0;
+        };
+        let end = (found + 1).saturating_sub(passed_over);
+        let length = members[..end].iter().rev().take_while(|member| is_above(member)).count();
+        return end - length..end;
     }
-    let start = members.iter().position(|member| is_above(member, range.min)).unwrap_or(members.len());
-    let length = members[start..].iter().take_while(|member| is_below(member, range.max)).count();
+    let Some(found) = members.iter().position(is_above).filter(|&place| is_below(&members[place])) else { return 0..0 };
+    let start = found.saturating_add(passed_over).min(members.len());
+    let length = members[start..].iter().take_while(|member| is_below(member)).count();
     start..start + length
 }
 

@@ -3,10 +3,10 @@
 //! All of them are one [`Query`] with some options fixed by the command's name ([`Fixed`]). A query becomes positions,
 //! and the entries there go straight into the reply, from either end; nothing is copied on the way.
 
-use super::bounds::{Bounds, By};
+use super::bounds::{Bounds, By, among_scores, is_among_scores};
 use super::{Entries, write_entries};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
-use crate::value::zset::Zset;
+use crate::value::zset::{Entry, Limits, Zset};
 use std::ops::Range;
 
 pub(super) const ZRANGE: Command = Command {
@@ -116,8 +116,9 @@ fn zrangestore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (zset, _) = cx.read::<Zset>(key)?;
     let stretch = match zset {
         Some(zset) => {
-            let entries = zset.range(query.positions(zset));
-            Zset::from_entries(entries.map(|entry| (entry.member, entry.score)), &limits)
+            let entries = Entries::new(zset, query.positions(zset), query.reversed);
+            let is_packed = !matches!(query.bounds, Bounds::Rank(..)) || entries.len() <= limits.entries;
+            Zset::from_entries(as_stored(entries, is_packed, limits), &limits)
         }
         None => Zset::new(),
     };
@@ -125,6 +126,15 @@ fn zrangestore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     cx.store(target, stretch, Event::sorted_set("zrangestore"));
     cx.reply().count(count);
     Ok(())
+}
+
+/// What Redis stores of `entries`, one after another: its small form has no -0, so those that come before it turns large
+/// get 0. Of scores and members it does not know how many there will be, and begins with the small form in any case.
+fn as_stored<'a>(entries: Entries<'a>, mut is_packed: bool, limits: Limits) -> impl Iterator<Item = (&'a [u8], f64)> {
+    entries.enumerate().map(move |(count, Entry { member, score })| {
+        is_packed &= count < limits.entries && member.len() <= limits.bytes;
+        (member, if is_packed && score == 0.0 { 0.0 } else { score })
+    })
 }
 
 /// What a command's name says already, so that no option may say it again.
@@ -192,8 +202,13 @@ impl<'a> Query<'a> {
 
     fn positions(&self, zset: &Zset) -> Range<usize> {
         let stretch = self.bounds.positions(zset, self.reversed);
-        match self.bounds {
+        match &self.bounds {
             Bounds::Rank(..) => stretch,
+            Bounds::Lex(range) if is_among_scores(zset) => {
+                let passed_over = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
+                let stretch = among_scores(zset, range, self.reversed, passed_over);
+                Limit { offset: 0, ..self.limit }.within(stretch, self.reversed, true)
+            }
             _ => self.limit.within(stretch, self.reversed, zset.is_packed()),
         }
     }

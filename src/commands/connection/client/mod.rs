@@ -4,7 +4,7 @@ mod kill;
 mod list;
 
 use crate::commands::help;
-use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, Now, PauseScope, ReplyMode, shown};
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, Now, PauseScope, ReplyMode, says, shown};
 use crate::value::number;
 
 pub(super) const CLIENT: Command = Command {
@@ -101,8 +101,8 @@ const SETINFO: Command = Command {
 fn setinfo(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let option = args.word()?;
     let value = args.word()?;
-    let is_name = option.eq_ignore_ascii_case(b"lib-name");
-    if !is_name && !option.eq_ignore_ascii_case(b"lib-ver") {
+    let is_name = says(option, "lib-name");
+    if !is_name && !says(option, "lib-ver") {
         return Err(Error::ClientInfoOption(shown(option)));
     }
     if !is_plain(value) {
