@@ -46,7 +46,8 @@ impl<'a> Bounds<'a> {
             Bounds::Rank(start, stop) => ranked(zset.len(), *start, *stop, reversed),
             Bounds::Score(range) => zset.by_score(range),
             Bounds::Lex(range) if is_among_scores(zset) => among_scores(zset, range, reversed, 0),
-            Bounds::Lex(range) => zset.by_lex(range),
+            Bounds::Lex(range) if may_hold(zset, range) => zset.by_lex(range),
+            Bounds::Lex(_) => 0..0,
         }
     }
 }
@@ -62,13 +63,21 @@ fn has_one_score(zset: &Zset) -> bool {
     entries.next_back().is_none_or(|last| Some(last.score) == first)
 }
 
+/// Whether a look at both ends of `zset` leaves hope for the range: Redis takes this look first, whatever the scores.
+fn may_hold(zset: &Zset, range: &LexRange<'_>) -> bool {
+    let mut entries = zset.iter();
+    let first = entries.next();
+    let last = entries.next_back().or(first);
+    first.is_some_and(|first| is_below(first.member, range.max))
+        && last.is_some_and(|last| is_above(last.member, range.min))
+}
+
 /// Where a range of members lies when the scores differ, which is to ask the wrong question. Redis's small form gives the
 /// answer of a walk from one end: it begins at the first member that is not before the range and ends at the next one
 /// that is behind it. `passed_over` entries after the first, it looks at none.
 pub(super) fn among_scores(zset: &Zset, range: &LexRange<'_>, reversed: bool, passed_over: usize) -> Range<usize> {
     let members: Vec<&[u8]> = zset.iter().map(|entry| entry.member).collect();
-    let (Some(first), Some(last)) = (members.first(), members.last()) else { return 0..0 };
-    if !is_above(last, range.min) || !is_below(first, range.max) {
+    if !may_hold(zset, range) {
         return 0..0;
     }
     let is_above = |member: &&[u8]| is_above(member, range.min);
