@@ -54,7 +54,7 @@ impl<'a> Bounds<'a> {
 
 /// Whether a range of members in `zset` is left to [`among_scores`]: it is packed, and its scores differ.
 pub(super) fn is_among_scores(zset: &Zset) -> bool {
-    zset.is_packed() && !has_one_score(zset)
+    zset.is_listpack() && !has_one_score(zset)
 }
 
 fn has_one_score(zset: &Zset) -> bool {

@@ -117,8 +117,8 @@ fn zrangestore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let stretch = match zset {
         Some(zset) => {
             let entries = Entries::new(zset, query.positions(zset), query.reversed);
-            let is_packed = !matches!(query.bounds, Bounds::Rank(..)) || entries.len() <= limits.entries;
-            Zset::from_entries(as_stored(entries, is_packed, limits), &limits)
+            let is_listpack = !matches!(query.bounds, Bounds::Rank(..)) || entries.len() <= limits.entries;
+            Zset::from_entries(as_stored(entries, is_listpack, limits), &limits)
         }
         None => Zset::new(),
     };
@@ -130,10 +130,10 @@ fn zrangestore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 /// What Redis stores of `entries`, one after another: its small form has no -0, so those that come before it turns large
 /// get 0. Of scores and members it does not know how many there will be, and begins with the small form in any case.
-fn as_stored<'a>(entries: Entries<'a>, mut is_packed: bool, limits: Limits) -> impl Iterator<Item = (&'a [u8], f64)> {
+fn as_stored<'a>(entries: Entries<'a>, mut is_listpack: bool, limits: Limits) -> impl Iterator<Item = (&'a [u8], f64)> {
     entries.enumerate().map(move |(count, Entry { member, score })| {
-        is_packed &= count < limits.entries && member.len() <= limits.bytes;
-        (member, if is_packed && score == 0.0 { 0.0 } else { score })
+        is_listpack &= count < limits.entries && member.len() <= limits.bytes;
+        (member, if is_listpack && score == 0.0 { 0.0 } else { score })
     })
 }
 
@@ -209,7 +209,7 @@ impl<'a> Query<'a> {
                 let stretch = among_scores(zset, range, self.reversed, passed_over);
                 Limit { offset: 0, ..self.limit }.within(stretch, self.reversed, true)
             }
-            _ => self.limit.within(stretch, self.reversed, zset.is_packed()),
+            _ => self.limit.within(stretch, self.reversed, zset.is_listpack()),
         }
     }
 }
@@ -227,11 +227,11 @@ struct Limit {
 impl Limit {
     const NONE: Limit = Limit { offset: 0, count: -1 };
 
-    fn within(self, stretch: Range<usize>, reversed: bool, is_packed: bool) -> Range<usize> {
+    fn within(self, stretch: Range<usize>, reversed: bool, is_listpack: bool) -> Range<usize> {
         let len = stretch.len();
         let offset = match usize::try_from(self.offset) {
             Ok(offset) => offset.min(len),
-            Err(_) if is_packed => len,
+            Err(_) if is_listpack => len,
             Err(_) => {
                 usize::try_from(self.offset.unsigned_abs()).ok().and_then(|kept| len.checked_sub(kept)).unwrap_or(len)
             }

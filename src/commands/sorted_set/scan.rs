@@ -38,11 +38,11 @@ fn zscan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     reply.array(2);
     scanning::write_cursor(reply, next);
     reply.array(found.len() * 2);
-    let is_packed = zset.is_some_and(Zset::is_packed);
+    let is_listpack = zset.is_some_and(Zset::is_listpack);
     let mut digits = Vec::new();
     for entry in found {
         digits.clear();
-        if is_packed {
+        if is_listpack {
             number::write_f64(&mut digits, entry.score);
         } else {
             write_in_17_digits(&mut digits, entry.score);

@@ -216,6 +216,28 @@ fn tag_of(hash: u64) -> u16 {
     (hash >> (64 - PREFIX_BITS - TAG_BITS)) as u16
 }
 
+/// [`Index::scan`] over hashed entries that are in no index, with the cursors of an index of one segment.
+pub(super) fn scan_unindexed<T>(
+    hashed: impl Iterator<Item = (u64, T)>,
+    cursor: u64,
+    count: usize,
+    mut visit: impl FnMut(T),
+) -> u64 {
+    let cursor = Cursor::from(cursor);
+    let from = if cursor.depth > 0 { 0 } else { cursor.tag };
+    let mut tagged: Vec<(u16, T)> = hashed.map(|(hash, entry)| (tag_of(hash), entry)).collect();
+    tagged.sort_by_key(|&(tag, _)| tag);
+    let (mut visited, mut last) = (0, from);
+    for (tag, entry) in tagged.into_iter().skip_while(|&(tag, _)| tag < from) {
+        if visited >= count.max(1) && tag > last {
+            return Cursor { prefix: 0, tag, depth: 0 }.into();
+        }
+        visit(entry);
+        (visited, last) = (visited + 1, tag);
+    }
+    0
+}
+
 impl Index {
     pub(in crate::value) fn new() -> Index {
         Index::with_room(0)

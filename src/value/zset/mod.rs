@@ -5,15 +5,23 @@
 //! into the other is told by [`Limits`].
 //!
 //! ```text
-//!            up to limits.entries and limits.bytes           beyond, and for good
+//!            up to limits.entries and limits.bytes           beyond
 //! Zset  ==>  packed: one allocation, columns        ==>      large: ordered nodes + member index, members once
+//!            "listpack"                                      "skiplist"
+//!                                                              | N entries left       ^ 2 N entries, or
+//!                                                              v of 64 bytes or less  | as many bytes
+//!                                                            packed, marked as outgrown, still a "skiplist"
 //! ```
 //!
 //! - [`packed`]: a scan of one allocation; 10 to 18 bytes an entry for members of 9 bytes.
 //! - [`large`]: O(log n) everything.
 //!
+//! Redis never turns a skiplist back, and clients can tell: `OBJECT ENCODING`, the digits of ZSCAN, its pages. So a set
+//! that has been large answers as one for good, although it is stored as small as it has become: lists of recent things
+//! overshoot and are trimmed all the time.
+//!
 //! Scores are never NaN. `-0.0` and `0.0` are one place in the order; the packed form turns the one into the other, the
-//! large form keeps the sign and gives it back, as Redis's two forms do.
+//! large form keeps the sign and gives it back, as Redis's two forms do. So a set with a `-0.0` is not packed again.
 
 pub(super) mod arena;
 mod branch;
@@ -95,6 +103,8 @@ pub struct LexRange<'a> {
 
 /// Entries a node of the large form holds: nodes of exactly 512 bytes.
 const NODE: usize = 60;
+/// Bytes of a member, in the mean, up to which a set that has become small is packed again.
+const MEAN_BYTES: usize = 64;
 
 /// A sorted set. `NODE` is the entries that a node of the large form holds; tests choose tiny ones.
 #[derive(Clone)]
@@ -161,17 +171,14 @@ impl<const N: usize> Zset<N> {
         self.len() == 0
     }
 
-    /// Whether it has the packed form. Redis answers a few commands otherwise for its own such form.
-    pub fn is_packed(&self) -> bool {
-        matches!(self.form, Form::Packed(_))
+    /// Whether it is packed and never was large. Redis answers a few commands otherwise for such a set.
+    pub fn is_listpack(&self) -> bool {
+        matches!(&self.form, Form::Packed(packed) if !packed.is_outgrown())
     }
 
-    /// `listpack` or `skiplist`: what `OBJECT ENCODING` says for a set of this form.
+    /// `listpack` or `skiplist`: what `OBJECT ENCODING` says.
     pub fn encoding(&self) -> &'static str {
-        match &self.form {
-            Form::Packed(_) => "listpack",
-            Form::Large(_) => "skiplist",
-        }
+        if self.is_listpack() { "listpack" } else { "skiplist" }
     }
 
     /// Bytes of our own heap allocations. O(1).
@@ -193,10 +200,11 @@ impl<const N: usize> Zset<N> {
     /// Tells that up to `entries` members are about to come: if a packed set may not hold so many, it turns large at
     /// once, whether they come or not.
     pub fn make_room(&mut self, entries: usize, limits: &Limits) {
-        if let Form::Packed(packed) = &self.form
-            && entries > limits.entries
-        {
-            self.form = Form::Large(Box::new(Large::from_sorted(packed.range(0..packed.len()))));
+        if let Form::Packed(packed) = &self.form {
+            let most = if packed.is_outgrown() { 2 * N } else { limits.entries };
+            if entries > most {
+                self.form = Form::Large(enlarged(packed));
+            }
         }
     }
 
@@ -216,16 +224,21 @@ impl<const N: usize> Zset<N> {
         let before = found.map(|position| packed.score(position));
         let Some(after) = decide(before) else { return (before, before) };
         debug_assert!(!after.is_nan(), "a score is never NaN");
+        let more = usize::from(found.is_none());
+        let (len, bytes) = (packed.len() + more, packed.member_bytes() + more * member.len());
+        let stays = if packed.is_outgrown() {
+            len <= 2 * N && bytes <= 2 * N * MEAN_BYTES && !is_negative_zero(after)
+        } else {
+            found.is_some() || admits(limits, len, member.len(), bytes)
+        };
         match found {
-            Some(position) => packed.rescore(position, after),
-            None if admits(limits, packed.len() + 1, member.len(), packed.member_bytes() + member.len()) => {
-                packed.insert(packed.position(member, after), member, after);
-            }
-            None => {
-                let mut large = Large::from_sorted(packed.range(0..packed.len()));
+            _ if !stays => {
+                let mut large = enlarged(packed);
                 large.update(member, |_| Some(after));
-                self.form = Form::Large(Box::new(large));
+                self.form = Form::Large(large);
             }
+            Some(position) => packed.rescore(position, after),
+            None => packed.insert(packed.position(member, after), member, after),
         }
         (before, Some(after))
     }
@@ -244,7 +257,16 @@ impl<const N: usize> Zset<N> {
                 packed.remove(position..position + 1);
                 Some(score)
             }
-            Form::Large(large) => large.remove(member),
+            Form::Large(large) => {
+                let score = large.remove(member);
+                if score.is_some()
+                    && large.len() == N
+                    && let Some(packed) = packed_without(large, 0..0)
+                {
+                    self.form = Form::Packed(packed);
+                }
+                score
+            }
         }
     }
 
@@ -322,11 +344,18 @@ impl<const N: usize> Zset<N> {
         match &mut self.form {
             _ if gone == 0 => {}
             Form::Packed(packed) => packed.remove(positions),
-            Form::Large(large) if stays < gone => {
-                let form = Form::Large(Box::new(large.without(positions)));
+            Form::Large(large) => {
+                let turns_small = large.len() > N && stays <= N;
+                let form = match turns_small.then(|| packed_without(large, positions.clone())).flatten() {
+                    Some(packed) => Form::Packed(packed),
+                    None if stays < gone => Form::Large(Box::new(large.without(positions))),
+                    None => {
+                        large.remove_range(positions);
+                        return (gone, None);
+                    }
+                };
                 return (gone, Some(Zset { form: std::mem::replace(&mut self.form, form) }));
             }
-            Form::Large(large) => large.remove_range(positions),
         }
         (gone, None)
     }
@@ -334,9 +363,13 @@ impl<const N: usize> Zset<N> {
     /// Visits about `count` entries from a cursor on, 0 to start, and returns the next cursor, 0 when done.
     ///
     /// An entry that is in the set from the start of a full scan to its end is visited at least once, whatever else
-    /// comes and goes. The packed form is visited all at once.
+    /// comes and goes. A set that never was large is visited all at once.
     pub fn scan<'a>(&'a self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
         match &self.form {
+            Form::Packed(packed) if packed.is_outgrown() => {
+                let hashed = packed.range(0..packed.len()).map(|entry| (large::hash(entry.member), entry));
+                index::scan_unindexed(hashed, cursor, count, visit)
+            }
             Form::Packed(packed) => {
                 packed.range(0..packed.len()).for_each(visit);
                 0
@@ -375,7 +408,32 @@ impl<const N: usize> Zset<N> {
     }
 }
 
-/// Whether a set may be packed.
+/// The large form of a packed set.
+fn enlarged<const N: usize>(packed: &Packed) -> Box<Large<N>> {
+    Box::new(Large::from_sorted(packed.range(0..packed.len())))
+}
+
+/// What a large set holds beside `positions`, if there is something and it may be packed.
+fn packed_without<const N: usize>(large: &Large<N>, positions: Range<usize>) -> Option<Packed> {
+    let kept = large.range(0..positions.start).chain(large.range(positions.end..large.len()));
+    let bytes: usize = kept.clone().map(|entry| entry.member.len()).sum();
+    if positions.len() == large.len()
+        || bytes > N * MEAN_BYTES
+        || kept.clone().any(|entry| is_negative_zero(entry.score))
+    {
+        return None;
+    }
+    let mut packed = Packed::from_sorted(kept);
+    packed.mark_outgrown();
+    Some(packed)
+}
+
+/// Whether the packed form would lose the sign.
+fn is_negative_zero(score: f64) -> bool {
+    score == 0.0 && score.is_sign_negative()
+}
+
+/// Whether a set that never was large may be packed.
 fn admits(limits: &Limits, entries: usize, longest: usize, bytes: usize) -> bool {
     entries <= limits.entries.min(packed::MAX_LEN) && longest <= limits.bytes && bytes <= packed::MAX_BYTES
 }

@@ -13,6 +13,7 @@
 //!
 //! - Score width `w < 8`: every score is an integer of at most 53 bits and is kept as `score - base` in `w` bytes (none
 //!   when all scores are equal). Width 8: the bits of the `f64`. The sign of zero is not kept.
+//! - The highest bit of the byte that holds the score width marks a set that has been large: see [`super::Zset`].
 //! - Length width 0: all members are equally long, so their length is `member bytes / len`.
 //! - Invariant: for neighbours `a`, `b`: `(a.score, a.member) < (b.score, b.member)`, and
 //!   `16 + len * (score width + length width) + member bytes <= allocation`.
@@ -31,6 +32,8 @@ use std::ops::Range;
 const HEAD: usize = 16;
 /// Width that stands for "the bits of the score itself".
 const RAW: usize = 8;
+/// Marks a set that has been large, in the byte of the score width.
+const OUTGROWN: u8 = 0x80;
 /// Every integer up to this magnitude has an exact `f64`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Allocations are multiples of this many bytes.
@@ -52,6 +55,7 @@ struct Head {
     base: i64,
     member_bytes: usize,
     len: usize,
+    outgrown: bool,
     score_width: usize,
     length_width: usize,
 }
@@ -98,6 +102,16 @@ impl Packed {
 
     pub(super) fn memory(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Whether the set has been large. The empty set never has.
+    pub(super) fn is_outgrown(&self) -> bool {
+        self.head().outgrown
+    }
+
+    /// Marks a set, which is not empty, as one that has been large.
+    pub(super) fn mark_outgrown(&mut self) {
+        self.set_head(&Head { outgrown: true, ..self.head() });
     }
 
     /// The position of a member.
@@ -274,7 +288,8 @@ impl Packed {
             base,
             member_bytes: word(8, 4),
             len: word(12, 2),
-            score_width: bytes[14].into(),
+            outgrown: bytes[14] & OUTGROWN != 0,
+            score_width: usize::from(bytes[14] & !OUTGROWN),
             length_width: bytes[15].into(),
         }
     }
@@ -283,7 +298,7 @@ impl Packed {
         put(&mut self.bytes, 0, 8, head.base as u64);
         put(&mut self.bytes, 8, 4, head.member_bytes as u64);
         put(&mut self.bytes, 12, 2, head.len as u64);
-        self.bytes[14] = head.score_width as u8;
+        self.bytes[14] = head.score_width as u8 | if head.outgrown { OUTGROWN } else { 0 };
         self.bytes[15] = head.length_width as u8;
     }
 

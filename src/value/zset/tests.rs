@@ -65,7 +65,7 @@ fn the_sign_of_zero_does_not_order_and_only_the_large_form_keeps_it() {
     both_forms(|limits| {
         let set = set_of(limits, &[("b", -0.0), ("a", 0.0), ("c", 0.0)]);
         assert_eq!(members(set.iter()), ["a", "b", "c"]);
-        assert_eq!(set.score(b"b").map(f64::is_sign_negative), Some(!set.is_packed()));
+        assert_eq!(set.score(b"b").map(f64::is_sign_negative), Some(!set.is_listpack()));
         let zero = ScoreRange { min: Bound::Included(0.0), max: Bound::Included(-0.0) };
         assert_eq!(set.by_score(&zero), 0..3);
     });
@@ -75,9 +75,9 @@ fn the_sign_of_zero_does_not_order_and_only_the_large_form_keeps_it() {
 fn a_set_that_expects_too_many_members_turns_large_at_once() {
     let mut set = set_of(&LIMITS, &[("a", 1.0), ("b", 2.0)]);
     set.make_room(LIMITS.entries, &LIMITS);
-    assert!(set.is_packed());
+    assert!(set.is_listpack());
     set.make_room(LIMITS.entries + 1, &LIMITS);
-    assert!(!set.is_packed());
+    assert!(!set.is_listpack());
     assert_eq!(members(set.iter()), ["a", "b"]);
     set.check();
 }
@@ -254,4 +254,70 @@ fn large_ranges_may_go_while_memory_is_given_back() {
         set.remove_range(gone / 5..gone);
         set.check();
     }
+}
+
+/// A set of `left` entries that has been large.
+fn outgrown(left: usize) -> Zset {
+    let mut set = Zset::from_entries((0..400).map(|i| (format!("m{i:03}"), f64::from(i))), &LIMITS);
+    set.remove_range(left..400);
+    set.check();
+    set
+}
+
+#[test]
+fn a_set_that_has_been_large_answers_as_one_and_is_as_small_as_a_packed_one() {
+    let set = outgrown(30);
+    let packed = Zset::from_entries(set.iter().map(|entry| (entry.member, entry.score)), &LIMITS);
+    assert_eq!((set.encoding(), packed.encoding()), ("skiplist", "listpack"));
+    assert_eq!(set.memory(), packed.memory());
+    assert_eq!(set.clone().encoding(), "skiplist");
+}
+
+#[test]
+fn a_set_that_has_been_large_is_packed_by_removing_one_by_one_too() {
+    let (mut set, packed) = (outgrown(100), outgrown(30));
+    for i in 30..100 {
+        set.remove(format!("m{i:03}").as_bytes());
+        set.check();
+    }
+    assert!(set.iter().eq(packed.iter()));
+    assert!(set.memory() < 2 * packed.memory(), "{} bytes beside {}", set.memory(), packed.memory());
+}
+
+#[test]
+fn a_set_that_has_been_large_may_grow_large_again() {
+    let mut set = outgrown(30);
+    for i in 30..400 {
+        set.insert(format!("m{i:03}").as_bytes(), f64::from(i), &LIMITS);
+        set.check();
+        assert_eq!((set.encoding(), set.len()), ("skiplist", i as usize + 1));
+    }
+    assert!(set.iter().eq(outgrown(400).iter()));
+}
+
+#[test]
+fn a_set_that_has_been_large_keeps_the_sign_of_zero() {
+    let mut set = outgrown(30);
+    set.insert(b"m007", -0.0, &LIMITS);
+    let mut trimmed = Zset::from_entries((0..400).map(|i| (format!("m{i:03}"), -0.0)), &LIMITS);
+    trimmed.remove_range(1..400);
+    for (set, member) in [(set, b"m007"), (trimmed, b"m000")] {
+        set.check();
+        assert_eq!(set.score(member).map(f64::is_sign_negative), Some(true));
+    }
+}
+
+#[test]
+fn a_set_that_has_been_large_is_scanned_in_pages() {
+    let mut seen = vec![];
+    let (set, mut cursor, mut pages) = (outgrown(30), 0, 0);
+    loop {
+        cursor = set.scan(cursor, 10, |entry| seen.push(entry.member));
+        pages += 1;
+        if cursor == 0 {
+            break;
+        }
+    }
+    seen.sort_unstable();
+    assert_eq!((pages, seen), (3, set.iter().map(|entry| entry.member).collect()));
 }
