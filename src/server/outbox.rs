@@ -1,7 +1,7 @@
 //! Replies that a client has not taken yet.
 //!
-//! Nearly always there are none: a batch's replies go from the thread's scratch buffer straight into the socket. Only
-//! what the socket does not take is kept here. There is no limit, as Redis has none for normal clients.
+//! Small replies wait for the end of their turn (see [`super::connection`]), and then nearly always none are left. What
+//! the socket does not take is kept here. There is no limit, as Redis has none for normal clients.
 
 use std::io;
 use std::mem;
@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 
 use super::stream::Stream;
 
-/// From this size on, room is given back as soon as it is empty.
-const KEPT_BYTES: usize = 4 << 10;
+/// Room that is kept while it is empty.
+const KEPT_BYTES: usize = 512;
 /// From this size on, replies are kept as they are instead of copied.
 const LARGE_BYTES: usize = 256 << 10;
 
@@ -31,8 +31,8 @@ impl Outbox {
         self.len() == 0
     }
 
-    /// Adds to the end.
-    fn push(&mut self, bytes: &[u8]) {
+    /// Adds to the end, to be sent later.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.sent > self.bytes.len() / 2 {
             self.bytes.drain(..self.sent);
             self.sent = 0;
