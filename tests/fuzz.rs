@@ -54,7 +54,7 @@ fn ask(world: &mut World, words: &[&[u8]], context: &str) {
             world.pass_ms(until.since_us(world.now()).div_ceil(1000).min(1 << 40) as i64);
             world.engine.pause.end();
         }
-        Flow::Close => rejoin(world),
+        Flow::Close | Flow::Block => rejoin(world),
         Flow::Next if reply.is_empty() => rejoin(world),
         Flow::Next => {
             assert_eq!(frame_length(&reply), Some(reply.len()), "{context}: {}", String::from_utf8_lossy(&reply))
@@ -65,7 +65,7 @@ fn ask(world: &mut World, words: &[&[u8]], context: &str) {
     }
 }
 
-/// A fresh client in place of one that was closed or wants no replies.
+/// A fresh client in place of one that was closed, is blocked or wants no replies.
 fn rejoin(world: &mut World) {
     world.engine.disconnect(world.client);
     world.client = world.join();

@@ -15,14 +15,18 @@ pub enum Flow {
     Close,
     /// Keeps this request and brings it again at that moment, or when [`crate::engine::Effect::Resume`] comes.
     Wait(Now),
+    /// Runs no further request until the session's command has been answered: its reply comes as what the session is
+    /// told ([`crate::engine::Outgoing`]).
+    Block,
 }
 
 impl Engine {
     /// Runs one request of a session and appends its reply to `out`.
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
         self.finish(now);
-        let start = out.len();
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
+        client.outgoing.take(out, usize::MAX);
+        let start = out.len();
         client.active = now;
         let (protocol, database) = (client.protocol, client.database);
         if speaks_http(request) {
@@ -48,7 +52,7 @@ impl Engine {
                 Flow::Next
             }
         };
-        self.hush(session, start, out);
+        self.conclude(session, start, out);
         flow
     }
 
@@ -120,23 +124,25 @@ impl Engine {
 
     fn flow_of(&self, session: SessionId) -> Flow {
         match self.sessions.get(session) {
-            Some(client) if !client.closing => Flow::Next,
-            _ => Flow::Close,
+            Some(client) if client.closing => Flow::Close,
+            Some(client) if client.blocked => Flow::Block,
+            Some(_) => Flow::Next,
+            None => Flow::Close,
         }
     }
 
-    /// Takes back the reply of a command whose client wants none.
-    fn hush(&mut self, session: SessionId, start: usize, out: &mut Vec<u8>) {
+    /// Takes back the reply of a command whose client wants none, and puts behind it what the client was told meanwhile.
+    fn conclude(&mut self, session: SessionId, start: usize, out: &mut Vec<u8>) {
         let Some(client) = self.sessions.get_mut(session) else { return };
-        if client.reply_mode == ReplyMode::On {
-            return;
+        if client.reply_mode != ReplyMode::On {
+            out.truncate(start);
+            client.reply_mode = match client.reply_mode {
+                ReplyMode::SkipNext => ReplyMode::Skip,
+                ReplyMode::Skip | ReplyMode::On => ReplyMode::On,
+                ReplyMode::Off => ReplyMode::Off,
+            };
         }
-        out.truncate(start);
-        client.reply_mode = match client.reply_mode {
-            ReplyMode::SkipNext => ReplyMode::Skip,
-            ReplyMode::Skip | ReplyMode::On => ReplyMode::On,
-            ReplyMode::Off => ReplyMode::Off,
-        };
+        client.outgoing.take(out, usize::MAX);
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Effects {
 pub enum Effect {
     /// End that session's connection once its replies are sent (CLIENT KILL).
     Close(SessionId),
+    /// Fetch what that session is to be told ([`crate::engine::Outgoing`]).
+    Wake(SessionId),
     /// Let connections go on that a pause holds (CLIENT UNPAUSE).
     Resume,
     /// Keep everyone waiting for so many microseconds (DEBUG SLEEP).

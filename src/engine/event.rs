@@ -16,6 +16,12 @@ pub enum Class {
     Generic,
     /// `$`: strings.
     String,
+    /// `l`: lists.
+    List,
+    /// `s`: sets.
+    Set,
+    /// `h`: hashes.
+    Hash,
     /// `z`: sorted sets.
     SortedSet,
     /// `x`: a key reached its deadline.
@@ -40,6 +46,21 @@ impl Event {
     /// An event of strings.
     pub const fn string(name: &'static str) -> Event {
         Event { class: Class::String, name }
+    }
+
+    /// An event of lists.
+    pub const fn list(name: &'static str) -> Event {
+        Event { class: Class::List, name }
+    }
+
+    /// An event of sets.
+    pub const fn set(name: &'static str) -> Event {
+        Event { class: Class::Set, name }
+    }
+
+    /// An event of hashs.
+    pub const fn hash(name: &'static str) -> Event {
+        Event { class: Class::Hash, name }
     }
 
     /// An event of sorted sets.

@@ -20,6 +20,7 @@ mod error;
 mod event;
 pub mod host;
 mod moment;
+mod outgoing;
 mod pause;
 mod peek;
 mod recent;
@@ -40,6 +41,7 @@ pub use error::{Error, shown};
 pub use event::{Class, Event};
 pub use host::Host;
 pub use moment::Now;
+pub use outgoing::Outgoing;
 pub use pause::{Pause, PauseScope};
 pub use peek::Peek;
 pub use recent::Recent;
@@ -48,6 +50,8 @@ pub use settings::{LogLevel, Permission, Settings};
 pub use stats::{CommandStats, Stats};
 pub use stored::Stored;
 pub use table::{CommandId, Entry, Table};
+
+use std::sync::Arc;
 
 use crate::keyspace::{Slot, Trash};
 use crate::resp::Request;
@@ -143,6 +147,15 @@ impl Engine {
     /// A client is gone.
     pub fn disconnect(&mut self, session: SessionId) {
         self.sessions.close(session);
+    }
+
+    /// Has a session be told something beside the replies to its own requests.
+    pub fn tell(&mut self, session: SessionId, frame: Arc<[u8]>) {
+        if let Some(client) = self.sessions.get_mut(session)
+            && client.outgoing.push(frame)
+        {
+            self.effects.push(Effect::Wake(session));
+        }
     }
 
     /// Removes keys whose deadline has passed, at most `limit` of them, in the order of their deadlines. Answers how

@@ -4,7 +4,7 @@
 //! there is one, belongs to `server/`, which tells the engine what CLIENT LIST shows of it. Ids grow and never repeat; a
 //! [`SessionId`] names its place as well, so finding one is an index, and an id of a session that ended finds nothing.
 
-use crate::engine::{CommandId, Now};
+use crate::engine::{CommandId, Now, Outgoing};
 use crate::resp::Protocol;
 
 /// Names a session while it lives; of one that ended it finds nothing.
@@ -108,6 +108,10 @@ pub struct Session {
     pub commands: u64,
     /// What its connection told last.
     pub buffers: Buffers,
+    /// What it is to be told beside replies to its own requests.
+    pub outgoing: Outgoing,
+    /// It waits within a command (BLPOP), and runs no other meanwhile.
+    pub blocked: bool,
 }
 
 impl Session {
@@ -154,6 +158,8 @@ impl Sessions {
             closing: false,
             commands: 0,
             buffers: Buffers::default(),
+            outgoing: Outgoing::default(),
+            blocked: false,
         });
         match self.places.get_mut(place as usize) {
             Some(vacant) => *vacant = Some(session),

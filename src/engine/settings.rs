@@ -2,7 +2,7 @@
 //!
 //! How a parameter is spelled, parsed, limited and shown is `config/`'s business: one row there for each field here.
 
-use crate::value::zset;
+use crate::value::{hash, list, set, zset};
 
 /// Who may call commands that a setting must enable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -87,6 +87,12 @@ pub struct Settings {
     pub debug_command: Permission,
     /// `zset-max-listpack-entries` and `zset-max-listpack-value`.
     pub packed_zset: zset::Limits,
+    /// `hash-max-listpack-entries` and `hash-max-listpack-value`.
+    pub packed_hash: hash::Limits,
+    /// `set-max-intset-entries`, `set-max-listpack-entries` and `set-max-listpack-value`.
+    pub packed_set: set::Limits,
+    /// `list-max-listpack-size`.
+    pub list_nodes: list::Limits,
     /// `port`: where TCP clients connect; 0 for no TCP.
     pub port: u16,
     /// `bind`: the addresses to listen on; a leading `-` lets one be missing.
@@ -123,6 +129,9 @@ impl Default for Settings {
             query_buffer_bytes: 1 << 30,
             debug_command: Permission::No,
             packed_zset: zset::Limits::default(),
+            packed_hash: hash::Limits::default(),
+            packed_set: set::Limits::default(),
+            list_nodes: list::Limits::default(),
             port: 6379,
             bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
             tcp_backlog: 511,

@@ -5,8 +5,7 @@
 //! own.
 
 use crate::keyspace::ValueMut;
-use crate::value::zset::Zset;
-use crate::value::{Value, View};
+use crate::value::{Hash, List, Set, Value, View, Zset};
 
 /// A collection that a key can hold. A key never holds an empty one.
 pub trait Stored: Sized {
@@ -22,29 +21,30 @@ pub trait Stored: Sized {
     fn into_value(self) -> Value;
 }
 
-impl Stored for Zset {
-    fn of(view: View<'_>) -> Option<&Self> {
-        match view {
-            View::Zset(zset) => Some(zset),
-            View::Text(_) => None,
+macro_rules! stored {
+    ($($kind:ident),*) => {$(
+        impl Stored for $kind {
+            fn of(view: View<'_>) -> Option<&Self> {
+                if let View::$kind(stored) = view { Some(stored) } else { None }
+            }
+
+            fn of_mut(value: ValueMut<'_>) -> Option<&mut Self> {
+                if let ValueMut::$kind(stored) = value { Some(stored) } else { None }
+            }
+
+            fn empty() -> Self {
+                $kind::new()
+            }
+
+            fn is_empty(&self) -> bool {
+                $kind::is_empty(self)
+            }
+
+            fn into_value(self) -> Value {
+                Value::$kind(self)
+            }
         }
-    }
-
-    fn of_mut(value: ValueMut<'_>) -> Option<&mut Self> {
-        match value {
-            ValueMut::Zset(zset) => Some(zset),
-        }
-    }
-
-    fn empty() -> Self {
-        Zset::new()
-    }
-
-    fn is_empty(&self) -> bool {
-        Zset::is_empty(self)
-    }
-
-    fn into_value(self) -> Value {
-        Value::Zset(self)
-    }
+    )*};
 }
+
+stored!(Zset, List, Set, Hash);

@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn an_entry_takes_no_more_than_its_value() {
         assert_eq!(size_of::<Entry<crate::value::Value>>(), size_of::<crate::value::Value>());
-        assert_eq!(size_of::<crate::value::Value>(), 24);
+        assert_eq!(size_of::<crate::value::Value>(), 32);
     }
 
     proptest! {

@@ -77,6 +77,8 @@ pub(crate) struct Connection {
     outbox: Outbox,
     /// Whether the outbox holds replies back for others' turns, and no other bytes.
     holds_back: bool,
+    /// Whether the engine may have something to tell that was not fetched.
+    is_told: bool,
     received: u64,
     /// Bytes of replies so far, whether sent or waiting in the outbox.
     produced: u64,
@@ -91,6 +93,8 @@ enum State {
     Open,
     /// A pause holds the first unread request back.
     Paused,
+    /// A command waits for its answer, and unread requests with it.
+    Blocked,
     /// Replies that wait are sent, then it ends.
     Closing,
 }
@@ -114,6 +118,8 @@ enum Stop {
     More,
     /// A pause holds the next request back.
     Paused,
+    /// The last request waits for its answer.
+    Blocked,
     /// This was the last request of this connection.
     Closing,
 }
@@ -131,6 +137,7 @@ impl Connection {
             unread: Vec::new(),
             outbox: Outbox::default(),
             holds_back: false,
+            is_told: false,
             received: 0,
             produced: 0,
             state: State::Fresh,
@@ -153,6 +160,10 @@ impl Connection {
             self.state = State::Open;
             self.run_unread(cx, &mut scratch.work)?;
         }
+        self.is_told |= letters.has(Letter::Told);
+        if self.is_told && self.outbox.is_empty() {
+            self.listen(cx, &mut scratch.work)?;
+        }
         while self.state != State::Closing {
             let mut buffer = ReadBuf::new(&mut scratch.input);
             let Poll::Ready(()) = self.stream.poll_read(cx, &mut buffer)? else { return Poll::Pending };
@@ -169,6 +180,26 @@ impl Connection {
             }
         }
         if self.outbox.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Sends what the engine has to tell, as far as the socket takes it; goes on if that answered the command that waited.
+    fn listen(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
+        while self.is_told && self.outbox.is_empty() {
+            work.output.clear();
+            let mut engine = self.shared.engine();
+            let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
+            session.outgoing.take(&mut work.output, BATCH_REPLY_BYTES);
+            self.is_told = !session.outgoing.is_empty();
+            let is_answered = self.state == State::Blocked && !session.blocked;
+            drop(engine);
+            self.produced += work.output.len() as u64;
+            self.send(cx, &mut work.output)?;
+            if is_answered {
+                self.state = State::Open;
+                self.run_unread(cx, work)?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs what arrived, after what had arrived before.
@@ -216,6 +247,10 @@ impl Connection {
                 Stop::More => {}
                 Stop::Paused => {
                     self.state = State::Paused;
+                    return Ok(taken);
+                }
+                Stop::Blocked => {
+                    self.state = State::Blocked;
                     return Ok(taken);
                 }
                 Stop::Closing => {
@@ -266,6 +301,7 @@ impl Connection {
                 Flow::Next => done += 1,
                 Flow::Close => return (done + 1, Stop::Closing),
                 Flow::Wait(_) => return (done, Stop::Paused),
+                Flow::Block => return (done + 1, Stop::Blocked),
             }
             if output.len() >= BATCH_REPLY_BYTES {
                 return (done, Stop::More);

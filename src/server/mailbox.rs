@@ -1,4 +1,4 @@
-//! Where others leave a word for one connection: end yourself, go on.
+//! Where others leave a word for one connection: end yourself, go on, listen.
 //!
 //! A connection is run by one task on one thread, and nobody else touches it. Whoever wants something of it sets a bit
 //! here and wakes that task, which looks at the bits first thing whenever it runs. Looking costs one load while there is
@@ -16,6 +16,8 @@ pub(crate) enum Letter {
     Close = 1,
     /// Try again the request that a pause held back.
     Resume = 2,
+    /// Fetch what the session is told.
+    Told = 4,
 }
 
 /// The letters of one connection, and how to wake it.

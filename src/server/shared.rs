@@ -139,6 +139,9 @@ impl Shared {
             match effect {
                 Effect::Close(session) if caller == Some(session) => {}
                 Effect::Close(session) => self.close(engine, session),
+                // Whoever runs a request takes what he is told with its reply.
+                Effect::Wake(session) if caller == Some(session) => {}
+                Effect::Wake(session) => self.post(session, Letter::Told),
                 Effect::Resume => self.resume(engine),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
                 Effect::Shutdown => {

@@ -44,7 +44,7 @@ impl Client {
         Ok(Client { shared, session, mailbox })
     }
 
-    /// Runs one command. While clients are paused (CLIENT PAUSE) it waits, as any client does.
+    /// Runs one command. While clients are paused (CLIENT PAUSE), or a command blocks, it waits, as any client does.
     ///
     /// # Errors
     /// [`CallError::Refused`] with the error that the server answered; [`CallError::Closed`] when it answers no more.
@@ -62,7 +62,11 @@ impl Client {
         loop {
             match self.shared.run(self.session, request, &mut output) {
                 Flow::Next => return reply(&output, Ok(Reply::Null)),
-                Flow::Wait(_) => self.wait()?,
+                Flow::Wait(_) => self.wait_for(Letter::Resume)?,
+                Flow::Block => {
+                    self.wait_for_answer(&mut output)?;
+                    return reply(&output, Ok(Reply::Null));
+                }
                 Flow::Close => {
                     self.shared.disconnect(self.session);
                     return reply(&output, Err(CallError::Closed));
@@ -71,15 +75,28 @@ impl Client {
         }
     }
 
-    /// Sleeps until the request may be tried again.
-    fn wait(&self) -> Result<(), CallError> {
+    /// Sleeps until the command that waits is answered.
+    fn wait_for_answer(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
+        loop {
+            self.wait_for(Letter::Told)?;
+            let mut engine = self.shared.engine();
+            let session = engine.sessions.get_mut(self.session).ok_or(CallError::Closed)?;
+            session.outgoing.take(output, usize::MAX);
+            if !session.blocked {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sleeps until there is such a letter.
+    fn wait_for(&self, letter: Letter) -> Result<(), CallError> {
         self.mailbox.attach(&Waker::from(Arc::new(Unpark(thread::current()))));
         loop {
             let letters = self.mailbox.take();
             if letters.has(Letter::Close) {
                 return Err(CallError::Closed);
             }
-            if letters.has(Letter::Resume) {
+            if letters.has(letter) {
                 return Ok(());
             }
             thread::park();

@@ -31,6 +31,12 @@ pub enum Value {
     Text(Text),
     /// A sorted set.
     Zset(Zset),
+    /// A list.
+    List(List),
+    /// A set.
+    Set(Set),
+    /// A hash.
+    Hash(Hash),
 }
 
 impl Value {
@@ -39,6 +45,9 @@ impl Value {
         match self {
             Value::Text(text) => View::Text(text.view()),
             Value::Zset(zset) => View::Zset(zset),
+            Value::List(list) => View::List(list),
+            Value::Set(set) => View::Set(set),
+            Value::Hash(hash) => View::Hash(hash),
         }
     }
 
@@ -57,6 +66,9 @@ impl Value {
         match self {
             Value::Text(text) => text.memory(),
             Value::Zset(zset) => zset.memory(),
+            Value::List(list) => list.memory(),
+            Value::Set(set) => set.memory(),
+            Value::Hash(hash) => hash.memory(),
         }
     }
 
@@ -65,6 +77,9 @@ impl Value {
         match self {
             Value::Text(_) => None,
             Value::Zset(zset) => Some(ValueMut::Zset(zset)),
+            Value::List(list) => Some(ValueMut::List(list)),
+            Value::Set(set) => Some(ValueMut::Set(set)),
+            Value::Hash(hash) => Some(ValueMut::Hash(hash)),
         }
     }
 }
@@ -76,6 +91,12 @@ pub enum View<'a> {
     Text(TextView<'a>),
     /// A sorted set.
     Zset(&'a Zset),
+    /// A list.
+    List(&'a List),
+    /// A set.
+    Set(&'a Set),
+    /// A hash.
+    Hash(&'a Hash),
 }
 
 impl View<'_> {
@@ -84,6 +105,9 @@ impl View<'_> {
         match self {
             View::Text(_) => "string",
             View::Zset(_) => "zset",
+            View::List(_) => "list",
+            View::Set(_) => "set",
+            View::Hash(_) => "hash",
         }
     }
 
@@ -92,6 +116,9 @@ impl View<'_> {
         match self {
             View::Text(text) => text.encoding(),
             View::Zset(zset) => zset.encoding(),
+            View::List(list) => list.encoding(),
+            View::Set(set) => set.encoding(),
+            View::Hash(hash) => hash.encoding(),
         }
     }
 
@@ -99,7 +126,10 @@ impl View<'_> {
     pub fn to_value(&self) -> Value {
         match *self {
             View::Text(text) => Value::Text(text.to_text()),
-            View::Zset(zset) => Value::Zset((*zset).clone()),
+            View::Zset(zset) => Value::Zset(zset.clone()),
+            View::List(list) => Value::List(list.clone()),
+            View::Set(set) => Value::Set(set.clone()),
+            View::Hash(hash) => Value::Hash(hash.clone()),
         }
     }
 }
@@ -109,4 +139,10 @@ impl View<'_> {
 pub enum ValueMut<'a> {
     /// A sorted set.
     Zset(&'a mut Zset),
+    /// A list.
+    List(&'a mut List),
+    /// A set.
+    Set(&'a mut Set),
+    /// A hash.
+    Hash(&'a mut Hash),
 }

@@ -16,7 +16,10 @@ type Hash = [u8; 20];
 
 /// Numbers of types as Redis counts them.
 const TEXT: u32 = 0;
+const LIST: u32 = 1;
+const SET: u32 = 2;
 const SORTED_SET: u32 = 3;
+const HASH: u32 = 4;
 
 pub(super) fn whole(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let mut hash = Hash::default();
@@ -57,6 +60,23 @@ fn add_value(hash: &mut Hash, database: &Database, slot: Slot) {
         View::Zset(zset) => {
             chain(hash, &SORTED_SET.to_be_bytes());
             add_members(hash, zset);
+        }
+        View::List(list) => {
+            chain(hash, &LIST.to_be_bytes());
+            list.iter().for_each(|element| chain(hash, &element.to_cow()));
+        }
+        View::Set(set) => {
+            chain(hash, &SET.to_be_bytes());
+            set.iter().for_each(|member| join(hash, &member.to_cow()));
+        }
+        View::Hash(fields) => {
+            chain(hash, &HASH.to_be_bytes());
+            for entry in fields.iter() {
+                let mut element = Hash::default();
+                chain(&mut element, &entry.field.to_cow());
+                chain(&mut element, &entry.value.to_cow());
+                join(hash, &element);
+            }
         }
     }
     if database.deadline(slot).is_some() {

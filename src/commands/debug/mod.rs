@@ -145,6 +145,9 @@ fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let content_bytes = match key.view() {
         View::Text(text) => text.len(),
         View::Zset(zset) => zset.iter().map(|entry| entry.member.len() + size_of::<f64>()).sum(),
+        View::List(list) => list.iter().map(|element| element.len()).sum(),
+        View::Set(set) => set.iter().map(|member| member.len()).sum(),
+        View::Hash(hash) => hash.iter().map(|entry| entry.field.len() + entry.value.len()).sum(),
     };
     // Values have no address here that would mean anything to a reader, and are never shared.
     let line = format!(

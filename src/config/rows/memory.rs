@@ -39,14 +39,47 @@ pub(super) const ROWS: &[Parameter] = &[
     ),
     Parameter::number("maxmemory-samples", 1, 64, Held::Always("5")),
     Parameter::switch("activerehashing", Held::Always("yes")),
-    Parameter::number("hash-max-listpack-entries", 0, LONG, Held::Always("512")).alias("hash-max-ziplist-entries"),
-    Parameter::memory("hash-max-listpack-value", 0, LONG_BYTES, Held::Always("64")).alias("hash-max-ziplist-value"),
+    Parameter::number(
+        "hash-max-listpack-entries",
+        0,
+        LONG,
+        Held::Field(|s| s.packed_hash.entries as i64, |s, count| s.packed_hash.entries = count as usize),
+    )
+    .alias("hash-max-ziplist-entries"),
+    Parameter::memory(
+        "hash-max-listpack-value",
+        0,
+        LONG_BYTES,
+        Held::Field(|s| s.packed_hash.bytes as u64, |s, bytes| s.packed_hash.bytes = bytes as usize),
+    )
+    .alias("hash-max-ziplist-value"),
     Parameter::memory("hll-sparse-max-bytes", 0, LONG_BYTES, Held::Always("3000")),
     Parameter::number("list-compress-depth", 0, INT, Held::Always("0")),
-    Parameter::number("list-max-listpack-size", -INT - 1, INT, Held::Always("-2")).alias("list-max-ziplist-size"),
-    Parameter::number("set-max-intset-entries", 0, LONG, Held::Always("512")),
-    Parameter::number("set-max-listpack-entries", 0, LONG, Held::Always("128")),
-    Parameter::number("set-max-listpack-value", 0, LONG, Held::Always("64")),
+    Parameter::number(
+        "list-max-listpack-size",
+        -INT - 1,
+        INT,
+        Held::Field(|s| s.list_nodes.size, |s, size| s.list_nodes.size = size),
+    )
+    .alias("list-max-ziplist-size"),
+    Parameter::number(
+        "set-max-intset-entries",
+        0,
+        LONG,
+        Held::Field(|s| s.packed_set.integers as i64, |s, count| s.packed_set.integers = count as usize),
+    ),
+    Parameter::number(
+        "set-max-listpack-entries",
+        0,
+        LONG,
+        Held::Field(|s| s.packed_set.entries as i64, |s, count| s.packed_set.entries = count as usize),
+    ),
+    Parameter::number(
+        "set-max-listpack-value",
+        0,
+        LONG,
+        Held::Field(|s| s.packed_set.bytes as i64, |s, bytes| s.packed_set.bytes = bytes as usize),
+    ),
     Parameter::memory("stream-node-max-bytes", 0, LONG_BYTES, Held::Always("4096")),
     Parameter::number("stream-node-max-entries", 0, LONG, Held::Always("100")),
     Parameter::number(

@@ -78,6 +78,12 @@ mod tests {
             ("enable-debug-command", "local"),
             ("logfile", "log"),
             ("loglevel", "verbose"),
+            ("hash-max-listpack-entries", "11"),
+            ("hash-max-listpack-value", "12"),
+            ("list-max-listpack-size", "-3"),
+            ("set-max-intset-entries", "13"),
+            ("set-max-listpack-entries", "14"),
+            ("set-max-listpack-value", "15"),
             ("zset-max-listpack-entries", "9"),
             ("zset-max-listpack-value", "10"),
         ];

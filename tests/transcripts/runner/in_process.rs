@@ -122,6 +122,9 @@ impl World {
     fn run_one(&mut self, number: u64) -> bool {
         let Some(client) = self.clients.get_mut(&number).filter(|client| !client.closed) else { return false };
         let session = client.session;
+        if self.engine.sessions.get(session).is_some_and(|session| session.blocked) {
+            return false;
+        }
         let limits = Limits {
             max_bulk_bytes: self.engine.settings.max_bulk_bytes,
             authenticated: self.engine.sessions.get(session).is_some_and(|session| session.authenticated),
@@ -141,11 +144,21 @@ impl World {
         };
         self.engine.finish(self.now);
         match flow {
-            Flow::Next => client.unread.drain(..client.parser.consumed()),
+            Flow::Next | Flow::Block => client.unread.drain(..client.parser.consumed()),
             Flow::Close => return self.leave(number),
             Flow::Wait(_) => return false,
         };
         true
+    }
+
+    /// Gives a session what it is told, and runs what it sent while it was blocked.
+    fn tell(&mut self, session: SessionId) {
+        if let Some(client) = self.clients.get_mut(&session.number)
+            && let Some(told) = self.engine.sessions.get_mut(session)
+        {
+            told.outgoing.take(&mut client.output, usize::MAX);
+            self.run(session.number);
+        }
     }
 
     fn leave(&mut self, number: u64) -> bool {
@@ -163,6 +176,7 @@ impl World {
                     self.leave(session.number);
                 }
                 Effect::Resume => self.run_all(),
+                Effect::Wake(session) => self.tell(session),
                 Effect::Stall(time_us) => self.now.unix_us = self.now.unix_us.saturating_add_unsigned(time_us),
                 _ => {}
             }
