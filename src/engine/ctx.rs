@@ -339,7 +339,7 @@ impl Ctx<'_> {
         self.after(key, event, changed.count);
         if is_empty {
             self.discard(slot);
-            self.engine.announce_event(self.database, Event::DEL, key);
+            self.engine.changed(self.database, Event::DEL, key);
         }
         Ok(changed.result)
     }
@@ -429,7 +429,7 @@ impl Ctx<'_> {
         self.note_access(slot);
         self.after(key, event, 1);
         if let Deadline::At(_) = deadline {
-            self.engine.announce_event(self.database, Event::EXPIRE, key);
+            self.engine.changed(self.database, Event::EXPIRE, key);
         }
     }
 
@@ -496,7 +496,7 @@ impl Ctx<'_> {
     fn after(&mut self, key: &[u8], event: Event, count: u64) {
         if count > 0 {
             self.engine.stats.changes += count;
-            self.engine.announce_event(self.database, event, key);
+            self.engine.changed(self.database, event, key);
         }
     }
 }
@@ -512,7 +512,7 @@ impl Ctx<'_> {
         let value = origin.remove(slot);
         self.settle(to, database, value, deadline_ms, access);
         self.after(from, left, 1);
-        self.engine.announce_event(database, arrived, to);
+        self.engine.changed(database, arrived, to);
         true
     }
 
@@ -525,7 +525,7 @@ impl Ctx<'_> {
         let value = origin.view(slot).to_value();
         self.settle(to, database, value, deadline_ms, access);
         self.engine.stats.changes += 1;
-        self.engine.announce_event(database, arrived, to);
+        self.engine.changed(database, arrived, to);
         true
     }
 

@@ -19,6 +19,7 @@ mod effects;
 mod error;
 mod event;
 pub mod host;
+mod interest;
 mod moment;
 mod outgoing;
 mod pause;
@@ -40,6 +41,7 @@ pub use effects::{Effect, Effects};
 pub use error::{Error, shown};
 pub use event::{Class, Event};
 pub use host::Host;
+pub use interest::Interest;
 pub use moment::Now;
 pub use outgoing::Outgoing;
 pub use pause::{Pause, PauseScope};
@@ -80,6 +82,8 @@ pub struct Engine {
     pub host: Box<dyn Host>,
     /// Whether and for whom time stands still (CLIENT PAUSE).
     pub pause: Pause,
+    /// Who wants to hear of what.
+    pub interest: Interest,
     /// What DEBUG and tests switch.
     pub switches: Switches,
     /// The current moment and the command that runs.
@@ -118,6 +122,7 @@ impl Engine {
             effects: Effects::default(),
             host,
             pause: Pause::default(),
+            interest: Interest::default(),
             switches: Switches { active_expiry: true, announce: false },
             timing: Timing { started: now, now, running: None },
         }
@@ -220,16 +225,15 @@ impl Engine {
     }
 
     fn expire_slot(&mut self, database: usize, slot: Slot) {
-        if self.switches.announce {
-            let key = self.databases.get(database).key(slot).to_vec();
-            self.effects.push(Effect::KeyEvent { database, name: Event::EXPIRED.name, key });
-        }
+        let key = self.databases.get(database).key(slot).to_vec();
         let trash = self.databases.get_mut(database).delete(slot);
         self.free(trash);
         self.stats.expired_keys += 1;
+        self.changed(database, Event::EXPIRED, &key);
     }
 
-    fn announce_event(&mut self, database: usize, event: Event, key: &[u8]) {
+    /// A key changed: every change passes through here, so that whoever wants to hear of it does.
+    fn changed(&mut self, database: usize, event: Event, key: &[u8]) {
         if self.switches.announce {
             self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
         }
