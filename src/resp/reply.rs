@@ -12,7 +12,7 @@
 //! Sources: the RESP2 and RESP3 specifications.
 
 use super::Protocol;
-use crate::value::number;
+use crate::value::{Item, number};
 
 /// Writes replies of one session into the buffer that its connection sends.
 #[derive(Debug)]
@@ -92,6 +92,20 @@ impl<'a> Reply<'a> {
     pub fn bulk_integer(&mut self, value: i64) {
         let mut digits = itoa::Buffer::new();
         self.bulk(digits.format(value).as_bytes());
+    }
+
+    /// An element of a collection as a bulk string.
+    pub fn item(&mut self, item: Item<'_>) {
+        match item {
+            Item::Int(number) => self.bulk_integer(number),
+            Item::Text(bytes, []) | Item::Text([], bytes) => self.bulk(bytes),
+            Item::Text(first, second) => {
+                self.number(b'$', (first.len() + second.len()) as i64);
+                self.out.extend_from_slice(first);
+                self.out.extend_from_slice(second);
+                self.out.extend_from_slice(b"\r\n");
+            }
+        }
     }
 
     /// A bulk string, or null where there is none.
