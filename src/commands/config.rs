@@ -97,14 +97,18 @@ type Assignment<'a> = (&'static Parameter, &'static str, &'a [u8]);
 fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let assignments = assignments(&mut args)?;
     let mut settings = cx.settings().clone();
+    // What is malformed is told first, as Redis does, wherever it stands.
+    let mut unsupported = None;
     for (parameter, name, value) in &assignments {
-        let refused = |reason: String| Error::ConfigRefused { name: (*name).to_owned(), reason };
-        let value = std::str::from_utf8(value).map_err(|_| refused("argument must be valid UTF-8".to_owned()))?;
-        match parameter.assign_text(&mut settings, value).map_err(refused)? {
+        let value = std::str::from_utf8(value).map_err(|_| refused(name, "argument must be valid UTF-8"))?;
+        match parameter.assign_text(&mut settings, value).map_err(|reason| refused(name, &reason))? {
             Assigned::InForce => {}
-            Assigned::Differs { actual, .. } => return Err(refused(config::unsupported(actual))),
+            Assigned::Differs { actual, .. } => {
+                unsupported.get_or_insert_with(|| refused(name, &config::unsupported(actual)));
+            }
         }
     }
+    unsupported.map_or(Ok(()), Err)?;
     let engine = cx.engine();
     make_room(engine, &settings)?;
     engine.settings = settings;
@@ -122,9 +126,13 @@ fn make_room(engine: &Engine, settings: &Settings) -> Result<(), Error> {
     if room < wanted {
         let reason =
             format!("The operating system is not able to handle the specified number of clients, try with {room}");
-        return Err(Error::ConfigRefused { name: "maxclients".to_owned(), reason });
+        return Err(refused("maxclients", &reason));
     }
     Ok(())
+}
+
+fn refused(name: &str, reason: &str) -> Error {
+    Error::ConfigRefused { name: name.to_owned(), reason: reason.to_owned() }
 }
 
 /// Finds every parameter that is named, before any value is looked at.
@@ -136,7 +144,7 @@ fn assignments<'a>(args: &mut Args<'a>) -> Result<Vec<Assignment<'a>>, Error> {
     while !args.is_empty() {
         let (given, value) = (args.word()?, args.word()?);
         let (parameter, name) = find(given).ok_or_else(|| Error::ConfigUnknown(shown(given)))?;
-        let refused = |reason: &str| Error::ConfigRefused { name: shown(given), reason: reason.to_owned() };
+        let refused = |reason| refused(&shown(given), reason);
         match parameter.mutability {
             Mutability::AtStart => return Err(refused("can't set immutable config")),
             Mutability::Protected => return Err(refused("can't set protected config")),
