@@ -55,10 +55,11 @@ pub fn invocation(words: &[Vec<u8>]) -> Invocation {
     if let [file, after @ ..] = words
         && !file.starts_with(b"-")
     {
-        sources.file = Some(file.clone());
+        // Redis takes an empty name for none.
+        sources.file = (!file.is_empty()).then(|| file.clone());
         rest = after;
     }
-    let from_file = usize::from(sources.file.is_some());
+    let from_file = words.len() - rest.len();
     let mut lines = Lines { text: Vec::new(), awaits_value: false };
     for (index, word) in rest.iter().enumerate() {
         let place = from_file + index;
@@ -184,6 +185,8 @@ mod tests {
         let sources = run(&["a.conf", "--port", "1", "-"]);
         assert_eq!((sources.file.as_deref(), sources.stdin), (Some(&b"a.conf"[..]), true));
         assert!(run(&["-", "--port", "1"]).stdin);
+        let unnamed = run(&["", "--port", "1"]);
+        assert_eq!((unnamed.file, unnamed.directives.as_slice()), (None, &b"port \"1\" "[..]));
         assert_eq!(run(&["a.conf", "-", "--port", "1"]).directives, b"\"-\" \nport \"1\" ");
     }
 

@@ -26,6 +26,11 @@ impl<'a> Args<'a> {
         Args { request, next: first }
     }
 
+    /// How many bytes all words of the request have together, those that were taken too.
+    pub fn request_bytes(&self) -> usize {
+        (0..self.request.len()).filter_map(|index| self.request.get(index)).map(<[u8]>::len).sum()
+    }
+
     /// How many words are left.
     pub fn left(&self) -> usize {
         self.request.len().saturating_sub(self.next)

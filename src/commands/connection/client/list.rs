@@ -8,9 +8,9 @@ use std::fmt::Display;
 use crate::engine::{Args, Ctx, Error, Now, Session, Table, shown};
 use crate::value::number;
 
-pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let mut text = Vec::new();
-    write_line(&mut text, cx.session(), cx.table(), cx.now());
+    write_line(&mut text, cx.session(), args.request_bytes(), cx.table(), cx.now());
     cx.reply().verbatim("txt", &text);
     Ok(())
 }
@@ -18,9 +18,10 @@ pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let wanted = Wanted::parse(args)?;
     let mut text = Vec::new();
-    let (now, engine) = (cx.now(), cx.engine());
+    let (asking, now, engine) = (cx.session().id, cx.now(), cx.engine());
     for session in engine.sessions.iter().filter(|session| wanted.includes(session)) {
-        write_line(&mut text, session, &engine.table, now);
+        let request_bytes = if session.id == asking { args.request_bytes() } else { 0 };
+        write_line(&mut text, session, request_bytes, &engine.table, now);
     }
     cx.reply().verbatim("txt", &text);
     Ok(())
@@ -90,7 +91,7 @@ fn flags(session: &Session) -> String {
     if flags.is_empty() { "N".to_owned() } else { flags }
 }
 
-fn write_line(text: &mut Vec<u8>, session: &Session, table: &Table, now: Now) {
+fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, table: &Table, now: Now) {
     let buffers = session.buffers;
     let total = size_of::<Session>() + buffers.query + buffers.query_free + buffers.output;
     let command = session.last_command.map_or("NULL", |id| table.entry(id).name.as_str());
@@ -106,7 +107,8 @@ fn write_line(text: &mut Vec<u8>, session: &Session, table: &Table, now: Now) {
     text.extend_from_slice(b" sub=0 psub=0 ssub=0 multi=-1 watch=0");
     put(text, "qbuf", buffers.query);
     put(text, "qbuf-free", buffers.query_free);
-    text.extend_from_slice(b" argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0");
+    put(text, "argv-mem", request_bytes);
+    text.extend_from_slice(b" multi-mem=0 rbs=0 rbp=0 obl=0 oll=0");
     put(text, "omem", buffers.output);
     put(text, "tot-mem", total);
     put(text, "events", if buffers.output > 0 { "rw" } else { "r" });
