@@ -54,7 +54,7 @@ fn ask(world: &mut World, words: &[&[u8]], context: &str) {
             world.pass_ms(until.since_us(world.now()).div_ceil(1000).min(1 << 40) as i64);
             world.engine.pause.end();
         }
-        Flow::Close | Flow::Block => rejoin(world),
+        Flow::Close | Flow::Abort | Flow::Block => rejoin(world),
         Flow::Next if reply.is_empty() => rejoin(world),
         Flow::Next => {
             assert_eq!(frame_length(&reply), Some(reply.len()), "{context}: {}", String::from_utf8_lossy(&reply))

@@ -4,7 +4,7 @@
 //! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
 
 use crate::engine::{Args, Command, CommandId, Ctx, Engine, Error, Flags, Now, Permission, ReplyMode, SessionId};
-use crate::resp::{Reply, Request};
+use crate::resp::{ProtocolError, Reply, Request};
 
 /// What the connection does after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum Flow {
     Next,
     /// Sends what is written and ends.
     Close,
+    /// Ends at once. Replies that were not sent yet are lost.
+    Abort,
     /// Keeps this request and brings it again at that moment, or when [`crate::engine::Effect::Resume`] comes.
     Wait(Now),
     /// Runs no further request until the session's command has been answered: its reply comes as what the session is
@@ -30,7 +32,7 @@ impl Engine {
         client.active = now;
         let (protocol, database) = (client.protocol, client.database);
         if speaks_http(request) {
-            return Flow::Close;
+            return Flow::Abort;
         }
         let admitted = self.admit(session, request);
         let flow = match admitted {
@@ -40,10 +42,12 @@ impl Engine {
                 let reply = Reply::new(out, protocol);
                 let mut ctx = Ctx::new(self, session, database, reply);
                 let result = (command.run)(&mut ctx, Args::new(request, words));
-                if let Err(error) = result {
+                if result.is_err() {
                     ctx.reply().rewind(start);
+                }
+                self.count(id, result.is_err());
+                if let Err(error) = result {
                     self.refuse(error, &mut Reply::new(out, protocol));
-                    self.stats.command_mut(id).failed += 1;
                 }
                 self.flow_of(session)
             }
@@ -64,6 +68,16 @@ impl Engine {
         self.timing.now = now;
         if self.stats.recent.is_due(now) {
             self.stats.sample(now, self.databases.memory_bytes());
+        }
+    }
+
+    /// Answers bytes of a session that are no request, unless it wants no answers. The connection ends after it.
+    pub fn reject(&mut self, session: SessionId, fault: ProtocolError, out: &mut Vec<u8>) {
+        self.stats.count_error("ERR");
+        if self.sessions.get(session).is_some_and(|client| client.reply_mode == ReplyMode::On) {
+            out.extend_from_slice(b"-ERR ");
+            out.extend_from_slice(&fault.text());
+            out.extend_from_slice(b"\r\n");
         }
     }
 
@@ -108,12 +122,18 @@ impl Engine {
 
     fn begin(&mut self, session: SessionId, id: CommandId) {
         self.timing.running = Some((id, self.timing.now));
-        self.stats.commands += 1;
-        self.stats.command_mut(id).calls += 1;
         if let Some(client) = self.sessions.get_mut(session) {
             client.commands += 1;
             client.last_command = Some(id);
         }
+    }
+
+    /// Counts a command that has run: INFO does not count itself, and CONFIG RESETSTAT is the first that counts again.
+    fn count(&mut self, id: CommandId, failed: bool) {
+        self.stats.commands += 1;
+        let command = self.stats.command_mut(id);
+        command.calls += 1;
+        command.failed += u64::from(failed);
     }
 
     fn refuse(&mut self, error: Error, reply: &mut Reply<'_>) {

@@ -115,12 +115,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// Puts everything a client can set back to what a fresh connection has (RESET); the login is the caller's.
+    /// Puts everything a client can set back to what a fresh connection has (RESET); the login is the caller's. If the
+    /// answer to RESET itself was to be skipped, it still is.
     pub fn reset(&mut self) {
         self.protocol = Protocol::Resp2;
         self.database = 0;
         self.name.clear();
-        self.reply_mode = ReplyMode::On;
+        if self.reply_mode == ReplyMode::Off {
+            self.reply_mode = ReplyMode::On;
+        }
         self.no_evict = false;
         self.no_touch = false;
     }

@@ -122,6 +122,8 @@ enum Stop {
     Blocked,
     /// This was the last request of this connection.
     Closing,
+    /// The connection ends before its replies are sent.
+    Aborted,
 }
 
 impl Connection {
@@ -233,6 +235,9 @@ impl Connection {
         loop {
             let (count, stop) = self.run_batch(&input[taken..], work);
             taken += count;
+            if stop == Stop::Aborted {
+                return Err(Ended);
+            }
             if stop == Stop::More && work.output.len() < BATCH_REPLY_BYTES {
                 continue;
             }
@@ -253,7 +258,7 @@ impl Connection {
                     self.state = State::Blocked;
                     return Ok(taken);
                 }
-                Stop::Closing => {
+                Stop::Closing | Stop::Aborted => {
                     self.state = State::Closing;
                     return Ok(taken);
                 }
@@ -271,7 +276,7 @@ impl Connection {
         let mark = Mark::of(&engine);
         let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
-            refuse(&mut engine, &fault.text(), output);
+            engine.reject(self.session, fault, output);
             stop = Stop::Closing;
         }
         shared.end_batch(&mut engine, mark);
@@ -300,6 +305,7 @@ impl Connection {
             match self.shared.run_in(engine, self.session, request, output) {
                 Flow::Next => done += 1,
                 Flow::Close => return (done + 1, Stop::Closing),
+                Flow::Abort => return (done + 1, Stop::Aborted),
                 Flow::Wait(_) => return (done, Stop::Paused),
                 Flow::Block => return (done + 1, Stop::Blocked),
             }
@@ -376,14 +382,6 @@ impl Connection {
     fn is_authenticated(&self, engine: &Engine) -> bool {
         engine.sessions.get(self.session).is_some_and(|session| session.authenticated)
     }
-}
-
-/// Answers bytes that are no request.
-fn refuse(engine: &mut Engine, text: &[u8], output: &mut Vec<u8>) {
-    engine.stats.count_error("ERR");
-    output.extend_from_slice(b"-ERR ");
-    output.extend_from_slice(text);
-    output.extend_from_slice(b"\r\n");
 }
 
 impl Future for Connection {

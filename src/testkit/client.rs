@@ -67,7 +67,7 @@ impl Client {
                     self.wait_for_answer(&mut output)?;
                     return reply(&output, Ok(Reply::Null));
                 }
-                Flow::Close => {
+                Flow::Close | Flow::Abort => {
                     self.shared.disconnect(self.session);
                     return reply(&output, Err(CallError::Closed));
                 }

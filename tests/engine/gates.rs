@@ -45,7 +45,7 @@ fn a_login_opens_the_gate() {
 fn a_web_page_that_talks_to_us_is_cut_off_without_an_answer() {
     let mut world = World::fresh();
     for line in ["POST / HTTP/1.1", "Host: localhost:6379"] {
-        assert_eq!(world.ask_as(world.client, line), (String::new(), Flow::Close));
+        assert_eq!(world.ask_as(world.client, line), (String::new(), Flow::Abort));
     }
 }
 

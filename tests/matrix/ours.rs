@@ -76,7 +76,7 @@ impl World {
         let mut answer = Answer::default();
         let flow = self.engine.run(START, self.client, request, &mut answer.bytes);
         self.engine.finish(START);
-        answer.closed = flow == Flow::Close;
+        answer.closed = matches!(flow, Flow::Close | Flow::Abort);
         answer.waits = matches!(flow, Flow::Wait(_));
         answer
     }

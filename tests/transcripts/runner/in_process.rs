@@ -136,9 +136,7 @@ impl World {
                 return false;
             }
             Err(error) => {
-                client.output.extend_from_slice(b"-ERR ");
-                client.output.extend_from_slice(&error.text());
-                client.output.extend_from_slice(b"\r\n");
+                self.engine.reject(session, error, &mut client.output);
                 Flow::Close
             }
         };
@@ -146,6 +144,10 @@ impl World {
         match flow {
             Flow::Next | Flow::Block => client.unread.drain(..client.parser.consumed()),
             Flow::Close => return self.leave(number),
+            Flow::Abort => {
+                client.output.clear();
+                return self.leave(number);
+            }
             Flow::Wait(_) => return false,
         };
         true
