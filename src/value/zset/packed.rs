@@ -128,6 +128,13 @@ impl Packed {
                 self.ends_with(end, member, word)
             });
         }
+        if head.length_width == 1 {
+            let lengths = &self.bytes[column(head.lengths_at(), 1, &(0..head.len))];
+            return lengths.iter().position(|&length| {
+                end += usize::from(length);
+                usize::from(length) == member.len() && self.ends_with(end, member, word)
+            });
+        }
         (0..head.len).find(|&position| {
             let length = self.length(&head, position);
             end += length;
