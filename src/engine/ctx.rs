@@ -25,13 +25,16 @@ use crate::resp::Reply;
 use crate::value::text::TextView;
 use crate::value::{Value, View};
 
-/// A change that a closure made: how many elements it touched (0: none, and nothing follows), and its result.
+/// A change that a closure made: how many elements it touched (0: none, and nothing follows unless it is
+/// [`Changed::announced`]), and its result.
 #[derive(Debug)]
 pub struct Changed<R> {
     /// How many changes this counts as.
     pub count: u64,
     /// What the handler goes on with.
     pub result: R,
+    /// Whether it is announced even if it counts as none.
+    is_event: bool,
     /// What is no longer needed, to be freed.
     trash: Trash,
 }
@@ -39,7 +42,12 @@ pub struct Changed<R> {
 impl<R> Changed<R> {
     /// `count` changes and a result.
     pub fn by(count: usize, result: R) -> Changed<R> {
-        Changed { count: count as u64, result, trash: Trash::default() }
+        Changed { count: count as u64, result, is_event: count > 0, trash: Trash::default() }
+    }
+
+    /// The same change, announced though it may count as none.
+    pub fn announced(self) -> Changed<R> {
+        Changed { is_event: true, ..self }
     }
 
     /// The same change, which left `trash` behind.
@@ -336,7 +344,9 @@ impl Ctx<'_> {
             Ok((act(stored, reply)?, stored.is_empty()))
         })?;
         self.engine.free(changed.trash);
-        self.after(key, event, changed.count);
+        if changed.is_event {
+            self.after(key, event, changed.count);
+        }
         if is_empty {
             self.discard(slot);
             self.engine.changed(self.database, Event::DEL, key);
@@ -354,7 +364,9 @@ impl Ctx<'_> {
         let changed = act(&mut stored)?;
         if !stored.is_empty() {
             self.insert(key, New::Value(stored.into_value()));
-            self.after(key, event, changed.count);
+            if changed.is_event {
+                self.after(key, event, changed.count);
+            }
         }
         Ok(changed.result)
     }
@@ -494,10 +506,8 @@ impl Ctx<'_> {
     }
 
     fn after(&mut self, key: &[u8], event: Event, count: u64) {
-        if count > 0 {
-            self.engine.stats.changes += count;
-            self.engine.changed(self.database, event, key);
-        }
+        self.engine.stats.changes += count;
+        self.engine.changed(self.database, event, key);
     }
 }
 
