@@ -8,6 +8,7 @@ pub mod command;
 pub mod config;
 pub mod connection;
 pub mod debug;
+pub mod hash;
 mod help;
 pub mod info;
 pub mod keys;
@@ -26,6 +27,7 @@ pub const FAMILIES: &[&[Command]] = &[
     config::COMMANDS,
     connection::COMMANDS,
     debug::COMMANDS,
+    hash::COMMANDS,
     info::COMMANDS,
     keys::COMMANDS,
     memory::COMMANDS,

@@ -217,6 +217,17 @@ pub enum Error {
     #[error("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")]
     LcsMemory,
 
+    // Hashes.
+    /// A whole number was to be added to another value.
+    #[error("ERR hash value is not an integer")]
+    HashValueNotAnInteger,
+    /// A number was to be added to another value.
+    #[error("ERR hash value is not a float")]
+    HashValueNotAFloat,
+    /// A number to add that is none.
+    #[error("ERR value is NaN or Infinity")]
+    NanOrInfinity,
+
     // Connections.
     /// An integer beyond 32 bits.
     #[error("ERR value is out of range, value must between -2147483648 and 2147483647")]

@@ -111,6 +111,11 @@ impl Hash {
         Hash { form: Form::Packed(Strip::default()) }
     }
 
+    /// The hash as it is at a moment, in unix milliseconds.
+    pub fn at(&self, _now_ms: i64) -> Fields<'_> {
+        Fields { hash: self }
+    }
+
     /// How many fields there are.
     pub fn len(&self) -> usize {
         match &self.form {
@@ -262,6 +267,45 @@ impl Hash {
             Form::Table(table) => table,
             Form::Packed(_) => unreachable!("it has just become a table"),
         }
+    }
+}
+
+/// A hash as it is at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a> {
+    hash: &'a Hash,
+}
+
+impl<'a> Fields<'a> {
+    /// How many fields there are.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(self) -> usize {
+        self.hash.len()
+    }
+
+    /// The value of a field.
+    pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
+        self.hash.get(field)
+    }
+
+    /// Whether there is a field.
+    pub fn contains(self, field: &[u8]) -> bool {
+        self.hash.contains(field)
+    }
+
+    /// All fields with their values.
+    pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
+        self.hash.iter()
+    }
+
+    /// Any field with its value, each as likely as another.
+    pub fn random(self, generator: &mut Rng) -> Option<Entry<'a>> {
+        self.hash.random(generator)
+    }
+
+    /// Visits about `count` entries from a cursor on, see [`Hash::scan`].
+    pub fn scan(self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
+        self.hash.scan(cursor, count, visit)
     }
 }
 

@@ -1,0 +1,94 @@
+//! Reading some of a hash's fields, or how many there are.
+
+use super::{fields, write_or_null};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::value::hash::Hash;
+
+pub(super) const HGET: Command = Command {
+    name: "HGET",
+    syntax: "key field",
+    family: Family::Hash,
+    arity: Arity::Exactly(3),
+    flags: Flags::READONLY.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    since: "2.0.0",
+    about: "Answers the value of a field.",
+    run: hget,
+    ..Command::ROW
+};
+
+fn hget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, field) = (args.key()?, args.word()?);
+    let (fields, reply) = fields(cx, key)?;
+    write_or_null(reply, fields.and_then(|fields| fields.get(field)));
+    Ok(())
+}
+
+pub(super) const HMGET: Command = Command {
+    name: "HMGET",
+    syntax: "key field [field ...]",
+    arity: Arity::AtLeast(3),
+    cost: "O(N) where N is how many fields are asked for.",
+    about: "Answers the values of several fields.",
+    run: hmget,
+    ..HGET
+};
+
+fn hmget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (fields, reply) = fields(cx, args.key()?)?;
+    reply.array(args.left());
+    for field in args.rest() {
+        write_or_null(reply, fields.and_then(|fields| fields.get(field)));
+    }
+    Ok(())
+}
+
+pub(super) const HEXISTS: Command = Command {
+    name: "HEXISTS",
+    syntax: "key field",
+    family: Family::Hash,
+    arity: Arity::Exactly(3),
+    flags: Flags::READONLY.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RO)],
+    since: "2.0.0",
+    about: "Answers whether a hash has a field.",
+    run: hexists,
+    ..Command::ROW
+};
+
+fn hexists(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, field) = (args.key()?, args.word()?);
+    let (fields, reply) = fields(cx, key)?;
+    reply.integer(fields.is_some_and(|fields| fields.contains(field)).into());
+    Ok(())
+}
+
+pub(super) const HSTRLEN: Command = Command {
+    name: "HSTRLEN",
+    since: "3.2.0",
+    about: "Answers how many bytes the value of a field has.",
+    run: hstrlen,
+    ..HEXISTS
+};
+
+fn hstrlen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, field) = (args.key()?, args.word()?);
+    let (fields, reply) = fields(cx, key)?;
+    reply.count(fields.and_then(|fields| fields.get(field)).map_or(0, |value| value.len()));
+    Ok(())
+}
+
+pub(super) const HLEN: Command = Command {
+    name: "HLEN",
+    syntax: "key",
+    arity: Arity::Exactly(2),
+    about: "Answers how many fields a hash has.",
+    run: hlen,
+    ..HEXISTS
+};
+
+fn hlen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (hash, reply) = cx.read::<Hash>(args.key()?)?;
+    reply.count(hash.map_or(0, Hash::len));
+    Ok(())
+}

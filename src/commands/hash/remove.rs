@@ -1,0 +1,31 @@
+//! Taking fields out of a hash.
+
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::value::hash::Hash;
+
+/// Fields were removed.
+pub(super) const HDEL_EVENT: Event = Event::hash("hdel");
+
+pub(super) const HDEL: Command = Command {
+    name: "HDEL",
+    syntax: "key field [field ...]",
+    family: Family::Hash,
+    arity: Arity::AtLeast(3),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
+    since: "2.0.0",
+    cost: "O(N) where N is how many fields are removed.",
+    about: "Removes fields from a hash, and the hash with its last one.",
+    run: hdel,
+    ..Command::ROW
+};
+
+fn hdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let removed = cx.edit(key, HDEL_EVENT, |hash: &mut Hash| {
+        let removed = args.rest().filter(|field| hash.remove(field)).count();
+        Ok(Changed::by(removed, removed))
+    })?;
+    cx.reply().count(removed.unwrap_or_default());
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Giving fields values: HSET, its older name HMSET, and HSETNX. A field that gets a value loses its deadline.
+
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::value::hash::Hash;
+
+/// Fields got values.
+pub(super) const HSET_EVENT: Event = Event::hash("hset");
+
+pub(super) const HSET: Command = Command {
+    name: "HSET",
+    syntax: "key field value [field value ...]",
+    family: Family::Hash,
+    arity: Arity::AtLeast(4),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "2.0.0",
+    cost: "O(1) for each field, so O(N) for N fields.",
+    about: "Gives fields of a hash values.",
+    run: hset,
+    ..Command::ROW
+};
+
+fn hset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    let added = set(cx, args, "hset")?;
+    cx.reply().count(added);
+    Ok(())
+}
+
+pub(super) const HMSET: Command = Command {
+    name: "HMSET",
+    cost: "O(N) where N is how many fields are set.",
+    about: "Gives fields of a hash values.",
+    deprecated: Some(("4.0.0", "`HSET` with multiple field-value pairs")),
+    run: hmset,
+    ..HSET
+};
+
+fn hmset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    set(cx, args, "hmset")?;
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Sets all pairs that are left and tells how many of their fields are new.
+fn set(cx: &mut Ctx<'_>, mut args: Args<'_>, command: &str) -> Result<usize, Error> {
+    let key = args.key()?;
+    if !args.left().is_multiple_of(2) {
+        return Err(Error::WrongArity(command.to_owned()));
+    }
+    let limits = cx.settings().packed_hash;
+    let pairs = args.left() / 2;
+    let added = cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| {
+        hash.make_room(pairs, &limits);
+        let mut added = 0;
+        while let (Ok(field), Ok(value)) = (args.word(), args.word()) {
+            added += usize::from(hash.insert(field, value, &limits));
+        }
+        Ok(Changed::by(pairs, added))
+    })?;
+    Ok(added.unwrap_or_default())
+}
+
+pub(super) const HSETNX: Command = Command {
+    name: "HSETNX",
+    syntax: "key field value",
+    arity: Arity::Exactly(4),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
+    cost: "O(1)",
+    about: "Gives a field a value if the hash does not have it yet.",
+    run: hsetnx,
+    ..HSET
+};
+
+fn hsetnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, field, value) = (args.key()?, args.word()?, args.word()?);
+    let (limits, now_ms) = (cx.settings().packed_hash, cx.now_ms());
+    let added = cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| {
+        let is_new = !hash.at(now_ms).contains(field);
+        if is_new {
+            hash.insert(field, value, &limits);
+        }
+        Ok(Changed::by(is_new.into(), is_new))
+    })?;
+    cx.reply().integer(added.unwrap_or_default().into());
+    Ok(())
+}
