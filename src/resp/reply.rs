@@ -234,10 +234,18 @@ impl<'a> Reply<'a> {
     }
 
     fn number(&mut self, kind: u8, value: i64) {
-        let mut digits = itoa::Buffer::new();
-        self.out.push(kind);
-        self.out.extend_from_slice(digits.format(value).as_bytes());
-        self.out.extend_from_slice(b"\r\n");
+        // Lengths of one or two digits are what most replies are made of: one store each.
+        match u8::try_from(value) {
+            Ok(digit @ 0..=9) => self.out.extend_from_slice(&[kind, b'0' + digit, b'\r', b'\n']),
+            Ok(number @ 10..=99) => {
+                self.out.extend_from_slice(&[kind, b'0' + number / 10, b'0' + number % 10, b'\r', b'\n']);
+            }
+            _ => {
+                self.out.push(kind);
+                self.out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+                self.out.extend_from_slice(b"\r\n");
+            }
+        }
     }
 
     fn line(&mut self, kind: u8, text: &[u8]) {
