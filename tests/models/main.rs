@@ -4,4 +4,5 @@ mod hash;
 mod keyspace;
 mod list;
 mod set;
+mod soak;
 mod zset;
