@@ -99,7 +99,7 @@ fn a_keyspace_whose_keys_values_and_deadlines_change_stays_lean() {
     let store = |database: &mut Database, key: &[u8], number: usize| {
         let value = vec![b'v'; number % 300];
         let slot = database.insert(key, New::Text(TextView::Raw(&value)));
-        database.set_deadline(slot, (number % 3 > 0).then_some(number as i64));
+        database.set_deadline(slot, (!number.is_multiple_of(3)).then_some(number as i64));
     };
     let mut churned = Database::new(1);
     let mut number = 0;
