@@ -12,6 +12,7 @@ pub mod hash;
 mod help;
 pub mod info;
 pub mod keys;
+pub mod list;
 pub mod memory;
 pub mod scanning;
 pub mod server;
@@ -30,6 +31,7 @@ pub const FAMILIES: &[&[Command]] = &[
     hash::COMMANDS,
     info::COMMANDS,
     keys::COMMANDS,
+    list::COMMANDS,
     memory::COMMANDS,
     server::COMMANDS,
     shutdown::COMMANDS,

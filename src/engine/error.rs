@@ -156,6 +156,23 @@ pub enum Error {
     #[error("ERR NOVALUES option can only be used in HSCAN")]
     NoValuesOfHash,
 
+    // Lists.
+    /// LSET where there is no element.
+    #[error("ERR index out of range")]
+    IndexOutOfRange,
+    /// LPOS counts matches from 1.
+    #[error(
+        "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from \
+         the end of the list"
+    )]
+    RankZero,
+    /// LPOS for fewer than no matches.
+    #[error("ERR COUNT can't be negative")]
+    CountNegative,
+    /// LPOS among fewer than no elements.
+    #[error("ERR MAXLEN can't be negative")]
+    MaxlenNegative,
+
     // Sorted sets.
     /// ZADD with both.
     #[error("ERR XX and NX options at the same time are not compatible")]

@@ -83,7 +83,7 @@ fn a_list_stays_lean_as_a_queue_and_when_changed_in_the_middle() {
         if number >= HELD {
             assert!(queue.pop(End::Tail, &limits).is_some());
             let place = rng.usize(..HELD);
-            assert_eq!(middle.remove(place..place + 1, &limits), 1);
+            middle.remove(place..place + 1, &limits);
         }
     }
     for churned in [queue, middle] {

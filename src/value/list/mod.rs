@@ -122,12 +122,16 @@ impl List {
         self.range(0..self.len())
     }
 
-    /// The positions of the elements that are these bytes, counted from one end.
-    pub fn positions(&self, element: &[u8], from: End) -> impl Iterator<Item = usize> {
+    /// The positions of the elements that are these bytes, among the `within` nearest to an end, counted from that end on.
+    pub fn positions(&self, element: &[u8], from: End, within: usize) -> impl Iterator<Item = usize> {
         let (len, wanted) = (self.len(), Item::of(element));
+        let within = within.min(len);
         let (forward, backward) = match from {
-            End::Head => (Some(self.iter().enumerate()), None),
-            End::Tail => (None, Some(self.iter().rev().enumerate().map(move |(back, item)| (len - 1 - back, item)))),
+            End::Head => (Some(self.range(0..within).enumerate()), None),
+            End::Tail => {
+                let all = self.range(len - within..len).rev().enumerate();
+                (None, Some(all.map(move |(back, item)| (len - 1 - back, item))))
+            }
         };
         let all = forward.into_iter().flatten().chain(backward.into_iter().flatten());
         all.filter(move |(_, item)| *item == wanted).map(|(position, _)| position)
@@ -144,32 +148,57 @@ impl List {
         let (bytes, items) = elements.clone().fold((0, 0), |(bytes, items), next| (bytes + next.len(), items + 1));
         self.make_room(bytes, items, limits);
         for element in elements {
-            match &mut self.form {
-                Form::Packed(run) => {
-                    run.insert(if end == End::Head { 0 } else { run.len() }, Item::of(element));
-                }
-                Form::Nodes(nodes) => nodes.push(end, element),
-            }
+            self.put(end, element);
         }
     }
 
-    /// Takes the element at an end.
-    pub fn pop(&mut self, end: End, limits: &Limits) -> Option<Vec<u8>> {
+    /// Puts an element at an end that was taken from a list. The digits of a number then count for nothing when the room
+    /// for them is guessed, as in Redis.
+    pub fn push_moved(&mut self, end: End, element: &[u8], limits: &Limits) {
+        let is_number = matches!(Item::of(element), Item::Int(_));
+        self.make_room(if is_number { 0 } else { element.len() }, 1, limits);
+        self.put(end, element);
+    }
+
+    /// Takes the element at an end and puts it at an end.
+    pub fn rotate(&mut self, from: End, to: End, limits: &Limits) {
+        if let Some((position, element)) = self.last(from) {
+            self.remove_within(position..position + 1);
+            self.push_moved(to, &element, limits);
+            self.tidy(limits);
+        }
+    }
+
+    fn put(&mut self, end: End, element: &[u8]) {
+        match &mut self.form {
+            Form::Packed(run) => run.insert(if end == End::Head { 0 } else { run.len() }, Item::of(element)),
+            Form::Nodes(nodes) => nodes.push(end, element),
+        }
+    }
+
+    /// The position at an end, and a copy of the element there.
+    fn last(&self, end: End) -> Option<(usize, Vec<u8>)> {
         let position = match end {
             End::Head => 0,
             End::Tail => self.len().checked_sub(1)?,
         };
-        let element = self.get(position)?.to_vec();
+        Some((position, self.get(position)?.to_vec()))
+    }
+
+    /// Takes the element at an end.
+    pub fn pop(&mut self, end: End, limits: &Limits) -> Option<Vec<u8>> {
+        let (position, element) = self.last(end)?;
         self.remove(position..position + 1, limits);
         Some(element)
     }
 
     /// Puts an element in the place of the one at a position; tells whether there is such a position.
     pub fn set(&mut self, position: usize, element: &[u8], limits: &Limits) -> bool {
+        // Redis turns a list for what is to come before it finds that there is no place for it.
+        self.make_room(element.len(), 1, limits);
         if position >= self.len() {
             return false;
         }
-        self.make_room(element.len(), 1, limits);
         match &mut self.form {
             Form::Packed(run) => run.replace(position, Item::of(element)),
             Form::Nodes(nodes) => nodes.replace(position, element),
@@ -180,10 +209,11 @@ impl List {
 
     /// Puts an element beside the one at a position; tells whether there is such a position.
     pub fn insert(&mut self, position: usize, side: Side, element: &[u8], limits: &Limits) -> bool {
+        // Redis turns a list for what is to come before it finds that there is no place for it.
+        self.make_room(element.len(), 1, limits);
         if position >= self.len() {
             return false;
         }
-        self.make_room(element.len(), 1, limits);
         match &mut self.form {
             Form::Packed(run) => run.insert(position + usize::from(side == Side::After), Item::of(element)),
             Form::Nodes(nodes) => nodes.insert(position, side, element),
@@ -191,23 +221,30 @@ impl List {
         true
     }
 
-    /// Removes the elements at those of `positions` that exist, and returns how many.
-    pub fn remove(&mut self, positions: Range<usize>, limits: &Limits) -> usize {
+    /// Removes the elements at those of `positions` that exist; returns those that may take long to drop.
+    pub fn remove(&mut self, positions: Range<usize>, limits: &Limits) -> Option<List> {
         let positions = self.clamp(positions);
-        let gone = positions.len();
-        if gone > 0 {
-            match &mut self.form {
-                Form::Packed(run) => run.remove(positions),
-                Form::Nodes(nodes) => nodes.remove(positions),
-            }
-            self.tidy(limits);
+        if positions.is_empty() {
+            return None;
         }
+        let gone = self.remove_within(positions);
+        self.tidy(limits);
         gone
+    }
+
+    fn remove_within(&mut self, positions: Range<usize>) -> Option<List> {
+        match &mut self.form {
+            Form::Packed(run) => {
+                run.remove(positions);
+                None
+            }
+            Form::Nodes(nodes) => nodes.remove(positions).map(|gone| List { form: Form::Nodes(Box::new(gone)) }),
+        }
     }
 
     /// Removes up to `most` of the elements that are these bytes, those nearest to an end, and returns how many.
     pub fn remove_equal(&mut self, element: &[u8], from: End, most: usize, limits: &Limits) -> usize {
-        let mut positions: Vec<usize> = self.positions(element, from).take(most).collect();
+        let mut positions: Vec<usize> = self.positions(element, from, usize::MAX).take(most).collect();
         if from == End::Tail {
             positions.reverse();
         }
@@ -221,11 +258,27 @@ impl List {
         positions.len()
     }
 
-    /// Removes all elements but those at `positions`.
-    pub fn trim(&mut self, positions: Range<usize>, limits: &Limits) {
+    /// Removes all elements but those at `positions`; returns those that may take long to drop.
+    pub fn trim(&mut self, positions: Range<usize>, limits: &Limits) -> Option<List> {
         let kept = self.clamp(positions);
-        self.remove(kept.end..self.len(), limits);
-        self.remove(0..kept.start, limits);
+        let (head, tail) = (0..kept.start, kept.end..self.len());
+        let behind = if tail.is_empty() { None } else { self.remove_within(tail) };
+        let before = if head.is_empty() { None } else { self.remove_within(head) };
+        self.tidy(limits);
+        match (before, behind) {
+            (Some(mut before), Some(behind)) => {
+                before.join(behind);
+                Some(before)
+            }
+            (before, behind) => before.or(behind),
+        }
+    }
+
+    /// Puts the nodes of a list behind those of this one.
+    fn join(&mut self, other: List) {
+        if let (Form::Nodes(nodes), Form::Nodes(others)) = (&mut self.form, other.form) {
+            nodes.append(*others);
+        }
     }
 
     /// Panics unless every invariant holds. For tests and debug builds: O(n).

@@ -200,8 +200,8 @@ impl Nodes {
         self.join_around(at + 1);
     }
 
-    /// Removes the items at positions that exist.
-    pub(super) fn remove(&mut self, positions: Range<usize>) {
+    /// Removes the items at positions that exist; returns the nodes that went as a whole, if there are several.
+    pub(super) fn remove(&mut self, positions: Range<usize>) -> Option<Nodes> {
         let (mut at, offset) = self.locate(positions.start);
         let mut left = positions.len();
         self.len -= left;
@@ -217,10 +217,29 @@ impl Nodes {
             is_whole && node.len() > 0
         });
         let end = at + whole.count();
-        self.discard(at..end);
+        let gone = if end - at > 1 { Some(self.detach(at..end)) } else { None };
+        if gone.is_none() {
+            self.discard(at..end);
+        }
         if left > 0 {
             self.change(at, |run| run.remove(0..left));
         }
+        gone
+    }
+
+    /// Takes some nodes out, whose items are no longer counted.
+    fn detach(&mut self, range: Range<usize>) -> Nodes {
+        let nodes: VecDeque<Node> = self.nodes.drain(range).collect();
+        let memory = nodes.iter().map(Node::memory).sum();
+        self.memory -= memory;
+        Nodes { len: nodes.iter().map(Node::len).sum(), nodes, memory, limits: self.limits }
+    }
+
+    /// Puts other nodes behind these.
+    pub(super) fn append(&mut self, mut others: Nodes) {
+        self.nodes.append(&mut others.nodes);
+        self.len += others.len;
+        self.memory += others.memory;
     }
 
     /// Removes the items at some positions, which must exist and ascend.

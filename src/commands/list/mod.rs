@@ -1,0 +1,98 @@
+//! Lists: elements in the order they were put, under a key.
+//!
+//! [`push`] puts elements at the ends, [`pop`] takes them from there, [`transfer`] does both in one step, [`read`] looks,
+//! and [`edit`] changes what lies between. What an index means, counted from the end when negative, is said here, once.
+//!
+//! The commands that wait do the same as those that do not as soon as there is something to take: they call
+//! [`pop::pop_first`] and [`transfer::transfer`], which tell when there is nothing.
+
+mod edit;
+pub(crate) mod pop;
+mod push;
+mod read;
+pub(crate) mod transfer;
+
+use crate::engine::{Args, Command, Error, Event};
+use crate::value::list::End;
+use std::ops::Range;
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[
+    read::LINDEX,
+    edit::LINSERT,
+    read::LLEN,
+    transfer::LMOVE,
+    pop::LMPOP,
+    pop::LPOP,
+    read::LPOS,
+    push::LPUSH,
+    push::LPUSHX,
+    read::LRANGE,
+    edit::LREM,
+    edit::LSET,
+    edit::LTRIM,
+    pop::RPOP,
+    transfer::RPOPLPUSH,
+    push::RPUSH,
+    push::RPUSHX,
+];
+
+/// The next word as an end: `LEFT` or `RIGHT`.
+///
+/// # Errors
+/// [`Error::Syntax`] when it is neither, or there is none.
+pub(crate) fn end(args: &mut Args<'_>) -> Result<End, Error> {
+    if args.take("LEFT") {
+        Ok(End::Head)
+    } else if args.take("RIGHT") {
+        Ok(End::Tail)
+    } else {
+        Err(Error::Syntax)
+    }
+}
+
+/// What is announced when elements are put at an end.
+fn pushed(end: End) -> Event {
+    Event::list(if end == End::Head { "lpush" } else { "rpush" })
+}
+
+/// What is announced when elements are taken from an end.
+fn popped(end: End) -> Event {
+    Event::list(if end == End::Head { "lpop" } else { "rpop" })
+}
+
+/// The position that an index means, counted from the end when negative; `None` where no element can be.
+fn position(len: usize, index: i64) -> Option<usize> {
+    let from_head = if index < 0 { index.checked_add_unsigned(len as u64)? } else { index };
+    usize::try_from(from_head).ok()
+}
+
+/// The positions from one index to another, both included, as far as there are such.
+fn positions(len: usize, start: i64, stop: i64) -> Range<usize> {
+    let start = position(len, start).unwrap_or(0).min(len);
+    let end = position(len, stop).map_or(0, |last| last.saturating_add(1));
+    start..end.clamp(start, len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_count_from_the_end_when_negative_and_are_cut_to_what_is_there() {
+        assert_eq!(positions(3, 0, -1), 0..3);
+        assert_eq!(positions(3, -2, i64::MAX), 1..3);
+        assert_eq!(positions(3, -9, -3), 0..1);
+        assert_eq!(position(3, -4), None);
+        assert_eq!(position(3, 7), Some(7));
+    }
+
+    #[test]
+    fn indices_that_cross_or_lie_outside_mean_nothing() {
+        for (start, stop) in [(2, 1), (0, -4), (i64::MIN, i64::MIN), (i64::MAX, i64::MAX), (3, 9), (i64::MAX, i64::MIN)]
+        {
+            assert!(positions(3, start, stop).is_empty(), "{start} {stop}");
+        }
+        assert!(positions(0, 0, -1).is_empty());
+    }
+}

@@ -1,0 +1,58 @@
+//! Putting elements at the ends of a list: LPUSH and RPUSH, and LPUSHX and RPUSHX where there must be a list already.
+
+use super::pushed;
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::value::List;
+use crate::value::list::End;
+
+pub(super) const LPUSH: Command = Command {
+    name: "LPUSH",
+    about: "Puts elements at the head of a list, one after the other, and makes the list if there is none.",
+    run: |cx, args| push(cx, args, End::Head, true),
+    ..PUSHING
+};
+
+pub(super) const RPUSH: Command = Command {
+    name: "RPUSH",
+    about: "Puts elements at the tail of a list, one after the other, and makes the list if there is none.",
+    run: |cx, args| push(cx, args, End::Tail, true),
+    ..PUSHING
+};
+
+pub(super) const LPUSHX: Command = Command {
+    name: "LPUSHX",
+    since: "2.2.0",
+    about: "Puts elements at the head of a list that is there.",
+    run: |cx, args| push(cx, args, End::Head, false),
+    ..PUSHING
+};
+
+pub(super) const RPUSHX: Command = Command {
+    name: "RPUSHX",
+    since: "2.2.0",
+    about: "Puts elements at the tail of a list that is there.",
+    run: |cx, args| push(cx, args, End::Tail, false),
+    ..PUSHING
+};
+
+const PUSHING: Command = Command {
+    syntax: "key element [element ...]",
+    family: Family::List,
+    arity: Arity::AtLeast(3),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
+    since: "1.0.0",
+    cost: "O(N), N being the elements that are put.",
+    ..Command::ROW
+};
+
+fn push(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End, create: bool) -> Result<(), Error> {
+    let key = args.key()?;
+    let limits = cx.settings().list_nodes;
+    let len = cx.upsert(key, create, pushed(end), |list: &mut List| {
+        list.push(end, args.rest(), &limits);
+        Ok(Changed::by(args.left(), list.len()))
+    })?;
+    cx.reply().count(len.unwrap_or(0));
+    Ok(())
+}

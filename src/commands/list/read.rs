@@ -1,0 +1,158 @@
+//! Looking at a list: LLEN, LINDEX, LRANGE and LPOS.
+
+use super::{position, positions};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::value::list::End;
+use crate::value::{List, number};
+
+pub(super) const LLEN: Command = Command {
+    name: "LLEN",
+    syntax: "key",
+    arity: Arity::Exactly(2),
+    flags: Flags::READONLY.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RO)],
+    cost: "O(1)",
+    about: "Answers how many elements a list has.",
+    run: llen,
+    ..READING
+};
+
+const READING: Command = Command {
+    family: Family::List,
+    flags: Flags::READONLY,
+    keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    since: "1.0.0",
+    ..Command::ROW
+};
+
+fn llen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (list, reply) = cx.read::<List>(args.key()?)?;
+    reply.count(list.map_or(0, List::len));
+    Ok(())
+}
+
+pub(super) const LINDEX: Command = Command {
+    name: "LINDEX",
+    syntax: "key index",
+    arity: Arity::Exactly(3),
+    cost: "O(N), N being the elements between the nearer end and the index.",
+    about: "Answers the element at an index.",
+    run: lindex,
+    ..READING
+};
+
+/// The index is looked at last: of no list, or of something else, any word is asked for in vain.
+fn lindex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (list, reply) = cx.read::<List>(args.key()?)?;
+    let Some(list) = list else {
+        reply.null();
+        return Ok(());
+    };
+    let index = args.integer()?;
+    match position(list.len(), index).and_then(|position| list.get(position)) {
+        Some(element) => reply.item(element),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+pub(super) const LRANGE: Command = Command {
+    name: "LRANGE",
+    syntax: "key start stop",
+    arity: Arity::Exactly(4),
+    cost: "O(S+N), S being the elements between the nearer end and start, and N those answered.",
+    about: "Answers the elements between two indices.",
+    run: lrange,
+    ..READING
+};
+
+fn lrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, start, stop) = (args.key()?, args.integer()?, args.integer()?);
+    let (list, reply) = cx.read::<List>(key)?;
+    let Some(list) = list else {
+        reply.array(0);
+        return Ok(());
+    };
+    let positions = positions(list.len(), start, stop);
+    reply.array(positions.len());
+    list.range(positions).for_each(|element| reply.item(element));
+    Ok(())
+}
+
+pub(super) const LPOS: Command = Command {
+    name: "LPOS",
+    syntax: "key element [RANK rank] [COUNT num-matches] [MAXLEN len]",
+    arity: Arity::AtLeast(3),
+    since: "6.0.6",
+    cost: "O(N), N being the elements looked at: all of them, but for MAXLEN or where enough are found before.",
+    about: "Answers the indices of the elements that are equal to one.",
+    run: lpos,
+    ..READING
+};
+
+fn lpos(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, element) = (args.key()?, args.word()?);
+    let search = Search::parse(&mut args)?;
+    let (list, reply) = cx.read::<List>(key)?;
+    let found =
+        list.into_iter().flat_map(|list| list.positions(element, search.from, search.within).skip(search.passed_over));
+    match search.most {
+        None => match found.into_iter().next() {
+            Some(position) => reply.count(position),
+            None => reply.null(),
+        },
+        Some(most) => {
+            let array = reply.open_array();
+            let count = found.take(most).map(|position| reply.count(position)).count();
+            reply.close_array(array, count);
+        }
+    }
+    Ok(())
+}
+
+/// The options of LPOS.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    from: End,
+    /// How many matches are not wanted, before the first that is.
+    passed_over: usize,
+    /// How many matches are wanted, in an array; `None` for one alone.
+    most: Option<usize>,
+    /// How many elements are looked at.
+    within: usize,
+}
+
+impl Search {
+    fn parse(args: &mut Args<'_>) -> Result<Search, Error> {
+        let mut search = Search { from: End::Head, passed_over: 0, most: None, within: usize::MAX };
+        while !args.is_empty() {
+            if args.take_with("RANK", 1) {
+                search.rank(args.integer()?)?;
+            } else if args.take_with("COUNT", 1) {
+                search.most = Some(unbounded_if_zero(args, Error::CountNegative)?);
+            } else if args.take_with("MAXLEN", 1) {
+                search.within = unbounded_if_zero(args, Error::MaxlenNegative)?;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(search)
+    }
+
+    fn rank(&mut self, rank: i64) -> Result<(), Error> {
+        match rank {
+            i64::MIN => return Err(Error::CountOutOfRange),
+            0 => return Err(Error::RankZero),
+            _ => {}
+        }
+        self.from = if rank < 0 { End::Tail } else { End::Head };
+        self.passed_over = usize::try_from(rank.unsigned_abs()).unwrap_or(usize::MAX) - 1;
+        Ok(())
+    }
+}
+
+/// The next word as a number of elements, 0 for all of them.
+fn unbounded_if_zero(args: &mut Args<'_>, refusal: Error) -> Result<usize, Error> {
+    let number = number::parse_i64(args.word()?).and_then(|number| usize::try_from(number).ok());
+    number.map(|number| if number == 0 { usize::MAX } else { number }).ok_or(refusal)
+}

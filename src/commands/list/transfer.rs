@@ -1,0 +1,112 @@
+//! Moving an element from an end of a list to an end of another one, or of the same: LMOVE and RPOPLPUSH.
+
+use super::pop::POPPED;
+use super::{end, popped, pushed};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Stored};
+use crate::value::List;
+use crate::value::list::End;
+
+pub(super) const LMOVE: Command = Command {
+    name: "LMOVE",
+    syntax: "source destination <LEFT | RIGHT> <LEFT | RIGHT>",
+    arity: Arity::Exactly(5),
+    since: "6.2.0",
+    about: "Moves an element from an end of a list to an end of another one, and answers it.",
+    run: lmove,
+    ..MOVING
+};
+
+pub(super) const RPOPLPUSH: Command = Command {
+    name: "RPOPLPUSH",
+    syntax: "source destination",
+    arity: Arity::Exactly(3),
+    since: "1.2.0",
+    about: "Moves the last element of a list to the head of another one, and answers it.",
+    deprecated: Some(("6.2.0", "`LMOVE` with the `RIGHT` and `LEFT` arguments")),
+    run: rpoplpush,
+    ..MOVING
+};
+
+const MOVING: Command = Command {
+    family: Family::List,
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    keys: &[KeySpec::at(1, POPPED), KeySpec::at(2, KeyFlags::RW.and(KeyFlags::INSERT))],
+    cost: "O(1)",
+    ..Command::ROW
+};
+
+fn lmove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (source, destination) = (args.key()?, args.key()?);
+    let ends = Ends { from: end(&mut args)?, to: end(&mut args)? };
+    transfer_or_null(cx, source, destination, ends)
+}
+
+fn rpoplpush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (source, destination) = (args.key()?, args.key()?);
+    transfer_or_null(cx, source, destination, Ends { from: End::Tail, to: End::Head })
+}
+
+fn transfer_or_null(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], ends: Ends) -> Result<(), Error> {
+    if !transfer(cx, source, destination, ends)? {
+        cx.reply().null();
+    }
+    Ok(())
+}
+
+/// The end that an element leaves and the one where it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ends {
+    /// Of the source.
+    pub(crate) from: End,
+    /// Of the destination.
+    pub(crate) to: End,
+}
+
+/// Moves an element and answers it; false, with nothing answered, when `source` holds no list. It counts as one change,
+/// though it is announced for both keys, the arrival first.
+///
+/// # Errors
+/// [`Error::WrongType`] when one of them holds something else; a source that is not there is told first.
+pub(crate) fn transfer(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], ends: Ends) -> Result<bool, Error> {
+    let Some(element) = last(cx, source, ends.from)? else { return Ok(false) };
+    if cx.peek(destination).is_some_and(|other| List::of(other.view()).is_none()) {
+        return Err(Error::WrongType);
+    }
+    let limits = cx.settings().list_nodes;
+    if source == destination {
+        rotate(cx, source, ends)?;
+    } else {
+        cx.upsert(destination, true, pushed(ends.to), |list: &mut List| {
+            list.push_moved(ends.to, &element, &limits);
+            Ok(Changed::by(0, ()).announced())
+        })?;
+        cx.edit(source, popped(ends.from), |list: &mut List| {
+            list.pop(ends.from, &limits);
+            Ok(Changed::by(1, ()))
+        })?;
+    }
+    cx.reply().bulk(&element);
+    Ok(true)
+}
+
+/// A copy of the element at an end of the list that `key` holds.
+fn last(cx: &mut Ctx<'_>, key: &[u8], end: End) -> Result<Option<Vec<u8>>, Error> {
+    let Some(peek) = cx.peek(key) else { return Ok(None) };
+    let list = List::of(peek.view()).ok_or(Error::WrongType)?;
+    let element = match end {
+        End::Head => list.get(0),
+        End::Tail => list.get(list.len() - 1),
+    };
+    Ok(element.map(|element| element.to_vec()))
+}
+
+/// Moves an element of a list to an end of the same list.
+fn rotate(cx: &mut Ctx<'_>, key: &[u8], ends: Ends) -> Result<(), Error> {
+    let limits = cx.settings().list_nodes;
+    cx.edit(key, pushed(ends.to), |list: &mut List| {
+        list.rotate(ends.from, ends.to, &limits);
+        Ok(Changed::by(0, ()).announced())
+    })?;
+    cx.edit(key, popped(ends.from), |_: &mut List| Ok(Changed::by(1, ())))?;
+    Ok(())
+}
