@@ -1,0 +1,27 @@
+//! The patterns that applications build, each with many real clients at once: what is promised to one holds for all.
+//!
+//! Clients run on threads of their own, over sockets, with redis-rs. Where a pattern turns on time, the server's clock
+//! stands still until the test moves it. Queues that block stand with the server's own tests.
+
+mod windows;
+
+use std::thread;
+
+use dunlin::Server;
+use redis::{Client, Connection};
+
+/// A new connection.
+fn connect(server: &Server) -> Connection {
+    let client = Client::open(server.url()).expect("the URL is valid");
+    client.get_connection().expect("it connects")
+}
+
+/// Runs `act` in so many clients at once, each with its number and a connection of its own.
+fn at_once<R: Send>(server: &Server, clients: usize, act: impl Fn(usize, &mut Connection) -> R + Sync) -> Vec<R> {
+    thread::scope(|scope| {
+        let act = &act;
+        let started = (0..clients).map(|number| scope.spawn(move || act(number, &mut connect(server))));
+        let threads: Vec<_> = started.collect();
+        threads.into_iter().map(|thread| thread.join().expect("no client fails")).collect()
+    })
+}
