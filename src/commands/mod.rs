@@ -16,6 +16,7 @@ pub mod list;
 pub mod memory;
 pub mod scanning;
 pub mod server;
+pub mod set;
 pub mod shutdown;
 pub mod sorted_set;
 pub mod string;
@@ -34,6 +35,7 @@ pub const FAMILIES: &[&[Command]] = &[
     list::COMMANDS,
     memory::COMMANDS,
     server::COMMANDS,
+    set::COMMANDS,
     shutdown::COMMANDS,
     sorted_set::COMMANDS,
     string::COMMANDS,

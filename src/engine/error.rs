@@ -68,6 +68,9 @@ pub enum Error {
     /// A number of keys that must be positive.
     #[error("ERR numkeys should be greater than 0")]
     NumkeysNotPositive,
+    /// A number of keys that is more than the words that follow it.
+    #[error("ERR Number of keys can't be greater than number of args")]
+    NumkeysTooLarge,
     /// A count of elements that must be positive.
     #[error("ERR count should be greater than 0")]
     CountNotPositive,

@@ -229,6 +229,18 @@ impl<'a> Reply<'a> {
     pub fn close_array(&mut self, open: OpenArray, length: usize) {
         let end = self.out.len();
         self.array(length);
+        self.put_in_front(open, end);
+    }
+
+    /// The same for what [`Reply::open_array`] opened and is a set.
+    pub fn close_set(&mut self, open: OpenArray, length: usize) {
+        let end = self.out.len();
+        self.set(length);
+        self.put_in_front(open, end);
+    }
+
+    /// Moves what was written since `end` to where an array was opened.
+    fn put_in_front(&mut self, open: OpenArray, end: usize) {
         let header = self.out.len() - end;
         self.out[open.start..].rotate_right(header);
     }

@@ -17,10 +17,15 @@ use crate::value::zset::arena::{Arena, Handle};
 use crate::value::zset::index::Index;
 use crate::value::zset::large::hash;
 use fastrand::Rng;
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 /// Cells that a removal moves out of a chunk that is being drained.
 const MOVES: usize = 4;
+
+/// From how many times as many cells on another table is asked for each cell, rather than walked along with.
+const SKEW: usize = 8;
 
 /// What of a cell is its key.
 pub(super) trait Layout {
@@ -77,10 +82,7 @@ impl<L: Layout> Table<L> {
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
         let hash = hash(key);
         let Some(cell) = self.find(hash, key) else { return false };
-        self.index.remove(hash, cell);
-        self.arena.remove(cell);
-        self.len -= 1;
-        self.tidy();
+        self.remove_cell(hash, cell);
         true
     }
 
@@ -92,6 +94,39 @@ impl<L: Layout> Table<L> {
     /// Any cell, each as likely as another.
     pub(super) fn random(&self, generator: &mut Rng) -> Option<&[u8]> {
         (self.len > 0).then(|| self.arena.member(self.index.random(generator)))
+    }
+
+    /// Visits `count` different cells, every choice of them equally likely. Quick where they are few of many.
+    pub(super) fn sample<'a>(&'a self, count: usize, generator: &mut Rng, mut visit: impl FnMut(&'a [u8])) {
+        let mut seen = BTreeSet::new();
+        while seen.len() < count.min(self.len) {
+            let cell = self.index.random(generator);
+            if seen.insert(cell) {
+                visit(self.arena.member(cell));
+            }
+        }
+    }
+
+    /// Removes any cell of a table that has one, each as likely as another, and shows it before it goes.
+    pub(super) fn remove_random(&mut self, generator: &mut Rng, visit: impl FnOnce(&[u8])) {
+        let cell = self.index.random(generator);
+        let bytes = self.arena.member(cell);
+        visit(bytes);
+        let hash = hash(L::key(bytes));
+        self.remove_cell(hash, cell);
+    }
+
+    /// Visits the cells that are here and, byte for byte, in another table too, until `visit` breaks off.
+    pub(super) fn common<'a>(
+        &'a self,
+        other: &Table<L>,
+        mut visit: impl FnMut(&'a [u8]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if other.len > self.len.saturating_mul(SKEW) {
+            return self.iter().filter(|cell| other.get(L::key(cell)) == Some(cell)).try_for_each(visit);
+        }
+        let is_same = |cell, other_cell| self.arena.member(cell) == other.arena.member(other_cell);
+        self.index.common(&other.index, is_same, |cell| visit(self.arena.member(cell)))
     }
 
     /// Visits about `count` cells from a cursor on, 0 to start, and returns the next cursor, 0 when done. A cell whose
@@ -114,6 +149,13 @@ impl<L: Layout> Table<L> {
             let key = L::key(self.arena.member(cell));
             assert_eq!(self.find(hash(key), key), Some(cell), "no two keys are equal");
         }
+    }
+
+    fn remove_cell(&mut self, hash: u64, cell: Handle) {
+        self.index.remove(hash, cell);
+        self.arena.remove(cell);
+        self.len -= 1;
+        self.tidy();
     }
 
     fn find(&self, hash: u64, key: &[u8]) -> Option<Handle> {

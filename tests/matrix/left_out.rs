@@ -20,8 +20,10 @@ const COMMANDS: &[(&str, &str)] = &[
 /// Values that are not tried with a command, told by whether they are left out.
 type Values = fn(&str) -> bool;
 
-const VALUES: &[(&str, Values, &str)] =
-    &[("zrandmember", is_a_huge_repetition, "that many elements, with repetitions, would really be made")];
+const VALUES: &[(&str, Values, &str)] = &[
+    ("srandmember", is_a_huge_repetition, "that many members, with repetitions, would really be made"),
+    ("zrandmember", is_a_huge_repetition, "that many elements, with repetitions, would really be made"),
+];
 
 fn is_a_huge_repetition(value: &str) -> bool {
     value.parse::<i64>().is_ok_and(|count| count < -1_000_000 && count > i64::MIN)

@@ -14,7 +14,7 @@ enum Step {
     Contains(Vec<u8>),
     MakeRoom(usize),
     Random(u64),
-    Pop(u64),
+    Pop(usize, u64),
     Scan(usize),
     Copy,
 }
@@ -45,7 +45,7 @@ fn step<S: Strategy<Value = Vec<u8>>>(member: fn() -> S) -> impl Strategy<Value 
         4 => member().prop_map(Step::Contains),
         1 => (0..20_usize).prop_map(Step::MakeRoom),
         2 => any::<u64>().prop_map(Step::Random),
-        3 => any::<u64>().prop_map(Step::Pop),
+        3 => (0..4_usize, any::<u64>()).prop_map(|(count, seed)| Step::Pop(count, seed)),
         6 => (0..20_usize).prop_map(Step::Scan),
         1 => Just(Step::Copy),
     ]
@@ -102,13 +102,11 @@ impl Pair {
                 Some(member) => assert!(self.model.contains(&member.to_vec())),
                 None => assert!(self.model.is_empty()),
             },
-            Step::Pop(seed) => match self.set.pop(&mut fastrand::Rng::with_seed(*seed)) {
-                Some(member) => {
-                    assert!(self.model.remove(&member));
-                    self.awaited.remove(&member);
-                }
-                None => assert!(self.model.is_empty()),
-            },
+            Step::Pop(count, seed) => self.set.pop_each(*count, &mut fastrand::Rng::with_seed(*seed), |member| {
+                let member = member.to_vec();
+                assert!(self.model.remove(&member));
+                self.awaited.remove(&member);
+            }),
             Step::Scan(count) => self.scan(*count),
             Step::Copy => self.set = self.set.clone(),
         }

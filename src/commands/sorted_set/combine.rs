@@ -1,7 +1,8 @@
 //! One sorted set of several: union, intersection and difference, answered, stored or only counted.
 //!
-//! A [`Source`] is what a key holds as far as these commands see it: members with scores. A missing key is a source
-//! without members. The members that come out are borrowed from the sources; none is copied before it is stored.
+//! A [`Source`] is what a key holds as far as these commands see it: members with scores. The members of a set have the
+//! score 1, and a missing key is a source without members. The members that come out are borrowed from the sources,
+//! unless a packed set does not hold them in one piece.
 //!
 //! Scores are weighted and aggregated from the smallest source to the largest, as Redis does it: where a sum overflows
 //! or loses digits, the order decides what comes out. An infinity times 0, and infinities that cancel out, make 0.
@@ -9,7 +10,8 @@
 use super::write_entries;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::zset::{Entry, Zset};
-use crate::value::{View, number};
+use crate::value::{Set, View, number};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::iter;
@@ -113,7 +115,7 @@ fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, operation: Operation, name: &'st
     members.sort_unstable_by(|(member, score), (other, other_score)| {
         score.partial_cmp(other_score).unwrap_or(Ordering::Equal).then_with(|| member.cmp(other))
     });
-    let entries = members.iter().map(|&(member, score)| Entry { member, score });
+    let entries = members.iter().map(|(member, score)| Entry { member, score: *score });
     write_entries(reply, entries, options.with_scores);
     Ok(())
 }
@@ -164,7 +166,11 @@ fn keys<'a>(args: &mut Args<'a>, name: &'static str) -> Result<Vec<&'a [u8]>, Er
 enum Source<'a> {
     Missing,
     Sorted(&'a Zset),
+    Plain(&'a Set),
 }
+
+/// The score of a member of a set that is not sorted.
+const PLAIN_SCORE: f64 = 1.0;
 
 fn sources(views: Vec<Option<View<'_>>>) -> Result<Vec<Source<'_>>, Error> {
     views.into_iter().map(Source::of).collect()
@@ -175,6 +181,7 @@ impl<'a> Source<'a> {
         match view {
             None => Ok(Source::Missing),
             Some(View::Zset(zset)) => Ok(Source::Sorted(zset)),
+            Some(View::Set(set)) => Ok(Source::Plain(set)),
             Some(_) => Err(Error::WrongType),
         }
     }
@@ -183,6 +190,7 @@ impl<'a> Source<'a> {
         match self {
             Source::Missing => 0,
             Source::Sorted(zset) => zset.len(),
+            Source::Plain(set) => set.len(),
         }
     }
 
@@ -190,20 +198,24 @@ impl<'a> Source<'a> {
         match self {
             Source::Missing => None,
             Source::Sorted(zset) => zset.score(member),
+            Source::Plain(set) => set.contains(member).then_some(PLAIN_SCORE),
         }
     }
 
     fn entries(&self) -> impl Iterator<Item = Scored<'a>> + use<'a> {
-        let sorted = match *self {
-            Source::Missing => None,
-            Source::Sorted(zset) => Some(zset.iter().map(|entry| (entry.member, entry.score))),
+        let (sorted, plain) = match *self {
+            Source::Missing => (None, None),
+            Source::Sorted(zset) => (Some(zset), None),
+            Source::Plain(set) => (None, Some(set)),
         };
-        sorted.into_iter().flatten()
+        let scored = |entry: Entry<'a>| (Cow::Borrowed(entry.member), entry.score);
+        let sorted = sorted.into_iter().flat_map(Zset::iter).map(scored);
+        sorted.chain(plain.into_iter().flat_map(Set::iter).map(|member| (member.to_cow(), PLAIN_SCORE)))
     }
 }
 
 /// A member and its score.
-type Scored<'a> = (&'a [u8], f64);
+type Scored<'a> = (Cow<'a, [u8]>, f64);
 
 /// How sources become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +242,7 @@ impl Operation {
 }
 
 fn union<'a>(sources: &[(Source<'a>, f64)], aggregate: Aggregate) -> Vec<Scored<'a>> {
-    let mut scores: HashMap<&[u8], f64> = HashMap::new();
+    let mut scores: HashMap<Cow<'_, [u8]>, f64> = HashMap::new();
     for (source, weight) in sources {
         for (member, score) in source.entries() {
             let score = number_or_zero(score * weight);
@@ -245,7 +257,7 @@ fn intersection<'a>(sources: &[(Source<'a>, f64)], aggregate: Aggregate) -> Vec<
     let Some(((smallest, weight), others)) = sources.split_first() else { return Vec::new() };
     let common = smallest.entries().filter_map(|(member, score)| {
         let total = others.iter().try_fold(number_or_zero(score * weight), |total, (other, weight)| {
-            Some(aggregate.join(total, other.score(member)? * weight))
+            Some(aggregate.join(total, other.score(&member)? * weight))
         });
         Some((member, total?))
     });

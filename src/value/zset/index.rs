@@ -24,6 +24,7 @@
 //! Sources: extendible hashing (Fagin et al. 1979); linear probing in sorted order (Amble & Knuth 1974).
 
 use super::arena::Handle;
+use std::ops::ControlFlow;
 
 /// Leading bits of a hash that can choose a segment.
 const PREFIX_BITS: u32 = 24;
@@ -335,6 +336,28 @@ impl Index {
     /// Every cell once, in no order that means anything.
     pub(in crate::value) fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
         self.segments.iter().flat_map(Segment::used).map(Slot::cell)
+    }
+
+    /// Visits the cells here that are the same, as `is_same` tells, as a cell of another index with the same hash; until
+    /// `visit` breaks off. It hashes nothing, and looks at a cell only when tags are equal: both indices are in one order.
+    pub(in crate::value) fn common(
+        &self,
+        other: &Index,
+        is_same: impl Fn(Handle, Handle) -> bool,
+        mut visit: impl FnMut(Handle) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut prefix = 0;
+        while prefix < 1 << PREFIX_BITS {
+            let segment = &self.segments[self.segment_at(prefix)];
+            let beside = &other.segments[other.segment_at(prefix)];
+            for slot in segment.used() {
+                if beside.find(slot.tag, |cell| is_same(slot.cell(), cell)).is_some() {
+                    visit(slot.cell())?;
+                }
+            }
+            prefix += 1 << (PREFIX_BITS - segment.depth.max(beside.depth));
+        }
+        ControlFlow::Continue(())
     }
 
     /// Any cell, each as likely as another, of an index that has one.

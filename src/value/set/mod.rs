@@ -23,6 +23,10 @@ use crate::value::item::Item;
 use crate::value::strip::Strip;
 use crate::value::table::{Layout, Table};
 use fastrand::Rng;
+use std::ops::ControlFlow;
+
+/// From one in how many members on a sample of a table walks over all of them.
+const DENSE: usize = 4;
 
 /// When a set turns from one form into another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +80,11 @@ impl Set {
         Set { form: Form::Integers(Integers::default()) }
     }
 
+    /// The empty set that is packed from the start, whatever comes.
+    pub fn packed() -> Set {
+        Set { form: Form::Packed(Strip::default()) }
+    }
+
     /// An empty set in the form that suits a first member, and that many members together.
     pub fn for_members(first: &[u8], members: usize, limits: &Limits) -> Set {
         let form = match Item::of(first) {
@@ -109,6 +118,11 @@ impl Set {
         }
     }
 
+    /// Whether it is in the form of integers.
+    pub fn is_integers(&self) -> bool {
+        matches!(self.form, Form::Integers(_))
+    }
+
     /// Bytes of our own heap allocations. O(1).
     pub fn memory(&self) -> usize {
         match &self.form {
@@ -127,6 +141,51 @@ impl Set {
             },
             Form::Packed(strip) => strip.find(member, 1).is_some(),
             Form::Table(table) => table.get(member).is_some(),
+        }
+    }
+
+    /// Whether there is a member; `scratch` holds its bytes if they are not in one piece.
+    pub fn contains_item(&self, member: Item<'_>, scratch: &mut Vec<u8>) -> bool {
+        match (&self.form, member) {
+            (Form::Integers(integers), Item::Int(number)) => integers.contains(number),
+            _ => self.contains(member.as_bytes(scratch)),
+        }
+    }
+
+    /// Visits the members that all of several sets have, in the order of the smallest, until `visit` breaks off.
+    pub fn common<'a>(sets: &[&'a Set], mut visit: impl FnMut(Item<'a>) -> ControlFlow<()>) {
+        let mut sets = sets.to_vec();
+        sets.sort_by_key(|set| set.len());
+        sets.dedup_by(|a, b| std::ptr::eq(*a, *b));
+        let mut scratch = Vec::new();
+        let mut visit_if_in = |others: &[&Set], member: Item<'a>| {
+            let is_common = others.iter().all(|other| other.contains_item(member, &mut scratch));
+            if is_common { visit(member) } else { ControlFlow::Continue(()) }
+        };
+        // Nothing comes after the break, so its value says no more.
+        let _ = match *sets.as_slice() {
+            [] => ControlFlow::Continue(()),
+            [smallest, second, ref others @ ..] => match (&smallest.form, &second.form) {
+                (Form::Table(table), Form::Table(other)) => {
+                    table.common(other, |cell| visit_if_in(others, whole(cell)))
+                }
+                _ => smallest.iter().try_for_each(|member| visit_if_in(&sets[1..], member)),
+            },
+            [only] => only.iter().try_for_each(|member| visit_if_in(&[], member)),
+        };
+    }
+
+    /// Turns into the integer form if all members are integers, and few enough.
+    pub fn narrow(&mut self, limits: &Limits) {
+        if matches!(self.form, Form::Integers(_)) || self.len() > limits.integers {
+            return;
+        }
+        let numbers: Option<Vec<i64>> = self.iter().map(|member| member.as_int()).collect();
+        if let Some(mut numbers) = numbers {
+            numbers.sort_unstable();
+            let mut integers = Integers::default();
+            numbers.into_iter().for_each(|number| _ = integers.insert(number));
+            self.form = Form::Integers(integers);
         }
     }
 
@@ -211,11 +270,51 @@ impl Set {
         }
     }
 
-    /// Removes any member, each as likely as another, and returns it.
-    pub fn pop(&mut self, generator: &mut Rng) -> Option<Vec<u8>> {
-        let member = self.random(generator)?.to_vec();
-        self.remove(&member);
-        Some(member)
+    /// Visits `count` different members, every choice of them equally likely; all if there are no more.
+    pub fn sample<'a>(&'a self, count: usize, generator: &mut Rng, mut visit: impl FnMut(Item<'a>)) {
+        if let Form::Table(table) = &self.form
+            && count < table.len() / DENSE
+        {
+            return table.sample(count, generator, |cell| visit(whole(cell)));
+        }
+        let (len, mut left) = (self.len(), count.min(self.len()));
+        for (passed, member) in self.iter().enumerate() {
+            if generator.usize(..len - passed) < left {
+                left -= 1;
+                visit(member);
+            }
+        }
+    }
+
+    /// Removes `count` members, every choice of them equally likely, or all if there are no more, and shows each before
+    /// it goes.
+    pub fn pop_each(&mut self, count: usize, generator: &mut Rng, mut visit: impl FnMut(Item<'_>)) {
+        for _ in 0..count.min(self.len()) {
+            match &mut self.form {
+                Form::Integers(integers) => {
+                    let number = integers.get(generator.usize(..integers.len()));
+                    visit(Item::Int(number));
+                    integers.remove(number);
+                }
+                Form::Packed(strip) => {
+                    let position = generator.usize(..strip.len());
+                    visit(strip.get(position));
+                    strip.remove(position..position + 1);
+                }
+                Form::Table(table) => table.remove_random(generator, |cell| visit(whole(cell))),
+            }
+        }
+    }
+
+    /// Moves `count` members, every choice of them equally likely, to a set of their own, in the least form: integers if
+    /// that is what they are here, else packed if they are few and short enough.
+    pub fn draw(&mut self, count: usize, generator: &mut Rng, limits: &Limits) -> Set {
+        let mut drawn = if let Form::Integers(_) = self.form { Set::new() } else { Set::packed() };
+        let mut scratch = Vec::new();
+        self.pop_each(count, generator, |member| {
+            drawn.insert(member.as_bytes(&mut scratch), limits);
+        });
+        drawn
     }
 
     /// Visits about `count` members from a cursor on, 0 to start, and returns the next cursor, 0 when done.
@@ -274,134 +373,4 @@ impl std::fmt::Debug for Set {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMITS: Limits = Limits { integers: 512, entries: 128, bytes: 64 };
-
-    fn set<M: AsRef<[u8]>>(members: impl IntoIterator<Item = M>, limits: &Limits) -> Set {
-        let mut set = Set::new();
-        for member in members {
-            assert!(set.insert(member.as_ref(), limits));
-        }
-        set.check();
-        set
-    }
-
-    fn numbers(to: usize) -> impl Iterator<Item = String> {
-        (0..to).map(|number| number.to_string())
-    }
-
-    /// The encoding once `member` has come to these numbers.
-    fn encoding_with(to: usize, member: &str, limits: &Limits) -> &'static str {
-        let mut set = set(numbers(to), limits);
-        assert!(set.insert(member.as_bytes(), limits));
-        set.check();
-        set.encoding()
-    }
-
-    #[test]
-    fn integers_turn_into_a_table_with_one_too_many() {
-        assert_eq!(set(numbers(512), &LIMITS).encoding(), "intset");
-        assert_eq!(set(numbers(513), &LIMITS).encoding(), "hashtable");
-        assert_eq!(set(numbers(11), &Limits { integers: 10, ..LIMITS }).encoding(), "hashtable");
-    }
-
-    #[test]
-    fn a_text_turns_few_integers_into_a_packed_set_and_more_into_a_table() {
-        assert_eq!(encoding_with(127, "a", &LIMITS), "listpack");
-        assert_eq!(encoding_with(128, "a", &LIMITS), "hashtable");
-        assert_eq!(encoding_with(1, &"a".repeat(64), &LIMITS), "listpack");
-        assert_eq!(encoding_with(1, &"a".repeat(65), &LIMITS), "hashtable");
-    }
-
-    #[test]
-    fn an_integer_longer_than_a_packed_member_may_be_makes_a_table() {
-        let limits = Limits { bytes: 4, ..LIMITS };
-        for (number, encoding) in
-            [("1234", "listpack"), ("-123", "listpack"), ("-1234", "hashtable"), ("12345", "hashtable")]
-        {
-            let mut set = set(["5", number], &limits);
-            set.insert(b"a", &limits);
-            assert_eq!(set.encoding(), encoding, "with {number}");
-        }
-    }
-
-    #[test]
-    fn a_packed_set_turns_into_a_table_with_one_member_or_byte_too_many() {
-        let mut few = set(["a", "b"], &Limits { entries: 3, ..LIMITS });
-        few.insert(b"7", &Limits { entries: 3, ..LIMITS });
-        assert!(!few.insert(b"7", &Limits { entries: 3, ..LIMITS }));
-        assert_eq!(few.encoding(), "listpack");
-        few.insert(b"c", &Limits { entries: 3, ..LIMITS });
-        assert_eq!(few.encoding(), "hashtable");
-        let mut short = set(["a"], &LIMITS);
-        assert!(short.insert(&[b'a'; 65], &LIMITS));
-        assert_eq!(short.encoding(), "hashtable");
-        assert_eq!(short.len(), 2);
-    }
-
-    #[test]
-    fn the_first_form_suits_the_first_member_and_how_many_come() {
-        for (first, members, encoding) in [
-            ("1", 512, "intset"),
-            ("1", 513, "hashtable"),
-            ("a", 128, "listpack"),
-            ("a", 129, "hashtable"),
-            ("01", 1, "listpack"),
-        ] {
-            assert_eq!(Set::for_members(first.as_bytes(), members, &LIMITS).encoding(), encoding, "{first} {members}");
-        }
-        assert_eq!(Set::for_members(b"1", 11, &Limits { integers: 10, ..LIMITS }).encoding(), "listpack");
-    }
-
-    #[test]
-    fn room_for_too_many_members_makes_a_table_before_they_come() {
-        for (first, most) in [("1", 512), ("a", 128)] {
-            let mut set = set([first], &LIMITS);
-            let before = set.encoding();
-            set.make_room(most, &LIMITS);
-            assert_eq!(set.encoding(), before);
-            set.make_room(most + 1, &LIMITS);
-            assert_eq!((set.encoding(), set.len()), ("hashtable", 1));
-            set.make_room(1, &LIMITS);
-        }
-    }
-
-    #[test]
-    fn a_small_set_takes_less_than_redis_spends_on_a_listpack() {
-        let names: Vec<String> = (1..=10).map(|number| format!("conn-{}-{}", number * 37, number * 1001)).collect();
-        let set = set(&names, &LIMITS);
-        let listpack = 7 + names.iter().map(|name| name.len() + 2).sum::<usize>();
-        assert!(set.memory() * 10 <= listpack * 8, "{} for a listpack of {listpack}", set.memory());
-        assert_eq!(size_of::<Set>(), 24);
-    }
-
-    #[test]
-    fn a_big_set_takes_less_than_thirty_bytes_a_member() {
-        let names = (0..100_000).map(|number| format!("event-{number:09}"));
-        let mut set = Set::new();
-        names.for_each(|name| assert!(set.insert(name.as_bytes(), &LIMITS)));
-        assert!(set.memory() < 30 * 100_000, "{}", set.memory());
-    }
-
-    #[test]
-    fn popping_takes_every_member_once() {
-        for members in [
-            numbers(100).collect::<Vec<_>>(),
-            (0..100).map(|number| format!("m{number}")).collect(),
-            numbers(1000).collect(),
-        ] {
-            let mut set = set(&members, &LIMITS);
-            let mut generator = Rng::with_seed(3);
-            let mut popped = Vec::new();
-            while let Some(member) = set.pop(&mut generator) {
-                popped.push(String::from_utf8(member).expect("digits"));
-            }
-            popped.sort_by_key(|member| members.iter().position(|other| other == member));
-            assert_eq!(popped, members);
-            assert!(set.is_empty());
-            set.check();
-        }
-    }
-}
+mod tests;

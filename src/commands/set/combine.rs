@@ -1,0 +1,229 @@
+//! One set of several: intersection, union and difference, answered, stored or only counted.
+//!
+//! A missing key is a set without members. An intersection is answered while it is found; unions and differences are
+//! built first. What is built starts in the form, and takes its members in the order, that Redis has for it, so that the
+//! result's encoding is the same.
+
+use super::write_members;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::value::set::Limits;
+use crate::value::{Item, Set, View, number};
+use std::cmp::Reverse;
+use std::ops::ControlFlow;
+use std::ptr;
+
+pub(super) const SINTER: Command = Command {
+    name: "SINTER",
+    cost: INTER_COST,
+    about: "Answers the members that several sets all have.",
+    run: sinter,
+    ..ANSWERING
+};
+
+pub(super) const SUNION: Command = Command {
+    name: "SUNION",
+    cost: TOTAL_COST,
+    about: "Answers the members of any of several sets.",
+    run: |cx, args| answer(cx, args, union),
+    ..ANSWERING
+};
+
+pub(super) const SDIFF: Command = Command {
+    name: "SDIFF",
+    cost: TOTAL_COST,
+    about: "Answers the members of the first of several sets that no other has.",
+    run: |cx, args| answer(cx, args, difference),
+    ..ANSWERING
+};
+
+pub(super) const SINTERCARD: Command = Command {
+    name: "SINTERCARD",
+    syntax: "numkeys key [key ...] [LIMIT limit]",
+    arity: Arity::AtLeast(3),
+    keys: &[KeySpec::counted(1, SOURCE)],
+    since: "7.0.0",
+    cost: INTER_COST,
+    about: "Answers how many members several sets all have.",
+    tips: &[],
+    run: sintercard,
+    ..ANSWERING
+};
+
+pub(super) const SINTERSTORE: Command = Command {
+    name: "SINTERSTORE",
+    cost: INTER_COST,
+    about: "Stores the members that several sets all have under a key.",
+    run: |cx, args| store(cx, args, intersection, Event::set("sinterstore")),
+    ..STORING
+};
+
+pub(super) const SUNIONSTORE: Command = Command {
+    name: "SUNIONSTORE",
+    cost: TOTAL_COST,
+    about: "Stores the members of any of several sets under a key.",
+    run: |cx, args| store(cx, args, union, Event::set("sunionstore")),
+    ..STORING
+};
+
+pub(super) const SDIFFSTORE: Command = Command {
+    name: "SDIFFSTORE",
+    cost: TOTAL_COST,
+    about: "Stores the members of the first of several sets that no other has under a key.",
+    run: |cx, args| store(cx, args, difference, Event::set("sdiffstore")),
+    ..STORING
+};
+
+const ANSWERING: Command = Command {
+    syntax: "key [key ...]",
+    family: Family::Set,
+    arity: Arity::AtLeast(2),
+    flags: Flags::READONLY,
+    keys: &[KeySpec::all(SOURCE)],
+    tips: &["nondeterministic_output_order"],
+    ..Command::ROW
+};
+
+const STORING: Command = Command {
+    syntax: "destination key [key ...]",
+    family: Family::Set,
+    arity: Arity::AtLeast(3),
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE)), KeySpec::range(2, -1, 1, SOURCE)],
+    ..Command::ROW
+};
+
+const SOURCE: KeyFlags = KeyFlags::RO.and(KeyFlags::ACCESS);
+const INTER_COST: &str = "O(N*M) at worst, N being the members of the smallest set and M the sets.";
+const TOTAL_COST: &str = "O(N), N being the members of all sets.";
+
+/// Makes one set of those that several keys hold.
+type Combine = fn(&[Option<&Set>], &Limits) -> Set;
+
+fn answer(cx: &mut Ctx<'_>, args: Args<'_>, combine: Combine) -> Result<(), Error> {
+    let keys: Vec<_> = args.rest().collect();
+    let limits = cx.settings().packed_set;
+    let (views, reply) = cx.views(&keys);
+    match sets(views)?.as_slice() {
+        [only] => write_members(reply, *only),
+        sets => write_members(reply, Some(&combine(sets, &limits))),
+    }
+    Ok(())
+}
+
+fn store(cx: &mut Ctx<'_>, mut args: Args<'_>, combine: Combine, event: Event) -> Result<(), Error> {
+    let target = args.key()?;
+    let keys: Vec<_> = args.rest().collect();
+    let limits = cx.settings().packed_set;
+    let (views, _) = cx.views(&keys);
+    let result = combine(&sets(views)?, &limits);
+    let count = result.len();
+    cx.store(target, result, event);
+    cx.reply().count(count);
+    Ok(())
+}
+
+fn sinter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    let keys: Vec<_> = args.rest().collect();
+    let (views, reply) = cx.views(&keys);
+    let sets = sets(views)?;
+    let open = reply.open_array();
+    let mut found = 0;
+    visit_common(&sets, |member| {
+        reply.item(member);
+        found += 1;
+        ControlFlow::Continue(())
+    });
+    reply.close_set(open, found);
+    Ok(())
+}
+
+fn sintercard(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let numkeys = number::parse_i64(args.word()?).and_then(|count| usize::try_from(count).ok());
+    let numkeys = numkeys.filter(|&count| count > 0).ok_or(Error::NumkeysNotPositive)?;
+    if numkeys > args.left() {
+        return Err(Error::NumkeysTooLarge);
+    }
+    let keys = args.words(numkeys)?;
+    let mut limit = 0;
+    while !args.is_empty() {
+        if !args.take_with("LIMIT", 1) {
+            return Err(Error::Syntax);
+        }
+        let given = number::parse_i64(args.word()?).and_then(|limit| usize::try_from(limit).ok());
+        limit = given.ok_or(Error::NegativeLimit)?;
+    }
+    let (views, reply) = cx.views(&keys);
+    let mut found = 0;
+    visit_common(&sets(views)?, |_| {
+        found += 1;
+        if found == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    reply.count(found);
+    Ok(())
+}
+
+fn sets(views: Vec<Option<View<'_>>>) -> Result<Vec<Option<&Set>>, Error> {
+    let sets = views.into_iter().map(|view| match view {
+        None => Ok(None),
+        Some(View::Set(set)) => Ok(Some(set)),
+        Some(_) => Err(Error::WrongType),
+    });
+    sets.collect()
+}
+
+/// Visits the members that all sets have, until `visit` breaks off: none if one is missing.
+fn visit_common<'a>(sets: &[Option<&'a Set>], mut visit: impl FnMut(Item<'a>) -> ControlFlow<()>) {
+    let present: Option<Vec<&Set>> = sets.iter().copied().collect();
+    present.into_iter().for_each(|sets| Set::common(&sets, &mut visit));
+}
+
+/// Starts as integers if the smallest set is of integers, else packed; and turns into integers in the end if it can.
+fn intersection(sets: &[Option<&Set>], limits: &Limits) -> Set {
+    let smallest = sets.iter().flatten().min_by_key(|set| set.len());
+    let is_integers = smallest.is_some_and(|set| set.is_integers());
+    let mut result = if is_integers { Set::new() } else { Set::packed() };
+    let mut scratch = Vec::new();
+    visit_common(sets, |member| {
+        result.insert(member.as_bytes(&mut scratch), limits);
+        ControlFlow::Continue(())
+    });
+    result.narrow(limits);
+    result
+}
+
+fn union(sets: &[Option<&Set>], limits: &Limits) -> Set {
+    let mut result = Set::new();
+    sets.iter().flatten().for_each(|set| insert_all(&mut result, set.iter(), limits));
+    result
+}
+
+/// Looks each member of the first set up in the others, the largest first; or, if these are small beside it, takes their
+/// members out of a copy of it, whose form then has seen all of them.
+fn difference(sets: &[Option<&Set>], limits: &Limits) -> Set {
+    let mut result = Set::new();
+    let Some((Some(first), others)) = sets.split_first() else { return result };
+    let mut others: Vec<&Set> = others.iter().copied().flatten().collect();
+    if others.iter().any(|other| ptr::eq(*first, *other)) {
+        return result;
+    }
+    let mut scratch = Vec::new();
+    let removals: usize = first.len() + others.iter().map(|other| other.len()).sum::<usize>();
+    if first.len() * (others.len() + 1) / 2 <= removals {
+        others.sort_by_key(|other| Reverse(other.len()));
+        let is_left = |member: &Item<'_>| !others.iter().any(|other| other.contains_item(*member, &mut scratch));
+        insert_all(&mut result, first.iter().filter(is_left), limits);
+    } else {
+        insert_all(&mut result, first.iter(), limits);
+        for member in others.iter().flat_map(|other| other.iter()) {
+            result.remove(member.as_bytes(&mut scratch));
+        }
+    }
+    result
+}
+
+fn insert_all<'a>(result: &mut Set, members: impl Iterator<Item = Item<'a>>, limits: &Limits) {
+    let mut scratch = Vec::new();
+    for member in members {
+        result.insert(member.as_bytes(&mut scratch), limits);
+    }
+}

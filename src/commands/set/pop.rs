@@ -1,0 +1,77 @@
+//! SPOP: taking members out by chance.
+
+use super::write_members;
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::value::{Set, Value, number};
+use fastrand::Rng;
+
+pub(super) const SPOP: Command = Command {
+    name: "SPOP",
+    syntax: "key [count]",
+    family: Family::Set,
+    arity: Arity::AtLeast(2),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE))],
+    cost: "O(1) for one, else O(N), N being the members popped.",
+    about: "Removes members chosen by chance from a set and answers them.",
+    tips: &["nondeterministic_output"],
+    run: spop,
+    ..Command::ROW
+};
+
+const POPPED: Event = Event::set("spop");
+
+fn spop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    if args.left() > 1 {
+        return Err(Error::Syntax);
+    }
+    let mut generator = Rng::with_seed(cx.random());
+    match args.peek() {
+        None => pop_one(cx, key, &mut generator),
+        Some(count) => {
+            let count = number::parse_i64(count).and_then(|count| usize::try_from(count).ok());
+            pop_some(cx, key, count.ok_or(Error::NotPositive)?, &mut generator)
+        }
+    }
+}
+
+fn pop_one(cx: &mut Ctx<'_>, key: &[u8], generator: &mut Rng) -> Result<(), Error> {
+    let popped = cx.edit_and_reply(key, POPPED, |set: &mut Set, reply| {
+        set.pop_each(1, generator, |member| reply.item(member));
+        Ok(Changed::by(1, ()))
+    })?;
+    if popped.is_none() {
+        cx.reply().null();
+    }
+    Ok(())
+}
+
+fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> Result<(), Error> {
+    let limits = cx.settings().packed_set;
+    let popped = cx.edit_and_reply(key, POPPED, |set: &mut Set, reply| {
+        let count = count.min(set.len());
+        let gone = if count == set.len() {
+            Some(std::mem::take(set))
+        } else if leaves_few(set.len() - count, count) {
+            let rest = set.draw(set.len() - count, generator, &limits);
+            Some(std::mem::replace(set, rest))
+        } else {
+            reply.set(count);
+            set.pop_each(count, generator, |member| reply.item(member));
+            None
+        };
+        gone.iter().for_each(|gone| write_members(reply, Some(gone)));
+        Ok(Changed::by(count, ()).leaving(gone.map(Value::Set)))
+    })?;
+    if popped.is_none() {
+        cx.reply().set(0);
+    }
+    Ok(())
+}
+
+/// Whether so much is popped that the members which are left are better put into a set of their own. Redis draws the same
+/// line, and a client can tell: such a set starts in the smallest form.
+fn leaves_few(left: usize, popped: usize) -> bool {
+    left.saturating_mul(5) <= popped
+}

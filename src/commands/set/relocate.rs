@@ -1,0 +1,58 @@
+//! From one set to another: SMOVE.
+
+use super::add::ADDED;
+use super::remove::REMOVED;
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::value::{Set, View};
+
+pub(super) const SMOVE: Command = Command {
+    name: "SMOVE",
+    syntax: "source destination member",
+    family: Family::Set,
+    arity: Arity::Exactly(4),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[
+        KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE)),
+        KeySpec::at(2, KeyFlags::RW.and(KeyFlags::INSERT)),
+    ],
+    about: "Moves a member from one set to another, which is made if it is not there.",
+    run: smove,
+    ..Command::ROW
+};
+
+fn smove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (source, destination, member) = (args.key()?, args.key()?, args.word()?);
+    let moved = match holds(cx, source, member)? {
+        None => false,
+        Some(has_member) => {
+            holds(cx, destination, member)?;
+            if has_member && source != destination {
+                carry(cx, source, destination, member)?;
+            }
+            has_member
+        }
+    };
+    cx.reply().integer(i64::from(moved));
+    Ok(())
+}
+
+/// Whether the set that `key` holds has a member; `None` when there is no such key.
+fn holds(cx: &mut Ctx<'_>, key: &[u8], member: &[u8]) -> Result<Option<bool>, Error> {
+    match cx.peek(key).map(|key| key.view()) {
+        None => Ok(None),
+        Some(View::Set(set)) => Ok(Some(set.contains(member))),
+        Some(_) => Err(Error::WrongType),
+    }
+}
+
+fn carry(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], member: &[u8]) -> Result<(), Error> {
+    let limits = cx.settings().packed_set;
+    cx.edit(source, REMOVED, |set: &mut Set| Ok(Changed::by(usize::from(set.remove(member)), ())))?;
+    cx.upsert(destination, true, ADDED, |set: &mut Set| {
+        if set.is_empty() {
+            *set = Set::for_members(member, 1, &limits);
+        }
+        Ok(Changed::by(usize::from(set.insert(member, &limits)), ()))
+    })?;
+    Ok(())
+}
