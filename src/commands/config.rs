@@ -6,7 +6,7 @@
 
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};
-use crate::engine::{Args, Arity, Command, Ctx, Effect, Engine, Error, Family, Flags, Settings, shown};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, Settings, shown};
 use crate::value::glob;
 
 /// The family's rows.
@@ -33,6 +33,7 @@ const GET: Command = Command {
     arity: Arity::AtLeast(3),
     flags: ADMIN,
     since: "2.0.0",
+    history: &[Change::says("7.0.0", "Takes several patterns.")],
     cost: "O(N) when N is the number of configuration parameters provided",
     about: "Answers the parameters whose names match, with their values.",
     run: get,
@@ -84,6 +85,7 @@ const SET: Command = Command {
     arity: Arity::AtLeast(4),
     flags: ADMIN,
     since: "2.0.0",
+    history: &[Change::says("7.0.0", "Takes several parameters, all or none of which it sets.")],
     cost: "O(N) when N is the number of configuration parameters provided",
     about: "Changes parameters, all that are named or none.",
     tips: ON_ALL_NODES,

@@ -2,6 +2,7 @@
 //!
 //! One function serves all containers, as the command that runs tells which one is asked about.
 
+use super::command::syntax;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 
 /// The row of a container's HELP.
@@ -27,7 +28,7 @@ fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     reply.array(1 + command.subcommands.len() * 2);
     reply.simple(&format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", command.name));
     for subcommand in command.subcommands {
-        reply.simple(format!("{} {}", subcommand.name, subcommand.syntax).trim_end());
+        reply.simple(format!("{} {}", subcommand.name, syntax::shown(subcommand.syntax)).trim_end());
         reply.simple(&format!("    {}", subcommand.about));
     }
     Ok(())

@@ -1,13 +1,13 @@
 //! SHUTDOWN: the end of the process, or of an embedded server.
 
-use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[SHUTDOWN];
 
 const SHUTDOWN: Command = Command {
     name: "SHUTDOWN",
-    syntax: "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+    syntax: "save-selector:[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]",
     family: Family::Server,
     arity: Arity::AtLeast(1),
     flags: Flags::ADMIN
@@ -16,6 +16,7 @@ const SHUTDOWN: Command = Command {
         .and(Flags::STALE)
         .and(Flags::NO_MULTI)
         .and(Flags::ALLOW_BUSY),
+    history: &[Change::brings("7.0.0", &["NOW", "FORCE", "ABORT"])],
     cost: "O(N) when saving, N being the number of keys; otherwise O(1)",
     about: "Ends the server. The client sees its connection close.",
     run: shutdown,

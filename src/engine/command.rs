@@ -4,7 +4,7 @@
 //! told or checked about a command derives from its row: the arity and login gates, COMMAND and its subcommands, ACL
 //! categories, the keys that a request touches, statistics by name, the README's table.
 
-use crate::engine::{Args, Ctx, Error, says};
+use crate::engine::{Args, Change, Ctx, Error, says};
 use crate::resp::Request;
 
 /// The function behind a command: it parses all of `args`, then acts through the context and writes one reply.
@@ -16,7 +16,8 @@ pub struct Command {
     /// Its name in upper case; of a subcommand, the second word alone.
     pub name: &'static str,
     /// Its arguments in the notation of Redis's documentation: `[x]` may be left out, `a|b` is a choice, `x ...`
-    /// repeats, words in upper case are literal.
+    /// repeats, words in upper case are literal. `label:` before a group or a word gives it another name than its own
+    /// (`commands/command/syntax.rs` tells all).
     pub syntax: &'static str,
     /// What it belongs to: its documentation group and ACL category.
     pub family: Family,
@@ -28,6 +29,8 @@ pub struct Command {
     pub keys: &'static [KeySpec],
     /// The version of Redis that had it first.
     pub since: &'static str,
+    /// What changed since then, oldest first.
+    pub history: &'static [Change],
     /// Its cost in Redis, as documented there.
     pub cost: &'static str,
     /// What it does, in one line of our own.
@@ -52,6 +55,7 @@ impl Command {
         flags: Flags::NONE,
         keys: &[],
         since: "1.0.0",
+        history: &[],
         cost: "O(1)",
         about: "",
         tips: &[],
@@ -215,6 +219,8 @@ impl Flags {
     pub const PROTECTED: Flags = Flags(1 << 18);
     /// No asynchronous loading.
     pub const NO_ASYNC_LOADING: Flags = Flags(1 << 19);
+    /// For the server's own use: COMMAND DOCS says so.
+    pub const SYSTEM: Flags = Flags(1 << 20);
     /// ACL category `keyspace` though the family does not say so.
     pub const KEYSPACE: Flags = Flags(1 << 21);
     /// ACL category `connection` though the family does not say so.

@@ -1,8 +1,8 @@
 //! What our rows tell of a command is what Redis 8.0 tells of it.
 //!
-//! `tests/fixtures/commands.txt` holds what a real server tells: for each command the fields of COMMAND INFO and the
-//! comparable ones of COMMAND DOCS, among them the tree of arguments. Words about a command are our own, and so are the
-//! names of groups of arguments, which the notation of our rows does not have.
+//! `tests/fixtures/commands.txt` holds what a real server tells: for each command the fields of COMMAND INFO and those of
+//! COMMAND DOCS, among them the tree of arguments. Sentences are our own: of summaries and complexities only their
+//! presence is compared, of the history only the versions.
 //!
 //! To write the file anew: `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine rows`.
 
@@ -110,10 +110,16 @@ fn take_details(command: &Value, told: &mut BTreeMap<String, Told>) {
 fn take_docs(docs: &Value, told: &mut BTreeMap<String, Told>) {
     for (name, doc) in pairs(docs) {
         let fields = told.entry(name).or_default();
+        let names: Vec<String> = pairs(doc).map(|(field, _)| field).collect();
         let doc: BTreeMap<String, &Value> = pairs(doc).collect();
-        for field in ["since", "group", "deprecated_since"] {
+        for field in ["since", "group", "deprecated_since", "replaced_by"] {
             fields.insert(field.to_owned(), doc.get(field).map(|value| text(value)).unwrap_or_default());
         }
+        fields.insert("docs".to_owned(), names.join(" "));
+        fields.insert("doc_flags".to_owned(), doc.get("doc_flags").map(|flags| sorted(flags)).unwrap_or_default());
+        let history = doc.get("history").map(|history| items(history)).unwrap_or_default();
+        let versions: Vec<String> = history.iter().map(|change| text(&items(change)[0])).collect();
+        fields.insert("history".to_owned(), versions.join(" "));
         let arguments = doc.get("arguments").map(|arguments| items(arguments)).unwrap_or_default();
         fields.insert("arguments".to_owned(), arguments.iter().map(argument).collect::<Vec<_>>().join(" "));
         if let Some(subcommands) = doc.get("subcommands") {
@@ -122,20 +128,21 @@ fn take_docs(docs: &Value, told: &mut BTreeMap<String, Told>) {
     }
 }
 
-/// An argument with what it consists of.
+/// An argument: its name and type, then its other fields in their order, then what it consists of.
 fn argument(value: &Value) -> String {
-    let fields: BTreeMap<String, &Value> = pairs(value).collect();
-    let get = |field: &str| fields.get(field).map(|value| drawn(value)).unwrap_or_default();
-    let flags = fields.get("flags").map(|flags| format!(" {}", sorted(flags))).unwrap_or_default();
-    let (kind, token) = (get("type"), get("token"));
-    match (kind.as_str(), fields.get("arguments")) {
-        (_, Some(members)) => {
-            let members: Vec<String> = items(members).iter().map(argument).collect();
-            format!("{kind}({token}{flags}: {})", members.join(" "))
+    let mut parts: Vec<String> = Vec::new();
+    let mut name = String::new();
+    for (field, value) in pairs(value) {
+        match field.as_str() {
+            "name" => name = text(value),
+            "type" => parts.push(format!("{name}:{}", text(value))),
+            "display_text" if text(value) == name => {}
+            "flags" => parts.push(format!("flags={}", sorted(value).replace(' ', "+"))),
+            "arguments" => parts.extend(items(value).iter().map(argument)),
+            _ => parts.push(format!("{field}={}", text(value))),
         }
-        ("pure-token", _) => format!("({token}{flags})"),
-        _ => format!("({} {kind}{} {token}{flags})", get("display_text"), get("key_spec_index")),
     }
+    format!("({})", parts.join(" "))
 }
 
 fn items(value: &Value) -> &[Value] {

@@ -1,12 +1,12 @@
-//! COMMAND DOCS: what a command does, in words, and the tree of its arguments.
+//! COMMAND DOCS: what a command does, in words, the tree of its arguments, and when what came.
 //!
-//! Redis also tells when each argument came and what changed over time; that is not in the rows, so it is left out, as
-//! the format allows.
+//! All of it is the row's: the tree is read from its syntax line, and an argument came with the change of the row's
+//! history that names it. Fields stand in Redis's order.
 
 use super::details::write_names;
 use super::syntax::{self, Argument, Shape};
 use super::{OPEN, UNORDERED};
-use crate::engine::{Args, Arity, Begin, Command, Ctx, Error, Family};
+use crate::engine::{Args, Arity, Begin, Change, Command, Ctx, Error, Family, Flags};
 use crate::resp::Reply;
 
 pub(super) const DOCS: Command = Command {
@@ -41,93 +41,146 @@ fn docs(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 
 fn write(reply: &mut Reply<'_>, name: &str, command: &Command) {
     let arguments = syntax::arguments(name, command.syntax);
-    let mut texts = vec![("summary", command.about), ("since", command.since), ("group", command.family.group())];
-    texts.extend((!command.cost.is_empty()).then_some(("complexity", command.cost)));
-    let deprecation = usize::from(command.deprecated.is_some()) * 3;
-    let nested = usize::from(!arguments.is_empty()) + usize::from(command.is_container());
-    reply.map(texts.len() + deprecation + nested);
-    for (field, text) in texts {
-        write_text(reply, field, text);
-    }
-    if let Some((since, replacement)) = command.deprecated {
+    let doc_flags = doc_flags(command);
+    let mut head = vec![("summary", command.about), ("since", command.since), ("group", command.family.group())];
+    head.extend((!command.cost.is_empty()).then_some(("complexity", command.cost)));
+    let (since, replacement) = command.deprecated.unzip();
+    let tail = [("deprecated_since", since), ("replaced_by", replacement)];
+    let tail: Vec<_> = tail.into_iter().filter_map(|(field, text)| Some((field, text?))).collect();
+    let nested = [!command.history.is_empty(), !doc_flags.is_empty(), !arguments.is_empty(), command.is_container()];
+    reply.map(head.len() + tail.len() + count(nested));
+    write_texts(reply, &head);
+    if !doc_flags.is_empty() {
         reply.bulk(b"doc_flags");
-        write_names(reply, ["deprecated"].into_iter());
-        write_text(reply, "deprecated_since", since);
-        write_text(reply, "replaced_by", replacement);
+        write_names(reply, doc_flags.into_iter());
+    }
+    write_texts(reply, &tail);
+    if !command.history.is_empty() {
+        write_history(reply, command.history);
     }
     if !arguments.is_empty() {
-        reply.bulk(b"arguments");
-        let mut keys = KeysInOrder { command, met: 0 };
-        write_arguments(reply, &arguments, &mut keys);
+        let mut writer = Writer { command, keys_met: 0 };
+        writer.arguments(reply, &arguments, None);
     }
     if command.is_container() {
-        reply.bulk(b"subcommands");
-        reply.map(command.subcommands.len());
-        for subcommand in command.subcommands {
-            let full_name = format!("{name}|{}", subcommand.name.to_ascii_lowercase());
-            reply.bulk(full_name.as_bytes());
-            write(reply, &full_name, subcommand);
-        }
+        write_subcommands(reply, name, command.subcommands);
     }
 }
 
-fn write_text(reply: &mut Reply<'_>, field: &str, text: &str) {
-    reply.bulk(field.as_bytes());
-    reply.bulk(text.as_bytes());
+fn doc_flags(command: &Command) -> Vec<&'static str> {
+    let flags = [(command.deprecated.is_some(), "deprecated"), (command.flags.has(Flags::SYSTEM), "syscmd")];
+    flags.into_iter().filter_map(|(is_set, name)| is_set.then_some(name)).collect()
 }
 
-/// Gives each key argument the key specification that finds it: they stand in the same order.
-struct KeysInOrder<'c> {
+fn write_history(reply: &mut Reply<'_>, history: &[Change]) {
+    reply.bulk(b"history");
+    reply.set(history.len());
+    for change in history {
+        reply.array(2);
+        reply.bulk(change.version.as_bytes());
+        reply.bulk(change.sentence().as_bytes());
+    }
+}
+
+fn write_subcommands(reply: &mut Reply<'_>, name: &str, subcommands: &[Command]) {
+    reply.bulk(b"subcommands");
+    reply.map(subcommands.len());
+    for subcommand in subcommands {
+        let full_name = format!("{name}|{}", subcommand.name.to_ascii_lowercase());
+        reply.bulk(full_name.as_bytes());
+        write(reply, &full_name, subcommand);
+    }
+}
+
+fn count<const N: usize>(conditions: [bool; N]) -> usize {
+    conditions.into_iter().filter(|&holds| holds).count()
+}
+
+fn write_texts(reply: &mut Reply<'_>, texts: &[(&str, &str)]) {
+    for (field, text) in texts {
+        reply.bulk(field.as_bytes());
+        reply.bulk(text.as_bytes());
+    }
+}
+
+/// Writes the arguments of a command.
+struct Writer<'c> {
     command: &'c Command,
-    met: usize,
+    keys_met: usize,
 }
 
-impl KeysInOrder<'_> {
-    fn next(&mut self) -> Option<i64> {
+impl Writer<'_> {
+    /// The arguments of a command or, with the version that the group came in, of a group.
+    fn arguments(&mut self, reply: &mut Reply<'_>, arguments: &[Argument], group_since: Option<&str>) {
+        reply.bulk(b"arguments");
+        reply.array(arguments.len());
+        for argument in arguments {
+            self.argument(reply, argument, group_since);
+        }
+    }
+
+    fn argument(&mut self, reply: &mut Reply<'_>, argument: &Argument, group_since: Option<&str>) {
+        let members = argument.shape.members();
+        let key_spec = if argument.shape == Shape::Key { self.next_key_spec() } else { None };
+        let since = version(self.command.history, Change::is_arrival, argument);
+        // What came with its group is not told of again.
+        let own_since = since.filter(|_| since != group_since);
+        let texts = [
+            ("token", argument.token.as_deref()),
+            ("since", own_since),
+            ("deprecated_since", version(self.command.history, Change::is_deprecation, argument)),
+        ];
+        let texts: Vec<_> = texts.into_iter().filter_map(|(field, text)| Some((field, text?))).collect();
+        let flags = flags(argument);
+        reply.map(3 + texts.len() + count([key_spec.is_some(), !flags.is_empty()]));
+        write_texts(reply, &[("name", &argument.name), ("type", argument.shape.name())]);
+        if members.is_empty() {
+            write_texts(reply, &[("display_text", &argument.display)]);
+        }
+        if let Some(index) = key_spec {
+            reply.bulk(b"key_spec_index");
+            reply.integer(index);
+        }
+        write_texts(reply, &texts);
+        if !flags.is_empty() {
+            reply.bulk(b"flags");
+            write_names(reply, flags.into_iter());
+        }
+        if !members.is_empty() {
+            self.arguments(reply, members, since);
+        }
+    }
+
+    /// Gives each key argument the key specification that finds it: they stand in the same order.
+    fn next_key_spec(&mut self) -> Option<i64> {
         let specs = self.command.keys;
         let last = specs.len().checked_sub(1)?;
-        let index = self.met.min(last);
-        self.met += 1;
+        let index = self.keys_met.min(last);
+        self.keys_met += 1;
         // One specification may stand for several arguments, as the two keys of LCS.
         let spans_all = specs.len() == 1 && matches!(specs[0].begin, Begin::Index(_));
         Some(if spans_all { 0 } else { index as i64 })
     }
 }
 
-fn write_arguments(reply: &mut Reply<'_>, arguments: &[Argument], keys: &mut KeysInOrder<'_>) {
-    reply.array(arguments.len());
-    for argument in arguments {
-        write_argument(reply, argument, keys);
-    }
-}
-
-fn write_argument(reply: &mut Reply<'_>, argument: &Argument, keys: &mut KeysInOrder<'_>) {
-    let members = argument.shape.members();
-    let key_spec = if argument.shape == Shape::Key { keys.next() } else { None };
+fn flags(argument: &Argument) -> Vec<&'static str> {
     let flags =
         [(argument.optional, "optional"), (argument.multiple, "multiple"), (argument.multiple_token, "multiple_token")];
-    let flags: Vec<&str> = flags.into_iter().filter_map(|(is_set, name)| is_set.then_some(name)).collect();
-    let fields = [members.is_empty(), key_spec.is_some(), argument.token.is_some(), !flags.is_empty()];
-    let fields = 2 + fields.into_iter().filter(|&is_there| is_there).count() + usize::from(!members.is_empty());
-    reply.map(fields);
-    write_text(reply, "name", &argument.name);
-    write_text(reply, "type", argument.shape.name());
-    if members.is_empty() {
-        write_text(reply, "display_text", &argument.name);
-    }
-    if let Some(index) = key_spec {
-        reply.bulk(b"key_spec_index");
-        reply.integer(index);
-    }
-    if let Some(token) = &argument.token {
-        write_text(reply, "token", token);
-    }
-    if !flags.is_empty() {
-        reply.bulk(b"flags");
-        write_names(reply, flags.into_iter());
-    }
-    if !members.is_empty() {
-        reply.bulk(b"arguments");
-        write_arguments(reply, members, keys);
-    }
+    flags.into_iter().filter_map(|(is_set, name)| is_set.then_some(name)).collect()
+}
+
+/// The version whose change of that kind names the argument.
+fn version(history: &[Change], is_kind: impl Fn(&Change) -> bool, argument: &Argument) -> Option<&'static str> {
+    history.iter().find(|change| is_kind(change) && names(change.words, argument)).map(|change| change.version)
+}
+
+/// True when the words stand for the argument: one is its token or, of one without, its name, or they name all that a
+/// choice is of.
+fn names(words: &[&str], argument: &Argument) -> bool {
+    let word = argument.token.as_ref().unwrap_or(&argument.name);
+    let choice = match &argument.shape {
+        Shape::OneOf(members) if argument.token.is_none() => members.as_slice(),
+        _ => &[],
+    };
+    words.contains(&word.as_str()) || (!choice.is_empty() && choice.iter().all(|member| names(words, member)))
 }

@@ -10,7 +10,7 @@ mod keys;
 pub mod syntax;
 
 use super::help;
-use crate::engine::{Args, Arity, CATEGORIES, Command, Ctx, Entry, Error, Family, Flags};
+use crate::engine::{Args, Arity, CATEGORIES, Change, Command, Ctx, Entry, Error, Family, Flags};
 use crate::value::glob;
 
 /// The family's rows.
@@ -74,6 +74,7 @@ const INFO: Command = Command {
     arity: Arity::AtLeast(2),
     flags: OPEN,
     since: "2.8.13",
+    history: &[Change::says("7.0.0", "Without a name tells of all commands.")],
     cost: "O(N) where N is the number of commands to look up",
     about: "Tells of some commands, or of all.",
     tips: UNORDERED,

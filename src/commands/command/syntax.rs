@@ -8,8 +8,11 @@
 //! | `[...]` | may be left out |
 //! | `a\|b` | one of them; `<a\|b>` where it may not be left out |
 //! | `key [key ...]` | as often as wanted; likewise `score member [score member ...]` and `GET pattern [GET pattern ...]` |
+//! | `<a b ...>` | these, once or more |
+//! | `label:x` | `x` is called `label`: a choice `condition:[NX\|XX]`, a block `range:<start end>`, a literal word `change:CH`, and an argument `addr:ip:port`, which is shown as `ip:port` |
 //!
-//! The notation has no names for choices and blocks: one with a token is called by it, others are `choice` and `data`.
+//! Without a label an argument and a literal word are called by themselves, a group by its token, a block without a token
+//! `data`. A choice without either needs a label.
 //!
 //! Invariant: a line that a row holds can be read, and every word of it is in the tree; the tests read all rows.
 //! Cost: a few small allocations per argument, when COMMAND DOCS is asked.
@@ -20,8 +23,10 @@ use std::str::Chars;
 /// An argument or a group of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Its name; of a token alone, the word in lower case.
+    /// Its name, which may differ from what is shown.
     pub name: String,
+    /// What stands for it in a syntax line; nothing for a group.
+    pub display: String,
     /// What kind of words it takes.
     pub shape: Shape,
     /// The literal word before it, or the one it is.
@@ -82,10 +87,41 @@ impl Shape {
     }
 }
 
+/// A `syntax` line for people: without labels.
+pub fn shown(syntax: &str) -> String {
+    let words = syntax.split_inclusive(DELIMITERS).map(|word| labelled(word).1);
+    words.collect()
+}
+
+/// A word's label, if it has one, and the rest of it.
+fn labelled(word: &str) -> (Option<&str>, &str) {
+    word.split_once(':').map_or((None, word), |(label, rest)| (Some(label), rest))
+}
+
+/// What ends a word.
+const DELIMITERS: [char; 6] = ['[', ']', '<', '>', '|', ' '];
+
 /// Reads the `syntax` line of the command of that full name in lower case.
 pub fn arguments(command: &str, syntax: &str) -> Vec<Argument> {
     let mut reader = Reader { command, text: syntax.chars().peekable() };
-    reader.alternatives().into_iter().flat_map(assemble).collect()
+    let mut arguments: Vec<Argument> = reader.alternatives().into_iter().flat_map(assemble).collect();
+    name_groups(&mut arguments);
+    arguments
+}
+
+/// Gives groups that have neither label nor token the names that they have without.
+fn name_groups(arguments: &mut [Argument]) {
+    for argument in arguments {
+        let (name, members) = match &mut argument.shape {
+            Shape::OneOf(members) => ("choice", members),
+            Shape::Block(members) => ("data", members),
+            _ => continue,
+        };
+        if argument.name.is_empty() {
+            argument.name = name.to_owned();
+        }
+        name_groups(members);
+    }
 }
 
 /// A part of a sequence before tokens and repetitions are put together.
@@ -115,10 +151,8 @@ impl Reader<'_> {
                     alternatives.push(Vec::new());
                     continue;
                 }
-                blank if blank.is_whitespace() => continue,
-                '[' => self.optional(),
-                '<' => Part::One(choice(self.alternatives())),
-                first => self.word(first),
+                ' ' => continue,
+                first => self.part(first),
             };
             if let Some(sequence) = alternatives.last_mut() {
                 sequence.push(part);
@@ -127,41 +161,106 @@ impl Reader<'_> {
         alternatives
     }
 
-    fn optional(&mut self) -> Part {
+    fn part(&mut self, first: char) -> Part {
+        match first {
+            '[' => {
+                let (alternatives, repeats) = self.enclosed();
+                Part::Optional(alternatives, repeats)
+            }
+            '<' => {
+                let (alternatives, multiple) = self.enclosed();
+                Part::One(Argument { multiple, ..choice(alternatives) })
+            }
+            first => self.word(first),
+        }
+    }
+
+    /// What stands between brackets, and whether it ends with `...`.
+    fn enclosed(&mut self) -> (Vec<Vec<Part>>, bool) {
         let mut alternatives = self.alternatives();
         let dots = Part::Literal("...".to_owned());
         let last = alternatives.last_mut();
         let repeats = last.is_some_and(|sequence| sequence.pop_if(|part| *part == dots).is_some());
-        Part::Optional(alternatives, repeats)
+        (alternatives, repeats)
     }
 
     fn word(&mut self, first: char) -> Part {
         let mut word = String::from(first);
-        while let Some(letter) = self.text.next_if(|letter| !letter.is_whitespace() && !"[]<>|".contains(*letter)) {
+        while let Some(letter) = self.text.next_if(|letter| !DELIMITERS.contains(letter)) {
             word.push(letter);
         }
+        match labelled(&word) {
+            (Some(label), "") => match self.text.next() {
+                Some(first) => self.part(first).called(label),
+                None => Part::Literal(word),
+            },
+            (Some(label), rest) => self.unlabelled(rest).called(label),
+            (None, _) => self.unlabelled(&word),
+        }
+    }
+
+    fn unlabelled(&self, word: &str) -> Part {
         if word.contains(|letter: char| letter.is_ascii_lowercase()) {
-            let shape = shape_of(self.command, &word);
-            Part::One(Argument { shape, ..plain(word) })
+            let shape = shape_of(self.command, word);
+            Part::One(Argument { name: word.to_owned(), display: word.to_owned(), shape, ..UNNAMED })
         } else {
-            Part::Literal(word)
+            Part::Literal(word.to_owned())
         }
     }
 }
 
-fn plain(name: String) -> Argument {
-    Argument { name, shape: Shape::Text, token: None, optional: false, multiple: false, multiple_token: false }
+impl Part {
+    /// True when a literal word before it is its token.
+    fn takes_token(&self) -> bool {
+        matches!(self, Part::One(argument) if !argument.optional && argument.shape != Shape::Token)
+    }
+
+    /// The same with a name of its own.
+    fn called(self, label: &str) -> Part {
+        match self {
+            Part::One(argument) => Part::One(argument.called(label)),
+            Part::Literal(word) => Part::One(literal(&word).called(label)),
+            Part::Optional(alternatives, true) => {
+                let repeated = Argument { optional: true, multiple: true, ..choice(alternatives) };
+                Part::One(repeated.called(label))
+            }
+            Part::Optional(alternatives, false) => {
+                Part::One(Argument { optional: true, ..choice(alternatives) }.called(label))
+            }
+        }
+    }
 }
 
+impl Argument {
+    fn called(mut self, label: &str) -> Argument {
+        self.name = label.to_owned();
+        if self.shape == Shape::Token {
+            self.display = label.to_owned();
+        }
+        self
+    }
+}
+
+const UNNAMED: Argument = Argument {
+    name: String::new(),
+    display: String::new(),
+    shape: Shape::Text,
+    token: None,
+    optional: false,
+    multiple: false,
+    multiple_token: false,
+};
+
 fn literal(word: &str) -> Argument {
-    Argument { shape: Shape::Token, token: Some(word.to_owned()), ..plain(word.to_ascii_lowercase()) }
+    let name = word.to_ascii_lowercase();
+    Argument { display: name.clone(), name, shape: Shape::Token, token: Some(word.to_owned()), ..UNNAMED }
 }
 
 fn choice(alternatives: Vec<Vec<Part>>) -> Argument {
     let mut members: Vec<Argument> = alternatives.into_iter().map(|parts| group(assemble(parts))).collect();
     match members.len() {
         1 => members.remove(0),
-        _ => Argument { shape: Shape::OneOf(members), ..plain("choice".to_owned()) },
+        _ => Argument { shape: Shape::OneOf(members), ..UNNAMED },
     }
 }
 
@@ -169,7 +268,7 @@ fn choice(alternatives: Vec<Vec<Part>>) -> Argument {
 fn group(mut arguments: Vec<Argument>) -> Argument {
     match arguments.len() {
         1 => arguments.remove(0),
-        _ => Argument { shape: Shape::Block(arguments), ..plain("data".to_owned()) },
+        _ => Argument { shape: Shape::Block(arguments), ..UNNAMED },
     }
 }
 
@@ -185,7 +284,7 @@ fn assemble(parts: Vec<Part>) -> Vec<Argument> {
             Part::Optional(alternatives, false) => {
                 arguments.push(Argument { optional: true, ..choice(alternatives) });
             }
-            Part::Literal(word) if matches!(parts.peek(), Some(Part::One(_))) => {
+            Part::Literal(word) if parts.peek().is_some_and(Part::takes_token) => {
                 arguments.extend(after_token(word, assemble(parts.collect())));
                 break;
             }
@@ -200,11 +299,11 @@ fn assemble(parts: Vec<Part>) -> Vec<Argument> {
 fn after_token(token: String, mut arguments: Vec<Argument>) -> Vec<Argument> {
     let is_plain = |argument: &Argument| argument.shape.members().is_empty() && !argument.optional;
     if arguments.len() > 1 && arguments.iter().all(is_plain) {
-        let block = Argument { shape: Shape::Block(arguments), ..plain(token.to_ascii_lowercase()) };
-        return vec![Argument { token: Some(token), ..block }];
+        let name = token.to_ascii_lowercase();
+        return vec![Argument { name, shape: Shape::Block(arguments), token: Some(token), ..UNNAMED }];
     }
     if let Some(first) = arguments.first_mut() {
-        if !first.shape.members().is_empty() {
+        if first.name.is_empty() {
             first.name = token.to_ascii_lowercase();
         }
         first.token = Some(token);
@@ -289,6 +388,7 @@ mod tests {
     /// The tree in a notation of its own: `name:type`, `TOKEN>`, and `?`, `*`, `+` for optional, multiple and with its
     /// token.
     fn drawn(arguments: &[Argument]) -> String {
+        let says = |argument: &Argument, token: &str| argument.name.eq_ignore_ascii_case(token);
         let draw = |argument: &Argument| {
             let token = argument.token.as_ref().map(|token| format!("{token}>")).unwrap_or_default();
             let marks = [(argument.optional, "?"), (argument.multiple, "*"), (argument.multiple_token, "+")];
@@ -296,8 +396,10 @@ mod tests {
             let body = match &argument.shape {
                 Shape::OneOf(members) => format!("{}<{}>", argument.name, drawn(members)),
                 Shape::Block(members) => format!("{}({})", argument.name, drawn(members)),
-                Shape::Token => String::new(),
-                shape => format!("{}:{}", argument.name, shape.name()),
+                Shape::Token if argument.token.as_deref().is_some_and(|token| says(argument, token)) => String::new(),
+                Shape::Token => argument.name.clone(),
+                shape if argument.name == argument.display => format!("{}:{}", argument.name, shape.name()),
+                shape => format!("{}={}:{}", argument.name, argument.display, shape.name()),
             };
             format!("{token}{body}{marks}")
         };
@@ -326,10 +428,26 @@ mod tests {
             ("[TYPE <A|B>] [x [x ...]]", "TYPE>type<A> B>>? x:string?*"),
             ("STREAMS key [key ...] id [id ...]", "STREAMS>streams(key:key* id:string*)"),
             ("BYBOX width height <M|KM>", "BYBOX>width:double height:double choice<M> KM>>"),
+            ("condition:[NX|XX] [change:CH]", "condition<NX> XX>>? CH>change?"),
+            ("[ADDR addr:ip:port]", "ADDR>addr=ip:port:string?"),
+            ("range:<start end ...>", "range(start:integer end:integer)*"),
+            ("[GET by:pattern [GET by:pattern ...]]", "GET>by=pattern:pattern?*+"),
+            ("<a|new:<[ID b]|[SKIP skip:<A|B>] ...>>", "choice<a:string new<ID>b:string? SKIP>skip<A> B>>?>*>"),
+            ("block:[COUNT count [ANY]]", "block(COUNT>count:integer ANY>?)?"),
+            (
+                "way:[GET get-block:<bits at>|x:<[OF of:<A|B>] y> ...]",
+                "way<GET>get-block(bits:string at:string) x(OF>of<A> B>>? y:string)>?*",
+            ),
+            ("operator:[equal:=|about:~] threshold", "operator<=>equal ~>about>? threshold:string"),
         ];
         for (syntax, tree) in table {
             assert_eq!(drawn(&arguments("x", syntax)), tree, "{syntax}");
         }
+    }
+
+    #[test]
+    fn people_see_no_labels() {
+        assert_eq!(shown("key condition:[NX|XX] [change:CH] [ADDR addr:ip:port]"), "key [NX|XX] [CH] [ADDR ip:port]");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::ANY_TIME;
 use super::client::{is_plain, name_the_client};
 use crate::engine::REDIS_VERSION;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, shown};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, shown};
 use crate::resp::Protocol;
 use crate::value::number;
 
@@ -17,6 +17,7 @@ pub(super) const AUTH: Command = Command {
     family: Family::Connection,
     arity: Arity::AtLeast(2),
     flags: ANY_TIME,
+    history: &[Change::brings("6.0.0", &["username"])],
     cost: "O(N), N being the number of passwords of the user",
     about: "Logs the connection in.",
     run: auth,
@@ -57,11 +58,12 @@ fn equal_in_constant_time(one: &[u8], other: &[u8]) -> bool {
 
 pub(super) const HELLO: Command = Command {
     name: "HELLO",
-    syntax: "[protover [AUTH username password] [SETNAME clientname]]",
+    syntax: "arguments:[protover [AUTH username password] [SETNAME clientname]]",
     family: Family::Connection,
     arity: Arity::AtLeast(1),
     flags: ANY_TIME,
     since: "6.0.0",
+    history: &[Change::says("6.2.0", "Without a version tells about the connection as it is.")],
     about: "Tells about the server and chooses the protocol; logs in and names the connection on the way.",
     run: hello,
     ..Command::ROW

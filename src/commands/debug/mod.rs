@@ -19,7 +19,12 @@ const DEBUG: Command = Command {
     name: "DEBUG",
     family: Family::Server,
     arity: Arity::AtLeast(2),
-    flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE).and(Flags::PROTECTED),
+    flags: Flags::SYSTEM
+        .and(Flags::ADMIN)
+        .and(Flags::NOSCRIPT)
+        .and(Flags::LOADING)
+        .and(Flags::STALE)
+        .and(Flags::PROTECTED),
     cost: "Depends on the subcommand.",
     about: "Looks inside the server, for its own tests.",
     run: debug,

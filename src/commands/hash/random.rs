@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 pub(super) const HRANDFIELD: Command = Command {
     name: "HRANDFIELD",
-    syntax: "key [count [WITHVALUES]]",
+    syntax: "key options:[count [WITHVALUES]]",
     family: Family::Hash,
     arity: Arity::AtLeast(2),
     flags: Flags::READONLY,

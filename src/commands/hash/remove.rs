@@ -1,6 +1,6 @@
 //! Taking fields out of a hash.
 
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
 /// Fields were removed.
@@ -14,6 +14,7 @@ pub(super) const HDEL: Command = Command {
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
     since: "2.0.0",
+    history: &[Change::says("2.4.0", "Takes several fields.")],
     cost: "O(N) where N is how many fields are removed.",
     about: "Removes fields from a hash, and the hash with its last one.",
     run: hdel,

@@ -1,6 +1,6 @@
 //! Giving fields values: HSET, its older name HMSET, and HSETNX. A field that gets a value loses its deadline.
 
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
 /// Fields got values.
@@ -14,6 +14,7 @@ pub(super) const HSET: Command = Command {
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
     since: "2.0.0",
+    history: &[Change::says("4.0.0", "Takes several fields.")],
     cost: "O(1) for each field, so O(N) for N fields.",
     about: "Gives fields of a hash values.",
     run: hset,
@@ -28,6 +29,7 @@ fn hset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 
 pub(super) const HMSET: Command = Command {
     name: "HMSET",
+    history: &[],
     cost: "O(N) where N is how many fields are set.",
     about: "Gives fields of a hash values.",
     deprecated: Some(("4.0.0", "`HSET` with multiple field-value pairs")),
@@ -65,6 +67,7 @@ pub(super) const HSETNX: Command = Command {
     syntax: "key field value",
     arity: Arity::Exactly(4),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
+    history: &[],
     cost: "O(1)",
     about: "Gives a field a value if the hash does not have it yet.",
     run: hsetnx,

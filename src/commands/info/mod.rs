@@ -11,7 +11,7 @@ mod lists;
 use fields::Field;
 
 use crate::engine::host::{Facts, Usage};
-use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, Now};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Engine, Error, Family, Flags, Now};
 
 /// The family's rows.
 pub const COMMANDS: &[Command] = &[INFO];
@@ -22,6 +22,7 @@ const INFO: Command = Command {
     family: Family::Server,
     arity: Arity::AtLeast(1),
     flags: Flags::LOADING.and(Flags::STALE).and(Flags::DANGEROUS),
+    history: &[Change::says("7.0.0", "Takes several sections.")],
     about: "Tells of the server, in sections.",
     tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
     run: info,

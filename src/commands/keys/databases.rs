@@ -1,7 +1,7 @@
 //! Databases as wholes: how large, emptied, swapped.
 
 use super::existing_database;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags};
 use crate::value::number;
 
 pub(super) const DBSIZE: Command = Command {
@@ -23,10 +23,11 @@ fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 
 pub(super) const FLUSHDB: Command = Command {
     name: "FLUSHDB",
-    syntax: "[ASYNC|SYNC]",
+    syntax: "flush-type:[ASYNC|SYNC]",
     family: Family::Server,
     arity: Arity::AtLeast(1),
     flags: Flags::WRITE.and(Flags::KEYSPACE).and(Flags::DANGEROUS),
+    history: &[Change::brings("4.0.0", &["ASYNC"]), Change::brings("6.2.0", &["SYNC"])],
     cost: "O(1), the memory being freed elsewhere",
     about: "Removes all keys of the database.",
     tips: &["request_policy:all_shards", "response_policy:all_succeeded"],

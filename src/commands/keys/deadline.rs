@@ -1,6 +1,6 @@
 //! Reading deadlines and clearing them. Without a deadline the answer is -1, without a key -2.
 
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 
 const MS_PER_S: i64 = 1000;
 const NO_KEY: i64 = -2;
@@ -13,6 +13,7 @@ pub(super) const TTL: Command = Command {
     arity: Arity::Exactly(2),
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    history: &[Change::says("2.8.0", "Answers -2 where there is no key.")],
     about: "Answers how many seconds a key still lives, to the nearest second.",
     tips: &["nondeterministic_output"],
     run: |cx, args| answer(cx, args, |deadline_ms, now_ms| to_seconds(left_ms(deadline_ms, now_ms))),
@@ -22,6 +23,7 @@ pub(super) const TTL: Command = Command {
 pub(super) const PTTL: Command = Command {
     name: "PTTL",
     since: "2.6.0",
+    history: &[Change::says("2.8.0", "Answers -2 where there is no key.")],
     about: "Answers how many milliseconds a key still lives.",
     run: |cx, args| answer(cx, args, left_ms),
     ..TTL
@@ -30,6 +32,7 @@ pub(super) const PTTL: Command = Command {
 pub(super) const EXPIRETIME: Command = Command {
     name: "EXPIRETIME",
     since: "7.0.0",
+    history: &[],
     about: "Answers a key's deadline in seconds since the Unix epoch, to the nearest second.",
     tips: &[],
     run: |cx, args| answer(cx, args, |deadline_ms, _| to_seconds(deadline_ms)),
@@ -38,6 +41,7 @@ pub(super) const EXPIRETIME: Command = Command {
 
 pub(super) const PEXPIRETIME: Command = Command {
     name: "PEXPIRETIME",
+    history: &[],
     about: "Answers a key's deadline in milliseconds since the Unix epoch.",
     run: |cx, args| answer(cx, args, |deadline_ms, _| deadline_ms),
     ..EXPIRETIME

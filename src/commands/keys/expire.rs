@@ -1,16 +1,17 @@
 //! Giving a key a deadline. One that has passed already removes the key.
 
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, shown};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, shown};
 
 const MS_PER_S: i64 = 1000;
 
 pub(super) const EXPIRE: Command = Command {
     name: "EXPIRE",
-    syntax: "key seconds [NX|XX|GT|LT]",
+    syntax: "key seconds condition:[NX|XX|GT|LT]",
     family: Family::Generic,
     arity: Arity::AtLeast(3),
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    history: &[Change::brings("7.0.0", &["NX", "XX", "GT", "LT"])],
     about: "Lets a key live so many seconds from now.",
     run: |cx, args| expire(cx, args, MS_PER_S, Origin::Now, "expire"),
     ..Command::ROW
@@ -18,8 +19,9 @@ pub(super) const EXPIRE: Command = Command {
 
 pub(super) const PEXPIRE: Command = Command {
     name: "PEXPIRE",
-    syntax: "key milliseconds [NX|XX|GT|LT]",
+    syntax: "key milliseconds condition:[NX|XX|GT|LT]",
     since: "2.6.0",
+    history: &[Change::brings("7.0.0", &["NX", "XX", "GT", "LT"])],
     about: "Lets a key live so many milliseconds from now.",
     run: |cx, args| expire(cx, args, 1, Origin::Now, "pexpire"),
     ..EXPIRE
@@ -27,8 +29,9 @@ pub(super) const PEXPIRE: Command = Command {
 
 pub(super) const EXPIREAT: Command = Command {
     name: "EXPIREAT",
-    syntax: "key unix-time-seconds [NX|XX|GT|LT]",
+    syntax: "key unix-time-seconds condition:[NX|XX|GT|LT]",
     since: "1.2.0",
+    history: &[Change::brings("7.0.0", &["NX", "XX", "GT", "LT"])],
     about: "Lets a key live until a time in seconds since the Unix epoch.",
     run: |cx, args| expire(cx, args, MS_PER_S, Origin::Epoch, "expireat"),
     ..EXPIRE
@@ -36,8 +39,9 @@ pub(super) const EXPIREAT: Command = Command {
 
 pub(super) const PEXPIREAT: Command = Command {
     name: "PEXPIREAT",
-    syntax: "key unix-time-milliseconds [NX|XX|GT|LT]",
+    syntax: "key unix-time-milliseconds condition:[NX|XX|GT|LT]",
     since: "2.6.0",
+    history: &[Change::brings("7.0.0", &["NX", "XX", "GT", "LT"])],
     about: "Lets a key live until a time in milliseconds since the Unix epoch.",
     run: |cx, args| expire(cx, args, 1, Origin::Epoch, "pexpireat"),
     ..EXPIRE

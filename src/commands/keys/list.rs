@@ -1,7 +1,7 @@
 //! Which keys there are: KEYS, SCAN and RANDOMKEY.
 
 use crate::commands::scanning::{self, Options, Scanned};
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, says};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, says};
 use crate::keyspace::{Database, Slot};
 use crate::value::glob;
 
@@ -43,6 +43,7 @@ pub(super) const SCAN: Command = Command {
     arity: Arity::AtLeast(2),
     flags: Flags::READONLY,
     since: "2.8.0",
+    history: &[Change::brings("6.0.0", &["TYPE"])],
     cost: "O(1) for each step, O(N) for the whole walk, where N is the number of keys in the database",
     about: "Walks the keys of the database, a step at a time.",
     tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],

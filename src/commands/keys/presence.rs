@@ -1,6 +1,6 @@
 //! Whether keys are there, and what type they hold.
 
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 
 pub(super) const EXISTS: Command = Command {
     name: "EXISTS",
@@ -9,6 +9,7 @@ pub(super) const EXISTS: Command = Command {
     arity: Arity::AtLeast(2),
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::all(KeyFlags::RO)],
+    history: &[Change::says("3.0.3", "Takes several keys.")],
     cost: "O(N) where N is the number of keys",
     about: "Answers how many of the keys are there; one named twice counts twice.",
     tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
@@ -25,6 +26,7 @@ fn exists(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 pub(super) const TOUCH: Command = Command {
     name: "TOUCH",
     since: "3.2.1",
+    history: &[],
     about: "Counts keys as used now and answers how many are there.",
     run: touch,
     ..EXISTS

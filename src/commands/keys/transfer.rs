@@ -1,7 +1,7 @@
 //! From one key to another, or to another database: RENAME, RENAMENX, MOVE and COPY. The deadline goes along.
 
 use super::existing_database;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 
 const RENAME_FROM: Event = Event::generic("rename_from");
 const RENAME_TO: Event = Event::generic("rename_to");
@@ -43,6 +43,7 @@ pub(super) const RENAMENX: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[RENAMED, KeySpec::at(2, KeyFlags::OW.and(KeyFlags::INSERT))],
+    history: &[Change::says("3.2.0", "A key may be renamed to itself.")],
     about: "Gives a key another name if no key has it.",
     run: renamenx,
     ..Command::ROW

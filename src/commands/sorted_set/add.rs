@@ -3,17 +3,22 @@
 //! Both look a member up once: the score it has decides the score it gets ([`Mode::judge`]). All scores are read before
 //! the first is set, and one pair, which is by far the most frequent call, allocates nothing.
 
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::zset::{Limits, Zset};
 
 pub(super) const ZADD: Command = Command {
     name: "ZADD",
-    syntax: "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
+    syntax: "key condition:[NX|XX] comparison:[GT|LT] [change:CH] [increment:INCR] score member [score member ...]",
     family: Family::SortedSet,
     arity: Arity::AtLeast(4),
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
     since: "1.2.0",
+    history: &[
+        Change::says("2.4.0", "Takes several members."),
+        Change::brings("3.0.2", &["NX", "XX", "CH", "INCR"]),
+        Change::brings("6.2.0", &["GT", "LT"]),
+    ],
     cost: "O(log(N)) for each member, N being the members of the sorted set.",
     about: "Puts members with their scores into a sorted set, or gives members that are there other scores.",
     run: |cx, args| add(cx, args, Mode::default()),

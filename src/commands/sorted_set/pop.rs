@@ -58,7 +58,7 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
 
 pub(super) const ZMPOP: Command = Command {
     name: "ZMPOP",
-    syntax: "numkeys key [key ...] <MIN|MAX> [COUNT count]",
+    syntax: "numkeys key [key ...] where:<MIN|MAX> [COUNT count]",
     family: Family::SortedSet,
     arity: Arity::AtLeast(4),
     flags: Flags::WRITE,

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 pub(super) const ZRANDMEMBER: Command = Command {
     name: "ZRANDMEMBER",
-    syntax: "key [count [WITHSCORES]]",
+    syntax: "key options:[count [WITHSCORES]]",
     family: Family::SortedSet,
     arity: Arity::AtLeast(2),
     flags: Flags::READONLY,

@@ -5,14 +5,15 @@
 
 use super::bounds::{Bounds, By, among_scores, is_among_scores};
 use super::{Entries, write_entries};
-use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::zset::{Entry, Limits, Zset};
 use std::ops::Range;
 
 pub(super) const ZRANGE: Command = Command {
     name: "ZRANGE",
-    syntax: "key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
+    syntax: "key start stop sortby:[BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]",
     since: "1.2.0",
+    history: &[Change::brings("6.2.0", &["BYSCORE", "BYLEX", "REV", "LIMIT"])],
     cost: COST,
     about: "Answers the members between two ranks, scores or members.",
     run: |cx, args| range(cx, args, Fixed::NOTHING),
@@ -34,6 +35,7 @@ pub(super) const ZRANGEBYSCORE: Command = Command {
     name: "ZRANGEBYSCORE",
     syntax: "key min max [WITHSCORES] [LIMIT offset count]",
     since: "1.0.5",
+    history: &[Change::brings("2.0.0", &["WITHSCORES"])],
     about: "Answers the members with a score between two.",
     deprecated: Some(("6.2.0", "`ZRANGE` with the `BYSCORE` argument")),
     run: |cx, args| range(cx, args, Fixed::ascending(By::Score)),
@@ -44,6 +46,7 @@ pub(super) const ZREVRANGEBYSCORE: Command = Command {
     name: "ZREVRANGEBYSCORE",
     syntax: "key max min [WITHSCORES] [LIMIT offset count]",
     since: "2.2.0",
+    history: &[Change::says("2.1.6", "A bound may leave itself out.")],
     about: "Answers the members with a score between two, in descending order.",
     deprecated: Some(("6.2.0", "`ZRANGE` with the `REV` and `BYSCORE` arguments")),
     run: |cx, args| range(cx, args, Fixed::descending(By::Score)),
@@ -97,7 +100,7 @@ fn range(cx: &mut Ctx<'_>, mut args: Args<'_>, fixed: Fixed) -> Result<(), Error
 
 pub(super) const ZRANGESTORE: Command = Command {
     name: "ZRANGESTORE",
-    syntax: "dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]",
+    syntax: "dst src min max sortby:[BYSCORE|BYLEX] [REV] [LIMIT offset count]",
     family: Family::SortedSet,
     arity: Arity::AtLeast(5),
     flags: Flags::WRITE.and(Flags::DENYOOM),

@@ -1,7 +1,7 @@
 //! Taking members out: ZREM, and ZREMRANGEBY* for a stretch. A set that loses its last member is gone.
 
 use super::bounds::{Bounds, By};
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::Value;
 use crate::value::zset::Zset;
 
@@ -13,6 +13,7 @@ pub(super) const ZREM: Command = Command {
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
     since: "1.2.0",
+    history: &[Change::says("2.4.0", "Takes several members.")],
     cost: "O(M*log(N)), N being the members of the sorted set and M those to be removed.",
     about: "Removes members from a sorted set, and the set with its last member.",
     run: zrem,

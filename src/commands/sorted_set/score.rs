@@ -1,6 +1,6 @@
 //! What is known of a member: its score (ZSCORE, ZMSCORE) and its rank (ZRANK, ZREVRANK).
 
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::zset::Zset;
 
@@ -45,6 +45,7 @@ fn zmscore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 pub(super) const ZRANK: Command = Command {
     name: "ZRANK",
+    history: &[Change::says("7.2.0", "Accepts `WITHSCORE`.")],
     about: "Answers how many members come before one, in ascending order.",
     run: |cx, args| rank(cx, args, Order::Ascending),
     ..RANKING
@@ -52,6 +53,7 @@ pub(super) const ZRANK: Command = Command {
 
 pub(super) const ZREVRANK: Command = Command {
     name: "ZREVRANK",
+    history: &[Change::says("7.2.0", "Accepts `WITHSCORE`.")],
     about: "Answers how many members come before one, in descending order.",
     run: |cx, args| rank(cx, args, Order::Descending),
     ..RANKING

@@ -109,7 +109,7 @@ fn getdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 pub(super) const GETEX: Command = Command {
     name: "GETEX",
-    syntax: "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]",
+    syntax: "key expiration:[EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]",
     family: Family::String,
     arity: Arity::AtLeast(2),
     flags: Flags::WRITE.and(Flags::FAST),

@@ -2,7 +2,7 @@
 
 use super::expiration::{Expiration, Unit};
 use super::{SET_EVENT, write_text_or_null};
-use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::keyspace::New;
 use crate::value::TextView;
 
@@ -11,7 +11,7 @@ const OVERWRITTEN: KeySpec = KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE));
 
 pub(super) const SET: Command = Command {
     name: "SET",
-    syntax: "key value [NX|XX] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds\
+    syntax: "key value condition:[NX|XX] [GET] expiration:[EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds\
              |KEEPTTL]",
     family: Family::String,
     arity: Arity::AtLeast(3),
@@ -20,6 +20,12 @@ pub(super) const SET: Command = Command {
         notes: "RW and ACCESS due to the optional `GET` argument",
         ..KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE).and(KeyFlags::VARIABLE))
     }],
+    history: &[
+        Change::brings("2.6.12", &["EX", "PX", "NX", "XX"]),
+        Change::brings("6.0.0", &["KEEPTTL"]),
+        Change::brings("6.2.0", &["GET", "EXAT", "PXAT"]),
+        Change::says("7.0.0", "`NX` and `GET` go together."),
+    ],
     about: "Gives a key a string, whatever it held before.",
     run: set,
     ..Command::ROW

@@ -4,7 +4,9 @@ mod kill;
 mod list;
 
 use crate::commands::help;
-use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, Now, PauseScope, ReplyMode, says, shown};
+use crate::engine::{
+    Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags, Now, PauseScope, ReplyMode, says, shown,
+};
 use crate::value::number;
 
 pub(super) const CLIENT: Command = Command {
@@ -89,7 +91,7 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
 
 const SETINFO: Command = Command {
     name: "SETINFO",
-    syntax: "<LIB-NAME libname | LIB-VER libver>",
+    syntax: "attr:<LIB-NAME libname|LIB-VER libver>",
     arity: Arity::Exactly(4),
     since: "7.2.0",
     about: "Tells which client library this connection uses.",
@@ -129,9 +131,20 @@ const INFO: Command = Command {
 
 const LIST: Command = Command {
     name: "LIST",
-    syntax: "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]",
+    syntax: "[TYPE client-type:<NORMAL|MASTER|REPLICA|PUBSUB>] [ID client-id [client-id ...]]",
     arity: Arity::AtLeast(2),
     since: "2.4.0",
+    history: &[
+        Change::says("2.8.12", "Tells `id`."),
+        Change::brings("5.0.0", &["TYPE"]),
+        Change::says("6.0.0", "Tells `user`."),
+        Change::brings("6.2.0", &["ID"]),
+        Change::says("7.0.0", "Tells `resp`, `multi-mem`, `rbs` and `rbp`."),
+        Change::says("7.0.3", "Tells `ssub`."),
+        Change::says("7.2.0", "Tells `lib-name` and `lib-ver`."),
+        Change::says("7.4.0", "Tells `watch`."),
+        Change::says("8.0.0", "Tells `io-thread`."),
+    ],
     cost: "O(N), N being the number of connections",
     about: "Tells about all connections, or those asked for.",
     tips: &["nondeterministic_output"],
@@ -141,12 +154,19 @@ const LIST: Command = Command {
 
 const KILL: Command = Command {
     name: "KILL",
-    syntax: "<ip:port | <[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>] | [USER username] | \
-             [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>] | [MAXAGE maxage]> \
-             [<[ID client-id] | [TYPE <NORMAL | MASTER | SLAVE | REPLICA | PUBSUB>] | [USER username] | \
-             [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>] | [MAXAGE maxage]> ...]>",
+    syntax: "filter:<old-format:ip:port|new-format:<[ID client-id]|\
+             [TYPE client-type:<NORMAL|MASTER|SLAVE|REPLICA|PUBSUB>]|[USER username]|[ADDR addr:ip:port]|\
+             [LADDR laddr:ip:port]|[SKIPME <YES|NO>]|[MAXAGE maxage] ...>>",
     arity: Arity::AtLeast(3),
     since: "2.4.0",
+    history: &[
+        Change::outdates("2.8.12", &["old-format"]),
+        Change::brings("2.8.12", &["ID", "TYPE"]),
+        Change::brings("3.2.0", &["MASTER"]),
+        Change::brings("5.0.0", &["REPLICA"]),
+        Change::brings("6.2.0", &["LADDR"]),
+        Change::brings("7.4.0", &["MAXAGE"]),
+    ],
     cost: "O(N), N being the number of connections",
     about: "Ends connections.",
     run: kill::kill,
@@ -155,7 +175,7 @@ const KILL: Command = Command {
 
 const NO_EVICT: Command = Command {
     name: "NO-EVICT",
-    syntax: "<ON | OFF>",
+    syntax: "enabled:<ON|OFF>",
     arity: Arity::Exactly(3),
     since: "7.0.0",
     about: "Spares this connection when clients are closed for the memory they take.",
@@ -169,7 +189,7 @@ const NO_EVICT: Command = Command {
 
 const NO_TOUCH: Command = Command {
     name: "NO-TOUCH",
-    syntax: "<ON | OFF>",
+    syntax: "enabled:<ON|OFF>",
     arity: Arity::Exactly(3),
     since: "7.2.0",
     about: "Lets this connection's commands leave no trace in the access times of keys.",
@@ -193,7 +213,7 @@ fn on_or_off(mut args: Args<'_>) -> Result<bool, Error> {
 
 const REPLY: Command = Command {
     name: "REPLY",
-    syntax: "<ON | OFF | SKIP>",
+    syntax: "action:<ON|OFF|SKIP>",
     arity: Arity::Exactly(3),
     since: "3.2.0",
     about: "Tells which replies this connection wants.",
@@ -220,9 +240,10 @@ fn reply_mode(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 const PAUSE: Command = Command {
     name: "PAUSE",
-    syntax: "timeout [WRITE | ALL]",
+    syntax: "timeout mode:[WRITE|ALL]",
     arity: Arity::AtLeast(3),
     since: "3.0.0",
+    history: &[Change::brings("6.2.0", &["WRITE", "ALL"])],
     about: "Lets the commands of all clients, or those that write, wait for so many milliseconds.",
     run: pause,
     ..FOR_ADMINISTRATORS
