@@ -15,14 +15,21 @@ pub(crate) const DATA: &[&[&str]] = &[
     &["ZADD", "zset", "1", "a", "2", "b", "3", "c"],
     &["ZADD", "zset2", "1", "a", "2", "b", "3", "c"],
     &["ZADD", "zset3", "1", "a", "2", "b", "3", "c"],
+    &["RPUSH", "list", "element", "pivot", "3", "element"],
+    &["RPUSH", "list2", "element", "pivot", "3", "element"],
+    &["RPUSH", "list3", "element", "pivot", "3", "element"],
 ];
 
 /// What a key holds: `timed` is a number with a deadline, `none` is not there.
-pub(crate) const TYPES: [&str; 5] = ["text", "number", "timed", "zset", "none"];
+pub(crate) const TYPES: [&str; 6] = ["text", "number", "timed", "zset", "list", "none"];
 
 /// The type that the commands of a family work on.
 pub(crate) fn natural_type(family: Family) -> &'static str {
-    if family == Family::String { "number" } else { "zset" }
+    match family {
+        Family::String => "number",
+        Family::List => "list",
+        _ => "zset",
+    }
 }
 
 /// The key of that type for the `nth` key of a request, from 0 on.
@@ -65,6 +72,7 @@ pub(crate) fn state_at_first(key: &[u8]) -> &'static str {
         b"number" => "\"10\"",
         b"timed" => "\"10\" until 40000000000000",
         b"zset" => "[\"a\" \"1\" \"b\" \"2\" \"c\" \"3\"]",
+        b"list" => "[\"element\" \"pivot\" \"3\" \"element\"]",
         _ => "gone",
     }
 }
@@ -79,6 +87,7 @@ pub(crate) fn state(server: &mut dyn Server, key: &[u8]) -> String {
         "+none" => return "gone".to_owned(),
         "+string" => ask(&[b"GET", key]),
         "+zset" => ask(&[b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"]),
+        "+list" => ask(&[b"LRANGE", key, b"0", b"-1"]),
         other => other.to_owned(),
     };
     match ask(&[b"PEXPIRETIME", key]).as_str() {

@@ -39,7 +39,8 @@ pub(crate) fn compare(mut servers: [&mut dyn Server; 2], seed: u64, requests: us
     for server in &mut servers {
         server.answer(form, &[b"FLUSHALL".to_vec()]);
         let limit = if is_large { "1" } else { "128" };
-        let words = ["CONFIG", "SET", "zset-max-listpack-entries", limit].map(|word| word.as_bytes().to_vec());
+        let limits = ["CONFIG", "SET", "zset-max-listpack-entries", limit, "list-max-listpack-size", limit];
+        let words = limits.map(|word| word.as_bytes().to_vec());
         assert_eq!(server.next_answer(&words).bytes, b"+OK\r\n");
     }
     for step in 0..requests {
