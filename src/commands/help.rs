@@ -20,8 +20,7 @@ pub(super) const fn row(family: Family, since: &'static str) -> Command {
 }
 
 fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let running = cx.session().last_command.map(|id| cx.table().entry(id).name.as_str()).unwrap_or_default();
-    let container = running.split('|').next().unwrap_or_default();
+    let container = cx.command().name.split('|').next().unwrap_or_default();
     let Some(id) = cx.table().find(container.as_bytes()) else { return Err(Error::Syntax) };
     let command = cx.table().entry(id).command;
     let reply = cx.reply();

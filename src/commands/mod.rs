@@ -20,6 +20,7 @@ pub mod set;
 pub mod shutdown;
 pub mod sorted_set;
 pub mod string;
+pub mod transactions;
 
 use crate::engine::Command;
 
@@ -39,4 +40,5 @@ pub const FAMILIES: &[&[Command]] = &[
     shutdown::COMMANDS,
     sorted_set::COMMANDS,
     string::COMMANDS,
+    transactions::COMMANDS,
 ];

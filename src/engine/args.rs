@@ -3,9 +3,9 @@
 //! Parsing comes before acting: a handler takes everything it needs from here before it opens a key for writing, so a
 //! request that is refused changed nothing.
 
-use crate::engine::Error;
+use crate::engine::{Error, Now};
 use crate::resp::Request;
-use crate::value::number;
+use crate::value::number::{self, LongDouble};
 
 /// Whether `word` is `name`, in any case. Redis compares such words as C strings: what stands behind a NUL is not seen.
 pub fn says(word: &[u8], name: &str) -> bool {
@@ -92,6 +92,22 @@ impl<'a> Args<'a> {
     /// [`Error::Syntax`] when there is none, [`Error::NotAFloat`] when it is no number.
     pub fn float(&mut self) -> Result<f64, Error> {
         number::parse_f64(self.word()?).ok_or(Error::NotAFloat)
+    }
+
+    /// The next word as seconds to wait: the moment, in unix milliseconds, at which that is over; `None` for 0, which is
+    /// for ever.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when there is none, [`Error::TimeoutNotAFloat`], [`Error::TimeoutNegative`] or
+    /// [`Error::TimeoutOutOfRange`].
+    pub fn timeout(&mut self, now: Now) -> Result<Option<i64>, Error> {
+        let seconds = LongDouble::parse(self.word()?).ok_or(Error::TimeoutNotAFloat)?;
+        let timeout_ms = seconds.thousandfold_up().ok_or(Error::TimeoutOutOfRange)?;
+        match timeout_ms {
+            ..0 => Err(Error::TimeoutNegative),
+            0 => Ok(None),
+            1.. => now.unix_ms().checked_add(timeout_ms).ok_or(Error::TimeoutOutOfRange).map(Some),
+        }
     }
 
     /// Takes the next word if it is `name`, in any case.

@@ -13,12 +13,17 @@
 //! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::text_to_change`], [`Ctx::glance`] and [`Ctx::peek`]
 //! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_text`], [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`],
 //! [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and [`Ctx::persist`] write one key; [`Ctx::relocate`] and
-//! [`Ctx::duplicate`] go from one key to another.
+//! [`Ctx::duplicate`] go from one key to another; [`Ctx::empty`] and [`Ctx::swap`] change databases as wholes.
+//! [`Ctx::run`] runs a command within this one, and [`Ctx::block`] has it wait.
 //!
 //! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
 
+mod flow;
+mod whole;
+
 use crate::engine::{
-    Databases, Effects, Engine, Error, Event, Now, Peek, Session, SessionId, Settings, Stored, Table, access,
+    Block, CommandId, Databases, Effects, Engine, Entry, Error, Event, Now, Peek, Session, SessionId, Settings, Stored,
+    Table, access,
 };
 use crate::keyspace::{Database, New, Slot, Trash};
 use crate::resp::Reply;
@@ -72,14 +77,31 @@ pub enum Deadline {
 pub struct Ctx<'c> {
     engine: &'c mut Engine,
     session: SessionId,
+    command: CommandId,
     database: usize,
     reply: Reply<'c>,
+    /// It runs within another command, which does not wait for it.
+    is_nested: bool,
+    /// What it wants to wait for.
+    block: Option<Block>,
 }
 
 /// What is outside the data: the session, the settings, the generator, the clock.
 impl<'c> Ctx<'c> {
-    pub(super) fn new(engine: &'c mut Engine, session: SessionId, database: usize, reply: Reply<'c>) -> Ctx<'c> {
-        Ctx { engine, session, database, reply }
+    pub(super) fn new(
+        engine: &'c mut Engine,
+        session: SessionId,
+        command: CommandId,
+        reply: Reply<'c>,
+        is_nested: bool,
+    ) -> Ctx<'c> {
+        let database = engine.sessions.get(session).map_or(0, |session| session.database);
+        Ctx { engine, session, command, database, reply, is_nested, block: None }
+    }
+
+    /// The command that runs.
+    pub fn command(&self) -> &Entry {
+        self.engine.table.entry(self.command)
     }
 
     /// Where the answer goes.
@@ -491,6 +513,7 @@ impl Ctx<'_> {
         let database = self.engine.databases.get_mut(self.database);
         let slot = database.insert(key, value);
         access::start(database, slot, now);
+        self.engine.arrived(self.database, key);
         slot
     }
 
@@ -548,5 +571,6 @@ impl Ctx<'_> {
         let slot = target.insert(key, New::Value(value));
         let slot = target.set_deadline(slot, deadline_ms);
         target.set_access(slot, access);
+        self.engine.arrived(database, key);
     }
 }

@@ -1,9 +1,14 @@
 //! From a request to its handler: the gates, in Redis's order, so that a request with two faults is refused for the
-//! same one: is the command known, does its length fit, is it enabled, is the client logged in, is everyone paused.
+//! same one: is the command known, does its length fit, is it enabled, is the client logged in, may it be part of a
+//! transaction, is everyone paused, is it to be queued.
 //!
 //! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
 
-use crate::engine::{Args, Command, CommandId, Ctx, Engine, Error, Flags, Now, Permission, ReplyMode, SessionId};
+use std::sync::Arc;
+
+use crate::engine::{
+    Args, Block, CommandId, Ctx, Engine, Error, Flags, Now, Permission, ReplyMode, Session, SessionId,
+};
 use crate::resp::{ProtocolError, Reply, Request};
 
 /// What the connection does after a request.
@@ -28,36 +33,70 @@ impl Engine {
         self.finish(now);
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         client.outgoing.take(out, usize::MAX);
-        let start = out.len();
         client.active = now;
-        let (protocol, database) = (client.protocol, client.database);
+        let (start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
         if speaks_http(request) {
             return Flow::Abort;
         }
-        let admitted = self.admit(session, request);
-        let flow = match admitted {
+        match self.admit(session, request) {
             Ok(Admitted::Later(moment)) => return Flow::Wait(moment),
-            Ok(Admitted::Now(id, command, words)) => {
+            Ok(Admitted::Queued) => Reply::new(out, protocol).simple("QUEUED"),
+            Ok(Admitted::Now(id, words)) => {
                 self.begin(session, id);
-                let reply = Reply::new(out, protocol);
-                let mut ctx = Ctx::new(self, session, database, reply);
-                let result = (command.run)(&mut ctx, Args::new(request, words));
-                if result.is_err() {
-                    ctx.reply().rewind(start);
+                if let Some(block) = self.execute(session, id, Args::new(request, words), false, out) {
+                    self.park(session, id, request, block);
                 }
-                self.count(id, result.is_err());
-                if let Err(error) = result {
-                    self.refuse(error, &mut Reply::new(out, protocol));
-                }
-                self.flow_of(session)
             }
-            Err(error) => {
-                self.refuse(error, &mut Reply::new(out, protocol));
-                Flow::Next
+            Err(error) => self.refuse(error, &mut Reply::new(out, protocol)),
+        }
+        if self.interest.waiting.is_anything_ready() {
+            self.serve();
+        }
+        self.conclude(session, wanted_reply, start, out);
+        self.flow_of(session)
+    }
+
+    /// Runs a request of a session within the command that it runs.
+    pub(super) fn run_within(&mut self, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) {
+        let Some(client) = self.sessions.get(session) else { return };
+        let (start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
+        match self.table.resolve(request) {
+            Ok((id, words)) => {
+                let block = self.execute(session, id, Args::new(request, words), true, out);
+                debug_assert!(block.is_none(), "a command within another does not wait");
             }
-        };
-        self.conclude(session, start, out);
-        flow
+            Err(error) => self.refuse(error, &mut Reply::new(out, protocol)),
+        }
+        if !wanted_reply && !self.wants_reply(session) {
+            out.truncate(start);
+        }
+    }
+
+    /// Calls the handler of a command that passed the gates. If the command has to wait, it answered nothing and is not
+    /// counted yet; for what it waits, is the caller's to keep.
+    pub(super) fn execute(
+        &mut self,
+        session: SessionId,
+        id: CommandId,
+        args: Args<'_>,
+        is_nested: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<Block> {
+        let run = self.table.entry(id).command.run;
+        let (start, protocol) = (out.len(), self.sessions.get(session)?.protocol);
+        let mut ctx = Ctx::new(self, session, id, Reply::new(out, protocol), is_nested);
+        let result = run(&mut ctx, args);
+        if result.is_err() {
+            ctx.reply().rewind(start);
+        }
+        let block = ctx.into_block();
+        if block.is_none() {
+            self.count(id, result.is_err());
+        }
+        if let Err(error) = result {
+            self.refuse(error, &mut Reply::new(out, protocol));
+        }
+        block
     }
 
     /// Tells that the last request of a batch is done, so that its time can be counted.
@@ -81,35 +120,76 @@ impl Engine {
         }
     }
 
-    fn admit(&mut self, session: SessionId, request: Request<'_>) -> Result<Admitted, Error> {
-        let (id, words) = self.table.resolve(request)?;
+    /// Finds the command and asks the gates. Within a transaction, what they refuse spoils it, and what they let pass is
+    /// queued.
+    pub(super) fn admit(&mut self, session: SessionId, request: Request<'_>) -> Result<Admitted, Error> {
+        let (id, words) = match self.table.resolve(request) {
+            Ok(found) => found,
+            Err(error) => return Err(self.spoil(session, Flags::NONE, error)),
+        };
         let entry = self.table.entry(id);
         let command = entry.command;
-        let admitted = if command.arity.admits(request.len()) {
-            self.pass_gates(session, command)
+        let passed = if command.arity.admits(request.len()) {
+            self.pass_gates(session, command.flags)
         } else {
             Err(Error::WrongArity(entry.name.clone()))
         };
-        match admitted {
-            Ok(None) => Ok(Admitted::Now(id, command, words)),
+        match passed {
             Ok(Some(moment)) => Ok(Admitted::Later(moment)),
+            Ok(None) if self.queue(session, id, request) => Ok(Admitted::Queued),
+            Ok(None) => Ok(Admitted::Now(id, words)),
             Err(error) => {
                 self.stats.command_mut(id).rejected += 1;
-                Err(error)
+                Err(self.spoil(session, command.flags, error))
             }
         }
     }
 
-    fn pass_gates(&self, session: SessionId, command: &Command) -> Result<Option<Now>, Error> {
+    fn pass_gates(&self, session: SessionId, flags: Flags) -> Result<Option<Now>, Error> {
         let Some(client) = self.sessions.get(session) else { return Ok(None) };
-        if command.flags.has(Flags::PROTECTED) && !self.may_debug(client.origin.is_local) {
+        let flags = match &client.transaction {
+            Some(transaction) if flags.has(Flags::RUNS_QUEUE) => flags.and(transaction.flags),
+            _ => flags,
+        };
+        if flags.has(Flags::PROTECTED) && !self.may_debug(client.origin.is_local) {
             return Err(Error::DebugDisabled);
         }
-        if !client.authenticated && !self.settings.password.is_empty() && !command.flags.has(Flags::NO_AUTH) {
+        if !client.authenticated && !self.settings.password.is_empty() && !flags.has(Flags::NO_AUTH) {
             return Err(Error::NoAuth);
         }
-        let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
+        if client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
+            return Err(Error::NotInTransaction);
+        }
+        let writes = flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
         Ok(self.pause.holds_back(self.timing.now, writes))
+    }
+
+    /// Queues a request if the session has begun a transaction and the command is not about transactions itself.
+    fn queue(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
+        let flags = self.table.entry(id).command.flags;
+        let Some(client) = self.sessions.get_mut(session) else { return false };
+        let Some(transaction) = client.transaction.as_mut().filter(|_| !flags.has(Flags::UNQUEUED)) else {
+            return false;
+        };
+        Arc::make_mut(transaction).queue(request, flags);
+        client.last_command = Some(id);
+        true
+    }
+
+    /// A request was refused: if the session has begun a transaction, that can only be discarded now; if the request was
+    /// to run it, it is discarded.
+    fn spoil(&mut self, session: SessionId, flags: Flags, error: Error) -> Error {
+        let Some(client) = self.sessions.get_mut(session) else { return error };
+        if flags.has(Flags::RUNS_QUEUE) {
+            client.transaction = None;
+            self.interest.watches.unwatch(session);
+            let text = error.to_string();
+            return Error::TransactionRefused(text.strip_prefix("ERR ").unwrap_or(&text).to_owned());
+        }
+        if let Some(transaction) = &mut client.transaction {
+            Arc::make_mut(transaction).is_faulty = true;
+        }
+        error
     }
 
     fn may_debug(&self, is_local: bool) -> bool {
@@ -129,46 +209,51 @@ impl Engine {
     }
 
     /// Counts a command that has run: INFO does not count itself, and CONFIG RESETSTAT is the first that counts again.
-    fn count(&mut self, id: CommandId, failed: bool) {
+    pub(super) fn count(&mut self, id: CommandId, failed: bool) {
         self.stats.commands += 1;
         let command = self.stats.command_mut(id);
         command.calls += 1;
         command.failed += u64::from(failed);
     }
 
-    fn refuse(&mut self, error: Error, reply: &mut Reply<'_>) {
+    pub(super) fn refuse(&mut self, error: Error, reply: &mut Reply<'_>) {
         let line = error.to_string();
         self.stats.count_error(&line);
         reply.error(&line);
     }
 
+    fn wants_reply(&self, session: SessionId) -> bool {
+        self.sessions.get(session).is_some_and(Session::wants_reply)
+    }
+
     fn flow_of(&self, session: SessionId) -> Flow {
         match self.sessions.get(session) {
             Some(client) if client.closing => Flow::Close,
-            Some(client) if client.blocked => Flow::Block,
+            Some(_) if self.is_blocked(session) => Flow::Block,
             Some(_) => Flow::Next,
             None => Flow::Close,
         }
     }
 
     /// Takes back the reply of a command whose client wants none, and puts behind it what the client was told meanwhile.
-    fn conclude(&mut self, session: SessionId, start: usize, out: &mut Vec<u8>) {
+    fn conclude(&mut self, session: SessionId, wanted_reply: bool, start: usize, out: &mut Vec<u8>) {
+        let is_blocked = self.is_blocked(session);
         let Some(client) = self.sessions.get_mut(session) else { return };
-        if client.reply_mode != ReplyMode::On {
+        if !wanted_reply && !client.wants_reply() {
             out.truncate(start);
-            client.reply_mode = match client.reply_mode {
-                ReplyMode::SkipNext => ReplyMode::Skip,
-                ReplyMode::Skip | ReplyMode::On => ReplyMode::On,
-                ReplyMode::Off => ReplyMode::Off,
-            };
+        }
+        if !is_blocked {
+            client.has_replied();
         }
         client.outgoing.take(out, usize::MAX);
     }
 }
 
 /// A request that passed the gates, or waits before the last one.
-enum Admitted {
-    Now(CommandId, &'static Command, usize),
+pub(super) enum Admitted {
+    Now(CommandId, usize),
+    /// It is part of a transaction.
+    Queued,
     Later(Now),
 }
 

@@ -312,12 +312,44 @@ pub enum Error {
     /// A time to wait that is no number.
     #[error("ERR timeout is not an integer or out of range")]
     TimeoutNotAnInteger,
+    /// Seconds to wait that are no number.
+    #[error("ERR timeout is not a float or out of range")]
+    TimeoutNotAFloat,
     /// A time to wait below 0.
     #[error("ERR timeout is negative")]
     TimeoutNegative,
     /// A time to wait beyond the end of time.
     #[error("ERR timeout is out of range")]
     TimeoutOutOfRange,
+
+    // Transactions and waiting.
+    /// EXEC where nothing was queued.
+    #[error("ERR EXEC without MULTI")]
+    ExecWithoutMulti,
+    /// DISCARD where nothing was queued.
+    #[error("ERR DISCARD without MULTI")]
+    DiscardWithoutMulti,
+    /// MULTI after MULTI.
+    #[error("ERR MULTI calls can not be nested")]
+    NestedMulti,
+    /// WATCH after MULTI.
+    #[error("ERR WATCH inside MULTI is not allowed")]
+    WatchInMulti,
+    /// A command that cannot be queued.
+    #[error("ERR Command not allowed inside a transaction")]
+    NotInTransaction,
+    /// A request was refused when it was to be queued.
+    #[error("EXECABORT Transaction discarded because of previous errors.")]
+    TransactionFaulty,
+    /// EXEC itself was refused; why.
+    #[error("EXECABORT Transaction discarded because of: {0}")]
+    TransactionRefused(String),
+    /// Somebody else ended the wait.
+    #[error("UNBLOCKED client unblocked via CLIENT UNBLOCK")]
+    Unblocked,
+    /// CLIENT UNBLOCK has no such reason.
+    #[error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")]
+    UnblockReason,
 
     // DEBUG and SHUTDOWN.
     /// DEBUG PROTOCOL has no such type.

@@ -10,6 +10,7 @@
 
 pub mod access;
 mod args;
+mod blocking;
 mod command;
 mod ctx;
 mod databases;
@@ -31,6 +32,7 @@ mod settings;
 mod stats;
 mod stored;
 mod table;
+mod transaction;
 
 pub use args::{Args, says};
 pub use command::{Arity, Begin, Command, Family, Find, Flags, Handler, KeyFlags, KeySpec};
@@ -43,7 +45,7 @@ pub use error::{Error, shown};
 pub use event::{Class, Event};
 pub use history::Change;
 pub use host::Host;
-pub use interest::Interest;
+pub use interest::{Block, Interest, Presence, Wait, Waiting, Watches};
 pub use moment::Now;
 pub use outgoing::Outgoing;
 pub use pause::{Pause, PauseScope};
@@ -54,10 +56,11 @@ pub use settings::{LogLevel, Permission, Settings};
 pub use stats::{CommandStats, Stats};
 pub use stored::Stored;
 pub use table::{CommandId, Entry, Table};
+pub use transaction::Transaction;
 
 use std::sync::Arc;
 
-use crate::keyspace::{Slot, Trash};
+use crate::keyspace::{Database, Slot, Trash};
 use crate::resp::Request;
 
 /// The version of Redis that this server answers as.
@@ -153,7 +156,17 @@ impl Engine {
 
     /// A client is gone.
     pub fn disconnect(&mut self, session: SessionId) {
+        self.interest.forget(session);
         self.sessions.close(session);
+    }
+
+    /// Ends a session (CLIENT KILL): it gets nothing any more.
+    pub fn kill(&mut self, session: SessionId) {
+        self.interest.forget(session);
+        if let Some(client) = self.sessions.get_mut(session) {
+            client.closing = true;
+        }
+        self.effects.push(Effect::Close(session));
     }
 
     /// Has a session be told something beside the replies to its own requests.
@@ -165,14 +178,15 @@ impl Engine {
         }
     }
 
-    /// Removes keys whose deadline has passed, at most `limit` of them, in the order of their deadlines. Answers how
-    /// many; fewer than `limit` means that none is left.
+    /// Does what is due, at most `limit` things: ends waits, and removes keys whose deadline has passed, in the order of
+    /// their deadlines. Answers how many; fewer than `limit` means that none is left.
     pub fn expire(&mut self, now: Now, limit: usize) -> usize {
         self.timing.now = now;
+        self.serve();
+        let mut expired = self.time_out(limit);
         if !self.may_expire() {
-            return 0;
+            return expired;
         }
-        let mut expired = 0;
         for database in 0..self.databases.count() {
             while expired < limit {
                 let Some(slot) = self.databases.get_mut(database).pop_due(now.unix_ms()) else { break };
@@ -193,7 +207,8 @@ impl Engine {
 
     /// When [`Engine::expire`] has something to do next, in unix milliseconds.
     pub fn next_deadline(&self) -> Option<i64> {
-        if self.may_expire() { self.databases.next_deadline() } else { None }
+        let keys = if self.may_expire() { self.databases.next_deadline() } else { None };
+        [keys, self.interest.waiting.next_deadline()].into_iter().flatten().min()
     }
 
     fn may_expire(&self) -> bool {
@@ -236,9 +251,25 @@ impl Engine {
 
     /// A key changed: every change passes through here, so that whoever wants to hear of it does.
     fn changed(&mut self, database: usize, event: Event, key: &[u8]) {
+        if self.interest.watches.includes(database, key) {
+            let presence = self.presence(database, key);
+            self.interest.watches.touch(database, key, presence);
+        }
         if self.switches.announce {
             self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
         }
+    }
+
+    /// A key came to be that was not there: whoever waits for it may go on when the command is done.
+    fn arrived(&mut self, database: usize, key: &[u8]) {
+        if !self.interest.waiting.is_empty() {
+            self.interest.waiting.signal(database, key);
+        }
+    }
+
+    /// Whether a key is there, without a trace of having looked.
+    fn presence(&self, database: usize, key: &[u8]) -> Presence {
+        presence(self.databases.get(database), key, self.timing.now)
     }
 
     /// Drops what is small; has what is large dropped elsewhere.
@@ -246,5 +277,15 @@ impl Engine {
         if trash.memory() >= LARGE_BYTES {
             self.effects.push(Effect::Free(trash));
         }
+    }
+}
+
+fn presence(database: &Database, key: &[u8], now: Now) -> Presence {
+    match database.find(key) {
+        None => Presence::Missing,
+        Some(slot) if database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= now.unix_ms()) => {
+            Presence::Overdue
+        }
+        Some(_) => Presence::Live,
     }
 }

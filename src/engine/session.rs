@@ -4,11 +4,13 @@
 //! there is one, belongs to `server/`, which tells the engine what CLIENT LIST shows of it. Ids grow and never repeat; a
 //! [`SessionId`] names its place as well, so finding one is an index, and an id of a session that ended finds nothing.
 
-use crate::engine::{CommandId, Now, Outgoing};
+use std::sync::Arc;
+
+use crate::engine::{CommandId, Now, Outgoing, Transaction};
 use crate::resp::Protocol;
 
 /// Names a session while it lives; of one that ended it finds nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
     place: u32,
     /// The client id that CLIENT ID answers: 1 for the first session, then counting.
@@ -110,16 +112,31 @@ pub struct Session {
     pub buffers: Buffers,
     /// What it is to be told beside replies to its own requests.
     pub outgoing: Outgoing,
-    /// It waits within a command (BLPOP), and runs no other meanwhile.
-    pub blocked: bool,
+    /// The transaction that it has begun.
+    pub transaction: Option<Arc<Transaction>>,
 }
 
 impl Session {
+    /// Whether a reply that is written now is to be sent.
+    pub fn wants_reply(&self) -> bool {
+        matches!(self.reply_mode, ReplyMode::On | ReplyMode::SkipNext)
+    }
+
+    /// A command is answered: what held for it alone is over.
+    pub(super) fn has_replied(&mut self) {
+        self.reply_mode = match self.reply_mode {
+            ReplyMode::SkipNext => ReplyMode::Skip,
+            ReplyMode::Skip | ReplyMode::On => ReplyMode::On,
+            ReplyMode::Off => ReplyMode::Off,
+        };
+    }
+
     /// Puts everything a client can set back to what a fresh connection has (RESET); the login is the caller's. If the
     /// answer to RESET itself was to be skipped, it still is.
     pub fn reset(&mut self) {
         self.protocol = Protocol::Resp2;
         self.database = 0;
+        self.transaction = None;
         self.name.clear();
         if self.reply_mode == ReplyMode::Off {
             self.reply_mode = ReplyMode::On;
@@ -162,7 +179,7 @@ impl Sessions {
             commands: 0,
             buffers: Buffers::default(),
             outgoing: Outgoing::default(),
-            blocked: false,
+            transaction: None,
         });
         match self.places.get_mut(place as usize) {
             Some(vacant) => *vacant = Some(session),

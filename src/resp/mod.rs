@@ -6,6 +6,7 @@ mod parser;
 mod protocol_error;
 mod reply;
 mod request;
+mod requests;
 
 pub use batch::Batch;
 pub use inline::{UnbalancedQuotes, split_words};
@@ -13,6 +14,7 @@ pub use parser::{Limits, Parser};
 pub use protocol_error::ProtocolError;
 pub use reply::{OpenArray, Reply};
 pub use request::{Request, Span};
+pub use requests::Requests;
 
 /// The version of the protocol that a session speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -44,6 +44,11 @@ impl<'a> Reply<'a> {
         self.protocol = protocol;
     }
 
+    /// The buffer itself, for a command within this one: it writes whole replies.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
     /// How many bytes the buffer holds; with [`Reply::rewind`] it takes back what was written since.
     pub fn position(&self) -> usize {
         self.out.len()

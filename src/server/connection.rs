@@ -192,7 +192,7 @@ impl Connection {
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
             session.outgoing.take(&mut work.output, BATCH_REPLY_BYTES);
             self.is_told = !session.outgoing.is_empty();
-            let is_answered = self.state == State::Blocked && !session.blocked;
+            let is_answered = self.state == State::Blocked && !engine.is_blocked(self.session);
             drop(engine);
             self.produced += work.output.len() as u64;
             self.send(cx, &mut work.output)?;

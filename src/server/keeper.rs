@@ -1,4 +1,4 @@
-//! The keeper of time: removes keys when their deadline comes, ends pauses, and closes clients that were idle too long.
+//! The keeper of time: removes keys when their deadline comes, ends waits and pauses, and closes clients that were idle too long.
 //!
 //! It sleeps exactly until something is due, so an idle server takes no processor time; whoever makes something due
 //! earlier rings the [`super::alarm::Alarm`]. When much is due at once it does a slice, lets go of the lock, lets the
@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::clock::later;
 use super::mailbox::Letter;
 use super::shared::{Shared, next_deadline};
-use crate::engine::{Engine, Now, SessionId, Transport};
+use crate::engine::{Engine, Now, Session, SessionId, Transport};
 
 /// How many keys a slice removes: some ten microseconds' work.
 const SLICE_KEYS: usize = 64;
@@ -77,10 +77,13 @@ impl Keeper {
     }
 }
 
-/// The clients that were idle for `timeout`, and when the next one will have been. Who calls directly is never closed.
+/// The clients that were idle for `timeout`, and when the next one will have been. Who calls directly, or waits within a
+/// command, is never closed.
 fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId>, Option<Now>) {
     let (mut idle, mut next) = (Vec::new(), None);
-    for session in engine.sessions.iter().filter(|session| session.origin.transport != Transport::Direct) {
+    let may_be_idle =
+        |session: &&Session| session.origin.transport != Transport::Direct && !engine.is_blocked(session.id);
+    for session in engine.sessions.iter().filter(may_be_idle) {
         let end = later(session.active, timeout);
         if end <= now {
             idle.push(session.id);

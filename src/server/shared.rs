@@ -225,20 +225,25 @@ impl Shared {
     }
 }
 
-/// What makes a key fall due earlier when it changes: the data, and whether keys fall due at all.
+/// What makes something fall due earlier when it changes: the data, whether keys fall due at all, and who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     changes: u64,
     active_expiry: bool,
+    wait_ends: Option<i64>,
 }
 
 impl Mark {
     pub(crate) fn of(engine: &Engine) -> Mark {
-        Mark { changes: engine.stats.changes, active_expiry: engine.switches.active_expiry }
+        Mark {
+            changes: engine.stats.changes,
+            active_expiry: engine.switches.active_expiry,
+            wait_ends: engine.interest.waiting.next_deadline(),
+        }
     }
 }
 
-/// When the next key falls due.
+/// When the next thing falls due.
 pub(crate) fn next_deadline(engine: &Engine) -> Option<Now> {
     engine.next_deadline().map(|unix_ms| Now::from_us(unix_ms.saturating_mul(1000)))
 }

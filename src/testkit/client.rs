@@ -82,7 +82,7 @@ impl Client {
             let mut engine = self.shared.engine();
             let session = engine.sessions.get_mut(self.session).ok_or(CallError::Closed)?;
             session.outgoing.take(output, usize::MAX);
-            if !session.blocked {
+            if !engine.is_blocked(self.session) {
                 return Ok(());
             }
         }

@@ -74,7 +74,7 @@ const QUIT: Command = Command {
     name: "QUIT",
     family: Family::Connection,
     arity: Arity::AtLeast(1),
-    flags: ANY_TIME,
+    flags: ANY_TIME.and(Flags::UNQUEUED),
     about: "Answers OK and ends the connection.",
     deprecated: Some(("7.2.0", "just closing the connection")),
     run: quit,
@@ -91,7 +91,7 @@ const RESET: Command = Command {
     name: "RESET",
     family: Family::Connection,
     arity: Arity::Exactly(1),
-    flags: ANY_TIME,
+    flags: ANY_TIME.and(Flags::UNQUEUED),
     since: "6.2.0",
     about: "Puts the connection back to the state of a fresh one, logged out if there is a password.",
     run: reset,
@@ -100,6 +100,7 @@ const RESET: Command = Command {
 
 fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let needs_no_login = cx.settings().password.is_empty();
+    cx.unwatch();
     let session = cx.session_mut();
     session.reset();
     session.authenticated = needs_no_login;

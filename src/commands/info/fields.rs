@@ -65,13 +65,13 @@ pub(super) const CLIENTS: &[Field] = &[
     field("client_recent_max_output_buffer", |scene| {
         scene.engine.sessions.iter().map(|session| session.buffers.output).max().unwrap_or(0).to_string()
     }),
-    none("blocked_clients"),
+    field("blocked_clients", |scene| scene.engine.interest.waiting.sessions().to_string()),
     none("tracking_clients"),
     none("pubsub_clients"),
-    none("watching_clients"),
-    none("clients_in_timeout_table"),
-    none("total_watched_keys"),
-    none("total_blocking_keys"),
+    field("watching_clients", |scene| scene.engine.interest.watches.sessions().to_string()),
+    field("clients_in_timeout_table", |scene| scene.engine.interest.waiting.deadlines().to_string()),
+    field("total_watched_keys", |scene| scene.engine.interest.watches.keys().to_string()),
+    field("total_blocking_keys", |scene| scene.engine.interest.waiting.keys().to_string()),
     none("total_blocking_keys_on_nokey"),
 ];
 

@@ -38,7 +38,7 @@ pub(super) const FLUSHDB: Command = Command {
 fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     admit_flush_type(args)?;
     let index = cx.database_index();
-    empty(cx, index);
+    cx.empty(index);
     cx.reply().ok();
     Ok(())
 }
@@ -49,7 +49,7 @@ pub(super) const FLUSHALL: Command =
 fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     admit_flush_type(args)?;
     for index in 0..cx.databases().count() {
-        empty(cx, index);
+        cx.empty(index);
     }
     cx.reply().ok();
     Ok(())
@@ -61,15 +61,6 @@ fn admit_flush_type(mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::Syntax);
     }
     args.end()
-}
-
-/// Takes all keys out of a database at once and hands them over to be freed.
-fn empty(cx: &mut Ctx<'_>, index: usize) {
-    let engine = cx.engine();
-    let database = engine.databases.get_mut(index);
-    engine.stats.changes += database.len() as u64;
-    let trash = database.clear();
-    engine.free(trash);
 }
 
 pub(super) const SWAPDB: Command = Command {
@@ -88,9 +79,7 @@ fn swapdb(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let one = number_in(args.word()?).ok_or(Error::FirstDatabaseInvalid)?;
     let other = number_in(args.word()?).ok_or(Error::SecondDatabaseInvalid)?;
     let (one, other) = (existing_database(cx, one)?, existing_database(cx, other)?);
-    let engine = cx.engine();
-    engine.databases.swap(one, other);
-    engine.stats.changes += 1;
+    cx.swap(one, other);
     cx.reply().ok();
     Ok(())
 }

@@ -91,6 +91,35 @@ impl LongDouble {
         LongDouble::rounded(negative && !cancelled, exact)
     }
 
+    /// A thousand times the number, rounded up to a whole one, as seconds are made milliseconds. What is below the
+    /// smallest 64-bit integer is that one; `None` for what is above the largest.
+    pub fn thousandfold_up(self) -> Option<i64> {
+        let out_of_range = self.negative.then_some(i64::MIN);
+        if !self.is_finite() {
+            return out_of_range;
+        }
+        let mantissa = u128::from(self.mantissa) * 1000;
+        let exact = Exact { mantissa, exponent: i64::from(self.exponent), inexact: false };
+        let Some(product) = LongDouble::rounded(self.negative, exact) else { return out_of_range };
+        let mantissa = u128::from(product.mantissa);
+        let whole = match u32::try_from(product.exponent) {
+            Ok(0) => mantissa,
+            // More than 64 bits, or zero.
+            Ok(_) if mantissa > 0 => return out_of_range,
+            Ok(_) => 0,
+            Err(_) => {
+                let power = product.exponent.unsigned_abs();
+                let floor = mantissa.checked_shr(power).unwrap_or(0);
+                let is_whole = floor.checked_shl(power).unwrap_or(0) == mantissa;
+                floor + u128::from(!is_whole && !product.negative)
+            }
+        };
+        match i64::try_from(whole) {
+            Ok(whole) => Some(if product.negative { -whole } else { whole }),
+            Err(_) => out_of_range,
+        }
+    }
+
     /// Appends the number with up to 17 decimals, without trailing zeros and never as `-0`. A power of ten is written
     /// out, up to 4933 digits.
     pub fn write(self, out: &mut Vec<u8>) {
@@ -196,6 +225,29 @@ mod tests {
     }
 
     /// `SET key <left>` and `INCRBYFLOAT key <right>` of Redis 8.0.6 on x86-64; `None` is any error.
+    #[test]
+    fn seconds_become_milliseconds_rounded_up() {
+        let table = [
+            ("0.001", Some(1)),
+            ("0.07", Some(70)),
+            ("0.0701", Some(71)),
+            ("-0.0001", Some(0)),
+            ("-1.0005", Some(-1000)),
+            ("0x10", Some(16_000)),
+            ("5e-4940", Some(1)),
+            ("9223372036854775.807", Some(i64::MAX)),
+            ("9223372036854776", None),
+            ("1e30", None),
+            ("inf", None),
+            ("-inf", Some(i64::MIN)),
+            ("-1e4000", Some(i64::MIN)),
+        ];
+        for (text, milliseconds) in table {
+            let number = LongDouble::parse(text.as_bytes()).expect("these are numbers");
+            assert_eq!(number.thousandfold_up(), milliseconds, "{text}");
+        }
+    }
+
     #[test]
     fn sums_are_those_of_redis() {
         let table = [

@@ -122,7 +122,7 @@ impl World {
     fn run_one(&mut self, number: u64) -> bool {
         let Some(client) = self.clients.get_mut(&number).filter(|client| !client.closed) else { return false };
         let session = client.session;
-        if self.engine.sessions.get(session).is_some_and(|session| session.blocked) {
+        if self.engine.is_blocked(session) {
             return false;
         }
         let limits = Limits {

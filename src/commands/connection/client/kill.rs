@@ -1,7 +1,7 @@
 //! CLIENT KILL in its two forms: one address, or a list of filters that must all match.
 
 use super::list::ClientType;
-use crate::engine::{Args, Ctx, Effect, Error, Now, Session, SessionId, shown};
+use crate::engine::{Args, Ctx, Error, Now, Session, SessionId, shown};
 use crate::value::number;
 
 pub(super) fn kill(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
@@ -30,11 +30,10 @@ fn kill_matching(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 }
 
 fn close(cx: &mut Ctx<'_>, id: SessionId) {
-    if let Some(session) = cx.engine().sessions.get_mut(id) {
-        session.closing = true;
-    }
-    if id != cx.session().id {
-        cx.effects().push(Effect::Close(id));
+    if id == cx.session().id {
+        cx.session_mut().closing = true;
+    } else {
+        cx.engine().kill(id);
     }
 }
 

@@ -5,12 +5,17 @@
 
 use std::fmt::Display;
 
-use crate::engine::{Args, Ctx, Error, Now, Session, Table, shown};
+use crate::engine::{Args, Ctx, Engine, Error, Session, shown};
+use crate::resp::Requests;
 use crate::value::number;
 
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let mut text = Vec::new();
-    write_line(&mut text, cx.session(), args.request_bytes(), cx.table(), cx.now());
+    let own = cx.session().id;
+    let engine = cx.engine();
+    if let Some(session) = engine.sessions.get(own) {
+        write_line(&mut text, session, args.request_bytes(), engine);
+    }
     cx.reply().verbatim("txt", &text);
     Ok(())
 }
@@ -18,10 +23,10 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let wanted = Wanted::parse(args)?;
     let mut text = Vec::new();
-    let (asking, now, engine) = (cx.session().id, cx.now(), cx.engine());
+    let (asking, engine) = (cx.session().id, cx.engine());
     for session in engine.sessions.iter().filter(|session| wanted.includes(session)) {
         let request_bytes = if session.id == asking { args.request_bytes() } else { 0 };
-        write_line(&mut text, session, request_bytes, &engine.table, now);
+        write_line(&mut text, session, request_bytes, engine);
     }
     cx.reply().verbatim("txt", &text);
     Ok(())
@@ -85,16 +90,24 @@ impl ClientType {
     }
 }
 
-fn flags(session: &Session) -> String {
-    let letters = [(session.no_evict, 'e'), (session.no_touch, 'T'), (session.closing, 'c')];
+fn flags(session: &Session, engine: &Engine) -> String {
+    let letters = [
+        (session.transaction.is_some(), 'x'),
+        (engine.is_blocked(session.id), 'b'),
+        (engine.interest.watches.is_known_broken(session.id), 'd'),
+        (session.closing, 'c'),
+        (session.no_evict, 'e'),
+        (session.no_touch, 'T'),
+    ];
     let flags: String = letters.iter().filter(|(set, _)| *set).map(|(_, letter)| letter).collect();
     if flags.is_empty() { "N".to_owned() } else { flags }
 }
 
-fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, table: &Table, now: Now) {
-    let buffers = session.buffers;
+fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engine: &Engine) {
+    let (buffers, now) = (session.buffers, engine.now());
+    let queue = session.transaction.as_ref().map(|transaction| &transaction.queue);
     let total = size_of::<Session>() + buffers.query + buffers.query_free + buffers.output;
-    let command = session.last_command.map_or("NULL", |id| table.entry(id).name.as_str());
+    let command = session.last_command.map_or("NULL", |id| engine.table.entry(id).name.as_str());
     put(text, "id", session.id.number);
     put(text, "addr", &session.origin.address);
     put(text, "laddr", &session.origin.local_address);
@@ -102,13 +115,16 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, table
     put_bytes(text, "name", &session.name);
     put(text, "age", now.since_us(session.connected) / 1_000_000);
     put(text, "idle", now.since_us(session.active) / 1_000_000);
-    put(text, "flags", flags(session));
+    put(text, "flags", flags(session, engine));
     put(text, "db", session.database);
-    text.extend_from_slice(b" sub=0 psub=0 ssub=0 multi=-1 watch=0");
+    text.extend_from_slice(b" sub=0 psub=0 ssub=0");
+    put(text, "multi", queue.map_or(-1, |queue| queue.len() as i64));
+    put(text, "watch", engine.interest.watches.of(session.id));
     put(text, "qbuf", buffers.query);
     put(text, "qbuf-free", buffers.query_free);
     put(text, "argv-mem", request_bytes);
-    text.extend_from_slice(b" multi-mem=0 rbs=0 rbp=0 obl=0 oll=0");
+    put(text, "multi-mem", queue.map_or(0, Requests::memory_bytes));
+    text.extend_from_slice(b" rbs=0 rbp=0 obl=0 oll=0");
     put(text, "omem", buffers.output);
     put(text, "tot-mem", total);
     put(text, "events", if buffers.output > 0 { "rw" } else { "r" });

@@ -16,7 +16,9 @@ pub(super) const CLIENT: Command = Command {
     since: "2.4.0",
     cost: "Depends on the subcommand.",
     about: "Commands about clients.",
-    subcommands: &[ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, NO_EVICT, NO_TOUCH, REPLY, PAUSE, UNPAUSE, HELP],
+    subcommands: &[
+        ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, NO_EVICT, NO_TOUCH, REPLY, PAUSE, UNPAUSE, UNBLOCK, HELP,
+    ],
     ..Command::ROW
 };
 
@@ -284,6 +286,34 @@ fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     cx.engine().pause.end();
     cx.effects().push(Effect::Resume);
     cx.reply().ok();
+    Ok(())
+}
+
+const UNBLOCK: Command = Command {
+    name: "UNBLOCK",
+    syntax: "client-id [TIMEOUT | ERROR]",
+    arity: Arity::AtLeast(3),
+    since: "5.0.0",
+    cost: "O(log N), N being the number of connections",
+    about: "Ends the wait of a client within a command, as if its time were over or with an error.",
+    run: unblock,
+    ..FOR_ADMINISTRATORS
+};
+
+fn unblock(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = args.previous();
+    if args.left() > 2 {
+        return Err(Error::SubcommandOrArity { container: "CLIENT", subcommand: shown(name) });
+    }
+    let with_error = match args.rest().nth(1) {
+        None => false,
+        Some(reason) if says(reason, "TIMEOUT") => false,
+        Some(reason) if says(reason, "ERROR") => true,
+        Some(_) => return Err(Error::UnblockReason),
+    };
+    let number = args.integer()?;
+    let ended = u64::try_from(number).is_ok_and(|number| cx.unblock(number, with_error));
+    cx.reply().integer(i64::from(ended));
     Ok(())
 }
 

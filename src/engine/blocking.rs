@@ -1,0 +1,129 @@
+//! Commands that wait: begun, served when a key is ready, ended by time or by others.
+//!
+//! A command that waits is kept as its request and run again from the start, through the gates, when one of its keys is
+//! ready. So it does then just what it would have done had it come then, whatever happened to its other keys, and there
+//! is one way to pop an element. Who is served is decided after the outermost command: a transaction is one step.
+//!
+//! A pause (CLIENT PAUSE) that holds the command back leaves it waiting, and the key noted, until it ends.
+
+use std::sync::Arc;
+
+use crate::engine::dispatch::Admitted;
+use crate::engine::{Args, Block, CommandId, Engine, Error, Flags, SessionId, Wait};
+use crate::resp::{Protocol, Reply, Request};
+
+impl Engine {
+    /// True while the session waits within a command, and runs no other.
+    pub fn is_blocked(&self, session: SessionId) -> bool {
+        !self.interest.waiting.is_empty() && self.interest.waiting.get(session).is_some()
+    }
+
+    /// Has a session wait.
+    pub(super) fn park(&mut self, session: SessionId, command: CommandId, request: Request<'_>, block: Block) {
+        let Some(client) = self.sessions.get(session) else { return };
+        let wait = Wait::new(command, request.into(), client.database, block);
+        self.interest.waiting.join(session, wait);
+    }
+
+    /// Serves those whose keys are ready, the key first that was ready first. What that makes ready is served too.
+    pub(super) fn serve(&mut self) {
+        let mut held_back = Vec::new();
+        while let Some((database, key)) = self.interest.waiting.next_ready() {
+            if self.serve_key(database, &key) == Served::LaterSome {
+                held_back.push((database, key));
+            }
+        }
+        for (database, key) in held_back {
+            self.interest.waiting.signal(database, &key);
+        }
+    }
+
+    /// Serves those who wait for a key, first come first served, as long as there is something for them. Who has to wait
+    /// again stands at the end, and is not asked twice.
+    fn serve_key(&mut self, database: usize, key: &[u8]) -> Served {
+        let (mut tickets, mut served) = (self.interest.waiting.tickets(), Served::All);
+        while let Some((ticket, session)) = self.interest.waiting.first(database, key, tickets.clone()) {
+            tickets.start = ticket + 1;
+            let Some(slot) = self.live(database, key) else { break };
+            let Some(wait) = self.interest.waiting.get(session) else { break };
+            if !(wait.is_served_by)(self.databases.get(database).view(slot)) {
+                continue;
+            }
+            let writes = self.table.entry(wait.command).command.flags.has(Flags::WRITE);
+            if self.pause.holds_back(self.now(), writes).is_some() {
+                served = Served::LaterSome;
+            } else {
+                self.resume(session);
+            }
+        }
+        served
+    }
+
+    /// Runs a command that waits again. If it has to wait again, its time does not begin anew.
+    fn resume(&mut self, session: SessionId) {
+        let Some(wait) = self.interest.waiting.leave(session) else { return };
+        let Some(request) = wait.request.iter().next() else { return };
+        let mut out = Vec::new();
+        match self.admit(session, request) {
+            Ok(Admitted::Now(id, words)) => {
+                if let Some(block) = self.execute(session, id, Args::new(request, words), false, &mut out) {
+                    return self.park(session, id, request, Block { deadline_ms: wait.deadline_ms, ..block });
+                }
+            }
+            Ok(Admitted::Later(_) | Admitted::Queued) => return self.interest.waiting.join(session, wait),
+            Err(error) => self.refuse(error, &mut Reply::new(&mut out, self.protocol_of(session))),
+        }
+        self.answer(session, out);
+    }
+
+    /// Ends waits whose time is over, at most `limit`; answers how many.
+    pub(super) fn time_out(&mut self, limit: usize) -> usize {
+        let mut ended = 0;
+        while ended < limit
+            && let Some(session) = self.interest.waiting.overdue(self.now().unix_ms())
+        {
+            self.unblock(session, false);
+            ended += 1;
+        }
+        ended
+    }
+
+    /// Ends the wait of a session with a null array, or an error. False when it does not wait.
+    pub(super) fn unblock(&mut self, session: SessionId, with_error: bool) -> bool {
+        let Some(wait) = self.interest.waiting.leave(session) else { return false };
+        let mut out = Vec::new();
+        let mut reply = Reply::new(&mut out, self.protocol_of(session));
+        if with_error {
+            self.refuse(Error::Unblocked, &mut reply);
+        } else {
+            reply.null_array();
+        }
+        self.count(wait.command, with_error);
+        self.answer(session, out);
+        true
+    }
+
+    fn protocol_of(&self, session: SessionId) -> Protocol {
+        self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol)
+    }
+
+    /// Gives a session that waited its answer; from now on it runs commands again.
+    fn answer(&mut self, session: SessionId, mut out: Vec<u8>) {
+        let now = self.now();
+        let Some(client) = self.sessions.get_mut(session) else { return };
+        client.active = now;
+        if !client.wants_reply() {
+            out.clear();
+        }
+        client.has_replied();
+        self.tell(session, Arc::from(out));
+    }
+}
+
+/// Whether a key that was ready is done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    All,
+    /// A pause holds some back.
+    LaterSome,
+}

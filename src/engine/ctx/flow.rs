@@ -1,0 +1,39 @@
+//! Commands within commands, and commands that wait.
+
+use super::Ctx;
+use crate::engine::{Block, SessionId, Stored};
+use crate::resp::Request;
+
+impl Ctx<'_> {
+    /// Runs a request of the same session within this command, and writes its reply here. It passes no gates: whoever
+    /// has it run saw to that. It waits for nothing, and nobody is served before the whole command is done.
+    pub fn run(&mut self, request: Request<'_>) {
+        self.engine.run_within(self.session, request, self.reply.buffer());
+    }
+
+    /// Whether this command may wait. One that runs within another answers at once.
+    pub fn may_block(&self) -> bool {
+        !self.is_nested
+    }
+
+    /// Has this command wait until one of `keys` comes to hold a `T`, and run again then. Whoever waited for that key
+    /// before is served before. At `deadline_ms`, in unix milliseconds, it answers a null array. To be called last,
+    /// nothing being answered, and only where [`Ctx::may_block`] allows it.
+    pub fn block<T: Stored>(&mut self, keys: &[&[u8]], deadline_ms: Option<i64>) {
+        let keys = keys.iter().map(|&key| key.into()).collect();
+        self.block = Some(Block { keys, is_served_by: |view| T::of(view).is_some(), deadline_ms });
+    }
+
+    /// What the command wants to wait for, if it wants to.
+    pub(in crate::engine) fn into_block(self) -> Option<Block> {
+        self.block
+    }
+
+    /// Ends the wait of another session as if its time were over, or with an error. False when it does not wait.
+    pub fn unblock(&mut self, number: u64, with_error: bool) -> bool {
+        let mut sessions = self.engine.sessions.iter();
+        let id: Option<SessionId> = sessions.find(|session| session.id.number == number).map(|session| session.id);
+        drop(sessions);
+        id.is_some_and(|id| self.engine.unblock(id, with_error))
+    }
+}

@@ -1,0 +1,58 @@
+//! A map from keys of numbered databases. It is ordered, so that walking it is the same in every run.
+
+use std::collections::BTreeMap;
+
+/// Something for some keys of some databases.
+#[derive(Debug)]
+pub(super) struct ByKey<T> {
+    databases: Vec<BTreeMap<Box<[u8]>, T>>,
+    len: usize,
+}
+
+impl<T> Default for ByKey<T> {
+    fn default() -> ByKey<T> {
+        ByKey { databases: Vec::new(), len: 0 }
+    }
+}
+
+impl<T> ByKey<T> {
+    /// How many keys have something.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(super) fn get(&self, database: usize, key: &[u8]) -> Option<&T> {
+        self.databases.get(database)?.get(key)
+    }
+
+    pub(super) fn get_mut(&mut self, database: usize, key: &[u8]) -> Option<&mut T> {
+        self.databases.get_mut(database)?.get_mut(key)
+    }
+
+    /// All keys of one database that have something, in order.
+    pub(super) fn iter_mut(&mut self, database: usize) -> impl Iterator<Item = (&[u8], &mut T)> {
+        self.databases.get_mut(database).into_iter().flatten().map(|(key, value)| (&**key, value))
+    }
+
+    pub(super) fn remove(&mut self, database: usize, key: &[u8]) {
+        if self.databases.get_mut(database).is_some_and(|keys| keys.remove(key).is_some()) {
+            self.len -= 1;
+        }
+    }
+}
+
+impl<T: Default> ByKey<T> {
+    /// What the key has, made if it has nothing.
+    pub(super) fn of(&mut self, database: usize, key: &[u8]) -> &mut T {
+        if self.databases.len() <= database {
+            self.databases.resize_with(database + 1, BTreeMap::new);
+        }
+        let keys = &mut self.databases[database];
+        self.len += usize::from(!keys.contains_key(key));
+        keys.entry(key.into()).or_default()
+    }
+}

@@ -1,0 +1,185 @@
+//! Who waits for which keys (BLPOP and its like), since when and until when.
+//!
+//! Who begins to wait draws a ticket and stands with it in the queue of each of its keys, so the lowest ticket in a queue
+//! came first. A key that arrives is noted as ready if somebody waits for it, once, and looked at when the command, or the
+//! transaction, that brought it is done.
+//!
+//! Invariant: a session stands in a queue exactly if its wait names that key, with the wait's ticket, and in the order of
+//! deadlines exactly if its wait has one. No queue is empty.
+//!
+//! Costs: drawing, leaving, and finding who is first are logarithmic in those who wait.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+
+use super::by_key::ByKey;
+use crate::engine::{CommandId, SessionId};
+use crate::resp::Requests;
+use crate::value::View;
+
+/// Everyone who waits.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    queues: ByKey<Queue>,
+    waits: BTreeMap<SessionId, Wait>,
+    deadlines: BTreeSet<(i64, u64, SessionId)>,
+    ready: VecDeque<(usize, Box<[u8]>)>,
+    tickets: u64,
+}
+
+/// What a session waits for.
+#[derive(Debug)]
+pub struct Wait {
+    /// The command that waits.
+    pub command: CommandId,
+    /// Its request, which is run again when a key is ready.
+    pub request: Requests,
+    /// The database of its keys.
+    pub database: usize,
+    /// Its keys, each once.
+    pub keys: BTreeSet<Box<[u8]>>,
+    /// Whether it can go on with what one of its keys holds.
+    pub is_served_by: fn(View<'_>) -> bool,
+    /// When it gives up, in unix milliseconds.
+    pub deadline_ms: Option<i64>,
+    /// Its place among all.
+    ticket: u64,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiters: BTreeMap<u64, SessionId>,
+    /// Whether the key is noted as ready.
+    is_ready: bool,
+}
+
+impl Wait {
+    /// A wait that has not begun.
+    pub fn new(command: CommandId, request: Requests, database: usize, block: Block) -> Wait {
+        let Block { keys, is_served_by, deadline_ms } = block;
+        Wait { command, request, database, keys, is_served_by, deadline_ms, ticket: 0 }
+    }
+}
+
+/// What a handler wants to wait for.
+#[derive(Debug)]
+pub struct Block {
+    /// See [`Wait::keys`].
+    pub keys: BTreeSet<Box<[u8]>>,
+    /// See [`Wait::is_served_by`].
+    pub is_served_by: fn(View<'_>) -> bool,
+    /// See [`Wait::deadline_ms`].
+    pub deadline_ms: Option<i64>,
+}
+
+impl Waiting {
+    /// A session begins to wait, behind all who wait already.
+    pub fn join(&mut self, session: SessionId, wait: Wait) {
+        self.tickets += 1;
+        let ticket = self.tickets;
+        for key in &wait.keys {
+            self.queues.of(wait.database, key).waiters.insert(ticket, session);
+        }
+        if let Some(deadline_ms) = wait.deadline_ms {
+            self.deadlines.insert((deadline_ms, ticket, session));
+        }
+        self.waits.insert(session, Wait { ticket, ..wait });
+    }
+
+    /// A session waits no longer; what it waited for.
+    pub fn leave(&mut self, session: SessionId) -> Option<Wait> {
+        let wait = self.waits.remove(&session)?;
+        for key in &wait.keys {
+            let Some(queue) = self.queues.get_mut(wait.database, key) else { continue };
+            queue.waiters.remove(&wait.ticket);
+            if queue.waiters.is_empty() {
+                self.queues.remove(wait.database, key);
+            }
+        }
+        if let Some(deadline_ms) = wait.deadline_ms {
+            self.deadlines.remove(&(deadline_ms, wait.ticket, session));
+        }
+        Some(wait)
+    }
+
+    /// What the session waits for.
+    pub fn get(&self, session: SessionId) -> Option<&Wait> {
+        self.waits.get(&session)
+    }
+
+    /// A key arrived: noted, if somebody waits for it.
+    pub fn signal(&mut self, database: usize, key: &[u8]) {
+        if let Some(queue) = self.queues.get_mut(database, key)
+            && !queue.is_ready
+        {
+            queue.is_ready = true;
+            self.ready.push_back((database, key.into()));
+        }
+    }
+
+    /// All keys of a database were replaced: those that are there now and waited for are noted.
+    pub fn signal_all(&mut self, database: usize, is_there: impl Fn(&[u8]) -> bool) {
+        let arrived =
+            self.queues.iter_mut(database).map(|(key, _)| Box::from(key)).filter(|key: &Box<[u8]>| is_there(key));
+        let arrived: Vec<Box<[u8]>> = arrived.collect();
+        for key in arrived {
+            self.signal(database, &key);
+        }
+    }
+
+    /// True when a key is noted as ready.
+    pub fn is_anything_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes the note of the key that was ready first.
+    pub fn next_ready(&mut self) -> Option<(usize, Box<[u8]>)> {
+        let (database, key) = self.ready.pop_front()?;
+        if let Some(queue) = self.queues.get_mut(database, &key) {
+            queue.is_ready = false;
+        }
+        Some((database, key))
+    }
+
+    /// The tickets drawn so far.
+    pub fn tickets(&self) -> Range<u64> {
+        0..self.tickets + 1
+    }
+
+    /// The first who waits for a key with one of those tickets: the ticket, and who.
+    pub fn first(&self, database: usize, key: &[u8], tickets: Range<u64>) -> Option<(u64, SessionId)> {
+        let (ticket, session) = self.queues.get(database, key)?.waiters.range(tickets).next()?;
+        Some((*ticket, *session))
+    }
+
+    /// A session whose time to wait is over at `now_ms`, the earliest first.
+    pub fn overdue(&self, now_ms: i64) -> Option<SessionId> {
+        let (deadline_ms, _, session) = self.deadlines.first()?;
+        (*deadline_ms <= now_ms).then_some(*session)
+    }
+
+    /// When the first gives up, in unix milliseconds.
+    pub fn next_deadline(&self) -> Option<i64> {
+        self.deadlines.first().map(|(deadline_ms, ..)| *deadline_ms)
+    }
+
+    /// How many sessions wait.
+    pub fn sessions(&self) -> usize {
+        self.waits.len()
+    }
+
+    /// How many of them give up some time.
+    pub fn deadlines(&self) -> usize {
+        self.deadlines.len()
+    }
+
+    /// How many keys are waited for.
+    pub fn keys(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// True when nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.waits.is_empty()
+    }
+}
