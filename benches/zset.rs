@@ -14,7 +14,7 @@ use std::hint::black_box;
 const MEMBERS: u64 = 1_000_000;
 const SCORES: u64 = 1_000_000;
 const DRAWN: usize = 1 << 16;
-const NEVER_PACKED: Limits = Limits { entries: 0, bytes: 0 };
+const NEVER_PACKED: Limits = Limits { entries: 0, bytes: 0, seed: 0 };
 
 fn member(number: u64) -> String {
     format!("user-{number}")

@@ -62,6 +62,7 @@ use std::sync::Arc;
 
 use crate::keyspace::{Database, Slot, Trash};
 use crate::resp::Request;
+use crate::value::hashing::Key;
 
 /// The version of Redis that this server answers as.
 pub const REDIS_VERSION: &str = "8.0.6";
@@ -116,14 +117,17 @@ const LARGE_BYTES: usize = 64 << 10;
 
 impl Engine {
     /// An engine without keys or clients, started at `now`, whose chance and hashing follow from `seed`.
-    pub fn new(table: Table, settings: Settings, seed: u64, now: Now, host: Box<dyn Host>) -> Engine {
+    pub fn new(table: Table, mut settings: Settings, seed: u64, now: Now, host: Box<dyn Host>) -> Engine {
+        // What clients see of one of these must not tell them the others.
+        let [keys, members, chance] = [b"keys".as_slice(), b"members", b"chance"].map(|what| Key::of(seed).hash(what));
+        settings.seed_members(members);
         Engine {
-            databases: Databases::new(settings.databases, seed),
+            databases: Databases::new(settings.databases, keys),
             stats: Stats::new(table.entries().len()),
             table,
             settings,
             sessions: Sessions::default(),
-            generator: fastrand::Rng::with_seed(seed),
+            generator: fastrand::Rng::with_seed(chance),
             effects: Effects::default(),
             host,
             pause: Pause::default(),

@@ -119,6 +119,15 @@ pub struct Settings {
     pub directory: String,
 }
 
+impl Settings {
+    /// Sets what the hashing of members follows from, in collections that are flooded with like ones.
+    pub(super) fn seed_members(&mut self, seed: u64) {
+        for place in [&mut self.packed_zset.seed, &mut self.packed_hash.seed, &mut self.packed_set.seed] {
+            *place = seed;
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {

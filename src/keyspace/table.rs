@@ -25,12 +25,15 @@
 //! Sources: Fagin et al., Extendible hashing (1979); the overflow count is F14's.
 
 use super::segment::{Line, SLOTS, Segment, bend, tag};
+use crate::value::hashing::Flood;
 use std::hint;
 
 /// Levels that a segment may be deeper than the number of segments explains.
 const FLOOD_DEPTH: u32 = 5;
 /// Bits of a position that a scan cursor leaves out.
 const CURSOR_SHIFT: u32 = 16;
+/// Bits of a scan cursor.
+pub(super) const CURSOR_BITS: u32 = u64::BITS - CURSOR_SHIFT;
 
 /// The table; `LINES`, a power of two above one, is the size of a segment in lines.
 #[derive(Clone, Debug)]
@@ -57,10 +60,6 @@ impl<F: Fn(u32) -> u64> Hashes for F {
         self(handle)
     }
 }
-
-/// The hashes are not uniform: the table did not take the handle, and must be built again with another hash.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Flood;
 
 impl<const LINES: usize> Table<LINES> {
     /// A segment with more handles than this splits.

@@ -21,18 +21,20 @@ use crate::value::strip::{self, Strip};
 use crate::value::table::{Layout, Table};
 use fastrand::Rng;
 
-/// When a packed hash turns into a table (`hash-max-listpack-entries`, `hash-max-listpack-value`).
+/// When a packed hash turns into a table (`hash-max-listpack-entries`, `hash-max-listpack-value`), and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most fields of a packed hash.
     pub entries: usize,
     /// Most bytes of a field or a value of a packed hash.
     pub bytes: usize,
+    /// What the key follows from by which the members of a flooded hash are hashed; no client must know it.
+    pub seed: u64,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { entries: 512, bytes: 64 }
+        Limits { entries: 512, bytes: 64, seed: 0 }
     }
 }
 
@@ -165,7 +167,7 @@ impl Hash {
     /// once, whether they come or not.
     pub fn make_room(&mut self, fields: usize, limits: &Limits) {
         if fields > limits.entries {
-            self.table_mut();
+            self.table_mut(limits.seed);
         }
     }
 
@@ -189,7 +191,7 @@ impl Hash {
                 None => {}
             }
         }
-        self.table_mut().insert(&Pair::cell(field, value))
+        self.table_mut(limits.seed).insert(&Pair::cell(field, value))
     }
 
     /// Removes a field; tells whether there was one.
@@ -254,9 +256,9 @@ impl Hash {
     }
 
     /// The table, which it becomes if it is none yet.
-    fn table_mut(&mut self) -> &mut Table<Pair> {
+    fn table_mut(&mut self, seed: u64) -> &mut Table<Pair> {
         if let Form::Packed(strip) = &self.form {
-            let mut table = Table::new();
+            let mut table = Table::new(seed);
             for entry in (Entries { items: strip.iter() }) {
                 table.insert(&Pair::cell(&entry.field.to_cow(), &entry.value.to_cow()));
             }
@@ -399,7 +401,7 @@ mod tests {
 
     #[test]
     fn values_change_in_place_and_by_length_in_both_forms() {
-        for limits in [Limits::default(), Limits { entries: 0, bytes: 0 }] {
+        for limits in [Limits::default(), Limits { entries: 0, bytes: 0, seed: 0 }] {
             let mut hash = hash(USER, &limits);
             for value in ["41", "7", "", "seven", "a value of some more bytes", "-9223372036854775808"] {
                 assert!(!hash.insert(b"age", value.as_bytes(), &limits));
@@ -412,7 +414,7 @@ mod tests {
 
     #[test]
     fn fields_and_values_longer_than_a_length_byte_are_told_apart() {
-        let limits = Limits { entries: 0, bytes: 0 };
+        let limits = Limits { entries: 0, bytes: 0, seed: 0 };
         let mut hash = Hash::new();
         for length in [0, 1, 253, 254, 255, 256, 70_000] {
             assert!(hash.insert(&vec![b'f'; length], &vec![b'v'; 70_000 - length], &limits));
@@ -426,7 +428,7 @@ mod tests {
 
     #[test]
     fn every_field_is_drawn_about_as_often_as_another() {
-        for limits in [Limits { entries: 1000, bytes: 64 }, Limits { entries: 0, bytes: 0 }] {
+        for limits in [Limits { entries: 1000, bytes: 64, seed: 0 }, Limits { entries: 0, bytes: 0, seed: 0 }] {
             let hash = numbered(500, &limits);
             let mut generator = Rng::with_seed(1);
             let mut drawn = vec![0; 500];

@@ -7,9 +7,11 @@
 
 pub mod glob;
 pub mod hash;
+pub(crate) mod hashing;
 mod integers;
 pub mod item;
 pub mod list;
+mod members;
 pub mod number;
 pub mod set;
 mod strip;

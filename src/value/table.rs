@@ -8,14 +8,14 @@
 //! is its key tells a [`Layout`]. The arena and the index are those of the sorted set, whose cells here have the score 0,
 //! which takes no byte.
 //!
-//! - Invariant: the cells of the arena and the handles of the index are the same set of `len` cells; no two keys are equal.
+//! - Invariant: the cells of the arena and those of the index are the same set; no two keys are equal.
 //! - A removal moves a few cells away from a chunk that holds little, so memory follows what is stored.
 //!
 //! Costs: look-up, change and a random cell O(1); a walk over all O(n), a cache line or two a cell.
 
+use crate::value::hashing::Hashing;
+use crate::value::members::Members;
 use crate::value::zset::arena::{Arena, Handle};
-use crate::value::zset::index::Index;
-use crate::value::zset::large::hash;
 use fastrand::Rng;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -36,33 +36,34 @@ pub(super) trait Layout {
 #[derive(Clone)]
 pub(super) struct Table<L> {
     arena: Arena,
-    index: Index,
-    len: usize,
+    members: Members,
     layout: PhantomData<L>,
 }
 
 impl<L: Layout> Table<L> {
-    pub(super) fn new() -> Table<L> {
-        Table { arena: Arena::default(), index: Index::new(), len: 0, layout: PhantomData }
+    /// An empty table; the key of its guard follows from `seed`.
+    pub(super) fn new(seed: u64) -> Table<L> {
+        let members = Members::with_room(0, Hashing::Quick { seed });
+        Table { arena: Arena::default(), members, layout: PhantomData }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.members.len()
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.arena.memory() + self.index.memory()
+        self.arena.memory() + self.members.memory()
     }
 
     /// The cell of a key.
     pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        self.find(hash(key), key).map(|cell| self.arena.member(cell))
+        self.find(self.members.hash(key), key).map(|cell| self.arena.member(cell))
     }
 
     /// Stores a cell in the place of the one with its key, if there is one; tells whether there was none.
     pub(super) fn insert(&mut self, cell: &[u8]) -> bool {
         let key = L::key(cell);
-        let hash = hash(key);
+        let hash = self.members.hash(key);
         let Some(old) = self.find(hash, key) else {
             self.add(hash, cell);
             return true;
@@ -71,7 +72,7 @@ impl<L: Layout> Table<L> {
             self.arena.member_mut(old).copy_from_slice(cell);
         } else {
             let handle = self.arena.insert(cell, 0.0);
-            self.index.replace(hash, old, handle);
+            self.members.replace(hash, old, handle);
             self.arena.remove(old);
             self.tidy();
         }
@@ -80,7 +81,7 @@ impl<L: Layout> Table<L> {
 
     /// Removes the cell of a key; tells whether there was one.
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
-        let hash = hash(key);
+        let hash = self.members.hash(key);
         let Some(cell) = self.find(hash, key) else { return false };
         self.remove_cell(hash, cell);
         true
@@ -88,19 +89,19 @@ impl<L: Layout> Table<L> {
 
     /// Every cell once.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.index.cells().map(|cell| self.arena.member(cell))
+        self.members.cells().map(|cell| self.arena.member(cell))
     }
 
     /// Any cell, each as likely as another.
     pub(super) fn random(&self, generator: &mut Rng) -> Option<&[u8]> {
-        (self.len > 0).then(|| self.arena.member(self.index.random(generator)))
+        (self.len() > 0).then(|| self.arena.member(self.members.random(generator)))
     }
 
     /// Visits `count` different cells, every choice of them equally likely. Quick where they are few of many.
     pub(super) fn sample<'a>(&'a self, count: usize, generator: &mut Rng, mut visit: impl FnMut(&'a [u8])) {
         let mut seen = BTreeSet::new();
-        while seen.len() < count.min(self.len) {
-            let cell = self.index.random(generator);
+        while seen.len() < count.min(self.len()) {
+            let cell = self.members.random(generator);
             if seen.insert(cell) {
                 visit(self.arena.member(cell));
             }
@@ -109,10 +110,10 @@ impl<L: Layout> Table<L> {
 
     /// Removes any cell of a table that has one, each as likely as another, and shows it before it goes.
     pub(super) fn remove_random(&mut self, generator: &mut Rng, visit: impl FnOnce(&[u8])) {
-        let cell = self.index.random(generator);
+        let cell = self.members.random(generator);
         let bytes = self.arena.member(cell);
         visit(bytes);
-        let hash = hash(L::key(bytes));
+        let hash = self.members.hash(L::key(bytes));
         self.remove_cell(hash, cell);
     }
 
@@ -122,17 +123,17 @@ impl<L: Layout> Table<L> {
         other: &Table<L>,
         mut visit: impl FnMut(&'a [u8]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if other.len > self.len.saturating_mul(SKEW) {
+        if other.len() > self.len().saturating_mul(SKEW) || !self.members.are_ordered_as(&other.members) {
             return self.iter().filter(|cell| other.get(L::key(cell)) == Some(cell)).try_for_each(visit);
         }
         let is_same = |cell, other_cell| self.arena.member(cell) == other.arena.member(other_cell);
-        self.index.common(&other.index, is_same, |cell| visit(self.arena.member(cell)))
+        self.members.common(&other.members, is_same, |cell| visit(self.arena.member(cell)))
     }
 
     /// Visits about `count` cells from a cursor on, 0 to start, and returns the next cursor, 0 when done. A cell whose
     /// key stays from the start of a full scan to its end is visited at least once.
     pub(super) fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(&'a [u8])) -> u64 {
-        self.index.scan(cursor, count, |cell| visit(self.arena.member(cell)))
+        self.members.scan(cursor, count, |cell| visit(self.arena.member(cell)))
     }
 
     /// Gives back what is not used, once many cells have been stored.
@@ -143,29 +144,27 @@ impl<L: Layout> Table<L> {
     /// Panics unless the invariants hold.
     pub(super) fn check(&self) {
         let cells = self.arena.check();
-        assert_eq!(cells.len(), self.len, "as many cells as are counted");
-        self.index.check(&cells, |cell| hash(L::key(self.arena.member(cell))));
+        assert_eq!(cells.len(), self.len(), "as many cells as are counted");
+        self.members.check(&cells, |cell| L::key(self.arena.member(cell)));
         for &cell in &cells {
             let key = L::key(self.arena.member(cell));
-            assert_eq!(self.find(hash(key), key), Some(cell), "no two keys are equal");
+            assert_eq!(self.find(self.members.hash(key), key), Some(cell), "no two keys are equal");
         }
     }
 
     fn remove_cell(&mut self, hash: u64, cell: Handle) {
-        self.index.remove(hash, cell);
+        self.members.remove(hash, cell);
         self.arena.remove(cell);
-        self.len -= 1;
         self.tidy();
     }
 
     fn find(&self, hash: u64, key: &[u8]) -> Option<Handle> {
-        self.index.find(hash, |cell| L::key(self.arena.member(cell)) == key)
+        self.members.find(hash, |cell| L::key(self.arena.member(cell)) == key)
     }
 
-    fn add(&mut self, hash_of_key: u64, cell: &[u8]) {
+    fn add(&mut self, hash: u64, cell: &[u8]) {
         let handle = self.arena.insert(cell, 0.0);
-        self.index.insert(hash_of_key, handle, |cell| hash(L::key(self.arena.member(cell))));
-        self.len += 1;
+        self.members.insert(hash, handle, |cell| L::key(self.arena.member(cell)));
     }
 
     /// Moves some cells out of a chunk that is being drained, if there is one.
@@ -173,7 +172,7 @@ impl<L: Layout> Table<L> {
         for _ in 0..MOVES {
             let Some(cell) = self.arena.next_to_move() else { return };
             let copy = self.arena.duplicate(cell);
-            self.index.replace(hash(L::key(self.arena.member(copy))), cell, copy);
+            self.members.replace(self.members.hash(L::key(self.arena.member(copy))), cell, copy);
             self.arena.release(cell);
         }
     }

@@ -4,6 +4,7 @@ mod chance;
 mod clients;
 mod door;
 mod expiry;
+mod flood;
 mod gates;
 mod keys;
 mod rows;

@@ -139,21 +139,21 @@ proptest! {
 
     #[test]
     fn a_table_holds_what_the_model_holds(steps in prop::collection::vec(step(member), 0..300)) {
-        run(Limits { integers: 0, entries: 0, bytes: 0 }, &steps);
+        run(Limits { integers: 0, entries: 0, bytes: 0, seed: 0 }, &steps);
     }
 
     #[test]
     fn a_set_that_changes_its_form_holds_what_the_model_holds(steps in prop::collection::vec(step(member), 0..200)) {
-        run(Limits { integers: 8, entries: 12, bytes: 64 }, &steps);
+        run(Limits { integers: 8, entries: 12, bytes: 64, seed: 0 }, &steps);
     }
 
     #[test]
     fn a_packed_set_holds_what_the_model_holds(steps in prop::collection::vec(step(member), 0..200)) {
-        run(Limits { integers: 512, entries: 1000, bytes: 1000 }, &steps);
+        run(Limits { integers: 512, entries: 1000, bytes: 1000, seed: 0 }, &steps);
     }
 
     #[test]
     fn a_set_of_integers_holds_what_the_model_holds(steps in prop::collection::vec(step(number), 0..200)) {
-        run(Limits { integers: 200, entries: 128, bytes: 64 }, &steps);
+        run(Limits { integers: 200, entries: 128, bytes: 64, seed: 0 }, &steps);
     }
 }

@@ -28,7 +28,7 @@ use std::ops::ControlFlow;
 /// From one in how many members on a sample of a table walks over all of them.
 const DENSE: usize = 4;
 
-/// When a set turns from one form into another.
+/// When a set turns from one form into another, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most members of a set of integers (`set-max-intset-entries`).
@@ -37,11 +37,13 @@ pub struct Limits {
     pub entries: usize,
     /// Most bytes of a member of a packed set (`set-max-listpack-value`).
     pub bytes: usize,
+    /// What the key follows from by which the members of a flooded set are hashed; no client must know it.
+    pub seed: u64,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { integers: 512, entries: 128, bytes: 64 }
+        Limits { integers: 512, entries: 128, bytes: 64, seed: 0 }
     }
 }
 
@@ -90,7 +92,7 @@ impl Set {
         let form = match Item::of(first) {
             Item::Int(_) if members <= limits.integers => Form::Integers(Integers::default()),
             _ if members <= limits.entries => Form::Packed(Strip::default()),
-            _ => Form::Table(Box::new(Table::new())),
+            _ => Form::Table(Box::new(Table::new(limits.seed))),
         };
         Set { form }
     }
@@ -198,7 +200,7 @@ impl Set {
             Form::Table(_) => return,
         };
         if members > most {
-            self.table_mut();
+            self.table_mut(limits.seed);
         }
     }
 
@@ -208,7 +210,7 @@ impl Set {
             (Form::Integers(integers), Item::Int(number)) => {
                 let is_new = integers.insert(number);
                 if is_new && integers.len() > limits.integers {
-                    self.table_mut();
+                    self.table_mut(limits.seed);
                 }
                 is_new
             }
@@ -218,7 +220,7 @@ impl Set {
                     self.form = Form::Packed(Strip::of(integers.iter().map(Item::Int).chain([text])));
                     return true;
                 }
-                self.table_mut().insert(member)
+                self.table_mut(limits.seed).insert(member)
             }
             (Form::Packed(strip), item) => {
                 if strip.find(member, 1).is_some() {
@@ -228,7 +230,7 @@ impl Set {
                     strip.push(item);
                     return true;
                 }
-                self.table_mut().insert(member)
+                self.table_mut(limits.seed).insert(member)
             }
             (Form::Table(table), _) => table.insert(member),
         }
@@ -346,9 +348,9 @@ impl Set {
     }
 
     /// The table, which it becomes if it is none yet.
-    fn table_mut(&mut self) -> &mut Table<Whole> {
+    fn table_mut(&mut self, seed: u64) -> &mut Table<Whole> {
         if !matches!(self.form, Form::Table(_)) {
-            let (mut table, mut scratch) = (Table::new(), Vec::new());
+            let (mut table, mut scratch) = (Table::new(seed), Vec::new());
             for member in self.iter() {
                 table.insert(member.as_bytes(&mut scratch));
             }

@@ -1,8 +1,9 @@
 //! Tests of the set: its forms, and when one turns into another as in Redis 8.0.6.
 
 use super::*;
+use crate::value::hashing;
 
-const LIMITS: Limits = Limits { integers: 512, entries: 128, bytes: 64 };
+const LIMITS: Limits = Limits { integers: 512, entries: 128, bytes: 64, seed: 0 };
 
 fn set<M: AsRef<[u8]>>(members: impl IntoIterator<Item = M>, limits: &Limits) -> Set {
     let mut set = Set::new();
@@ -132,7 +133,7 @@ fn popping_takes_every_member_once() {
 }
 
 fn forms(members: &[String]) -> [Set; 2] {
-    [LIMITS, Limits { integers: 0, entries: 0, bytes: 0 }].map(|limits| set(members, &limits))
+    [LIMITS, Limits { integers: 0, entries: 0, bytes: 0, seed: 0 }].map(|limits| set(members, &limits))
 }
 
 #[test]
@@ -226,4 +227,20 @@ fn integers_in_another_form_become_the_integer_form_if_they_are_few() {
     let mut mixed = set(["1", "a"], &LIMITS);
     mixed.narrow(&LIMITS);
     assert_eq!(mixed.encoding(), "listpack");
+}
+
+#[test]
+fn a_flooded_set_has_its_members_in_common_with_one_that_is_not() {
+    let flood: Vec<Vec<u8>> = hashing::flood().take(1_000).collect();
+    let flooded = set(&flood, &LIMITS);
+    let others: Vec<Vec<u8>> = (0..200).map(|number| format!("member-{number}").into_bytes()).collect();
+    let plain = set(others.iter().chain(flood.iter().step_by(200)), &LIMITS);
+    for sets in [[&flooded, &plain], [&plain, &flooded], [&flooded, &flooded]] {
+        let mut common = 0;
+        Set::common(&sets, |_| {
+            common += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!(common, if std::ptr::eq(sets[0], sets[1]) { 1_000 } else { 5 });
+    }
 }

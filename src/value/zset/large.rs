@@ -4,7 +4,7 @@
 //! member --hash--> index --handle--> arena: cell (score, member) <--handle-- order --position--> rank, range
 //! ```
 //!
-//! - Invariant: the cells of the arena, the handles of the index and those of the order are the same set; the order is
+//! - Invariant: the cells of the arena, those of the members' index and those of the order are the same set; the order is
 //!   by (score, member) of the cells.
 //! - Memory: a million members `user-<n>` with scores up to a million take 34.4 bytes each, of which 15.8 are the cell
 //!   (the member alone is 10.9), 7.5 the index and 11.1 the order; built at once, 32.4; after each was replaced ten
@@ -14,11 +14,11 @@
 
 use super::Entry;
 use super::arena::{Arena, Handle};
-use super::index::Index;
 use super::iter::Iter;
 use super::order::Order;
 use super::probe::{Probe, sortable};
-use rapidhash::v3::{RapidSecrets, rapidhash_v3_micro_inline};
+use crate::value::hashing::Hashing;
+use crate::value::members::Members;
 use std::ops::Range;
 
 /// Cells that a removal moves out of a chunk that is being drained, for up to [`FEW`] removals at once.
@@ -27,35 +27,27 @@ const FEW: usize = 128;
 /// Of more removals at once, one in so many moves a cell.
 const RARELY: usize = 8;
 
-/// Fixed, so that the order of a scan is too.
-static SECRETS: RapidSecrets = RapidSecrets::seed(0);
-
 #[derive(Clone)]
 pub(super) struct Large<const N: usize> {
     arena: Arena,
-    index: Index,
+    members: Members,
     order: Order<N>,
-}
-
-/// The hash of a member, or of a key in any other collection.
-pub(in crate::value) fn hash(member: &[u8]) -> u64 {
-    rapidhash_v3_micro_inline::<true, false>(member, &SECRETS)
 }
 
 impl<const N: usize> Large<N> {
     /// Builds a set of entries that are in order.
-    pub(super) fn from_sorted<'a>(entries: impl Iterator<Item = Entry<'a>>) -> Self {
+    pub(super) fn from_sorted<'a>(entries: impl Iterator<Item = Entry<'a>>, hashing: Hashing) -> Self {
         let len = entries.size_hint().0;
-        let (mut arena, mut index) = (Arena::default(), Index::with_room(len));
+        let (mut arena, mut members) = (Arena::default(), Members::with_room(len, hashing));
         let mut cells = Vec::with_capacity(len);
         for entry in entries {
             let cell = arena.insert(entry.member, entry.score);
-            index.insert(hash(entry.member), cell, |cell| hash(arena.member(cell)));
+            members.insert(members.hash(entry.member), cell, |cell| arena.member(cell));
             cells.push(cell);
         }
         arena.shrink_to_fit();
         let order = Order::from_sorted(&arena, &cells);
-        Large { arena, index, order }
+        Large { arena, members, order }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -63,11 +55,11 @@ impl<const N: usize> Large<N> {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.arena.memory() + self.index.memory() + self.order.memory()
+        self.arena.memory() + self.members.memory() + self.order.memory()
     }
 
     pub(super) fn score(&self, member: &[u8]) -> Option<f64> {
-        self.find(hash(member), member).map(|cell| self.arena.score(cell))
+        self.find(self.members.hash(member), member).map(|cell| self.arena.score(cell))
     }
 
     pub(super) fn update(
@@ -75,7 +67,7 @@ impl<const N: usize> Large<N> {
         member: &[u8],
         decide: impl FnOnce(Option<f64>) -> Option<f64>,
     ) -> (Option<f64>, Option<f64>) {
-        let hash = hash(member);
+        let hash = self.members.hash(member);
         let found = self.find(hash, member);
         let before = found.map(|cell| self.arena.score(cell));
         let Some(after) = decide(before) else { return (before, before) };
@@ -88,7 +80,7 @@ impl<const N: usize> Large<N> {
     }
 
     pub(super) fn remove(&mut self, member: &[u8]) -> Option<f64> {
-        let hash = hash(member);
+        let hash = self.members.hash(member);
         let cell = self.find(hash, member)?;
         let score = self.arena.score(cell);
         let spot = self.order.locate(&self.arena, cell);
@@ -99,7 +91,7 @@ impl<const N: usize> Large<N> {
     }
 
     pub(super) fn rank(&self, member: &[u8]) -> Option<(usize, f64)> {
-        let cell = self.find(hash(member), member)?;
+        let cell = self.find(self.members.hash(member), member)?;
         Some((self.order.rank(&self.arena, cell), self.arena.score(cell)))
     }
 
@@ -123,7 +115,8 @@ impl<const N: usize> Large<N> {
 
     /// A set of the entries that are not at `positions`, which must lie within the set.
     pub(super) fn without(&self, positions: Range<usize>) -> Self {
-        Large::from_sorted(self.range(0..positions.start).chain(self.range(positions.end..self.len())))
+        let kept = self.range(0..positions.start).chain(self.range(positions.end..self.len()));
+        Large::from_sorted(kept, self.members.hashing())
     }
 
     /// Removes the entries at `positions`, which must lie within the set.
@@ -134,7 +127,7 @@ impl<const N: usize> Large<N> {
             self.order.remove_some(&self.arena, positions.start, left, &mut removed);
             left -= removed.len();
             // Hashes first: the cells lie far apart, and may be fetched at once as none waits for another.
-            hashes.extend(removed.iter().map(|&cell| hash(self.arena.member(cell))));
+            hashes.extend(removed.iter().map(|&cell| self.members.hash(self.arena.member(cell))));
             for (hash, cell) in hashes.drain(..).zip(removed.drain(..)) {
                 self.discard(hash, cell);
             }
@@ -144,23 +137,23 @@ impl<const N: usize> Large<N> {
 
     /// Visits about `count` entries from a cursor on, in the index's order, which changes of scores do not touch.
     pub(super) fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
-        self.index.scan(cursor, count, |cell| visit(self.arena.entry(cell)))
+        self.members.scan(cursor, count, |cell| visit(self.arena.entry(cell)))
     }
 
     pub(super) fn check(&self) {
         let cells = self.arena.check();
         assert_eq!(cells.len(), self.len(), "as many cells as entries");
-        self.index.check(&cells, |cell| hash(self.arena.member(cell)));
+        self.members.check(&cells, |cell| self.arena.member(cell));
         self.order.check(&self.arena);
     }
 
     fn find(&self, hash: u64, member: &[u8]) -> Option<Handle> {
-        self.index.find(hash, |cell| self.arena.member(cell) == member)
+        self.members.find(hash, |cell| self.arena.member(cell) == member)
     }
 
-    fn add(&mut self, hash_of_member: u64, member: &[u8], score: f64) {
+    fn add(&mut self, hash: u64, member: &[u8], score: f64) {
         let cell = self.arena.insert(member, score);
-        self.index.insert(hash_of_member, cell, |cell| hash(self.arena.member(cell)));
+        self.members.insert(hash, cell, |cell| self.arena.member(cell));
         self.order.insert(&self.arena, cell);
     }
 
@@ -176,13 +169,13 @@ impl<const N: usize> Large<N> {
         }
         let wider = self.arena.widen(cell, after);
         self.order.reseat(&self.arena, &spot, wider, rises);
-        self.index.replace(hash, cell, wider);
+        self.members.replace(hash, cell, wider);
         self.arena.release(cell);
     }
 
     /// Removes a cell that is no longer in the order.
     fn discard(&mut self, hash: u64, cell: Handle) {
-        self.index.remove(hash, cell);
+        self.members.remove(hash, cell);
         self.arena.remove(cell);
     }
 
@@ -193,7 +186,7 @@ impl<const N: usize> Large<N> {
             let spot = self.order.locate(&self.arena, cell);
             let copy = self.arena.duplicate(cell);
             self.order.replace(&self.arena, &spot, copy);
-            self.index.replace(hash(self.arena.member(copy)), cell, copy);
+            self.members.replace(self.members.hash(self.arena.member(copy)), cell, copy);
             self.arena.release(cell);
         }
     }

@@ -27,7 +27,7 @@ pub(super) mod arena;
 mod branch;
 pub(super) mod index;
 mod iter;
-pub(super) mod large;
+mod large;
 mod leaf;
 mod order;
 mod packed;
@@ -35,23 +35,27 @@ mod probe;
 mod row;
 mod slab;
 
+use crate::value::hashing::Hashing;
+use crate::value::members;
 use large::Large;
 use packed::Packed;
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
 
-/// When a packed set turns into the large form (`zset-max-listpack-entries`, `zset-max-listpack-value`).
+/// When a packed set turns into the large form (`zset-max-listpack-entries`, `zset-max-listpack-value`), and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most entries of a packed set.
     pub entries: usize,
     /// Most bytes of a member of a packed set.
     pub bytes: usize,
+    /// What the key follows from by which the members of a flooded set are hashed; no client must know it.
+    pub seed: u64,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { entries: 128, bytes: 64 }
+        Limits { entries: 128, bytes: 64, seed: 0 }
     }
 }
 
@@ -153,7 +157,7 @@ impl<const N: usize> Zset<N> {
         let form = if admits(limits, sorted.len(), longest, total) {
             Form::Packed(Packed::from_sorted(sorted.iter().copied()))
         } else {
-            Form::Large(Box::new(Large::from_sorted(sorted.into_iter())))
+            Form::Large(Box::new(Large::from_sorted(sorted.into_iter(), hashing(limits))))
         };
         Zset { form }
     }
@@ -203,7 +207,7 @@ impl<const N: usize> Zset<N> {
         if let Form::Packed(packed) = &self.form {
             let most = if packed.is_outgrown() { 2 * N } else { limits.entries };
             if entries > most {
-                self.form = Form::Large(enlarged(packed));
+                self.form = Form::Large(enlarged(packed, limits));
             }
         }
     }
@@ -233,7 +237,7 @@ impl<const N: usize> Zset<N> {
         };
         match found {
             _ if !stays => {
-                let mut large = enlarged(packed);
+                let mut large = enlarged(packed, limits);
                 large.update(member, |_| Some(after));
                 self.form = Form::Large(large);
             }
@@ -367,8 +371,7 @@ impl<const N: usize> Zset<N> {
     pub fn scan<'a>(&'a self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
         match &self.form {
             Form::Packed(packed) if packed.is_outgrown() => {
-                let hashed = packed.range(0..packed.len()).map(|entry| (large::hash(entry.member), entry));
-                index::scan_unindexed(hashed, cursor, count, visit)
+                members::scan_unindexed(packed.range(0..packed.len()), |entry| entry.member, cursor, count, visit)
             }
             Form::Packed(packed) => {
                 packed.range(0..packed.len()).for_each(visit);
@@ -409,8 +412,12 @@ impl<const N: usize> Zset<N> {
 }
 
 /// The large form of a packed set.
-fn enlarged<const N: usize>(packed: &Packed) -> Box<Large<N>> {
-    Box::new(Large::from_sorted(packed.range(0..packed.len())))
+fn enlarged<const N: usize>(packed: &Packed, limits: &Limits) -> Box<Large<N>> {
+    Box::new(Large::from_sorted(packed.range(0..packed.len()), hashing(limits)))
+}
+
+fn hashing(limits: &Limits) -> Hashing {
+    Hashing::Quick { seed: limits.seed }
 }
 
 /// What a large set holds beside `positions`, if there is something and it may be packed.

@@ -2,8 +2,8 @@
 
 use super::*;
 
-const LIMITS: Limits = Limits { entries: 128, bytes: 64 };
-const NEVER_PACKED: Limits = Limits { entries: 0, bytes: 0 };
+const LIMITS: Limits = Limits { entries: 128, bytes: 64, seed: 0 };
+const NEVER_PACKED: Limits = Limits { entries: 0, bytes: 0, seed: 0 };
 
 fn set_of(limits: &Limits, entries: &[(&str, f64)]) -> Zset {
     let mut set = Zset::new();
@@ -149,7 +149,7 @@ fn ranges_of_positions_are_removed_and_counted() {
 #[test]
 fn a_scan_goes_on_in_a_set_that_was_stored_anew() {
     let entries = (0..2000).map(|i| (format!("m{i:04}"), f64::from(i)));
-    let mut set = Zset::from_entries(entries, &Limits { entries: 0, bytes: 0 });
+    let mut set = Zset::from_entries(entries, &Limits { entries: 0, bytes: 0, seed: 0 });
     let mut seen = std::collections::BTreeSet::new();
     let mut cursor = set.scan(0, 700, |entry| _ = seen.insert(entry.member.to_vec()));
     let (gone, old) = set.cut_range(500..1900);

@@ -1,0 +1,287 @@
+//! The members of one collection, found by their hashes, and the guard of those hashes.
+//!
+//! An [`Index`] that reports a flood is built again over the same cells with a keyed function ([`Hashing`]), in O(n), and
+//! all is as before but for the order. That happens once to a collection that an adversary fills, and by chance to none.
+//! It is at once because a single command may bring a million members, each of which would be slower to take than the
+//! one before.
+//!
+//! - Invariant: every cell is indexed under the hash that the function in force gives its member.
+//! - A cursor says how often the function had changed. A scan that meets another function than it began with begins
+//!   anew, since what it has seen is spread over the order that is; so it sees each member that stays.
+//!
+//! Costs: those of the index, and a comparison for each hash.
+
+use crate::value::hashing::{Hashing, quick};
+use crate::value::zset::arena::Handle;
+use crate::value::zset::index::{self, CURSOR_BITS, Index};
+use fastrand::Rng;
+use std::ops::ControlFlow;
+
+#[derive(Clone)]
+pub(super) struct Members {
+    index: Index,
+    hashing: Hashing,
+}
+
+impl Members {
+    /// No members, with room for `len`.
+    pub(super) fn with_room(len: usize, hashing: Hashing) -> Members {
+        Members { index: Index::with_room(len), hashing }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.index.memory()
+    }
+
+    /// The function in force.
+    pub(super) fn hashing(&self) -> Hashing {
+        self.hashing
+    }
+
+    /// The hash of a member, until one is next inserted.
+    #[inline]
+    pub(super) fn hash(&self, member: &[u8]) -> u64 {
+        self.hashing.hash(member)
+    }
+
+    /// The cell with this hash for which `is_it` holds.
+    #[inline]
+    pub(super) fn find(&self, hash: u64, is_it: impl Fn(Handle) -> bool) -> Option<Handle> {
+        self.index.find(hash, is_it)
+    }
+
+    /// Adds a cell that is not here. `member_of` tells the member of any cell that is, and of this one.
+    pub(super) fn insert<'a>(&mut self, hash: u64, cell: Handle, member_of: impl Fn(Handle) -> &'a [u8]) {
+        let hashing = self.hashing;
+        if self.index.insert(hash, cell, |cell| hashing.hash(member_of(cell))).is_err() {
+            self.guard(cell, member_of);
+        }
+    }
+
+    /// Changes the function, and indexes all cells and `added` by the other one.
+    #[cold]
+    fn guard<'a>(&mut self, added: Handle, member_of: impl Fn(Handle) -> &'a [u8]) {
+        let cells: Vec<Handle> = self.index.cells().chain([added]).collect();
+        loop {
+            self.hashing = self.hashing.next();
+            let hash_of = |cell| self.hashing.hash(member_of(cell));
+            let mut index = Index::with_room(cells.len());
+            if cells.iter().all(|&cell| index.insert(hash_of(cell), cell, hash_of).is_ok()) {
+                self.index = index;
+                return;
+            }
+        }
+    }
+
+    /// Puts one cell in the place of another with the same hash.
+    pub(super) fn replace(&mut self, hash: u64, old: Handle, cell: Handle) {
+        self.index.replace(hash, old, cell);
+    }
+
+    pub(super) fn remove(&mut self, hash: u64, cell: Handle) {
+        self.index.remove(hash, cell);
+    }
+
+    /// Every cell once, in no order that means anything.
+    pub(super) fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
+        self.index.cells()
+    }
+
+    /// Whether the same function is in force here and there.
+    pub(super) fn are_ordered_as(&self, other: &Members) -> bool {
+        match (self.hashing, other.hashing) {
+            (Hashing::Quick { .. }, Hashing::Quick { .. }) => true,
+            (one, other) => one == other,
+        }
+    }
+
+    /// Visits the cells here that are the same, as `is_same` tells, as a cell of others that are ordered as these; until
+    /// `visit` breaks off. It hashes nothing, and looks at a cell only when tags are equal.
+    pub(super) fn common(
+        &self,
+        other: &Members,
+        is_same: impl Fn(Handle, Handle) -> bool,
+        visit: impl FnMut(Handle) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        debug_assert!(self.are_ordered_as(other));
+        self.index.common(&other.index, is_same, visit)
+    }
+
+    /// Any cell of those that are here, of which there must be one; each is as likely as another.
+    pub(super) fn random(&self, generator: &mut Rng) -> Handle {
+        self.index.random(generator)
+    }
+
+    /// Visits about `count` cells from a cursor on, 0 to start, and returns the next cursor, 0 when done.
+    pub(super) fn scan(&self, cursor: u64, count: usize, visit: impl FnMut(Handle)) -> u64 {
+        let generation = u64::from(self.hashing.generation());
+        match self.index.scan(place_in(cursor, generation), count, visit) {
+            0 => 0,
+            next => generation << CURSOR_BITS | next,
+        }
+    }
+
+    /// Proves the invariants for exactly these cells.
+    pub(super) fn check<'a>(&self, cells: &[Handle], member_of: impl Fn(Handle) -> &'a [u8]) {
+        self.index.check(cells, |cell| self.hash(member_of(cell)));
+    }
+}
+
+/// [`Members::scan`] over entries that are in no index, as if they were indexed by the quick function.
+pub(super) fn scan_unindexed<'a, T>(
+    entries: impl Iterator<Item = T>,
+    member_of: impl Fn(&T) -> &'a [u8],
+    cursor: u64,
+    count: usize,
+    visit: impl FnMut(T),
+) -> u64 {
+    let hashed = entries.map(|entry| (quick(member_of(&entry)), entry));
+    index::scan_unindexed(hashed, place_in(cursor, 0), count, visit)
+}
+
+/// The place that a cursor names in the order of that generation: the first, if it comes from another.
+fn place_in(cursor: u64, generation: u64) -> u64 {
+    let is_ours = cursor >> CURSOR_BITS == generation;
+    if is_ours { cursor % (1 << CURSOR_BITS) } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::hashing::flood;
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
+
+    const QUICK: Hashing = Hashing::Quick { seed: 7 };
+
+    /// Adds the member that stands at `cell`.
+    fn add(members: &mut Members, all: &[Vec<u8>], cell: usize) {
+        let hash = members.hash(&all[cell]);
+        members.insert(hash, cell as Handle, |cell| &all[cell as usize]);
+    }
+
+    fn members_of(all: &[Vec<u8>]) -> Members {
+        let mut members = Members::with_room(0, QUICK);
+        (0..all.len()).for_each(|cell| add(&mut members, all, cell));
+        members
+    }
+
+    fn plain(count: usize) -> Vec<Vec<u8>> {
+        (0..count).map(|number| format!("member-{number}").into_bytes()).collect()
+    }
+
+    /// How many cells are looked at to find each member, at most.
+    fn most_probes(members: &Members, all: &[Vec<u8>]) -> usize {
+        let probes = |member: &Vec<u8>| {
+            let count = Cell::new(0);
+            let found = members.find(members.hash(member), |cell| {
+                count.set(count.get() + 1);
+                all[cell as usize] == *member
+            });
+            assert!(found.is_some());
+            count.get()
+        };
+        all.iter().map(probes).max().unwrap_or(0)
+    }
+
+    fn check(members: &Members, all: &[Vec<u8>]) {
+        let cells: Vec<Handle> = (0..all.len() as Handle).collect();
+        members.check(&cells, |cell| &all[cell as usize]);
+    }
+
+    #[test]
+    fn members_made_to_collide_are_found_as_quickly_as_others() {
+        let all: Vec<_> = flood().take(20_000).collect();
+        let members = members_of(&all);
+        check(&members, &all);
+        assert_eq!(members.hashing(), QUICK.next());
+        assert!(most_probes(&members, &all) <= 4, "{} probes", most_probes(&members, &all));
+        assert!(members.memory() < 10 * all.len());
+    }
+
+    #[test]
+    fn a_few_members_made_to_collide_are_noticed_among_many_others() {
+        let mut all = plain(50_000);
+        let mut members = members_of(&all);
+        assert_eq!((members.hashing(), most_probes(&members, &all)), (QUICK, 2));
+        all.extend(flood().take(20));
+        (50_000..50_020).for_each(|cell| add(&mut members, &all, cell));
+        assert_eq!(members.hashing(), QUICK.next());
+        check(&members, &all);
+    }
+
+    #[test]
+    fn members_whose_hashes_begin_alike_are_noticed_before_they_make_much_of_the_directory() {
+        let alike = |member: &Vec<u8>| quick(member) >> 56 == 0;
+        let all: Vec<_> = plain(500_000).into_iter().filter(alike).collect();
+        let members = members_of(&all);
+        check(&members, &all);
+        assert_eq!(members.hashing(), QUICK.next());
+    }
+
+    #[test]
+    fn members_whose_tags_are_alike_do_not_leave_segments_empty() {
+        let is_last = |member: &Vec<u8>| quick(member) >> 34 & 63 == 63;
+        let all: Vec<_> = plain(500_000).into_iter().filter(is_last).collect();
+        let members = members_of(&all);
+        check(&members, &all);
+        assert_eq!(members.hashing(), QUICK.next());
+        assert!(members.memory() < 10 * all.len());
+    }
+
+    #[test]
+    fn members_that_nobody_chose_keep_the_quick_function_through_growth_and_shrinking() {
+        for seed in 0..20 {
+            let all: Vec<Vec<u8>> = (0..30_000).map(|number| format!("{seed}:{number}").into_bytes()).collect();
+            let mut members = members_of(&all);
+            for kept in [5_000, 300, 10, 0] {
+                for cell in kept..members.len() {
+                    members.remove(members.hash(&all[cell]), cell as Handle);
+                }
+                let again = (kept * 3).min(all.len());
+                (kept..again).for_each(|cell| add(&mut members, &all, cell));
+                check(&members, &all[..again]);
+            }
+            assert_eq!(members.hashing(), QUICK);
+        }
+    }
+
+    #[test]
+    fn a_scan_sees_all_that_stays_although_the_function_changes_in_its_middle() {
+        for calls_before in [1, 7, 100, 299] {
+            let mut all = plain(3_000);
+            let mut members = members_of(&all);
+            let (mut seen, mut cursor, mut calls) = (BTreeSet::new(), 0, 0);
+            loop {
+                cursor = members.scan(cursor, 10, |cell| _ = seen.insert(cell));
+                calls += 1;
+                if cursor == 0 {
+                    break;
+                }
+                if calls == calls_before {
+                    all.extend(flood().take(100));
+                    (3_000..3_100).for_each(|cell| add(&mut members, &all, cell));
+                    assert_eq!(members.hashing(), QUICK.next());
+                }
+            }
+            assert!((0..3_000).all(|cell| seen.contains(&cell)));
+            assert!(calls <= 320 + calls_before, "{calls} calls");
+        }
+    }
+
+    #[test]
+    fn equal_seeds_and_histories_give_equal_orders_and_other_seeds_others() {
+        let all: Vec<_> = flood().take(1_000).collect();
+        let order = |seed| {
+            let mut members = Members::with_room(0, Hashing::Quick { seed });
+            (0..all.len()).for_each(|cell| add(&mut members, &all, cell));
+            members.cells().collect::<Vec<_>>()
+        };
+        assert_eq!(order(1), order(1));
+        assert_ne!(order(1), order(2));
+    }
+}
