@@ -39,7 +39,7 @@ fn lset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 pub(super) const LINSERT: Command = Command {
     name: "LINSERT",
-    syntax: "key <BEFORE | AFTER> pivot element",
+    syntax: "key where:<BEFORE|AFTER> pivot element",
     family: Family::List,
     arity: Arity::Exactly(5),
     flags: Flags::WRITE.and(Flags::DENYOOM),

@@ -4,7 +4,7 @@
 //! and how it says so is a [`Portion`]; the commands that wait use it too.
 
 use super::{end, popped};
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::list::{End, Limits};
 use crate::value::{List, Value, number};
@@ -30,6 +30,7 @@ const POPPING: Command = Command {
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[KeySpec::one(POPPED)],
     since: "1.0.0",
+    history: &[Change::brings("6.2.0", &["count"])],
     cost: "O(N), N being the elements answered.",
     ..Command::ROW
 };
@@ -58,7 +59,7 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
 
 pub(super) const LMPOP: Command = Command {
     name: "LMPOP",
-    syntax: "numkeys key [key ...] <LEFT | RIGHT> [COUNT count]",
+    syntax: "numkeys key [key ...] where:<LEFT|RIGHT> [COUNT count]",
     family: Family::List,
     arity: Arity::AtLeast(4),
     flags: Flags::WRITE,
@@ -90,7 +91,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// Reads `numkeys key [key ...] <LEFT | RIGHT> [COUNT count]`, to the last word.
+    /// Reads `numkeys key [key ...] where:<LEFT|RIGHT> [COUNT count]`, to the last word.
     ///
     /// # Errors
     /// A number below 1, fewer keys than announced, or any other word.

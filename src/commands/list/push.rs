@@ -1,7 +1,7 @@
 //! Putting elements at the ends of a list: LPUSH and RPUSH, and LPUSHX and RPUSHX where there must be a list already.
 
 use super::pushed;
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::List;
 use crate::value::list::End;
 
@@ -22,6 +22,7 @@ pub(super) const RPUSH: Command = Command {
 pub(super) const LPUSHX: Command = Command {
     name: "LPUSHX",
     since: "2.2.0",
+    history: &[Change::says("4.0.0", "Takes several elements.")],
     about: "Puts elements at the head of a list that is there.",
     run: |cx, args| push(cx, args, End::Head, false),
     ..PUSHING
@@ -30,6 +31,7 @@ pub(super) const LPUSHX: Command = Command {
 pub(super) const RPUSHX: Command = Command {
     name: "RPUSHX",
     since: "2.2.0",
+    history: &[Change::says("4.0.0", "Takes several elements.")],
     about: "Puts elements at the tail of a list that is there.",
     run: |cx, args| push(cx, args, End::Tail, false),
     ..PUSHING
@@ -42,6 +44,7 @@ const PUSHING: Command = Command {
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
     since: "1.0.0",
+    history: &[Change::says("2.4.0", "Takes several elements.")],
     cost: "O(N), N being the elements that are put.",
     ..Command::ROW
 };

@@ -8,7 +8,7 @@ use crate::value::list::End;
 
 pub(super) const LMOVE: Command = Command {
     name: "LMOVE",
-    syntax: "source destination <LEFT | RIGHT> <LEFT | RIGHT>",
+    syntax: "source destination wherefrom:<LEFT|RIGHT> whereto:<LEFT|RIGHT>",
     arity: Arity::Exactly(5),
     since: "6.2.0",
     about: "Moves an element from an end of a list to an end of another one, and answers it.",

@@ -1,6 +1,6 @@
 //! Putting members in: SADD.
 
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::Set;
 
 pub(super) const SADD: Command = Command {
@@ -10,6 +10,7 @@ pub(super) const SADD: Command = Command {
     arity: Arity::AtLeast(3),
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
+    history: &[Change::says("2.4.0", "Takes several members.")],
     cost: "O(1) for each member.",
     about: "Puts members into a set, which is made if it is not there.",
     run: sadd,

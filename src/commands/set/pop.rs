@@ -1,7 +1,7 @@
 //! SPOP: taking members out by chance.
 
 use super::write_members;
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::{Set, Value, number};
 use fastrand::Rng;
 
@@ -12,6 +12,7 @@ pub(super) const SPOP: Command = Command {
     arity: Arity::AtLeast(2),
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE))],
+    history: &[Change::brings("3.2.0", &["count"])],
     cost: "O(1) for one, else O(N), N being the members popped.",
     about: "Removes members chosen by chance from a set and answers them.",
     tips: &["nondeterministic_output"],

@@ -3,7 +3,7 @@
 //! The chance is the engine's seeded generator, drawn from once per call. Nothing is allocated by the count that was
 //! asked for, only by what the set has.
 
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::Set;
 use fastrand::Rng;
@@ -15,6 +15,7 @@ pub(super) const SRANDMEMBER: Command = Command {
     arity: Arity::AtLeast(2),
     flags: Flags::READONLY,
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    history: &[Change::brings("2.6.0", &["count"])],
     cost: "O(1) for one, else O(N), N being the members answered.",
     about: "Answers members chosen by chance: distinct ones, or with a negative count some perhaps repeatedly.",
     tips: &["nondeterministic_output"],

@@ -1,6 +1,6 @@
 //! Taking members out by name: SREM.
 
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::Set;
 
 pub(super) const SREM: Command = Command {
@@ -10,6 +10,7 @@ pub(super) const SREM: Command = Command {
     arity: Arity::AtLeast(3),
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
+    history: &[Change::says("2.4.0", "Takes several members.")],
     cost: "O(N), N being the members to be removed.",
     about: "Removes members from a set, and the set with its last member.",
     run: srem,

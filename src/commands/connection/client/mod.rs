@@ -291,7 +291,7 @@ fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 
 const UNBLOCK: Command = Command {
     name: "UNBLOCK",
-    syntax: "client-id [TIMEOUT | ERROR]",
+    syntax: "client-id unblock-type:[TIMEOUT|ERROR]",
     arity: Arity::AtLeast(3),
     since: "5.0.0",
     cost: "O(log N), N being the number of connections",
