@@ -14,7 +14,7 @@
 //! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_text`], [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`],
 //! [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and [`Ctx::persist`] write one key; [`Ctx::relocate`] and
 //! [`Ctx::duplicate`] go from one key to another; [`Ctx::empty`] and [`Ctx::swap`] change databases as wholes.
-//! [`Ctx::run`] runs a command within this one, and [`Ctx::block`] has it wait.
+//! [`Ctx::run`] runs a command within this one, and [`Ctx::block_or`] has it wait.
 //!
 //! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
 

@@ -3,14 +3,15 @@
 //! [`push`] puts elements at the ends, [`pop`] takes them from there, [`transfer`] does both in one step, [`read`] looks,
 //! and [`edit`] changes what lies between. What an index means, counted from the end when negative, is said here, once.
 //!
-//! The commands that wait do the same as those that do not as soon as there is something to take: they call
-//! [`pop::pop_first`] and [`transfer::transfer`], which tell when there is nothing.
+//! The commands that wait ([`blocking`]) do the same as those that do not as soon as there is something to take: they
+//! call [`pop::pop_first`] and [`transfer::transfer`], which tell when there is nothing.
 
+mod blocking;
 mod edit;
-pub(crate) mod pop;
+mod pop;
 mod push;
 mod read;
-pub(crate) mod transfer;
+mod transfer;
 
 use crate::engine::{Args, Command, Error, Event};
 use crate::value::list::End;
@@ -18,6 +19,11 @@ use std::ops::Range;
 
 /// The family's rows.
 pub const COMMANDS: &[Command] = &[
+    blocking::BLMOVE,
+    blocking::BLMPOP,
+    blocking::BLPOP,
+    blocking::BRPOP,
+    blocking::BRPOPLPUSH,
     read::LINDEX,
     edit::LINSERT,
     read::LLEN,

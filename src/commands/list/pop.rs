@@ -113,7 +113,6 @@ pub(crate) enum Portion {
     /// Up to so many, in an array.
     Several(usize),
     /// One, behind its key.
-    #[expect(dead_code, reason = "BLPOP and BRPOP answer so")]
     KeyAndOne,
     /// Up to so many in an array, behind their key.
     KeyAndSeveral(usize),

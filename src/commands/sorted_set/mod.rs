@@ -5,10 +5,11 @@
 //! Scores are never NaN: an argument that is none is refused, and arithmetic that would make one is refused (`ZINCRBY`)
 //! or gives 0 (`ZUNION`, `ZINTER`), as Redis has it.
 //!
-//! [`add`] puts members in, [`remove`] and [`pop`] take them out, [`score`], [`count`], [`range`], [`random`] and
+//! [`add`] puts members in, [`remove`], [`pop`] and [`blocking`] take them out, [`score`], [`count`], [`range`], [`random`] and
 //! [`scan`] read, and [`combine`] makes one set of several.
 
 mod add;
+mod blocking;
 mod bounds;
 mod combine;
 mod count;
@@ -26,6 +27,9 @@ use std::ops::Range;
 
 /// The family's rows.
 pub const COMMANDS: &[Command] = &[
+    blocking::BZMPOP,
+    blocking::BZPOPMAX,
+    blocking::BZPOPMIN,
     add::ZADD,
     count::ZCARD,
     count::ZCOUNT,

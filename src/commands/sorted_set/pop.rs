@@ -2,6 +2,7 @@
 
 use super::{Entries, write_entries, write_pair};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::resp::Reply;
 use crate::value::zset::Zset;
 use crate::value::{Value, number};
 use std::ops::Range;
@@ -31,7 +32,8 @@ const POPPING: Command = Command {
     ..Command::ROW
 };
 
-const POPPED: KeyFlags = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE);
+/// What happens to a key that members are popped from.
+pub(super) const POPPED: KeyFlags = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE);
 
 fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
     let key = args.key()?;
@@ -39,18 +41,12 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
         return Err(Error::Syntax);
     }
     let count = if args.is_empty() { None } else { Some(at_least(0, &mut args, Error::NotPositive)?) };
-    let popped = cx.edit_and_reply(key, end.event(), |zset: &mut Zset, reply| {
-        let positions = end.positions(zset, count.unwrap_or(1));
-        let entries = Entries::new(zset, positions.clone(), end == End::Max);
-        match count {
-            Some(_) => write_entries(reply, entries, true),
-            // One alone is not put into an array of its own, not even in RESP3.
-            None => entries.for_each(|entry| write_pair(reply, entry)),
-        }
-        let (popped, rest) = zset.cut_range(positions);
-        Ok(Changed::by(popped, ()).leaving(rest.map(Value::Zset)))
+    let is_done = take(cx, key, end, count.unwrap_or(1), |reply, entries| match count {
+        Some(_) => write_entries(reply, entries, true),
+        // One alone is not put into an array of its own, not even in RESP3.
+        None => entries.for_each(|entry| write_pair(reply, entry)),
     })?;
-    if popped.is_none() {
+    if !is_done {
         cx.reply().array(0);
     }
     Ok(())
@@ -72,32 +68,70 @@ pub(super) const ZMPOP: Command = Command {
 };
 
 fn zmpop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let numkeys = at_least(1, &mut args, Error::NumkeysNotPositive)?;
-    let keys = args.words(numkeys)?;
-    let end = End::parse(&mut args)?;
-    let count = if args.take_with("COUNT", 1) { at_least(1, &mut args, Error::CountNotPositive)? } else { 1 };
-    args.end()?;
-    for key in keys {
-        let popped = cx.edit_and_reply(key, end.event(), |zset: &mut Zset, reply| {
-            let positions = end.positions(zset, count);
-            reply.array(2);
-            reply.bulk(key);
-            reply.array(positions.len());
-            Entries::new(zset, positions.clone(), end == End::Max).for_each(|entry| write_pair(reply, entry));
-            let (popped, rest) = zset.cut_range(positions);
-            Ok(Changed::by(popped, ()).leaving(rest.map(Value::Zset)))
-        })?;
-        if popped.is_some() {
-            return Ok(());
-        }
+    let wanted = Wanted::parse(&mut args)?;
+    if !wanted.pop(cx)? {
+        cx.reply().null_array();
     }
-    cx.reply().null_array();
     Ok(())
+}
+
+/// What ZMPOP is asked for.
+pub(super) struct Wanted<'a> {
+    /// The keys to look at, in order.
+    pub(super) keys: Vec<&'a [u8]>,
+    end: End,
+    count: usize,
+}
+
+impl<'a> Wanted<'a> {
+    /// Reads `numkeys key [key ...] <MIN | MAX> [COUNT count]`, to the last word.
+    pub(super) fn parse(args: &mut Args<'a>) -> Result<Wanted<'a>, Error> {
+        let numkeys = at_least(1, args, Error::NumkeysNotPositive)?;
+        let keys = args.words(numkeys)?;
+        let end = End::parse(args)?;
+        let count = if args.take_with("COUNT", 1) { at_least(1, args, Error::CountNotPositive)? } else { 1 };
+        args.end()?;
+        Ok(Wanted { keys, end, count })
+    }
+
+    /// Pops from the first key that holds a sorted set; false, with nothing answered, when none does.
+    pub(super) fn pop(&self, cx: &mut Ctx<'_>) -> Result<bool, Error> {
+        for key in &self.keys {
+            let is_done = take(cx, key, self.end, self.count, |reply, entries| {
+                reply.array(2);
+                reply.bulk(key);
+                reply.array(entries.len());
+                entries.for_each(|entry| write_pair(reply, entry));
+            })?;
+            if is_done {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Pops up to `count` entries from the sorted set that `key` holds, after `answer` has answered them; false when it holds
+/// none.
+pub(super) fn take(
+    cx: &mut Ctx<'_>,
+    key: &[u8],
+    end: End,
+    count: usize,
+    answer: impl FnOnce(&mut Reply<'_>, Entries<'_>),
+) -> Result<bool, Error> {
+    let popped = cx.edit_and_reply(key, end.event(), |zset: &mut Zset, reply| {
+        let positions = end.positions(zset, count);
+        answer(reply, Entries::new(zset, positions.clone(), end == End::Max));
+        let (popped, rest) = zset.cut_range(positions);
+        Ok(Changed::by(popped, ()).leaving(rest.map(Value::Zset)))
+    })?;
+    Ok(popped.is_some())
 }
 
 /// The end of a sorted set that is popped from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     Min,
     Max,
 }

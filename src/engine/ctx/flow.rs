@@ -2,7 +2,7 @@
 
 use super::Ctx;
 use crate::engine::{Block, SessionId, Stored};
-use crate::resp::Request;
+use crate::resp::{Reply, Request};
 
 impl Ctx<'_> {
     /// Runs a request of the same session within this command, and writes its reply here. It passes no gates: whoever
@@ -11,15 +11,18 @@ impl Ctx<'_> {
         self.engine.run_within(self.session, request, self.reply.buffer());
     }
 
-    /// Whether this command may wait. One that runs within another answers at once.
-    pub fn may_block(&self) -> bool {
-        !self.is_nested
-    }
-
     /// Has this command wait until one of `keys` comes to hold a `T`, and run again then. Whoever waited for that key
-    /// before is served before. At `deadline_ms`, in unix milliseconds, it answers a null array. To be called last,
-    /// nothing being answered, and only where [`Ctx::may_block`] allows it.
-    pub fn block<T: Stored>(&mut self, keys: &[&[u8]], deadline_ms: Option<i64>) {
+    /// before is served before. At `deadline_ms`, in unix milliseconds, it answers a null array. A command that runs
+    /// within another does not wait, but answers what `at_once` writes. To be called last, nothing being answered.
+    pub fn block_or<T: Stored>(
+        &mut self,
+        keys: &[&[u8]],
+        deadline_ms: Option<i64>,
+        at_once: impl FnOnce(&mut Reply<'_>),
+    ) {
+        if self.is_nested {
+            return at_once(&mut self.reply);
+        }
         let keys = keys.iter().map(|&key| key.into()).collect();
         self.block = Some(Block { keys, is_served_by: |view| T::of(view).is_some(), deadline_ms });
     }

@@ -1,0 +1,125 @@
+//! Popping and moving that wait for an element: BLPOP, BRPOP, BLMPOP, BLMOVE and BRPOPLPUSH.
+//!
+//! Each does what its namesake without a `B` does, and if there is nothing to do it on, waits for the keys it would have
+//! taken from. It runs again from the start when one of them comes to hold a list.
+
+use super::end;
+use super::pop::{POPPED, Portion, Wanted, pop_first};
+use super::transfer::{Ends, transfer};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::value::List;
+use crate::value::list::End;
+
+pub(super) const BLPOP: Command = Command {
+    name: "BLPOP",
+    about: "Removes the first element of the first list that is there, waiting for one, and answers it with its key.",
+    run: |cx, args| pop(cx, args, End::Head),
+    ..POPPING
+};
+
+pub(super) const BRPOP: Command = Command {
+    name: "BRPOP",
+    about: "Removes the last element of the first list that is there, waiting for one, and answers it with its key.",
+    run: |cx, args| pop(cx, args, End::Tail),
+    ..POPPING
+};
+
+const POPPING: Command = Command {
+    syntax: "key [key ...] timeout",
+    family: Family::List,
+    arity: Arity::AtLeast(3),
+    flags: Flags::WRITE.and(Flags::BLOCKING),
+    keys: &[KeySpec::range(1, -2, 1, POPPED)],
+    since: "2.0.0",
+    cost: "O(N), N being the keys.",
+    ..Command::ROW
+};
+
+fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
+    let keys = args.words(args.left() - 1)?;
+    let deadline_ms = args.timeout(cx.now())?;
+    if !pop_first(cx, keys.iter().copied(), end, Portion::KeyAndOne)? {
+        cx.block_or::<List>(&keys, deadline_ms, |reply| reply.null_array());
+    }
+    Ok(())
+}
+
+pub(super) const BLMPOP: Command = Command {
+    name: "BLMPOP",
+    syntax: "timeout numkeys key [key ...] where:<LEFT|RIGHT> [COUNT count]",
+    family: Family::List,
+    arity: Arity::AtLeast(5),
+    flags: Flags::WRITE.and(Flags::BLOCKING),
+    keys: &[KeySpec::counted(2, POPPED)],
+    since: "7.0.0",
+    cost: "O(N+M), N being the keys and M the elements answered.",
+    about: "Removes elements from an end of the first list that is there, waiting for one, and answers them.",
+    run: blmpop,
+    ..Command::ROW
+};
+
+fn blmpop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let mut timeout = args;
+    args.word()?;
+    let wanted = Wanted::parse(&mut args)?;
+    let deadline_ms = timeout.timeout(cx.now())?;
+    if !pop_first(cx, wanted.keys.iter().copied(), wanted.end, Portion::KeyAndSeveral(wanted.count))? {
+        cx.block_or::<List>(&wanted.keys, deadline_ms, |reply| reply.null_array());
+    }
+    Ok(())
+}
+
+pub(super) const BLMOVE: Command = Command {
+    name: "BLMOVE",
+    syntax: "source destination wherefrom:<LEFT|RIGHT> whereto:<LEFT|RIGHT> timeout",
+    arity: Arity::Exactly(6),
+    since: "6.2.0",
+    about: "Moves an element from an end of a list to an end of another one, waiting for it, and answers it.",
+    run: blmove,
+    ..MOVING
+};
+
+pub(super) const BRPOPLPUSH: Command = Command {
+    name: "BRPOPLPUSH",
+    syntax: "source destination timeout",
+    arity: Arity::Exactly(4),
+    since: "2.2.0",
+    about: "Moves the last element of a list to the head of another one, waiting for it, and answers it.",
+    deprecated: Some(("6.2.0", "`BLMOVE` with the `RIGHT` and `LEFT` arguments")),
+    run: brpoplpush,
+    ..MOVING
+};
+
+const MOVING: Command = Command {
+    family: Family::List,
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::BLOCKING),
+    keys: &[KeySpec::at(1, POPPED), KeySpec::at(2, KeyFlags::RW.and(KeyFlags::INSERT))],
+    cost: "O(1)",
+    ..Command::ROW
+};
+
+fn blmove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (source, destination) = (args.key()?, args.key()?);
+    let ends = Ends { from: end(&mut args)?, to: end(&mut args)? };
+    let deadline_ms = args.timeout(cx.now())?;
+    transfer_or_wait(cx, source, destination, ends, deadline_ms)
+}
+
+fn brpoplpush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (source, destination) = (args.key()?, args.key()?);
+    let deadline_ms = args.timeout(cx.now())?;
+    transfer_or_wait(cx, source, destination, Ends { from: End::Tail, to: End::Head }, deadline_ms)
+}
+
+fn transfer_or_wait(
+    cx: &mut Ctx<'_>,
+    source: &[u8],
+    destination: &[u8],
+    ends: Ends,
+    deadline_ms: Option<i64>,
+) -> Result<(), Error> {
+    if !transfer(cx, source, destination, ends)? {
+        cx.block_or::<List>(&[source], deadline_ms, |reply| reply.null());
+    }
+    Ok(())
+}

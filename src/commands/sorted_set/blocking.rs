@@ -1,0 +1,81 @@
+//! Popping that waits for a member: BZPOPMIN, BZPOPMAX and BZMPOP.
+//!
+//! Each does what its namesake without a `B` does, on the first of its keys that holds a sorted set, and if none does,
+//! waits for them. It runs again from the start when one of them comes to hold a sorted set.
+
+use super::pop::{End, POPPED, Wanted, take};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeySpec};
+use crate::value::zset::Zset;
+
+pub(super) const BZPOPMIN: Command = Command {
+    name: "BZPOPMIN",
+    about: "Removes the member with the lowest score from the first sorted set that is there, waiting for one, and \
+            answers it with its key.",
+    run: |cx, args| pop(cx, args, End::Min),
+    ..POPPING
+};
+
+pub(super) const BZPOPMAX: Command = Command {
+    name: "BZPOPMAX",
+    about: "Removes the member with the highest score from the first sorted set that is there, waiting for one, and \
+            answers it with its key.",
+    run: |cx, args| pop(cx, args, End::Max),
+    ..POPPING
+};
+
+const POPPING: Command = Command {
+    syntax: "key [key ...] timeout",
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(3),
+    flags: Flags::WRITE.and(Flags::BLOCKING).and(Flags::FAST),
+    keys: &[KeySpec::range(1, -2, 1, POPPED)],
+    since: "5.0.0",
+    cost: "O(log(N)), N being the members of the sorted set.",
+    ..Command::ROW
+};
+
+fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
+    let keys = args.words(args.left() - 1)?;
+    let deadline_ms = args.timeout(cx.now())?;
+    for key in &keys {
+        let is_done = take(cx, key, end, 1, |reply, entries| {
+            for entry in entries {
+                reply.array(3);
+                reply.bulk(key);
+                reply.bulk(entry.member);
+                reply.double(entry.score);
+            }
+        })?;
+        if is_done {
+            return Ok(());
+        }
+    }
+    cx.block_or::<Zset>(&keys, deadline_ms, |reply| reply.null_array());
+    Ok(())
+}
+
+pub(super) const BZMPOP: Command = Command {
+    name: "BZMPOP",
+    syntax: "timeout numkeys key [key ...] where:<MIN|MAX> [COUNT count]",
+    family: Family::SortedSet,
+    arity: Arity::AtLeast(5),
+    flags: Flags::WRITE.and(Flags::BLOCKING),
+    keys: &[KeySpec::counted(2, POPPED)],
+    since: "7.0.0",
+    cost: "O(K) + O(M*log(N)), K being the keys, N the members of the sorted set and M those popped.",
+    about: "Removes the members with the lowest or highest scores from the first sorted set that is there, waiting for \
+            one, and answers them.",
+    run: bzmpop,
+    ..Command::ROW
+};
+
+fn bzmpop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let mut timeout = args;
+    args.word()?;
+    let wanted = Wanted::parse(&mut args)?;
+    let deadline_ms = timeout.timeout(cx.now())?;
+    if !wanted.pop(cx)? {
+        cx.block_or::<Zset>(&wanted.keys, deadline_ms, |reply| reply.null_array());
+    }
+    Ok(())
+}
