@@ -1,0 +1,212 @@
+//! What the structures say they take, against what they asked the allocator for.
+//!
+//! An allocator that counts stands before the system's. Collections are held to the byte: each of their parts knows its
+//! allocations. A database is held to one percent, since the nodes of the B-tree that orders its deadlines are not ours
+//! to see. What the allocator adds to a request is not counted, here or there.
+
+#![expect(unsafe_code, reason = "an allocator that counts is one; it hands every call on as it is")]
+
+use dunlin::keyspace::{Database, New, Slot};
+use dunlin::value::{Hash, List, Set, Text, Value, Zset, hash, list, set, zset};
+use fastrand::Rng;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    /// Bytes that this thread asked for less those that it gave back, which may be another's.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The bytes held now that were not held `before`.
+fn held_since(before: usize) -> usize {
+    HELD.get().wrapping_sub(before)
+}
+
+fn count(less: usize, more: usize) {
+    HELD.set(HELD.get().wrapping_add(more).wrapping_sub(less));
+}
+
+// SAFETY: every call is the system allocator's, with the same arguments and result.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(0, layout.size());
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        count(layout.size(), 0);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(layout.size(), size);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const SIZES: [usize; 6] = [1, 10, 100, 1_000, 10_000, 30_000];
+
+/// A member, a field or an element, now and then a long one.
+fn member(number: usize) -> Vec<u8> {
+    let length = if number.is_multiple_of(50) { 300 } else { 0 };
+    format!("member-{number:0length$}").into_bytes()
+}
+
+/// Fills a collection to each of the sizes, empties half of it, and fills it again with others; after each step what it
+/// says must be what was asked for. `put` and `take` get a number that stands for an element.
+fn check_collection<T>(
+    make: impl Fn() -> T,
+    put: impl Fn(&mut T, usize),
+    take: impl Fn(&mut T, usize),
+    memory: impl Fn(&T) -> usize,
+) {
+    for size in SIZES {
+        let before = HELD.get();
+        let mut collection = make();
+        let check = |collection: &T, when: &str| {
+            assert_eq!(memory(collection), held_since(before), "{when}, of {size} elements");
+        };
+        (0..size).for_each(|number| put(&mut collection, number));
+        check(&collection, "filled");
+        let mut generator = Rng::with_seed(size as u64);
+        let gone: Vec<usize> = (0..size).filter(|_| generator.bool()).collect();
+        gone.iter().for_each(|&number| take(&mut collection, number));
+        let list = gone.capacity() * size_of::<usize>();
+        count(list, 0);
+        check(&collection, "halved");
+        (size..2 * size).for_each(|number| put(&mut collection, number));
+        check(&collection, "filled again");
+        count(0, list);
+        drop(collection);
+        drop(gone);
+        assert_eq!(HELD.get(), before, "all is given back");
+    }
+}
+
+#[test]
+fn a_sorted_set_says_what_it_takes() {
+    let limits = zset::Limits::default();
+    check_collection(
+        Zset::new,
+        |zset, number| _ = zset.insert(&member(number), (number % 1_000) as f64 / 2.0, &limits),
+        |zset, number| _ = zset.remove(&member(number)),
+        Zset::memory,
+    );
+}
+
+#[test]
+fn a_set_says_what_it_takes() {
+    let limits = set::Limits::default();
+    check_collection(
+        Set::new,
+        |set, number| _ = set.insert(&member(number), &limits),
+        |set, number| _ = set.remove(&member(number)),
+        Set::memory,
+    );
+    check_collection(
+        Set::new,
+        |set, number| _ = set.insert(number.to_string().as_bytes(), &limits),
+        |set, number| _ = set.remove(number.to_string().as_bytes()),
+        Set::memory,
+    );
+}
+
+#[test]
+fn a_hash_says_what_it_takes() {
+    let limits = hash::Limits::default();
+    check_collection(
+        Hash::new,
+        |hash, number| _ = hash.insert(&member(number), &member(number * 7), &limits),
+        |hash, number| _ = hash.remove(&member(number)),
+        Hash::memory,
+    );
+}
+
+#[test]
+fn a_list_says_what_it_takes() {
+    let limits = list::Limits::default();
+    check_collection(
+        List::new,
+        |list, number| {
+            let end = if number % 3 == 0 { list::End::Head } else { list::End::Tail };
+            list.push(end, [&member(number)[..]], &limits);
+        },
+        |list, number| _ = list.pop(if number % 2 == 0 { list::End::Head } else { list::End::Tail }, &limits),
+        List::memory,
+    );
+}
+
+/// A value of any kind and size.
+fn value(number: usize) -> Value {
+    match number % 8 {
+        0 => Value::Text(Text::of(number.to_string().into_bytes())),
+        1 => Value::Text(Text::of(vec![b'x'; number % 3_000])),
+        2 => {
+            let mut hash = Hash::new();
+            (0..=number % 20).for_each(|field| _ = hash.insert(&member(field), b"value", &hash::Limits::default()));
+            Value::Hash(hash)
+        }
+        3 => {
+            let mut zset = Zset::new();
+            (0..=number % 200).for_each(|entry| _ = zset.insert(&member(entry), 1.5, &zset::Limits::default()));
+            Value::Zset(zset)
+        }
+        _ => Value::Text(Text::of(member(number))),
+    }
+}
+
+fn key(number: usize) -> Vec<u8> {
+    member(number * 3)
+}
+
+fn put(database: &mut Database, number: usize) {
+    let slot = match database.find(&key(number)) {
+        Some(slot) => database.replace(slot, New::Value(value(number))).0,
+        None => database.insert(&key(number), New::Value(value(number))),
+    };
+    if number % 3 > 0 {
+        database.set_deadline(slot, Some(1_800_000_000_000 + number as i64 * 977));
+    }
+}
+
+/// What a database says it takes, and what it asked for since `before`.
+fn assert_close(database: &Database, before: usize, when: &str) {
+    let (said, held) = (database.memory() + database.slack(), held_since(before));
+    let off = said.abs_diff(held);
+    assert!(off <= held / 100 + 512, "{when}: it says {said}, {held} were asked for");
+}
+
+#[test]
+fn a_database_says_what_it_takes_to_a_percent() {
+    for size in SIZES {
+        let before = HELD.get();
+        let mut database = Database::new(1);
+        (0..size).for_each(|number| put(&mut database, number));
+        assert_close(&database, before, &format!("{size} keys"));
+        for number in (0..size).filter(|number| number % 7 > 2) {
+            let slot = database.find(&key(number)).expect("it was put");
+            database.delete(slot);
+        }
+        assert_close(&database, before, &format!("some of {size} keys"));
+        (size / 2..2 * size).for_each(|number| put(&mut database, number));
+        assert_close(&database, before, &format!("{size} keys and a half"));
+    }
+}
+
+#[test]
+fn the_keys_of_a_large_database_together_take_what_it_does() {
+    let mut database = Database::new(1);
+    (0..60_000).for_each(|number| put(&mut database, number));
+    let slots: Vec<Slot> = database.slots().collect();
+    let keys: usize = slots.into_iter().map(|slot| database.memory_of(slot)).sum();
+    let whole = database.memory();
+    assert!(keys.abs_diff(whole) <= whole / 50, "{keys} bytes for all keys, {whole} for the database");
+}
