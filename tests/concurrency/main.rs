@@ -3,6 +3,7 @@
 //! Clients run on threads of their own, over sockets, with redis-rs. Where a pattern turns on time, the server's clock
 //! stands still until the test moves it. Queues that block stand with the server's own tests.
 
+mod collections;
 mod windows;
 
 use std::thread;
