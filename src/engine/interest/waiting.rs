@@ -119,8 +119,7 @@ impl Waiting {
 
     /// All keys of a database were replaced: those that are there now and waited for are noted.
     pub fn signal_all(&mut self, database: usize, is_there: impl Fn(&[u8]) -> bool) {
-        let arrived =
-            self.queues.iter_mut(database).map(|(key, _)| Box::from(key)).filter(|key: &Box<[u8]>| is_there(key));
+        let arrived = self.queues.iter_mut(database).map(|(key, _)| Box::<[u8]>::from(key)).filter(|key| is_there(key));
         let arrived: Vec<Box<[u8]>> = arrived.collect();
         for key in arrived {
             self.signal(database, &key);
