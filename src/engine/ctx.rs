@@ -28,7 +28,7 @@ use crate::engine::{
 use crate::keyspace::{Database, New, Slot, Trash};
 use crate::resp::Reply;
 use crate::value::text::TextView;
-use crate::value::{Value, View};
+use crate::value::{Hash, Value, View};
 
 /// A change that a closure made: how many elements it touched (0: none, and nothing follows unless it is
 /// [`Changed::announced`]), and its result.
@@ -279,6 +279,12 @@ impl<'c> Ctx<'c> {
             access::note(self.engine.databases.get_mut(self.database), slot, now);
         }
         slot.is_some()
+    }
+
+    /// Has `act` remove overdue fields, and say how many, from the hash that `key` holds, if it holds one; only where
+    /// overdue fields stay until somebody asks for them.
+    pub fn meet_fields(&mut self, key: &[u8], act: impl FnOnce(&mut Hash, i64) -> usize) {
+        self.engine.meet_fields(self.database, key, act);
     }
 
     fn look_up(&mut self, key: &[u8]) -> Option<Slot> {

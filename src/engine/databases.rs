@@ -39,7 +39,7 @@ impl Databases {
         self.all.iter()
     }
 
-    /// When the earliest key of any falls due, in unix milliseconds.
+    /// When the earliest key or field of any falls due, in unix milliseconds.
     pub fn next_deadline(&self) -> Option<i64> {
         self.all.iter().filter_map(Database::next_deadline).min()
     }

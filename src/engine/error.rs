@@ -248,6 +248,34 @@ pub enum Error {
     #[error("ERR value is NaN or Infinity")]
     NanOrInfinity,
 
+    /// `FIELDS` is not where it must be.
+    #[error("ERR Mandatory argument FIELDS is missing or not at the right position")]
+    FieldsMissing,
+    /// A number of fields that must be positive.
+    #[error("ERR Number of fields must be a positive integer")]
+    FieldsNotPositive,
+    /// The same, as HEXPIRE says it.
+    #[error("ERR Parameter `numFields` should be greater than 0")]
+    NumFieldsNotPositive,
+    /// The same, as HSETEX says it.
+    #[error("ERR invalid number of fields")]
+    InvalidFieldCount,
+    /// Another number of fields than announced.
+    #[error("ERR The `numfields` parameter must match the number of arguments")]
+    NotSoManyFields,
+    /// A field was to live for less than no time.
+    #[error("ERR invalid expire time, must be >= 0")]
+    NegativeExpireTime,
+    /// HSETEX with both, or with one twice.
+    #[error("ERR Only one of FXX or FNX arguments can be specified")]
+    FnxAndFxx,
+    /// HSETEX with several of them.
+    #[error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")]
+    SeveralExpireTimes,
+    /// HSETEX has no such option; as the client sent it.
+    #[error("ERR unknown argument: {0}")]
+    UnknownArgument(String),
+
     // Connections.
     /// An integer beyond 32 bits.
     #[error("ERR value is out of range, value must between -2147483648 and 2147483647")]

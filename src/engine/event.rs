@@ -37,6 +37,8 @@ impl Event {
     pub const PERSIST: Event = Event::generic("persist");
     /// A key reached its deadline.
     pub const EXPIRED: Event = Event { class: Class::Expired, name: "expired" };
+    /// Fields of a hash reached their deadline.
+    pub const FIELDS_EXPIRED: Event = Event::hash("hexpired");
 
     /// An event of any type.
     pub const fn generic(name: &'static str) -> Event {

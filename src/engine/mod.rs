@@ -19,6 +19,7 @@ mod dispatch;
 mod effects;
 mod error;
 mod event;
+mod fields;
 mod history;
 pub mod host;
 mod interest;
@@ -182,8 +183,8 @@ impl Engine {
         }
     }
 
-    /// Does what is due, at most `limit` things: ends waits, and removes keys whose deadline has passed, in the order of
-    /// their deadlines. Answers how many; fewer than `limit` means that none is left.
+    /// Does what is due, at most `limit` things: ends waits, and removes keys and fields of hashes whose deadline has passed,
+    /// in the order of their deadlines. Answers how many; fewer than `limit` means that none is left.
     pub fn expire(&mut self, now: Now, limit: usize) -> usize {
         self.timing.now = now;
         self.serve();
@@ -193,12 +194,31 @@ impl Engine {
         }
         for database in 0..self.databases.count() {
             while expired < limit {
-                let Some(slot) = self.databases.get_mut(database).pop_due(now.unix_ms()) else { break };
-                self.expire_slot(database, slot);
-                expired += 1;
+                let ended = self.expire_next(database, limit - expired);
+                if ended == 0 {
+                    break;
+                }
+                expired += ended;
             }
         }
         expired
+    }
+
+    /// Removes what is due first: a key, or those fields of one hash, at most `limit`, that fall due together.
+    fn expire_next(&mut self, database: usize, limit: usize) -> usize {
+        let data = self.databases.get_mut(database);
+        let key = data.pop_due(self.timing.now.unix_ms());
+        let fields = data.next_part_deadline().filter(|(due_ms, _)| *due_ms <= self.timing.now.unix_ms());
+        match (key, fields) {
+            (Some(slot), fields)
+                if fields.is_none_or(|(due_ms, _)| data.deadline(slot).is_some_and(|key_ms| key_ms <= due_ms)) =>
+            {
+                self.expire_slot(database, slot);
+                1
+            }
+            (_, Some((due_ms, slot))) => self.end_fields(database, slot, |hash| hash.remove_due(due_ms, limit)).0,
+            (_, None) => 0,
+        }
     }
 
     /// Has memory fetch what the next requests of a session will look at. That their second words are keys is a guess:
@@ -219,12 +239,12 @@ impl Engine {
         self.switches.active_expiry && !self.pause.holds(self.timing.now)
     }
 
-    /// The key, if it is there and its deadline has not passed; if it has, this is its end.
+    /// The key, if it is there and its deadline has not passed; if it has, this is its end. So with fields of a hash.
     fn live(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
         let found = self.databases.get(database).find(key)?;
         let deadline_ms = self.databases.get(database).deadline(found);
         if deadline_ms.is_none_or(|deadline_ms| self.timing.now.unix_ms() < deadline_ms) {
-            return Some(found);
+            return self.without_due_fields(database, found);
         }
         if !self.pause.holds(self.timing.now) {
             self.expire_slot(database, found);

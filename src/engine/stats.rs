@@ -28,6 +28,8 @@ pub struct Stats {
     pub connections_refused: u64,
     /// Keys that ended at their deadline.
     pub expired_keys: u64,
+    /// Fields of hashes that ended at theirs.
+    pub expired_fields: u64,
     /// Reads that found their key.
     pub keyspace_hits: u64,
     /// Reads that did not.

@@ -1,15 +1,15 @@
 //! One numbered database: the table, the records and the deadlines, held together.
 //!
-//! Invariants: the table names every record once, under its key's hash; the deadlines name every record that has one.
-//! All handles live in those two places only, so a record may move whenever it is changed; a [`Slot`] is a handle lent
+//! Invariants: the table names every record once, under its key's hash; the deadlines name every record that has one, and
+//! the deadlines of parts every record whose value has one, under its first. All handles live in those places only, so a record may move whenever it is changed; a [`Slot`] is a handle lent
 //! out until then.
 
-use super::expiry::Deadlines;
 use super::hash::Hasher;
 use super::record::Payload;
 use super::records::Records;
 use super::table::{CURSOR_BITS, Hashes, Table};
 use super::{Contents, Held, New, Slot, Trash};
+use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Flood;
 use crate::value::{Text, TextView, Value, ValueMut, View};
 
@@ -28,6 +28,8 @@ pub struct Database<const LINES: usize = 64> {
     table: Table<LINES>,
     records: Records,
     deadlines: Deadlines,
+    /// The first deadlines of values that have some inside: hashes with fields that fall due.
+    part_deadlines: Deadlines,
     scratch: Vec<u8>,
 }
 
@@ -68,6 +70,7 @@ impl<const LINES: usize> Database<LINES> {
             table: Table::new(),
             records: Records::default(),
             deadlines: Deadlines::default(),
+            part_deadlines: Deadlines::default(),
             scratch: Vec::new(),
         }
     }
@@ -115,7 +118,9 @@ impl<const LINES: usize> Database<LINES> {
     /// Stores a value under `key`, which must be absent, without a deadline and with access 0.
     pub fn insert(&mut self, key: &[u8], value: New<'_>) -> Slot {
         debug_assert!(self.find(key).is_none(), "insert is for absent keys");
+        let part_deadline = value.first_deadline();
         let handle = self.with_payload(key.len(), value, |records, payload| records.create(key, payload));
+        self.move_part_deadline(handle, None, part_deadline);
         let hash = self.hasher.hash(key);
         let keys = Keys { records: &self.records, hasher: &self.hasher };
         if self.table.insert(hash, handle, &keys) == Err(Flood) {
@@ -144,8 +149,10 @@ impl<const LINES: usize> Database<LINES> {
     /// Stores another value at `slot`, which keeps its deadline and access; the old value is the caller's to drop.
     pub fn replace(&mut self, slot: Slot, value: New<'_>) -> (Slot, Trash) {
         let key_len = self.key(slot).len();
+        let part_deadlines = (self.part_deadline(slot), value.first_deadline());
         let set = |records: &mut Records, payload: Payload<'_>| records.set_payload(slot.0, payload);
         let (handle, replaced) = self.with_payload(key_len, value, set);
+        self.move_part_deadline(slot.0, part_deadlines.0, part_deadlines.1);
         (self.moved(slot, handle, self.deadline(Slot(handle))), replaced.into())
     }
 
@@ -180,13 +187,31 @@ impl<const LINES: usize> Database<LINES> {
                 self.deadlines.remove(deadline_ms, slot.0);
                 self.deadlines.insert(deadline_ms, handle);
             }
+            let part_deadline = self.part_deadline(Slot(handle));
+            self.move_part_deadline(slot.0, part_deadline, None);
+            self.move_part_deadline(handle, None, part_deadline);
         }
         Slot(handle)
     }
 
     /// Lets `edit` change the value at `slot` in place; it gets `None` for a text (see [`Database::edit_text`]).
     pub fn edit_object<R>(&mut self, slot: Slot, edit: impl FnOnce(Option<ValueMut<'_>>) -> R) -> R {
-        self.records.edit(slot.0, |value| edit(value.and_then(Value::object_mut)))
+        let ((before, after), result) = self.records.edit(slot.0, |value| {
+            let Some(value) = value else { return ((None, None), edit(None)) };
+            let before = value.view().first_deadline();
+            let result = edit(value.object_mut());
+            ((before, value.view().first_deadline()), result)
+        });
+        self.move_part_deadline(slot.0, before, after);
+        result
+    }
+
+    /// Tells the order of deadlines that the value of `handle` has another first one inside.
+    fn move_part_deadline(&mut self, handle: u32, before: Option<i64>, after: Option<i64>) {
+        if before != after {
+            before.into_iter().for_each(|deadline_ms| self.part_deadlines.remove(deadline_ms, handle));
+            after.into_iter().for_each(|deadline_ms| self.part_deadlines.insert(deadline_ms, handle));
+        }
     }
 
     /// Edits the bytes of the text at `slot`, which is raw from then on. A long text is edited where it stands.
@@ -248,6 +273,7 @@ impl<const LINES: usize> Database<LINES> {
         if let Some(deadline_ms) = self.deadline(slot) {
             self.deadlines.remove(deadline_ms, slot.0);
         }
+        self.move_part_deadline(slot.0, self.part_deadline(slot), None);
         let keys = Keys { records: &self.records, hasher: &self.hasher };
         self.table.remove(keys.hash_of(slot.0), slot.0, &keys);
         self.records.destroy(slot.0)
@@ -285,14 +311,31 @@ impl<const LINES: usize> Database<LINES> {
         self.records.set_access(slot.0, access);
     }
 
-    /// When the earliest deadline falls due.
+    /// When the earliest key, or part of a value, falls due.
     pub fn next_deadline(&self) -> Option<i64> {
-        self.deadlines.first().map(|(deadline_ms, _)| deadline_ms)
+        let firsts = [self.deadlines.first(), self.part_deadlines.first()];
+        firsts.into_iter().flatten().map(|(deadline_ms, _)| deadline_ms).min()
     }
 
     /// A key with the earliest deadline, if it is due at `now_ms`. The key stays until the caller removes it.
     pub fn pop_due(&mut self, now_ms: i64) -> Option<Slot> {
         self.deadlines.first().filter(|&(deadline_ms, _)| deadline_ms <= now_ms).map(|(_, handle)| Slot(handle))
+    }
+
+    /// When the first part of the value at `slot` falls due: a field of a hash.
+    pub fn part_deadline(&self, slot: Slot) -> Option<i64> {
+        self.view(slot).first_deadline()
+    }
+
+    /// How many keys have a value of which a part has a deadline.
+    pub fn volatile_parts_len(&self) -> usize {
+        self.part_deadlines.len()
+    }
+
+    /// When the earliest part of any value falls due, and where it is. It stays until the caller removes it.
+    #[inline]
+    pub fn next_part_deadline(&self) -> Option<(i64, Slot)> {
+        self.part_deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
     }
 
     /// Visits some keys from `cursor` on, about `count` of them, and returns the cursor to go on from: 0 at the end.
@@ -322,7 +365,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// The bytes of memory that keys and values take, and what it takes to find them. Removing a key makes it less.
     pub fn memory(&self) -> usize {
-        self.records.memory() + self.table.memory() + self.deadlines.memory()
+        self.records.memory() + self.table.memory() + self.deadlines.memory() + self.part_deadlines.memory()
     }
 
     /// The bytes of memory held beside those, for keys to come.
@@ -332,7 +375,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// The bytes of what it takes to find keys, and to find those that fall due.
     pub fn tables_memory(&self) -> (usize, usize) {
-        (self.table.memory(), self.deadlines.memory())
+        (self.table.memory(), self.deadlines.memory() + self.part_deadlines.memory())
     }
 
     /// The bytes of memory the key at `slot` costs: its record, its value, its share of the table and of the deadlines.
@@ -372,6 +415,11 @@ impl<const LINES: usize> Database<LINES> {
         assert_eq!(volatile, self.volatile_len());
         for (deadline_ms, handle) in self.deadlines.iter() {
             assert_eq!(self.deadline(Slot(handle)), Some(deadline_ms));
+        }
+        self.part_deadlines.check();
+        assert_eq!(self.slots().filter_map(|slot| self.part_deadline(slot)).count(), self.volatile_parts_len());
+        for (deadline_ms, handle) in self.part_deadlines.iter() {
+            assert_eq!(self.part_deadline(Slot(handle)), Some(deadline_ms));
         }
     }
 }

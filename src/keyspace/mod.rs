@@ -13,7 +13,7 @@
 //!                 v
 //!               a long key or text, a collection        slab.rs
 //!
-//! deadline ---> order of (deadline, handle)             expiry.rs
+//! deadline ---> order of (deadline, handle)             value/deadlines.rs
 //! ```
 //!
 //! One record per key in one cell of an arena, so a look-up reads one line of the table and one record, and a key of 16
@@ -22,7 +22,6 @@
 
 mod cells;
 mod database;
-mod expiry;
 mod hash;
 mod record;
 mod records;
@@ -46,6 +45,16 @@ pub enum New<'a> {
     Text(TextView<'a>),
     /// A value that is taken over.
     Value(Value),
+}
+
+impl New<'_> {
+    /// When the first part of it falls due.
+    fn first_deadline(&self) -> Option<i64> {
+        match self {
+            New::Text(_) => None,
+            New::Value(value) => value.view().first_deadline(),
+        }
+    }
 }
 
 /// What is no longer stored but not yet freed. Dropping it may take long, and may be done on another thread.

@@ -5,6 +5,7 @@
 //! them out as a `View`. To add a type is to add one variant to each of the three enums and let the compiler ask the
 //! questions.
 
+pub(crate) mod deadlines;
 pub mod glob;
 pub mod hash;
 pub(crate) mod hashing;
@@ -121,6 +122,14 @@ impl View<'_> {
             View::List(list) => list.encoding(),
             View::Set(set) => set.encoding(),
             View::Hash(hash) => hash.encoding(),
+        }
+    }
+
+    /// When the first part of it falls due, in unix milliseconds: the fields of a hash can have deadlines.
+    pub fn first_deadline(&self) -> Option<i64> {
+        match self {
+            View::Hash(hash) => hash.first_deadline(),
+            View::Text(_) | View::Zset(_) | View::List(_) | View::Set(_) => None,
         }
     }
 

@@ -5,14 +5,17 @@
 //! ```
 //!
 //! A cell is stored once and whole, in about its own bytes and two more, and the index spends seven on it. What of a cell
-//! is its key tells a [`Layout`]. The arena and the index are those of the sorted set, whose cells here have the score 0,
-//! which takes no byte.
+//! is its key tells a [`Layout`]. The arena and the index are those of the sorted set. What is the score there is the
+//! deadline here, in unix milliseconds, 0 for none, which takes no byte.
 //!
-//! - Invariant: the cells of the arena and those of the index are the same set; no two keys are equal.
+//! - Invariant: the cells of the arena and those of the index are the same set; no two keys are equal; `deadlines` are
+//!   those of all cells that have one, and are not there when none has.
 //! - A removal moves a few cells away from a chunk that holds little, so memory follows what is stored.
 //!
-//! Costs: look-up, change and a random cell O(1); a walk over all O(n), a cache line or two a cell.
+//! Costs: look-up, change and a random cell O(1); a walk over all O(n), a cache line or two a cell; giving a cell a
+//! deadline O(log n) and about 16 bytes.
 
+use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
 use crate::value::zset::arena::{Arena, Handle};
@@ -37,6 +40,7 @@ pub(super) trait Layout {
 pub(super) struct Table<L> {
     arena: Arena,
     members: Members,
+    deadlines: Option<Box<Deadlines>>,
     layout: PhantomData<L>,
 }
 
@@ -44,7 +48,7 @@ impl<L: Layout> Table<L> {
     /// An empty table; the key of its guard follows from `seed`.
     pub(super) fn new(seed: u64) -> Table<L> {
         let members = Members::with_room(0, Hashing::Quick { seed });
-        Table { arena: Arena::default(), members, layout: PhantomData }
+        Table { arena: Arena::default(), members, deadlines: None, layout: PhantomData }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -52,7 +56,8 @@ impl<L: Layout> Table<L> {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.arena.memory() + self.members.memory()
+        let deadlines = self.deadlines.as_ref().map_or(0, |deadlines| size_of::<Deadlines>() + deadlines.memory());
+        self.arena.memory() + self.members.memory() + deadlines
     }
 
     /// The cell of a key.
@@ -60,23 +65,74 @@ impl<L: Layout> Table<L> {
         self.find(self.members.hash(key), key).map(|cell| self.arena.member(cell))
     }
 
-    /// Stores a cell in the place of the one with its key, if there is one; tells whether there was none.
+    /// The cell of a key, unless its deadline is `now_ms` or earlier.
+    pub(super) fn get_at(&self, key: &[u8], now_ms: i64) -> Option<&[u8]> {
+        let cell = self.find(self.members.hash(key), key).filter(|&cell| self.is_there(cell, now_ms))?;
+        Some(self.arena.member(cell))
+    }
+
+    /// Stores a cell, without a deadline, in the place of the one with its key, if there is one; tells whether there was
+    /// none.
     pub(super) fn insert(&mut self, cell: &[u8]) -> bool {
+        self.store(cell, false)
+    }
+
+    /// The same, but the deadline of the one with its key is kept.
+    pub(super) fn update(&mut self, cell: &[u8]) -> bool {
+        self.store(cell, true)
+    }
+
+    fn store(&mut self, cell: &[u8], keep: bool) -> bool {
         let key = L::key(cell);
         let hash = self.members.hash(key);
         let Some(old) = self.find(hash, key) else {
             self.add(hash, cell);
             return true;
         };
-        if self.arena.member(old).len() == cell.len() {
+        let deadline_ms = if keep { self.arena.score(old) } else { 0.0 };
+        if self.arena.member(old).len() == cell.len() && self.arena.score(old) == deadline_ms {
             self.arena.member_mut(old).copy_from_slice(cell);
         } else {
-            let handle = self.arena.insert(cell, 0.0);
+            self.unlink(old);
+            let handle = self.arena.insert(cell, deadline_ms);
             self.members.replace(hash, old, handle);
+            self.link(handle);
             self.arena.remove(old);
             self.tidy();
         }
         false
+    }
+
+    /// The deadline of the cell of a key, 0 for none; `None` if there is no such cell.
+    pub(super) fn deadline(&self, key: &[u8]) -> Option<i64> {
+        self.find(self.members.hash(key), key).map(|cell| self.arena.score(cell) as i64)
+    }
+
+    /// Gives the cell of a key a deadline, 0 for none. Nothing happens if there is no such cell.
+    pub(super) fn set_deadline(&mut self, key: &[u8], deadline_ms: i64) {
+        let hash = self.members.hash(key);
+        let Some(cell) = self.find(hash, key) else { return };
+        self.unlink(cell);
+        if self.arena.rescore(cell, deadline_ms as f64) {
+            self.link(cell);
+        } else {
+            let copy = self.arena.widen(cell, deadline_ms as f64);
+            self.members.replace(hash, cell, copy);
+            self.link(copy);
+            self.arena.release(cell);
+            self.tidy();
+        }
+    }
+
+    /// The earliest deadline.
+    pub(super) fn first_deadline(&self) -> Option<i64> {
+        self.deadlines.as_ref()?.first().map(|(deadline_ms, _)| deadline_ms)
+    }
+
+    /// Deadlines with their cells, the earliest first.
+    pub(super) fn by_deadline(&self) -> impl Iterator<Item = (i64, &[u8])> {
+        let deadlines = self.deadlines.iter().flat_map(|deadlines| deadlines.iter());
+        deadlines.map(|(deadline_ms, cell)| (deadline_ms, self.arena.member(cell)))
     }
 
     /// Removes the cell of a key; tells whether there was one.
@@ -90,6 +146,11 @@ impl<L: Layout> Table<L> {
     /// Every cell once.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.members.cells().map(|cell| self.arena.member(cell))
+    }
+
+    /// Every cell once whose deadline is not `now_ms` or earlier.
+    pub(super) fn iter_at(&self, now_ms: i64) -> impl Iterator<Item = &[u8]> + Clone {
+        self.members.cells().filter(move |&cell| self.is_there(cell, now_ms)).map(|cell| self.arena.member(cell))
     }
 
     /// Any cell, each as likely as another.
@@ -132,8 +193,23 @@ impl<L: Layout> Table<L> {
 
     /// Visits about `count` cells from a cursor on, 0 to start, and returns the next cursor, 0 when done. A cell whose
     /// key stays from the start of a full scan to its end is visited at least once.
-    pub(super) fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(&'a [u8])) -> u64 {
-        self.members.scan(cursor, count, |cell| visit(self.arena.member(cell)))
+    pub(super) fn scan<'a>(&'a self, cursor: u64, count: usize, visit: impl FnMut(&'a [u8])) -> u64 {
+        self.scan_at(cursor, count, i64::MIN, visit)
+    }
+
+    /// The same without the cells whose deadline is `now_ms` or earlier.
+    pub(super) fn scan_at<'a>(
+        &'a self,
+        cursor: u64,
+        count: usize,
+        now_ms: i64,
+        mut visit: impl FnMut(&'a [u8]),
+    ) -> u64 {
+        self.members.scan(cursor, count, |cell| {
+            if self.is_there(cell, now_ms) {
+                visit(self.arena.member(cell));
+            }
+        })
     }
 
     /// Gives back what is not used, once many cells have been stored.
@@ -150,9 +226,41 @@ impl<L: Layout> Table<L> {
             let key = L::key(self.arena.member(cell));
             assert_eq!(self.find(self.members.hash(key), key), Some(cell), "no two keys are equal");
         }
+        let deadline = |&cell: &Handle| (self.arena.score(cell) as i64, cell);
+        let mut deadlines: Vec<_> = cells.iter().map(deadline).filter(|&(deadline_ms, _)| deadline_ms != 0).collect();
+        deadlines.sort_unstable();
+        assert_eq!(self.deadlines.is_none(), deadlines.is_empty());
+        assert!(self.deadlines.iter().flat_map(|order| order.iter()).eq(deadlines), "all deadlines are in order");
+    }
+
+    fn is_there(&self, cell: Handle, now_ms: i64) -> bool {
+        let deadline_ms = self.arena.score(cell) as i64;
+        deadline_ms == 0 || deadline_ms > now_ms
+    }
+
+    /// Puts the deadline of a cell in order, if it has one.
+    fn link(&mut self, cell: Handle) {
+        let deadline_ms = self.arena.score(cell) as i64;
+        if deadline_ms != 0 {
+            self.deadlines.get_or_insert_default().insert(deadline_ms, cell);
+        }
+    }
+
+    /// Takes the deadline of a cell out of the order, if it has one.
+    fn unlink(&mut self, cell: Handle) {
+        let deadline_ms = self.arena.score(cell) as i64;
+        if deadline_ms != 0
+            && let Some(deadlines) = &mut self.deadlines
+        {
+            deadlines.remove(deadline_ms, cell);
+            if deadlines.len() == 0 {
+                self.deadlines = None;
+            }
+        }
     }
 
     fn remove_cell(&mut self, hash: u64, cell: Handle) {
+        self.unlink(cell);
         self.members.remove(hash, cell);
         self.arena.remove(cell);
         self.tidy();
@@ -172,6 +280,8 @@ impl<L: Layout> Table<L> {
         for _ in 0..MOVES {
             let Some(cell) = self.arena.next_to_move() else { return };
             let copy = self.arena.duplicate(cell);
+            self.unlink(cell);
+            self.link(copy);
             self.members.replace(self.members.hash(L::key(self.arena.member(copy))), cell, copy);
             self.arena.release(cell);
         }

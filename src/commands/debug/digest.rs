@@ -1,8 +1,8 @@
 //! DEBUG DIGEST and DEBUG DIGEST-VALUE: a hash of the data, the same as a Redis that holds the same data computes.
 //!
 //! Elements of an unordered whole (the keys of a database, the members of a set) are hashed one by one and joined by
-//! exclusive or, so their order does not matter; what has an order is chained through the hash. Deadlines count only as
-//! being there. Costs: a pass over all data.
+//! exclusive or, so their order does not matter; what has an order is chained through the hash. Deadlines, of keys and of
+//! fields, count only as being there, and fields past theirs as long as they are kept. Costs: a pass over all data.
 
 use sha1::{Digest, Sha1};
 
@@ -71,10 +71,14 @@ fn add_value(hash: &mut Hash, database: &Database, slot: Slot) {
         }
         View::Hash(fields) => {
             chain(hash, &HASH.to_be_bytes());
+            let has_deadlines = fields.first_deadline().is_some();
             for entry in fields.iter() {
                 let mut element = Hash::default();
                 chain(&mut element, &entry.field.to_cow());
                 chain(&mut element, &entry.value.to_cow());
+                if has_deadlines && fields.deadline(&entry.field.to_cow()).flatten().is_some() {
+                    join(&mut element, b"!!hexpire!!");
+                }
                 join(hash, &element);
             }
         }

@@ -68,10 +68,11 @@ fn change<R>(
     act: impl FnOnce(Option<Item<'_>>, &mut Vec<u8>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let (limits, now_ms) = (cx.settings().packed_hash, cx.now_ms());
+    super::meet(cx, key, std::iter::once(field));
     let result = cx.upsert(key, true, event, |hash: &mut Hash| {
         let mut digits = Vec::new();
         let result = act(hash.at(now_ms).get(field), &mut digits)?;
-        hash.insert(field, &digits, &limits);
+        hash.update(field, &digits, &limits);
         Ok(Changed::by(1, result))
     })?;
     Ok(result.expect("a hash is made where there is none"))

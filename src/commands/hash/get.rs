@@ -1,6 +1,6 @@
 //! Reading some of a hash's fields, or how many there are.
 
-use super::{fields, write_or_null};
+use super::{fields, meet, write_or_null};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
@@ -19,6 +19,7 @@ pub(super) const HGET: Command = Command {
 
 fn hget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field) = (args.key()?, args.word()?);
+    meet(cx, key, std::iter::once(field));
     let (fields, reply) = fields(cx, key)?;
     write_or_null(reply, fields.and_then(|fields| fields.get(field)));
     Ok(())
@@ -35,7 +36,9 @@ pub(super) const HMGET: Command = Command {
 };
 
 fn hmget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let (fields, reply) = fields(cx, args.key()?)?;
+    let key = args.key()?;
+    meet(cx, key, args.rest());
+    let (fields, reply) = fields(cx, key)?;
     reply.array(args.left());
     for field in args.rest() {
         write_or_null(reply, fields.and_then(|fields| fields.get(field)));
@@ -58,6 +61,7 @@ pub(super) const HEXISTS: Command = Command {
 
 fn hexists(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field) = (args.key()?, args.word()?);
+    meet(cx, key, std::iter::once(field));
     let (fields, reply) = fields(cx, key)?;
     reply.integer(fields.is_some_and(|fields| fields.contains(field)).into());
     Ok(())
@@ -73,6 +77,7 @@ pub(super) const HSTRLEN: Command = Command {
 
 fn hstrlen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field) = (args.key()?, args.word()?);
+    meet(cx, key, std::iter::once(field));
     let (fields, reply) = fields(cx, key)?;
     reply.count(fields.and_then(|fields| fields.get(field)).map_or(0, |value| value.len()));
     Ok(())
@@ -87,6 +92,7 @@ pub(super) const HLEN: Command = Command {
     ..HEXISTS
 };
 
+/// Counts what is overdue too, where that stays: Redis does so.
 fn hlen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (hash, reply) = cx.read::<Hash>(args.key()?)?;
     reply.count(hash.map_or(0, Hash::len));

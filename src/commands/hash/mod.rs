@@ -1,42 +1,64 @@
 //! Hashes: fields, each with a value, under a key.
 //!
-//! Who reads a hash reads it as it is at the moment of the command ([`fields`]).
+//! Fields may have deadlines. Who reads a hash reads it as it is at the moment of the command ([`fields`]); who asks for
+//! fields by their names first removes those that are overdue ([`meet`]). Usually there are none: the engine removes a
+//! field on its millisecond.
 //!
 //! [`set`] gives fields values, [`count`] adds to them, [`remove`] takes fields out; [`get`], [`all`], [`random`] and
-//! [`scan`] read.
+//! [`scan`] read. [`expire`] gives fields deadlines, [`deadline`] reads and clears them, [`extended`] does so together with
+//! values; [`lifetime`] is what these share.
 
 mod all;
 mod count;
+mod deadline;
+mod expire;
+mod extended;
 mod get;
+mod lifetime;
 mod random;
 mod remove;
 mod scan;
 mod set;
 
-use crate::engine::{Command, Ctx, Error};
+use crate::engine::{Args, Command, Ctx, Error};
 use crate::resp::Reply;
-use crate::value::Item;
 use crate::value::hash::{Fields, Hash};
+use crate::value::{Item, View};
 
 /// The family's rows.
 pub const COMMANDS: &[Command] = &[
     remove::HDEL,
     get::HEXISTS,
+    expire::HEXPIRE,
+    expire::HEXPIREAT,
+    deadline::HEXPIRETIME,
     get::HGET,
     all::HGETALL,
+    remove::HGETDEL,
+    extended::HGETEX,
     count::HINCRBY,
     count::HINCRBYFLOAT,
     all::HKEYS,
     get::HLEN,
     get::HMGET,
     set::HMSET,
+    deadline::HPERSIST,
+    expire::HPEXPIRE,
+    expire::HPEXPIREAT,
+    deadline::HPEXPIRETIME,
+    deadline::HPTTL,
     random::HRANDFIELD,
     scan::HSCAN,
     set::HSET,
+    extended::HSETEX,
     set::HSETNX,
     get::HSTRLEN,
+    deadline::HTTL,
     all::HVALS,
 ];
+
+/// The answer about the deadline of a field that is not there.
+const NO_FIELD: i64 = -2;
 
 /// The fields of the hash that `key` holds, and the writer.
 fn fields<'a, 'c>(cx: &'a mut Ctx<'c>, key: &[u8]) -> Result<(Option<Fields<'a>>, &'a mut Reply<'c>), Error> {
@@ -50,4 +72,27 @@ fn write_or_null(reply: &mut Reply<'_>, value: Option<Item<'_>>) {
         Some(value) => reply.item(value),
         None => reply.null(),
     }
+}
+
+/// Removes those of the named fields that are overdue.
+fn meet<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = &'f [u8]>) {
+    cx.meet_fields(key, |hash, now_ms| names.filter(|name| hash.remove_overdue(name, now_ms)).count());
+}
+
+/// Finds out whether `key` may be opened as a hash, before the arguments are looked at: Redis does so.
+///
+/// # Errors
+/// [`Error::WrongType`] when it holds something else.
+fn check_type(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
+    match cx.peek(key).map(|key| key.view()) {
+        None | Some(View::Hash(_)) => Ok(()),
+        Some(_) => Err(Error::WrongType),
+    }
+}
+
+/// Answers for each field that is left that it is not there.
+fn refuse_all(cx: &mut Ctx<'_>, args: Args<'_>) {
+    let reply = cx.reply();
+    reply.array(args.left());
+    args.rest().for_each(|_| reply.integer(NO_FIELD));
 }

@@ -38,6 +38,7 @@ fn hrandfield(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args)?) };
     let mut rng = Rng::with_seed(cx.random());
     let most_bytes = cx.settings().max_bulk_bytes;
+    cx.meet_fields(key, |hash, now_ms| hash.remove_due(now_ms, usize::MAX));
     let (fields, reply) = fields(cx, key)?;
     match (fields, wanted) {
         (None, None) => reply.null(),

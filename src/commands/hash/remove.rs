@@ -1,5 +1,7 @@
-//! Taking fields out of a hash.
+//! Taking fields out of a hash, silently or with their values.
 
+use super::lifetime::take_fields;
+use super::{check_type, meet, write_or_null};
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
@@ -21,6 +23,7 @@ pub(super) const HDEL: Command = Command {
     ..Command::ROW
 };
 
+/// Counts what is overdue too, where that stays: Redis does so.
 fn hdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let removed = cx.edit(key, HDEL_EVENT, |hash: &mut Hash| {
@@ -28,5 +31,41 @@ fn hdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Ok(Changed::by(removed, removed))
     })?;
     cx.reply().count(removed.unwrap_or_default());
+    Ok(())
+}
+
+pub(super) const HGETDEL: Command = Command {
+    name: "HGETDEL",
+    syntax: "key FIELDS numfields field [field ...]",
+    arity: Arity::AtLeast(5),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE))],
+    since: "8.0.0",
+    history: &[],
+    cost: "O(N) where N is how many fields are given.",
+    about: "Answers the values of fields and removes the fields from the hash.",
+    run: hgetdel,
+    ..HDEL
+};
+
+fn hgetdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, now_ms) = (args.key()?, cx.now_ms());
+    check_type(cx, key)?;
+    take_fields(&mut args, Error::FieldsNotPositive)?;
+    meet(cx, key, args.rest());
+    let found = cx.edit_and_reply(key, HDEL_EVENT, |hash: &mut Hash, reply| {
+        reply.array(args.left());
+        let mut removed = 0;
+        for field in args.rest() {
+            let value = hash.at(now_ms).get(field);
+            write_or_null(reply, value);
+            removed += usize::from(value.is_some() && hash.remove(field));
+        }
+        Ok(Changed::by(removed, ()))
+    })?;
+    if found.is_none() {
+        let reply = cx.reply();
+        reply.array(args.left());
+        args.rest().for_each(|_| reply.null());
+    }
     Ok(())
 }

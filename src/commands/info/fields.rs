@@ -149,7 +149,7 @@ pub(super) const STATS: &[Field] = &[
     none("sync_full"),
     none("sync_partial_ok"),
     none("sync_partial_err"),
-    none("expired_subkeys"),
+    field("expired_subkeys", |scene| scene.engine.stats.expired_fields.to_string()),
     field("expired_keys", |scene| scene.engine.stats.expired_keys.to_string()),
     field("expired_stale_perc", |_| "0.00".to_owned()),
     none("expired_time_cap_reached_count"),

@@ -35,9 +35,10 @@ pub(super) fn databases(scene: &Scene<'_>, text: &mut String) {
         line(
             text,
             format_args!(
-                "db{number}:keys={},expires={},avg_ttl={average_ttl_ms},subexpiry=0",
+                "db{number}:keys={},expires={},avg_ttl={average_ttl_ms},subexpiry={}",
                 database.len(),
-                database.volatile_len()
+                database.volatile_len(),
+                database.volatile_parts_len()
             ),
         );
     }

@@ -134,7 +134,7 @@ impl Arena {
         handle
     }
 
-    pub(super) fn score(&self, handle: Handle) -> f64 {
+    pub(in crate::value) fn score(&self, handle: Handle) -> f64 {
         let cell = self.cell(handle);
         decode(cell, usize::from(cell[0] & 15))
     }
@@ -171,7 +171,7 @@ impl Arena {
     }
 
     /// Writes a score into its cell, if the cell is wide enough.
-    pub(super) fn rescore(&mut self, handle: Handle, score: f64) -> bool {
+    pub(in crate::value) fn rescore(&mut self, handle: Handle, score: f64) -> bool {
         let cell = self.cell_mut(handle);
         let width = usize::from(cell[0] & 15);
         let (value, needed) = if width == RAW { (score.to_bits(), RAW) } else { code(score) };
@@ -183,7 +183,7 @@ impl Arena {
     }
 
     /// A second cell for the entry of a live one, with another score, to be followed by [`Arena::release`].
-    pub(super) fn widen(&mut self, handle: Handle, score: f64) -> Handle {
+    pub(in crate::value) fn widen(&mut self, handle: Handle, score: f64) -> Handle {
         let head = 1 + usize::from(self.cell(handle)[0] & 15);
         let end = match read(self.cell(handle)) {
             Cell::Live { end, .. } => end,

@@ -1,4 +1,4 @@
-//! When keys fall due: an exact order of (deadline, handle).
+//! When keys or fields fall due: an exact order of (deadline, handle).
 //!
 //! Not a wheel. A timer wheel answers "what is due by now" cheaply, but knows the next deadline only after cascading, and
 //! forgets keys that were removed or moved only when it stumbles over them. A virtual clock wants the next deadline to
@@ -12,7 +12,7 @@
 //! Invariants: a leaf is not empty, sorted, of one era, and holds exactly the entries from its name to the next leaf's
 //! name; the first leaf of an era is named 0; `sum` is the sum of all deadlines.
 //!
-//! Costs: everything O(log n); 8 to 10 bytes a key.
+//! Costs: everything O(log n); 8 to 10 bytes an entry.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -27,9 +27,9 @@ const STEP: usize = 16;
 /// A leaf's era and first possible entry.
 type Name = (i32, u64);
 
-/// The deadlines of a database's keys.
+/// The deadlines of a database's keys, or of a hash's fields.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Deadlines {
+pub(crate) struct Deadlines {
     leaves: BTreeMap<Name, Vec<u64>>,
     len: usize,
     capacity: usize,
@@ -46,33 +46,33 @@ fn unpack((era, entry): Name) -> (i64, u32) {
 
 impl Deadlines {
     /// How many there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The earliest deadline and its handle.
-    pub(super) fn first(&self) -> Option<(i64, u32)> {
+    pub(crate) fn first(&self) -> Option<(i64, u32)> {
         let (&(era, _), leaf) = self.leaves.first_key_value()?;
         Some(unpack((era, leaf[0])))
     }
 
     /// The sum of all deadlines.
-    pub(super) fn sum(&self) -> i128 {
+    pub(crate) fn sum(&self) -> i128 {
         self.sum
     }
 
     /// All of them in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, u32)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, u32)> {
         self.leaves.iter().flat_map(|(&(era, _), leaf)| leaf.iter().map(move |&entry| unpack((era, entry))))
     }
 
     /// The bytes of memory held. The B-tree's nodes are not ours to see; they are taken to be two thirds full.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.capacity * size_of::<u64>() + self.leaves.len() * size_of::<(Name, Vec<u64>)>() * 3 / 2
     }
 
     /// Adds a deadline.
-    pub(super) fn insert(&mut self, deadline_ms: i64, handle: u32) {
+    pub(crate) fn insert(&mut self, deadline_ms: i64, handle: u32) {
         let (era, entry) = pack(deadline_ms, handle);
         self.len += 1;
         self.sum += i128::from(deadline_ms);
@@ -98,7 +98,7 @@ impl Deadlines {
     }
 
     /// Takes a deadline out that is there.
-    pub(super) fn remove(&mut self, deadline_ms: i64, handle: u32) {
+    pub(crate) fn remove(&mut self, deadline_ms: i64, handle: u32) {
         let (era, entry) = pack(deadline_ms, handle);
         let found = self.leaves.range_mut((era, 0)..=(era, entry)).next_back();
         let (&name, leaf) = found.expect("a deadline is in the order");
@@ -151,7 +151,7 @@ impl Deadlines {
     }
 
     /// Proves the invariants.
-    pub(super) fn check(&self) {
+    pub(crate) fn check(&self) {
         assert_eq!(self.iter().count(), self.len);
         assert_eq!(self.iter().map(|(deadline_ms, _)| i128::from(deadline_ms)).sum::<i128>(), self.sum);
         assert_eq!(self.leaves.values().map(Vec::capacity).sum::<usize>(), self.capacity);

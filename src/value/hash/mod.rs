@@ -1,25 +1,37 @@
-//! The hash: fields, each with a value.
+//! The hash: fields, each with a value, and some with a deadline.
 //!
 //! ```text
-//!            up to limits.entries and limits.bytes             beyond, and for good
-//! Hash  ==>  packed: a strip of field, value, field ...  ==>   table: a cell for each field with its value
+//!            up to limits.entries and limits.bytes                        beyond, and for good
+//! Hash  ==>  packed: a strip of field, value, field ...               ==>   table: a cell for each field with its value
+//!       ==>  timed: the same, ordered by deadline, once one was given ==>
 //! ```
 //!
 //! - Packed: one allocation, see [`super::strip`]; what looks like an integer is kept as one. Fields stay in the order they
 //!   came in.
-//! - Table: see [`super::table`]. A cell is `field length, 1 byte (or 255 and 4 more) | field | value`.
+//! - Timed: see [`timed`]; a packed hash is one from the first deadline on.
+//! - Table: see [`super::table`], and [`pair`] for its cells. A deadline is kept in the cell, and in an order of deadlines.
 //!
 //! It knows no key, no reply, no clock and no limit of its own: when one form turns into the other is told by [`Limits`].
+//! A field past its deadline stays until it is removed; [`Fields`] is what is there at a moment.
 //!
 //! - Invariant: no two fields are equal; a packed hash has an even number of items.
-//! - A hash of five short fields and values takes `20 + the bytes of all ten` and an enum of 16 bytes.
+//! - A hash of five short fields and values takes `20 + the bytes of all ten` and an enum of 16 bytes. A deadline takes
+//!   eight bytes packed, about sixteen in a table; without one, nothing.
 //!
-//! Costs: packed: a scan of at most `2 * limits.entries` codes; table: O(1).
+//! Costs: packed: a scan of at most `2 * limits.entries` codes; table: O(1), with a deadline O(log n).
+
+mod fields;
+mod pair;
+mod timed;
+
+pub use fields::Fields;
 
 use crate::value::item::Item;
 use crate::value::strip::{self, Strip};
 use crate::value::table::{Layout, Table};
 use fastrand::Rng;
+use pair::Pair;
+use timed::Timed;
 
 /// When a packed hash turns into a table (`hash-max-listpack-entries`, `hash-max-listpack-value`), and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,49 +68,8 @@ pub struct Hash {
 #[derive(Clone)]
 enum Form {
     Packed(Strip),
+    Timed(Box<Timed>),
     Table(Box<Table<Pair>>),
-}
-
-/// The layout of a field with its value.
-#[derive(Clone)]
-struct Pair;
-
-/// The first byte of a cell whose field's length takes four more.
-const LONG: u8 = u8::MAX;
-
-impl Pair {
-    fn cell(field: &[u8], value: &[u8]) -> Vec<u8> {
-        let mut cell = Vec::with_capacity(5 + field.len() + value.len());
-        match u8::try_from(field.len()) {
-            Ok(length) if length < LONG => cell.push(length),
-            _ => {
-                cell.push(LONG);
-                cell.extend_from_slice(&(field.len() as u32).to_le_bytes());
-            }
-        }
-        cell.extend_from_slice(field);
-        cell.extend_from_slice(value);
-        cell
-    }
-
-    fn split(cell: &[u8]) -> (&[u8], &[u8]) {
-        match *cell {
-            [LONG, a, b, c, d, ref rest @ ..] => rest.split_at(u32::from_le_bytes([a, b, c, d]) as usize),
-            [length, ref rest @ ..] => rest.split_at(length.into()),
-            [] => (&[], &[]),
-        }
-    }
-
-    fn entry(cell: &[u8]) -> Entry<'_> {
-        let (field, value) = Pair::split(cell);
-        Entry { field: Item::Text(field, &[]), value: Item::Text(value, &[]) }
-    }
-}
-
-impl Layout for Pair {
-    fn key(cell: &[u8]) -> &[u8] {
-        Pair::split(cell).0
-    }
 }
 
 impl Default for Hash {
@@ -113,15 +84,11 @@ impl Hash {
         Hash { form: Form::Packed(Strip::default()) }
     }
 
-    /// The hash as it is at a moment, in unix milliseconds.
-    pub fn at(&self, _now_ms: i64) -> Fields<'_> {
-        Fields { hash: self }
-    }
-
-    /// How many fields there are.
+    /// How many fields there are, overdue or not.
     pub fn len(&self) -> usize {
         match &self.form {
             Form::Packed(strip) => strip.len() / 2,
+            Form::Timed(timed) => timed.strip.len() / 2,
             Form::Table(table) => table.len(),
         }
     }
@@ -131,10 +98,11 @@ impl Hash {
         self.len() == 0
     }
 
-    /// `listpack` or `hashtable`: what `OBJECT ENCODING` says for a hash of this form.
+    /// `listpack`, `listpackex` or `hashtable`: what `OBJECT ENCODING` says for a hash of this form.
     pub fn encoding(&self) -> &'static str {
         match &self.form {
             Form::Packed(_) => "listpack",
+            Form::Timed(_) => "listpackex",
             Form::Table(_) => "hashtable",
         }
     }
@@ -143,6 +111,7 @@ impl Hash {
     pub fn memory(&self) -> usize {
         match &self.form {
             Form::Packed(strip) => strip.memory(),
+            Form::Timed(timed) => timed.memory(),
             Form::Table(table) => size_of::<Table<Pair>>() + table.memory(),
         }
     }
@@ -151,6 +120,7 @@ impl Hash {
     pub fn get(&self, field: &[u8]) -> Option<Item<'_>> {
         match &self.form {
             Form::Packed(strip) => strip.find(field, 2).map(|position| strip.get(position + 1)),
+            Form::Timed(timed) => timed.find(field).map(|entry| timed.strip.get(2 * entry + 1)),
             Form::Table(table) => table.get(field).map(|cell| Pair::entry(cell).value),
         }
     }
@@ -159,7 +129,58 @@ impl Hash {
     pub fn contains(&self, field: &[u8]) -> bool {
         match &self.form {
             Form::Packed(strip) => strip.find(field, 2).is_some(),
+            Form::Timed(timed) => timed.find(field).is_some(),
             Form::Table(table) => table.get(field).is_some(),
+        }
+    }
+
+    /// The deadline of a field in unix milliseconds, if it has one; `None` if there is no such field.
+    pub fn deadline(&self, field: &[u8]) -> Option<Option<i64>> {
+        let deadline_ms = match &self.form {
+            Form::Packed(strip) => strip.find(field, 2).map(|_| 0)?,
+            Form::Timed(timed) => timed.deadline(timed.find(field)?),
+            Form::Table(table) => table.deadline(field)?,
+        };
+        Some(Some(deadline_ms).filter(|&deadline_ms| deadline_ms != 0))
+    }
+
+    /// The earliest deadline of all fields.
+    pub fn first_deadline(&self) -> Option<i64> {
+        match &self.form {
+            Form::Packed(_) => None,
+            Form::Timed(timed) => timed.deadlines.first().copied(),
+            Form::Table(table) => table.first_deadline(),
+        }
+    }
+
+    /// Gives a field a deadline in unix milliseconds, or takes it away; one that is not positive counts as the first
+    /// millisecond. Tells whether there is such a field.
+    ///
+    /// # Panics
+    /// If the deadline is 2^53 or more.
+    pub fn set_deadline(&mut self, field: &[u8], deadline_ms: Option<i64>) -> bool {
+        let deadline_ms = deadline_ms.map_or(0, |deadline_ms| deadline_ms.max(1));
+        assert!(deadline_ms < 1 << 53, "a deadline must be a whole number as a double");
+        if !self.contains(field) {
+            return false;
+        }
+        if deadline_ms != 0 {
+            self.make_timed();
+        }
+        match &mut self.form {
+            Form::Packed(_) => {}
+            Form::Timed(timed) => {
+                timed.find(field).into_iter().for_each(|entry| timed.set_deadline(entry, deadline_ms));
+            }
+            Form::Table(table) => table.set_deadline(field, deadline_ms),
+        }
+        true
+    }
+
+    /// Tells that deadlines are about to come: a packed hash turns into a timed one at once, whether they come or not.
+    pub fn make_timed(&mut self) {
+        if let Form::Packed(strip) = &mut self.form {
+            self.form = Form::Timed(Box::new(Timed { strip: std::mem::take(strip), deadlines: Vec::new() }));
         }
     }
 
@@ -171,27 +192,48 @@ impl Hash {
         }
     }
 
-    /// Gives a field a value; tells whether it is new.
+    /// Gives a field a value, and no deadline; tells whether it is new.
     pub fn insert(&mut self, field: &[u8], value: &[u8], limits: &Limits) -> bool {
-        let longest = field.len().max(value.len());
-        if let Form::Packed(strip) = &mut self.form
-            && longest <= limits.bytes
-            && strip.has_room(field.len().saturating_add(value.len()))
-        {
-            match strip.find(field, 2) {
-                Some(position) => {
-                    strip.replace(position + 1, Item::of(value));
-                    return false;
-                }
-                None if strip.len() / 2 < limits.entries => {
-                    strip.push(Item::of(field));
-                    strip.push(Item::of(value));
-                    return true;
-                }
-                None => {}
+        self.store(field, value, false, limits)
+    }
+
+    /// Gives a field a value; its deadline stays. Tells whether it is new.
+    pub fn update(&mut self, field: &[u8], value: &[u8], limits: &Limits) -> bool {
+        self.store(field, value, true, limits)
+    }
+
+    fn store(&mut self, field: &[u8], value: &[u8], keep: bool, limits: &Limits) -> bool {
+        let bytes = field.len().saturating_add(value.len());
+        if field.len().max(value.len()) <= limits.bytes {
+            match &mut self.form {
+                Form::Packed(strip) if strip.has_room(bytes) => match strip.find(field, 2) {
+                    Some(position) => {
+                        strip.replace(position + 1, Item::of(value));
+                        return false;
+                    }
+                    None if strip.len() / 2 < limits.entries => {
+                        strip.push(Item::of(field));
+                        strip.push(Item::of(value));
+                        return true;
+                    }
+                    None => {}
+                },
+                Form::Timed(timed) if timed.strip.has_room(bytes) => match timed.find(field) {
+                    Some(entry) => {
+                        timed.replace(entry, value, keep);
+                        return false;
+                    }
+                    None if timed.strip.len() / 2 < limits.entries => {
+                        timed.push(field, value);
+                        return true;
+                    }
+                    None => {}
+                },
+                _ => {}
             }
         }
-        self.table_mut(limits.seed).insert(&Pair::cell(field, value))
+        let (table, cell) = (self.table_mut(limits.seed), Pair::cell(field, value));
+        if keep { table.update(&cell) } else { table.insert(&cell) }
     }
 
     /// Removes a field; tells whether there was one.
@@ -202,112 +244,99 @@ impl Hash {
                 strip.remove(position..position + 2);
                 true
             }
+            Form::Timed(timed) => {
+                let Some(entry) = timed.find(field) else { return false };
+                timed.remove(entry);
+                true
+            }
             Form::Table(table) => table.remove(field),
         }
     }
 
-    /// All fields with their values; those of a packed hash in the order they came in.
+    /// Removes a field if its deadline is `now_ms` or earlier; tells whether it did.
+    pub fn remove_overdue(&mut self, field: &[u8], now_ms: i64) -> bool {
+        let is_overdue = self.deadline(field).flatten().is_some_and(|deadline_ms| deadline_ms <= now_ms);
+        is_overdue && self.remove(field)
+    }
+
+    /// Removes fields whose deadline is `now_ms` or earlier, at most `limit` of them, the earliest first; tells how many.
+    pub fn remove_due(&mut self, now_ms: i64, limit: usize) -> usize {
+        match &mut self.form {
+            Form::Packed(_) => 0,
+            Form::Timed(timed) => {
+                let due = timed.due(now_ms).min(limit);
+                timed.remove_first(due);
+                due
+            }
+            Form::Table(table) => {
+                let due = table.by_deadline().take(limit).take_while(|&(deadline_ms, _)| deadline_ms <= now_ms);
+                let fields: Vec<Vec<u8>> = due.map(|(_, cell)| <Pair as Layout>::key(cell).to_vec()).collect();
+                fields.iter().filter(|field| table.remove(field)).count()
+            }
+        }
+    }
+
+    /// All fields with their values, overdue or not; those of a packed hash in the order they came in, unless deadlines
+    /// order them.
     pub fn iter(&self) -> impl Iterator<Item = Entry<'_>> + Clone {
-        let (packed, table) = match &self.form {
-            Form::Packed(strip) => (Some(Entries { items: strip.iter() }), None),
-            Form::Table(table) => (None, Some(table.iter().map(Pair::entry))),
-        };
-        packed.into_iter().flatten().chain(table.into_iter().flatten())
+        self.at(i64::MIN).iter()
     }
 
-    /// Any field with its value, each as likely as another.
+    /// Any field with its value, overdue or not, each as likely as another.
     pub fn random(&self, generator: &mut Rng) -> Option<Entry<'_>> {
-        match &self.form {
-            Form::Packed(strip) if strip.len() == 0 => None,
-            Form::Packed(strip) => {
-                let position = 2 * generator.usize(..strip.len() / 2);
-                Entries { items: strip.range(position..position + 2) }.next()
-            }
-            Form::Table(table) => table.random(generator).map(Pair::entry),
+        let strip = match &self.form {
+            Form::Packed(strip) => strip,
+            Form::Timed(timed) => &timed.strip,
+            Form::Table(table) => return table.random(generator).map(Pair::entry),
+        };
+        if strip.len() == 0 {
+            return None;
         }
+        let position = 2 * generator.usize(..strip.len() / 2);
+        Entries { items: strip.range(position..position + 2) }.next()
     }
 
-    /// Visits about `count` entries from a cursor on, 0 to start, and returns the next cursor, 0 when done.
-    ///
-    /// A field that is in the hash from the start of a full scan to its end is visited at least once, whatever else comes
-    /// and goes. The packed form is visited all at once.
-    pub fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
-        match &self.form {
-            Form::Packed(strip) => {
-                Entries { items: strip.iter() }.for_each(visit);
-                0
-            }
-            Form::Table(table) => table.scan(cursor, count, |cell| visit(Pair::entry(cell))),
-        }
+    /// Visits about `count` entries from a cursor on, overdue or not, see [`Fields::scan`].
+    pub fn scan<'a>(&'a self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
+        self.at(i64::MIN).scan(cursor, count, visit)
     }
 
     /// Panics unless every invariant holds. For tests and debug builds: O(n), packed O(n²).
     pub fn check(&self) {
-        match &self.form {
-            Form::Packed(strip) => {
-                strip.check();
-                assert!(strip.len().is_multiple_of(2), "each field has a value");
-                for (number, entry) in self.iter().enumerate() {
-                    assert_eq!(strip.find(&entry.field.to_cow(), 2), Some(2 * number), "no two fields are equal");
-                }
+        let strip = match &self.form {
+            Form::Packed(strip) => strip,
+            Form::Timed(timed) => {
+                assert!(timed.deadlines.is_sorted() && timed.deadlines.len() <= self.len(), "the first have deadlines");
+                &timed.strip
             }
-            Form::Table(table) => table.check(),
+            Form::Table(table) => return table.check(),
+        };
+        strip.check();
+        assert!(strip.len().is_multiple_of(2), "each field has a value");
+        for (number, entry) in self.iter().enumerate() {
+            assert_eq!(strip.find(&entry.field.to_cow(), 2), Some(2 * number), "no two fields are equal");
         }
     }
 
     /// The table, which it becomes if it is none yet.
     fn table_mut(&mut self, seed: u64) -> &mut Table<Pair> {
-        if let Form::Packed(strip) = &self.form {
+        if !matches!(self.form, Form::Table(_)) {
             let mut table = Table::new(seed);
-            for entry in (Entries { items: strip.iter() }) {
+            for entry in self.iter() {
                 table.insert(&Pair::cell(&entry.field.to_cow(), &entry.value.to_cow()));
+            }
+            if let Form::Timed(timed) = &self.form {
+                for (entry, &deadline_ms) in self.iter().zip(&timed.deadlines) {
+                    table.set_deadline(&entry.field.to_cow(), deadline_ms);
+                }
             }
             table.shrink();
             self.form = Form::Table(Box::new(table));
         }
         match &mut self.form {
             Form::Table(table) => table,
-            Form::Packed(_) => unreachable!("it has just become a table"),
+            Form::Packed(_) | Form::Timed(_) => unreachable!("it has just become a table"),
         }
-    }
-}
-
-/// A hash as it is at a moment.
-#[derive(Clone, Copy, Debug)]
-pub struct Fields<'a> {
-    hash: &'a Hash,
-}
-
-impl<'a> Fields<'a> {
-    /// How many fields there are.
-    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
-    pub fn len(self) -> usize {
-        self.hash.len()
-    }
-
-    /// The value of a field.
-    pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
-        self.hash.get(field)
-    }
-
-    /// Whether there is a field.
-    pub fn contains(self, field: &[u8]) -> bool {
-        self.hash.contains(field)
-    }
-
-    /// All fields with their values.
-    pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
-        self.hash.iter()
-    }
-
-    /// Any field with its value, each as likely as another.
-    pub fn random(self, generator: &mut Rng) -> Option<Entry<'a>> {
-        self.hash.random(generator)
-    }
-
-    /// Visits about `count` entries from a cursor on, see [`Hash::scan`].
-    pub fn scan(self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
-        self.hash.scan(cursor, count, visit)
     }
 }
 

@@ -1,0 +1,116 @@
+//! Reading the deadlines of fields and clearing them. Without a deadline the answer is -1, without the field or the hash -2.
+
+use super::lifetime::{HPERSIST_EVENT, take_fields};
+use super::{NO_FIELD, check_type, fields, refuse_all};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::value::hash::Hash;
+
+const NO_DEADLINE: i64 = -1;
+const MS_PER_S: i64 = 1000;
+
+pub(super) const HTTL: Command = Command {
+    name: "HTTL",
+    syntax: "key FIELDS numfields field [field ...]",
+    family: Family::Hash,
+    arity: Arity::AtLeast(5),
+    flags: Flags::READONLY.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    since: "7.4.0",
+    cost: "O(N) where N is how many fields are asked for.",
+    about: "Answers how many seconds fields of a hash still live, a started one counted whole.",
+    tips: &["nondeterministic_output"],
+    run: |cx, args| answer(cx, args, |deadline_ms, now_ms| to_seconds(deadline_ms - now_ms)),
+    ..Command::ROW
+};
+
+pub(super) const HPTTL: Command = Command {
+    name: "HPTTL",
+    about: "Answers how many milliseconds fields of a hash still live.",
+    run: |cx, args| answer(cx, args, |deadline_ms, now_ms| deadline_ms - now_ms),
+    ..HTTL
+};
+
+pub(super) const HEXPIRETIME: Command = Command {
+    name: "HEXPIRETIME",
+    about: "Answers the deadlines of fields in seconds since the Unix epoch, a started one counted whole.",
+    tips: &[],
+    run: |cx, args| answer(cx, args, |deadline_ms, _| to_seconds(deadline_ms)),
+    ..HTTL
+};
+
+pub(super) const HPEXPIRETIME: Command = Command {
+    name: "HPEXPIRETIME",
+    about: "Answers the deadlines of fields in milliseconds since the Unix epoch.",
+    run: |cx, args| answer(cx, args, |deadline_ms, _| deadline_ms),
+    ..HEXPIRETIME
+};
+
+fn to_seconds(ms: i64) -> i64 {
+    ms / MS_PER_S + i64::from(ms % MS_PER_S > 0)
+}
+
+/// Answers what `tell` makes of each field's deadline and the time, both in unix milliseconds.
+fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, tell: fn(i64, i64) -> i64) -> Result<(), Error> {
+    let now_ms = cx.now_ms();
+    let (fields, reply) = fields(cx, args.key()?)?;
+    take_fields(&mut args, Error::FieldsNotPositive)?;
+    reply.array(args.left());
+    for field in args.rest() {
+        reply.integer(match fields.and_then(|fields| fields.deadline(field)) {
+            None => NO_FIELD,
+            Some(None) => NO_DEADLINE,
+            Some(Some(deadline_ms)) => tell(deadline_ms, now_ms),
+        });
+    }
+    Ok(())
+}
+
+pub(super) const HPERSIST: Command = Command {
+    name: "HPERSIST",
+    syntax: "key FIELDS numfields field [field ...]",
+    family: Family::Hash,
+    arity: Arity::AtLeast(5),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "7.4.0",
+    cost: "O(N) where N is how many fields are given.",
+    about: "Clears the deadlines of fields of a hash.",
+    run: hpersist,
+    ..Command::ROW
+};
+
+fn hpersist(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, now_ms) = (args.key()?, cx.now_ms());
+    check_type(cx, key)?;
+    take_fields(&mut args, Error::FieldsNotPositive)?;
+    let found = cx.edit_and_reply(key, HPERSIST_EVENT, |hash: &mut Hash, reply| {
+        reply.array(args.left());
+        let mut cleared = 0;
+        for field in args.rest() {
+            reply.integer(match hash.at(now_ms).deadline(field) {
+                None => NO_FIELD,
+                Some(None) => NO_DEADLINE,
+                Some(Some(_)) => {
+                    hash.set_deadline(field, None);
+                    cleared += 1;
+                    1
+                }
+            });
+        }
+        Ok(Changed::by(cleared, ()))
+    })?;
+    if found.is_none() {
+        refuse_all(cx, args);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::to_seconds;
+
+    #[test]
+    fn a_started_second_counts_as_one() {
+        assert_eq!([0, 1, 999, 1000, 1001].map(to_seconds), [0, 1, 1, 1, 2]);
+    }
+}

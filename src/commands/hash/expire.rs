@@ -1,0 +1,137 @@
+//! Giving fields deadlines. One that has passed already removes the field.
+
+use super::lifetime::{Moment, Unit, take_fields};
+use super::{NO_FIELD, check_type, refuse_all};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::value::hash::Hash;
+
+/// The condition does not hold.
+const REFUSED: i64 = 0;
+const SET: i64 = 1;
+const ENDED: i64 = 2;
+
+pub(super) const HEXPIRE: Command = Command {
+    name: "HEXPIRE",
+    syntax: "key seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
+    family: Family::Hash,
+    arity: Arity::AtLeast(6),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "7.4.0",
+    cost: "O(N) where N is how many fields are given.",
+    about: "Lets fields of a hash live so many seconds from now.",
+    run: |cx, args| expire(cx, args, Unit::SECONDS, "hexpire"),
+    ..Command::ROW
+};
+
+pub(super) const HPEXPIRE: Command = Command {
+    name: "HPEXPIRE",
+    syntax: "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
+    about: "Lets fields of a hash live so many milliseconds from now.",
+    run: |cx, args| expire(cx, args, Unit::MILLISECONDS, "hpexpire"),
+    ..HEXPIRE
+};
+
+pub(super) const HEXPIREAT: Command = Command {
+    name: "HEXPIREAT",
+    syntax: "key unix-time-seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
+    about: "Lets fields of a hash live until a time in seconds since the Unix epoch.",
+    run: |cx, args| expire(cx, args, Unit::UNIX_SECONDS, "hexpireat"),
+    ..HEXPIRE
+};
+
+pub(super) const HPEXPIREAT: Command = Command {
+    name: "HPEXPIREAT",
+    syntax: "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
+    about: "Lets fields of a hash live until a time in milliseconds since the Unix epoch.",
+    run: |cx, args| expire(cx, args, Unit::UNIX_MILLISECONDS, "hpexpireat"),
+    ..HEXPIRE
+};
+
+fn expire(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static str) -> Result<(), Error> {
+    let key = args.key()?;
+    check_type(cx, key)?;
+    let moment = unit.moment(args.word()?, cx.now_ms(), command)?;
+    let condition = Condition::take(&mut args);
+    take_fields(&mut args, Error::NumFieldsNotPositive)?;
+    let found = cx.edit_and_reply(key, moment.event(), |hash: &mut Hash, reply| {
+        hash.make_timed();
+        reply.array(args.left());
+        let mut changed = 0;
+        for field in args.rest() {
+            let outcome = judge(hash, field, condition, moment);
+            changed += usize::from(outcome > REFUSED);
+            reply.integer(outcome);
+        }
+        Ok(Changed::by(changed, ()))
+    })?;
+    if found.is_none() {
+        refuse_all(cx, args);
+    }
+    Ok(())
+}
+
+/// Gives a field a deadline, if it may have it, and answers what became of it.
+fn judge(hash: &mut Hash, field: &[u8], condition: Condition, moment: Moment) -> i64 {
+    match hash.deadline(field) {
+        None => NO_FIELD,
+        Some(current_ms) if !condition.admits(current_ms, moment.deadline_ms) => REFUSED,
+        Some(_) => {
+            moment.apply(hash, field);
+            if moment.is_past() { ENDED } else { SET }
+        }
+    }
+}
+
+/// When a deadline is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    Always,
+    /// `NX`: there is none yet.
+    Missing,
+    /// `XX`: there is one.
+    Present,
+    /// `GT`: it becomes later; none at all is as late as can be.
+    Later,
+    /// `LT`: it becomes earlier.
+    Earlier,
+}
+
+impl Condition {
+    fn take(args: &mut Args<'_>) -> Condition {
+        let options = [
+            ("NX", Condition::Missing),
+            ("XX", Condition::Present),
+            ("GT", Condition::Later),
+            ("LT", Condition::Earlier),
+        ];
+        options.into_iter().find(|(name, _)| args.take(name)).map_or(Condition::Always, |(_, condition)| condition)
+    }
+
+    fn admits(self, current_ms: Option<i64>, deadline_ms: i64) -> bool {
+        match self {
+            Condition::Always => true,
+            Condition::Missing => current_ms.is_none(),
+            Condition::Present => current_ms.is_some(),
+            Condition::Later => current_ms.is_some_and(|current_ms| deadline_ms > current_ms),
+            Condition::Earlier => current_ms.is_none_or(|current_ms| deadline_ms < current_ms),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Condition;
+
+    #[test]
+    fn no_deadline_is_later_than_any() {
+        assert!(!Condition::Later.admits(None, i64::MAX));
+        assert!(Condition::Earlier.admits(None, i64::MAX));
+    }
+
+    #[test]
+    fn an_equal_deadline_is_neither_later_nor_earlier() {
+        assert_eq!([6, 7, 8].map(|moment| Condition::Later.admits(Some(7), moment)), [false, false, true]);
+        assert_eq!([6, 7, 8].map(|moment| Condition::Earlier.admits(Some(7), moment)), [true, false, false]);
+    }
+}

@@ -1,0 +1,190 @@
+//! HGETEX and HSETEX: reading and setting fields together with their deadlines.
+
+use super::lifetime::{HPERSIST_EVENT, Moment, Unit, take_fields};
+use super::set::HSET_EVENT;
+use super::{check_type, meet, write_or_null};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, shown};
+use crate::value::View;
+use crate::value::hash::{Hash, Limits};
+
+pub(super) const HGETEX: Command = Command {
+    name: "HGETEX",
+    syntax: "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] \
+             FIELDS numfields field [field ...]",
+    family: Family::Hash,
+    arity: Arity::AtLeast(5),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec {
+        notes: "RW and UPDATE because it changes the TTL",
+        ..KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))
+    }],
+    since: "8.0.0",
+    cost: "O(N) where N is how many fields are given.",
+    about: "Answers the values of fields, and gives the fields a deadline or clears it.",
+    run: hgetex,
+    ..Command::ROW
+};
+
+/// What HGETEX does to the fields that it answers.
+#[derive(Clone, Copy, Debug)]
+enum Aftermath {
+    Nothing,
+    Persist,
+    Expire(Moment),
+}
+
+fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    check_type(cx, key)?;
+    let aftermath = match Unit::take(&mut args) {
+        Some(unit) => Aftermath::Expire(unit.moment(args.word()?, cx.now_ms(), "hgetex")?),
+        None if args.take("PERSIST") => Aftermath::Persist,
+        None => Aftermath::Nothing,
+    };
+    if args.left() < 2 {
+        return Err(Error::WrongArity("hgetex".to_owned()));
+    }
+    take_fields(&mut args, Error::FieldsNotPositive)?;
+    meet(cx, key, args.rest());
+    let (event, now_ms) = match aftermath {
+        Aftermath::Expire(moment) => (moment.event(), cx.now_ms()),
+        Aftermath::Persist | Aftermath::Nothing => (HPERSIST_EVENT, cx.now_ms()),
+    };
+    let found = cx.edit_and_reply(key, event, |hash: &mut Hash, reply| {
+        if !matches!(aftermath, Aftermath::Nothing) {
+            hash.make_timed();
+        }
+        reply.array(args.left());
+        let mut changed = 0;
+        for field in args.rest() {
+            let value = hash.at(now_ms).get(field);
+            write_or_null(reply, value);
+            changed += usize::from(value.is_some() && aftermath.befalls(hash, field));
+        }
+        Ok(Changed::by(changed, ()))
+    })?;
+    if found.is_none() {
+        let reply = cx.reply();
+        reply.array(args.left());
+        args.rest().for_each(|_| reply.null());
+    }
+    Ok(())
+}
+
+impl Aftermath {
+    /// Does to a field what is to be done; tells whether that changed anything.
+    fn befalls(self, hash: &mut Hash, field: &[u8]) -> bool {
+        match self {
+            Aftermath::Nothing => false,
+            Aftermath::Expire(moment) => moment.apply(hash, field),
+            Aftermath::Persist => {
+                let has_deadline = hash.deadline(field).flatten().is_some();
+                has_deadline && hash.set_deadline(field, None)
+            }
+        }
+    }
+}
+
+pub(super) const HSETEX: Command = Command {
+    name: "HSETEX",
+    syntax: "key [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] \
+             FIELDS numfields field value [field value ...]",
+    family: Family::Hash,
+    arity: Arity::AtLeast(6),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "8.0.0",
+    cost: "O(N) where N is how many fields are set.",
+    about: "Gives fields of a hash values and a deadline.",
+    run: hsetex,
+    ..Command::ROW
+};
+
+/// The options of HSETEX.
+#[derive(Clone, Copy, Debug, Default)]
+struct Options {
+    /// `FXX` wants all fields to be there, `FNX` none.
+    wanted: Option<bool>,
+    keep: bool,
+    moment: Option<Moment>,
+}
+
+impl Options {
+    /// Takes everything up to the fields.
+    fn parse(args: &mut Args<'_>, now_ms: i64) -> Result<Options, Error> {
+        let mut options = Options::default();
+        while !args.take("FIELDS") {
+            let next = args.peek().ok_or(Error::FieldsMissing)?;
+            let wanted = if args.take("FXX") { Some(true) } else { args.take("FNX").then_some(false) };
+            if wanted.is_some() {
+                if options.wanted.is_some() {
+                    return Err(Error::FnxAndFxx);
+                }
+                options.wanted = wanted;
+                continue;
+            }
+            let (keep, unit) = (args.take("KEEPTTL"), Unit::take(args));
+            if !keep && unit.is_none() {
+                return Err(Error::UnknownArgument(shown(next)));
+            }
+            if options.keep || options.moment.is_some() {
+                return Err(Error::SeveralExpireTimes);
+            }
+            options.keep = keep;
+            options.moment = unit.map(|unit| unit.moment(args.word()?, now_ms, "hsetex")).transpose()?;
+        }
+        Ok(options)
+    }
+}
+
+/// The field of each pair that is left.
+fn names<'a>(args: Args<'a>) -> impl Iterator<Item = &'a [u8]> + Clone {
+    args.rest().step_by(2)
+}
+
+fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, now_ms) = (args.key()?, cx.now_ms());
+    let options = Options::parse(&mut args, now_ms)?;
+    let count = args.integer().ok().and_then(|count| i32::try_from(count).ok()).filter(|&count| count > 0);
+    let count = count.ok_or(Error::InvalidFieldCount)?;
+    if usize::try_from(count).ok().and_then(|count| count.checked_mul(2)) != Some(args.left()) {
+        return Err(Error::WrongArity("hsetex".to_owned()));
+    }
+    check_type(cx, key)?;
+    if let Some(wanted) = options.wanted
+        && !are_there(cx, key, args, wanted)
+    {
+        cx.reply().integer(0);
+        return Ok(());
+    }
+    let limits = cx.settings().packed_hash;
+    cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| Ok(set_all(hash, args, options.keep, &limits)))?;
+    if let Some(moment) = options.moment {
+        cx.edit(key, moment.event(), |hash: &mut Hash| Ok(moment.apply_all(hash, names(args))))?;
+    }
+    cx.reply().integer(1);
+    Ok(())
+}
+
+/// Whether the hash has all of the fields, or if not `wanted`, none of them.
+fn are_there(cx: &mut Ctx<'_>, key: &[u8], args: Args<'_>, wanted: bool) -> bool {
+    meet(cx, key, names(args));
+    let now_ms = cx.now_ms();
+    match cx.peek(key).map(|key| key.view()) {
+        Some(View::Hash(hash)) => names(args).all(|field| hash.at(now_ms).contains(field) == wanted),
+        _ => !wanted,
+    }
+}
+
+fn set_all(hash: &mut Hash, mut args: Args<'_>, keep: bool, limits: &Limits) -> Changed<()> {
+    let pairs = args.left() / 2;
+    hash.make_room(pairs, limits);
+    while let (Ok(field), Ok(value)) = (args.word(), args.word()) {
+        if keep {
+            hash.update(field, value, limits);
+        } else {
+            hash.insert(field, value, limits);
+        }
+    }
+    Changed::by(pairs, ())
+}

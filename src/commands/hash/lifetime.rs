@@ -1,0 +1,96 @@
+//! What the commands about deadlines of fields share: moments, and the words `FIELDS numfields field ...`.
+
+use super::remove::HDEL_EVENT;
+use crate::engine::{Args, Changed, Error, Event};
+use crate::value::hash::Hash;
+use crate::value::number;
+
+/// Fields got a deadline.
+const HEXPIRE_EVENT: Event = Event::hash("hexpire");
+/// Fields lost their deadlines.
+pub(super) const HPERSIST_EVENT: Event = Event::hash("hpersist");
+
+/// The last millisecond that a field can live to.
+const LAST_MS: i64 = (1 << 46) - 1;
+
+/// How a moment is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// Milliseconds of one.
+    pub(super) ms: i64,
+    /// Counted from now, not from the Unix epoch.
+    pub(super) from_now: bool,
+}
+
+impl Unit {
+    pub(super) const SECONDS: Unit = Unit { ms: 1000, from_now: true };
+    pub(super) const MILLISECONDS: Unit = Unit { ms: 1, from_now: true };
+    pub(super) const UNIX_SECONDS: Unit = Unit { ms: 1000, from_now: false };
+    pub(super) const UNIX_MILLISECONDS: Unit = Unit { ms: 1, from_now: false };
+
+    /// Takes the option that names a unit, if one stands next.
+    pub(super) fn take(args: &mut Args<'_>) -> Option<Unit> {
+        let options = [
+            ("EX", Unit::SECONDS),
+            ("PX", Unit::MILLISECONDS),
+            ("EXAT", Unit::UNIX_SECONDS),
+            ("PXAT", Unit::UNIX_MILLISECONDS),
+        ];
+        options.into_iter().find(|(name, _)| args.take(name)).map(|(_, unit)| unit)
+    }
+
+    /// The moment that `word` tells, as a deadline; `command` is named by the error.
+    ///
+    /// # Errors
+    /// No integer, negative, or too far away.
+    pub(super) fn moment(self, word: &[u8], now_ms: i64, command: &'static str) -> Result<Moment, Error> {
+        let number = number::parse_i64(word).ok_or(Error::NotAnInteger)?;
+        if number < 0 {
+            return Err(Error::NegativeExpireTime);
+        }
+        let origin_ms = if self.from_now { now_ms } else { 0 };
+        let deadline_ms = number.checked_mul(self.ms).and_then(|ms| ms.checked_add(origin_ms));
+        let deadline_ms = deadline_ms.filter(|&deadline_ms| deadline_ms <= LAST_MS);
+        Ok(Moment { deadline_ms: deadline_ms.ok_or(Error::InvalidExpireTime(command))?, now_ms })
+    }
+}
+
+/// A deadline that fields are to get, and the time it is now, both in unix milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) deadline_ms: i64,
+    now_ms: i64,
+}
+
+impl Moment {
+    /// Whether it has come already: then fields end at once.
+    pub(super) fn is_past(self) -> bool {
+        self.deadline_ms <= self.now_ms
+    }
+
+    /// What is announced of a hash whose fields got it as their deadline.
+    pub(super) fn event(self) -> Event {
+        if self.is_past() { HDEL_EVENT } else { HEXPIRE_EVENT }
+    }
+
+    /// Gives a field the deadline, or ends it. Tells whether there is such a field.
+    pub(super) fn apply(self, hash: &mut Hash, field: &[u8]) -> bool {
+        if self.is_past() { hash.remove(field) } else { hash.set_deadline(field, Some(self.deadline_ms)) }
+    }
+
+    /// Gives all these fields the deadline.
+    pub(super) fn apply_all<'f>(self, hash: &mut Hash, fields: impl Iterator<Item = &'f [u8]>) -> Changed<()> {
+        hash.make_timed();
+        Changed::by(fields.filter(|field| self.apply(hash, field)).count(), ())
+    }
+}
+
+/// Takes `FIELDS` and the number of fields, which must be all words that are left; a number that is not positive is
+/// refused as `not_positive`.
+pub(super) fn take_fields(args: &mut Args<'_>, not_positive: Error) -> Result<(), Error> {
+    if !args.take("FIELDS") {
+        return Err(Error::FieldsMissing);
+    }
+    let announced = args.integer().ok().filter(|&count| count > 0).ok_or(not_positive)?;
+    if usize::try_from(announced) == Ok(args.left()) { Ok(()) } else { Err(Error::NotSoManyFields) }
+}

@@ -1,0 +1,78 @@
+//! Fields of hashes at their deadline: removed, counted and announced, and the hash with its last field.
+//!
+//! As with keys, a field ends on its millisecond whether or not anyone asks, and a hash that is met before the engine
+//! came to it ([`Engine::expire`] is late) loses first what is due. Only where DEBUG SET-ACTIVE-EXPIRE or a pause keeps the
+//! engine from that do overdue fields stay: reads do not see them ([`crate::value::hash::Fields`]), and a command that
+//! asks for one by its name removes it ([`Engine::meet_fields`]), as in Redis.
+
+use crate::engine::{Engine, Event};
+use crate::keyspace::{Slot, ValueMut};
+use crate::value::Hash;
+
+impl Engine {
+    /// The key, if it is there still after its fields that are due are gone.
+    #[inline]
+    pub(super) fn without_due_fields(&mut self, database: usize, slot: Slot) -> Option<Slot> {
+        if self.is_any_field_due(database) && self.may_expire() {
+            self.drop_due_fields(database, slot)
+        } else {
+            Some(slot)
+        }
+    }
+
+    fn drop_due_fields(&mut self, database: usize, slot: Slot) -> Option<Slot> {
+        let now_ms = self.now().unix_ms();
+        let deadline_ms = self.databases.get(database).part_deadline(slot);
+        if deadline_ms.is_none_or(|deadline_ms| deadline_ms > now_ms) {
+            return Some(slot);
+        }
+        let (_, is_gone) = self.end_fields(database, slot, |hash| hash.remove_due(now_ms, usize::MAX));
+        if is_gone { None } else { Some(slot) }
+    }
+
+    /// Whether any field in a database is past its deadline.
+    #[inline]
+    pub(super) fn is_any_field_due(&self, database: usize) -> bool {
+        let next = self.databases.get(database).next_part_deadline();
+        next.is_some_and(|(deadline_ms, _)| deadline_ms <= self.now().unix_ms())
+    }
+
+    /// Has `act` remove overdue fields from the hash at `key`, if it is one, and says how many went. Nothing happens where
+    /// none is overdue.
+    pub(super) fn meet_fields(&mut self, database: usize, key: &[u8], act: impl FnOnce(&mut Hash, i64) -> usize) {
+        if self.is_any_field_due(database)
+            && !self.pause.holds(self.now())
+            && let Some(slot) = self.live(database, key)
+        {
+            let now_ms = self.now().unix_ms();
+            self.end_fields(database, slot, |hash| act(hash, now_ms));
+        }
+    }
+
+    /// Has `act` remove fields from the hash at `slot` whose end has come, and tells of it. Answers how many went, and
+    /// whether the key went with them; if not, it is still at `slot`.
+    pub(super) fn end_fields(
+        &mut self,
+        database: usize,
+        slot: Slot,
+        act: impl FnOnce(&mut Hash) -> usize,
+    ) -> (usize, bool) {
+        let data = self.databases.get_mut(database);
+        let (removed, is_empty) = data.edit_object(slot, |value| match value {
+            Some(ValueMut::Hash(hash)) => (act(hash), hash.is_empty()),
+            _ => (0, false),
+        });
+        if removed == 0 {
+            return (0, false);
+        }
+        let key = data.key(slot).to_vec();
+        self.stats.expired_fields += removed as u64;
+        self.changed(database, Event::FIELDS_EXPIRED, &key);
+        if is_empty {
+            let trash = self.databases.get_mut(database).delete(slot);
+            self.free(trash);
+            self.changed(database, Event::DEL, &key);
+        }
+        (removed, is_empty)
+    }
+}

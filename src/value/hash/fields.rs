@@ -1,0 +1,99 @@
+//! A hash as it is at a moment: without the fields whose deadline has passed, whether or not they were removed yet.
+//!
+//! Costs: those of the hash; `len` and `random` beyond that what is overdue, which usually is nothing.
+
+use super::pair::Pair;
+use super::{Entries, Entry, Form, Hash};
+use crate::value::item::Item;
+use fastrand::Rng;
+
+/// The fields of a hash that are there at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a> {
+    hash: &'a Hash,
+    now_ms: i64,
+}
+
+impl Hash {
+    /// The hash as it is at a moment, in unix milliseconds.
+    pub fn at(&self, now_ms: i64) -> Fields<'_> {
+        Fields { hash: self, now_ms }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// How many fields there are.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(self) -> usize {
+        self.hash.len() - self.overdue()
+    }
+
+    /// The value of a field.
+    pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
+        match &self.hash.form {
+            Form::Packed(_) => self.hash.get(field),
+            Form::Timed(timed) => {
+                let entry = timed.find(field).filter(|&entry| !self.is_past(timed.deadline(entry)))?;
+                Some(timed.strip.get(2 * entry + 1))
+            }
+            Form::Table(table) => table.get_at(field, self.now_ms).map(|cell| Pair::entry(cell).value),
+        }
+    }
+
+    /// Whether there is a field.
+    pub fn contains(self, field: &[u8]) -> bool {
+        self.get(field).is_some()
+    }
+
+    /// The deadline of a field in unix milliseconds, if it has one; `None` if there is no such field.
+    pub fn deadline(self, field: &[u8]) -> Option<Option<i64>> {
+        let deadline = self.hash.deadline(field)?;
+        if deadline.is_some_and(|deadline_ms| self.is_past(deadline_ms)) { None } else { Some(deadline) }
+    }
+
+    /// All fields with their values.
+    pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
+        let (strip, table) = match &self.hash.form {
+            Form::Packed(strip) => (Some(strip.iter()), None),
+            Form::Timed(timed) => (Some(timed.strip.range(2 * timed.due(self.now_ms)..timed.strip.len())), None),
+            Form::Table(table) => (None, Some(table.iter_at(self.now_ms).map(Pair::entry))),
+        };
+        strip.map(|items| Entries { items }).into_iter().flatten().chain(table.into_iter().flatten())
+    }
+
+    /// Any field with its value, each as likely as another.
+    pub fn random(self, generator: &mut Rng) -> Option<Entry<'a>> {
+        if self.hash.first_deadline().is_none_or(|deadline_ms| !self.is_past(deadline_ms)) {
+            return self.hash.random(generator);
+        }
+        let len = self.len();
+        if len == 0 { None } else { self.iter().nth(generator.usize(..len)) }
+    }
+
+    /// Visits about `count` entries from a cursor on, 0 to start, and returns the next cursor, 0 when done.
+    ///
+    /// A field that is in the hash from the start of a full scan to its end is visited at least once, whatever else comes
+    /// and goes. The packed forms are visited all at once.
+    pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
+        match &self.hash.form {
+            Form::Table(table) => table.scan_at(cursor, count, self.now_ms, |cell| visit(Pair::entry(cell))),
+            Form::Packed(_) | Form::Timed(_) => {
+                self.iter().for_each(visit);
+                0
+            }
+        }
+    }
+
+    fn is_past(self, deadline_ms: i64) -> bool {
+        deadline_ms != 0 && deadline_ms <= self.now_ms
+    }
+
+    /// How many fields are past their deadline.
+    fn overdue(self) -> usize {
+        match &self.hash.form {
+            Form::Packed(_) => 0,
+            Form::Timed(timed) => timed.due(self.now_ms),
+            Form::Table(table) => table.by_deadline().take_while(|&(deadline_ms, _)| self.is_past(deadline_ms)).count(),
+        }
+    }
+}

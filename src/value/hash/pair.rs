@@ -1,0 +1,47 @@
+//! How a table keeps a field with its value: `field length, 1 byte (or 255 and 4 more) | field | value`.
+
+use super::Entry;
+use crate::value::item::Item;
+use crate::value::table::Layout;
+
+/// The layout of a field with its value.
+#[derive(Clone)]
+pub(super) struct Pair;
+
+/// The first byte of a cell whose field's length takes four more.
+const LONG: u8 = u8::MAX;
+
+impl Pair {
+    pub(super) fn cell(field: &[u8], value: &[u8]) -> Vec<u8> {
+        let mut cell = Vec::with_capacity(5 + field.len() + value.len());
+        match u8::try_from(field.len()) {
+            Ok(length) if length < LONG => cell.push(length),
+            _ => {
+                cell.push(LONG);
+                cell.extend_from_slice(&(field.len() as u32).to_le_bytes());
+            }
+        }
+        cell.extend_from_slice(field);
+        cell.extend_from_slice(value);
+        cell
+    }
+
+    fn split(cell: &[u8]) -> (&[u8], &[u8]) {
+        match *cell {
+            [LONG, a, b, c, d, ref rest @ ..] => rest.split_at(u32::from_le_bytes([a, b, c, d]) as usize),
+            [length, ref rest @ ..] => rest.split_at(length.into()),
+            [] => (&[], &[]),
+        }
+    }
+
+    pub(super) fn entry(cell: &[u8]) -> Entry<'_> {
+        let (field, value) = Pair::split(cell);
+        Entry { field: Item::Text(field, &[]), value: Item::Text(value, &[]) }
+    }
+}
+
+impl Layout for Pair {
+    fn key(cell: &[u8]) -> &[u8] {
+        Pair::split(cell).0
+    }
+}

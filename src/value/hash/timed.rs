@@ -1,0 +1,93 @@
+//! A packed hash some of whose fields have deadlines: those come first, in the order of their deadlines.
+//!
+//! So a deadline is found by the place of its field, the earliest is the first, and what is due is what the strip begins
+//! with. Redis keeps its `listpackex` in the same order, which is therefore the order of a `HGETALL` there and here: among
+//! equal deadlines the latest given comes first, and a field that loses its deadline goes to the end.
+//!
+//! - Invariant: `deadlines` ascend and are at most as many as the strip has entries.
+//!
+//! Costs: eight bytes a deadline; giving one or taking it away moves what lies between.
+
+use crate::value::item::Item;
+use crate::value::strip::Strip;
+
+#[derive(Clone)]
+pub(super) struct Timed {
+    /// Field, value, field ...
+    pub(super) strip: Strip,
+    /// Of the first entries, in unix milliseconds.
+    pub(super) deadlines: Vec<i64>,
+}
+
+impl Timed {
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Timed>() + self.strip.memory() + self.deadlines.capacity() * size_of::<i64>()
+    }
+
+    /// Which entry has that field.
+    pub(super) fn find(&self, field: &[u8]) -> Option<usize> {
+        self.strip.find(field, 2).map(|position| position / 2)
+    }
+
+    /// The deadline of an entry, 0 for none.
+    pub(super) fn deadline(&self, entry: usize) -> i64 {
+        self.deadlines.get(entry).copied().unwrap_or(0)
+    }
+
+    /// How many entries are due.
+    pub(super) fn due(&self, now_ms: i64) -> usize {
+        self.deadlines.partition_point(|&deadline_ms| deadline_ms <= now_ms)
+    }
+
+    /// Adds an entry without a deadline, whose field is not there yet.
+    pub(super) fn push(&mut self, field: &[u8], value: &[u8]) {
+        self.strip.push(Item::of(field));
+        self.strip.push(Item::of(value));
+    }
+
+    /// Gives an entry another value; its deadline is kept if `keep`, else lost.
+    pub(super) fn replace(&mut self, entry: usize, value: &[u8], keep: bool) {
+        self.strip.replace(2 * entry + 1, Item::of(value));
+        if !keep {
+            self.set_deadline(entry, 0);
+        }
+    }
+
+    /// Gives an entry a deadline, 0 for none.
+    pub(super) fn set_deadline(&mut self, entry: usize, deadline_ms: i64) {
+        if entry < self.deadlines.len() {
+            self.deadlines.remove(entry);
+        } else if deadline_ms == 0 {
+            return;
+        }
+        let place = if deadline_ms == 0 {
+            self.strip.len() / 2 - 1
+        } else {
+            let place = self.deadlines.partition_point(|&other_ms| other_ms < deadline_ms);
+            self.deadlines.insert(place, deadline_ms);
+            place
+        };
+        if place != entry {
+            let [field, value] = [2 * entry, 2 * entry + 1].map(|position| self.strip.get(position).to_vec());
+            self.strip.remove(2 * entry..2 * entry + 2);
+            self.strip.insert(2 * place, Item::of(&field));
+            self.strip.insert(2 * place + 1, Item::of(&value));
+        }
+    }
+
+    /// Removes an entry.
+    pub(super) fn remove(&mut self, entry: usize) {
+        self.strip.remove(2 * entry..2 * entry + 2);
+        if entry < self.deadlines.len() {
+            self.deadlines.remove(entry);
+        }
+    }
+
+    /// Removes the first `count` entries of those that have a deadline.
+    pub(super) fn remove_first(&mut self, count: usize) {
+        if count > 0 {
+            self.strip.remove(0..2 * count);
+            self.deadlines.drain(..count);
+        }
+    }
+}
