@@ -4,6 +4,7 @@ mod chance;
 mod clients;
 mod door;
 mod expiry;
+mod fields;
 mod flood;
 mod gates;
 mod keys;

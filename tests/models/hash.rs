@@ -7,6 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 enum Step {
     Insert(Vec<u8>, Vec<u8>),
+    /// Gives a field a deadline, or takes it away.
+    Expire(Vec<u8>, Option<i64>),
+    /// Time passes, and nobody removes what is due.
+    Pass(i64),
+    /// Removes what is due, at most so many.
+    RemoveDue(usize),
+    RemoveOverdue(Vec<u8>),
     /// Adds to the value of a field, if it is a number.
     Increase(Vec<u8>, i64),
     Remove(Vec<u8>),
@@ -42,6 +49,10 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => (field(), value()).prop_map(|(field, value)| Step::Insert(field, value)),
+        16 => (field(), prop::option::weighted(0.9, 0..200_i64)).prop_map(|(field, at)| Step::Expire(field, at)),
+        4 => (0..10_i64).prop_map(Step::Pass),
+        3 => (0..20_usize).prop_map(Step::RemoveDue),
+        2 => field().prop_map(Step::RemoveOverdue),
         6 => (field(), -300..300_i64).prop_map(|(field, by)| Step::Increase(field, by)),
         6 => field().prop_map(Step::Remove),
         6 => any::<prop::sample::Index>().prop_map(Step::RemoveAt),
@@ -58,6 +69,9 @@ fn step() -> impl Strategy<Value = Step> {
 struct Pair {
     hash: Hash,
     model: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Deadlines of the model's fields.
+    deadlines: BTreeMap<Vec<u8>, i64>,
+    now_ms: i64,
     limits: Limits,
     cursor: u64,
     /// Fields there since the scan began, and not yet seen.
@@ -68,10 +82,60 @@ impl Pair {
     fn insert(&mut self, field: &[u8], value: &[u8]) {
         let is_new = self.hash.insert(field, value, &self.limits);
         assert_eq!(is_new, self.model.insert(field.to_vec(), value.to_vec()).is_none());
+        self.deadlines.remove(field);
+    }
+
+    /// Sets a value as what counts on does: the deadline stays.
+    fn update(&mut self, field: &[u8], value: &[u8]) {
+        let is_new = self.hash.update(field, value, &self.limits);
+        assert_eq!(is_new, self.model.insert(field.to_vec(), value.to_vec()).is_none());
+    }
+
+    fn expire(&mut self, field: &[u8], deadline_ms: Option<i64>) {
+        let is_there = self.model.contains_key(field);
+        assert_eq!(self.hash.set_deadline(field, deadline_ms), is_there);
+        match deadline_ms {
+            Some(deadline_ms) if is_there => self.deadlines.insert(field.to_vec(), deadline_ms.max(1)),
+            _ => self.deadlines.remove(field),
+        };
+    }
+
+    fn remove_due(&mut self, limit: usize) {
+        let mut due: Vec<i64> = self.deadlines.values().copied().filter(|&at| at <= self.now_ms).collect();
+        due.sort_unstable();
+        assert_eq!(self.hash.remove_due(self.now_ms, limit), due.len().min(limit));
+        // Of several that fall due together any may go first.
+        for field in self.deadlines.clone().into_keys().filter(|field| !self.hash.contains(field)) {
+            let deadline_ms = self.deadlines.remove(&field).expect("it has one");
+            assert!(limit > 0 && deadline_ms <= due[due.len().min(limit) - 1], "the earliest go first");
+            self.model.remove(&field);
+            self.awaited.remove(&field);
+        }
+    }
+
+    /// Everybody who asks what is there at this moment is told the same.
+    fn check_fields(&self, seed: u64) {
+        let is_there = |field: &[u8]| self.deadlines.get(field).is_none_or(|&at| at > self.now_ms);
+        let expected: BTreeMap<_, _> = self.model.clone().into_iter().filter(|(field, _)| is_there(field)).collect();
+        let fields = self.hash.at(self.now_ms);
+        assert_eq!(fields.len(), expected.len());
+        assert_eq!(fields.iter().map(owned).collect::<BTreeMap<_, _>>(), expected);
+        for field in self.model.keys() {
+            assert_eq!(fields.get(field).map(|value| value.to_vec()).as_ref(), expected.get(field));
+            let deadline = is_there(field).then(|| self.deadlines.get(field).copied());
+            assert_eq!(fields.deadline(field), deadline);
+            assert_eq!(self.hash.deadline(field), Some(self.deadlines.get(field).copied()));
+        }
+        assert_eq!(self.hash.first_deadline(), self.deadlines.values().min().copied());
+        match fields.random(&mut fastrand::Rng::with_seed(seed)).map(owned) {
+            Some((field, value)) => assert_eq!(expected.get(&field), Some(&value)),
+            None => assert!(expected.is_empty()),
+        }
     }
 
     fn remove(&mut self, field: &[u8]) {
         assert_eq!(self.hash.remove(field), self.model.remove(field).is_some());
+        self.deadlines.remove(field);
         self.awaited.remove(field);
     }
 
@@ -91,10 +155,22 @@ impl Pair {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Insert(field, value) => self.insert(field, value),
+            Step::Expire(field, deadline_ms) => self.expire(field, deadline_ms.map(|at| self.now_ms + at - 20)),
+            Step::Pass(ms) => self.now_ms += ms,
+            Step::RemoveDue(limit) => self.remove_due(*limit),
+            Step::RemoveOverdue(field) => {
+                let is_overdue = self.deadlines.get(field).is_some_and(|&at| at <= self.now_ms);
+                assert_eq!(self.hash.remove_overdue(field, self.now_ms), is_overdue);
+                if is_overdue {
+                    self.deadlines.remove(field);
+                    self.model.remove(field);
+                    self.awaited.remove(field);
+                }
+            }
             Step::Increase(field, by) => {
                 let number = self.hash.get(field).map_or(Some(0), |value| value.as_int());
                 if let Some(sum) = number.and_then(|number| number.checked_add(*by)) {
-                    self.insert(field, sum.to_string().as_bytes());
+                    self.update(field, sum.to_string().as_bytes());
                 }
             }
             Step::Remove(field) => self.remove(field),
@@ -123,6 +199,7 @@ impl Pair {
         }
         self.hash.check();
         assert_eq!(self.hash.len(), self.model.len());
+        self.check_fields(self.now_ms as u64);
     }
 }
 
@@ -131,7 +208,15 @@ fn owned(entry: Entry<'_>) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn run(limits: Limits, steps: &[Step]) {
-    let mut pair = Pair { hash: Hash::new(), model: BTreeMap::new(), limits, cursor: 0, awaited: BTreeSet::new() };
+    let mut pair = Pair {
+        hash: Hash::new(),
+        model: BTreeMap::new(),
+        deadlines: BTreeMap::new(),
+        now_ms: 100,
+        limits,
+        cursor: 0,
+        awaited: BTreeSet::new(),
+    };
     for step in steps {
         pair.take(step);
         let was_table = pair.hash.encoding() == "hashtable";

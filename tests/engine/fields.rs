@@ -1,0 +1,132 @@
+//! A field of a hash ends on its millisecond, as a key does.
+
+use crate::world::World;
+
+#[test]
+fn a_field_is_there_until_its_last_millisecond_and_gone_on_its_deadline() {
+    for entries in [512, 0] {
+        let mut world = World::with(|settings| settings.packed_hash.entries = entries);
+        world.ask("HSET hash a 1 b 2");
+        world.ask("HPEXPIRE hash 100 FIELDS 1 a");
+        world.pass_ms(99);
+        assert_eq!((world.expire(), world.ask("HEXISTS hash a")), (0, ":1\r\n".to_owned()));
+        world.pass_ms(1);
+        assert_eq!((world.expire(), world.ask("HLEN hash")), (1, ":1\r\n".to_owned()));
+        assert_eq!(world.engine.stats.expired_fields, 1);
+    }
+}
+
+#[test]
+fn nobody_needs_to_ask_for_fields_to_be_gone() {
+    let mut world = World::fresh();
+    for index in 0..1000 {
+        world.ask(&format!("HSETEX hash:{} PX {} FIELDS 1 field:{index} value", index % 7, index + 1));
+    }
+    for passed in 1..=1000 {
+        world.pass_ms(1);
+        assert_eq!(world.engine.next_deadline(), Some(world.now().unix_ms()));
+        assert_eq!(world.expire(), 1, "after {passed} ms");
+    }
+    assert_eq!(world.ask("DBSIZE"), ":0\r\n");
+    assert_eq!(world.engine.next_deadline(), None);
+    assert_eq!((world.engine.stats.expired_fields, world.engine.stats.expired_keys), (1000, 0));
+}
+
+#[test]
+fn a_field_that_is_met_after_its_deadline_is_not_there_even_before_it_is_removed() {
+    for command in ["HLEN hash", "EXISTS hash", "HEXISTS hash a", "HSTRLEN hash a", "DBSIZE"] {
+        let mut world = World::fresh();
+        world.ask("HSETEX hash PX 10 FIELDS 1 a 1");
+        world.pass_ms(10);
+        if command == "DBSIZE" {
+            world.expire();
+        }
+        assert_eq!(world.ask(command), ":0\r\n", "{command}");
+        assert_eq!((world.engine.stats.expired_fields, world.expire()), (1, 0));
+    }
+}
+
+#[test]
+fn keys_and_fields_end_in_the_order_of_their_deadlines() {
+    let mut world = World::fresh();
+    world.engine.switches.announce = true;
+    world.ask("SET key value PX 20");
+    world.ask("HSET hash a 1 b 2 c 3 d 4");
+    world.ask("HPEXPIRE hash 10 FIELDS 2 a b");
+    world.ask("HPEXPIRE hash 30 FIELDS 2 c d");
+    world.events();
+    world.pass_ms(30);
+    assert_eq!(world.expire(), 5);
+    assert_eq!(world.events(), ["0 hexpired hash", "0 expired key", "0 hexpired hash", "0 del hash"]);
+}
+
+#[test]
+fn a_slice_ends_where_it_was_told_to_within_a_hash_too() {
+    let mut world = World::fresh();
+    world.ask("HSETEX hash PX 1 FIELDS 6 a 1 b 2 c 3 d 4 e 5 f 6");
+    world.pass_ms(1);
+    assert_eq!(world.engine.expire(world.now(), 4), 4);
+    assert_eq!(world.engine.expire(world.now(), 4), 2);
+    assert_eq!(world.ask("DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn deadlines_of_fields_follow_their_hash() {
+    let mut world = World::fresh();
+    world.ask("HSETEX hash PX 10 FIELDS 2 a 1 b 2");
+    world.ask("HSET hash c 3");
+    world.ask("PEXPIRE hash 1000000");
+    world.ask("COPY hash copy");
+    world.ask("RENAME hash renamed");
+    world.ask("MOVE renamed 3");
+    world.ask("SWAPDB 3 4");
+    world.pass_ms(10);
+    assert_eq!(world.expire(), 4);
+    assert_eq!(world.ask("HLEN copy"), ":1\r\n");
+    world.ask("SELECT 4");
+    assert_eq!(world.ask("HLEN renamed"), ":1\r\n");
+}
+
+#[test]
+fn a_hash_that_goes_takes_the_deadlines_of_its_fields_with_it() {
+    for command in ["DEL hash", "SET hash text", "FLUSHDB", "HDEL hash a", "HPERSIST hash FIELDS 1 a", "HSET hash a 2"]
+    {
+        let mut world = World::fresh();
+        world.ask("HSETEX hash PX 10 FIELDS 1 a 1");
+        assert!(world.engine.next_deadline().is_some());
+        world.ask(command);
+        assert_eq!(world.engine.next_deadline(), None, "{command}");
+        world.pass_ms(10);
+        assert_eq!(world.expire(), 0);
+    }
+}
+
+#[test]
+fn without_active_expiry_a_field_stays_until_it_is_asked_for() {
+    let mut world = World::fresh();
+    world.engine.switches.announce = true;
+    world.ask("DEBUG SET-ACTIVE-EXPIRE 0");
+    world.ask("HSETEX hash PX 1 FIELDS 2 a 1 b 2");
+    world.pass_ms(5);
+    assert_eq!((world.expire(), world.engine.next_deadline()), (0, None));
+    assert_eq!(world.ask("HGETALL hash"), "*0\r\n");
+    assert_eq!(world.ask("HLEN hash"), ":2\r\n");
+    world.events();
+    assert_eq!(world.ask("HGET hash a"), "$-1\r\n");
+    assert_eq!(world.ask("HLEN hash"), ":1\r\n");
+    assert_eq!(world.ask("HGET hash b"), "$-1\r\n");
+    assert_eq!(world.ask("EXISTS hash"), ":0\r\n");
+    assert_eq!(world.events(), ["0 hexpired hash", "0 hexpired hash", "0 del hash"]);
+}
+
+#[test]
+fn while_a_pause_holds_an_overdue_field_is_hidden_and_not_removed() {
+    let mut world = World::fresh();
+    world.ask("HSETEX hash PX 1 FIELDS 1 a 1");
+    world.ask("CLIENT PAUSE 1000 WRITE");
+    world.pass_ms(5);
+    assert_eq!(world.ask("HGET hash a"), "$-1\r\n");
+    assert_eq!((world.expire(), world.ask("EXISTS hash")), (0, ":1\r\n".to_owned()));
+    world.pass_ms(1000);
+    assert_eq!((world.expire(), world.ask("EXISTS hash")), (1, ":0\r\n".to_owned()));
+}
