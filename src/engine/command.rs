@@ -229,6 +229,8 @@ impl Flags {
     pub const RUNS_QUEUE: Flags = Flags(1 << 24);
     /// ACL category `connection` though the family does not say so.
     pub const CONNECTION: Flags = Flags(1 << 22);
+    /// ACL categories `list`, `set` and `sortedset` instead of the family's.
+    pub const COLLECTIONS: Flags = Flags(1 << 23);
 
     /// Both sets.
     pub const fn and(self, other: Flags) -> Flags {
@@ -338,6 +340,11 @@ pub enum Begin {
     Index(i32),
     /// At the word after that keyword, looked for from a place on (counted from the end when negative).
     Keyword(&'static str, i32),
+    /// At a place that follows from no word of the request.
+    Unknown,
+    /// At the word after the last option of that name, which may be missing; the others have so many words behind them.
+    /// COMMAND INFO has no rule for it and calls it unknown.
+    Option(&'static str, &'static [(&'static str, usize)]),
 }
 
 impl Begin {
@@ -354,8 +361,31 @@ impl Begin {
                 };
                 found.map(|place| place + 1)
             }
+            Begin::Unknown => None,
+            Begin::Option(name, others) => last_option(request, name, others).map(|place| place as i64),
         }
     }
+
+    /// Whether a request may do without the key.
+    pub fn is_optional(self) -> bool {
+        matches!(self, Begin::Unknown | Begin::Option(..))
+    }
+}
+
+/// The place behind the last option of that name, which has a word behind it as each of `others` has so many.
+fn last_option(request: Request<'_>, name: &str, others: &[(&str, usize)]) -> Option<usize> {
+    let mut found = None;
+    let mut place = 2;
+    while let Some(word) = request.get(place) {
+        if says(word, name) && place + 1 < request.len() {
+            found = Some(place + 1);
+            place += 1;
+        } else if let Some((_, values)) = others.iter().find(|(other, _)| says(word, other)) {
+            place += values;
+        }
+        place += 1;
+    }
+    found
 }
 
 /// How keys follow from where the search began.

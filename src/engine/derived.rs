@@ -91,6 +91,8 @@ impl Command {
             "fast" => flags.has(Flags::FAST),
             "slow" => !flags.has(Flags::FAST),
             "blocking" => flags.has(Flags::BLOCKING),
+            "list" | "set" | "sortedset" if flags.has(Flags::COLLECTIONS) => true,
+            "keyspace" if flags.has(Flags::COLLECTIONS) => false,
             "dangerous" => flags.has(Flags::ADMIN) || flags.has(Flags::DANGEROUS),
             _ => !self.is_container() && self.family.category() == Some(category),
         }

@@ -115,6 +115,9 @@ pub enum Error {
     /// The key holds another type.
     #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]
     WrongType,
+    /// What elements are to be sorted by is no number.
+    #[error("ERR One or more scores can't be converted into double")]
+    WeightNotADouble,
     /// The key must exist.
     #[error("ERR no such key")]
     NoSuchKey,

@@ -69,7 +69,7 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
     in_range.then_some(value)
 }
 
-/// Reads the end of a score range (`ZRANGEBYSCORE`, without its `(`), where Redis is more lenient than for a score: a
+/// Reads the end of a score range (`ZRANGEBYSCORE`, without its `(`), or what SORT compares, where Redis is more lenient than for a score: a
 /// number too large is infinite, one too small is zero, text ends at a NUL, and no text is zero. There is no hexadecimal.
 pub fn parse_f64_bound(text: &[u8]) -> Option<f64> {
     match until_nul(text) {

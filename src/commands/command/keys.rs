@@ -69,7 +69,7 @@ fn keys_of(cx: &Ctx<'_>, request: Request<'_>) -> Result<Vec<(usize, KeyFlags)>,
     let mut keys = Vec::new();
     for spec in command.keys {
         let places = spec.places(request);
-        if places.is_empty() && !spec.access.has(KeyFlags::INCOMPLETE) {
+        if places.is_empty() && !spec.access.has(KeyFlags::INCOMPLETE) && !spec.begin.is_optional() {
             return Err(Error::InvalidArgumentsGiven);
         }
         let access = if spec.access.has(KeyFlags::VARIABLE) { settle(command, request) } else { spec.access };

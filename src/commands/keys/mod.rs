@@ -10,6 +10,7 @@ mod list;
 mod object;
 mod presence;
 mod remove;
+mod sort;
 mod transfer;
 
 use crate::engine::{Command, Ctx, Error};
@@ -37,6 +38,8 @@ pub const COMMANDS: &[Command] = &[
     transfer::RENAME,
     transfer::RENAMENX,
     list::SCAN,
+    sort::SORT,
+    sort::SORT_RO,
     databases::SWAPDB,
     presence::TOUCH,
     deadline::TTL,

@@ -70,6 +70,19 @@ impl List {
         List { form: Form::Packed(Run::default()) }
     }
 
+    /// A list of elements that fill nodes one after the other, and are packed if they need but one: where [`List::push`]
+    /// looks at the bytes of all that come, here the limits are those of a node.
+    pub fn from_elements<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> List {
+        let mut nodes = Nodes::of(Run::default(), *limits);
+        elements.into_iter().for_each(|element| nodes.push(End::Tail, element));
+        let form = match nodes.take_only(|bytes, items| limits.holds(bytes, items)) {
+            Some(run) => Form::Packed(run),
+            None if nodes.len() == 0 => Form::Packed(Run::default()),
+            None => Form::Nodes(Box::new(nodes)),
+        };
+        List { form }
+    }
+
     /// How many elements there are.
     pub fn len(&self) -> usize {
         match &self.form {
@@ -306,7 +319,7 @@ impl List {
     /// Turns back into one run if one small node is left.
     fn tidy(&mut self, limits: &Limits) {
         if let Form::Nodes(nodes) = &mut self.form
-            && let Some(run) = nodes.take_small(limits)
+            && let Some(run) = nodes.take_only(|bytes, items| limits.is_small(bytes, items))
         {
             self.form = Form::Packed(run);
         }

@@ -72,13 +72,13 @@ impl Nodes {
         nodes
     }
 
-    /// The only run that there is, if it is a small one.
-    pub(super) fn take_small(&mut self, limits: &Limits) -> Option<Run> {
+    /// The only run that there is, if `is_small` holds for its bytes and items.
+    pub(super) fn take_only(&mut self, is_small: impl Fn(usize, usize) -> bool) -> Option<Run> {
         if self.nodes.len() != 1 {
             return None;
         }
         match self.nodes.front_mut() {
-            Some(Node::Run(run)) if limits.is_small(run.size(), run.len()) => Some(std::mem::take(run)),
+            Some(Node::Run(run)) if is_small(run.size(), run.len()) => Some(std::mem::take(run)),
             _ => None,
         }
     }

@@ -43,6 +43,11 @@ impl Limits {
         length > self.bytes().unwrap_or(SAFE)
     }
 
+    /// Whether a list that is made as a long one is a small one in the end.
+    pub(super) fn holds(&self, bytes: usize, items: usize) -> bool {
+        self.bytes().is_none_or(|most| bytes <= most) && items <= self.items()
+    }
+
     /// Whether the last node of a list has become so small that the list is a small one again.
     pub(super) fn is_small(&self, bytes: usize, items: usize) -> bool {
         self.bytes().is_none_or(|most| bytes <= most / 2) && items <= self.items() / 2

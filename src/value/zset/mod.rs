@@ -185,6 +185,15 @@ impl<const N: usize> Zset<N> {
         if self.is_listpack() { "listpack" } else { "skiplist" }
     }
 
+    /// Answers as a large set from now on, however it is stored.
+    pub fn outgrow(&mut self) {
+        if let Form::Packed(packed) = &mut self.form
+            && packed.len() > 0
+        {
+            packed.mark_outgrown();
+        }
+    }
+
     /// Bytes of our own heap allocations. O(1).
     pub fn memory(&self) -> usize {
         match &self.form {

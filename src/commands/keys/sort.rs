@@ -1,0 +1,373 @@
+//! SORT and SORT_RO: the elements of a list, set or sorted set in another order, by themselves or by other keys.
+//!
+//! A [`Pattern`] names a key, or a field of a hash, for each element. What it names is looked up as any key is: a missing
+//! one, or one of another type, weighs nothing and is answered as null.
+//!
+//! Elements are copied once, since looking a key up may end that key or another. Equal weights leave the elements' own
+//! bytes to decide, and where these are not asked, the order they came in.
+//!
+//! Texts are compared as C compares them, up to a NUL, unless the result is stored. Numbers are read as leniently as the
+//! ends of a range of scores.
+//!
+//! Source: the behaviour of Redis 8.0.6, asked.
+
+use crate::engine::{Args, Arity, Begin, Changed, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec};
+use crate::resp::Reply;
+use crate::value::list::List;
+use crate::value::number::{parse_f64_bound, until_nul};
+use crate::value::{Item, View, Zset};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+pub(super) const SORT: Command = Command {
+    name: "SORT",
+    syntax: "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] \
+             [STORE destination]",
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::DANGEROUS).and(Flags::COLLECTIONS),
+    keys: &[SORTED, NAMED_BY_PATTERNS, STORED],
+    since: "1.0.0",
+    about: "Sorts the elements of a list, a set or a sorted set, and answers or stores them.",
+    run: |cx, args| sort(cx, args, true),
+    ..SORT_RO
+};
+
+pub(super) const SORT_RO: Command = Command {
+    name: "SORT_RO",
+    syntax: "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
+    family: Family::Generic,
+    arity: Arity::AtLeast(2),
+    flags: Flags::READONLY.and(Flags::DANGEROUS).and(Flags::COLLECTIONS),
+    keys: &[SORTED, NAMED_BY_PATTERNS],
+    since: "7.0.0",
+    cost: "O(N+M*log(M)) where N is the number of elements and M of those answered, O(N) if they are not sorted.",
+    about: "Sorts the elements of a list, a set or a sorted set, and answers them.",
+    run: |cx, args| sort(cx, args, false),
+    ..Command::ROW
+};
+
+const SORTED: KeySpec = KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS));
+
+const NAMED_BY_PATTERNS: KeySpec = KeySpec {
+    begin: Begin::Unknown,
+    notes: "For the optional BY/GET keyword. It is marked 'unknown' because the key names derive from the content of the \
+            key we sort",
+    ..SORTED
+};
+
+const STORED: KeySpec = KeySpec {
+    begin: Begin::Option("STORE", &[("LIMIT", 2), ("GET", 1), ("BY", 1)]),
+    find: Find::Range { last: 0, step: 1, limit: 0 },
+    access: KeyFlags::OW.and(KeyFlags::UPDATE),
+    notes: "For the optional STORE keyword. It is marked 'unknown' because the keyword can appear anywhere in the \
+            argument array",
+};
+
+fn sort(cx: &mut Ctx<'_>, mut args: Args<'_>, may_store: bool) -> Result<(), Error> {
+    let key = args.key()?;
+    let options = Options::parse(&mut args, may_store)?;
+    let elements = match options.order {
+        Order::Kept => kept(cx, key, &options)?,
+        Order::Numbers => by_number(cx, key, &options)?,
+        Order::Texts => by_text(cx, key, &options)?,
+    };
+    match options.target {
+        Some(target) => store(cx, target, &elements, &options.get),
+        None => answer(cx, &elements, &options.get),
+    }
+    Ok(())
+}
+
+/// What elements are compared as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// They are not: they stay as they are.
+    Kept,
+    Numbers,
+    Texts,
+}
+
+struct Options<'a> {
+    order: Order,
+    descending: bool,
+    /// Names what an element weighs; without it, it is its own weight.
+    by: Option<Pattern<'a>>,
+    offset: i64,
+    count: i64,
+    get: Vec<Pattern<'a>>,
+    target: Option<&'a [u8]>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(args: &mut Args<'a>, may_store: bool) -> Result<Options<'a>, Error> {
+        let (mut is_kept, mut is_alpha) = (false, false);
+        let mut options = Options {
+            order: Order::Numbers,
+            descending: false,
+            by: None,
+            offset: 0,
+            count: -1,
+            get: Vec::new(),
+            target: None,
+        };
+        while !args.is_empty() {
+            if args.take("ASC") {
+                options.descending = false;
+            } else if args.take("DESC") {
+                options.descending = true;
+            } else if args.take("ALPHA") {
+                is_alpha = true;
+            } else if args.take_with("LIMIT", 2) {
+                (options.offset, options.count) = (args.integer()?, args.integer()?);
+            } else if may_store && args.take_with("STORE", 1) {
+                options.target = Some(args.key()?);
+            } else if args.take_with("BY", 1) {
+                let pattern = Pattern::of(args.word()?);
+                is_kept |= !matches!(pattern, Pattern::Named { .. });
+                options.by = Some(pattern);
+            } else if args.take_with("GET", 1) {
+                options.get.push(Pattern::of(args.word()?));
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        options.order = match (is_kept, is_alpha) {
+            (true, _) => Order::Kept,
+            (false, true) => Order::Texts,
+            (false, false) => Order::Numbers,
+        };
+        Ok(options)
+    }
+
+    /// The places of those of `len` elements that are wanted.
+    fn window(&self, len: usize) -> Range<usize> {
+        let start = usize::try_from(self.offset.max(0)).map_or(len, |start| start.min(len));
+        match usize::try_from(self.count) {
+            Ok(count) => start..start.saturating_add(count).min(len),
+            Err(_) => start..len,
+        }
+    }
+
+    /// The elements of those in order that are wanted.
+    fn wanted<W>(
+        &self,
+        mut weighed: Vec<Weighed<W>>,
+        compare: impl Fn(&Weighed<W>, &Weighed<W>) -> Ordering,
+    ) -> Elements {
+        weighed.sort_by(|a, b| if self.descending { compare(b, a) } else { compare(a, b) });
+        let window = self.window(weighed.len());
+        weighed.drain(window).map(|weighed| weighed.element).collect()
+    }
+}
+
+type Elements = Vec<Vec<u8>>;
+
+/// An element and what it is compared by.
+struct Weighed<W> {
+    weight: W,
+    element: Vec<u8>,
+}
+
+/// What `BY` and `GET` name for an element.
+#[derive(Clone, Copy, Debug)]
+enum Pattern<'a> {
+    /// `#`: the element itself.
+    Element,
+    /// Without a `*`: nothing.
+    Nothing,
+    /// A key, the element between two parts; and perhaps a field of the hash that it holds.
+    Named { before: &'a [u8], behind: &'a [u8], field: Option<&'a [u8]> },
+}
+
+impl<'a> Pattern<'a> {
+    /// The pattern that a word is: `before*behind->field`. Its signs are looked for before the first NUL.
+    fn of(word: &'a [u8]) -> Pattern<'a> {
+        let visible = until_nul(word);
+        if visible == b"#" {
+            return Pattern::Element;
+        }
+        let Some(star) = visible.iter().position(|&byte| byte == b'*') else { return Pattern::Nothing };
+        let (before, rest) = (&word[..star], &word[star + 1..]);
+        let arrow = visible[star + 1..].windows(2).position(|pair| pair == b"->");
+        match arrow.filter(|arrow| star + 1 + arrow + 2 < visible.len()) {
+            Some(arrow) => Pattern::Named { before, behind: &rest[..arrow], field: Some(&rest[arrow + 2..]) },
+            None => Pattern::Named { before, behind: rest, field: None },
+        }
+    }
+
+    /// Lets `act` see what this names for an element.
+    fn look_up<R>(&self, cx: &mut Ctx<'_>, element: &[u8], act: impl FnOnce(Option<&[u8]>, &mut Reply<'_>) -> R) -> R {
+        let Pattern::Named { before, behind, field } = *self else {
+            return act(matches!(self, Pattern::Element).then_some(element), cx.reply());
+        };
+        let key = [before, element, behind].concat();
+        let now_ms = cx.now_ms();
+        let (view, reply) = cx.view(&key);
+        match (view, field) {
+            (Some(View::Text(text)), None) => act(Some(text.as_bytes(&mut itoa::Buffer::new())), reply),
+            (Some(View::Hash(hash)), Some(field)) => match hash.at(now_ms).get(field) {
+                Some(value) => act(Some(value.as_bytes(&mut Vec::new())), reply),
+                None => act(None, reply),
+            },
+            _ => act(None, reply),
+        }
+    }
+}
+
+/// The wanted elements as they stand: of a list or a sorted set from the end if descending, of a set in any case from the
+/// start, or by their bytes if they are to be stored, so that the result does not depend on how the set is kept.
+fn kept(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements, Error> {
+    let is_set = matches!(cx.peek(key).map(|key| key.view()), Some(View::Set(_)));
+    if is_set && options.target.is_some() {
+        return by_text(cx, key, &Options { by: None, get: Vec::new(), ..*options });
+    }
+    let is_reversed = options.descending && !is_set;
+    elements(cx, key, is_reversed, |len| {
+        let window = options.window(len);
+        if is_reversed { len - window.end..len - window.start } else { window }
+    })
+}
+
+fn by_number(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements, Error> {
+    let mut weighed = Vec::new();
+    let mut are_numbers = true;
+    for element in elements(cx, key, false, |len| 0..len)? {
+        let weight = weigh(cx, options, &element, |weight| weight.map_or(Some(0.0), parse_f64_bound));
+        are_numbers &= weight.is_some();
+        weighed.push(Weighed { weight: weight.unwrap_or_default(), element });
+    }
+    if !are_numbers {
+        return Err(Error::WeightNotADouble);
+    }
+    Ok(options.wanted(weighed, |a, b| {
+        a.weight.partial_cmp(&b.weight).unwrap_or(Ordering::Equal).then_with(|| a.element.cmp(&b.element))
+    }))
+}
+
+fn by_text(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements, Error> {
+    let copy = |text: &[u8]| if options.target.is_some() { text.to_vec() } else { until_nul(text).to_vec() };
+    let mut weighed = Vec::new();
+    for element in elements(cx, key, false, |len| 0..len)? {
+        let weight = weigh(cx, options, &element, |weight| weight.map(copy));
+        weighed.push(Weighed { weight, element });
+    }
+    Ok(options.wanted(weighed, |a, b| a.weight.cmp(&b.weight)))
+}
+
+/// What `read` makes of an element's weight.
+fn weigh<W>(cx: &mut Ctx<'_>, options: &Options<'_>, element: &[u8], read: impl FnOnce(Option<&[u8]>) -> W) -> W {
+    match &options.by {
+        Some(pattern) => pattern.look_up(cx, element, |weight, _| read(weight)),
+        None => read(Some(element)),
+    }
+}
+
+/// The elements at the positions that `part` tells of the number of all, those of a list or a sorted set in their order or
+/// against it.
+fn elements(
+    cx: &mut Ctx<'_>,
+    key: &[u8],
+    is_reversed: bool,
+    part: impl Fn(usize) -> Range<usize>,
+) -> Result<Elements, Error> {
+    match cx.view(key).0 {
+        None => Ok(Vec::new()),
+        Some(View::List(list)) => Ok(copied(list.range(part(list.len())), is_reversed)),
+        Some(View::Set(set)) => {
+            let positions = part(set.len());
+            let members = set.iter().skip(positions.start).take(positions.len());
+            Ok(members.map(|member| member.to_vec()).collect())
+        }
+        Some(View::Zset(zset)) => {
+            let members = zset.range(part(zset.len())).map(|entry| Item::Text(entry.member, &[]));
+            let elements = copied(members, is_reversed);
+            outgrow(cx, key)?;
+            Ok(elements)
+        }
+        Some(View::Text(_) | View::Hash(_)) => Err(Error::WrongType),
+    }
+}
+
+fn copied<'a>(items: impl DoubleEndedIterator<Item = Item<'a>>, is_reversed: bool) -> Elements {
+    let copy = |item: Item<'_>| item.to_vec();
+    if is_reversed { items.rev().map(copy).collect() } else { items.map(copy).collect() }
+}
+
+/// Redis turns a sorted set that it sorts into a skiplist, and a client can tell.
+fn outgrow(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
+    cx.edit(key, SORT_STORED, |zset: &mut Zset| {
+        zset.outgrow();
+        Ok(Changed::by(0, ()))
+    })?;
+    Ok(())
+}
+
+fn answer(cx: &mut Ctx<'_>, elements: &Elements, get: &[Pattern<'_>]) {
+    cx.reply().array(elements.len() * get.len().max(1));
+    for element in elements {
+        if get.is_empty() {
+            cx.reply().bulk(element);
+        }
+        for pattern in get {
+            pattern.look_up(cx, element, |value, reply| reply.bulk_or_null(value));
+        }
+    }
+}
+
+const SORT_STORED: Event = Event::list("sortstore");
+
+fn store(cx: &mut Ctx<'_>, target: &[u8], elements: &Elements, get: &[Pattern<'_>]) {
+    let limits = cx.settings().list_nodes;
+    let mut found = Vec::new();
+    for (element, pattern) in elements.iter().flat_map(|element| get.iter().map(move |pattern| (element, pattern))) {
+        found.push(pattern.look_up(cx, element, |value, _| value.unwrap_or_default().to_vec()));
+    }
+    let stored = if get.is_empty() { elements } else { &found };
+    let list = List::from_elements(stored.iter().map(Vec::as_slice), &limits);
+    cx.store(target, list, SORT_STORED);
+    cx.reply().count(stored.len());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(word: &str) -> Option<(&str, &str, Option<&str>)> {
+        let text = |bytes| std::str::from_utf8(bytes).expect("these patterns are text");
+        match Pattern::of(word.as_bytes()) {
+            Pattern::Named { before, behind, field } => Some((text(before), text(behind), field.map(text))),
+            Pattern::Element | Pattern::Nothing => None,
+        }
+    }
+
+    #[test]
+    fn a_pattern_names_a_key_and_perhaps_a_field() {
+        assert_eq!(parts("w_*"), Some(("w_", "", None)));
+        assert_eq!(parts("a*b*c"), Some(("a", "b*c", None)));
+        assert_eq!(parts("h_*->f"), Some(("h_", "", Some("f"))));
+        assert_eq!(parts("h_*:x->f->g"), Some(("h_", ":x", Some("f->g"))));
+        assert_eq!(parts("h_*->"), Some(("h_", "->", None)));
+        assert_eq!(parts("->*"), Some(("->", "", None)));
+        assert_eq!(parts("a*\0->f"), Some(("a", "\0->f", None)));
+        assert_eq!(parts("a\0*"), None);
+        assert!(matches!(Pattern::of(b"#\0x"), Pattern::Element));
+        assert!(matches!(Pattern::of(b"#x"), Pattern::Nothing));
+    }
+
+    #[test]
+    fn a_window_lies_within_what_there_is() {
+        let window = |offset, count, len| {
+            let options = Options { offset, count, ..Options::parse(&mut none(), false).expect("no options") };
+            options.window(len)
+        };
+        assert_eq!(window(0, -1, 5), 0..5);
+        assert_eq!(window(-3, 2, 5), 0..2);
+        assert_eq!(window(1, -5, 5), 1..5);
+        assert_eq!(window(3, i64::MAX, 5), 3..5);
+        assert_eq!(window(i64::MAX, i64::MAX, 5), 5..5);
+        assert_eq!(window(i64::MIN, 0, 5), 0..0);
+    }
+
+    fn none() -> Args<'static> {
+        Args::new(crate::resp::Request::new(&[], &[]), 0)
+    }
+}
