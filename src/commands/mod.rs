@@ -14,6 +14,8 @@ pub mod info;
 pub mod keys;
 pub mod list;
 pub mod memory;
+pub mod monitor;
+pub mod pubsub;
 pub mod scanning;
 pub mod server;
 pub mod set;
@@ -35,6 +37,8 @@ pub const FAMILIES: &[&[Command]] = &[
     keys::COMMANDS,
     list::COMMANDS,
     memory::COMMANDS,
+    monitor::COMMANDS,
+    pubsub::COMMANDS,
     server::COMMANDS,
     set::COMMANDS,
     shutdown::COMMANDS,

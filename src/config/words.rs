@@ -4,6 +4,7 @@
 //! Source: the answers of Redis 8.0.6 to the values in the tests below.
 
 use super::parameter::{WRONG_NUMBER, parse_memory};
+use crate::engine::{Notifications, OutputLimit, OutputLimits, Settings};
 use crate::value::number;
 
 const MOST_ADDRESSES: usize = 16;
@@ -26,27 +27,50 @@ pub(super) fn save_points(words: &[&str]) -> Result<String, String> {
     if words.chunks(2).all(is_point) { Ok(words.join(" ")) } else { Err("Invalid save parameters".to_owned()) }
 }
 
-/// What `client-output-buffer-limit` is for each class of clients at first.
-pub(super) const OUTPUT_LIMITS: &str = "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60";
-
 /// `client-output-buffer-limit`: for some classes of clients a hard limit, a soft one and its seconds; the other
 /// classes keep theirs.
 pub(super) fn output_limits(words: &[&str]) -> Result<String, String> {
-    let mut limits: Vec<String> = OUTPUT_LIMITS.split(' ').map(str::to_owned).collect();
+    set_output_limits(&mut OutputLimits::default(), words).map(|()| words.join(" "))
+}
+
+/// Reads limits into `limits`, which stay as they are where a class is not named.
+fn set_output_limits(limits: &mut OutputLimits, words: &[&str]) -> Result<(), String> {
     if !words.len().is_multiple_of(4) {
         return Err("Wrong number of arguments in buffer limit configuration.".to_owned());
     }
     for class in words.chunks(4) {
-        let name = class[0].to_ascii_lowercase().replace("replica", "slave");
-        let place = limits.iter().position(|word| *word == name && !word.starts_with(|c: char| c.is_ascii_digit()));
-        let place = place.ok_or("Invalid client class specified in buffer limit configuration.")?;
-        let numbers = [parse_memory(class[1]), parse_memory(class[2]), class[3].parse().ok()];
-        for (offset, number) in numbers.into_iter().enumerate() {
-            let number = number.ok_or("Error in hard, soft or soft_seconds setting in buffer limit configuration.")?;
-            limits[place + 1 + offset] = number.to_string();
-        }
+        let limit = match class[0].to_ascii_lowercase().as_str() {
+            "normal" => &mut limits.normal,
+            "slave" | "replica" => &mut limits.replica,
+            "pubsub" => &mut limits.pubsub,
+            _ => return Err("Invalid client class specified in buffer limit configuration.".to_owned()),
+        };
+        let seconds = if class[3].is_empty() { Some(0) } else { class[3].parse::<i32>().ok() };
+        *limit = match (parse_memory(class[1]), parse_memory(class[2]), seconds.map(u64::try_from)) {
+            (Some(hard_bytes), Some(soft_bytes), Some(Ok(soft_s))) => OutputLimit { hard_bytes, soft_bytes, soft_s },
+            _ => {
+                let complaint = "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
+                return Err(complaint.to_owned());
+            }
+        };
     }
-    Ok(limits.join(" "))
+    Ok(())
+}
+
+/// Puts limits that were read into the settings.
+pub(super) fn assign_output_limits(settings: &mut Settings, words: String) {
+    let words: Vec<&str> = words.split(' ').filter(|_| !words.is_empty()).collect();
+    // They were read before, so they are well formed.
+    let _ = set_output_limits(&mut settings.output_limits, &words);
+}
+
+/// The limits as CONFIG GET shows them.
+pub(super) fn shown_output_limits(settings: &Settings) -> String {
+    let limits = &settings.output_limits;
+    let classes = [("normal", limits.normal), ("slave", limits.replica), ("pubsub", limits.pubsub)];
+    let shown =
+        classes.map(|(name, limit)| format!("{name} {} {} {}", limit.hard_bytes, limit.soft_bytes, limit.soft_s));
+    shown.join(" ")
 }
 
 /// `latency-tracking-info-percentiles`: numbers from 0 to 100.
@@ -100,20 +124,11 @@ pub(super) fn primary(words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// `notify-keyspace-events`: letters for classes of events, of which `A` is most.
+/// `notify-keyspace-events`: letters for classes of events, of which `A` is most. It is kept as given: what is shown
+/// beside `A` is less than what was asked for.
 pub(super) fn event_classes(word: &str) -> Result<String, String> {
-    const ALL: &str = "g$lshzxetd";
-    const OTHERS: &str = "KEm";
-    if word.chars().any(|letter| !"An".contains(letter) && !ALL.contains(letter) && !OTHERS.contains(letter)) {
-        return Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".to_owned());
-    }
-    let has_all = word.contains('A') || ALL.chars().all(|letter| word.contains(letter));
-    let classes = if has_all { "A".to_owned() } else { in_order(word, ALL) + &in_order(word, "n") };
-    Ok(classes + &in_order(word, OTHERS))
-}
-
-fn in_order(word: &str, letters: &str) -> String {
-    letters.chars().filter(|&letter| word.contains(letter)).collect()
+    let complaint = "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+    Notifications::named(word).map(|_| word.to_owned()).ok_or_else(|| complaint.to_owned())
 }
 
 /// `maxmemory-clients`: bytes, or a percentage of `maxmemory`.
@@ -175,7 +190,6 @@ mod tests {
             (primary, "no ONE", ""),
             (oom_scores, "0 200 800", "0 200 800"),
             (addresses, "* -::*", "* -::*"),
-            (output_limits, "pubsub 1kb 2 3 replica 4 5 6 Normal 0 0 7", "normal 0 0 7 slave 4 5 6 pubsub 1024 2 3"),
         ];
         for (reader, text, shown) in table {
             assert_eq!(read(reader, text), Ok(shown.to_owned()), "{text}");
@@ -209,13 +223,16 @@ mod tests {
     }
 
     #[test]
-    fn event_classes_are_shown_in_their_own_order() {
-        for (word, shown) in
-            [("", ""), ("KEA", "AKE"), ("E$gK", "g$KE"), ("g$lshzxetdE", "AE"), ("A$nm", "Am"), ("nK", "nK")]
-        {
-            assert_eq!(event_classes(word), Ok(shown.to_owned()), "{word}");
+    fn limits_of_output_stay_where_a_class_is_not_named() {
+        let mut settings = Settings::default();
+        for (words, shown) in [
+            ("", "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60"),
+            ("pubsub 1kb 2 3 Replica 4 5 6", "normal 0 0 0 slave 4 5 6 pubsub 1024 2 3"),
+            ("normal 7 8 9 normal 1 1 ", "normal 1 1 0 slave 4 5 6 pubsub 1024 2 3"),
+        ] {
+            assign_output_limits(&mut settings, read(output_limits, words).expect("they are well formed"));
+            assert_eq!(shown_output_limits(&settings), shown, "{words}");
         }
-        assert!(event_classes("q").is_err());
     }
 
     #[test]

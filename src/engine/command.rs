@@ -4,7 +4,7 @@
 //! told or checked about a command derives from its row: the arity and login gates, COMMAND and its subcommands, ACL
 //! categories, the keys that a request touches, statistics by name, the README's table.
 
-use crate::engine::{Args, Change, Ctx, Error, says};
+use crate::engine::{Args, Change, Ctx, Error, Secrets, says};
 use crate::resp::Request;
 
 /// The function behind a command: it parses all of `args`, then acts through the context and writes one reply.
@@ -39,6 +39,8 @@ pub struct Command {
     pub tips: &'static [&'static str],
     /// The version it is deprecated since, and what replaces it.
     pub deprecated: Option<(&'static str, &'static str)>,
+    /// Which of its arguments are secret.
+    pub secrets: Secrets,
     /// Its subcommands; a container's own function never runs when it has some.
     pub subcommands: &'static [Command],
     /// Runs it.
@@ -60,6 +62,7 @@ impl Command {
         about: "",
         tips: &[],
         deprecated: None,
+        secrets: Secrets::None,
         subcommands: &[],
         run: unreachable_container,
     };
@@ -150,7 +153,7 @@ impl Family {
         }
     }
 
-    /// The ACL category that all of its commands are in; the families `Generic` and `Server` have none of their own.
+    /// The ACL category that all of its commands are in; the families `PubSub` and `Server` have none of their own.
     pub fn category(self) -> Option<&'static str> {
         match self {
             Family::Bitmap => Some("bitmap"),
@@ -160,9 +163,8 @@ impl Family {
             Family::Hash => Some("hash"),
             Family::HyperLogLog => Some("hyperloglog"),
             Family::List => Some("list"),
-            Family::PubSub => Some("pubsub"),
             Family::Scripting => Some("scripting"),
-            Family::Server => None,
+            Family::PubSub | Family::Server => None,
             Family::Set => Some("set"),
             Family::SortedSet => Some("sortedset"),
             Family::Stream => Some("stream"),
@@ -205,7 +207,7 @@ impl Flags {
     pub const FAST: Flags = Flags(1 << 11);
     /// It runs before login.
     pub const NO_AUTH: Flags = Flags(1 << 12);
-    /// It may change data though it is no write (a script).
+    /// It may concern replicas though it is no write: a script, a message. COMMAND INFO does not tell it.
     pub const MAY_REPLICATE: Flags = Flags(1 << 13);
     /// It runs while a script is busy.
     pub const ALLOW_BUSY: Flags = Flags(1 << 14);
@@ -232,6 +234,9 @@ impl Flags {
     /// ACL categories `list`, `set` and `sortedset` instead of the family's.
     pub const COLLECTIONS: Flags = Flags(1 << 23);
 
+    /// A subscriber that speaks RESP2 may call it. COMMAND INFO does not tell it.
+    pub const WHILE_LISTENING: Flags = Flags(1 << 23);
+
     /// Both sets.
     pub const fn and(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -244,7 +249,7 @@ impl Flags {
 
     /// The names that COMMAND INFO lists, in Redis's order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 17] = [
+        const NAMES: [(Flags, &str); 16] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENYOOM, "denyoom"),
@@ -258,7 +263,6 @@ impl Flags {
             (Flags::SKIP_SLOWLOG, "skip_slowlog"),
             (Flags::FAST, "fast"),
             (Flags::NO_AUTH, "no_auth"),
-            (Flags::MAY_REPLICATE, "may_replicate"),
             (Flags::NO_MULTI, "no_multi"),
             (Flags::MOVABLE_KEYS, "movablekeys"),
             (Flags::ALLOW_BUSY, "allow_busy"),

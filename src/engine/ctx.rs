@@ -109,6 +109,16 @@ impl<'c> Ctx<'c> {
         &mut self.reply
     }
 
+    /// Answers with a message, which CLIENT REPLY does not silence.
+    pub fn push(&mut self, write: impl FnOnce(&mut Reply<'_>)) {
+        if self.session().wants_reply() {
+            return write(&mut self.reply);
+        }
+        let mut frame = Vec::new();
+        write(&mut Reply::new(&mut frame, self.reply.protocol()));
+        self.engine.tell(self.session, frame.into());
+    }
+
     /// The moment at which this command runs.
     pub fn now(&self) -> Now {
         self.engine.now()

@@ -32,7 +32,7 @@ impl Engine {
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
         self.finish(now);
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
-        client.outgoing.take(out, usize::MAX);
+        let told = client.outgoing.frames();
         client.active = now;
         let (start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
         if speaks_http(request) {
@@ -46,13 +46,14 @@ impl Engine {
                 if let Some(block) = self.execute(session, id, Args::new(request, words), false, out) {
                     self.park(session, id, request, block);
                 }
+                self.show(session, id, request);
             }
             Err(error) => self.refuse(error, &mut Reply::new(out, protocol)),
         }
         if self.interest.waiting.is_anything_ready() {
             self.serve();
         }
-        self.conclude(session, wanted_reply, start, out);
+        self.conclude(session, wanted_reply, start, told, out);
         self.flow_of(session)
     }
 
@@ -64,6 +65,7 @@ impl Engine {
             Ok((id, words)) => {
                 let block = self.execute(session, id, Args::new(request, words), true, out);
                 debug_assert!(block.is_none(), "a command within another does not wait");
+                self.show(session, id, request);
             }
             Err(error) => self.refuse(error, &mut Reply::new(out, protocol)),
         }
@@ -130,7 +132,7 @@ impl Engine {
         let entry = self.table.entry(id);
         let command = entry.command;
         let passed = if command.arity.admits(request.len()) {
-            self.pass_gates(session, command.flags)
+            self.pass_gates(session, command.flags, &entry.name)
         } else {
             Err(Error::WrongArity(entry.name.clone()))
         };
@@ -145,7 +147,7 @@ impl Engine {
         }
     }
 
-    fn pass_gates(&self, session: SessionId, flags: Flags) -> Result<Option<Now>, Error> {
+    fn pass_gates(&self, session: SessionId, flags: Flags, name: &str) -> Result<Option<Now>, Error> {
         let Some(client) = self.sessions.get(session) else { return Ok(None) };
         let flags = match &client.transaction {
             Some(transaction) if flags.has(Flags::RUNS_QUEUE) => flags.and(transaction.flags),
@@ -160,7 +162,13 @@ impl Engine {
         if client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
             return Err(Error::NotInTransaction);
         }
+        if client.only_listens() && !flags.has(Flags::WHILE_LISTENING) {
+            return Err(Error::OnlyListens(name.to_owned()));
+        }
         let writes = flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
+        if client.monitors && (writes || flags.has(Flags::READONLY)) {
+            return Err(Error::ReplicaTouchesKeys);
+        }
         Ok(self.pause.holds_back(self.timing.now, writes))
     }
 
@@ -228,6 +236,7 @@ impl Engine {
 
     fn flow_of(&self, session: SessionId) -> Flow {
         match self.sessions.get(session) {
+            Some(client) if client.cut_off => Flow::Abort,
             Some(client) if client.closing => Flow::Close,
             Some(_) if self.is_blocked(session) => Flow::Block,
             Some(_) => Flow::Next,
@@ -235,8 +244,9 @@ impl Engine {
         }
     }
 
-    /// Takes back the reply of a command whose client wants none, and puts behind it what the client was told meanwhile.
-    fn conclude(&mut self, session: SessionId, wanted_reply: bool, start: usize, out: &mut Vec<u8>) {
+    /// Takes back the reply of a command whose client wants none, and brings what it was told into order: `told` frames
+    /// before the reply, the others behind it.
+    fn conclude(&mut self, session: SessionId, wanted_reply: bool, start: usize, told: usize, out: &mut Vec<u8>) {
         let is_blocked = self.is_blocked(session);
         let Some(client) = self.sessions.get_mut(session) else { return };
         if !wanted_reply && !client.wants_reply() {
@@ -245,7 +255,15 @@ impl Engine {
         if !is_blocked {
             client.has_replied();
         }
-        client.outgoing.take(out, usize::MAX);
+        if told > 0 && out.len() > start {
+            // The client has not been able to read those yet, so the reply waits with them.
+            client.outgoing.insert(told, out[start..].into());
+            out.truncate(start);
+        }
+        if told == 0 || client.closing {
+            client.outgoing.take(out, usize::MAX);
+        }
+        self.weigh_output(session, out.len());
     }
 }
 

@@ -49,6 +49,19 @@ pub enum Error {
     )]
     DebugDisabled,
 
+    // Listening.
+    /// A subscriber that speaks RESP2 called something else; the command's full name in lower case.
+    #[error(
+        "ERR Can't execute '{0}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+    )]
+    OnlyListens(String),
+    /// A client that watches commands wants to read or write data: Redis takes it for a replica.
+    #[error("ERR Replica can't interact with the keyspace")]
+    ReplicaTouchesKeys,
+    /// MONITOR where nothing may wait.
+    #[error("ERR MONITOR isn't allowed for DENY BLOCKING client")]
+    MonitorDenied,
+
     // Arguments.
     /// An option is unknown, misplaced or contradicts another.
     #[error("ERR syntax error")]

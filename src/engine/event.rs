@@ -1,4 +1,6 @@
-//! The names of what can happen to a key, as keyspace notifications tell them.
+//! The names of what can happen to a key, as keyspace notifications tell them, and which of them are told.
+
+use std::fmt;
 
 /// Something that happens to a key: a name from Redis's documentation of keyspace notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +11,7 @@ pub struct Event {
     pub name: &'static str,
 }
 
-/// The classes that `notify-keyspace-events` switches one by one.
+/// The classes that `notify-keyspace-events` switches one by one, in the order in which it shows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// `g`: any type, such as `del`.
@@ -26,6 +28,116 @@ pub enum Class {
     SortedSet,
     /// `x`: a key reached its deadline.
     Expired,
+    /// `e`: a key was removed for want of memory.
+    Evicted,
+    /// `t`: streams.
+    Stream,
+    /// `d`: types that modules bring.
+    Module,
+    /// `n`: a key came into being.
+    New,
+    /// `m`: a key was looked for that is not there.
+    Miss,
+}
+
+impl Class {
+    /// All, each at the place that its number names.
+    const ALL: [Class; 12] = [
+        Class::Generic,
+        Class::String,
+        Class::List,
+        Class::Set,
+        Class::Hash,
+        Class::SortedSet,
+        Class::Expired,
+        Class::Evicted,
+        Class::Stream,
+        Class::Module,
+        Class::New,
+        Class::Miss,
+    ];
+
+    fn letter(self) -> char {
+        match self {
+            Class::Generic => 'g',
+            Class::String => '$',
+            Class::List => 'l',
+            Class::Set => 's',
+            Class::Hash => 'h',
+            Class::SortedSet => 'z',
+            Class::Expired => 'x',
+            Class::Evicted => 'e',
+            Class::Stream => 't',
+            Class::Module => 'd',
+            Class::New => 'n',
+            Class::Miss => 'm',
+        }
+    }
+
+    /// Whether `A` stands for it too.
+    fn is_of_all(self) -> bool {
+        !matches!(self, Class::New | Class::Miss)
+    }
+
+    fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+/// Which events are told, and on which channels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notifications {
+    /// `K`: on the channel of the key, `__keyspace@0__:key`.
+    pub by_key: bool,
+    /// `E`: on the channel of the event, `__keyevent@0__:del`.
+    pub by_event: bool,
+    classes: u16,
+}
+
+impl Notifications {
+    /// Those that `notify-keyspace-events` names; `None` if it has a letter that names none.
+    pub fn named(text: &str) -> Option<Notifications> {
+        let mut named = Notifications::default();
+        for letter in text.chars() {
+            match letter {
+                'K' => named.by_key = true,
+                'E' => named.by_event = true,
+                'A' => named.classes |= Notifications::bits_of_all(),
+                _ => named.classes |= Class::ALL.into_iter().find(|class| class.letter() == letter)?.bit(),
+            }
+        }
+        Some(named)
+    }
+
+    /// Whether events of that class are told.
+    pub fn has(self, class: Class) -> bool {
+        self.classes & class.bit() != 0
+    }
+
+    fn bits_of_all() -> u16 {
+        Class::ALL.into_iter().filter(|class| class.is_of_all()).map(Class::bit).sum()
+    }
+}
+
+impl fmt::Display for Notifications {
+    /// As CONFIG GET shows it; next to `A` it does not show `n`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = Notifications::bits_of_all();
+        if self.classes & all == all {
+            formatter.write_str("A")?;
+        } else {
+            for class in Class::ALL.into_iter().filter(|class| *class != Class::Miss && self.has(*class)) {
+                write!(formatter, "{}", class.letter())?;
+            }
+        }
+        for (letter, is_on) in [('K', self.by_key), ('E', self.by_event), (Class::Miss.letter(), self.has(Class::Miss))]
+        {
+            if is_on {
+                write!(formatter, "{letter}")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Event {
@@ -39,6 +151,11 @@ impl Event {
     pub const EXPIRED: Event = Event { class: Class::Expired, name: "expired" };
     /// Fields of a hash reached their deadline.
     pub const FIELDS_EXPIRED: Event = Event::hash("hexpired");
+
+    /// A key came into being.
+    pub const NEW: Event = Event { class: Class::New, name: "new" };
+    /// A key was looked for that is not there.
+    pub const MISS: Event = Event { class: Class::Miss, name: "keymiss" };
 
     /// An event of any type.
     pub const fn generic(name: &'static str) -> Event {
@@ -68,5 +185,26 @@ impl Event {
     /// An event of sorted sets.
     pub const fn sorted_set(name: &'static str) -> Event {
         Event { class: Class::SortedSet, name }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_shown_in_their_own_order() {
+        for (text, shown) in
+            [("", ""), ("KEA", "AKE"), ("E$gK", "g$KE"), ("g$lshzxetdE", "AE"), ("A$nm", "Am"), ("KEnm", "nKEm")]
+        {
+            assert_eq!(Notifications::named(text).map(|named| named.to_string()).as_deref(), Some(shown), "{text}");
+        }
+        assert_eq!(Notifications::named("KQ"), None);
+    }
+
+    #[test]
+    fn all_is_all_but_misses_and_new_keys() {
+        let all = Notifications::named("A").expect("it is a class");
+        assert!(all.has(Class::Generic) && all.has(Class::Module) && !all.has(Class::New) && !all.has(Class::Miss));
     }
 }

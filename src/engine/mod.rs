@@ -14,6 +14,7 @@ mod blocking;
 mod command;
 mod ctx;
 mod databases;
+mod delivery;
 mod derived;
 mod dispatch;
 mod effects;
@@ -22,12 +23,15 @@ mod event;
 mod fields;
 mod history;
 pub mod host;
-mod interest;
+pub mod interest;
 mod moment;
+mod monitor;
 mod outgoing;
 mod pause;
 mod peek;
+mod publish;
 mod recent;
+mod secrets;
 mod session;
 mod settings;
 mod stats;
@@ -39,27 +43,27 @@ pub use args::{Args, says};
 pub use command::{Arity, Begin, Command, Family, Find, Flags, Handler, KeyFlags, KeySpec};
 pub use ctx::{Changed, Ctx, Deadline};
 pub use databases::Databases;
+pub use delivery::{OutputLimit, OutputLimits};
 pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
 pub use effects::{Effect, Effects};
 pub use error::{Error, shown};
-pub use event::{Class, Event};
+pub use event::{Class, Event, Notifications};
 pub use history::Change;
 pub use host::Host;
-pub use interest::{Block, Interest, Presence, Wait, Waiting, Watches};
+pub use interest::{Block, Interest, Presence, Subscribed, Subscriptions, Topic, Wait, Waiting, Watches};
 pub use moment::Now;
 pub use outgoing::Outgoing;
 pub use pause::{Pause, PauseScope};
 pub use peek::Peek;
 pub use recent::Recent;
+pub use secrets::Secrets;
 pub use session::{Buffers, Origin, ReplyMode, Session, SessionId, Sessions, Transport};
 pub use settings::{LogLevel, Permission, Settings};
 pub use stats::{CommandStats, Stats};
 pub use stored::Stored;
 pub use table::{CommandId, Entry, Table};
 pub use transaction::Transaction;
-
-use std::sync::Arc;
 
 use crate::keyspace::{Database, Slot, Trash};
 use crate::resp::Request;
@@ -161,32 +165,27 @@ impl Engine {
 
     /// A client is gone.
     pub fn disconnect(&mut self, session: SessionId) {
-        self.interest.forget(session);
+        if let Some(client) = self.sessions.get_mut(session) {
+            self.interest.forget(client);
+        }
         self.sessions.close(session);
     }
 
     /// Ends a session (CLIENT KILL): it gets nothing any more.
     pub fn kill(&mut self, session: SessionId) {
-        self.interest.forget(session);
         if let Some(client) = self.sessions.get_mut(session) {
+            self.interest.forget(client);
             client.closing = true;
         }
         self.effects.push(Effect::Close(session));
     }
 
-    /// Has a session be told something beside the replies to its own requests.
-    pub fn tell(&mut self, session: SessionId, frame: Arc<[u8]>) {
-        if let Some(client) = self.sessions.get_mut(session)
-            && client.outgoing.push(frame)
-        {
-            self.effects.push(Effect::Wake(session));
-        }
-    }
-
-    /// Does what is due, at most `limit` things: ends waits, and removes keys and fields of hashes whose deadline has passed,
-    /// in the order of their deadlines. Answers how many; fewer than `limit` means that none is left.
+    /// Does what is due, at most `limit` things: closes clients that have not read for too long, ends waits, and removes
+    /// keys and fields of hashes whose deadline has passed, in the order of their deadlines. Answers how many; fewer than
+    /// `limit` means that none is left.
     pub fn expire(&mut self, now: Now, limit: usize) -> usize {
         self.timing.now = now;
+        self.cut_off_overfull();
         self.serve();
         let mut expired = self.time_out(limit);
         if !self.may_expire() {
@@ -282,6 +281,7 @@ impl Engine {
         if self.switches.announce {
             self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
         }
+        self.notify(database, event, key);
     }
 
     /// A key came to be that was not there: whoever waits for it may go on when the command is done.

@@ -7,6 +7,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// From this size on a frame is handed to the connection as it is, instead of copied.
+const LARGE_BYTES: usize = 16 << 10;
+
 /// Frames in the order in which they are to be sent.
 #[derive(Debug, Default)]
 pub struct Outgoing {
@@ -22,14 +25,43 @@ impl Outgoing {
         self.frames.len() == 1
     }
 
+    /// Adds a frame behind the first `place` ones, which were there before it.
+    pub fn insert(&mut self, place: usize, frame: Arc<[u8]>) {
+        self.bytes += frame.len();
+        self.frames.insert(place, frame);
+    }
+
     /// Moves frames to the end of `out`, until there is none or `out` has `most` bytes.
     pub fn take(&mut self, out: &mut Vec<u8>, most: usize) {
         while out.len() < most
-            && let Some(frame) = self.frames.pop_front()
+            && let Some(frame) = self.pop()
         {
-            self.bytes -= frame.len();
             out.extend_from_slice(&frame);
         }
+    }
+
+    /// The same, which stops before a frame that is large. That one is the answer, to be sent after `out` without a copy.
+    pub fn take_or_share(&mut self, out: &mut Vec<u8>, most: usize) -> Option<Arc<[u8]>> {
+        while out.len() < most
+            && let Some(frame) = self.pop()
+        {
+            if frame.len() >= LARGE_BYTES {
+                return Some(frame);
+            }
+            out.extend_from_slice(&frame);
+        }
+        None
+    }
+
+    fn pop(&mut self) -> Option<Arc<[u8]>> {
+        let frame = self.frames.pop_front()?;
+        self.bytes -= frame.len();
+        Some(frame)
+    }
+
+    /// Forgets all frames: nobody is going to read them.
+    pub fn clear(&mut self) {
+        *self = Outgoing::default();
     }
 
     /// True when there is nothing to tell.
@@ -62,5 +94,17 @@ mod tests {
         assert_eq!((out.as_slice(), outgoing.bytes(), outgoing.frames()), (&b"one"[..], 5, 1));
         outgoing.take(&mut out, 100);
         assert_eq!((out.as_slice(), outgoing.is_empty()), (&b"onethree"[..], true));
+    }
+
+    #[test]
+    fn a_large_frame_is_shared_and_small_ones_are_gathered() {
+        let (mut outgoing, large) = (Outgoing::default(), Arc::from(vec![7; LARGE_BYTES]));
+        outgoing.push(Arc::from(*b"one"));
+        outgoing.push(Arc::clone(&large));
+        outgoing.insert(1, Arc::from(*b"two"));
+        let mut out = Vec::new();
+        let shared = outgoing.take_or_share(&mut out, usize::MAX).expect("a large frame follows");
+        assert!(Arc::ptr_eq(&shared, &large));
+        assert_eq!((out.as_slice(), outgoing.bytes()), (&b"onetwo"[..], 0));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{CommandId, Now, Outgoing, Transaction};
+use crate::engine::{CommandId, Now, Outgoing, Subscribed, Transaction};
 use crate::resp::Protocol;
 
 /// Names a session while it lives; of one that ended it finds nothing.
@@ -114,9 +114,33 @@ pub struct Session {
     pub outgoing: Outgoing,
     /// The transaction that it has begun.
     pub transaction: Option<Arc<Transaction>>,
+    /// It is to be closed without its replies: it does not read them.
+    pub cut_off: bool,
+    /// What it subscribes to.
+    pub subscribed: Subscribed,
+    /// It watches every command (MONITOR).
+    pub monitors: bool,
+    /// So much waits for it that it is closed at that moment, unless it reads before.
+    pub overfull_until: Option<Now>,
 }
 
 impl Session {
+    /// How many bytes wait for it to read them.
+    pub fn waiting_bytes(&self) -> usize {
+        self.outgoing.bytes() + self.buffers.output
+    }
+
+    /// True when it hears of what others do.
+    pub fn is_listener(&self) -> bool {
+        self.monitors || !self.subscribed.is_empty()
+    }
+
+    /// True when it can do nothing but listen and change what it listens to: a subscriber that speaks RESP2, whose
+    /// messages could not be told from replies.
+    pub fn only_listens(&self) -> bool {
+        self.protocol == Protocol::Resp2 && !self.subscribed.is_empty()
+    }
+
     /// Whether a reply that is written now is to be sent.
     pub fn wants_reply(&self) -> bool {
         matches!(self.reply_mode, ReplyMode::On | ReplyMode::SkipNext)
@@ -180,6 +204,10 @@ impl Sessions {
             buffers: Buffers::default(),
             outgoing: Outgoing::default(),
             transaction: None,
+            cut_off: false,
+            subscribed: Subscribed::default(),
+            monitors: false,
+            overfull_until: None,
         });
         match self.places.get_mut(place as usize) {
             Some(vacant) => *vacant = Some(session),

@@ -2,6 +2,7 @@
 //!
 //! How a parameter is spelled, parsed, limited and shown is `config/`'s business: one row there for each field here.
 
+use crate::engine::{Notifications, OutputLimits};
 use crate::value::{hash, list, set, zset};
 
 /// Who may call commands that a setting must enable first.
@@ -83,6 +84,10 @@ pub struct Settings {
     pub max_bulk_bytes: usize,
     /// `client-query-buffer-limit`: the largest unfinished request, in bytes.
     pub query_buffer_bytes: usize,
+    /// `client-output-buffer-limit`.
+    pub output_limits: OutputLimits,
+    /// `notify-keyspace-events`.
+    pub notifications: Notifications,
     /// `enable-debug-command`.
     pub debug_command: Permission,
     /// `zset-max-listpack-entries` and `zset-max-listpack-value`.
@@ -136,6 +141,8 @@ impl Default for Settings {
             max_clients: 10_000,
             max_bulk_bytes: 512 << 20,
             query_buffer_bytes: 1 << 30,
+            output_limits: OutputLimits::default(),
+            notifications: Notifications::default(),
             debug_command: Permission::No,
             packed_zset: zset::Limits::default(),
             packed_hash: hash::Limits::default(),

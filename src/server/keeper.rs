@@ -48,7 +48,8 @@ impl Keeper {
         if expired == SLICE_KEYS {
             return Next::Again;
         }
-        match [next_deadline(engine), self.pause_end, self.idle_check].into_iter().flatten().min() {
+        let overfull = engine.interest.overfull.next();
+        match [next_deadline(engine), self.pause_end, self.idle_check, overfull].into_iter().flatten().min() {
             Some(moment) => Next::At(moment),
             None => Next::Never,
         }
@@ -77,12 +78,13 @@ impl Keeper {
     }
 }
 
-/// The clients that were idle for `timeout`, and when the next one will have been. Who calls directly, or waits within a
-/// command, is never closed.
+/// The clients that were idle for `timeout`, and when the next one will have been. Who calls directly, waits within a
+/// command or only listens is never closed.
 fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId>, Option<Now>) {
     let (mut idle, mut next) = (Vec::new(), None);
-    let may_be_idle =
-        |session: &&Session| session.origin.transport != Transport::Direct && !engine.is_blocked(session.id);
+    let may_be_idle = |session: &&Session| {
+        session.origin.transport != Transport::Direct && !engine.is_blocked(session.id) && !session.is_listener()
+    };
     for session in engine.sessions.iter().filter(may_be_idle) {
         let end = later(session.active, timeout);
         if end <= now {

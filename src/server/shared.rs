@@ -90,10 +90,9 @@ impl Shared {
     /// Ends a batch that began at `mark`, and sees to it that the keeper sleeps no longer than it may now.
     pub(crate) fn end_batch(&self, engine: &mut Engine, mark: Mark) {
         engine.finish(self.clock.now());
-        if mark != Mark::of(engine)
-            && let Some(deadline) = next_deadline(engine)
-        {
-            self.alarm.ring_by(deadline);
+        if mark != Mark::of(engine) {
+            let due = [next_deadline(engine), engine.interest.overfull.next()];
+            due.into_iter().flatten().for_each(|moment| self.alarm.ring_by(moment));
         }
     }
 
@@ -225,12 +224,14 @@ impl Shared {
     }
 }
 
-/// What makes something fall due earlier when it changes: the data, whether keys fall due at all, and who waits.
+/// What makes something fall due earlier when it changes: the data, whether keys fall due at all, who waits, and who does
+/// not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     changes: u64,
     active_expiry: bool,
     wait_ends: Option<i64>,
+    overfull: Option<Now>,
 }
 
 impl Mark {
@@ -239,6 +240,7 @@ impl Mark {
             changes: engine.stats.changes,
             active_expiry: engine.switches.active_expiry,
             wait_ends: engine.interest.waiting.next_deadline(),
+            overfull: engine.interest.overfull.next(),
         }
     }
 }

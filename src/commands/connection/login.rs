@@ -5,7 +5,7 @@
 use super::ANY_TIME;
 use super::client::{is_plain, name_the_client};
 use crate::engine::REDIS_VERSION;
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, shown};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Secrets, shown};
 use crate::resp::Protocol;
 use crate::value::number;
 
@@ -20,6 +20,7 @@ pub(super) const AUTH: Command = Command {
     history: &[Change::brings("6.0.0", &["username"])],
     cost: "O(N), N being the number of passwords of the user",
     about: "Logs the connection in.",
+    secrets: Secrets::All,
     run: auth,
     ..Command::ROW
 };
@@ -65,6 +66,7 @@ pub(super) const HELLO: Command = Command {
     since: "6.0.0",
     history: &[Change::says("6.2.0", "Without a version tells about the connection as it is.")],
     about: "Tells about the server and chooses the protocol; logs in and names the connection on the way.",
+    secrets: Secrets::After("AUTH", 2),
     run: hello,
     ..Command::ROW
 };

@@ -20,7 +20,7 @@ const PING: Command = Command {
     syntax: "[message]",
     family: Family::Connection,
     arity: Arity::AtLeast(1),
-    flags: Flags::FAST,
+    flags: Flags::FAST.and(Flags::WHILE_LISTENING),
     about: "Answers PONG, or the message.",
     tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
     run: ping,
@@ -29,6 +29,12 @@ const PING: Command = Command {
 
 fn ping(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     match args.left() {
+        0 | 1 if cx.session().only_listens() => {
+            let reply = cx.reply();
+            reply.array(2);
+            reply.bulk(b"pong");
+            reply.bulk(args.rest().next().unwrap_or_default());
+        }
         0 => cx.reply().simple("PONG"),
         1 => cx.reply().bulk(args.word()?),
         _ => return Err(Error::WrongArity("ping".to_owned())),
@@ -74,7 +80,7 @@ const QUIT: Command = Command {
     name: "QUIT",
     family: Family::Connection,
     arity: Arity::AtLeast(1),
-    flags: ANY_TIME.and(Flags::UNQUEUED),
+    flags: ANY_TIME.and(Flags::UNQUEUED).and(Flags::WHILE_LISTENING),
     about: "Answers OK and ends the connection.",
     deprecated: Some(("7.2.0", "just closing the connection")),
     run: quit,
@@ -91,7 +97,7 @@ const RESET: Command = Command {
     name: "RESET",
     family: Family::Connection,
     arity: Arity::Exactly(1),
-    flags: ANY_TIME.and(Flags::UNQUEUED),
+    flags: ANY_TIME.and(Flags::UNQUEUED).and(Flags::WHILE_LISTENING),
     since: "6.2.0",
     about: "Puts the connection back to the state of a fresh one, logged out if there is a password.",
     run: reset,
@@ -101,6 +107,8 @@ const RESET: Command = Command {
 fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let needs_no_login = cx.settings().password.is_empty();
     cx.unwatch();
+    let id = cx.session().id;
+    cx.engine().deafen(id);
     let session = cx.session_mut();
     session.reset();
     session.authenticated = needs_no_login;

@@ -3,7 +3,7 @@
 use super::Scene;
 use crate::commands::memory::{self, ratio};
 use crate::config;
-use crate::engine::{REDIS_VERSION, access};
+use crate::engine::{REDIS_VERSION, Topic, access};
 
 /// One line of INFO.
 pub(super) struct Field {
@@ -67,7 +67,7 @@ pub(super) const CLIENTS: &[Field] = &[
     }),
     field("blocked_clients", |scene| scene.engine.interest.waiting.sessions().to_string()),
     none("tracking_clients"),
-    none("pubsub_clients"),
+    field("pubsub_clients", |scene| scene.engine.interest.subscriptions.subscribers.to_string()),
     field("watching_clients", |scene| scene.engine.interest.watches.sessions().to_string()),
     field("clients_in_timeout_table", |scene| scene.engine.interest.waiting.deadlines().to_string()),
     field("total_watched_keys", |scene| scene.engine.interest.watches.keys().to_string()),
@@ -160,9 +160,9 @@ pub(super) const STATS: &[Field] = &[
     none("current_eviction_exceeded_time"),
     field("keyspace_hits", |scene| scene.engine.stats.keyspace_hits.to_string()),
     field("keyspace_misses", |scene| scene.engine.stats.keyspace_misses.to_string()),
-    none("pubsub_channels"),
-    none("pubsub_patterns"),
-    none("pubsubshard_channels"),
+    field("pubsub_channels", |scene| scene.engine.interest.subscriptions.count(Topic::Channel).to_string()),
+    field("pubsub_patterns", |scene| scene.engine.interest.subscriptions.count(Topic::Pattern).to_string()),
+    field("pubsubshard_channels", |scene| scene.engine.interest.subscriptions.count(Topic::Shard).to_string()),
     none("latest_fork_usec"),
     none("total_forks"),
     none("migrate_cached_sockets"),

@@ -71,6 +71,8 @@ mod tests {
             ("protected-mode", "no"),
             ("requirepass", "secret"),
             ("client-query-buffer-limit", "2097152"),
+            ("client-output-buffer-limit", "normal 1 2 3 slave 4 5 6 pubsub 7 8 9"),
+            ("notify-keyspace-events", "g$KE"),
             ("proto-max-bulk-len", "3145728"),
             ("io-threads", "2"),
             ("databases", "3"),

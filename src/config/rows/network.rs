@@ -3,7 +3,7 @@
 use super::{INT, LONG, LONG_BYTES, PORT, UINT};
 use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
-use crate::engine::Settings;
+use crate::engine::{Notifications, Settings};
 
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::words("bind", words::addresses, Held::Field(|s| s.bind.join(" "), set_bind)).at_start(),
@@ -52,7 +52,11 @@ pub(super) const ROWS: &[Parameter] = &[
         LONG_BYTES,
         Held::Field(|s| s.query_buffer_bytes as u64, |s, bytes| s.query_buffer_bytes = bytes as usize),
     ),
-    Parameter::words("client-output-buffer-limit", words::output_limits, Held::Always(words::OUTPUT_LIMITS)),
+    Parameter::words(
+        "client-output-buffer-limit",
+        words::output_limits,
+        Held::Field(words::shown_output_limits, words::assign_output_limits),
+    ),
     Parameter::memory(
         "proto-max-bulk-len",
         1_048_576,
@@ -70,9 +74,18 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::number("max-new-tls-connections-per-cycle", 1, 1000, Held::Always("1")),
     Parameter::number("socket-mark-id", 0, UINT, Held::Always("0")).at_start(),
     Parameter::number("tracking-table-max-keys", 0, LONG, Held::Always("1000000")),
-    Parameter::word("notify-keyspace-events", words::event_classes, Held::Always("")).or_refuse(),
+    Parameter::word(
+        "notify-keyspace-events",
+        words::event_classes,
+        Held::Field(|s| s.notifications.to_string(), set_notifications),
+    ),
 ];
 
 fn set_bind(settings: &mut Settings, addresses: String) {
     settings.bind = addresses.split(' ').filter(|address| !address.is_empty()).map(str::to_owned).collect();
+}
+
+fn set_notifications(settings: &mut Settings, letters: String) {
+    // They were read before, so they name classes.
+    settings.notifications = Notifications::named(&letters).unwrap_or_default();
 }

@@ -4,13 +4,18 @@
 //! engine whom that concerns. While nobody is interested, asking costs a comparison.
 
 mod by_key;
+mod subscriptions;
 mod waiting;
 mod watches;
 
+use std::collections::BTreeSet;
+
+pub use subscriptions::{Audience, Subscribed, Subscriptions, Topic};
 pub use waiting::{Block, Wait, Waiting};
 pub use watches::{Presence, Watches};
 
-use crate::engine::SessionId;
+use crate::engine::delivery::Overfull;
+use crate::engine::{Session, SessionId};
 
 /// Who wants to hear of what.
 #[derive(Debug, Default)]
@@ -19,12 +24,27 @@ pub struct Interest {
     pub watches: Watches,
     /// Who waits for which keys.
     pub waiting: Waiting,
+    /// Who listens to which channels.
+    pub subscriptions: Subscriptions,
+    /// Who watches every command (MONITOR).
+    pub monitors: BTreeSet<SessionId>,
+    /// Who does not read what it is told.
+    pub overfull: Overfull,
 }
 
 impl Interest {
     /// A session is gone, and wants nothing any more.
-    pub fn forget(&mut self, session: SessionId) {
-        self.watches.unwatch(session);
-        self.waiting.leave(session);
+    pub(super) fn forget(&mut self, session: &mut Session) {
+        self.watches.unwatch(session.id);
+        self.waiting.leave(session.id);
+        self.deafen(session);
+        self.overfull.forget(session);
+    }
+
+    /// A session wants to hear nothing any more: of no channel, of no command.
+    pub(super) fn deafen(&mut self, session: &mut Session) {
+        self.monitors.remove(&session.id);
+        session.monitors = false;
+        self.subscriptions.remove_all(session.id, &mut session.subscribed);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use crate::engine::{Args, Ctx, Engine, Error, Session, shown};
+use crate::engine::{Args, Ctx, Engine, Error, Session, Topic, Transport, shown};
 use crate::resp::Requests;
 use crate::value::number;
 
@@ -84,18 +84,21 @@ impl ClientType {
         }
     }
 
-    /// Every session is a plain client: nothing replicates or subscribes.
-    pub(super) fn of(_: &Session) -> ClientType {
-        ClientType::Normal
+    /// Nothing replicates, so a session subscribes or is a plain client.
+    pub(super) fn of(session: &Session) -> ClientType {
+        if session.subscribed.is_empty() { ClientType::Normal } else { ClientType::PubSub }
     }
 }
 
 fn flags(session: &Session, engine: &Engine) -> String {
     let letters = [
+        (session.monitors, 'O'),
+        (!session.subscribed.is_empty(), 'P'),
         (session.transaction.is_some(), 'x'),
         (engine.is_blocked(session.id), 'b'),
         (engine.interest.watches.is_known_broken(session.id), 'd'),
         (session.closing, 'c'),
+        (session.origin.transport == Transport::Unix, 'U'),
         (session.no_evict, 'e'),
         (session.no_touch, 'T'),
     ];
@@ -106,7 +109,8 @@ fn flags(session: &Session, engine: &Engine) -> String {
 fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engine: &Engine) {
     let (buffers, now) = (session.buffers, engine.now());
     let queue = session.transaction.as_ref().map(|transaction| &transaction.queue);
-    let total = size_of::<Session>() + buffers.query + buffers.query_free + buffers.output;
+    let waiting = session.waiting_bytes();
+    let total = size_of::<Session>() + buffers.query + buffers.query_free + waiting;
     let command = session.last_command.map_or("NULL", |id| engine.table.entry(id).name.as_str());
     put(text, "id", session.id.number);
     put(text, "addr", &session.origin.address);
@@ -117,17 +121,20 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engin
     put(text, "idle", now.since_us(session.active) / 1_000_000);
     put(text, "flags", flags(session, engine));
     put(text, "db", session.database);
-    text.extend_from_slice(b" sub=0 psub=0 ssub=0");
+    for (name, topic) in [("sub", Topic::Channel), ("psub", Topic::Pattern), ("ssub", Topic::Shard)] {
+        put(text, name, session.subscribed.count(topic));
+    }
     put(text, "multi", queue.map_or(-1, |queue| queue.len() as i64));
     put(text, "watch", engine.interest.watches.of(session.id));
     put(text, "qbuf", buffers.query);
     put(text, "qbuf-free", buffers.query_free);
     put(text, "argv-mem", request_bytes);
     put(text, "multi-mem", queue.map_or(0, Requests::memory_bytes));
-    text.extend_from_slice(b" rbs=0 rbp=0 obl=0 oll=0");
-    put(text, "omem", buffers.output);
+    text.extend_from_slice(b" rbs=0 rbp=0 obl=0");
+    put(text, "oll", session.outgoing.frames() + usize::from(buffers.output > 0));
+    put(text, "omem", waiting);
     put(text, "tot-mem", total);
-    put(text, "events", if buffers.output > 0 { "rw" } else { "r" });
+    put(text, "events", if waiting > 0 { "rw" } else { "r" });
     put(text, "cmd", command);
     text.extend_from_slice(b" user=default redir=-1");
     put(text, "resp", session.protocol.version());

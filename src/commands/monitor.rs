@@ -1,0 +1,29 @@
+//! MONITOR: what every client does, as it happens.
+
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[MONITOR];
+
+const MONITOR: Command = Command {
+    name: "MONITOR",
+    family: Family::Server,
+    arity: Arity::Exactly(1),
+    flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE),
+    cost: "",
+    about: "Shows every command that runs from now on.",
+    run: monitor,
+    ..Command::ROW
+};
+
+/// A client that watches already gets no answer.
+fn monitor(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    if !cx.may_block() {
+        return Err(Error::MonitorDenied);
+    }
+    let session = cx.session().id;
+    if cx.engine().monitor(session) {
+        cx.reply().ok();
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Publish and subscribe: messages to whoever listens at the moment.
+//!
+//! The commands that subscribe answer with a message of their own kind for each name, which RESP3 sends as a push; so
+//! CLIENT REPLY does not silence them. Without a cluster a shard channel is a channel in a world of its own.
+
+mod tell;
+
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic};
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] =
+    &[PUBLISH, SPUBLISH, SUBSCRIBE, UNSUBSCRIBE, PSUBSCRIBE, PUNSUBSCRIBE, SSUBSCRIBE, SUNSUBSCRIBE, tell::PUBSUB];
+
+const PUBLISH: Command = Command {
+    name: "PUBLISH",
+    syntax: "channel message",
+    family: Family::PubSub,
+    arity: Arity::Exactly(3),
+    flags: Flags::PUBSUB.and(Flags::LOADING).and(Flags::STALE).and(Flags::FAST).and(Flags::MAY_REPLICATE),
+    since: "2.0.0",
+    cost: "O(N+M), N being the number of subscribers of the channel and M that of all patterns",
+    about: "Sends a message to all who listen to a channel.",
+    run: |cx, args| publish(cx, args, Topic::Channel),
+    ..Command::ROW
+};
+
+const SPUBLISH: Command = Command {
+    name: "SPUBLISH",
+    syntax: "shardchannel message",
+    keys: &[KeySpec::one(KeyFlags::NOT_KEY)],
+    since: "7.0.0",
+    cost: "O(N), N being the number of subscribers of the shard channel",
+    about: "Sends a message to all who listen to a shard channel.",
+    run: |cx, args| publish(cx, args, Topic::Shard),
+    ..PUBLISH
+};
+
+fn publish(cx: &mut Ctx<'_>, mut args: Args<'_>, topic: Topic) -> Result<(), Error> {
+    let (channel, message) = (args.word()?, args.word()?);
+    let receivers = cx.engine().publish(topic, channel, message);
+    cx.reply().count(receivers);
+    Ok(())
+}
+
+const SUBSCRIBE: Command = Command {
+    name: "SUBSCRIBE",
+    syntax: "channel [channel ...]",
+    family: Family::PubSub,
+    arity: Arity::AtLeast(2),
+    flags: Flags::PUBSUB.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE).and(Flags::WHILE_LISTENING),
+    since: "2.0.0",
+    cost: "O(N), N being the number of channels",
+    about: "Listens to channels from now on.",
+    run: |cx, args| subscribe(cx, args, Topic::Channel, "subscribe"),
+    ..Command::ROW
+};
+
+const PSUBSCRIBE: Command = Command {
+    name: "PSUBSCRIBE",
+    syntax: "pattern [pattern ...]",
+    cost: "O(N), N being the number of patterns",
+    about: "Listens to all channels that match patterns from now on.",
+    run: |cx, args| subscribe(cx, args, Topic::Pattern, "psubscribe"),
+    ..SUBSCRIBE
+};
+
+const SSUBSCRIBE: Command = Command {
+    name: "SSUBSCRIBE",
+    syntax: "shardchannel [shardchannel ...]",
+    keys: &[KeySpec::all(KeyFlags::NOT_KEY)],
+    since: "7.0.0",
+    cost: "O(N), N being the number of shard channels",
+    about: "Listens to shard channels from now on.",
+    run: |cx, args| subscribe(cx, args, Topic::Shard, "ssubscribe"),
+    ..SUBSCRIBE
+};
+
+fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Result<(), Error> {
+    let session = cx.session().id;
+    for name in args.rest() {
+        cx.engine().subscribe(session, topic, name);
+        confirm(cx, topic, kind, Some(name));
+    }
+    Ok(())
+}
+
+const UNSUBSCRIBE: Command = Command {
+    name: "UNSUBSCRIBE",
+    syntax: "[channel [channel ...]]",
+    arity: Arity::AtLeast(1),
+    about: "Listens no longer to channels, or to none at all.",
+    run: |cx, args| unsubscribe(cx, args, Topic::Channel, "unsubscribe"),
+    ..SUBSCRIBE
+};
+
+const PUNSUBSCRIBE: Command = Command {
+    name: "PUNSUBSCRIBE",
+    syntax: "[pattern [pattern ...]]",
+    arity: Arity::AtLeast(1),
+    about: "Listens no longer to what matches patterns, or to no pattern at all.",
+    run: |cx, args| unsubscribe(cx, args, Topic::Pattern, "punsubscribe"),
+    ..PSUBSCRIBE
+};
+
+const SUNSUBSCRIBE: Command = Command {
+    name: "SUNSUBSCRIBE",
+    syntax: "[shardchannel [shardchannel ...]]",
+    arity: Arity::AtLeast(1),
+    about: "Listens no longer to shard channels, or to none at all.",
+    run: |cx, args| unsubscribe(cx, args, Topic::Shard, "sunsubscribe"),
+    ..SSUBSCRIBE
+};
+
+fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Result<(), Error> {
+    let session = cx.session().id;
+    if !args.is_empty() {
+        for name in args.rest() {
+            cx.engine().unsubscribe(session, topic, name);
+            confirm(cx, topic, kind, Some(name));
+        }
+        return Ok(());
+    }
+    if cx.session().subscribed.count(topic) == 0 {
+        confirm(cx, topic, kind, None);
+    }
+    while let Some(name) = cx.session().subscribed.first(topic) {
+        cx.engine().unsubscribe(session, topic, &name);
+        confirm(cx, topic, kind, Some(&name));
+    }
+    Ok(())
+}
+
+/// Tells how much the client listens to now: to so many shard channels, or channels and patterns together.
+fn confirm(cx: &mut Ctx<'_>, topic: Topic, kind: &str, name: Option<&[u8]>) {
+    let subscribed = &cx.session().subscribed;
+    let count = match topic {
+        Topic::Shard => subscribed.count(Topic::Shard),
+        Topic::Channel | Topic::Pattern => subscribed.count(Topic::Channel) + subscribed.count(Topic::Pattern),
+    };
+    cx.push(|reply| {
+        reply.push(3);
+        reply.bulk(kind.as_bytes());
+        reply.bulk_or_null(name);
+        reply.count(count);
+    });
+}

@@ -1,0 +1,104 @@
+//! PUBSUB: who listens to what.
+//!
+//! Lists are sorted by name, where Redis has no order.
+
+use crate::commands::help;
+use crate::engine::interest::Audience;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, Topic, shown};
+use crate::value::glob;
+
+pub(super) const PUBSUB: Command = Command {
+    name: "PUBSUB",
+    family: Family::PubSub,
+    arity: Arity::AtLeast(2),
+    since: "2.8.0",
+    cost: "Depends on subcommand.",
+    about: "Commands about who listens to what.",
+    subcommands: &[CHANNELS, NUMPAT, NUMSUB, SHARDCHANNELS, SHARDNUMSUB, HELP],
+    ..Command::ROW
+};
+
+const CHANNELS: Command = Command {
+    name: "CHANNELS",
+    syntax: "[pattern]",
+    family: Family::PubSub,
+    arity: Arity::AtLeast(2),
+    flags: Flags::PUBSUB.and(Flags::LOADING).and(Flags::STALE),
+    since: "2.8.0",
+    cost: "O(N), N being the number of channels that have subscribers",
+    about: "Answers the channels that have subscribers, all or those that match.",
+    run: |cx, args| channels(cx, args, Topic::Channel),
+    ..Command::ROW
+};
+
+const SHARDCHANNELS: Command = Command {
+    name: "SHARDCHANNELS",
+    since: "7.0.0",
+    cost: "O(N), N being the number of shard channels that have subscribers",
+    about: "Answers the shard channels that have subscribers, all or those that match.",
+    run: |cx, args| channels(cx, args, Topic::Shard),
+    ..CHANNELS
+};
+
+fn channels(cx: &mut Ctx<'_>, mut args: Args<'_>, topic: Topic) -> Result<(), Error> {
+    let subcommand = args.previous();
+    let pattern = if args.is_empty() { None } else { Some(args.word()?) };
+    if !args.is_empty() {
+        return Err(Error::SubcommandOrArity { container: "PUBSUB", subcommand: shown(subcommand) });
+    }
+    let (engine, reply) = cx.engine_and_reply();
+    let mut names = engine.interest.subscriptions.names(topic);
+    names.retain(|name| pattern.is_none_or(|pattern| glob::matches(pattern, name, false)));
+    reply.array(names.len());
+    for name in names {
+        reply.bulk(name);
+    }
+    Ok(())
+}
+
+const NUMSUB: Command = Command {
+    name: "NUMSUB",
+    syntax: "[channel [channel ...]]",
+    cost: "O(N), N being the number of channels asked for",
+    about: "Answers how many subscribers channels have, those by pattern not counted.",
+    run: |cx, args| subscribers(cx, args, Topic::Channel),
+    ..CHANNELS
+};
+
+const SHARDNUMSUB: Command = Command {
+    name: "SHARDNUMSUB",
+    syntax: "[shardchannel [shardchannel ...]]",
+    since: "7.0.0",
+    cost: "O(N), N being the number of shard channels asked for",
+    about: "Answers how many subscribers shard channels have.",
+    run: |cx, args| subscribers(cx, args, Topic::Shard),
+    ..CHANNELS
+};
+
+fn subscribers(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic) -> Result<(), Error> {
+    let (engine, reply) = cx.engine_and_reply();
+    reply.array(args.left() * 2);
+    for name in args.rest() {
+        reply.bulk(name);
+        reply.count(engine.interest.subscriptions.audience(topic, name).map_or(0, Audience::len));
+    }
+    Ok(())
+}
+
+const NUMPAT: Command = Command {
+    name: "NUMPAT",
+    syntax: "",
+    arity: Arity::Exactly(2),
+    cost: "O(1)",
+    about: "Answers how many different patterns have subscribers.",
+    run: numpat,
+    ..CHANNELS
+};
+
+fn numpat(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let (engine, reply) = cx.engine_and_reply();
+    reply.count(engine.interest.subscriptions.count(Topic::Pattern));
+    Ok(())
+}
+
+const HELP: Command = help::row(Family::PubSub, "6.2.0");

@@ -1,0 +1,94 @@
+//! MONITOR: clients that are shown every command.
+//!
+//! A command is shown after it ran, in the database it left its client in, and before the next one: so a transaction
+//! shows its commands and then EXEC. Not shown are administrators' commands, and those whose row says so; secret
+//! arguments are hidden.
+//!
+//! Costs nothing while nobody watches.
+//!
+//! Source: what MONITOR of Redis 8.0.6 shows.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use crate::engine::{Command, CommandId, Engine, Flags, ReplyMode, Session, SessionId, Transport};
+use crate::resp::Request;
+
+/// What stands in the place of a secret.
+const REDACTED: &[u8] = b"(redacted)";
+
+impl Engine {
+    /// Has a session be shown every command from now on; false when it is already.
+    pub fn monitor(&mut self, session: SessionId) -> bool {
+        if let Some(client) = self.sessions.get_mut(session) {
+            client.monitors = true;
+        }
+        self.interest.monitors.insert(session)
+    }
+
+    /// Shows a command that a session ran to those who watch.
+    pub(super) fn show(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
+        if self.interest.monitors.is_empty() {
+            return;
+        }
+        let command = self.table.entry(id).command;
+        if command.flags.has(Flags::ADMIN) || command.flags.has(Flags::SKIP_MONITOR) {
+            return;
+        }
+        let Some(client) = self.sessions.get(session) else { return };
+        let line: Arc<[u8]> = self.line(client, command, request).into();
+        let watchers: Vec<SessionId> = self.interest.monitors.iter().copied().collect();
+        for watcher in watchers {
+            // What is shown is a reply to MONITOR, so CLIENT REPLY silences it.
+            if self.sessions.get(watcher).is_some_and(|watcher| watcher.reply_mode == ReplyMode::On) {
+                self.tell(watcher, Arc::clone(&line));
+            }
+        }
+    }
+
+    /// `+seconds.microseconds [database address] "word" "word"`.
+    fn line(&self, client: &Session, command: &Command, request: Request<'_>) -> Vec<u8> {
+        let (seconds, rest_us) = (self.now().unix_s(), self.now().unix_us.rem_euclid(1_000_000));
+        let origin = &client.origin;
+        let (kind, address) = match origin.transport {
+            Transport::Unix => ("unix:", origin.address.strip_suffix(":0").unwrap_or(&origin.address)),
+            Transport::Tcp | Transport::Direct => ("", origin.address.as_str()),
+        };
+        let mut line = format!("+{seconds}.{rest_us:06} [{} {kind}{address}]", client.database).into_bytes();
+        for (index, word) in request.iter().enumerate() {
+            line.extend_from_slice(b" \"");
+            quote(&mut line, if command.secrets.hide(request, index) { REDACTED } else { word });
+            line.push(b'"');
+        }
+        line.extend_from_slice(b"\r\n");
+        line
+    }
+}
+
+/// Writes a word so that it stays on its line.
+fn quote(line: &mut Vec<u8>, word: &[u8]) {
+    for &byte in word {
+        match byte {
+            b'\\' | b'"' => line.extend_from_slice(&[b'\\', byte]),
+            b'\n' => line.extend_from_slice(b"\\n"),
+            b'\r' => line.extend_from_slice(b"\\r"),
+            b'\t' => line.extend_from_slice(b"\\t"),
+            7 => line.extend_from_slice(b"\\a"),
+            8 => line.extend_from_slice(b"\\b"),
+            b' '..=b'~' => line.push(byte),
+            _ => write!(line, "\\x{byte:02x}").expect("a vector takes all that is written"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_any_bytes_stays_on_its_line() {
+        let mut line = Vec::new();
+        quote(&mut line, b"a\0\r\n\t\x07\x08\"\\\xff z'");
+        assert_eq!(line, br#"a\x00\r\n\t\a\b\"\\\xff z'"#);
+    }
+}

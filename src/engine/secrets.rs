@@ -1,0 +1,29 @@
+//! Which arguments of a request are secret, so that nobody is shown them who watches commands (MONITOR).
+
+use crate::engine::says;
+use crate::resp::Request;
+
+/// The arguments of a command that are not to be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrets {
+    /// None.
+    None,
+    /// All.
+    All,
+    /// So many arguments after that word.
+    After(&'static str, usize),
+}
+
+impl Secrets {
+    /// Whether the word of `request` at `index` is secret.
+    pub fn hide(self, request: Request<'_>, index: usize) -> bool {
+        match self {
+            Secrets::None => false,
+            Secrets::All => index > 0,
+            Secrets::After(word, count) => {
+                let is_word = |place: usize| request.get(place).is_some_and(|given| says(given, word));
+                (1..=count).any(|distance| index > distance && is_word(index - distance))
+            }
+        }
+    }
+}
