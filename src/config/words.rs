@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn lists_are_shown_as_redis_shows_them() {
-        let table: [(Reader, &str, &str); 9] = [
+        let table: [(Reader, &str, &str); 8] = [
             (save_points, "900 1 300 10", "900 1 300 10"),
             (save_points, "", ""),
             (percentiles, "1.0 2 99.999", "1 2 99.999"),
