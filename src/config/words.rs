@@ -230,7 +230,8 @@ mod tests {
             ("pubsub 1kb 2 3 Replica 4 5 6", "normal 0 0 0 slave 4 5 6 pubsub 1024 2 3"),
             ("normal 7 8 9 normal 1 1 ", "normal 1 1 0 slave 4 5 6 pubsub 1024 2 3"),
         ] {
-            assign_output_limits(&mut settings, read(output_limits, words).expect("they are well formed"));
+            let given: Vec<&str> = words.split(' ').filter(|_| !words.is_empty()).collect();
+            assign_output_limits(&mut settings, output_limits(&given).expect("they are well formed"));
             assert_eq!(shown_output_limits(&settings), shown, "{words}");
         }
     }

@@ -235,7 +235,7 @@ impl Flags {
     pub const COLLECTIONS: Flags = Flags(1 << 23);
 
     /// A subscriber that speaks RESP2 may call it. COMMAND INFO does not tell it.
-    pub const WHILE_LISTENING: Flags = Flags(1 << 23);
+    pub const WHILE_LISTENING: Flags = Flags(1 << 26);
 
     /// Both sets.
     pub const fn and(self, other: Flags) -> Flags {
