@@ -18,7 +18,7 @@ const MONITOR: Command = Command {
 
 /// A client that watches already gets no answer.
 fn monitor(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    if !cx.may_block() {
+    if cx.is_nested() {
         return Err(Error::MonitorDenied);
     }
     let session = cx.session().id;

@@ -11,6 +11,11 @@ impl Ctx<'_> {
         self.engine.run_within(self.session, request, self.reply.buffer());
     }
 
+    /// True when this command runs within another.
+    pub fn is_nested(&self) -> bool {
+        self.is_nested
+    }
+
     /// Has this command wait until one of `keys` comes to hold a `T`, and run again then. Whoever waited for that key
     /// before is served before. At `deadline_ms`, in unix milliseconds, it answers a null array. A command that runs
     /// within another does not wait, but answers what `at_once` writes. To be called last, nothing being answered.
