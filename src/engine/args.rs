@@ -26,6 +26,16 @@ impl<'a> Args<'a> {
         Args { request, next: first }
     }
 
+    /// The request that the words are of.
+    pub(super) fn request(&self) -> Request<'a> {
+        self.request
+    }
+
+    /// How many bytes all words of the request have together at most. O(1).
+    pub(super) fn buffer_bytes(&self) -> usize {
+        self.request.buffer_bytes()
+    }
+
     /// How many bytes all words of the request have together, those that were taken too.
     pub fn request_bytes(&self) -> usize {
         (0..self.request.len()).filter_map(|index| self.request.get(index)).map(<[u8]>::len).sum()

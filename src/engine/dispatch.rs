@@ -84,10 +84,11 @@ impl Engine {
         is_nested: bool,
         out: &mut Vec<u8>,
     ) -> Option<Block> {
-        let run = self.table.entry(id).command.run;
+        let command = self.table.entry(id).command;
+        let room = self.check_room(session, command, &args);
         let (start, protocol) = (out.len(), self.sessions.get(session)?.protocol);
         let mut ctx = Ctx::new(self, session, id, Reply::new(out, protocol), is_nested);
-        let result = run(&mut ctx, args);
+        let result = room.and_then(|()| (command.run)(&mut ctx, args));
         if result.is_err() {
             ctx.reply().rewind(start);
         }

@@ -39,6 +39,9 @@ pub enum Error {
     },
 
     // Gates.
+    /// What the command could add might not fit.
+    #[error("OOM command not allowed when used memory > 'maxmemory'.")]
+    OutOfMemory,
     /// The session has not logged in.
     #[error("NOAUTH Authentication required.")]
     NoAuth,

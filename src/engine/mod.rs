@@ -11,6 +11,7 @@
 pub mod access;
 mod args;
 mod blocking;
+mod capacity;
 mod command;
 mod ctx;
 mod databases;
@@ -40,6 +41,7 @@ mod table;
 mod transaction;
 
 pub use args::{Args, says};
+pub use capacity::Capacity;
 pub use command::{Arity, Begin, Command, Family, Find, Flags, Handler, KeyFlags, KeySpec};
 pub use ctx::{Changed, Ctx, Deadline};
 pub use databases::Databases;
@@ -108,6 +110,8 @@ pub struct Switches {
     pub active_expiry: bool,
     /// Key events are noted among the effects.
     pub announce: bool,
+    /// What collections and databases can hold.
+    pub capacity: Capacity,
 }
 
 #[derive(Debug)]
@@ -137,7 +141,7 @@ impl Engine {
             host,
             pause: Pause::default(),
             interest: Interest::default(),
-            switches: Switches { active_expiry: true, announce: false },
+            switches: Switches { active_expiry: true, announce: false, capacity: Capacity::default() },
             timing: Timing { started: now, now, running: None },
         }
     }

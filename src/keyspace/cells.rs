@@ -157,6 +157,11 @@ impl Cells {
         self.live_bytes
     }
 
+    /// The bytes of all chunks that have a number, as if they were whole: of these there can be 64 GiB.
+    pub(super) fn named_bytes(&self) -> usize {
+        self.chunks.len() * CHUNK_BYTES
+    }
+
     /// The bytes of memory held beside those: free cells, and what it takes to find them.
     pub(super) fn slack(&self) -> usize {
         let rows = self.chunks.capacity() * size_of::<Chunk>() + self.open.capacity() * size_of::<Vec<u32>>();

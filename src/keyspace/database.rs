@@ -368,6 +368,11 @@ impl<const LINES: usize> Database<LINES> {
         self.records.memory() + self.table.memory() + self.deadlines.memory() + self.part_deadlines.memory()
     }
 
+    /// The bytes of records and of room for them; a database can hold 64 GiB.
+    pub fn record_bytes(&self) -> usize {
+        self.records.named_bytes()
+    }
+
     /// The bytes of memory held beside those, for keys to come.
     pub fn slack(&self) -> usize {
         self.records.slack() + self.scratch.capacity()

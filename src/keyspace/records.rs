@@ -182,6 +182,11 @@ impl Records {
         self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart_bytes
     }
 
+    /// The bytes of all chunks of records that have a number.
+    pub(super) fn named_bytes(&self) -> usize {
+        self.cells.named_bytes()
+    }
+
     /// The bytes of memory held for records to come.
     pub(super) fn slack(&self) -> usize {
         self.cells.slack() + self.keys.slack() + self.values.slack()

@@ -31,6 +31,11 @@ impl<'a> Request<'a> {
         self.words.len()
     }
 
+    /// How many bytes the buffer has that its words are slices of; it may hold other requests too.
+    pub fn buffer_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Whether it has no word. The parser never hands out such a request.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()

@@ -133,6 +133,16 @@ impl View<'_> {
         }
     }
 
+    /// Bytes of cells, of which a collection that has some can hold 8 GiB.
+    pub fn cell_bytes(&self) -> usize {
+        match self {
+            View::Text(_) | View::List(_) => 0,
+            View::Zset(zset) => zset.cell_bytes(),
+            View::Set(set) => set.cell_bytes(),
+            View::Hash(hash) => hash.cell_bytes(),
+        }
+    }
+
     /// A copy that owns its contents.
     pub fn to_value(&self) -> Value {
         match *self {

@@ -60,6 +60,11 @@ impl<L: Layout> Table<L> {
         self.arena.memory() + self.members.memory() + deadlines
     }
 
+    /// Bytes of cells, which are what a collection can hold only so much of.
+    pub(super) fn cell_bytes(&self) -> usize {
+        self.arena.cell_bytes()
+    }
+
     /// The cell of a key.
     pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
         self.find(self.members.hash(key), key).map(|cell| self.arena.member(cell))

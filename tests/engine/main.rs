@@ -1,5 +1,6 @@
 //! The engine by itself: no socket, no thread, a clock that the test moves.
 
+mod capacity;
 mod chance;
 mod clients;
 mod door;

@@ -29,6 +29,7 @@ pub use fields::Fields;
 use crate::value::item::Item;
 use crate::value::strip::{self, Strip};
 use crate::value::table::{Layout, Table};
+use crate::value::zset::arena::LARGEST_HEAD;
 use fastrand::Rng;
 use pair::Pair;
 use timed::Timed;
@@ -113,6 +114,14 @@ impl Hash {
             Form::Packed(strip) => strip.memory(),
             Form::Timed(timed) => timed.memory(),
             Form::Table(table) => size_of::<Table<Pair>>() + table.memory(),
+        }
+    }
+
+    /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
+    pub(super) fn cell_bytes(&self) -> usize {
+        match &self.form {
+            Form::Packed(_) | Form::Timed(_) => self.memory() + self.len() * LARGEST_HEAD,
+            Form::Table(table) => table.cell_bytes(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! How a table keeps a field with its value: `field length, 1 byte (or 255 and 4 more) | field | value`.
+//! How a table keeps a field with its value: `field length, 1 byte (or 255 and 8 more) | field | value`.
 
 use super::Entry;
 use crate::value::item::Item;
@@ -8,17 +8,17 @@ use crate::value::table::Layout;
 #[derive(Clone)]
 pub(super) struct Pair;
 
-/// The first byte of a cell whose field's length takes four more.
+/// The first byte of a cell whose field's length takes eight more.
 const LONG: u8 = u8::MAX;
 
 impl Pair {
     pub(super) fn cell(field: &[u8], value: &[u8]) -> Vec<u8> {
-        let mut cell = Vec::with_capacity(5 + field.len() + value.len());
+        let mut cell = Vec::with_capacity(9 + field.len() + value.len());
         match u8::try_from(field.len()) {
             Ok(length) if length < LONG => cell.push(length),
             _ => {
                 cell.push(LONG);
-                cell.extend_from_slice(&(field.len() as u32).to_le_bytes());
+                cell.extend_from_slice(&(field.len() as u64).to_le_bytes());
             }
         }
         cell.extend_from_slice(field);
@@ -28,7 +28,10 @@ impl Pair {
 
     fn split(cell: &[u8]) -> (&[u8], &[u8]) {
         match *cell {
-            [LONG, a, b, c, d, ref rest @ ..] => rest.split_at(u32::from_le_bytes([a, b, c, d]) as usize),
+            [LONG, ref rest @ ..] => {
+                let (length, rest) = rest.split_first_chunk().unwrap_or((&[0; 8], rest));
+                rest.split_at(u64::from_le_bytes(*length) as usize)
+            }
             [length, ref rest @ ..] => rest.split_at(length.into()),
             [] => (&[], &[]),
         }

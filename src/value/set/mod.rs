@@ -22,6 +22,7 @@ use crate::value::integers::Integers;
 use crate::value::item::Item;
 use crate::value::strip::Strip;
 use crate::value::table::{Layout, Table};
+use crate::value::zset::arena::LARGEST_HEAD;
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
@@ -131,6 +132,14 @@ impl Set {
             Form::Integers(integers) => integers.memory(),
             Form::Packed(strip) => strip.memory(),
             Form::Table(table) => size_of::<Table<Whole>>() + table.memory(),
+        }
+    }
+
+    /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
+    pub(super) fn cell_bytes(&self) -> usize {
+        match &self.form {
+            Form::Table(table) => table.cell_bytes(),
+            Form::Integers(_) | Form::Packed(_) => self.memory() + self.len() * LARGEST_HEAD,
         }
     }
 

@@ -16,7 +16,8 @@
 //!
 //! - A score of width `w < 8` is an integer, sign folded into the lowest bit; width 8 is the bits of the `f64`.
 //! - Members over 255 bytes have an allocation of their own and leave a number in the cell.
-//! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells.
+//! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells. Whoever stores them sees to it that there are no more
+//!   ([`Arena::cell_bytes`]); a removal may take one more chunk for the cells that it moves.
 //! - Invariant: the cells of a chunk lie back to back, and `idle` is the sum of the sizes of those that are not live.
 //! - Memory: freed cells are used again at their size, or cut. Once an eighth of all bytes is idle, the idlest chunk is
 //!   drained: [`super::large`] moves its live cells away, a few with each removal, and the chunk is given back.
@@ -45,6 +46,8 @@ const INLINE: usize = 255;
 /// Every integer up to this magnitude has an exact `f64`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 const NONE: Handle = Handle::MAX;
+/// Bytes of a cell beside its member, at most.
+pub(in crate::value) const LARGEST_HEAD: usize = 1 + RAW + 1 + LEAST;
 
 #[derive(Clone, Default)]
 pub(in crate::value) struct Arena {
@@ -258,6 +261,11 @@ impl Arena {
         self.allocated + tables + self.long.memory() + self.long_bytes
     }
 
+    /// Bytes of all chunks.
+    pub(in crate::value) fn cell_bytes(&self) -> usize {
+        self.allocated
+    }
+
     /// Proves the invariants, and returns all live cells.
     pub(in crate::value) fn check(&self) -> Vec<Handle> {
         let (mut live, mut linked) = (Vec::new(), 0);
@@ -445,7 +453,7 @@ impl Arena {
 
 fn handle_of(chunk: usize, at: usize) -> Handle {
     let handle = chunk * GRAINS_PER_CHUNK as usize + at / GRAIN;
-    Handle::try_from(handle).expect("a set's cells take at most 8 GiB")
+    Handle::try_from(handle).expect("commands that could make it more than 8 GiB are refused")
 }
 
 fn chunk_of(handle: Handle) -> usize {

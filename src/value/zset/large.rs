@@ -58,6 +58,10 @@ impl<const N: usize> Large<N> {
         self.arena.memory() + self.members.memory() + self.order.memory()
     }
 
+    pub(super) fn cell_bytes(&self) -> usize {
+        self.arena.cell_bytes()
+    }
+
     pub(super) fn score(&self, member: &[u8]) -> Option<f64> {
         self.find(self.members.hash(member), member).map(|cell| self.arena.score(cell))
     }

@@ -37,6 +37,7 @@ mod slab;
 
 use crate::value::hashing::Hashing;
 use crate::value::members;
+use arena::LARGEST_HEAD;
 use large::Large;
 use packed::Packed;
 use std::cmp::Ordering;
@@ -199,6 +200,14 @@ impl<const N: usize> Zset<N> {
         match &self.form {
             Form::Packed(packed) => packed.memory(),
             Form::Large(large) => size_of::<Large<N>>() + large.memory(),
+        }
+    }
+
+    /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
+    pub(super) fn cell_bytes(&self) -> usize {
+        match &self.form {
+            Form::Packed(packed) => packed.memory() + packed.len() * LARGEST_HEAD,
+            Form::Large(large) => large.cell_bytes(),
         }
     }
 
