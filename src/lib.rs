@@ -36,7 +36,7 @@ pub mod server;
 pub mod testkit;
 pub mod value;
 
-pub use testkit::{Builder, CallError, Client, Reply, Server, StartError};
+pub use testkit::{Builder, CallError, Client, Message, Reply, Server, StartError};
 
 /// The code in README.md, compiled with the examples of the documentation.
 #[cfg(doctest)]

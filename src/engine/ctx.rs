@@ -260,7 +260,7 @@ impl<'c> Ctx<'c> {
     /// The same, with the writer.
     pub fn glance_and_reply(&mut self, key: &[u8]) -> (Option<Peek<'_>>, &mut Reply<'c>) {
         let slot = self.engine.live(self.database, key);
-        self.count_look_up(slot);
+        self.count_look_up(key, slot);
         let database = self.engine.databases.get(self.database);
         (slot.map(|slot| Peek::new(database, slot)), &mut self.reply)
     }
@@ -283,7 +283,7 @@ impl<'c> Ctx<'c> {
     /// The same, but the access is noted even where the client said that its reads are none (CLIENT NO-TOUCH).
     pub fn touch(&mut self, key: &[u8]) -> bool {
         let slot = self.engine.live(self.database, key);
-        self.count_look_up(slot);
+        self.count_look_up(key, slot);
         if let Some(slot) = slot {
             let now = self.now();
             access::note(self.engine.databases.get_mut(self.database), slot, now);
@@ -299,17 +299,20 @@ impl<'c> Ctx<'c> {
 
     fn look_up(&mut self, key: &[u8]) -> Option<Slot> {
         let slot = self.engine.live(self.database, key);
-        self.count_look_up(slot);
+        self.count_look_up(key, slot);
         if let Some(slot) = slot {
             self.note_access(slot);
         }
         slot
     }
 
-    fn count_look_up(&mut self, slot: Option<Slot>) {
+    fn count_look_up(&mut self, key: &[u8], slot: Option<Slot>) {
         match slot {
             Some(_) => self.engine.stats.keyspace_hits += 1,
-            None => self.engine.stats.keyspace_misses += 1,
+            None => {
+                self.engine.stats.keyspace_misses += 1;
+                self.engine.notify(self.database, Event::MISS, key);
+            }
         }
     }
 

@@ -290,6 +290,7 @@ impl Engine {
 
     /// A key came to be that was not there: whoever waits for it may go on when the command is done.
     fn arrived(&mut self, database: usize, key: &[u8]) {
+        self.notify(database, Event::NEW, key);
         if !self.interest.waiting.is_empty() {
             self.interest.waiting.signal(database, key);
         }

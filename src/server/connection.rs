@@ -14,7 +14,7 @@
 //! keeps next to no buffer.
 //!
 //! Reading goes on while replies wait: a client that pipelines without reading is served, as Redis serves it, and never
-//! waits for us while we wait for it. Who has not logged in gets less: see [`Connection::guard_stranger`].
+//! waits for us while we wait for it. Who has not logged in gets less: see [`Connection::guard_output`].
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -39,6 +39,8 @@ use crate::resp::{Batch, Limits, Parser};
 const READ_BYTES: usize = 64 << 10;
 /// So many bytes of replies are sent before more requests are run.
 const BATCH_REPLY_BYTES: usize = 256 << 10;
+/// So many bytes of small frames that a client is told are put together for one write.
+const TOLD_BYTES: usize = 32 << 10;
 /// Up to so many bytes of replies are held back for others' turns.
 const HELD_BYTES: usize = 16 << 10;
 /// The longest unfinished request, and the most unsent replies, of a client that has not logged in.
@@ -190,12 +192,18 @@ impl Connection {
             work.output.clear();
             let mut engine = self.shared.engine();
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
-            session.outgoing.take(&mut work.output, BATCH_REPLY_BYTES);
+            let large = session.outgoing.take_or_share(&mut work.output, TOLD_BYTES);
             self.is_told = !session.outgoing.is_empty();
+            engine.weigh_output(self.session, 0);
+            self.shared.carry_out(&mut engine, None);
             let is_answered = self.state == State::Blocked && !engine.is_blocked(self.session);
             drop(engine);
-            self.produced += work.output.len() as u64;
+            self.produced += (work.output.len() + large.as_ref().map_or(0, |frame| frame.len())) as u64;
             self.send(cx, &mut work.output)?;
+            if let Some(frame) = large {
+                self.outbox.share(&mut self.stream, cx, frame)?;
+                self.guard_output()?;
+            }
             if is_answered {
                 self.state = State::Open;
                 self.run_unread(cx, work)?;
@@ -330,12 +338,16 @@ impl Connection {
         engine.stats.received_bytes += self.received - before.received;
         // Replies count as sent until the socket takes less than all of them.
         engine.stats.sent_bytes = (engine.stats.sent_bytes + sent).saturating_sub(before.sent);
+        if output != before.output {
+            engine.weigh_output(self.session, 0);
+            self.shared.carry_out(engine, None);
+        }
     }
 
     /// Sends `output`.
     fn send(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) -> Result<(), Ended> {
         self.outbox.send(&mut self.stream, cx, output)?;
-        if self.outbox.is_empty() { Ok(()) } else { self.guard_stranger() }
+        self.guard_output()
     }
 
     /// Sends what waits, as far as the socket takes it.
@@ -347,14 +359,17 @@ impl Connection {
         self.outbox.flush(&mut self.stream, cx)?;
         if held_back {
             // They were counted as sent, and are, unless the socket is full.
-            return if self.outbox.is_empty() { Ok(()) } else { self.guard_stranger() };
+            return self.guard_output();
         }
         self.report(&mut self.shared.engine(), self.unread.len(), self.unread.capacity() - self.unread.len());
         Ok(())
     }
 
     /// Closes a client that has not logged in and does not read what it is told, so that strangers cannot fill memory.
-    fn guard_stranger(&self) -> Result<(), Ended> {
+    fn guard_output(&self) -> Result<(), Ended> {
+        if self.outbox.is_empty() {
+            return Ok(());
+        }
         let mut engine = self.shared.engine();
         self.report(&mut engine, self.unread.len(), 0);
         if self.outbox.len() > STRANGER_OUTPUT_BYTES && !self.is_authenticated(&engine) {

@@ -1,10 +1,15 @@
 //! Replies that a client has not taken yet.
 //!
 //! Small replies wait for the end of their turn (see [`super::connection`]), and then nearly always none are left. What
-//! the socket does not take is kept here. There is no limit, as Redis has none for normal clients.
+//! the socket does not take is kept here, a large frame that others read too as it is, shared with them. How much may
+//! wait is the engine's to say.
+//!
+//! Invariant: the first piece is empty only when nothing waits.
 
+use std::collections::VecDeque;
 use std::io;
 use std::mem;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::stream::Stream;
@@ -14,17 +19,42 @@ const KEPT_BYTES: usize = 512;
 /// From this size on, replies are kept as they are instead of copied.
 const LARGE_BYTES: usize = 256 << 10;
 
+/// Bytes of one owner.
+#[derive(Debug)]
+enum Piece {
+    Own(Vec<u8>),
+    Shared(Arc<[u8]>),
+}
+
+impl Piece {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Piece::Own(bytes) => bytes,
+            Piece::Shared(frame) => frame,
+        }
+    }
+}
+
 /// Bytes in the order in which they are to be sent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Outbox {
-    bytes: Vec<u8>,
+    first: Piece,
+    /// How much of the first piece is sent.
     sent: usize,
+    later: VecDeque<Piece>,
+    later_bytes: usize,
+}
+
+impl Default for Outbox {
+    fn default() -> Outbox {
+        Outbox { first: Piece::Own(Vec::new()), sent: 0, later: VecDeque::new(), later_bytes: 0 }
+    }
 }
 
 impl Outbox {
     /// How many bytes wait.
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len() - self.sent
+        self.first.bytes().len() - self.sent + self.later_bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -33,18 +63,26 @@ impl Outbox {
 
     /// Adds to the end, to be sent later.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        if self.sent > self.bytes.len() / 2 {
-            self.bytes.drain(..self.sent);
-            self.sent = 0;
+        match (self.later.back_mut(), &mut self.first) {
+            (None, Piece::Own(first)) => {
+                if self.sent > first.len() / 2 {
+                    first.drain(..self.sent);
+                    self.sent = 0;
+                }
+                first.extend_from_slice(bytes);
+                return;
+            }
+            (Some(Piece::Own(last)), _) => last.extend_from_slice(bytes),
+            _ => self.later.push_back(Piece::Own(bytes.to_vec())),
         }
-        self.bytes.extend_from_slice(bytes);
+        self.later_bytes += bytes.len();
     }
 
     /// Sends `bytes` after what waits, and keeps what the socket does not take now; `bytes` is empty then.
     pub(crate) fn send(&mut self, stream: &mut Stream, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {
         if self.is_empty() && bytes.len() >= LARGE_BYTES {
             // Whole, so that a large reply is not in memory twice.
-            self.bytes = mem::take(bytes);
+            self.first = Piece::Own(mem::take(bytes));
             return self.flush(stream, cx);
         }
         if self.is_empty() {
@@ -58,15 +96,47 @@ impl Outbox {
         Ok(())
     }
 
+    /// Sends a frame after what waits, and keeps a share of it while the socket does not take all.
+    pub(crate) fn share(&mut self, stream: &mut Stream, cx: &mut Context<'_>, frame: Arc<[u8]>) -> io::Result<()> {
+        if self.is_empty() {
+            self.first = Piece::Shared(frame);
+            return self.flush(stream, cx);
+        }
+        self.later_bytes += frame.len();
+        self.later.push_back(Piece::Shared(frame));
+        Ok(())
+    }
+
     /// Sends what waits, as far as the socket takes it; if it does not take all, the task is woken when it will.
     pub(crate) fn flush(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<()> {
-        self.sent += write(stream, cx, &self.bytes[self.sent..])?;
-        if self.is_empty() {
-            self.bytes.clear();
-            self.bytes.shrink_to(KEPT_BYTES);
-            self.sent = 0;
+        loop {
+            self.sent += write(stream, cx, &self.first.bytes()[self.sent..])?;
+            if self.sent < self.first.bytes().len() {
+                return Ok(());
+            }
+            if !self.next_piece() {
+                return Ok(());
+            }
         }
-        Ok(())
+    }
+
+    /// Goes on to the next piece, the first being sent; false if there is none.
+    fn next_piece(&mut self) -> bool {
+        self.sent = 0;
+        if let Some(next) = self.later.pop_front() {
+            self.later_bytes -= next.bytes().len();
+            self.first = next;
+            return true;
+        }
+        self.later = VecDeque::new();
+        match &mut self.first {
+            Piece::Own(bytes) => {
+                bytes.clear();
+                bytes.shrink_to(KEPT_BYTES);
+            }
+            Piece::Shared(_) => self.first = Piece::Own(Vec::new()),
+        }
+        false
     }
 }
 

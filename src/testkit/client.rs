@@ -1,12 +1,17 @@
 //! A client without a socket: a call runs in the thread of the caller, under the same lock as everyone's requests.
+//!
+//! Messages that it subscribed to are kept apart from the replies to its calls: they wait in the server until a call or
+//! [`Client::next_message`] fetches them, and count against `client-output-buffer-limit` like any client's.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::Reply;
+use super::{Message, Reply};
 use crate::engine::{Flow, Origin, SessionId, Transport};
 use crate::resp::{Protocol, Request, Span};
 use crate::server::mailbox::{Letter, Mailbox};
@@ -18,6 +23,8 @@ pub struct Client {
     shared: Arc<Shared>,
     session: SessionId,
     mailbox: Arc<Mailbox>,
+    /// Messages that were fetched and not asked for yet.
+    messages: VecDeque<Message>,
 }
 
 /// Why a call has no reply.
@@ -41,7 +48,7 @@ impl Client {
             own.authenticated = true;
             own.protocol = Protocol::Resp3;
         }
-        Ok(Client { shared, session, mailbox })
+        Ok(Client { shared, session, mailbox, messages: VecDeque::new() })
     }
 
     /// Runs one command. While clients are paused (CLIENT PAUSE), or a command blocks, it waits, as any client does.
@@ -60,36 +67,113 @@ impl Client {
         }
         let (request, mut output) = (Request::new(&buffer, &spans), Vec::new());
         loop {
+            // What waited here before comes before the reply.
+            self.fetch(&mut output)?;
             match self.shared.run(self.session, request, &mut output) {
-                Flow::Next => return reply(&output, Ok(Reply::Null)),
-                Flow::Wait(_) => self.wait_for(Letter::Resume)?,
+                Flow::Next => break,
+                Flow::Wait(_) => _ = self.wait_for(Letter::Resume, None)?,
                 Flow::Block => {
                     self.wait_for_answer(&mut output)?;
-                    return reply(&output, Ok(Reply::Null));
+                    break;
                 }
                 Flow::Close | Flow::Abort => {
                     self.shared.disconnect(self.session);
-                    return reply(&output, Err(CallError::Closed));
+                    return self.sort(&output, Err(CallError::Closed));
                 }
             }
+        }
+        self.fetch(&mut output)?;
+        self.sort(&output, Ok(Reply::Null))
+    }
+
+    /// The next message of a channel or pattern that this client subscribes to, if one was published that was not asked
+    /// for yet; it does not wait for one.
+    ///
+    /// ```
+    /// let server = dunlin::Server::start()?;
+    /// let (mut ann, mut bob) = (server.client()?, server.client()?);
+    /// ann.call(["SUBSCRIBE", "news"])?;
+    /// bob.call(["PUBLISH", "news", "hello"])?;
+    /// let message = ann.next_message()?.expect("it was published");
+    /// assert_eq!((&message.channel[..], &message.payload[..]), (&b"news"[..], &b"hello"[..]));
+    /// assert_eq!(ann.next_message()?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Closed`] when the server has closed this client.
+    pub fn next_message(&mut self) -> Result<Option<Message>, CallError> {
+        if self.messages.is_empty() {
+            let mut output = Vec::new();
+            self.fetch(&mut output)?;
+            self.sort(&output, Ok(Reply::Null))?;
+        }
+        Ok(self.messages.pop_front())
+    }
+
+    /// The next message, waiting for it until `patience` is over, in the time of the machine: `None` then.
+    ///
+    /// # Errors
+    /// [`CallError::Closed`] when the server has closed this client.
+    pub fn wait_for_message(&mut self, patience: Duration) -> Result<Option<Message>, CallError> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test waits in its own time, whatever the server's clock shows"
+        )]
+        let end = Instant::now() + patience;
+        loop {
+            if let Some(message) = self.next_message()? {
+                return Ok(Some(message));
+            }
+            if !self.wait_for(Letter::Told, Some(end))? {
+                return self.next_message();
+            }
+        }
+    }
+
+    /// Takes what the server has to tell.
+    fn fetch(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
+        let mut engine = self.shared.engine();
+        let session = engine.sessions.get_mut(self.session).ok_or(CallError::Closed)?;
+        session.outgoing.take(output, usize::MAX);
+        engine.weigh_output(self.session, 0);
+        Ok(())
+    }
+
+    /// Keeps the messages of what the server wrote, and answers the reply among it, or several as an array; `nothing` if
+    /// there is none.
+    fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
+        let (mut replies, mut rest) = (Vec::new(), output);
+        while let Some((reply, after)) = Reply::decode(rest) {
+            match Message::of(&reply) {
+                Some(message) => self.messages.push_back(message),
+                None => replies.push(reply),
+            }
+            rest = after;
+        }
+        match replies.len() {
+            0 => nothing,
+            1 => match replies.remove(0) {
+                Reply::Error(line) => Err(CallError::Refused(line)),
+                reply => Ok(reply),
+            },
+            _ => Ok(Reply::Array(replies)),
         }
     }
 
     /// Sleeps until the command that waits is answered.
     fn wait_for_answer(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
         loop {
-            self.wait_for(Letter::Told)?;
-            let mut engine = self.shared.engine();
-            let session = engine.sessions.get_mut(self.session).ok_or(CallError::Closed)?;
-            session.outgoing.take(output, usize::MAX);
-            if !engine.is_blocked(self.session) {
-                return Ok(());
+            self.wait_for(Letter::Told, None)?;
+            self.fetch(output)?;
+            if !self.shared.engine().is_blocked(self.session) {
+                return self.fetch(output);
             }
         }
     }
 
-    /// Sleeps until there is such a letter.
-    fn wait_for(&self, letter: Letter) -> Result<(), CallError> {
+    /// Sleeps until there is such a letter, or until `end`: false then.
+    fn wait_for(&self, letter: Letter, end: Option<Instant>) -> Result<bool, CallError> {
         self.mailbox.attach(&Waker::from(Arc::new(Unpark(thread::current()))));
         loop {
             let letters = self.mailbox.take();
@@ -97,27 +181,19 @@ impl Client {
                 return Err(CallError::Closed);
             }
             if letters.has(letter) {
-                return Ok(());
+                return Ok(true);
             }
-            thread::park();
+            let Some(end) = end else {
+                thread::park();
+                continue;
+            };
+            #[expect(clippy::disallowed_methods, reason = "a test waits in its own time")]
+            let rest = end.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                return Ok(false);
+            }
+            thread::park_timeout(rest);
         }
-    }
-}
-
-/// What a call wrote: one reply, or several of them as an array; `nothing` if it wrote none.
-fn reply(output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
-    let (mut replies, mut rest) = (Vec::new(), output);
-    while let Some((reply, after)) = Reply::decode(rest) {
-        replies.push(reply);
-        rest = after;
-    }
-    match replies.len() {
-        0 => nothing,
-        1 => match replies.remove(0) {
-            Reply::Error(line) => Err(CallError::Refused(line)),
-            reply => Ok(reply),
-        },
-        _ => Ok(Reply::Array(replies)),
     }
 }
 

@@ -6,10 +6,12 @@
 
 mod builder;
 mod client;
+mod message;
 mod reply;
 mod server;
 
 pub use builder::{Builder, StartError};
 pub use client::{CallError, Client};
+pub use message::Message;
 pub use reply::Reply;
 pub use server::Server;
