@@ -2,6 +2,7 @@
 
 mod batch;
 mod inline;
+mod items;
 mod parser;
 mod protocol_error;
 mod reply;

@@ -17,7 +17,7 @@ use crate::value::{Item, number};
 /// Writes replies of one session into the buffer that its connection sends.
 #[derive(Debug)]
 pub struct Reply<'a> {
-    out: &'a mut Vec<u8>,
+    pub(super) out: &'a mut Vec<u8>,
     protocol: Protocol,
 }
 

@@ -42,8 +42,9 @@ const TEXT: usize = 9;
 /// Added to the width of integers that are all equally wide.
 const EQUAL_INTEGERS: u8 = 16;
 const LONGEST_PREFIX: usize = u8::MAX as usize;
-/// Allocations are multiples of this many bytes.
-const GRAIN: usize = 8;
+/// Allocations end half way between multiples of this many bytes: what the system's allocator hands out has a word of its
+/// own in front, so that nothing is wasted.
+const GRAIN: usize = 16;
 /// Most bytes that items may have if they share no prefix, codes included.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -163,7 +164,7 @@ impl Strip {
     pub(super) fn range(&self, positions: Range<usize>) -> Iter<'_> {
         let head = self.head();
         let front_at = self.content_of(&head, positions.start);
-        let back_at = front_at + self.lengths(&head, positions.clone());
+        let back_at = self.content_of(&head, positions.end);
         Iter { strip: self, head, positions, front_at, back_at }
     }
 
@@ -255,14 +256,16 @@ impl Strip {
         head.len -= positions.len();
         head.content -= gone;
         self.set_head(&head);
-        if head.used() + head.used() / 4 + 2 * GRAIN < self.bytes.len() {
+        if head.used() + head.used() / 4 + GRAIN < self.bytes.len() {
             self.resize(head.used());
         }
     }
 
     /// Gives back what is not used.
     pub(super) fn shrink(&mut self) {
-        self.resize(self.head().used());
+        if self.len() > 0 {
+            self.resize(self.head().used());
+        }
     }
 
     /// Panics unless the invariants hold.
@@ -348,6 +351,7 @@ impl Strip {
     /// How long the prefix can be with one more item.
     fn prefix_with(&self, head: &Head, item: Item<'_>) -> usize {
         match item {
+            Item::Text(first, _) if head.has_text() && first.starts_with(self.prefix(head)) => head.prefix,
             Item::Text(first, second) if head.has_text() => {
                 let same = |(a, b): &(&u8, &u8)| a == b;
                 self.prefix(head).iter().zip(first.iter().chain(second)).take_while(same).count()
@@ -402,13 +406,13 @@ impl Strip {
     fn reserve(&mut self, head: &Head, more: usize) {
         let needed = head.used() + more;
         if needed > self.bytes.len() {
-            self.resize(needed + needed / 32);
+            self.resize(needed + needed / 16);
         }
     }
 
     /// Gives the allocation another size, which what is used must fit, and the codes their place at its end.
     fn resize(&mut self, size: usize) {
-        let size = size.next_multiple_of(GRAIN);
+        let size = (size + GRAIN / 2).next_multiple_of(GRAIN) - GRAIN / 2;
         let head = self.head();
         let codes = self.column(&head, 0..head.len);
         if size < self.bytes.len() {

@@ -141,8 +141,8 @@ impl Portion {
         };
         let elements = list.range(positions.clone());
         match end {
-            End::Head => elements.for_each(|element| reply.item(element)),
-            End::Tail => elements.rev().for_each(|element| reply.item(element)),
+            End::Head => reply.items(elements),
+            End::Tail => reply.items(elements.rev()),
         }
         let gone = list.remove(positions, limits);
         Changed::by(count, ()).leaving(gone.map(Value::List))

@@ -75,7 +75,7 @@ fn lrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     let positions = positions(list.len(), start, stop);
     reply.array(positions.len());
-    list.range(positions).for_each(|element| reply.item(element));
+    reply.items(list.range(positions));
     Ok(())
 }
 
