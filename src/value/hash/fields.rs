@@ -3,7 +3,7 @@
 //! Costs: those of the hash; `len` and `random` beyond that what is overdue, which usually is nothing.
 
 use super::pair::Pair;
-use super::{Entries, Entry, Form, Hash};
+use super::{Entries, Entry, Hash, Shape};
 use crate::value::item::Item;
 use fastrand::Rng;
 
@@ -30,13 +30,13 @@ impl<'a> Fields<'a> {
 
     /// The value of a field.
     pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
-        match &self.hash.form {
-            Form::Packed(_) => self.hash.get(field),
-            Form::Timed(timed) => {
+        match self.hash.shape() {
+            Shape::Packed(_) => self.hash.get(field),
+            Shape::Timed(timed) => {
                 let entry = timed.find(field).filter(|&entry| !self.is_past(timed.deadline(entry)))?;
                 Some(timed.strip.get(2 * entry + 1))
             }
-            Form::Table(table) => table.get_at(field, self.now_ms).map(|cell| Pair::entry(cell).value),
+            Shape::Table(table) => table.get_at(field, self.now_ms).map(|cell| Pair::entry(cell).value),
         }
     }
 
@@ -53,10 +53,10 @@ impl<'a> Fields<'a> {
 
     /// All fields with their values.
     pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
-        let (strip, table) = match &self.hash.form {
-            Form::Packed(strip) => (Some(strip.iter()), None),
-            Form::Timed(timed) => (Some(timed.strip.range(2 * timed.due(self.now_ms)..timed.strip.len())), None),
-            Form::Table(table) => (None, Some(table.iter_at(self.now_ms).map(Pair::entry))),
+        let (strip, table) = match self.hash.shape() {
+            Shape::Packed(strip) => (Some(strip.iter()), None),
+            Shape::Timed(timed) => (Some(timed.strip.range(2 * timed.due(self.now_ms)..timed.strip.len())), None),
+            Shape::Table(table) => (None, Some(table.iter_at(self.now_ms).map(Pair::entry))),
         };
         strip.map(|items| Entries { items }).into_iter().flatten().chain(table.into_iter().flatten())
     }
@@ -75,9 +75,9 @@ impl<'a> Fields<'a> {
     /// A field that is in the hash from the start of a full scan to its end is visited at least once, whatever else comes
     /// and goes. The packed forms are visited all at once.
     pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
-        match &self.hash.form {
-            Form::Table(table) => table.scan_at(cursor, count, self.now_ms, |cell| visit(Pair::entry(cell))),
-            Form::Packed(_) | Form::Timed(_) => {
+        match self.hash.shape() {
+            Shape::Table(table) => table.scan_at(cursor, count, self.now_ms, |cell| visit(Pair::entry(cell))),
+            Shape::Packed(_) | Shape::Timed(_) => {
                 self.iter().for_each(visit);
                 0
             }
@@ -90,10 +90,12 @@ impl<'a> Fields<'a> {
 
     /// How many fields are past their deadline.
     fn overdue(self) -> usize {
-        match &self.hash.form {
-            Form::Packed(_) => 0,
-            Form::Timed(timed) => timed.due(self.now_ms),
-            Form::Table(table) => table.by_deadline().take_while(|&(deadline_ms, _)| self.is_past(deadline_ms)).count(),
+        match self.hash.shape() {
+            Shape::Packed(_) => 0,
+            Shape::Timed(timed) => timed.due(self.now_ms),
+            Shape::Table(table) => {
+                table.by_deadline().take_while(|&(deadline_ms, _)| self.is_past(deadline_ms)).count()
+            }
         }
     }
 }

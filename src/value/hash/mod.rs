@@ -69,8 +69,28 @@ pub struct Hash {
 #[derive(Clone)]
 enum Form {
     Packed(Strip),
-    Timed(Box<Timed>),
-    Table(Box<Table<Pair>>),
+    Apart(Box<Apart>),
+}
+
+/// The forms that stand apart, so that a hash is as small as the most frequent one.
+#[derive(Clone)]
+enum Apart {
+    Timed(Timed),
+    Table(Table<Pair>),
+}
+
+/// A form to be read.
+enum Shape<'a> {
+    Packed(&'a Strip),
+    Timed(&'a Timed),
+    Table(&'a Table<Pair>),
+}
+
+/// A form to be changed.
+enum ShapeMut<'a> {
+    Packed(&'a mut Strip),
+    Timed(&'a mut Timed),
+    Table(&'a mut Table<Pair>),
 }
 
 impl Default for Hash {
@@ -85,12 +105,32 @@ impl Hash {
         Hash { form: Form::Packed(Strip::default()) }
     }
 
+    fn shape(&self) -> Shape<'_> {
+        match &self.form {
+            Form::Packed(strip) => Shape::Packed(strip),
+            Form::Apart(apart) => match &**apart {
+                Apart::Timed(timed) => Shape::Timed(timed),
+                Apart::Table(table) => Shape::Table(table),
+            },
+        }
+    }
+
+    fn shape_mut(&mut self) -> ShapeMut<'_> {
+        match &mut self.form {
+            Form::Packed(strip) => ShapeMut::Packed(strip),
+            Form::Apart(apart) => match &mut **apart {
+                Apart::Timed(timed) => ShapeMut::Timed(timed),
+                Apart::Table(table) => ShapeMut::Table(table),
+            },
+        }
+    }
+
     /// How many fields there are, overdue or not.
     pub fn len(&self) -> usize {
-        match &self.form {
-            Form::Packed(strip) => strip.len() / 2,
-            Form::Timed(timed) => timed.strip.len() / 2,
-            Form::Table(table) => table.len(),
+        match self.shape() {
+            Shape::Packed(strip) => strip.len() / 2,
+            Shape::Timed(timed) => timed.strip.len() / 2,
+            Shape::Table(table) => table.len(),
         }
     }
 
@@ -101,19 +141,19 @@ impl Hash {
 
     /// `listpack`, `listpackex` or `hashtable`: what `OBJECT ENCODING` says for a hash of this form.
     pub fn encoding(&self) -> &'static str {
-        match &self.form {
-            Form::Packed(_) => "listpack",
-            Form::Timed(_) => "listpackex",
-            Form::Table(_) => "hashtable",
+        match self.shape() {
+            Shape::Packed(_) => "listpack",
+            Shape::Timed(_) => "listpackex",
+            Shape::Table(_) => "hashtable",
         }
     }
 
     /// Bytes of our own heap allocations. O(1).
     pub fn memory(&self) -> usize {
-        match &self.form {
-            Form::Packed(strip) => strip.memory(),
-            Form::Timed(timed) => timed.memory(),
-            Form::Table(table) => size_of::<Table<Pair>>() + table.memory(),
+        match self.shape() {
+            Shape::Packed(strip) => strip.memory(),
+            Shape::Timed(timed) => size_of::<Apart>() + timed.memory(),
+            Shape::Table(table) => size_of::<Apart>() + table.memory(),
         }
     }
 
@@ -127,38 +167,38 @@ impl Hash {
 
     /// The value of a field.
     pub fn get(&self, field: &[u8]) -> Option<Item<'_>> {
-        match &self.form {
-            Form::Packed(strip) => strip.find(field, 2).map(|position| strip.get(position + 1)),
-            Form::Timed(timed) => timed.find(field).map(|entry| timed.strip.get(2 * entry + 1)),
-            Form::Table(table) => table.get(field).map(|cell| Pair::entry(cell).value),
+        match self.shape() {
+            Shape::Packed(strip) => strip.find(field, 2).map(|position| strip.get(position + 1)),
+            Shape::Timed(timed) => timed.find(field).map(|entry| timed.strip.get(2 * entry + 1)),
+            Shape::Table(table) => table.get(field).map(|cell| Pair::entry(cell).value),
         }
     }
 
     /// Whether there is a field.
     pub fn contains(&self, field: &[u8]) -> bool {
-        match &self.form {
-            Form::Packed(strip) => strip.find(field, 2).is_some(),
-            Form::Timed(timed) => timed.find(field).is_some(),
-            Form::Table(table) => table.get(field).is_some(),
+        match self.shape() {
+            Shape::Packed(strip) => strip.find(field, 2).is_some(),
+            Shape::Timed(timed) => timed.find(field).is_some(),
+            Shape::Table(table) => table.get(field).is_some(),
         }
     }
 
     /// The deadline of a field in unix milliseconds, if it has one; `None` if there is no such field.
     pub fn deadline(&self, field: &[u8]) -> Option<Option<i64>> {
-        let deadline_ms = match &self.form {
-            Form::Packed(strip) => strip.find(field, 2).map(|_| 0)?,
-            Form::Timed(timed) => timed.deadline(timed.find(field)?),
-            Form::Table(table) => table.deadline(field)?,
+        let deadline_ms = match self.shape() {
+            Shape::Packed(strip) => strip.find(field, 2).map(|_| 0)?,
+            Shape::Timed(timed) => timed.deadline(timed.find(field)?),
+            Shape::Table(table) => table.deadline(field)?,
         };
         Some(Some(deadline_ms).filter(|&deadline_ms| deadline_ms != 0))
     }
 
     /// The earliest deadline of all fields.
     pub fn first_deadline(&self) -> Option<i64> {
-        match &self.form {
-            Form::Packed(_) => None,
-            Form::Timed(timed) => timed.deadlines.first().copied(),
-            Form::Table(table) => table.first_deadline(),
+        match self.shape() {
+            Shape::Packed(_) => None,
+            Shape::Timed(timed) => timed.deadlines.first().copied(),
+            Shape::Table(table) => table.first_deadline(),
         }
     }
 
@@ -176,12 +216,12 @@ impl Hash {
         if deadline_ms != 0 {
             self.make_timed();
         }
-        match &mut self.form {
-            Form::Packed(_) => {}
-            Form::Timed(timed) => {
+        match self.shape_mut() {
+            ShapeMut::Packed(_) => {}
+            ShapeMut::Timed(timed) => {
                 timed.find(field).into_iter().for_each(|entry| timed.set_deadline(entry, deadline_ms));
             }
-            Form::Table(table) => table.set_deadline(field, deadline_ms),
+            ShapeMut::Table(table) => table.set_deadline(field, deadline_ms),
         }
         true
     }
@@ -189,7 +229,8 @@ impl Hash {
     /// Tells that deadlines are about to come: a packed hash turns into a timed one at once, whether they come or not.
     pub fn make_timed(&mut self) {
         if let Form::Packed(strip) = &mut self.form {
-            self.form = Form::Timed(Box::new(Timed { strip: std::mem::take(strip), deadlines: Vec::new() }));
+            let timed = Timed { strip: std::mem::take(strip), deadlines: Vec::new() };
+            self.form = Form::Apart(Box::new(Apart::Timed(timed)));
         }
     }
 
@@ -214,8 +255,8 @@ impl Hash {
     fn store(&mut self, field: &[u8], value: &[u8], keep: bool, limits: &Limits) -> bool {
         let bytes = field.len().saturating_add(value.len());
         if field.len().max(value.len()) <= limits.bytes {
-            match &mut self.form {
-                Form::Packed(strip) if strip.has_room(bytes) => match strip.find(field, 2) {
+            match self.shape_mut() {
+                ShapeMut::Packed(strip) if strip.has_room(bytes) => match strip.find(field, 2) {
                     Some(position) => {
                         strip.replace(position + 1, Item::of(value));
                         return false;
@@ -227,7 +268,7 @@ impl Hash {
                     }
                     None => {}
                 },
-                Form::Timed(timed) if timed.strip.has_room(bytes) => match timed.find(field) {
+                ShapeMut::Timed(timed) if timed.strip.has_room(bytes) => match timed.find(field) {
                     Some(entry) => {
                         timed.replace(entry, value, keep);
                         return false;
@@ -247,18 +288,18 @@ impl Hash {
 
     /// Removes a field; tells whether there was one.
     pub fn remove(&mut self, field: &[u8]) -> bool {
-        match &mut self.form {
-            Form::Packed(strip) => {
+        match self.shape_mut() {
+            ShapeMut::Packed(strip) => {
                 let Some(position) = strip.find(field, 2) else { return false };
                 strip.remove(position..position + 2);
                 true
             }
-            Form::Timed(timed) => {
+            ShapeMut::Timed(timed) => {
                 let Some(entry) = timed.find(field) else { return false };
                 timed.remove(entry);
                 true
             }
-            Form::Table(table) => table.remove(field),
+            ShapeMut::Table(table) => table.remove(field),
         }
     }
 
@@ -270,14 +311,14 @@ impl Hash {
 
     /// Removes fields whose deadline is `now_ms` or earlier, at most `limit` of them, the earliest first; tells how many.
     pub fn remove_due(&mut self, now_ms: i64, limit: usize) -> usize {
-        match &mut self.form {
-            Form::Packed(_) => 0,
-            Form::Timed(timed) => {
+        match self.shape_mut() {
+            ShapeMut::Packed(_) => 0,
+            ShapeMut::Timed(timed) => {
                 let due = timed.due(now_ms).min(limit);
                 timed.remove_first(due);
                 due
             }
-            Form::Table(table) => {
+            ShapeMut::Table(table) => {
                 let due = table.by_deadline().take(limit).take_while(|&(deadline_ms, _)| deadline_ms <= now_ms);
                 let fields: Vec<Vec<u8>> = due.map(|(_, cell)| <Pair as Layout>::key(cell).to_vec()).collect();
                 fields.iter().filter(|field| table.remove(field)).count()
@@ -293,10 +334,10 @@ impl Hash {
 
     /// Any field with its value, overdue or not, each as likely as another.
     pub fn random(&self, generator: &mut Rng) -> Option<Entry<'_>> {
-        let strip = match &self.form {
-            Form::Packed(strip) => strip,
-            Form::Timed(timed) => &timed.strip,
-            Form::Table(table) => return table.random(generator).map(Pair::entry),
+        let strip = match self.shape() {
+            Shape::Packed(strip) => strip,
+            Shape::Timed(timed) => &timed.strip,
+            Shape::Table(table) => return table.random(generator).map(Pair::entry),
         };
         if strip.len() == 0 {
             return None;
@@ -312,13 +353,13 @@ impl Hash {
 
     /// Panics unless every invariant holds. For tests and debug builds: O(n), packed O(n²).
     pub fn check(&self) {
-        let strip = match &self.form {
-            Form::Packed(strip) => strip,
-            Form::Timed(timed) => {
+        let strip = match self.shape() {
+            Shape::Packed(strip) => strip,
+            Shape::Timed(timed) => {
                 assert!(timed.deadlines.is_sorted() && timed.deadlines.len() <= self.len(), "the first have deadlines");
                 &timed.strip
             }
-            Form::Table(table) => return table.check(),
+            Shape::Table(table) => return table.check(),
         };
         strip.check();
         assert!(strip.len().is_multiple_of(2), "each field has a value");
@@ -329,22 +370,22 @@ impl Hash {
 
     /// The table, which it becomes if it is none yet.
     fn table_mut(&mut self, seed: u64) -> &mut Table<Pair> {
-        if !matches!(self.form, Form::Table(_)) {
+        if !matches!(self.shape(), Shape::Table(_)) {
             let mut table = Table::new(seed);
             for entry in self.iter() {
                 table.insert(&Pair::cell(&entry.field.to_cow(), &entry.value.to_cow()));
             }
-            if let Form::Timed(timed) = &self.form {
+            if let Shape::Timed(timed) = self.shape() {
                 for (entry, &deadline_ms) in self.iter().zip(&timed.deadlines) {
                     table.set_deadline(&entry.field.to_cow(), deadline_ms);
                 }
             }
             table.shrink();
-            self.form = Form::Table(Box::new(table));
+            self.form = Form::Apart(Box::new(Apart::Table(table)));
         }
-        match &mut self.form {
-            Form::Table(table) => table,
-            Form::Packed(_) | Form::Timed(_) => unreachable!("it has just become a table"),
+        match self.shape_mut() {
+            ShapeMut::Table(table) => table,
+            ShapeMut::Packed(_) | ShapeMut::Timed(_) => unreachable!("it has just become a table"),
         }
     }
 }

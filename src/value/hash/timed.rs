@@ -20,8 +20,9 @@ pub(super) struct Timed {
 }
 
 impl Timed {
+    /// Bytes of heap allocations, its own not counted.
     pub(super) fn memory(&self) -> usize {
-        size_of::<Timed>() + self.strip.memory() + self.deadlines.capacity() * size_of::<i64>()
+        self.strip.memory() + self.deadlines.capacity() * size_of::<i64>()
     }
 
     /// Which entry has that field.
