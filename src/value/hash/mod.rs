@@ -159,9 +159,9 @@ impl Hash {
 
     /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
     pub(super) fn cell_bytes(&self) -> usize {
-        match &self.form {
-            Form::Packed(_) | Form::Timed(_) => self.memory() + self.len() * LARGEST_HEAD,
-            Form::Table(table) => table.cell_bytes(),
+        match self.shape() {
+            Shape::Packed(_) | Shape::Timed(_) => self.memory() + self.len() * LARGEST_HEAD,
+            Shape::Table(table) => table.cell_bytes(),
         }
     }
 
