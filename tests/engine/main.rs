@@ -12,4 +12,5 @@ mod keys;
 mod rows;
 mod settings;
 mod sorted_sets;
+mod waiting;
 mod world;

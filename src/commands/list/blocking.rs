@@ -6,7 +6,7 @@
 use super::end;
 use super::pop::{POPPED, Portion, Wanted, pop_first};
 use super::transfer::{Ends, transfer};
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::List;
 use crate::value::list::End;
 
@@ -31,6 +31,7 @@ const POPPING: Command = Command {
     flags: Flags::WRITE.and(Flags::BLOCKING),
     keys: &[KeySpec::range(1, -2, 1, POPPED)],
     since: "2.0.0",
+    history: &[Change::says("6.0.0", "The time to wait may have a fraction.")],
     cost: "O(N), N being the keys.",
     ..Command::ROW
 };
@@ -84,6 +85,7 @@ pub(super) const BRPOPLPUSH: Command = Command {
     syntax: "source destination timeout",
     arity: Arity::Exactly(4),
     since: "2.2.0",
+    history: &[Change::says("6.0.0", "The time to wait may have a fraction.")],
     about: "Moves the last element of a list to the head of another one, waiting for it, and answers it.",
     deprecated: Some(("6.2.0", "`BLMOVE` with the `RIGHT` and `LEFT` arguments")),
     run: brpoplpush,

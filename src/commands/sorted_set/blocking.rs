@@ -4,7 +4,7 @@
 //! waits for them. It runs again from the start when one of them comes to hold a sorted set.
 
 use super::pop::{End, POPPED, Wanted, take};
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeySpec};
 use crate::value::zset::Zset;
 
 pub(super) const BZPOPMIN: Command = Command {
@@ -30,6 +30,7 @@ const POPPING: Command = Command {
     flags: Flags::WRITE.and(Flags::BLOCKING).and(Flags::FAST),
     keys: &[KeySpec::range(1, -2, 1, POPPED)],
     since: "5.0.0",
+    history: &[Change::says("6.0.0", "The time to wait may have a fraction.")],
     cost: "O(log(N)), N being the members of the sorted set.",
     ..Command::ROW
 };

@@ -1,0 +1,374 @@
+//! Clients that wait, under everything that can happen meanwhile: 1,000 random histories, against a model that does it all
+//! the long way. A history that fails tells its seed.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::world::World;
+use dunlin::engine::{Flow, SessionId};
+
+const HISTORIES: u64 = 1_000;
+const STEPS: usize = 60;
+const CLIENTS: usize = 6;
+const KEYS: usize = 4;
+
+const WRONG_TYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n";
+const NOTHING: &str = "*-1\r\n";
+const UNBLOCKED: &str = "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Held {
+    List(VecDeque<u32>),
+    Text,
+}
+
+#[derive(Clone, Debug)]
+enum Wish {
+    Pop { keys: Vec<usize>, from_tail: bool },
+    Move { from: usize, to: usize },
+}
+
+impl Wish {
+    fn keys(&self) -> Vec<usize> {
+        match self {
+            Wish::Pop { keys, .. } => keys.clone(),
+            Wish::Move { from, .. } => vec![*from],
+        }
+    }
+
+    fn command(&self, timeout_ms: i64) -> String {
+        let timeout = format!("{}.{:03}", timeout_ms / 1000, timeout_ms % 1000);
+        match self {
+            Wish::Pop { keys, from_tail } => {
+                let keys: String = keys.iter().map(|key| format!("k{key} ")).collect();
+                format!("{} {keys}{timeout}", if *from_tail { "BRPOP" } else { "BLPOP" })
+            }
+            Wish::Move { from, to } => format!("BLMOVE k{from} k{to} LEFT RIGHT {timeout}"),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Waiter {
+    client: usize,
+    wish: Wish,
+    deadline_ms: Option<i64>,
+}
+
+/// What a server is, without any cleverness.
+#[derive(Debug, Default)]
+struct Model {
+    keys: BTreeMap<usize, Held>,
+    /// First come first.
+    waiting: Vec<Waiter>,
+    arrived: Vec<usize>,
+    told: BTreeMap<usize, String>,
+    now_ms: i64,
+}
+
+impl Model {
+    fn ask(&mut self, client: usize, wish: Wish, timeout_ms: i64) -> String {
+        let answer = self.attempt(&wish);
+        self.serve();
+        answer.unwrap_or_else(|| {
+            let deadline_ms = (timeout_ms > 0).then_some(self.now_ms + timeout_ms);
+            self.waiting.push(Waiter { client, wish, deadline_ms });
+            String::new()
+        })
+    }
+
+    /// The answer, if there is one now.
+    fn attempt(&mut self, wish: &Wish) -> Option<String> {
+        match wish {
+            Wish::Pop { keys, from_tail } => {
+                let key = *keys.iter().find(|key| self.keys.contains_key(key))?;
+                Some(match self.take(key, *from_tail) {
+                    Some(element) => format!("*2\r\n$2\r\nk{key}\r\n{}", bulk(element)),
+                    None => WRONG_TYPE.to_owned(),
+                })
+            }
+            Wish::Move { from, to } => {
+                self.keys.get(from)?;
+                if self.keys.get(from) == Some(&Held::Text) || self.keys.get(to) == Some(&Held::Text) {
+                    return Some(WRONG_TYPE.to_owned());
+                }
+                let element = self.take(*from, false)?;
+                self.push(*to, element);
+                Some(bulk(element))
+            }
+        }
+    }
+
+    fn take(&mut self, key: usize, from_tail: bool) -> Option<u32> {
+        let Some(Held::List(list)) = self.keys.get_mut(&key) else { return None };
+        let element = if from_tail { list.pop_back() } else { list.pop_front() };
+        if list.is_empty() {
+            self.keys.remove(&key);
+        }
+        element
+    }
+
+    fn push(&mut self, key: usize, element: u32) {
+        match self.keys.get_mut(&key) {
+            Some(Held::List(list)) => list.push_back(element),
+            Some(Held::Text) => {}
+            None => {
+                self.keys.insert(key, Held::List(VecDeque::from([element])));
+                self.arrive(key);
+            }
+        }
+    }
+
+    fn rename(&mut self, from: usize, to: usize) {
+        if from != to
+            && let Some(held) = self.keys.remove(&from)
+        {
+            self.keys.insert(to, held);
+            self.arrive(to);
+        }
+    }
+
+    fn arrive(&mut self, key: usize) {
+        if !self.arrived.contains(&key) {
+            self.arrived.push(key);
+        }
+    }
+
+    /// A command, or a whole transaction, is done.
+    fn serve(&mut self) {
+        while !self.arrived.is_empty() {
+            let key = self.arrived.remove(0);
+            let interested = self.waiting.iter().filter(|waiter| waiter.wish.keys().contains(&key));
+            for client in interested.map(|waiter| waiter.client).collect::<Vec<_>>() {
+                if let Some(Held::List(_)) = self.keys.get(&key)
+                    && let Some(waiter) = self.leave(client)
+                    && let Some(answer) = self.attempt(&waiter.wish)
+                {
+                    self.told.insert(client, answer);
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self, client: usize) -> Option<Waiter> {
+        let place = self.waiting.iter().position(|waiter| waiter.client == client)?;
+        Some(self.waiting.remove(place))
+    }
+
+    fn unblock(&mut self, client: usize, answer: &str) -> bool {
+        let waited = self.leave(client).is_some();
+        if waited {
+            self.told.insert(client, answer.to_owned());
+        }
+        waited
+    }
+
+    fn pass(&mut self, by_ms: i64) {
+        self.now_ms += by_ms;
+        let now_ms = self.now_ms;
+        let is_over = |waiter: &&Waiter| waiter.deadline_ms.is_some_and(|deadline_ms| deadline_ms <= now_ms);
+        for client in self.waiting.iter().filter(is_over).map(|waiter| waiter.client).collect::<Vec<_>>() {
+            self.unblock(client, NOTHING);
+        }
+    }
+}
+
+fn bulk(element: u32) -> String {
+    let text = element.to_string();
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+/// The engine and the model, side by side.
+struct Pair {
+    world: World,
+    clients: Vec<SessionId>,
+    model: Model,
+    generator: fastrand::Rng,
+    elements: u32,
+}
+
+impl Pair {
+    fn new(seed: u64) -> Pair {
+        let mut world = World::seeded(seed, |_| ());
+        let clients = (0..CLIENTS).map(|_| world.join()).collect();
+        let generator = fastrand::Rng::with_seed(seed);
+        Pair { world, clients, model: Model::default(), generator, elements: 0 }
+    }
+
+    fn key(&mut self) -> usize {
+        self.generator.usize(..KEYS)
+    }
+
+    fn step(&mut self) {
+        match self.generator.u32(..20) {
+            0..7 => self.wish(),
+            7..12 => self.write(),
+            12..14 => self.transact(),
+            14..16 => self.pass(),
+            16 => self.kill(),
+            17..19 => self.unblock(),
+            _ => self.flush(),
+        }
+        self.compare();
+    }
+
+    /// A client that does not wait asks for something.
+    fn wish(&mut self) {
+        let client = self.generator.usize(..CLIENTS);
+        if self.world.engine.is_blocked(self.clients[client]) {
+            return;
+        }
+        let wish = if self.generator.bool() {
+            let keys = (0..self.generator.usize(1..4)).map(|_| self.key()).collect();
+            Wish::Pop { keys, from_tail: self.generator.bool() }
+        } else {
+            Wish::Move { from: self.key(), to: self.key() }
+        };
+        let timeout_ms = [0, 1, 40, 90][self.generator.usize(..4)];
+        let (answer, flow) = self.world.ask_as(self.clients[client], &wish.command(timeout_ms));
+        assert_eq!(answer, self.model.ask(client, wish, timeout_ms));
+        assert_eq!(flow == Flow::Block, answer.is_empty());
+    }
+
+    fn write(&mut self) {
+        let command = self.change();
+        self.world.ask(&command);
+        self.model.serve();
+    }
+
+    fn transact(&mut self) {
+        self.world.ask("MULTI");
+        for _ in 0..self.generator.usize(..5) {
+            let command = self.change();
+            assert_eq!(self.world.ask(&command), "+QUEUED\r\n");
+        }
+        self.world.ask("EXEC");
+        self.model.serve();
+    }
+
+    /// A command that changes keys; the model has done it already.
+    fn change(&mut self) -> String {
+        let (key, other) = (self.key(), self.key());
+        match self.generator.u32(..10) {
+            0..6 => {
+                let elements: Vec<u32> = (0..self.generator.u32(1..4)).map(|index| self.elements + index).collect();
+                self.elements += 4;
+                elements.iter().for_each(|element| self.model.push(key, *element));
+                let words: Vec<String> = elements.iter().map(u32::to_string).collect();
+                format!("RPUSH k{key} {}", words.join(" "))
+            }
+            6 => {
+                self.model.keys.insert(key, Held::Text);
+                format!("SET k{key} text")
+            }
+            7 => {
+                self.model.keys.remove(&key);
+                format!("DEL k{key}")
+            }
+            8 => {
+                self.model.rename(key, other);
+                format!("RENAME k{key} k{other}")
+            }
+            _ => {
+                self.model.take(key, false);
+                format!("LPOP k{key}")
+            }
+        }
+    }
+
+    fn pass(&mut self) {
+        let by_ms = self.generator.i64(1..60);
+        self.world.pass_ms(by_ms);
+        self.world.expire();
+        self.model.pass(by_ms);
+    }
+
+    fn kill(&mut self) {
+        let client = self.generator.usize(..CLIENTS);
+        let session = self.clients[client];
+        if self.generator.bool() {
+            assert_eq!(self.world.ask(&format!("CLIENT KILL ID {}", session.number)), ":1\r\n");
+        }
+        self.world.engine.disconnect(session);
+        self.model.leave(client);
+        self.clients[client] = self.world.join();
+    }
+
+    fn unblock(&mut self) {
+        let client = self.generator.usize(..CLIENTS);
+        let (reason, answer) = if self.generator.bool() { ("TIMEOUT", NOTHING) } else { ("ERROR", UNBLOCKED) };
+        let waited = self.model.unblock(client, answer);
+        let answer = self.world.ask(&format!("CLIENT UNBLOCK {} {reason}", self.clients[client].number));
+        assert_eq!(answer, format!(":{}\r\n", u8::from(waited)));
+    }
+
+    fn flush(&mut self) {
+        self.world.ask("FLUSHALL");
+        self.model.keys.clear();
+    }
+
+    fn compare(&mut self) {
+        for (client, session) in self.clients.clone().into_iter().enumerate() {
+            let mut told = Vec::new();
+            let state = self.world.engine.sessions.get_mut(session).expect("it is connected");
+            state.outgoing.take(&mut told, usize::MAX);
+            let expected = self.model.told.remove(&client).unwrap_or_default();
+            assert_eq!(String::from_utf8_lossy(&told), expected, "client {client}");
+            let waits = self.model.waiting.iter().any(|waiter| waiter.client == client);
+            assert_eq!(self.world.engine.is_blocked(session), waits, "client {client}");
+        }
+        for key in 0..KEYS {
+            let expected = match self.model.keys.get(&key) {
+                None => "*0\r\n".to_owned(),
+                Some(Held::Text) => WRONG_TYPE.to_owned(),
+                Some(Held::List(list)) => {
+                    format!("*{}\r\n{}", list.len(), list.iter().copied().map(bulk).collect::<String>())
+                }
+            };
+            assert_eq!(self.world.ask(&format!("LRANGE k{key} 0 -1")), expected, "k{key}");
+        }
+        assert_eq!(self.world.engine.interest.waiting.sessions(), self.model.waiting.len());
+    }
+}
+
+/// Tells the seed if the history fails.
+struct Told(u64);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the history of seed {} fails", self.0);
+        }
+    }
+}
+
+#[test]
+fn whoever_waits_gets_what_the_model_gives_him() {
+    for seed in 0..HISTORIES {
+        let _told = Told(seed);
+        let mut pair = Pair::new(seed);
+        for _ in 0..STEPS {
+            pair.step();
+        }
+        for session in pair.clients {
+            pair.world.engine.disconnect(session);
+        }
+        let waiting = &pair.world.engine.interest.waiting;
+        assert_eq!((waiting.keys(), waiting.deadlines(), waiting.is_empty()), (0, 0, true));
+    }
+}
+
+#[test]
+fn the_answer_comes_at_its_millisecond() {
+    let mut world = World::fresh();
+    let client = world.join();
+    world.ask_as(client, "BLPOP list 0.25");
+    let start_ms = world.now().unix_ms();
+    assert_eq!(world.engine.next_deadline(), Some(start_ms + 250));
+    world.pass_ms(249);
+    world.expire();
+    assert!(world.engine.is_blocked(client));
+    world.pass_ms(1);
+    world.expire();
+    assert!(!world.engine.is_blocked(client));
+    assert_eq!(world.engine.next_deadline(), None);
+}
