@@ -28,7 +28,7 @@ mod words;
 pub use arguments::{HELP, Invocation, Sources, invocation};
 pub(crate) use file::unsupported;
 pub use file::{Fatal, Files, Loaded, Unreadable, load};
-pub use parameter::{Assigned, Mutability, Otherwise, Parameter};
+pub use parameter::{Assigned, Mutability, Otherwise, Parameter, parse_memory};
 
 use crate::engine::Settings;
 

@@ -284,7 +284,7 @@ fn read_memory(word: &str, least: u64, most: u64) -> Result<u64, String> {
 
 /// Bytes, with or without a unit: `k` is a thousand and `kb` is 1024, and so on. No digits at all mean 0, and what does
 /// not fit is the largest value that does, as in Redis.
-pub(super) fn parse_memory(word: &str) -> Option<u64> {
+pub fn parse_memory(word: &str) -> Option<u64> {
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, unit) = word.split_at(digits);
     let unit: u64 = match unit.to_ascii_lowercase().as_str() {

@@ -405,6 +405,15 @@ pub enum Error {
          string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false"
     )]
     ProtocolType,
+    /// DEBUG RELOAD with another word.
+    #[error("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")]
+    ReloadOption,
+    /// DEBUG RELOAD of what cannot be loaded.
+    #[error("ERR Error trying to load the RDB dump, check server logs.")]
+    NotLoaded,
+    /// DEBUG QUICKLIST-PACKED-THRESHOLD of no size, or of too large a one.
+    #[error("ERR argument must be a memory value bigger than 1 and smaller than 4gb")]
+    PackedThreshold,
     /// RESP2 cannot say it.
     #[error("ERR RESP2 is not supported by this command")]
     NotInResp2,

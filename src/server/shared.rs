@@ -23,6 +23,9 @@ use super::reaper::Reaper;
 use crate::engine::{Effect, Engine, Flow, Now, Origin, SessionId, Transport};
 use crate::resp::Request;
 
+/// How long a stall goes on at most once the server is told to end.
+const STALL_PART: Duration = Duration::from_millis(50);
+
 /// One server, as its threads and its in-process clients see it.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -182,11 +185,21 @@ impl Shared {
         if self.clock.is_frozen() {
             self.advance_engine(engine, later(self.clock.now(), length));
         } else {
+            self.sleep(length);
+        }
+    }
+
+    /// Sleeps in short parts, so that a server told to end ends.
+    fn sleep(&self, length: Duration) {
+        let mut rest = length;
+        while !rest.is_zero() && !*self.stop.borrow() {
+            let part = rest.min(STALL_PART);
             #[expect(
                 clippy::disallowed_methods,
                 reason = "DEBUG SLEEP is there to make a server that does not answer"
             )]
-            std::thread::sleep(length);
+            std::thread::sleep(part);
+            rest -= part;
         }
     }
 

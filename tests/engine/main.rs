@@ -3,6 +3,7 @@
 mod capacity;
 mod chance;
 mod clients;
+mod debug;
 mod door;
 mod expiry;
 mod fields;

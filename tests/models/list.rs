@@ -171,12 +171,12 @@ proptest! {
 
     #[test]
     fn nodes_of_few_items_hold_what_the_model_holds(size in 0..5_i64, steps in prop::collection::vec(step(), 0..150)) {
-        run(Limits { size }, &steps);
+        run(Limits { size, ..Limits::default() }, &steps);
     }
 
     #[test]
     fn nodes_of_few_bytes_hold_what_the_model_holds(steps in prop::collection::vec(step(), 0..200)) {
-        run(Limits { size: -1 }, &steps);
+        run(Limits { size: -1, ..Limits::default() }, &steps);
     }
 
     #[test]

@@ -6,6 +6,9 @@
 mod digest;
 mod protocol;
 
+use std::num::NonZeroUsize;
+
+use crate::config::parse_memory;
 use crate::engine::{Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, access, says, shown};
 use crate::keyspace::New;
 use crate::value::View;
@@ -14,6 +17,9 @@ use crate::value::text::TextView;
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[DEBUG];
+
+/// The largest size that QUICKLIST-PACKED-THRESHOLD takes: a little less than 4 GiB.
+const MOST_PACKED_BYTES: u64 = (4 << 30) - (1 << 20);
 
 const DEBUG: Command = Command {
     name: "DEBUG",
@@ -90,6 +96,22 @@ const TOOLS: &[Tool] = &[
         most_words: 1,
         about: "Answers a sample of a type of reply.",
         run: protocol::sample,
+    },
+    Tool {
+        name: "QUICKLIST-PACKED-THRESHOLD",
+        syntax: "<size>",
+        least_words: 1,
+        most_words: 1,
+        about: "Sets from which size on an element of a long list has a node for itself; 0 is as usual.",
+        run: set_packed_threshold,
+    },
+    Tool {
+        name: "RELOAD",
+        syntax: "[MERGE] [NOFLUSH]",
+        least_words: 0,
+        most_words: usize::MAX,
+        about: "Gives all values the form that they would have after being saved and loaded.",
+        run: reload,
     },
     Tool {
         name: "SET-ACTIVE-EXPIRE",
@@ -191,15 +213,45 @@ fn populate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+fn set_packed_threshold(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let size = std::str::from_utf8(args.word()?).ok().and_then(parse_memory);
+    let bytes = size.filter(|&bytes| bytes <= MOST_PACKED_BYTES).ok_or(Error::PackedThreshold)?;
+    cx.engine().settings.list_nodes.large = NonZeroUsize::new(bytes as usize);
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Nothing is saved: the values are loaded from memory. So there is no file to load from, which `NOSAVE` asks for. And as
+/// Redis cannot load keys that are there already, unless told to, `NOFLUSH` needs `MERGE`.
+fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (mut merge, mut flush, mut save) = (false, true, true);
+    while !args.is_empty() {
+        match args.word()? {
+            word if says(word, "MERGE") => merge = true,
+            word if says(word, "NOFLUSH") => flush = false,
+            word if says(word, "NOSAVE") => save = false,
+            _ => return Err(Error::ReloadOption),
+        }
+    }
+    if !save || (!flush && !merge && !cx.databases().is_empty()) {
+        return Err(Error::NotLoaded);
+    }
+    cx.reload();
+    cx.effects().push(Effect::Log("DB reloaded by DEBUG RELOAD".to_owned()));
+    cx.reply().ok();
+    Ok(())
+}
+
 fn set_active_expire(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     cx.engine().switches.active_expiry = leading_number(args.word()?) as i64 != 0;
     cx.reply().ok();
     Ok(())
 }
 
+/// A time that no signed 64-bit count of microseconds holds is none at all, as in Redis.
 fn sleep(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let microseconds = leading_number(args.word()?) * 1e6;
-    if microseconds >= 1.0 {
+    if (1.0..2f64.powi(63)).contains(&microseconds) {
         cx.effects().push(Effect::Stall(microseconds as u64));
     }
     cx.reply().ok();

@@ -1,7 +1,10 @@
 //! Databases changed as wholes, and keys watched.
 
 use super::Ctx;
-use crate::engine::{Presence, presence};
+use crate::engine::{Now, Presence, Settings, presence};
+use crate::keyspace::{Database, New, Trash, ValueMut};
+use crate::value::View;
+use crate::value::text::TextView;
 
 impl Ctx<'_> {
     /// Takes all keys out of a database at once and hands them over to be freed.
@@ -13,6 +16,21 @@ impl Ctx<'_> {
         engine.stats.changes += emptied.len() as u64;
         let trash = emptied.clear();
         engine.free(trash);
+    }
+
+    /// Makes all data what it would be after it was saved and loaded again: values take the forms that they are loaded
+    /// in, keys that are overdue are gone, and no key was used yet. For those who watch, it was all away for a moment.
+    pub fn reload(&mut self) {
+        for number in 0..self.engine.databases.count() {
+            let engine = &mut *self.engine;
+            let (database, now) = (engine.databases.get(number), engine.timing.now);
+            engine.interest.watches.replace(number, |key| presence(database, key, now), |_| Presence::Missing);
+            let keys: Vec<Vec<u8>> = database.slots().map(|slot| database.key(slot).to_vec()).collect();
+            for key in keys {
+                let trash = reload_key(engine.databases.get_mut(number), &key, &engine.settings, now);
+                engine.free(trash);
+            }
+        }
     }
 
     /// Lets two databases change places.
@@ -49,4 +67,25 @@ impl Ctx<'_> {
         engine.interest.watches.unwatch(self.session);
         is_broken
     }
+}
+
+/// Does to one key what saving and loading it does, and answers what is no longer needed.
+fn reload_key(database: &mut Database, key: &[u8], settings: &Settings, now: Now) -> Trash {
+    let Some(slot) = database.find(key) else { return Trash::default() };
+    if presence(database, key, now) == Presence::Overdue {
+        return database.delete(slot);
+    }
+    database.set_access(slot, 0);
+    if let View::Text(text) = database.view(slot) {
+        let bytes = text.to_cow().into_owned();
+        return database.replace(slot, New::Text(TextView::of(&bytes))).1;
+    }
+    database.edit_object(slot, |value| match value {
+        Some(ValueMut::Zset(zset)) => zset.reload(&settings.packed_zset),
+        Some(ValueMut::List(list)) => list.reload(&settings.list_nodes),
+        Some(ValueMut::Set(set)) => set.reload(&settings.packed_set),
+        Some(ValueMut::Hash(hash)) => hash.reload(&settings.packed_hash),
+        None => {}
+    });
+    Trash::default()
 }

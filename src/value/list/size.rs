@@ -6,6 +6,7 @@
 //! Sources: the listpack format, as documented by its author; the limits, asked of Redis 8.0.6.
 
 use crate::value::item::Item;
+use std::num::NonZeroUsize;
 
 /// The size of a listpack without an item: its head and its end.
 pub(super) const EMPTY: usize = 7;
@@ -19,11 +20,14 @@ const SAFE: usize = 8192;
 pub struct Limits {
     /// `list-max-listpack-size`: that many items, or -1 to -5 for 4, 8, 16, 32 or 64 KiB.
     pub size: i64,
+    /// From how many bytes on an element has a node for itself, if not from what a node holds (DEBUG
+    /// QUICKLIST-PACKED-THRESHOLD).
+    pub large: Option<NonZeroUsize>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { size: -2 }
+        Limits { size: -2, large: None }
     }
 }
 
@@ -40,7 +44,7 @@ impl Limits {
 
     /// Whether an item of that length has a node for itself.
     pub(super) fn is_large(&self, length: usize) -> bool {
-        length > self.bytes().unwrap_or(SAFE)
+        self.large.map_or(length > self.bytes().unwrap_or(SAFE), |large| length >= large.get())
     }
 
     /// Whether a list that is made as a long one is a small one in the end.
@@ -104,22 +108,22 @@ mod tests {
 
     #[test]
     fn the_size_is_bytes_when_negative_and_items_when_not() {
-        assert!(!Limits { size: -2 }.exceeds(8192, 100_000));
-        assert!(Limits { size: -2 }.exceeds(8193, 1));
-        assert!(!Limits { size: -9 }.exceeds(65_536, 1));
-        assert!(Limits { size: 3 }.exceeds(100, 4));
-        assert!(!Limits { size: 3 }.exceeds(100, 3));
-        assert!(Limits { size: 3 }.exceeds(8193, 1));
-        assert!(!Limits { size: 0 }.exceeds(100, 1));
-        assert!(Limits { size: 0 }.exceeds(100, 2));
+        assert!(!Limits { size: -2, ..Limits::default() }.exceeds(8192, 100_000));
+        assert!(Limits { size: -2, ..Limits::default() }.exceeds(8193, 1));
+        assert!(!Limits { size: -9, ..Limits::default() }.exceeds(65_536, 1));
+        assert!(Limits { size: 3, ..Limits::default() }.exceeds(100, 4));
+        assert!(!Limits { size: 3, ..Limits::default() }.exceeds(100, 3));
+        assert!(Limits { size: 3, ..Limits::default() }.exceeds(8193, 1));
+        assert!(!Limits { size: 0, ..Limits::default() }.exceeds(100, 1));
+        assert!(Limits { size: 0, ..Limits::default() }.exceeds(100, 2));
     }
 
     #[test]
     fn a_list_is_small_again_at_half_the_limit() {
-        assert!(Limits { size: -1 }.is_small(2048, 2000));
-        assert!(!Limits { size: -1 }.is_small(2049, 1));
-        assert!(Limits { size: 7 }.is_small(100_000, 3));
-        assert!(!Limits { size: 7 }.is_small(10, 4));
+        assert!(Limits { size: -1, ..Limits::default() }.is_small(2048, 2000));
+        assert!(!Limits { size: -1, ..Limits::default() }.is_small(2049, 1));
+        assert!(Limits { size: 7, ..Limits::default() }.is_small(100_000, 3));
+        assert!(!Limits { size: 7, ..Limits::default() }.is_small(10, 4));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const LIMITS: Limits = Limits { size: -2 };
+const LIMITS: Limits = Limits { size: -2, large: None };
 
 fn list(lengths: &[usize]) -> List {
     let mut list = List::new();
@@ -46,7 +46,7 @@ fn elements_come_and_go_at_both_ends() {
 #[test]
 fn an_element_is_set_and_others_put_beside_it() {
     for size in [1, 2, 3, -2] {
-        let limits = Limits { size };
+        let limits = Limits { size, ..Limits::default() };
         let mut list = List::new();
         list.push(End::Tail, [b"a".as_slice(), b"b", b"c", b"d", b"e"], &limits);
         assert!(list.set(2, b"C", &limits));
@@ -61,7 +61,7 @@ fn an_element_is_set_and_others_put_beside_it() {
 #[test]
 fn equal_elements_go_from_the_end_asked_for() {
     for size in [1, 2, -2] {
-        let limits = Limits { size };
+        let limits = Limits { size, ..Limits::default() };
         let full = |count, from| {
             let mut list = List::new();
             list.push(End::Tail, [b"a".as_slice(), b"7", b"a", b"b", b"7", b"7"], &limits);
@@ -78,7 +78,7 @@ fn equal_elements_go_from_the_end_asked_for() {
 #[test]
 fn a_trim_keeps_what_lies_within() {
     for size in [1, 3, -2] {
-        let limits = Limits { size };
+        let limits = Limits { size, ..Limits::default() };
         let mut list = List::new();
         list.push(End::Tail, [b"a".as_slice(), b"b", b"c", b"d", b"e", b"f", b"g"], &limits);
         list.trim(1..6, &limits);
