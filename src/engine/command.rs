@@ -226,9 +226,9 @@ impl Flags {
     /// ACL category `keyspace` though the family does not say so.
     pub const KEYSPACE: Flags = Flags(1 << 21);
     /// Runs at once where others are queued (EXEC).
-    pub const UNQUEUED: Flags = Flags(1 << 23);
+    pub const UNQUEUED: Flags = Flags(1 << 28);
     /// Runs what was queued, and so passes the gates with the flags of all that too.
-    pub const RUNS_QUEUE: Flags = Flags(1 << 24);
+    pub const RUNS_QUEUE: Flags = Flags(1 << 29);
     /// ACL category `connection` though the family does not say so.
     pub const CONNECTION: Flags = Flags(1 << 22);
     /// ACL categories `list`, `set` and `sortedset` instead of the family's.
