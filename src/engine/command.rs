@@ -232,7 +232,7 @@ impl Flags {
     /// ACL category `connection` though the family does not say so.
     pub const CONNECTION: Flags = Flags(1 << 22);
     /// ACL categories `list`, `set` and `sortedset` instead of the family's.
-    pub const COLLECTIONS: Flags = Flags(1 << 23);
+    pub const COLLECTIONS: Flags = Flags(1 << 25);
 
     /// A subscriber that speaks RESP2 may call it. COMMAND INFO does not tell it.
     pub const WHILE_LISTENING: Flags = Flags(1 << 26);

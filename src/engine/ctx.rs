@@ -19,6 +19,7 @@
 //! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
 
 mod flow;
+mod several;
 mod whole;
 
 use crate::engine::{
@@ -234,33 +235,26 @@ impl<'c> Ctx<'c> {
         }
     }
 
-    /// What several keys hold, all at once, in their order: counts and notes as [`Ctx::view`] does for each.
-    pub fn views(&mut self, keys: &[&[u8]]) -> (Vec<Option<View<'_>>>, &mut Reply<'c>) {
-        // Looking one key up may remove it or another that is due, which would make earlier slots stale: so the
-        // overdue ones go first, and the second pass removes nothing.
-        for key in keys {
-            self.look_up(key);
-        }
-        let slots: Vec<_> = keys.iter().map(|key| self.engine.live(self.database, key)).collect();
-        let database = self.engine.databases.get(self.database);
-        (slots.into_iter().map(|slot| slot.map(|slot| database.view(slot))).collect(), &mut self.reply)
-    }
-
     /// `key` as it is, without a trace of having looked.
     pub fn peek(&mut self, key: &[u8]) -> Option<Peek<'_>> {
         let slot = self.engine.live(self.database, key)?;
         Some(Peek::new(self.engine.databases.get(self.database), slot))
     }
 
-    /// `key` as it is: counted as a hit or miss, but not as a use (TTL, TYPE, OBJECT).
+    /// `key` as it is: counted as a hit or miss, but not as a use (TTL, TYPE).
     pub fn glance(&mut self, key: &[u8]) -> Option<Peek<'_>> {
-        self.glance_and_reply(key).0
-    }
-
-    /// The same, with the writer.
-    pub fn glance_and_reply(&mut self, key: &[u8]) -> (Option<Peek<'_>>, &mut Reply<'c>) {
         let slot = self.engine.live(self.database, key);
         self.count_look_up(key, slot);
+        slot.map(|slot| Peek::new(self.engine.databases.get(self.database), slot))
+    }
+
+    /// The same, with the writer, and nobody is told that a key was missed (OBJECT).
+    pub fn inspect(&mut self, key: &[u8]) -> (Option<Peek<'_>>, &mut Reply<'c>) {
+        let slot = self.engine.live(self.database, key);
+        match slot {
+            Some(_) => self.engine.stats.keyspace_hits += 1,
+            None => self.engine.stats.keyspace_misses += 1,
+        }
         let database = self.engine.databases.get(self.database);
         (slot.map(|slot| Peek::new(database, slot)), &mut self.reply)
     }

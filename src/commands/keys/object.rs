@@ -56,7 +56,7 @@ const FREQ: Command = Command {
 /// Has `write` tell about the key, or answers null where there is none.
 fn tell(cx: &mut Ctx<'_>, mut args: Args<'_>, write: fn(&mut Reply<'_>, Peek<'_>, Now)) -> Result<(), Error> {
     let now = cx.now();
-    let (key, reply) = cx.glance_and_reply(args.key()?);
+    let (key, reply) = cx.inspect(args.key()?);
     match key {
         Some(key) => write(reply, key, now),
         None => reply.null(),
@@ -76,7 +76,7 @@ fn references(view: View<'_>) -> i64 {
 }
 
 fn freq(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    if cx.glance(args.key()?).is_some() {
+    if cx.inspect(args.key()?).0.is_some() {
         return Err(Error::NoLfuPolicy);
     }
     cx.reply().null();
