@@ -5,6 +5,7 @@ mod effects;
 mod embedding;
 mod limits;
 mod program;
+mod queues;
 mod requests;
 mod time;
 #[cfg(unix)]

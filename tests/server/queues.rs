@@ -1,0 +1,146 @@
+//! Queues with clients that wait, over sockets: nothing is lost, nothing is given twice.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use dunlin::Server;
+use redis::{Client, Commands, Connection};
+
+const WORKERS: usize = 20;
+const PRODUCERS: usize = 5;
+const JOBS_EACH: usize = 400;
+const STOP: &str = "stop";
+
+fn connect(server: &Server) -> Connection {
+    let client = Client::open(server.url()).expect("the URL is valid");
+    client.get_connection().expect("it connects")
+}
+
+fn produce(server: &Server, producer: usize) {
+    let mut connection = connect(server);
+    for job in 0..JOBS_EACH {
+        let _: () = connection.lpush("jobs", format!("{producer}:{job}")).expect("it is pushed");
+    }
+}
+
+fn all_jobs() -> BTreeSet<String> {
+    (0..PRODUCERS).flat_map(|producer| (0..JOBS_EACH).map(move |job| format!("{producer}:{job}"))).collect()
+}
+
+#[test]
+fn twenty_workers_and_five_producers_lose_and_double_nothing() {
+    let server = Server::start().expect("it starts");
+    let work = || {
+        let mut connection = connect(&server);
+        let mut done = Vec::new();
+        loop {
+            let (_, job): (String, String) = connection.brpop("jobs", 0.0).expect("a job comes");
+            if job == STOP {
+                return done;
+            }
+            done.push(job);
+        }
+    };
+    let done: Vec<String> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        thread::scope(|scope| {
+            for producer in 0..PRODUCERS {
+                let server = &server;
+                scope.spawn(move || produce(server, producer));
+            }
+        });
+        let stops = vec![STOP; WORKERS];
+        let _: () = connect(&server).lpush("jobs", stops).expect("they are pushed");
+        workers.into_iter().flat_map(|worker| worker.join().expect("no worker fails")).collect()
+    });
+    assert_eq!(done.len(), PRODUCERS * JOBS_EACH);
+    assert_eq!(done.into_iter().collect::<BTreeSet<_>>(), all_jobs());
+}
+
+/// Each worker moves a job to a list of its own, does it, and removes it there. Every seventh job it dies instead, and
+/// who finds its list puts the job back.
+#[test]
+fn jobs_of_workers_that_crash_are_done_by_others() {
+    let server = Server::start().expect("it starts");
+    let crashes = AtomicUsize::new(0);
+    let work = |worker: usize| {
+        let (own, mut connection) = (format!("processing:{worker}"), connect(&server));
+        for number in 1.. {
+            let mut moving = redis::cmd("BLMOVE");
+            let job: String = moving
+                .arg("jobs")
+                .arg(&own)
+                .arg("RIGHT")
+                .arg("LEFT")
+                .arg(0)
+                .query(&mut connection)
+                .expect("a job comes");
+            if job == STOP {
+                let _: () = connection.lrem(&own, 1, &job).expect("it is removed");
+                return;
+            }
+            if number % 7 == 0 {
+                crashes.fetch_add(1, Ordering::Relaxed);
+                connection = connect(&server);
+                let _: Option<String> = connection.rpoplpush(&own, "jobs").expect("it is put back");
+                continue;
+            }
+            let _: () = redis::pipe()
+                .atomic()
+                .sadd("done", &job)
+                .incr("count", 1)
+                .lrem(&own, 1, &job)
+                .query(&mut connection)
+                .expect("it is done");
+        }
+    };
+    thread::scope(|scope| {
+        for worker in 0..WORKERS {
+            let work = &work;
+            scope.spawn(move || work(worker));
+        }
+        thread::scope(|scope| {
+            for producer in 0..PRODUCERS {
+                let server = &server;
+                scope.spawn(move || produce(server, producer));
+            }
+        });
+        let mut connection = connect(&server);
+        while connection.get::<_, Option<usize>>("count").expect("it is a number") != Some(PRODUCERS * JOBS_EACH) {
+            thread::yield_now();
+        }
+        let _: () = connection.lpush("jobs", vec![STOP; WORKERS]).expect("they are pushed");
+    });
+    let mut connection = connect(&server);
+    assert!(crashes.into_inner() > 0);
+    assert_eq!(connection.smembers::<_, BTreeSet<String>>("done").expect("a set"), all_jobs());
+    assert_eq!(
+        connection.keys::<_, BTreeSet<String>>("*").expect("keys"),
+        BTreeSet::from(["count".into(), "done".into()])
+    );
+}
+
+#[test]
+fn a_client_that_vanishes_while_it_waits_takes_nothing_along() {
+    let server = Server::start().expect("it starts");
+    let mut other = connect(&server);
+    for round in 0..50 {
+        let mut vanishing = connect(&server);
+        vanishing
+            .send_packed_command(&redis::cmd("BLPOP").arg("jobs").arg(0).get_packed_command())
+            .expect("it is sent");
+        drop(vanishing);
+        // Whoever left is gone when the server counts one client again.
+        while !other_is_alone(&mut other) {
+            thread::yield_now();
+        }
+        let _: () = other.rpush("jobs", round).expect("it is pushed");
+        assert_eq!(other.lpop::<_, Option<i64>>("jobs", None).expect("a job"), Some(round));
+    }
+}
+
+fn other_is_alone(connection: &mut Connection) -> bool {
+    let clients: String = redis::cmd("INFO").arg("clients").query(connection).expect("it is told");
+    clients.contains("connected_clients:1\r\n")
+}
