@@ -121,7 +121,11 @@ impl Writer<'_> {
 
     fn argument(&mut self, reply: &mut Reply<'_>, argument: &Argument, group_since: Option<&str>) {
         let members = argument.shape.members();
-        let key_spec = if argument.shape == Shape::Key { self.next_key_spec() } else { None };
+        let key_spec = match argument.shape {
+            Shape::Key => self.next_key_spec(),
+            Shape::Pattern => self.unknown_key_spec(),
+            _ => None,
+        };
         let since = version(self.command.history, Change::is_arrival, argument);
         // What came with its group is not told of again.
         let own_since = since.filter(|_| since != group_since);
@@ -149,6 +153,13 @@ impl Writer<'_> {
         if !members.is_empty() {
             self.arguments(reply, members, since);
         }
+    }
+
+    /// Gives a pattern the key specification of keys that follow from no word, as those that SORT gets.
+    fn unknown_key_spec(&mut self) -> Option<i64> {
+        let index = self.command.keys.iter().position(|spec| spec.begin == Begin::Unknown)?;
+        self.keys_met = self.keys_met.max(index + 1);
+        Some(index as i64)
     }
 
     /// Gives each key argument the key specification that finds it: they stand in the same order.

@@ -12,7 +12,7 @@ const ENDED: i64 = 2;
 
 pub(super) const HEXPIRE: Command = Command {
     name: "HEXPIRE",
-    syntax: "key seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
+    syntax: "key seconds condition:[NX|XX|GT|LT] FIELDS numfields field [field ...]",
     family: Family::Hash,
     arity: Arity::AtLeast(6),
     flags: Flags::WRITE.and(Flags::FAST),
@@ -26,7 +26,7 @@ pub(super) const HEXPIRE: Command = Command {
 
 pub(super) const HPEXPIRE: Command = Command {
     name: "HPEXPIRE",
-    syntax: "key milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
+    syntax: "key milliseconds condition:[NX|XX|GT|LT] FIELDS numfields field [field ...]",
     about: "Lets fields of a hash live so many milliseconds from now.",
     run: |cx, args| expire(cx, args, Unit::MILLISECONDS, "hpexpire"),
     ..HEXPIRE
@@ -34,7 +34,7 @@ pub(super) const HPEXPIRE: Command = Command {
 
 pub(super) const HEXPIREAT: Command = Command {
     name: "HEXPIREAT",
-    syntax: "key unix-time-seconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
+    syntax: "key unix-time-seconds condition:[NX|XX|GT|LT] FIELDS numfields field [field ...]",
     about: "Lets fields of a hash live until a time in seconds since the Unix epoch.",
     run: |cx, args| expire(cx, args, Unit::UNIX_SECONDS, "hexpireat"),
     ..HEXPIRE
@@ -42,7 +42,7 @@ pub(super) const HEXPIREAT: Command = Command {
 
 pub(super) const HPEXPIREAT: Command = Command {
     name: "HPEXPIREAT",
-    syntax: "key unix-time-milliseconds [NX|XX|GT|LT] FIELDS numfields field [field ...]",
+    syntax: "key unix-time-milliseconds condition:[NX|XX|GT|LT] FIELDS numfields field [field ...]",
     about: "Lets fields of a hash live until a time in milliseconds since the Unix epoch.",
     run: |cx, args| expire(cx, args, Unit::UNIX_MILLISECONDS, "hpexpireat"),
     ..HEXPIRE

@@ -9,7 +9,7 @@ use crate::value::hash::{Hash, Limits};
 
 pub(super) const HGETEX: Command = Command {
     name: "HGETEX",
-    syntax: "key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] \
+    syntax: "key expiration:[EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST] \
              FIELDS numfields field [field ...]",
     family: Family::Hash,
     arity: Arity::AtLeast(5),
@@ -87,8 +87,8 @@ impl Aftermath {
 
 pub(super) const HSETEX: Command = Command {
     name: "HSETEX",
-    syntax: "key [FNX|FXX] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] \
-             FIELDS numfields field value [field value ...]",
+    syntax: "key condition:[FNX|FXX] expiration:[EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] \
+             FIELDS fields:<numfields field value [field value ...]>",
     family: Family::Hash,
     arity: Arity::AtLeast(6),
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),

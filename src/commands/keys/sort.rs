@@ -21,7 +21,7 @@ use std::ops::Range;
 
 pub(super) const SORT: Command = Command {
     name: "SORT",
-    syntax: "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] \
+    syntax: "key [BY by-pattern:pattern] [LIMIT offset count] [GET get-pattern:pattern [GET get-pattern:pattern ...]] order:[ASC|DESC] [sorting:ALPHA] \
              [STORE destination]",
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::DANGEROUS).and(Flags::COLLECTIONS),
     keys: &[SORTED, NAMED_BY_PATTERNS, STORED],
@@ -33,7 +33,7 @@ pub(super) const SORT: Command = Command {
 
 pub(super) const SORT_RO: Command = Command {
     name: "SORT_RO",
-    syntax: "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]",
+    syntax: "key [BY by-pattern:pattern] [LIMIT offset count] [GET get-pattern:pattern [GET get-pattern:pattern ...]] order:[ASC|DESC] [sorting:ALPHA]",
     family: Family::Generic,
     arity: Arity::AtLeast(2),
     flags: Flags::READONLY.and(Flags::DANGEROUS).and(Flags::COLLECTIONS),
