@@ -38,6 +38,11 @@ fn redis_cli_reads_the_sets_pattern_as_a_real_server_answers_it() {
 }
 
 #[test]
+fn redis_cli_reads_the_lists_pattern_as_a_real_server_answers_it() {
+    pattern("lists");
+}
+
+#[test]
 fn redis_benchmark_runs_with_its_defaults() {
     let Some(benchmark) = Program::find("redis-benchmark", &["--version"]) else { return };
     let server = Binary::start();
