@@ -7,6 +7,7 @@ mod limits;
 mod program;
 mod queues;
 mod requests;
+mod subscribers;
 mod time;
 #[cfg(unix)]
 mod unix_socket;

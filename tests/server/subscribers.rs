@@ -1,0 +1,127 @@
+//! Subscribers over sockets and without: who does not read, who goes away in the middle, who listens in-process.
+
+use std::time::Duration;
+
+use dunlin::{CallError, Client, Reply, Server};
+
+use crate::wire::connect;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn field(client: &mut Client, section: &str, name: &str) -> String {
+    let info = client.call(["INFO", section]).expect("it is answered");
+    let info = info.text().expect("it is text").into_owned();
+    let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("INFO has it");
+    line.trim_start_matches(':').to_owned()
+}
+
+/// Publishes until as many subscribers are left; answers how many messages that took.
+fn publish_until(client: &mut Client, payload: &str, left: i64) -> usize {
+    for count in 1..10_000 {
+        if client.call(["PUBLISH", "news", payload]).expect("it is answered") == left {
+            return count;
+        }
+    }
+    panic!("all subscribers were kept");
+}
+
+#[test]
+fn a_subscriber_that_does_not_read_is_cut_off_and_the_others_hear_everything() {
+    let server = Server::start().expect("it starts");
+    let (mut publisher, mut ann) = (server.client().expect("it is let in"), server.client().expect("it is let in"));
+    ann.call(["SUBSCRIBE", "news"]).expect("it subscribes");
+    let mut deaf = connect(server.addr());
+    deaf.ask("SUBSCRIBE news\r\n", "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    let limits = ["CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0"];
+    publisher.call(limits).expect("it is a setting");
+    let payload = "x".repeat(32 << 10);
+    let mut heard = 0;
+    loop {
+        let receivers = publisher.call(["PUBLISH", "news", &payload]).expect("it is answered");
+        let message = ann.next_message().expect("ann is connected").expect("ann is told at once");
+        assert_eq!(message.payload, payload.as_bytes());
+        heard += 1;
+        if receivers == 1 {
+            break;
+        }
+        assert!(heard < 10_000, "who does not read was kept");
+    }
+    assert_eq!(field(&mut publisher, "stats", "client_output_buffer_limit_disconnections"), "1");
+    assert_eq!(field(&mut publisher, "clients", "pubsub_clients"), "1");
+}
+
+#[test]
+fn over_the_soft_limit_a_subscriber_is_kept_for_so_many_seconds_of_the_servers_clock() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let (mut publisher, mut ann) = (server.client().expect("it is let in"), server.client().expect("it is let in"));
+    let limits = ["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 64kb 60"];
+    publisher.call(limits).expect("it is a setting");
+    ann.call(["SUBSCRIBE", "news"]).expect("it subscribes");
+    let payload = "x".repeat(100 << 10);
+    publisher.call(["PUBLISH", "news", &payload]).expect("it is answered");
+    server.advance(Duration::from_secs(59));
+    assert!(ann.next_message().expect("ann is connected").is_some(), "who reads in time is kept");
+    server.advance(Duration::from_secs(60));
+    publisher.call(["PUBLISH", "news", &payload]).expect("it is answered");
+    server.advance(Duration::from_secs(59));
+    assert_eq!(field(&mut publisher, "clients", "pubsub_clients"), "1");
+    server.advance(Duration::from_secs(1));
+    assert_eq!(field(&mut publisher, "clients", "pubsub_clients"), "0");
+    assert_eq!(ann.next_message(), Err(CallError::Closed));
+}
+
+#[test]
+fn a_page_that_closes_in_the_middle_of_live_updates_is_forgotten() {
+    let server = Server::start().expect("it starts");
+    let mut site = server.client().expect("it is let in");
+    let (mut stays, mut leaves) = (connect(server.addr()), connect(server.addr()));
+    for page in [&mut stays, &mut leaves] {
+        page.ask("SUBSCRIBE news\r\n", "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    }
+    assert_eq!(site.call(["PUBLISH", "news", "1 visitor"]).expect("it is answered"), 2);
+    drop(leaves);
+    publish_until(&mut site, "0 visitors", 1);
+    stays.ask("", "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$9\r\n1 visitor\r\n");
+    stays.ask("", "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$10\r\n0 visitors\r\n");
+}
+
+#[test]
+fn a_client_in_process_keeps_messages_apart_from_replies() {
+    let server = Server::start().expect("it starts");
+    let (mut ann, mut bob) = (server.client().expect("it is let in"), server.client().expect("it is let in"));
+    ann.call(["PSUBSCRIBE", "n*"]).expect("it subscribes");
+    bob.call(["PUBLISH", "news", "first"]).expect("it is answered");
+    assert_eq!(ann.call(["PUBLISH", "now", "second"]).expect("it is answered"), 1);
+    assert_eq!(ann.call(["GET", "nothing"]).expect("it is answered"), Reply::Null);
+    for (channel, payload) in [("news", "first"), ("now", "second")] {
+        let message = ann.next_message().expect("ann is connected").expect("it was published");
+        assert_eq!((&message.channel[..], &message.payload[..]), (channel.as_bytes(), payload.as_bytes()));
+        assert_eq!(message.pattern.as_deref(), Some(&b"n*"[..]));
+    }
+    assert_eq!(ann.next_message(), Ok(None));
+    assert_eq!(ann.wait_for_message(Duration::ZERO), Ok(None));
+}
+
+#[test]
+fn a_client_in_process_waits_for_a_message_of_another_thread() {
+    let server = Server::start().expect("it starts");
+    let mut ann = server.client().expect("it is let in");
+    ann.call(["SUBSCRIBE", "__keyevent@0__:expired"]).expect("it subscribes");
+    ann.call(["CONFIG", "SET", "notify-keyspace-events", "Ex"]).expect("it is a setting");
+    ann.call(["SET", "visitor", "ann", "PX", "20"]).expect("it is set");
+    let message = ann.wait_for_message(PATIENCE).expect("ann is connected").expect("the key has ended");
+    assert_eq!(message.payload, b"visitor");
+}
+
+#[test]
+fn a_client_of_the_redis_crate_hears_what_is_published() {
+    let server = Server::start().expect("it starts");
+    let client = redis::Client::open(server.url()).expect("it is a URL");
+    let mut connection = client.get_connection().expect("it connects");
+    let mut listening = connection.as_pubsub();
+    listening.subscribe("news").expect("it subscribes");
+    listening.set_read_timeout(Some(PATIENCE)).expect("sockets have timeouts");
+    server.client().expect("it is let in").call(["PUBLISH", "news", "hello"]).expect("it is answered");
+    let message = listening.get_message().expect("it was published");
+    assert_eq!((message.get_channel_name(), message.get_payload_bytes()), ("news", &b"hello"[..]));
+}
