@@ -9,13 +9,17 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
 
+use tokio::runtime::Builder;
 use tracing::{info, warn};
 
 use super::clock::Clock;
 use super::log;
 use super::machine;
 use super::run::{Plan, Server};
+use super::shared::Shared;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
 use crate::engine::{REDIS_VERSION, Settings};
 use crate::value::glob;
@@ -63,9 +67,9 @@ fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
     let tcp = settings.port != 0 || unix_socket.is_empty();
     let seed = RandomState::new().hash_one(0);
     let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, config_file })?;
-    let end = server.enter(told_to_end);
+    stop_when_told(Arc::clone(server.shared()))?;
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
-    server.serve(end);
+    server.serve();
     info!("bye");
     Ok(())
 }
@@ -100,6 +104,22 @@ fn places(addresses: &[SocketAddr], unix_socket: String) -> String {
         places.push(unix_socket);
     }
     places.join(", ")
+}
+
+/// Has the server stop when the process is asked to end, on a thread of its own: the event loops may be held up by a
+/// stall, which ends then.
+fn stop_when_told(shared: Arc<Shared>) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let end = {
+        let _entered = runtime.enter();
+        told_to_end()
+    };
+    let wait = move || {
+        runtime.block_on(end);
+        shared.stop();
+    };
+    thread::Builder::new().name("dunlin-signals".to_owned()).spawn(wait)?;
+    Ok(())
 }
 
 /// What returns when the process is asked to end (SIGINT, SIGTERM). From the call on, signals do not end it at once.

@@ -117,14 +117,8 @@ impl Server {
         &self.addresses
     }
 
-    /// Calls `act` as if from the event loop, for what can be made only there.
-    pub(crate) fn enter<R>(&self, act: impl FnOnce() -> R) -> R {
-        let _entered = self.runtime.enter();
-        act()
-    }
-
-    /// Serves until it is told to stop; then all connections are closed. `until` is one more reason to stop.
-    pub(crate) fn serve(self, until: impl Future<Output = ()>) {
+    /// Serves until it is told to stop; then all connections are closed.
+    pub(crate) fn serve(self) {
         let (others, threads) = start_threads(&self.shared, self.event_loops);
         let hall = Arc::new(Hall::new(Arc::clone(&self.shared), others));
         self.runtime.block_on(async {
@@ -134,12 +128,8 @@ impl Server {
             }
             #[cfg(unix)]
             let _file = self.doors.unix.map(|door| door.admit_to(&hall));
-            tokio::select! {
-                () = self.shared.stopped() => {}
-                () = until => {}
-            }
+            self.shared.stopped().await;
         });
-        self.shared.stop();
         // Its connections end with the runtime.
         drop(self.runtime);
         for thread in threads {

@@ -1,6 +1,5 @@
 //! A server on a thread of its own, for as long as its handle lives.
 
-use std::future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -57,7 +56,7 @@ impl Server {
         let server = run::Server::open(plan)?;
         let address = server.addresses().first().copied().ok_or_else(no_address)?;
         let shared = Arc::clone(server.shared());
-        let serve = move || server.serve(future::pending());
+        let serve = move || server.serve();
         let thread = thread::Builder::new().name("dunlin".to_owned()).spawn(serve)?;
         Ok(Server { shared, address, password, thread: Some(thread) })
     }

@@ -53,6 +53,13 @@ impl Running {
         let lines = self.lines.by_ref().map_while(Result::ok).collect();
         (self.process.wait().expect("it ends"), lines)
     }
+
+    #[cfg(unix)]
+    fn signal(&self, signal: &str) {
+        // The shell's own `kill`: a small machine has no program of that name.
+        let kill = format!("kill -s {signal} {}", self.process.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("there is a shell").success());
+    }
 }
 
 fn run_to_end(arguments: &[&str]) -> Output {
@@ -85,14 +92,22 @@ fn it_ends_in_order_when_the_system_asks_it_to() {
     for signal in ["INT", "TERM"] {
         let path = path(&format!("{signal}.sock"));
         let mut program = start(&["--port", "0", "--unixsocket", &path.display().to_string()]);
-        let id = program.process.id().to_string();
-        // The shell's own `kill`: a small machine has no program of that name.
-        let kill = format!("kill -s {signal} {id}");
-        assert!(Command::new("sh").args(["-c", &kill]).status().expect("there is a shell").success());
+        program.signal(signal);
         let (status, lines) = program.end();
         assert!(status.success() && lines.iter().any(|line| line.contains(signal)), "{status} {lines:?}");
         assert!(!path.exists());
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn it_ends_even_while_it_keeps_everyone_waiting() {
+    let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
+    let mut client = connect(program.address());
+    client.send("DEBUG LOG begun\r\nDEBUG SLEEP 1000000\r\n");
+    program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("begun")).expect("it logs that");
+    program.signal("TERM");
+    assert!(program.end().0.success());
 }
 
 #[test]
