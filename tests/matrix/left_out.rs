@@ -15,12 +15,32 @@ const COMMANDS: &[(&str, &str)] = &[
         "it asks the allocator, and ours keeps no statistics: Redis with such a one answers so too",
     ),
     ("client|reply", "it is made so that no reply comes"),
+    ("monitor", LISTENS),
+    ("subscribe", LISTENS),
+    ("psubscribe", LISTENS),
+    ("ssubscribe", LISTENS),
+    ("unsubscribe", LISTENS),
+    ("punsubscribe", LISTENS),
+    ("sunsubscribe", LISTENS),
+    ("multi", "what follows is queued"),
+    ("blpop", WAITS),
+    ("brpop", WAITS),
+    ("blmove", WAITS),
+    ("brpoplpush", WAITS),
+    ("blmpop", WAITS),
+    ("bzpopmin", WAITS),
+    ("bzpopmax", WAITS),
+    ("bzmpop", WAITS),
 ];
+
+const LISTENS: &str = "its answers are not one for each request";
+const WAITS: &str = "it waits where nothing is there, a real server on a real clock";
 
 /// Values that are not tried with a command, told by whether they are left out.
 type Values = fn(&str) -> bool;
 
 const VALUES: &[(&str, Values, &str)] = &[
+    ("hrandfield", is_a_huge_repetition, "that many fields, with repetitions, would really be made"),
     ("srandmember", is_a_huge_repetition, "that many members, with repetitions, would really be made"),
     ("zrandmember", is_a_huge_repetition, "that many elements, with repetitions, would really be made"),
 ];

@@ -436,7 +436,7 @@ mod tests {
             ("block:[COUNT count [ANY]]", "block(COUNT>count:integer ANY>?)?"),
             (
                 "way:[GET get-block:<bits at>|x:<[OF of:<A|B>] y> ...]",
-                "way<GET>get-block(bits:string at:string) x(OF>of<A> B>>? y:string)>?*",
+                "way<GET>get-block(bits:integer at:string) x(OF>of<A> B>>? y:string)>?*",
             ),
             ("operator:[equal:=|about:~] threshold", "operator<=>equal ~>about>? threshold:string"),
         ];
