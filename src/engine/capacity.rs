@@ -38,7 +38,7 @@ impl Engine {
     /// Refuses a command that may add more than there is room for.
     pub(super) fn check_room(&self, session: SessionId, command: &Command, args: &Args<'_>) -> Result<(), Error> {
         let adds = |command: &Command| command.keys.iter().any(|spec| spec.access.has(KeyFlags::INSERT));
-        if !command.flags.has(Flags::DENYOOM) && !(command.flags.has(Flags::WRITE) && adds(command)) {
+        if !(command.flags.has(Flags::DENYOOM) || command.flags.has(Flags::WRITE) && adds(command)) {
             return Ok(());
         }
         let Some(client) = self.sessions.get(session) else { return Ok(()) };

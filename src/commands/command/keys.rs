@@ -60,7 +60,7 @@ fn write_keys(cx: &mut Ctx<'_>, args: Args<'_>, write: impl Fn(&mut Reply<'_>, &
 fn keys_of(cx: &Ctx<'_>, request: Request<'_>) -> Result<Vec<(usize, KeyFlags)>, Error> {
     let (id, _) = cx.table().resolve(request).map_err(|_| Error::InvalidCommandGiven)?;
     let command = cx.table().entry(id).command;
-    if command.keys.is_empty() {
+    if command.keys.iter().all(|spec| spec.access.has(KeyFlags::NOT_KEY)) {
         return Err(Error::NoKeyArguments);
     }
     if !command.arity.admits(request.len()) {

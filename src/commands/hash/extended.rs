@@ -123,7 +123,8 @@ impl Options {
                 options.wanted = wanted;
                 continue;
             }
-            let (keep, unit) = (args.take("KEEPTTL"), Unit::take(args));
+            let keep = args.take("KEEPTTL");
+            let unit = if keep { None } else { Unit::take(args) };
             if !keep && unit.is_none() {
                 return Err(Error::UnknownArgument(shown(next)));
             }

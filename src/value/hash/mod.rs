@@ -74,6 +74,7 @@ enum Form {
 
 /// The forms that stand apart, so that a hash is as small as the most frequent one.
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "it stands in a box of its own, and most are tables")]
 enum Apart {
     Timed(Timed),
     Table(Table<Pair>),
