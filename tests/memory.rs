@@ -172,7 +172,7 @@ fn put(database: &mut Database, number: usize) {
         Some(slot) => database.replace(slot, New::Value(value(number))).0,
         None => database.insert(&key(number), New::Value(value(number))),
     };
-    if number % 3 > 0 {
+    if !number.is_multiple_of(3) {
         database.set_deadline(slot, Some(1_800_000_000_000 + number as i64 * 977));
     }
 }
