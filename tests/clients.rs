@@ -33,11 +33,6 @@ fn redis_cli_reads_the_sorted_sets_pattern_as_a_real_server_answers_it() {
 }
 
 #[test]
-fn redis_cli_reads_the_lists_pattern_as_a_real_server_answers_it() {
-    pattern("lists");
-}
-
-#[test]
 fn redis_cli_reads_the_sets_pattern_as_a_real_server_answers_it() {
     pattern("sets");
 }

@@ -146,6 +146,10 @@ fn names<'a>(args: Args<'a>) -> impl Iterator<Item = &'a [u8]> + Clone {
 fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, now_ms) = (args.key()?, cx.now_ms());
     let options = Options::parse(&mut args, now_ms)?;
+    // A count without a pair behind it is not looked at.
+    if args.left() < 3 {
+        return Err(Error::WrongArity("hsetex".to_owned()));
+    }
     let count = args.integer().ok().and_then(|count| i32::try_from(count).ok()).filter(|&count| count > 0);
     let count = count.ok_or(Error::InvalidFieldCount)?;
     if usize::try_from(count).ok().and_then(|count| count.checked_mul(2)) != Some(args.left()) {
