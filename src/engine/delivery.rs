@@ -49,6 +49,11 @@ impl Default for OutputLimits {
 }
 
 impl OutputLimits {
+    /// False when any amount may wait for that client, and always might.
+    pub(super) fn concern(&self, session: &Session) -> bool {
+        self.of(session) != OutputLimit::default() || session.overfull_until.is_some()
+    }
+
     /// The limit for that client.
     fn of(&self, session: &Session) -> OutputLimit {
         if session.subscribed.is_empty() { self.normal } else { self.pubsub }
@@ -105,10 +110,10 @@ impl Delivery<'_> {
     /// Closes a session for which too much waits, `more` bytes of replies counted that are not in its buffers yet.
     fn weigh(&mut self, session: SessionId, more: usize) {
         let Some(client) = self.sessions.get_mut(session) else { return };
-        let limit = self.limits.of(client);
-        if limit == OutputLimit::default() && client.overfull_until.is_none() {
+        if !self.limits.concern(client) {
             return;
         }
+        let limit = self.limits.of(client);
         let bytes = (client.waiting_bytes() + more).saturating_sub(FREE_BYTES) as u64;
         let exceeds = |limit_bytes: u64| limit_bytes > 0 && bytes > 0 && bytes >= limit_bytes;
         if exceeds(limit.hard_bytes) {

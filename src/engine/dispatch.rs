@@ -264,7 +264,9 @@ impl Engine {
         if told == 0 || client.closing {
             client.outgoing.take(out, usize::MAX);
         }
-        self.weigh_output(session, out.len());
+        if self.settings.output_limits.concern(client) {
+            self.weigh_output(session, out.len());
+        }
     }
 }
 
