@@ -204,7 +204,10 @@ impl<'c> Ctx<'c> {
     ///
     /// # Errors
     /// [`Error::WrongType`] when it holds something else.
-    pub fn read<T: Stored>(&mut self, key: &[u8]) -> Result<(Option<&T>, &mut Reply<'c>), Error> {
+    pub fn read<'s, T: Stored + 's>(
+        &'s mut self,
+        key: &[u8],
+    ) -> Result<(Option<T::View<'s>>, &'s mut Reply<'c>), Error> {
         let (view, reply) = self.view(key);
         let stored = view.map(|view| T::of(view).ok_or(Error::WrongType)).transpose()?;
         Ok((stored, reply))
@@ -374,10 +377,11 @@ impl Ctx<'_> {
         self.note_access(slot);
         let reply = &mut self.reply;
         let database = self.engine.databases.get_mut(self.database);
-        let (changed, is_empty) = database.edit_object(slot, |value| {
+        let (slot, edited) = database.edit_object(slot, |value| {
             let stored = value.and_then(T::of_mut).ok_or(Error::WrongType)?;
             Ok((act(stored, reply)?, stored.is_empty()))
-        })?;
+        });
+        let (changed, is_empty) = edited?;
         self.engine.free(changed.trash);
         if changed.is_event {
             self.after(key, event, changed.count);

@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// Has `act` remove fields from the hash at `slot` whose end has come, and tells of it. Answers how many went, and
-    /// whether the key went with them; if not, it is still at `slot`.
+    /// whether the key went with them; if not, it is still at `slot`, where only a hash without deadlines ever moves.
     pub(super) fn end_fields(
         &mut self,
         database: usize,
@@ -58,7 +58,7 @@ impl Engine {
         act: impl FnOnce(&mut Hash) -> usize,
     ) -> (usize, bool) {
         let data = self.databases.get_mut(database);
-        let (removed, is_empty) = data.edit_object(slot, |value| match value {
+        let (slot, (removed, is_empty)) = data.edit_object(slot, |value| match value {
             Some(ValueMut::Hash(hash)) => (act(hash), hash.is_empty()),
             _ => (0, false),
         });

@@ -5,12 +5,17 @@
 //! own.
 
 use crate::keyspace::ValueMut;
-use crate::value::{Hash, List, Set, Value, View, Zset};
+use crate::value::{Hash, HashView, List, Set, Value, View, Zset};
 
 /// A collection that a key can hold. A key never holds an empty one.
 pub trait Stored: Sized {
+    /// How it is read.
+    type View<'a>
+    where
+        Self: 'a;
+
     /// The collection in `view`, if it is one of this type.
-    fn of(view: View<'_>) -> Option<&Self>;
+    fn of(view: View<'_>) -> Option<Self::View<'_>>;
     /// The collection in `value`, to be changed.
     fn of_mut(value: ValueMut<'_>) -> Option<&mut Self>;
     /// One without elements.
@@ -22,9 +27,11 @@ pub trait Stored: Sized {
 }
 
 macro_rules! stored {
-    ($($kind:ident),*) => {$(
+    ($($kind:ident as $view:ty),*) => {$(
         impl Stored for $kind {
-            fn of(view: View<'_>) -> Option<&Self> {
+            type View<'a> = $view;
+
+            fn of(view: View<'_>) -> Option<Self::View<'_>> {
                 if let View::$kind(stored) = view { Some(stored) } else { None }
             }
 
@@ -47,4 +54,4 @@ macro_rules! stored {
     )*};
 }
 
-stored!(Zset, List, Set, Hash);
+stored!(Zset as &'a Zset, List as &'a List, Set as &'a Set, Hash as HashView<'a>);

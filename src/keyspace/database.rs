@@ -164,18 +164,13 @@ impl<const LINES: usize> Database<LINES> {
         act: impl FnOnce(&mut Records, Payload<'_>) -> R,
     ) -> R {
         let records = &mut self.records;
-        let payload = match &value {
-            New::Text(text) => records.text_payload(key_len, *text),
-            New::Value(Value::Text(text)) if Records::keeps(key_len, text) => {
-                records.text_payload(key_len, text.view())
+        match value {
+            New::Text(text) => {
+                let payload = records.text_payload(key_len, text);
+                act(records, payload)
             }
-            New::Value(_) => {
-                let New::Value(value) = value else { unreachable!("matched above") };
-                let number = records.set_apart(value);
-                return act(records, Payload::Apart(number));
-            }
-        };
-        act(records, payload)
+            New::Value(value) => records.with_payload(key_len, value, act),
+        }
     }
 
     /// Tells the table and the deadlines that the record of `slot` has another handle now; `deadline_ms` is the one that
@@ -195,15 +190,15 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Lets `edit` change the value at `slot` in place; it gets `None` for a text (see [`Database::edit_text`]).
-    pub fn edit_object<R>(&mut self, slot: Slot, edit: impl FnOnce(Option<ValueMut<'_>>) -> R) -> R {
-        let ((before, after), result) = self.records.edit(slot.0, |value| {
+    pub fn edit_object<R>(&mut self, slot: Slot, edit: impl FnOnce(Option<ValueMut<'_>>) -> R) -> (Slot, R) {
+        let (handle, ((before, after), result)) = self.records.edit(slot.0, |value| {
             let Some(value) = value else { return ((None, None), edit(None)) };
             let before = value.view().first_deadline();
             let result = edit(value.object_mut());
             ((before, value.view().first_deadline()), result)
         });
         self.move_part_deadline(slot.0, before, after);
-        result
+        (self.moved(slot, handle, self.deadline(Slot(handle))), result)
     }
 
     /// Tells the order of deadlines that the value of `handle` has another first one inside.
@@ -240,13 +235,14 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     fn edit_text_apart<R>(&mut self, slot: Slot, edit: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-        self.records.edit(slot.0, |value| {
+        let edited = self.records.edit(slot.0, |value| {
             let Some(Value::Text(text)) = value else { panic!("edit_text is for texts") };
             let mut bytes = std::mem::replace(text, Text::Int(0)).into_vec();
             let result = edit(&mut bytes);
             *text = Text::Raw(bytes);
             result
-        })
+        });
+        edited.1
     }
 
     /// Makes the value at `slot` the text of an integer.

@@ -8,7 +8,8 @@
 //! - flags: bits 0-2 the kind of payload, bits 3-4 the width of the deadline, bit 5 set if the key stands apart;
 //! - spare: the bytes of the cell behind the payload, which is how a text's length is known without being written down;
 //! - deadline: unsigned in six bytes until the year 10889, else an `i64`;
-//! - payload: an integer in four or eight bytes, the bytes of a text, or the number of a value that stands apart.
+//! - payload: an integer in four or eight bytes, the bytes of a text or of a packed hash, or the number of a value that
+//!   stands apart.
 //!
 //! So a key of 16 bytes with a text of 32 takes 54 bytes, and with a deadline 60; a counter takes 26.
 //! Everything is little-endian. This file reads and writes bytes; [`super::records`] decides where they are.
@@ -26,6 +27,7 @@ const INT_8: u8 = 1;
 const TEXT: u8 = 2;
 const RAW: u8 = 3;
 const APART: u8 = 4;
+const HASH: u8 = 5;
 
 /// The longest key that stands in the record, in bytes.
 pub(super) const MAX_KEY: usize = 255;
@@ -36,6 +38,8 @@ pub(super) enum Payload<'a> {
     Int(i64),
     Text(&'a [u8]),
     Raw(&'a [u8]),
+    /// The bytes of a packed hash.
+    Hash(&'a [u8]),
     /// The number of a value that stands apart.
     Apart(u32),
 }
@@ -46,7 +50,7 @@ impl Payload<'_> {
         match *self {
             Payload::Int(number) if i32::try_from(number).is_ok() => 4,
             Payload::Int(_) => 8,
-            Payload::Text(bytes) | Payload::Raw(bytes) => bytes.len(),
+            Payload::Text(bytes) | Payload::Raw(bytes) | Payload::Hash(bytes) => bytes.len(),
             Payload::Apart(_) => 4,
         }
     }
@@ -152,6 +156,7 @@ impl<'a> Record<'a> {
             }
             TEXT => Payload::Text(&self.0[start..self.end()]),
             RAW => Payload::Raw(&self.0[start..self.end()]),
+            HASH => Payload::Hash(&self.0[start..self.end()]),
             _ => Payload::Apart(number_at(self.0, start)),
         }
     }
@@ -182,6 +187,7 @@ pub(super) fn write_payload(cell: &mut [u8], start: usize, payload: Payload<'_>)
         },
         Payload::Text(bytes) => (TEXT, put(cell, start, bytes)),
         Payload::Raw(bytes) => (RAW, put(cell, start, bytes)),
+        Payload::Hash(bytes) => (HASH, put(cell, start, bytes)),
         Payload::Apart(number) => (APART, put(cell, start, &number.to_le_bytes())),
     };
     cell[0] = cell[0] & !KIND | kind;
@@ -227,7 +233,7 @@ mod tests {
 
     fn payloads() -> impl Strategy<Value = (u8, i64, Vec<u8>)> {
         (
-            0u8..5,
+            0u8..6,
             any::<i64>().prop_flat_map(|number| (0u32..64).prop_map(move |shift| number >> shift)),
             any::<Vec<u8>>(),
         )
@@ -240,6 +246,7 @@ mod tests {
                 0 | 1 => Payload::Int(number),
                 2 => Payload::Text(&bytes),
                 3 => Payload::Raw(&bytes),
+                4 => Payload::Hash(&bytes),
                 _ => Payload::Apart(number as u32),
             };
             let key = if apart { Key::Apart(access) } else { Key::Here(&key) };

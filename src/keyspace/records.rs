@@ -3,16 +3,21 @@
 //! A handle names a record. Operations that change its size may move it, and return the handle it has then; whoever
 //! keeps handles (the table, the deadlines) is told by [`super::Database`].
 //!
+//! A packed hash of few bytes stands in its record. To be changed it is unpacked into a room that all share, and packed again.
+//!
 //! Invariants: a record's cell is the smallest that holds it, or larger by at most an eighth; each key and value apart
 //! is named by exactly one record; `apart_bytes` is what those keys and values own.
 
 use super::cells::{Cells, MAX_CELL, cell_bytes};
 use super::record::{self, Key, MAX_KEY, Payload, Record};
 use super::slab::Slab;
-use crate::value::{Text, TextView, Value, View};
+use crate::value::{Hash, HashView, Text, TextView, Value, View};
 
 /// The start of a record that most keys end in.
 const PREFETCH_BYTES: usize = 32;
+
+/// The largest packed hash that stands in its record, in bytes.
+const HASH_BYTES: usize = 256;
 
 /// All records of a database.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +26,8 @@ pub(super) struct Records {
     keys: Slab<Box<[u8]>>,
     values: Slab<Value>,
     apart_bytes: usize,
+    /// Where hashes of records are unpacked.
+    room: Box<[u8]>,
 }
 
 impl Records {
@@ -81,22 +88,71 @@ impl Records {
             Payload::Int(number) => View::Text(TextView::Int(number)),
             Payload::Text(bytes) => View::Text(TextView::Bytes(bytes)),
             Payload::Raw(bytes) => View::Text(TextView::Raw(bytes)),
+            Payload::Hash(bytes) => View::Hash(HashView::packed(bytes)),
             Payload::Apart(number) => self.values.get(number).view(),
         }
     }
 
-    /// Lets `act` change the value that stands apart, if it does.
-    pub(super) fn edit<R>(&mut self, handle: u32, act: impl FnOnce(Option<&mut Value>) -> R) -> R {
-        let Payload::Apart(number) = self.record(handle).payload() else { return act(None) };
-        let value = self.values.get_mut(number);
-        let before = value.memory();
-        let result = act(Some(value));
-        self.apart_bytes = self.apart_bytes - before + value.memory();
-        result
+    /// Lets `act` change the value, unless it is a text that stands in its record. The record may move.
+    pub(super) fn edit<R>(&mut self, handle: u32, act: impl FnOnce(Option<&mut Value>) -> R) -> (u32, R) {
+        match self.record(handle).payload() {
+            Payload::Apart(number) => {
+                let value = self.values.get_mut(number);
+                let before = value.memory();
+                let result = act(Some(value));
+                self.apart_bytes = self.apart_bytes - before + value.memory();
+                (handle, result)
+            }
+            Payload::Hash(_) => {
+                let mut value = Value::Hash(self.unpack(handle));
+                let result = act(Some(&mut value));
+                let set = |records: &mut Records, payload: Payload<'_>| records.set_payload(handle, payload).0;
+                (self.with_payload(self.key(handle).len(), value, set), result)
+            }
+            Payload::Int(_) | Payload::Text(_) | Payload::Raw(_) => (handle, act(None)),
+        }
+    }
+
+    /// The hash that stands in a record, in the room that all share.
+    fn unpack(&mut self, handle: u32) -> Hash {
+        let room = std::mem::take(&mut self.room);
+        match self.record(handle).payload() {
+            Payload::Hash(bytes) => Hash::unpack(bytes, room),
+            _ => Hash::new(),
+        }
+    }
+
+    /// Lets `act` store the payload for a value, which stands in a record with a key of `key_len` bytes if it can, and else
+    /// apart.
+    pub(super) fn with_payload<R>(
+        &mut self,
+        key_len: usize,
+        value: Value,
+        act: impl FnOnce(&mut Records, Payload<'_>) -> R,
+    ) -> R {
+        match value {
+            Value::Text(text) if Records::keeps(key_len, &text) => {
+                let payload = self.text_payload(key_len, text.view());
+                act(self, payload)
+            }
+            Value::Hash(hash) if hash.packed_len().is_some_and(|len| len <= HASH_BYTES) => {
+                let len = hash.packed_len().unwrap_or(0);
+                let bytes = hash.pack();
+                let result = act(self, Payload::Hash(&bytes[..len]));
+                if bytes.len() > self.room.len() && bytes.len() <= 2 * HASH_BYTES {
+                    self.room = bytes;
+                }
+                result
+            }
+            _ => {
+                let number = self.set_apart(value);
+                act(self, Payload::Apart(number))
+            }
+        }
     }
 
     /// Stores a value apart, for a payload to name it.
-    pub(super) fn set_apart(&mut self, value: Value) -> u32 {
+    fn set_apart(&mut self, value: Value) -> u32 {
         self.apart_bytes += value.memory();
         self.values.insert(value)
     }
@@ -189,7 +245,7 @@ impl Records {
 
     /// The bytes of memory held for records to come.
     pub(super) fn slack(&self) -> usize {
-        self.cells.slack() + self.keys.slack() + self.values.slack()
+        self.cells.slack() + self.keys.slack() + self.values.slack() + self.room.len()
     }
 
     /// The bytes of memory one record takes, with what stands apart for it.

@@ -20,7 +20,7 @@ mod table;
 pub mod text;
 pub mod zset;
 
-pub use hash::Hash;
+pub use hash::{Hash, HashView};
 pub use item::Item;
 pub use list::List;
 pub use set::Set;
@@ -50,7 +50,7 @@ impl Value {
             Value::Zset(zset) => View::Zset(zset),
             Value::List(list) => View::List(list),
             Value::Set(set) => View::Set(set),
-            Value::Hash(hash) => View::Hash(hash),
+            Value::Hash(hash) => View::Hash(hash.view()),
         }
     }
 
@@ -99,7 +99,7 @@ pub enum View<'a> {
     /// A set.
     Set(&'a Set),
     /// A hash.
-    Hash(&'a Hash),
+    Hash(HashView<'a>),
 }
 
 impl View<'_> {
@@ -150,7 +150,7 @@ impl View<'_> {
             View::Zset(zset) => Value::Zset(zset.clone()),
             View::List(list) => Value::List(list.clone()),
             View::Set(set) => Value::Set(set.clone()),
-            View::Hash(hash) => Value::Hash(hash.clone()),
+            View::Hash(hash) => Value::Hash(hash.to_hash()),
         }
     }
 }

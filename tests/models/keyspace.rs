@@ -1,11 +1,11 @@
 //! The keyspace against maps of the standard library.
 
 use dunlin::keyspace::{Database, New, Slot, ValueMut};
-use dunlin::value::{Text, TextView, Value, View, Zset};
+use dunlin::value::{Hash, Text, TextView, Value, View, Zset};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What the model knows of a key: the bytes of a text or the length of a sorted set, a deadline, an access note.
+/// What the model knows of a key: the bytes of a text or the length of a sorted set or hash, a deadline, an access note.
 #[derive(Clone, Debug, PartialEq)]
 struct Known {
     contents: Contents,
@@ -17,6 +17,7 @@ struct Known {
 enum Contents {
     Text { bytes: Vec<u8>, encoding: &'static str },
     Members(usize),
+    Fields(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -25,6 +26,9 @@ enum Step {
     SetMany { from: u16, many: u16 },
     SetZset { key: u16 },
     GrowZset { key: u16 },
+    SetHash { key: u16, fields: usize },
+    GrowHash { key: u16, fields: usize },
+    ShrinkHash { key: u16, fields: usize },
     Append { key: u16, text: Vec<u8> },
     Cut { key: u16, len: usize },
     SetInt { key: u16, number: i64 },
@@ -63,6 +67,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (key(), 1u16..400).prop_map(|(from, many)| Step::SetMany { from, many }),
         2 => key().prop_map(|key| Step::SetZset { key }),
         2 => key().prop_map(|key| Step::GrowZset { key }),
+        2 => (key(), 0usize..60).prop_map(|(key, fields)| Step::SetHash { key, fields }),
+        3 => (key(), 0usize..30).prop_map(|(key, fields)| Step::GrowHash { key, fields }),
+        2 => (key(), 0usize..30).prop_map(|(key, fields)| Step::ShrinkHash { key, fields }),
         3 => (key(), text()).prop_map(|(key, text)| Step::Append { key, text }),
         1 => (key(), 0usize..60).prop_map(|(key, len)| Step::Cut { key, len }),
         2 => (key(), any::<i64>(), 0u32..64).prop_map(|(key, number, shift)| Step::SetInt { key, number: number >> shift }),
@@ -118,17 +125,17 @@ impl Pair {
         }
     }
 
-    fn set_zset(&mut self, key: u16) {
+    fn set_object(&mut self, key: u16, value: Value) {
         let key = key_of(key);
-        let value = New::Value(Value::Zset(Zset::new()));
+        let contents = contents(value.view());
         match self.find(&key) {
             Some(slot) => {
-                self.database.replace(slot, value);
-                self.model.get_mut(&key).expect("known").contents = Contents::Members(0);
+                self.database.replace(slot, New::Value(value));
+                self.model.get_mut(&key).expect("known").contents = contents;
             }
             None => {
-                self.database.insert(&key, value);
-                self.model.insert(key, Known { contents: Contents::Members(0), deadline_ms: None, access: 0 });
+                self.database.insert(&key, New::Value(value));
+                self.model.insert(key, Known { contents, deadline_ms: None, access: 0 });
             }
         }
     }
@@ -136,15 +143,33 @@ impl Pair {
     fn grow_zset(&mut self, key: u16) {
         let key = key_of(key);
         let Some(slot) = self.find(&key) else { return };
-        let grown = self.database.edit_object(slot, |value| {
+        let (_, grown) = self.database.edit_object(slot, |value| {
             let Some(ValueMut::Zset(zset)) = value else { return false };
             let member = zset.len().to_string();
             zset.insert(member.as_bytes(), 1.0, &Default::default());
             true
         });
-        match &mut self.model.get_mut(&key).expect("known").contents {
-            Contents::Members(members) => *members += 1,
-            Contents::Text { .. } => assert!(!grown),
+        let contents = &mut self.model.get_mut(&key).expect("known").contents;
+        assert_eq!(matches!(contents, Contents::Members(_)), grown);
+        if let Contents::Members(members) = contents {
+            *members += 1;
+        }
+    }
+
+    fn edit_hash(&mut self, key: u16, edit: impl FnOnce(&mut Hash)) {
+        let key = key_of(key);
+        let Some(slot) = self.find(&key) else { return };
+        let (slot, len) = self.database.edit_object(slot, |value| {
+            let Some(ValueMut::Hash(hash)) = value else { return None };
+            edit(hash);
+            hash.check();
+            Some(hash.len())
+        });
+        assert_eq!(self.database.key(slot), key);
+        let contents = &mut self.model.get_mut(&key).expect("known").contents;
+        assert_eq!(matches!(contents, Contents::Fields(_)), len.is_some());
+        if let Some(len) = len {
+            *contents = Contents::Fields(len);
         }
     }
 
@@ -208,8 +233,13 @@ impl Pair {
             Step::SetMany { from, many } => {
                 (from..from + many).for_each(|key| self.set(key, key.to_string().into_bytes(), true, false));
             }
-            Step::SetZset { key } => self.set_zset(key),
+            Step::SetZset { key } => self.set_object(key, Value::Zset(Zset::new())),
             Step::GrowZset { key } => self.grow_zset(key),
+            Step::SetHash { key, fields } => self.set_object(key, Value::Hash(hash(fields))),
+            Step::GrowHash { key, fields } => self.edit_hash(key, |hash| grow(hash, fields)),
+            Step::ShrinkHash { key, fields } => self.edit_hash(key, |hash| {
+                (0..fields).for_each(|field| _ = hash.remove(format!("field:{field}").as_bytes()));
+            }),
             Step::Append { key, text } => self.edit(key, |bytes| bytes.extend_from_slice(&text)),
             Step::Cut { key, len } => self.edit(key, |bytes| bytes.truncate(len)),
             Step::SetInt { key, number } => self.set_int(key, number),
@@ -261,8 +291,24 @@ fn contents(view: View<'_>) -> Contents {
         Contents::Text { bytes: text.to_cow().into_owned(), encoding: text.encoding() }
     } else if let View::Zset(zset) = view {
         Contents::Members(zset.len())
+    } else if let View::Hash(hash) = view {
+        hash.check();
+        Contents::Fields(hash.len())
     } else {
         panic!("the model stores no {}", view.type_name())
+    }
+}
+
+/// A hash of so many fields: a few stand in a record, many do not.
+fn hash(fields: usize) -> Hash {
+    let mut hash = Hash::new();
+    grow(&mut hash, fields);
+    hash
+}
+
+fn grow(hash: &mut Hash, fields: usize) {
+    for field in hash.len()..hash.len() + fields {
+        hash.insert(format!("field:{field}").as_bytes(), (field * 1000).to_string().as_bytes(), &Default::default());
     }
 }
 

@@ -95,6 +95,6 @@ pub(super) const HLEN: Command = Command {
 /// Counts what is overdue too, where that stays: Redis does so.
 fn hlen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (hash, reply) = cx.read::<Hash>(args.key()?)?;
-    reply.count(hash.map_or(0, Hash::len));
+    reply.count(hash.map_or(0, |hash| hash.len()));
     Ok(())
 }

@@ -2,26 +2,24 @@
 //!
 //! Costs: those of the hash; `len` and `random` beyond that what is overdue, which usually is nothing.
 
+use super::Entry;
 use super::pair::Pair;
-use super::{Entries, Entry, Hash, Shape};
+use super::view::{Entries, HashView, Shape};
 use crate::value::item::Item;
 use fastrand::Rng;
 
 /// The fields of a hash that are there at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
-    hash: &'a Hash,
+    hash: HashView<'a>,
     now_ms: i64,
 }
 
-impl Hash {
-    /// The hash as it is at a moment, in unix milliseconds.
-    pub fn at(&self, now_ms: i64) -> Fields<'_> {
-        Fields { hash: self, now_ms }
-    }
-}
-
 impl<'a> Fields<'a> {
+    pub(super) fn new(hash: HashView<'a>, now_ms: i64) -> Fields<'a> {
+        Fields { hash, now_ms }
+    }
+
     /// How many fields there are.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(self) -> usize {
@@ -30,7 +28,7 @@ impl<'a> Fields<'a> {
 
     /// The value of a field.
     pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
-        match self.hash.shape() {
+        match self.hash.shape {
             Shape::Packed(_) => self.hash.get(field),
             Shape::Timed(timed) => {
                 let entry = timed.find(field).filter(|&entry| !self.is_past(timed.deadline(entry)))?;
@@ -53,7 +51,7 @@ impl<'a> Fields<'a> {
 
     /// All fields with their values.
     pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
-        let (strip, table) = match self.hash.shape() {
+        let (strip, table) = match self.hash.shape {
             Shape::Packed(strip) => (Some(strip.iter()), None),
             Shape::Timed(timed) => (Some(timed.strip.range(2 * timed.due(self.now_ms)..timed.strip.len())), None),
             Shape::Table(table) => (None, Some(table.iter_at(self.now_ms).map(Pair::entry))),
@@ -75,7 +73,7 @@ impl<'a> Fields<'a> {
     /// A field that is in the hash from the start of a full scan to its end is visited at least once, whatever else comes
     /// and goes. The packed forms are visited all at once.
     pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
-        match self.hash.shape() {
+        match self.hash.shape {
             Shape::Table(table) => table.scan_at(cursor, count, self.now_ms, |cell| visit(Pair::entry(cell))),
             Shape::Packed(_) | Shape::Timed(_) => {
                 self.iter().for_each(visit);
@@ -90,7 +88,7 @@ impl<'a> Fields<'a> {
 
     /// How many fields are past their deadline.
     fn overdue(self) -> usize {
-        match self.hash.shape() {
+        match self.hash.shape {
             Shape::Packed(_) => 0,
             Shape::Timed(timed) => timed.due(self.now_ms),
             Shape::Table(table) => {

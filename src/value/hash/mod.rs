@@ -23,16 +23,18 @@
 mod fields;
 mod pair;
 mod timed;
+mod view;
 
 pub use fields::Fields;
+pub use view::HashView;
 
 use crate::value::item::Item;
-use crate::value::strip::{self, Strip};
+use crate::value::strip::Strip;
 use crate::value::table::{Layout, Table};
-use crate::value::zset::arena::LARGEST_HEAD;
 use fastrand::Rng;
 use pair::Pair;
 use timed::Timed;
+use view::Shape;
 
 /// When a packed hash turns into a table (`hash-max-listpack-entries`, `hash-max-listpack-value`), and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,13 +82,6 @@ enum Apart {
     Table(Table<Pair>),
 }
 
-/// A form to be read.
-enum Shape<'a> {
-    Packed(&'a Strip),
-    Timed(&'a Timed),
-    Table(&'a Table<Pair>),
-}
-
 /// A form to be changed.
 enum ShapeMut<'a> {
     Packed(&'a mut Strip),
@@ -103,16 +98,107 @@ impl Default for Hash {
 impl Hash {
     /// The empty hash.
     pub fn new() -> Hash {
-        Hash { form: Form::Packed(Strip::default()) }
+        Hash::packed(Strip::default())
     }
 
-    fn shape(&self) -> Shape<'_> {
-        match &self.form {
-            Form::Packed(strip) => Shape::Packed(strip),
+    fn packed(strip: Strip) -> Hash {
+        Hash { form: Form::Packed(strip) }
+    }
+
+    fn apart(apart: Apart) -> Hash {
+        Hash { form: Form::Apart(Box::new(apart)) }
+    }
+
+    /// This hash, to be read.
+    pub fn view(&self) -> HashView<'_> {
+        HashView::of(match &self.form {
+            Form::Packed(strip) => Shape::Packed(strip.view()),
             Form::Apart(apart) => match &**apart {
                 Apart::Timed(timed) => Shape::Timed(timed),
                 Apart::Table(table) => Shape::Table(table),
             },
+        })
+    }
+
+    /// See [`HashView::len`].
+    pub fn len(&self) -> usize {
+        self.view().len()
+    }
+
+    /// See [`HashView::is_empty`].
+    pub fn is_empty(&self) -> bool {
+        self.view().is_empty()
+    }
+
+    /// See [`HashView::encoding`].
+    pub fn encoding(&self) -> &'static str {
+        self.view().encoding()
+    }
+
+    /// See [`HashView::get`].
+    pub fn get(&self, field: &[u8]) -> Option<Item<'_>> {
+        self.view().get(field)
+    }
+
+    /// See [`HashView::contains`].
+    pub fn contains(&self, field: &[u8]) -> bool {
+        self.view().contains(field)
+    }
+
+    /// See [`HashView::deadline`].
+    pub fn deadline(&self, field: &[u8]) -> Option<Option<i64>> {
+        self.view().deadline(field)
+    }
+
+    /// See [`HashView::first_deadline`].
+    pub fn first_deadline(&self) -> Option<i64> {
+        self.view().first_deadline()
+    }
+
+    /// See [`HashView::at`].
+    pub fn at(&self, now_ms: i64) -> Fields<'_> {
+        self.view().at(now_ms)
+    }
+
+    /// See [`HashView::iter`].
+    pub fn iter(&self) -> impl Iterator<Item = Entry<'_>> + Clone {
+        self.view().iter()
+    }
+
+    /// See [`HashView::random`].
+    pub fn random(&self, generator: &mut Rng) -> Option<Entry<'_>> {
+        self.view().random(generator)
+    }
+
+    /// See [`HashView::scan`].
+    pub fn scan<'a>(&'a self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
+        self.view().scan(cursor, count, visit)
+    }
+
+    /// See [`HashView::check`].
+    pub fn check(&self) {
+        self.view().check();
+    }
+
+    /// A packed hash from what [`Hash::pack`] gave; `room` is what it is laid out in, if that is large enough.
+    pub fn unpack(bytes: &[u8], room: Box<[u8]>) -> Hash {
+        Hash::packed(Strip::unpack(bytes, room))
+    }
+
+    /// How many bytes [`Hash::pack`] gives; none if this is not a packed hash.
+    pub fn packed_len(&self) -> Option<usize> {
+        match &self.form {
+            Form::Packed(strip) => Some(strip.packed_len()),
+            Form::Apart(_) => None,
+        }
+    }
+
+    /// The bytes of a packed hash, to be kept elsewhere: the first [`Hash::packed_len`] of the answer, what follows is no
+    /// matter. Of another hash there are none.
+    pub fn pack(self) -> Box<[u8]> {
+        match self.form {
+            Form::Packed(strip) => strip.pack(),
+            Form::Apart(_) => Box::default(),
         }
     }
 
@@ -126,80 +212,12 @@ impl Hash {
         }
     }
 
-    /// How many fields there are, overdue or not.
-    pub fn len(&self) -> usize {
-        match self.shape() {
-            Shape::Packed(strip) => strip.len() / 2,
-            Shape::Timed(timed) => timed.strip.len() / 2,
-            Shape::Table(table) => table.len(),
-        }
-    }
-
-    /// Whether there is no field.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// `listpack`, `listpackex` or `hashtable`: what `OBJECT ENCODING` says for a hash of this form.
-    pub fn encoding(&self) -> &'static str {
-        match self.shape() {
-            Shape::Packed(_) => "listpack",
-            Shape::Timed(_) => "listpackex",
-            Shape::Table(_) => "hashtable",
-        }
-    }
-
     /// Bytes of our own heap allocations. O(1).
     pub fn memory(&self) -> usize {
-        match self.shape() {
+        match self.view().shape {
             Shape::Packed(strip) => strip.memory(),
             Shape::Timed(timed) => size_of::<Apart>() + timed.memory(),
             Shape::Table(table) => size_of::<Apart>() + table.memory(),
-        }
-    }
-
-    /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
-    pub(super) fn cell_bytes(&self) -> usize {
-        match self.shape() {
-            Shape::Packed(_) | Shape::Timed(_) => self.memory() + self.len() * LARGEST_HEAD,
-            Shape::Table(table) => table.cell_bytes(),
-        }
-    }
-
-    /// The value of a field.
-    pub fn get(&self, field: &[u8]) -> Option<Item<'_>> {
-        match self.shape() {
-            Shape::Packed(strip) => strip.find(field, 2).map(|position| strip.get(position + 1)),
-            Shape::Timed(timed) => timed.find(field).map(|entry| timed.strip.get(2 * entry + 1)),
-            Shape::Table(table) => table.get(field).map(|cell| Pair::entry(cell).value),
-        }
-    }
-
-    /// Whether there is a field.
-    pub fn contains(&self, field: &[u8]) -> bool {
-        match self.shape() {
-            Shape::Packed(strip) => strip.find(field, 2).is_some(),
-            Shape::Timed(timed) => timed.find(field).is_some(),
-            Shape::Table(table) => table.get(field).is_some(),
-        }
-    }
-
-    /// The deadline of a field in unix milliseconds, if it has one; `None` if there is no such field.
-    pub fn deadline(&self, field: &[u8]) -> Option<Option<i64>> {
-        let deadline_ms = match self.shape() {
-            Shape::Packed(strip) => strip.find(field, 2).map(|_| 0)?,
-            Shape::Timed(timed) => timed.deadline(timed.find(field)?),
-            Shape::Table(table) => table.deadline(field)?,
-        };
-        Some(Some(deadline_ms).filter(|&deadline_ms| deadline_ms != 0))
-    }
-
-    /// The earliest deadline of all fields.
-    pub fn first_deadline(&self) -> Option<i64> {
-        match self.shape() {
-            Shape::Packed(_) => None,
-            Shape::Timed(timed) => timed.deadlines.first().copied(),
-            Shape::Table(table) => table.first_deadline(),
         }
     }
 
@@ -231,7 +249,7 @@ impl Hash {
     pub fn make_timed(&mut self) {
         if let Form::Packed(strip) = &mut self.form {
             let timed = Timed { strip: std::mem::take(strip), deadlines: Vec::new() };
-            self.form = Form::Apart(Box::new(Apart::Timed(timed)));
+            *self = Hash::apart(Apart::Timed(timed));
         }
     }
 
@@ -343,81 +361,25 @@ impl Hash {
         }
     }
 
-    /// All fields with their values, overdue or not; those of a packed hash in the order they came in, unless deadlines
-    /// order them.
-    pub fn iter(&self) -> impl Iterator<Item = Entry<'_>> + Clone {
-        self.at(i64::MIN).iter()
-    }
-
-    /// Any field with its value, overdue or not, each as likely as another.
-    pub fn random(&self, generator: &mut Rng) -> Option<Entry<'_>> {
-        let strip = match self.shape() {
-            Shape::Packed(strip) => strip,
-            Shape::Timed(timed) => &timed.strip,
-            Shape::Table(table) => return table.random(generator).map(Pair::entry),
-        };
-        if strip.len() == 0 {
-            return None;
-        }
-        let position = 2 * generator.usize(..strip.len() / 2);
-        Entries { items: strip.range(position..position + 2) }.next()
-    }
-
-    /// Visits about `count` entries from a cursor on, overdue or not, see [`Fields::scan`].
-    pub fn scan<'a>(&'a self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
-        self.at(i64::MIN).scan(cursor, count, visit)
-    }
-
-    /// Panics unless every invariant holds. For tests and debug builds: O(n), packed O(n²).
-    pub fn check(&self) {
-        let strip = match self.shape() {
-            Shape::Packed(strip) => strip,
-            Shape::Timed(timed) => {
-                assert!(timed.deadlines.is_sorted() && timed.deadlines.len() <= self.len(), "the first have deadlines");
-                &timed.strip
-            }
-            Shape::Table(table) => return table.check(),
-        };
-        strip.check();
-        assert!(strip.len().is_multiple_of(2), "each field has a value");
-        for (number, entry) in self.iter().enumerate() {
-            assert_eq!(strip.find(&entry.field.to_cow(), 2), Some(2 * number), "no two fields are equal");
-        }
-    }
-
     /// The table, which it becomes if it is none yet.
     fn table_mut(&mut self, seed: u64) -> &mut Table<Pair> {
-        if !matches!(self.shape(), Shape::Table(_)) {
+        if !matches!(self.view().shape, Shape::Table(_)) {
             let mut table = Table::new(seed);
             for entry in self.iter() {
                 table.insert(&Pair::cell(&entry.field.to_cow(), &entry.value.to_cow()));
             }
-            if let Shape::Timed(timed) = self.shape() {
+            if let Shape::Timed(timed) = self.view().shape {
                 for (entry, &deadline_ms) in self.iter().zip(&timed.deadlines) {
                     table.set_deadline(&entry.field.to_cow(), deadline_ms);
                 }
             }
             table.shrink();
-            self.form = Form::Apart(Box::new(Apart::Table(table)));
+            *self = Hash::apart(Apart::Table(table));
         }
         match self.shape_mut() {
             ShapeMut::Table(table) => table,
             ShapeMut::Packed(_) | ShapeMut::Timed(_) => unreachable!("it has just become a table"),
         }
-    }
-}
-
-/// Entries of a packed hash.
-#[derive(Clone)]
-struct Entries<'a> {
-    items: strip::Iter<'a>,
-}
-
-impl<'a> Iterator for Entries<'a> {
-    type Item = Entry<'a>;
-
-    fn next(&mut self) -> Option<Entry<'a>> {
-        Some(Entry { field: self.items.next()?, value: self.items.next()? })
     }
 }
 

@@ -32,9 +32,13 @@
 //!
 //! Sources: front coding of sorted lists (Witten, Moffat, Bell 1999), here with one front for all.
 
+mod view;
+
+pub(super) use view::{Iter, StripView};
+
 use crate::value::item::Item;
-use crate::value::number::parse_i64;
 use std::ops::Range;
+use view::length_of;
 
 const HEAD: usize = 10;
 /// The code of a text that is just the prefix.
@@ -47,6 +51,8 @@ const LONGEST_PREFIX: usize = u8::MAX as usize;
 const GRAIN: usize = 16;
 /// Most bytes that items may have if they share no prefix, codes included.
 const MOST_BYTES: usize = 1 << 30;
+/// What is unpacked has room for at least so many bytes more.
+const ROOM: usize = 128;
 
 /// Byte strings in a row. The empty strip has no allocation.
 #[derive(Clone, Default)]
@@ -139,8 +145,74 @@ impl Strip {
         strip
     }
 
+    /// The strip that [`Strip::pack`] left as `bytes`, laid out in `room` with space to grow.
+    pub(super) fn unpack(bytes: &[u8], mut room: Box<[u8]>) -> Strip {
+        let packed = StripView::of(bytes);
+        if bytes.is_empty() {
+            return Strip::default();
+        }
+        if room.len() < bytes.len() + ROOM {
+            room = vec![0; (bytes.len() + ROOM).next_multiple_of(ROOM)].into_boxed_slice();
+        }
+        let head = packed.head();
+        let (content, codes) = bytes.split_at(packed.column(&head, 0..head.len).start);
+        let codes_at = room.len() - codes.len();
+        room[..content.len()].copy_from_slice(content);
+        room[codes_at..].copy_from_slice(codes);
+        Strip { bytes: room }
+    }
+
+    /// How many bytes it has, packed.
+    pub(super) fn packed_len(&self) -> usize {
+        if self.bytes.is_empty() { 0 } else { self.head().used() }
+    }
+
+    /// Moves its bytes together, to be kept elsewhere: they are the first [`Strip::packed_len`] of the answer.
+    pub(super) fn pack(mut self) -> Box<[u8]> {
+        let head = self.head();
+        let codes = self.view().column(&head, 0..head.len);
+        if !codes.is_empty() {
+            self.bytes.copy_within(codes, head.content_end());
+        }
+        self.bytes
+    }
+
+    /// What it holds, to be read.
+    pub(super) fn view(&self) -> StripView<'_> {
+        StripView { bytes: &self.bytes }
+    }
+
     pub(super) fn len(&self) -> usize {
-        self.bytes.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize)
+        self.view().len()
+    }
+
+    /// The item at a position that exists.
+    pub(super) fn get(&self, position: usize) -> Item<'_> {
+        self.view().get(position)
+    }
+
+    /// The items at `positions`, which must exist.
+    pub(super) fn range(&self, positions: Range<usize>) -> Iter<'_> {
+        self.view().range(positions)
+    }
+
+    /// All items.
+    pub(super) fn iter(&self) -> Iter<'_> {
+        self.view().iter()
+    }
+
+    /// The first of the positions 0, `step`, 2 `step` ... whose item is these bytes.
+    pub(super) fn find(&self, bytes: &[u8], step: usize) -> Option<usize> {
+        self.view().find(bytes, step)
+    }
+
+    /// Panics unless the invariants hold.
+    pub(super) fn check(&self) {
+        self.view().check();
+    }
+
+    fn head(&self) -> Head {
+        self.view().head()
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -151,69 +223,6 @@ impl Strip {
     pub(super) fn has_room(&self, more: usize) -> bool {
         let head = self.head();
         head.content.saturating_add(head.len.saturating_mul(head.prefix + 4)).saturating_add(more) <= MOST_BYTES
-    }
-
-    /// The item at a position that exists.
-    pub(super) fn get(&self, position: usize) -> Item<'_> {
-        let head = self.head();
-        assert!(position < head.len, "position {position} of {}", head.len);
-        self.item(&head, self.code(&head, position), self.content_of(&head, position))
-    }
-
-    /// The items at `positions`, which must exist.
-    pub(super) fn range(&self, positions: Range<usize>) -> Iter<'_> {
-        let head = self.head();
-        let front_at = self.content_of(&head, positions.start);
-        let back_at = self.content_of(&head, positions.end);
-        Iter { strip: self, head, positions, front_at, back_at }
-    }
-
-    /// All items.
-    pub(super) fn iter(&self) -> Iter<'_> {
-        self.range(0..self.len())
-    }
-
-    /// The first of the positions 0, `step`, 2 `step` ... whose item is these bytes.
-    pub(super) fn find(&self, bytes: &[u8], step: usize) -> Option<usize> {
-        let head = self.head();
-        let item = Item::of(bytes);
-        if matches!(item, Item::Text(..)) && !bytes.starts_with(self.prefix(&head)) {
-            return None;
-        }
-        let coded = Coded::new(item, head.prefix);
-        let column = &self.bytes[self.bytes.len() - head.len * head.width..];
-        match head.width {
-            0 => self.search(std::iter::repeat_n(head.common, head.len), &head, &coded, step),
-            1 => self.search(column.iter().rev().map(|&code| code.into()), &head, &coded, step),
-            width => {
-                let codes = column.rchunks_exact(width).map(|code| tail(code, width) as usize);
-                self.search(codes, &head, &coded, step)
-            }
-        }
-    }
-
-    fn search(
-        &self,
-        codes: impl Iterator<Item = usize>,
-        head: &Head,
-        wanted: &Coded<'_>,
-        step: usize,
-    ) -> Option<usize> {
-        let content = if wanted.code < TEXT { &wanted.digits[..wanted.code] } else { wanted.parts[0] };
-        let width = content.len().min(8);
-        let word = tail(content, width);
-        let mut end = head.content_at();
-        for (position, code) in codes.enumerate() {
-            end += length_of(code);
-            if code == wanted.code
-                && number(&self.bytes, end, width) == word
-                && (content.len() <= 8 || self.bytes[end - content.len()..end] == *content)
-                && position.is_multiple_of(step)
-            {
-                return Some(position);
-            }
-        }
-        None
     }
 
     /// Puts an item at the end.
@@ -232,8 +241,8 @@ impl Strip {
         let head = self.head();
         if self.prefix_with(&head, item) == head.prefix {
             let coded = Coded::new(item, head.prefix);
-            if coded.code == self.code(&head, position) {
-                let at = self.content_of(&head, position);
+            if coded.code == self.view().code(&head, position) {
+                let at = self.view().content_of(&head, position);
                 return coded.write(&mut self.bytes[at..at + coded.len()]);
             }
         }
@@ -248,10 +257,10 @@ impl Strip {
             self.bytes = Box::default();
             return;
         }
-        let at = self.content_of(&head, positions.start);
-        let gone = self.lengths(&head, positions.clone());
+        let at = self.view().content_of(&head, positions.start);
+        let gone = self.view().lengths(&head, positions.clone());
         self.bytes.copy_within(at + gone..head.content_end(), at);
-        let kept = self.column(&head, positions.end..head.len);
+        let kept = self.view().column(&head, positions.end..head.len);
         self.bytes.copy_within(kept.clone(), kept.start + positions.len() * head.width);
         head.len -= positions.len();
         head.content -= gone;
@@ -268,33 +277,6 @@ impl Strip {
         }
     }
 
-    /// Panics unless the invariants hold.
-    pub(super) fn check(&self) {
-        let head = self.head();
-        assert!(head.len == 0 && self.bytes.is_empty() || head.len > 0 && head.used() <= self.bytes.len());
-        assert!(matches!(head.width, 0 | 1 | 2 | 4), "width {}", head.width);
-        assert_eq!(self.lengths(&head, 0..head.len), head.content, "lengths must add up");
-        let forward: Vec<_> = self.iter().collect();
-        assert!(forward.iter().eq(self.iter().rev().collect::<Vec<_>>().iter().rev()), "both directions must agree");
-        for (position, item) in forward.iter().enumerate() {
-            assert_eq!(self.get(position), *item);
-            let is_number = matches!(item, Item::Int(_));
-            assert_eq!(is_number, parse_i64(&item.to_cow()).is_some(), "what looks like an integer is kept as one");
-        }
-    }
-
-    fn head(&self) -> Head {
-        let Some(bytes) = self.bytes.first_chunk::<HEAD>() else { return Head::default() };
-        let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word) as usize);
-        let (len, content) = (word(0), word(4));
-        let (width, common) = match bytes[9] {
-            0 => (0, TEXT + content.checked_div(len).unwrap_or(0)),
-            integers if integers >= EQUAL_INTEGERS => (0, usize::from(integers - EQUAL_INTEGERS)),
-            width => (usize::from(width), 0),
-        };
-        Head { len, content, prefix: bytes[8].into(), width, common }
-    }
-
     fn set_head(&mut self, head: &Head) {
         put(&mut self.bytes, 0, 4, head.len);
         put(&mut self.bytes, 4, 4, head.content);
@@ -305,56 +287,13 @@ impl Strip {
         };
     }
 
-    fn prefix(&self, head: &Head) -> &[u8] {
-        self.bytes.get(HEAD..head.content_at()).unwrap_or(&[])
-    }
-
-    fn item(&self, head: &Head, code: usize, at: usize) -> Item<'_> {
-        if code >= TEXT {
-            return Item::Text(self.prefix(head), &self.bytes[at..at + length_of(code)]);
-        }
-        let folded = number(&self.bytes, at + code, code);
-        Item::Int((folded >> 1) as i64 ^ -((folded & 1) as i64))
-    }
-
-    /// Where the codes of some positions lie.
-    fn column(&self, head: &Head, positions: Range<usize>) -> Range<usize> {
-        let end = self.bytes.len();
-        end - positions.end * head.width..end - positions.start * head.width
-    }
-
-    fn code(&self, head: &Head, position: usize) -> usize {
-        match head.width {
-            0 => head.common,
-            width => number(&self.bytes, self.bytes.len() - position * width, width) as usize,
-        }
-    }
-
-    /// How much content some positions have.
-    fn lengths(&self, head: &Head, positions: Range<usize>) -> usize {
-        match head.width {
-            0 => positions.len() * length_of(head.common),
-            1 => self.bytes[self.column(head, positions)].iter().map(|&code| length_of(code.into())).sum(),
-            _ => positions.map(|position| length_of(self.code(head, position))).sum(),
-        }
-    }
-
-    /// Where the content of a position begins.
-    fn content_of(&self, head: &Head, position: usize) -> usize {
-        if position > head.len / 2 {
-            head.content_end() - self.lengths(head, position..head.len)
-        } else {
-            head.content_at() + self.lengths(head, 0..position)
-        }
-    }
-
     /// How long the prefix can be with one more item.
     fn prefix_with(&self, head: &Head, item: Item<'_>) -> usize {
         match item {
-            Item::Text(first, _) if head.has_text() && first.starts_with(self.prefix(head)) => head.prefix,
+            Item::Text(first, _) if head.has_text() && first.starts_with(self.view().prefix(head)) => head.prefix,
             Item::Text(first, second) if head.has_text() => {
                 let same = |(a, b): &(&u8, &u8)| a == b;
-                self.prefix(head).iter().zip(first.iter().chain(second)).take_while(same).count()
+                self.view().prefix(head).iter().zip(first.iter().chain(second)).take_while(same).count()
             }
             Item::Text(..) => item.len().min(LONGEST_PREFIX),
             Item::Int(_) => head.prefix,
@@ -375,7 +314,7 @@ impl Strip {
         let content: usize = codes().map(length_of).sum();
         self.resize(HEAD + prefix + content + (old.len() + 1) * width);
         self.set_head(&Head { len: 0, content: 0, prefix, width, common: code });
-        let shared = if let Item::Int(_) = item { Item::Text(old.prefix(&head), &[]) } else { item };
+        let shared = if let Item::Int(_) = item { Item::Text(old.view().prefix(&head), &[]) } else { item };
         for (target, byte) in self.bytes[HEAD..HEAD + prefix].iter_mut().zip(bytes_of(shared)) {
             *target = byte;
         }
@@ -392,10 +331,10 @@ impl Strip {
             head.common = coded.code;
         }
         self.reserve(&head, coded.len() + head.width);
-        let at = self.content_of(&head, position);
+        let at = self.view().content_of(&head, position);
         self.bytes.copy_within(at..head.content_end(), at + coded.len());
         coded.write(&mut self.bytes[at..at + coded.len()]);
-        let behind = self.column(&head, position..head.len);
+        let behind = self.view().column(&head, position..head.len);
         self.bytes.copy_within(behind.clone(), behind.start - head.width);
         put(&mut self.bytes, behind.end - head.width, head.width, coded.code);
         head.len += 1;
@@ -414,7 +353,7 @@ impl Strip {
     fn resize(&mut self, size: usize) {
         let size = (size + GRAIN / 2).next_multiple_of(GRAIN) - GRAIN / 2;
         let head = self.head();
-        let codes = self.column(&head, 0..head.len);
+        let codes = self.view().column(&head, 0..head.len);
         if size < self.bytes.len() {
             self.bytes.copy_within(codes.clone(), size - codes.len());
         }
@@ -428,46 +367,6 @@ impl Strip {
     }
 }
 
-/// Items of a strip, from both ends.
-#[derive(Clone)]
-pub(super) struct Iter<'a> {
-    strip: &'a Strip,
-    head: Head,
-    positions: Range<usize>,
-    front_at: usize,
-    back_at: usize,
-}
-
-impl<'a> Iterator for Iter<'a> {
-    type Item = Item<'a>;
-
-    fn next(&mut self) -> Option<Item<'a>> {
-        let code = self.strip.code(&self.head, self.positions.next()?);
-        let at = self.front_at;
-        self.front_at += length_of(code);
-        Some(self.strip.item(&self.head, code, at))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.positions.size_hint()
-    }
-}
-
-impl DoubleEndedIterator for Iter<'_> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        let code = self.strip.code(&self.head, self.positions.next_back()?);
-        self.back_at -= length_of(code);
-        Some(self.strip.item(&self.head, code, self.back_at))
-    }
-}
-
-impl ExactSizeIterator for Iter<'_> {}
-
-/// How many bytes of content a code tells of.
-fn length_of(code: usize) -> usize {
-    if code < TEXT { code } else { code - TEXT }
-}
-
 /// How many bytes a code needs in a column.
 fn width_of(code: usize) -> usize {
     match code {
@@ -475,19 +374,6 @@ fn width_of(code: usize) -> usize {
         0x100..0x1_0000 => 2,
         _ => 4,
     }
-}
-
-/// The number in the `width <= 8` bytes that end at `end >= 8`.
-fn number(bytes: &[u8], end: usize, width: usize) -> u64 {
-    let word = bytes[..end].last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-    if width == 0 { 0 } else { word >> (64 - 8 * width) }
-}
-
-/// The last `width <= 8` bytes of a slice, as [`number`] reads them.
-fn tail(bytes: &[u8], width: usize) -> u64 {
-    let mut word = [0; 8];
-    word[..width].copy_from_slice(&bytes[bytes.len() - width..]);
-    u64::from_le_bytes(word)
 }
 
 fn put(bytes: &mut [u8], at: usize, width: usize, value: usize) {

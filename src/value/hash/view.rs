@@ -1,0 +1,182 @@
+//! A hash as it is read, wherever it is kept: a packed one may lie within something larger.
+//!
+//! It shows what is there, overdue or not; [`Fields`] is what is there at a moment.
+
+use super::pair::Pair;
+use super::timed::Timed;
+use super::{Entry, Fields, Hash};
+use crate::value::item::Item;
+use crate::value::strip::{self, StripView};
+use crate::value::table::Table;
+use crate::value::zset::arena::LARGEST_HEAD;
+use fastrand::Rng;
+
+/// A hash, to be read.
+#[derive(Clone, Copy)]
+pub struct HashView<'a> {
+    pub(super) shape: Shape<'a>,
+}
+
+/// A form to be read.
+#[derive(Clone, Copy)]
+pub(super) enum Shape<'a> {
+    Packed(StripView<'a>),
+    Timed(&'a Timed),
+    Table(&'a Table<Pair>),
+}
+
+impl<'a> HashView<'a> {
+    pub(super) fn of(shape: Shape<'a>) -> HashView<'a> {
+        HashView { shape }
+    }
+
+    /// The hash that [`Hash::pack`] made these bytes of.
+    pub fn packed(bytes: &'a [u8]) -> HashView<'a> {
+        HashView::of(Shape::Packed(StripView::of(bytes)))
+    }
+
+    /// A copy that owns its contents.
+    pub fn to_hash(self) -> Hash {
+        match self.shape {
+            Shape::Packed(strip) => Hash::packed(strip.to_strip()),
+            Shape::Timed(timed) => Hash::apart(super::Apart::Timed(timed.clone())),
+            Shape::Table(table) => Hash::apart(super::Apart::Table(table.clone())),
+        }
+    }
+
+    /// The hash as it is at a moment, in unix milliseconds.
+    pub fn at(self, now_ms: i64) -> Fields<'a> {
+        Fields::new(self, now_ms)
+    }
+
+    /// How many fields there are, overdue or not.
+    pub fn len(self) -> usize {
+        match self.shape {
+            Shape::Packed(strip) => strip.len() / 2,
+            Shape::Timed(timed) => timed.strip.len() / 2,
+            Shape::Table(table) => table.len(),
+        }
+    }
+
+    /// Whether there is no field.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// `listpack`, `listpackex` or `hashtable`: what `OBJECT ENCODING` says for a hash of this form.
+    pub fn encoding(self) -> &'static str {
+        match self.shape {
+            Shape::Packed(_) => "listpack",
+            Shape::Timed(_) => "listpackex",
+            Shape::Table(_) => "hashtable",
+        }
+    }
+
+    /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
+    pub(in crate::value) fn cell_bytes(self) -> usize {
+        match self.shape {
+            Shape::Packed(strip) => strip.memory() + self.len() * LARGEST_HEAD,
+            Shape::Timed(timed) => timed.memory() + self.len() * LARGEST_HEAD,
+            Shape::Table(table) => table.cell_bytes(),
+        }
+    }
+
+    /// The value of a field.
+    pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
+        match self.shape {
+            Shape::Packed(strip) => strip.find(field, 2).map(|position| strip.get(position + 1)),
+            Shape::Timed(timed) => timed.find(field).map(|entry| timed.strip.get(2 * entry + 1)),
+            Shape::Table(table) => table.get(field).map(|cell| Pair::entry(cell).value),
+        }
+    }
+
+    /// Whether there is a field.
+    pub fn contains(self, field: &[u8]) -> bool {
+        match self.shape {
+            Shape::Packed(strip) => strip.find(field, 2).is_some(),
+            Shape::Timed(timed) => timed.find(field).is_some(),
+            Shape::Table(table) => table.get(field).is_some(),
+        }
+    }
+
+    /// The deadline of a field in unix milliseconds, if it has one; `None` if there is no such field.
+    pub fn deadline(self, field: &[u8]) -> Option<Option<i64>> {
+        let deadline_ms = match self.shape {
+            Shape::Packed(strip) => strip.find(field, 2).map(|_| 0)?,
+            Shape::Timed(timed) => timed.deadline(timed.find(field)?),
+            Shape::Table(table) => table.deadline(field)?,
+        };
+        Some(Some(deadline_ms).filter(|&deadline_ms| deadline_ms != 0))
+    }
+
+    /// The earliest deadline of all fields.
+    pub fn first_deadline(self) -> Option<i64> {
+        match self.shape {
+            Shape::Packed(_) => None,
+            Shape::Timed(timed) => timed.deadlines.first().copied(),
+            Shape::Table(table) => table.first_deadline(),
+        }
+    }
+
+    /// All fields with their values, overdue or not; those of a packed hash in the order they came in, unless deadlines
+    /// order them.
+    pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
+        self.at(i64::MIN).iter()
+    }
+
+    /// Any field with its value, overdue or not, each as likely as another.
+    pub fn random(self, generator: &mut Rng) -> Option<Entry<'a>> {
+        let strip = match self.shape {
+            Shape::Packed(strip) => strip,
+            Shape::Timed(timed) => timed.strip.view(),
+            Shape::Table(table) => return table.random(generator).map(Pair::entry),
+        };
+        if strip.len() == 0 {
+            return None;
+        }
+        let position = 2 * generator.usize(..strip.len() / 2);
+        Entries { items: strip.range(position..position + 2) }.next()
+    }
+
+    /// Visits about `count` entries from a cursor on, overdue or not, see [`Fields::scan`].
+    pub fn scan(self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
+        self.at(i64::MIN).scan(cursor, count, visit)
+    }
+
+    /// Panics unless every invariant holds. For tests and debug builds: O(n), packed O(n²).
+    pub fn check(self) {
+        let strip = match self.shape {
+            Shape::Packed(strip) => strip,
+            Shape::Timed(timed) => {
+                assert!(timed.deadlines.is_sorted() && timed.deadlines.len() <= self.len(), "the first have deadlines");
+                timed.strip.view()
+            }
+            Shape::Table(table) => return table.check(),
+        };
+        strip.check();
+        assert!(strip.len().is_multiple_of(2), "each field has a value");
+        for (number, entry) in self.iter().enumerate() {
+            assert_eq!(strip.find(&entry.field.to_cow(), 2), Some(2 * number), "no two fields are equal");
+        }
+    }
+}
+
+/// Entries of a packed hash.
+#[derive(Clone)]
+pub(super) struct Entries<'a> {
+    pub(super) items: strip::Iter<'a>,
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        Some(Entry { field: self.items.next()?, value: self.items.next()? })
+    }
+}
+
+impl std::fmt::Debug for HashView<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_map().entries(self.iter().map(|entry| (entry.field, entry.value))).finish()
+    }
+}

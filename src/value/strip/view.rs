@@ -1,0 +1,215 @@
+//! A strip as it is read, wherever its bytes lie: in an allocation of its own, or within something larger.
+
+use super::{Coded, EQUAL_INTEGERS, HEAD, Head, Strip, TEXT};
+use crate::value::item::Item;
+use crate::value::number::parse_i64;
+use std::ops::Range;
+
+/// The bytes of a strip, to be read; none if it is empty.
+#[derive(Clone, Copy)]
+pub(in crate::value) struct StripView<'a> {
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> StripView<'a> {
+    /// What [`super::Strip::pack`] left.
+    pub(in crate::value) fn of(bytes: &'a [u8]) -> StripView<'a> {
+        StripView { bytes }
+    }
+
+    /// A copy that owns its bytes, with nothing to spare.
+    pub(in crate::value) fn to_strip(self) -> Strip {
+        let mut strip = Strip::unpack(self.bytes, Box::default());
+        strip.shrink();
+        strip
+    }
+
+    /// How many bytes that is.
+    pub(in crate::value) fn memory(self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(in crate::value) fn len(self) -> usize {
+        self.bytes.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize)
+    }
+
+    /// The item at a position that exists.
+    pub(in crate::value) fn get(self, position: usize) -> Item<'a> {
+        let head = self.head();
+        assert!(position < head.len, "position {position} of {}", head.len);
+        self.item(&head, self.code(&head, position), self.content_of(&head, position))
+    }
+
+    /// The items at `positions`, which must exist.
+    pub(in crate::value) fn range(self, positions: Range<usize>) -> Iter<'a> {
+        let head = self.head();
+        let front_at = self.content_of(&head, positions.start);
+        let back_at = self.content_of(&head, positions.end);
+        Iter { strip: self, head, positions, front_at, back_at }
+    }
+
+    /// All items.
+    pub(in crate::value) fn iter(self) -> Iter<'a> {
+        self.range(0..self.len())
+    }
+
+    /// The first of the positions 0, `step`, 2 `step` ... whose item is these bytes.
+    pub(in crate::value) fn find(self, bytes: &[u8], step: usize) -> Option<usize> {
+        let head = self.head();
+        let item = Item::of(bytes);
+        if matches!(item, Item::Text(..)) && !bytes.starts_with(self.prefix(&head)) {
+            return None;
+        }
+        let coded = Coded::new(item, head.prefix);
+        let column = &self.bytes[self.bytes.len() - head.len * head.width..];
+        match head.width {
+            0 => self.search(std::iter::repeat_n(head.common, head.len), &head, &coded, step),
+            1 => self.search(column.iter().rev().map(|&code| code.into()), &head, &coded, step),
+            width => {
+                let codes = column.rchunks_exact(width).map(|code| tail(code, width) as usize);
+                self.search(codes, &head, &coded, step)
+            }
+        }
+    }
+
+    fn search(self, codes: impl Iterator<Item = usize>, head: &Head, wanted: &Coded<'_>, step: usize) -> Option<usize> {
+        let content = if wanted.code < TEXT { &wanted.digits[..wanted.code] } else { wanted.parts[0] };
+        let width = content.len().min(8);
+        let word = tail(content, width);
+        let mut end = head.content_at();
+        for (position, code) in codes.enumerate() {
+            end += length_of(code);
+            if code == wanted.code
+                && number(self.bytes, end, width) == word
+                && (content.len() <= 8 || self.bytes[end - content.len()..end] == *content)
+                && position.is_multiple_of(step)
+            {
+                return Some(position);
+            }
+        }
+        None
+    }
+
+    /// Panics unless the invariants hold.
+    pub(in crate::value) fn check(self) {
+        let head = self.head();
+        assert!(head.len == 0 && self.bytes.is_empty() || head.len > 0 && head.used() <= self.bytes.len());
+        assert!(matches!(head.width, 0 | 1 | 2 | 4), "width {}", head.width);
+        assert_eq!(self.lengths(&head, 0..head.len), head.content, "lengths must add up");
+        let forward: Vec<_> = self.iter().collect();
+        assert!(forward.iter().eq(self.iter().rev().collect::<Vec<_>>().iter().rev()), "both directions must agree");
+        for (position, item) in forward.iter().enumerate() {
+            assert_eq!(self.get(position), *item);
+            let is_number = matches!(item, Item::Int(_));
+            assert_eq!(is_number, parse_i64(&item.to_cow()).is_some(), "what looks like an integer is kept as one");
+        }
+    }
+
+    pub(super) fn head(self) -> Head {
+        let Some(bytes) = self.bytes.first_chunk::<HEAD>() else { return Head::default() };
+        let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word) as usize);
+        let (len, content) = (word(0), word(4));
+        let (width, common) = match bytes[9] {
+            0 => (0, TEXT + content.checked_div(len).unwrap_or(0)),
+            integers if integers >= EQUAL_INTEGERS => (0, usize::from(integers - EQUAL_INTEGERS)),
+            width => (usize::from(width), 0),
+        };
+        Head { len, content, prefix: bytes[8].into(), width, common }
+    }
+
+    pub(super) fn prefix(self, head: &Head) -> &'a [u8] {
+        self.bytes.get(HEAD..head.content_at()).unwrap_or(&[])
+    }
+
+    fn item(self, head: &Head, code: usize, at: usize) -> Item<'a> {
+        if code >= TEXT {
+            return Item::Text(self.prefix(head), &self.bytes[at..at + length_of(code)]);
+        }
+        let folded = number(self.bytes, at + code, code);
+        Item::Int((folded >> 1) as i64 ^ -((folded & 1) as i64))
+    }
+
+    /// Where the codes of some positions lie.
+    pub(super) fn column(self, head: &Head, positions: Range<usize>) -> Range<usize> {
+        let end = self.bytes.len();
+        end - positions.end * head.width..end - positions.start * head.width
+    }
+
+    pub(super) fn code(self, head: &Head, position: usize) -> usize {
+        match head.width {
+            0 => head.common,
+            width => number(self.bytes, self.bytes.len() - position * width, width) as usize,
+        }
+    }
+
+    /// How much content some positions have.
+    pub(super) fn lengths(self, head: &Head, positions: Range<usize>) -> usize {
+        match head.width {
+            0 => positions.len() * length_of(head.common),
+            1 => self.bytes[self.column(head, positions)].iter().map(|&code| length_of(code.into())).sum(),
+            _ => positions.map(|position| length_of(self.code(head, position))).sum(),
+        }
+    }
+
+    /// Where the content of a position begins.
+    pub(super) fn content_of(self, head: &Head, position: usize) -> usize {
+        if position > head.len / 2 {
+            head.content_end() - self.lengths(head, position..head.len)
+        } else {
+            head.content_at() + self.lengths(head, 0..position)
+        }
+    }
+}
+
+/// Items of a strip, from both ends.
+#[derive(Clone)]
+pub(in crate::value) struct Iter<'a> {
+    strip: StripView<'a>,
+    head: Head,
+    positions: Range<usize>,
+    front_at: usize,
+    back_at: usize,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = Item<'a>;
+
+    fn next(&mut self) -> Option<Item<'a>> {
+        let code = self.strip.code(&self.head, self.positions.next()?);
+        let at = self.front_at;
+        self.front_at += length_of(code);
+        Some(self.strip.item(&self.head, code, at))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.positions.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let code = self.strip.code(&self.head, self.positions.next_back()?);
+        self.back_at -= length_of(code);
+        Some(self.strip.item(&self.head, code, self.back_at))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+/// How many bytes of content a code tells of.
+pub(super) fn length_of(code: usize) -> usize {
+    if code < TEXT { code } else { code - TEXT }
+}
+
+/// The number in the `width <= 8` bytes that end at `end >= 8`.
+fn number(bytes: &[u8], end: usize, width: usize) -> u64 {
+    let word = bytes[..end].last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    if width == 0 { 0 } else { word >> (64 - 8 * width) }
+}
+
+/// The last `width <= 8` bytes of a slice, as [`number`] reads them.
+fn tail(bytes: &[u8], width: usize) -> u64 {
+    let mut word = [0; 8];
+    word[..width].copy_from_slice(&bytes[bytes.len() - width..]);
+    u64::from_le_bytes(word)
+}
