@@ -31,6 +31,7 @@ pub mod commands;
 pub mod config;
 pub mod engine;
 pub mod keyspace;
+pub mod lua;
 pub mod resp;
 pub mod server;
 pub mod testkit;

@@ -1,0 +1,145 @@
+//! Rust functions that scripts call: how Lua reaches them, and how their errors reach Lua.
+//!
+//! A [`Function`] is a plain function; its pointer is kept with the Lua function as the first upvalue, and one trampoline
+//! serves them all. What a function gives back decides: results, or an error that the trampoline raises when nothing of
+//! Rust is alive any more in its frame. A panic is caught there, too, since it must not pass through C; whoever started
+//! the run finds it again.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use mlua_sys as ffi;
+
+use super::{Stack, context};
+
+/// A function that scripts can call. Its arguments are the first values of the stack; it pushes its results and says how
+/// many.
+pub type Function = for<'c> fn(&mut Stack<'c>) -> Result<usize, Raise>;
+
+/// What a function raises as an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Raise {
+    /// This text behind the place of the script from where the function was called, such as `user_script:1: `.
+    Here(Vec<u8>),
+    /// This text as it is.
+    Text(Vec<u8>),
+    /// The value on top of the stack.
+    Top,
+    /// The argument of that number is wrong, for this reason.
+    Argument(usize, String),
+}
+
+impl Raise {
+    /// [`Raise::Here`] of a text.
+    pub fn here(text: impl Into<Vec<u8>>) -> Raise {
+        Raise::Here(text.into())
+    }
+
+    /// [`Raise::Text`] of a text.
+    pub fn text(text: impl Into<Vec<u8>>) -> Raise {
+        Raise::Text(text.into())
+    }
+
+    /// [`Raise::Argument`] of a number, from 1, and a reason.
+    pub fn argument(number: usize, reason: impl Into<String>) -> Raise {
+        Raise::Argument(number, reason.into())
+    }
+}
+
+/// Behind `Ok` counts: the trampoline raises what lies on top.
+const RAISES: c_int = -1;
+
+pub(super) fn as_pointer(function: Function) -> *mut c_void {
+    function as *mut c_void
+}
+
+/// What Lua calls for every Rust function.
+///
+/// # Safety
+/// Called by Lua, for a closure made by [`Stack::push_function`], whose first upvalue is a [`Function`].
+pub(super) unsafe extern "C-unwind" fn trampoline(raw: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the caller's promise; `call` owns nothing when it has returned, so the jump passes over nothing.
+    unsafe {
+        let function = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(1));
+        let count = call(raw, mem::transmute::<*mut c_void, Function>(function));
+        if count == RAISES { ffi::lua_error(raw) } else { count }
+    }
+}
+
+/// What Lua calls for a function of its own that looks at its arguments first: if they pass, it runs.
+///
+/// # Safety
+/// Called by Lua, for a closure made by [`Stack::push_guarded`], whose upvalues are a [`Function`] and the C function.
+pub(super) unsafe extern "C-unwind" fn guarded(raw: *mut ffi::lua_State) -> c_int {
+    // SAFETY: as for `trampoline`. The C function is one without upvalues, so it does not mind running in our frame.
+    unsafe {
+        let guard = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(1));
+        if call(raw, mem::transmute::<*mut c_void, Function>(guard)) == RAISES {
+            ffi::lua_error(raw);
+        }
+        let original = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(2));
+        mem::transmute::<*mut c_void, ffi::lua_CFunction>(original)(raw)
+    }
+}
+
+/// Calls a function and makes what it raises a value on top of the stack.
+unsafe fn call(raw: *mut ffi::lua_State, function: Function) -> c_int {
+    // SAFETY: Lua calls us, so the state is open.
+    let context = unsafe { context(raw) };
+    let _within = context.account.within_rust();
+    // SAFETY: as above.
+    let arguments = unsafe { ffi::lua_gettop(raw) };
+    let mut stack = Stack::new(raw, arguments);
+    match catch_unwind(AssertUnwindSafe(|| function(&mut stack))) {
+        Ok(Ok(count)) => c_int::try_from(count).expect("a stack has at most some thousand values"),
+        Ok(Err(raised)) => {
+            push_raised(&mut stack, raised);
+            RAISES
+        }
+        Err(panic) => {
+            context.panic.replace(Some(panic));
+            stack.push_plain(b"internal error");
+            RAISES
+        }
+    }
+}
+
+fn push_raised(stack: &mut Stack<'_>, raised: Raise) {
+    match raised {
+        Raise::Top => {}
+        Raise::Text(text) => stack.push_plain(&text),
+        Raise::Here(text) => push_here(stack, &text),
+        Raise::Argument(number, reason) => {
+            let text = stack.complaint(number, &reason);
+            push_here(stack, &text);
+        }
+    }
+}
+
+fn push_here(stack: &mut Stack<'_>, text: &[u8]) {
+    let mut line = stack.place(1);
+    line.extend_from_slice(text);
+    stack.push_plain(&line);
+}
+
+/// What Lua calls when an error has nobody to catch it, which [`super`] says cannot be.
+///
+/// # Safety
+/// Called by Lua.
+pub(super) unsafe extern "C-unwind" fn unprotected_error(raw: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the state is open, and nothing is known of its stack but that the error lies on top.
+    let text = unsafe { text_or_nothing(ffi::lua_tolstring(raw, -1, std::ptr::null_mut())) };
+    eprintln!("Lua raised an error outside of any call: {text}");
+    std::process::abort();
+}
+
+/// # Safety
+/// `text` is null or ends with NUL.
+pub(super) unsafe fn text_or_nothing<'t>(text: *const c_char) -> std::borrow::Cow<'t, str> {
+    if text.is_null() {
+        return "".into();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy()
+}
