@@ -59,7 +59,10 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     if is_broken {
         cx.reply().null_array();
     } else {
-        cx.reply().array(transaction.queue.len());
+        // The commands may change whether replies are sent (CLIENT REPLY); the head is one by itself.
+        if cx.session().wants_reply() {
+            cx.reply().array(transaction.queue.len());
+        }
         for request in transaction.queue.iter() {
             cx.run(request);
         }

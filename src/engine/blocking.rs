@@ -9,13 +9,31 @@
 use std::sync::Arc;
 
 use crate::engine::dispatch::Admitted;
-use crate::engine::{Args, Block, CommandId, Engine, Error, Flags, SessionId, Wait};
+use crate::engine::{Args, Block, CommandId, Engine, Error, Flags, Session, SessionId, Wait};
 use crate::resp::{Protocol, Reply, Request};
 
 impl Engine {
     /// True while the session waits within a command, and runs no other.
     pub fn is_blocked(&self, session: SessionId) -> bool {
         !self.interest.waiting.is_empty() && self.interest.waiting.get(session).is_some()
+    }
+
+    /// True while a pause keeps the session from running its last request.
+    pub fn is_held_back(&self, session: &Session) -> bool {
+        session.held_back && self.pause.holds(self.now())
+    }
+
+    /// How many sessions get no answer for now: they wait within a command, or a pause holds them back.
+    pub fn blocked_sessions(&self) -> usize {
+        let held_back = self.sessions.iter().filter(|session| self.is_held_back(session)).count();
+        held_back + self.interest.waiting.sessions()
+    }
+
+    /// Notes that a pause keeps a session from running its request.
+    pub(super) fn hold_back(&mut self, session: SessionId) {
+        if let Some(client) = self.sessions.get_mut(session) {
+            client.held_back = true;
+        }
     }
 
     /// Has a session wait.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::engine::{
-    Args, Block, CommandId, Ctx, Engine, Error, Flags, Now, Permission, ReplyMode, Session, SessionId,
+    Args, Block, CommandId, Ctx, Engine, Error, Flags, Now, Permission, Session, SessionId,
 };
 use crate::resp::{ProtocolError, Reply, Request};
 
@@ -33,13 +33,16 @@ impl Engine {
         self.finish(now);
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         let told = client.outgoing.frames();
-        client.active = now;
+        (client.active, client.held_back) = (now, false);
         let (start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
         if speaks_http(request) {
             return Flow::Abort;
         }
         match self.admit(session, request) {
-            Ok(Admitted::Later(moment)) => return Flow::Wait(moment),
+            Ok(Admitted::Later(moment)) => {
+                self.hold_back(session);
+                return Flow::Wait(moment);
+            }
             Ok(Admitted::Queued) => Reply::new(out, protocol).simple("QUEUED"),
             Ok(Admitted::Now(id, words)) => {
                 self.begin(session, id);
@@ -57,7 +60,8 @@ impl Engine {
         self.flow_of(session)
     }
 
-    /// Runs a request of a session within the command that it runs.
+    /// Runs a request of a session within the command that it runs. Its time counts as that command's: the engine hears
+    /// once for each request what time it is.
     pub(super) fn run_within(&mut self, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) {
         let Some(client) = self.sessions.get(session) else { return };
         let (start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
@@ -116,7 +120,7 @@ impl Engine {
     /// Answers bytes of a session that are no request, unless it wants no answers. The connection ends after it.
     pub fn reject(&mut self, session: SessionId, fault: ProtocolError, out: &mut Vec<u8>) {
         self.stats.count_error("ERR");
-        if self.sessions.get(session).is_some_and(|client| client.reply_mode == ReplyMode::On) {
+        if self.wants_reply(session) {
             out.extend_from_slice(b"-ERR ");
             out.extend_from_slice(&fault.text());
             out.extend_from_slice(b"\r\n");
@@ -128,7 +132,7 @@ impl Engine {
     pub(super) fn admit(&mut self, session: SessionId, request: Request<'_>) -> Result<Admitted, Error> {
         let (id, words) = match self.table.resolve(request) {
             Ok(found) => found,
-            Err(error) => return Err(self.spoil(session, Flags::NONE, error)),
+            Err(error) => return Err(self.spoil(session, None, error)),
         };
         let entry = self.table.entry(id);
         let command = entry.command;
@@ -138,12 +142,19 @@ impl Engine {
             Err(Error::WrongArity(entry.name.clone()))
         };
         match passed {
-            Ok(Some(moment)) => Ok(Admitted::Later(moment)),
+            Ok(Some(moment)) => {
+                self.note_command(session, Some(id));
+                Ok(Admitted::Later(moment))
+            }
             Ok(None) if self.queue(session, id, request) => Ok(Admitted::Queued),
             Ok(None) => Ok(Admitted::Now(id, words)),
             Err(error) => {
                 self.stats.command_mut(id).rejected += 1;
-                Err(self.spoil(session, command.flags, error))
+                if command.flags.has(Flags::RUNS_QUEUE) {
+                    // It ends a transaction whose beginning was shown.
+                    self.show(session, id, request);
+                }
+                Err(self.spoil(session, Some(id), error))
             }
         }
     }
@@ -173,21 +184,26 @@ impl Engine {
         Ok(self.pause.holds_back(self.timing.now, writes))
     }
 
-    /// Queues a request if the session has begun a transaction and the command is not about transactions itself.
+    /// Queues a request if the session has begun a transaction and the command is not about transactions itself. One that
+    /// will not be run is not kept.
     fn queue(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
         let flags = self.table.entry(id).command.flags;
         let Some(client) = self.sessions.get_mut(session) else { return false };
         let Some(transaction) = client.transaction.as_mut().filter(|_| !flags.has(Flags::UNQUEUED)) else {
             return false;
         };
-        Arc::make_mut(transaction).queue(request, flags);
+        if !transaction.is_faulty && !self.interest.watches.is_known_broken(session) {
+            Arc::make_mut(transaction).queue(request, flags);
+        }
         client.last_command = Some(id);
         true
     }
 
     /// A request was refused: if the session has begun a transaction, that can only be discarded now; if the request was
     /// to run it, it is discarded.
-    fn spoil(&mut self, session: SessionId, flags: Flags, error: Error) -> Error {
+    fn spoil(&mut self, session: SessionId, command: Option<CommandId>, error: Error) -> Error {
+        self.note_command(session, command);
+        let flags = command.map_or(Flags::NONE, |id| self.table.entry(id).command.flags);
         let Some(client) = self.sessions.get_mut(session) else { return error };
         if flags.has(Flags::RUNS_QUEUE) {
             client.transaction = None;
@@ -199,6 +215,13 @@ impl Engine {
             Arc::make_mut(transaction).is_faulty = true;
         }
         error
+    }
+
+    /// Notes what the session called last, `None` for a command that does not exist.
+    fn note_command(&mut self, session: SessionId, command: Option<CommandId>) {
+        if let Some(client) = self.sessions.get_mut(session) {
+            client.last_command = command;
+        }
     }
 
     fn may_debug(&self, is_local: bool) -> bool {

@@ -64,6 +64,9 @@ pub enum Error {
     /// MONITOR where nothing may wait.
     #[error("ERR MONITOR isn't allowed for DENY BLOCKING client")]
     MonitorDenied,
+    /// SSUBSCRIBE where nothing may wait.
+    #[error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")]
+    ShardSubscribeDenied,
 
     // Arguments.
     /// An option is unknown, misplaced or contradicts another.

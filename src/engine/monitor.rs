@@ -11,7 +11,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::engine::{Command, CommandId, Engine, Flags, ReplyMode, Session, SessionId, Transport};
+use crate::engine::{Command, CommandId, Engine, Flags, Session, SessionId, Transport};
 use crate::resp::Request;
 
 /// What stands in the place of a secret.
@@ -40,7 +40,7 @@ impl Engine {
         let watchers: Vec<SessionId> = self.interest.monitors.iter().copied().collect();
         for watcher in watchers {
             // What is shown is a reply to MONITOR, so CLIENT REPLY silences it.
-            if self.sessions.get(watcher).is_some_and(|watcher| watcher.reply_mode == ReplyMode::On) {
+            if self.sessions.get(watcher).is_some_and(|watcher| watcher.wants_reply()) {
                 self.tell(watcher, Arc::clone(&line));
             }
         }

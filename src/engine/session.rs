@@ -52,9 +52,7 @@ pub enum ReplyMode {
     On,
     /// None.
     Off,
-    /// None to this command and the next, then all.
-    SkipNext,
-    /// None to the next command, then all.
+    /// None to this command, then all.
     Skip,
 }
 
@@ -94,6 +92,8 @@ pub struct Session {
     pub library_version: Vec<u8>,
     /// Which replies it wants.
     pub reply_mode: ReplyMode,
+    /// It wants none to the next command.
+    pub skips_next: bool,
     /// It is not to be closed for the memory it takes.
     pub no_evict: bool,
     /// Its reads leave the access times of keys alone.
@@ -120,6 +120,8 @@ pub struct Session {
     pub subscribed: Subscribed,
     /// It watches every command (MONITOR).
     pub monitors: bool,
+    /// A pause held its last request back.
+    pub held_back: bool,
     /// So much waits for it that it is closed at that moment, unless it reads before.
     pub overfull_until: Option<Now>,
 }
@@ -143,16 +145,17 @@ impl Session {
 
     /// Whether a reply that is written now is to be sent.
     pub fn wants_reply(&self) -> bool {
-        matches!(self.reply_mode, ReplyMode::On | ReplyMode::SkipNext)
+        self.reply_mode == ReplyMode::On
     }
 
     /// A command is answered: what held for it alone is over.
     pub(super) fn has_replied(&mut self) {
         self.reply_mode = match self.reply_mode {
-            ReplyMode::SkipNext => ReplyMode::Skip,
-            ReplyMode::Skip | ReplyMode::On => ReplyMode::On,
             ReplyMode::Off => ReplyMode::Off,
+            ReplyMode::On | ReplyMode::Skip if self.skips_next => ReplyMode::Skip,
+            ReplyMode::On | ReplyMode::Skip => ReplyMode::On,
         };
+        self.skips_next = false;
     }
 
     /// Puts everything a client can set back to what a fresh connection has (RESET); the login is the caller's. If the
@@ -194,6 +197,7 @@ impl Sessions {
             library_name: Vec::new(),
             library_version: Vec::new(),
             reply_mode: ReplyMode::On,
+            skips_next: false,
             no_evict: false,
             no_touch: false,
             connected: now,
@@ -207,6 +211,7 @@ impl Sessions {
             cut_off: false,
             subscribed: Subscribed::default(),
             monitors: false,
+            held_back: false,
             overfull_until: None,
         });
         match self.places.get_mut(place as usize) {

@@ -65,7 +65,7 @@ pub(super) const CLIENTS: &[Field] = &[
     field("client_recent_max_output_buffer", |scene| {
         scene.engine.sessions.iter().map(|session| session.buffers.output).max().unwrap_or(0).to_string()
     }),
-    field("blocked_clients", |scene| scene.engine.interest.waiting.sessions().to_string()),
+    field("blocked_clients", |scene| scene.engine.blocked_sessions().to_string()),
     none("tracking_clients"),
     field("pubsub_clients", |scene| scene.engine.interest.subscriptions.subscribers.to_string()),
     field("watching_clients", |scene| scene.engine.interest.watches.sessions().to_string()),

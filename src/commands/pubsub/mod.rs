@@ -75,7 +75,11 @@ const SSUBSCRIBE: Command = Command {
     ..SUBSCRIBE
 };
 
+/// Only shard channels cannot be subscribed to within a transaction.
 fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Result<(), Error> {
+    if topic == Topic::Shard && cx.is_nested() {
+        return Err(Error::ShardSubscribeDenied);
+    }
     let session = cx.session().id;
     for name in args.rest() {
         cx.engine().subscribe(session, topic, name);

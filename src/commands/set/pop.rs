@@ -52,7 +52,8 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
     let limits = cx.settings().packed_set;
     let popped = cx.edit_and_reply(key, POPPED, |set: &mut Set, reply| {
         let count = count.min(set.len());
-        let gone = if count == set.len() {
+        let is_all = count == set.len();
+        let gone = if is_all {
             Some(std::mem::take(set))
         } else if leaves_few(set.len() - count, count) {
             let rest = set.draw(set.len() - count, generator, &limits);
@@ -63,10 +64,13 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
             None
         };
         gone.iter().for_each(|gone| write_members(reply, Some(gone)));
-        Ok(Changed::by(count, ()).leaving(gone.map(Value::Set)))
+        Ok(Changed::by(count, is_all).leaving(gone.map(Value::Set)))
     })?;
-    if popped.is_none() {
-        cx.reply().set(0);
+    match popped {
+        // Redis reads a whole set once more to answer it, which counts as a read.
+        Some(true) => cx.engine().stats.keyspace_hits += 1,
+        Some(false) => {}
+        None => cx.reply().set(0),
     }
     Ok(())
 }

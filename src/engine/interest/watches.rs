@@ -4,7 +4,7 @@
 //! missing: its removal is no change, its return is one.
 //!
 //! Invariant: a session watches a key exactly if it is among the key's watchers. A session whose watch is broken watches
-//! nothing any more, until its transaction has ended.
+//! nothing more until its transaction has ended; what it watched it lets go, unless a whole database was replaced.
 
 use std::collections::BTreeMap;
 
@@ -114,7 +114,9 @@ impl Watches {
             let (before, after) = (before(key), after(key));
             broken.extend(watchers.iter_mut().filter_map(|watcher| watcher.told(before, after)));
         }
-        self.break_all(broken);
+        for session in broken {
+            self.sessions.entry(session).or_default().is_broken = true;
+        }
     }
 
     fn break_all(&mut self, broken: Vec<SessionId>) {

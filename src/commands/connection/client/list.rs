@@ -95,7 +95,7 @@ fn flags(session: &Session, engine: &Engine) -> String {
         (session.monitors, 'O'),
         (!session.subscribed.is_empty(), 'P'),
         (session.transaction.is_some(), 'x'),
-        (engine.is_blocked(session.id), 'b'),
+        (engine.is_blocked(session.id) || engine.is_held_back(session), 'b'),
         (engine.interest.watches.is_known_broken(session.id), 'd'),
         (session.closing, 'c'),
         (session.origin.transport == Transport::Unix, 'U'),

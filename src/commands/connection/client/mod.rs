@@ -232,7 +232,7 @@ fn reply_mode(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     } else if args.take("SKIP") {
         let session = cx.session_mut();
         if session.reply_mode != ReplyMode::Off {
-            session.reply_mode = ReplyMode::SkipNext;
+            session.skips_next = true;
         }
     } else {
         return Err(Error::Syntax);
