@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{
-    Args, Block, CommandId, Ctx, Engine, Error, Flags, Now, Permission, Session, SessionId,
-};
+use crate::engine::{Args, Block, CommandId, Ctx, Engine, Error, Flags, Now, Permission, Session, SessionId};
 use crate::resp::{ProtocolError, Reply, Request};
 
 /// What the connection does after a request.

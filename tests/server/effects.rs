@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dunlin::{CallError, Server};
 
+use crate::patience::wait_until;
 use crate::wire::connect;
 
 #[test]
@@ -79,9 +80,7 @@ fn a_client_that_goes_while_it_is_paused_leaves_nothing_behind() {
     held.ask("PING\r\n", "+PONG\r\n");
     held.send("SET a 1\r\n");
     drop(held);
-    while !other_sees_itself_alone(&mut other) {
-        thread::yield_now();
-    }
+    wait_until("the client is gone", || other_sees_itself_alone(&mut other));
     server.advance(Duration::from_secs(5));
     other.ask("GET a\r\n", "$-1\r\n");
 }

@@ -4,6 +4,7 @@
 mod effects;
 mod embedding;
 mod limits;
+mod patience;
 mod program;
 mod queues;
 mod requests;

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
+use crate::patience::wait_until;
 use crate::wire::connect;
 
 /// A program that runs, with what it has not said yet.
@@ -152,16 +153,15 @@ fn the_log_goes_where_it_is_wanted_and_says_as_much_as_is_wanted() {
     let arguments =
         ["--port", "0", "--logfile", &file.display().to_string(), "--loglevel", "warning", "--save", "900 1"];
     let mut process = dunlin(&arguments).spawn().expect("the program starts");
-    let line = loop {
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        match text.lines().next() {
-            Some(line) if text.ends_with('\n') => break line.to_owned(),
-            _ => std::thread::yield_now(),
-        }
-    };
+    let mut text = String::new();
+    wait_until("a line of the log", || {
+        text = fs::read_to_string(&file).unwrap_or_default();
+        text.ends_with('\n')
+    });
     process.kill().expect("it runs");
     process.wait().expect("it ends");
     fs::remove_file(&file).expect("it is there");
+    let line = text.lines().next().unwrap_or_default();
     assert!(line.contains("Z warning ") && line.contains("save"), "{line}");
 }
 

@@ -7,6 +7,8 @@ use std::thread;
 use dunlin::Server;
 use redis::{Client, Commands, Connection};
 
+use crate::patience::wait_until;
+
 const WORKERS: usize = 20;
 const PRODUCERS: usize = 5;
 const JOBS_EACH: usize = 400;
@@ -107,9 +109,9 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
             }
         });
         let mut connection = connect(&server);
-        while connection.get::<_, Option<usize>>("count").expect("it is a number") != Some(PRODUCERS * JOBS_EACH) {
-            thread::yield_now();
-        }
+        wait_until("all jobs are done", || {
+            connection.get::<_, Option<usize>>("count").expect("it is a number") == Some(PRODUCERS * JOBS_EACH)
+        });
         let _: () = connection.lpush("jobs", vec![STOP; WORKERS]).expect("they are pushed");
     });
     let mut connection = connect(&server);
@@ -132,9 +134,7 @@ fn a_client_that_vanishes_while_it_waits_takes_nothing_along() {
             .expect("it is sent");
         drop(vanishing);
         // Whoever left is gone when the server counts one client again.
-        while !other_is_alone(&mut other) {
-            thread::yield_now();
-        }
+        wait_until("the client is gone", || other_is_alone(&mut other));
         let _: () = other.rpush("jobs", round).expect("it is pushed");
         assert_eq!(other.lpop::<_, Option<i64>>("jobs", None).expect("a job"), Some(round));
     }

@@ -1,13 +1,11 @@
 //! Subscribers over sockets and without: who does not read, who goes away in the middle, who listens in-process.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dunlin::{CallError, Client, Reply, Server};
 
+use crate::patience::{PATIENCE, wait_until};
 use crate::wire::connect;
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 fn field(client: &mut Client, section: &str, name: &str) -> String {
     let info = client.call(["INFO", section]).expect("it is answered");
@@ -19,11 +17,7 @@ fn field(client: &mut Client, section: &str, name: &str) -> String {
 /// Publishes until only so many subscribers are left: the server hears of a closed connection from the system.
 #[expect(clippy::disallowed_methods, reason = "it waits for the system, which has a clock of its own")]
 fn publish_until(client: &mut Client, payload: &str, left: i64) {
-    let start = Instant::now();
-    while client.call(["PUBLISH", "news", payload]).expect("it is answered") != left {
-        assert!(start.elapsed() < PATIENCE, "all subscribers were kept");
-        thread::yield_now();
-    }
+    wait_until("fewer subscribers", || client.call(["PUBLISH", "news", payload]).expect("it is answered") == left);
 }
 
 #[test]

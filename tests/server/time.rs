@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use dunlin::{Reply, Server};
 
+use crate::patience::wait_until;
 use crate::wire::connect;
 
 #[test]
@@ -70,9 +71,7 @@ fn the_end_of_time_can_be_reached() {
 /// Asks until no key is left: the server removes them on a thread of its own.
 fn wait_until_empty(server: &Server) {
     let mut client = server.client().expect("there is room");
-    while client.call(["DBSIZE"]).expect("it is answered") != 0 {
-        std::thread::yield_now();
-    }
+    wait_until("no key is left", || client.call(["DBSIZE"]).expect("it is answered") == 0);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use dunlin::{Server, StartError};
 
-use crate::wire::{PATIENCE, Wire};
+use crate::patience::PATIENCE;
+use crate::wire::Wire;
 
 /// A path that no other test uses.
 fn path(name: &str) -> PathBuf {

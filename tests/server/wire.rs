@@ -2,10 +2,8 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
-/// A reply that takes longer than this does not come.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+use crate::patience::PATIENCE;
 
 /// Bytes out, bytes in.
 pub struct Wire<S> {

@@ -15,7 +15,7 @@ pub(crate) const SILENCE: &str = "(nothing)";
 const CLOSED: &str = "(closed)";
 
 /// How long an answer may take that must come.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How long to listen where nothing is expected.
 const SILENCE_PATIENCE: Duration = Duration::from_millis(60);
 /// How long to listen for bytes that were not expected.

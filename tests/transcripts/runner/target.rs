@@ -97,7 +97,7 @@ pub(crate) fn exchange(address: SocketAddr, commands: &str, patience: Duration) 
 /// work of the earlier ones; the second connection is for those that came in the same round. A paused server answers
 /// none of them, and has taken up what it will.
 pub(crate) fn settle(address: SocketAddr) -> io::Result<()> {
-    const PATIENCE: Duration = Duration::from_millis(100);
+    const PATIENCE: Duration = Duration::from_secs(1);
     if exchange(address, "PING\r\n", PATIENCE)?.is_empty() {
         return Ok(());
     }
