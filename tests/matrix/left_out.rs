@@ -1,40 +1,43 @@
 //! What is not tried, or not compared to the last byte, each with its reason.
 
-use dunlin::engine::Entry;
+use dunlin::engine::{Entry, Flags};
 
+use crate::server::Manner;
 use crate::shape::Sameness;
 
 /// Commands that are not tried against a real server at all. A name with a `|` is a subcommand.
 const COMMANDS: &[(&str, &str)] = &[
     ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
     ("shutdown", "it ends the server"),
-    ("client|pause", "it makes the server wait for all clients"),
-    ("client|kill", "it closes the client that asks"),
     (
         "memory|malloc-stats",
         "it asks the allocator, and ours keeps no statistics: Redis with such a one answers so too",
     ),
-    ("client|reply", "it is made so that no reply comes"),
-    ("monitor", LISTENS),
-    ("subscribe", LISTENS),
-    ("psubscribe", LISTENS),
-    ("ssubscribe", LISTENS),
-    ("unsubscribe", LISTENS),
-    ("punsubscribe", LISTENS),
-    ("sunsubscribe", LISTENS),
-    ("multi", "what follows is queued"),
-    ("blpop", WAITS),
-    ("brpop", WAITS),
-    ("blmove", WAITS),
-    ("brpoplpush", WAITS),
-    ("blmpop", WAITS),
-    ("bzpopmin", WAITS),
-    ("bzpopmax", WAITS),
-    ("bzmpop", WAITS),
 ];
 
-const LISTENS: &str = "its answers are not one for each request";
-const WAITS: &str = "it waits where nothing is there, a real server on a real clock";
+/// Commands that change how the client is answered from then on.
+const RESET: &[&str] = &[
+    "client|reply",
+    "monitor",
+    "multi",
+    "psubscribe",
+    "punsubscribe",
+    "ssubscribe",
+    "subscribe",
+    "sunsubscribe",
+    "unsubscribe",
+];
+
+/// How a command is tried. What waits, and what makes others wait, is tried within a transaction.
+pub(crate) fn manner(entry: &Entry) -> Manner {
+    if entry.command.flags.has(Flags::BLOCKING) || entry.name == "client|pause" {
+        Manner::Queued
+    } else if RESET.contains(&entry.name.as_str()) {
+        Manner::Reset
+    } else {
+        Manner::Alone
+    }
+}
 
 /// Values that are not tried with a command, told by whether they are left out.
 type Values = fn(&str) -> bool;

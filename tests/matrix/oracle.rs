@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::process::Process;
-use crate::server::{Answer, DATA, Form, Server, encoded};
+use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
 
 /// How long a real server may take for one request before it counts as waiting.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,13 +45,17 @@ impl Oracle {
         assert!(!answer.closed && !answer.waits, "the real server does not get ready");
     }
 
-    fn ask(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
-        self.send(&encoded(form, words));
+    fn ask(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
+        let (before, after) = manner.around();
+        let bytes =
+            |commands: &[&[&str]]| commands.iter().flat_map(|words| encoded(Form::Resp2, &owned(words))).collect();
+        let (before, after): (Vec<u8>, Vec<u8>) = (bytes(before), bytes(after));
+        self.send(&[before, encoded(form, words), after].concat());
         let answer = self.receive();
         if answer.closed || answer.waits {
             self.client = connect(&self.process);
         }
-        answer
+        answer.within(manner)
     }
 
     /// Sends bytes, and behind them what marks the end of the answer.
@@ -84,14 +88,14 @@ impl Oracle {
 }
 
 impl Server for Oracle {
-    fn answer(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
+    fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
         // The request comes after the answers to what prepares it: AUTH keeps quiet while others are still to be sent.
         self.prepare(form);
-        self.ask(form, words)
+        self.ask(manner, form, words)
     }
 
     fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer {
-        self.ask(Form::Resp2, words)
+        self.ask(Manner::Alone, Form::Resp2, words)
     }
 }
 

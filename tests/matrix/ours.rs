@@ -5,7 +5,7 @@ use dunlin::engine::host::NoHost;
 use dunlin::engine::{Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
 use dunlin::resp::{Limits, Parser, Protocol};
 
-use crate::server::{Answer, DATA, Form, Server, encoded};
+use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
 
 /// Noon of 2026-01-01: any moment would do.
 const START: Now = Now { unix_us: 1_767_268_800_000_000 };
@@ -20,17 +20,14 @@ pub(crate) struct Ours {
 }
 
 impl Server for Ours {
-    fn answer(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
+    fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
         let mut world = World::new();
-        for command in DATA {
-            let words: Vec<Vec<u8>> = command.iter().map(|word| word.as_bytes().to_vec()).collect();
-            world.ask(Form::Resp2, &words);
-        }
+        world.ask_all(DATA);
         if form == Form::Resp3 {
             world.speak_resp3();
         }
         let changes = world.engine.stats.changes;
-        let answer = world.ask(form, words);
+        let answer = world.ask_in(manner, form, words);
         let shown = || words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
         world.engine.databases.iter().for_each(|database| database.check());
         assert!(answer.bytes.len() <= LONGEST_ANSWER_BYTES, "{}: {} bytes", shown(), answer.bytes.len());
@@ -59,13 +56,33 @@ impl World {
         let settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
         let mut engine = Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::default()));
         let origin = Origin { is_local: true, ..Origin::default() };
-        let client = engine.connect(START, origin).expect("the first client is welcome");
+        // A real server counts clients of its own, so number 1 is nobody there.
+        let first = engine.connect(START, origin.clone()).expect("the first client is welcome");
+        engine.disconnect(first);
+        let client = engine.connect(START, origin).expect("the second client is welcome");
         World { engine, client }
     }
 
     fn speak_resp3(&mut self) {
         let session = self.engine.sessions.get_mut(self.client).expect("the client is connected");
         session.protocol = Protocol::Resp3;
+    }
+
+    /// Asks a request as the manner says.
+    fn ask_in(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
+        let (before, after) = manner.around();
+        let mut all = self.ask_all(before);
+        let answer = self.ask(form, words);
+        all.extend(&answer.bytes);
+        if !answer.closed {
+            all.extend(self.ask_all(after));
+        }
+        Answer { bytes: all, ..answer }.within(manner)
+    }
+
+    fn ask_all(&mut self, commands: &[&[&str]]) -> Vec<u8> {
+        let words = |command: &&[&str]| command.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        commands.iter().flat_map(|command| self.ask(Form::Resp2, &words(command)).bytes).collect()
     }
 
     fn ask(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {

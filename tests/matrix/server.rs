@@ -18,16 +18,24 @@ pub(crate) const DATA: &[&[&str]] = &[
     &["RPUSH", "list", "element", "pivot", "3", "element"],
     &["RPUSH", "list2", "element", "pivot", "3", "element"],
     &["RPUSH", "list3", "element", "pivot", "3", "element"],
+    &["SADD", "set", "a", "b", "member"],
+    &["SADD", "set2", "a", "b", "member"],
+    &["SADD", "set3", "a", "b", "member"],
+    &["HSET", "hash", "field", "10", "a", "text"],
+    &["HSET", "hash2", "field", "10", "a", "text"],
+    &["HSET", "hash3", "field", "10", "a", "text"],
 ];
 
 /// What a key holds: `timed` is a number with a deadline, `none` is not there.
-pub(crate) const TYPES: [&str; 6] = ["text", "number", "timed", "zset", "list", "none"];
+pub(crate) const TYPES: [&str; 8] = ["text", "number", "timed", "zset", "list", "set", "hash", "none"];
 
 /// The type that the commands of a family work on.
 pub(crate) fn natural_type(family: Family) -> &'static str {
     match family {
         Family::String => "number",
         Family::List => "list",
+        Family::Set => "set",
+        Family::Hash => "hash",
         _ => "zset",
     }
 }
@@ -45,6 +53,28 @@ pub(crate) enum Form {
     Inline,
 }
 
+/// How a request is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// As it is; its answers come at once.
+    Alone,
+    /// Within a transaction, where nothing waits. What a transaction might leave behind, it takes back itself: a pause.
+    Queued,
+    /// As it is, and the client is reset behind it: its answers come before that, whatever the client has become.
+    Reset,
+}
+
+impl Manner {
+    /// What is sent before the request, and behind it.
+    pub(crate) fn around(self) -> (&'static [&'static [&'static str]], &'static [&'static [&'static str]]) {
+        match self {
+            Manner::Alone => (&[], &[]),
+            Manner::Queued => (&[&["MULTI"]], &[&["CLIENT", "UNPAUSE"], &["EXEC"]]),
+            Manner::Reset => (&[], &[&["RESET"]]),
+        }
+    }
+}
+
 /// What a server says to one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -58,7 +88,7 @@ pub(crate) struct Answer {
 /// Someone who answers requests.
 pub(crate) trait Server {
     /// Answers one request, asked by a new client of a server that holds [`DATA`].
-    fn answer(&mut self, form: Form, words: &[Vec<u8>]) -> Answer;
+    fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer;
     /// Answers one more request of the same client.
     fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer;
 }
@@ -73,28 +103,45 @@ pub(crate) fn state_at_first(key: &[u8]) -> &'static str {
         b"timed" => "\"10\" until 40000000000000",
         b"zset" => "[\"a\" \"1\" \"b\" \"2\" \"c\" \"3\"]",
         b"list" => "[\"element\" \"pivot\" \"3\" \"element\"]",
+        b"set" => "[\"a\" \"b\" \"member\"]",
+        b"hash" => "[\"10\" \"a\" \"field\" \"text\"]",
         _ => "gone",
     }
 }
 
 /// What a key holds now, in few words.
 pub(crate) fn state(server: &mut dyn Server, key: &[u8]) -> String {
-    let mut ask = |words: &[&[u8]]| {
-        let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
-        server.next_answer(&words).line(Sameness::Exact)
-    };
-    let held = match ask(&[b"TYPE", key]).as_str() {
+    let mut ask = |words: &[&[u8]], sameness| told(server, words, sameness);
+    let held = match ask(&[b"TYPE", key], Sameness::Exact).as_str() {
         "+none" => return "gone".to_owned(),
-        "+string" => ask(&[b"GET", key]),
-        "+zset" => ask(&[b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"]),
-        "+list" => ask(&[b"LRANGE", key, b"0", b"-1"]),
+        "+string" => ask(&[b"GET", key], Sameness::Exact),
+        "+zset" => ask(&[b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"], Sameness::Exact),
+        "+list" => ask(&[b"LRANGE", key, b"0", b"-1"], Sameness::Exact),
+        "+set" => ask(&[b"SMEMBERS", key], Sameness::Unordered),
+        "+hash" => {
+            let fields = ask(&[b"HGETALL", key], Sameness::Unordered);
+            let ends = [b"field".as_slice(), b"a"].map(|field| {
+                let end = ask(&[b"HPEXPIRETIME", key, b"FIELDS", b"1", field], Sameness::Exact);
+                until(end.trim_matches(['[', ']']))
+            });
+            format!("{fields}{}", ends.concat())
+        }
         other => other.to_owned(),
     };
-    match ask(&[b"PEXPIRETIME", key]).as_str() {
-        "-1" => held,
-        // What a request told in full is the same everywhere; what is counted from now on is not.
-        far if far.len() >= YEAR_2500_MS.len() => format!("{held} until {far}"),
-        _ => format!("{held} for a time"),
+    held + &until(&ask(&[b"PEXPIRETIME", key], Sameness::Exact))
+}
+
+fn told(server: &mut dyn Server, words: &[&[u8]], sameness: Sameness) -> String {
+    let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
+    server.next_answer(&words).line(sameness)
+}
+
+/// What is told of a deadline: what a request said in full is the same everywhere; what is counted from now on is not.
+fn until(unix_ms: &str) -> String {
+    match unix_ms {
+        "-1" | "-2" => String::new(),
+        far if far.len() >= YEAR_2500_MS.len() => format!(" until {far}"),
+        _ => " for a time".to_owned(),
     }
 }
 
@@ -120,6 +167,31 @@ impl Answer {
         lines.extend(self.waits.then(|| "(waits)".to_owned()));
         lines.extend(self.closed.then(|| "(closed)".to_owned()));
         if lines.is_empty() { "(silence)".to_owned() } else { lines.join(" then ") }
+    }
+
+    /// The answer to the request alone, without what the manner has put around it. A request that was not queued was
+    /// answered at once, any other by EXEC.
+    pub(crate) fn within(mut self, manner: Manner) -> Answer {
+        const BEGUN: &[u8] = b"+OK\r\n";
+        const RAN: &[u8] = b"+QUEUED\r\n+QUEUED\r\n*2\r\n";
+        const RESET: &[u8] = b"+RESET\r\n";
+        let bytes = self.bytes.as_slice();
+        let kept = match manner {
+            Manner::Alone => bytes,
+            Manner::Reset => bytes.strip_suffix(RESET).unwrap_or(bytes),
+            Manner::Queued => {
+                let rest = bytes.strip_prefix(BEGUN).expect("a transaction begins");
+                let rest = rest.strip_prefix(RAN).unwrap_or(rest);
+                let (_, length) = reply::decode(rest).expect("a request is answered");
+                &rest[..length]
+            }
+        };
+        self.bytes = kept.to_vec();
+        self
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        [&b"$-1\r\n"[..], b"*-1\r\n", b"_\r\n"].contains(&self.bytes.as_slice())
     }
 
     pub(crate) fn is_refusal(&self) -> bool {

@@ -2,16 +2,19 @@
 //!
 //! A block is one or more templates, `> ZADD zset @ a`, and a line for each distinct answer with the values that get it
 //! in place of the `@`. `else` stands for all values of the list that are not named, `all` for all there are. Where RESP3
-//! answers otherwise, it follows behind `[RESP3]`; what a key holds afterwards behind `[key]`, if that changed. Templates of one command with the same answers share a block.
+//! answers otherwise, it follows behind `[RESP3]`; what a command that waits answers outside of a transaction behind
+//! `[alone]`, if it answers at once and otherwise; what a key holds afterwards behind `[key]`, if that changed. Templates
+//! of one command with the same answers share a block.
 //!
 //! A sheet is made of a server by the same code for the real one and for ours, so two of them are compared as text.
 
 use std::collections::BTreeMap;
 
-use dunlin::engine::Entry;
+use dunlin::engine::{Entry, Flags};
 
 use crate::left_out;
-use crate::server::{Form, Server, state, state_at_first};
+use crate::server::{Form, Manner, Server, state, state_at_first};
+use crate::shape::Sameness;
 
 /// One request of a block.
 pub(crate) struct Trial {
@@ -68,18 +71,28 @@ struct Answered {
 
 /// What the server answers, in all forms at once.
 fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, beside: Beside) -> String {
-    let sameness = left_out::sameness(entry);
-    let resp3 = server.answer(Form::Resp3, &trial.words).line(sameness);
-    let resp2 = server.answer(Form::Resp2, &trial.words).line(sameness);
+    let (sameness, manner) = (left_out::sameness(entry), left_out::manner(entry));
+    let (waits, mut alone) = (entry.command.flags.has(Flags::BLOCKING), None);
+    if waits && !server.answer(manner, Form::Resp2, &trial.words).is_null() {
+        // It answers at once outside of a transaction too.
+        alone = Some(server.answer(Manner::Alone, Form::Resp2, &trial.words).line(sameness));
+    }
+    let resp3 = server.answer(manner, Form::Resp3, &trial.words).line(sameness);
+    let resp2 = server.answer(manner, Form::Resp2, &trial.words).line(sameness);
     let mut text = resp2.clone();
+    if let Some(alone) = alone.filter(|alone| *alone != resp2) {
+        text.push_str(&format!("  [alone] {alone}"));
+    }
     if resp3 != resp2 {
         text.push_str(&format!("  [RESP3] {resp3}"));
     }
-    if beside == Beside::Effects {
+    // What is changed by chance is not the same twice.
+    let by_chance = sameness == Sameness::Kind && entry.command.flags.has(Flags::WRITE);
+    if beside == Beside::Effects && !by_chance {
         text.push_str(&effects(server, &trial.keys));
     }
     if beside == Beside::Inline && fits_a_line(&trial.words) {
-        let inline = server.answer(Form::Inline, &trial.words).line(sameness);
+        let inline = server.answer(manner, Form::Inline, &trial.words).line(sameness);
         if inline != resp2 {
             text.push_str(&format!("  [inline] {inline}"));
         }

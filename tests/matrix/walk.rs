@@ -9,7 +9,7 @@ use dunlin::engine::{Entry, Family, Flags, Table};
 
 use crate::left_out;
 use crate::sampler::{Role, Sample, is_by_member, pairs_of_options, samples};
-use crate::server::{Form, Server, state};
+use crate::server::{Form, Manner, Server, state};
 use crate::shape::Sameness;
 use crate::words::quote;
 
@@ -37,7 +37,7 @@ pub(crate) fn compare(mut servers: [&mut dyn Server; 2], seed: u64, requests: us
     let mut told: Vec<String> = Vec::new();
     let form = if seed % 4 < 2 { Form::Resp2 } else { Form::Resp3 };
     for server in &mut servers {
-        server.answer(form, &[b"FLUSHALL".to_vec()]);
+        server.answer(Manner::Alone, form, &[b"FLUSHALL".to_vec()]);
         let limit = if is_large { "1" } else { "128" };
         let limits = ["CONFIG", "SET", "zset-max-listpack-entries", limit, "list-max-listpack-size", limit];
         let words = limits.map(|word| word.as_bytes().to_vec());
@@ -66,6 +66,7 @@ fn is_walked(entry: &Entry) -> bool {
     let is_timed = entry.name == "object|idletime";
     let is_chance = entry.command.flags.has(Flags::WRITE) && entry.command.tips.contains(&"nondeterministic_output");
     !left_out::command(&entry.name)
+        && left_out::manner(entry) == Manner::Alone
         && !is_timed
         && !is_chance
         && !entry.command.keys.is_empty()

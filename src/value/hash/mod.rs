@@ -289,7 +289,9 @@ impl Hash {
 
     fn store(&mut self, field: &[u8], value: &[u8], keep: bool, limits: &Limits) -> bool {
         let bytes = field.len().saturating_add(value.len());
-        if field.len().max(value.len()) <= limits.bytes {
+        // A limit may have been lowered since; the form is looked at again whenever a value is set.
+        let fits = self.len() <= limits.entries;
+        if fits && field.len().max(value.len()) <= limits.bytes {
             match self.shape_mut() {
                 ShapeMut::Packed(strip) if strip.has_room(bytes) => match strip.find(field, 2) {
                     Some(position) => {
@@ -430,6 +432,9 @@ mod tests {
         assert_eq!(hash.encoding(), "listpack");
         hash.insert(b"field:7", b"again", &limits);
         assert_eq!(hash.encoding(), "listpack");
+        let mut lowered = hash.clone();
+        lowered.insert(b"field:7", b"once more", &Limits { entries: 511, ..limits });
+        assert_eq!((lowered.encoding(), lowered.len()), ("hashtable", 512));
         hash.insert(b"field:512", b"", &limits);
         assert_eq!((hash.encoding(), hash.len()), ("hashtable", 513));
         hash.check();
