@@ -15,7 +15,6 @@ fn field(client: &mut Client, section: &str, name: &str) -> String {
 }
 
 /// Publishes until only so many subscribers are left: the server hears of a closed connection from the system.
-#[expect(clippy::disallowed_methods, reason = "it waits for the system, which has a clock of its own")]
 fn publish_until(client: &mut Client, payload: &str, left: i64) {
     wait_until("fewer subscribers", || client.call(["PUBLISH", "news", payload]).expect("it is answered") == left);
 }
