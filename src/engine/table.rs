@@ -34,10 +34,17 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Table {
     entries: Vec<Entry>,
-    places: Vec<u16>,
+    places: Vec<Place>,
+    /// How far a mixed word is shifted to become a place.
+    shift: u32,
 }
 
-const VACANT: u16 = u16::MAX;
+/// A place in the table, by the name of the command that stands there.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    name: Name,
+    id: Option<CommandId>,
+}
 
 impl Table {
     /// The table of all rows of all `families`.
@@ -56,14 +63,17 @@ impl Table {
             entries.push(Entry { command, name, is_subcommand: false, first_child });
             entries.extend(children);
         }
-        let mut table = Table { places: vec![VACANT; (entries.len() * 4).next_power_of_two()], entries };
+        let vacant = Place { name: Name::of(b""), id: None };
+        let places = vec![vacant; (entries.len() * 4).next_power_of_two()];
+        let mut table = Table { shift: u64::BITS - places.len().ilog2(), places, entries };
         for index in 0..table.entries.len() {
             if !table.entries[index].is_subcommand {
-                let mut place = table.home(table.entries[index].name.as_bytes());
-                while table.places[place] != VACANT {
+                let name = Name::of(table.entries[index].name.as_bytes());
+                let mut place = table.home(name);
+                while table.places[place].id.is_some() {
                     place = (place + 1) % table.places.len();
                 }
-                table.places[place] = index as u16;
+                table.places[place] = Place { name, id: Some(CommandId(index as u16)) };
             }
         }
         table
@@ -86,14 +96,14 @@ impl Table {
 
     /// The command of that name, in any case; not a subcommand.
     pub fn find(&self, name: &[u8]) -> Option<CommandId> {
-        let mut place = self.home(name);
+        let wanted = Name::of(name);
+        let mut place = self.home(wanted);
         loop {
-            let id = self.places[place];
-            if id == VACANT {
-                return None;
-            }
-            if self.entries[usize::from(id)].name.as_bytes().eq_ignore_ascii_case(name) {
-                return Some(CommandId(id));
+            let found = &self.places[place];
+            let id = found.id?;
+            let is_whole = name.len() <= NAME_BYTES || self.entry(id).name.as_bytes().eq_ignore_ascii_case(name);
+            if found.name == wanted && is_whole {
+                return Some(id);
             }
             place = (place + 1) % self.places.len();
         }
@@ -130,10 +140,46 @@ impl Table {
         Ok((child, 2))
     }
 
-    fn home(&self, name: &[u8]) -> usize {
-        let mix = |hash: u32, byte: &u8| (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193);
-        name.iter().fold(0x811c_9dc5, mix) as usize % self.places.len()
+    fn home(&self, name: Name) -> usize {
+        let word = name.first ^ name.last.rotate_left(32) ^ name.length as u64;
+        (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
+}
+
+/// A name in lower case, as far as two words hold it: its first eight bytes and its last, or fewer if it is shorter. Names
+/// of up to sixteen bytes are the same if and only if these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Name {
+    first: u64,
+    last: u64,
+    length: usize,
+}
+
+/// The longest name that is all in two words, in bytes.
+const NAME_BYTES: usize = 16;
+
+impl Name {
+    fn of(name: &[u8]) -> Name {
+        let half = |chunk: &[u8; 4]| u64::from(u32::from_le_bytes(*chunk));
+        let (first, last) = if let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) {
+            (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+        } else if let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) {
+            (half(first), half(last))
+        } else {
+            (name.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)), 0)
+        };
+        Name { first: lowercase(first), last: lowercase(last), length: name.len() }
+    }
+}
+
+/// Eight bytes with their capital letters made small: each is tried by the carry into its highest bit.
+fn lowercase(word: u64) -> u64 {
+    let each = |byte: u8| u64::from_le_bytes([byte; 8]);
+    let low = word & each(0x7f);
+    let is_past_z = low + each(0x7f - b'Z');
+    let is_from_a = low + each(0x80 - b'A');
+    let is_capital = (is_from_a ^ is_past_z) & !word & each(0x80);
+    word | is_capital >> 2
 }
 
 /// How much of a name or of arguments an error repeats, in bytes.
@@ -155,4 +201,24 @@ fn unknown_command(request: Request<'_>) -> Error {
         arguments.push_str(&format!("'{word}' "));
     }
     Error::UnknownCommand { name: start(request.get(0).unwrap_or_default(), SHOWN_BYTES), arguments }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ_in_more_than_the_case_of_letters() {
+        for name in ["", "a", "ab", "abc", "get", "hset", "lrange", "zrevrange", "zremrangebyscore"] {
+            let (name, capital) = (name.as_bytes(), name.to_ascii_uppercase().into_bytes());
+            assert_eq!(Name::of(name), Name::of(&capital));
+            for at in 0..name.len() {
+                for byte in 0..=u8::MAX {
+                    let mut other = name.to_vec();
+                    other[at] = byte;
+                    assert_eq!(Name::of(&other) == Name::of(name), other.eq_ignore_ascii_case(name), "{other:?}");
+                }
+            }
+        }
+    }
 }

@@ -100,7 +100,9 @@ impl<const LINES: usize> Database<LINES> {
     /// of the time, because the waits for memory overlap. Does nothing in a database that the caches may hold.
     pub fn prefetch<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
         if self.len() >= PREFETCH_LEN {
-            let hashes: Vec<u64> = keys.into_iter().map(|key| self.hasher.hash(key)).collect();
+            let keys = keys.into_iter();
+            let mut hashes = Vec::with_capacity(keys.size_hint().1.unwrap_or(0));
+            hashes.extend(keys.map(|key| self.hasher.hash(key)));
             self.records.prefetch(&self.table.prefetch(&hashes));
         }
     }

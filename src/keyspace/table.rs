@@ -100,7 +100,9 @@ impl<const LINES: usize> Table<LINES> {
             Some((&segment.lines[segment.home(position)], tag(hash)))
         };
         hint::black_box(hashes.iter().filter_map(home_line).fold(0, |sum, (line, _)| sum ^ line.taken));
-        hashes.iter().filter_map(home_line).flat_map(|(line, tag)| line.tagged(tag)).collect()
+        let mut handles = Vec::with_capacity(2 * hashes.len());
+        hashes.iter().filter_map(home_line).for_each(|(line, tag)| handles.extend(line.tagged(tag)));
+        handles
     }
 
     #[inline]

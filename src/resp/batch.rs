@@ -53,7 +53,14 @@ impl Batch {
         self.clear();
         let most = if limits.authenticated { MAX_REQUESTS } else { 1 };
         while self.requests.len() < most && self.words.len() < MAX_WORDS {
-            let Some(start) = parser.find(&input[self.consumed..], limits)? else {
+            let rest = &input[self.consumed..];
+            if let Some(length) = parser.take_whole(rest, limits, &mut self.words) {
+                let buffer = Buffer::Input(self.consumed);
+                self.consumed += length;
+                self.requests.push(Found { words_end: self.words.len(), buffer, end: self.consumed });
+                continue;
+            }
+            let Some(start) = parser.find(rest, limits)? else {
                 self.consumed += parser.consumed();
                 self.is_last = true;
                 return Ok(());

@@ -1,23 +1,38 @@
 //! Elements of a collection as replies, many in a row.
 //!
+//! Frames of short elements are put together in a block on the stack, with copies of fixed sizes that may write more
+//! than they have to, each over what the one before wrote too much; the block goes out as a whole. For the few bytes
+//! that elements have, that is quicker than to append exactly as many to a buffer that has to be asked for room.
+//!
 //! Elements of one collection are often alike: they begin with the same prefix, which a packed collection keeps once, and
-//! are equally long. So the front of a frame, its length and the prefix, is written once and copied for each element that
-//! has the same. Copies are of fixed sizes, cut to length afterwards: for the few bytes that elements have, that is
-//! quicker than to ask for exactly as many.
+//! are equally long. So the front of a frame, its length and the prefix, is made once and copied for each element that
+//! has the same.
 //!
 //! It writes what [`Reply::item`] writes for each element, byte for byte.
 
 use super::Reply;
 use crate::value::Item;
 
-/// Bytes of a front that is copied.
+/// Bytes that are put together before they go out.
+const BLOCK_BYTES: usize = 1024;
+/// Bytes that one frame of a short element takes at most: a front, the rest of the element, the line's end.
+const FRAME_BYTES: usize = 64;
+/// Bytes of a front, and of the rest of an element, that is short.
 const FRONT_BYTES: usize = 32;
+const REST_BYTES: usize = 28;
+
+/// Frames on their way out.
+struct Block<'o, 'i> {
+    out: &'o mut Vec<u8>,
+    bytes: [u8; BLOCK_BYTES],
+    used: usize,
+    front: Front<'i>,
+}
 
 /// The front of the frames of elements that are alike.
-#[derive(Default)]
 struct Front<'i> {
     prefix: &'i [u8],
-    /// The length of an element; 0 if there is no front yet.
+    /// The length of an element.
     len: usize,
     bytes: [u8; FRONT_BYTES],
     used: usize,
@@ -26,46 +41,94 @@ struct Front<'i> {
 impl Reply<'_> {
     /// Elements of a collection, each as a bulk string. The header is the caller's.
     pub fn items<'i>(&mut self, items: impl Iterator<Item = Item<'i>>) {
-        let mut front = Front::default();
+        let mut block = Block::new(self.out);
         items.for_each(|item| match item {
-            Item::Text(prefix, rest) if !prefix.is_empty() => self.alike(&mut front, prefix, rest),
-            _ => self.item(item),
+            Item::Text(prefix, rest) => block.put(prefix, rest),
+            Item::Int(number) => block.put(&[], itoa::Buffer::new().format(number).as_bytes()),
         });
+        block.flush();
     }
 
-    fn alike<'i>(&mut self, front: &mut Front<'i>, prefix: &'i [u8], rest: &[u8]) {
-        let len = prefix.len() + rest.len();
-        if len != front.len || !std::ptr::eq(prefix, front.prefix) {
-            let start = self.out.len();
-            self.item(Item::Text(prefix, rest));
-            let used = self.out.len() - start - rest.len() - b"\r\n".len();
-            if let Some(bytes) = front.bytes.get_mut(..used) {
-                bytes.copy_from_slice(&self.out[start..start + used]);
-                *front = Front { prefix, len, used, ..*front };
-            }
-            return;
-        }
-        let end = self.out.len() + front.used;
-        self.out.extend_from_slice(&front.bytes);
-        self.out.truncate(end);
-        append(self.out, rest);
-        self.out.extend_from_slice(b"\r\n");
+    /// Byte strings, each as a bulk string. The header is the caller's.
+    pub fn bulks<'i>(&mut self, strings: impl Iterator<Item = &'i [u8]>) {
+        let mut block = Block::new(self.out);
+        strings.for_each(|bytes| block.put(&[], bytes));
+        block.flush();
     }
 }
 
-/// Puts a few bytes at the end of `out`: up to sixteen as two words, which may overlap.
-fn append(out: &mut Vec<u8>, bytes: &[u8]) {
-    let end = out.len() + bytes.len();
-    if let (9..=16, Some(first), Some(last)) = (bytes.len(), bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        out.extend_from_slice(first);
-        out.truncate(end - 8);
-        out.extend_from_slice(last);
-    } else if let (4..=8, Some(first), Some(last)) = (bytes.len(), bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        out.extend_from_slice(first);
-        out.truncate(end - 4);
-        out.extend_from_slice(last);
+impl<'o, 'i> Block<'o, 'i> {
+    fn new(out: &'o mut Vec<u8>) -> Block<'o, 'i> {
+        Block { out, bytes: [0; BLOCK_BYTES], used: 0, front: Front::of(&[], 0) }
+    }
+
+    /// Adds an element that begins with `prefix`.
+    #[inline]
+    fn put(&mut self, prefix: &'i [u8], rest: &[u8]) {
+        let len = prefix.len() + rest.len();
+        if len != self.front.len || !std::ptr::eq(prefix, self.front.prefix) {
+            self.front = Front::of(prefix, len);
+        }
+        if self.front.used == 0 || rest.len() > REST_BYTES {
+            return self.put_long(prefix, rest);
+        }
+        if self.used > BLOCK_BYTES - FRAME_BYTES {
+            self.flush();
+        }
+        let Some(frame) = self.bytes[self.used..].first_chunk_mut::<FRAME_BYTES>() else { return };
+        frame[..FRONT_BYTES].copy_from_slice(&self.front.bytes);
+        let end = self.front.used + rest.len();
+        place(frame, self.front.used, rest);
+        frame[end..end + 2].copy_from_slice(b"\r\n");
+        self.used += end + 2;
+    }
+
+    #[cold]
+    fn put_long(&mut self, prefix: &[u8], rest: &[u8]) {
+        self.flush();
+        Reply::new(self.out, super::Protocol::Resp2).item(Item::Text(prefix, rest));
+    }
+
+    fn flush(&mut self) {
+        self.out.extend_from_slice(&self.bytes[..self.used]);
+        self.used = 0;
+    }
+}
+
+impl<'i> Front<'i> {
+    /// The front of an element of `len` bytes; an empty one if that is long.
+    fn of(prefix: &'i [u8], len: usize) -> Front<'i> {
+        let mut front = Front { prefix, len, bytes: [0; FRONT_BYTES], used: 0 };
+        let (header, used) = match len as u8 {
+            _ if len > 99 => return front,
+            digit @ ..10 => ([b'$', b'0' + digit, b'\r', b'\n', 0], 4),
+            number => ([b'$', b'0' + number / 10, b'0' + number % 10, b'\r', b'\n'], 5),
+        };
+        front.bytes[..5].copy_from_slice(&header);
+        if let Some(room) = front.bytes.get_mut(used..used + prefix.len()) {
+            room.copy_from_slice(prefix);
+            front.used = used + prefix.len();
+        }
+        front
+    }
+}
+
+/// Puts a few bytes into a frame: up to twice as many as a word has as two words, which may overlap.
+#[inline]
+fn place(frame: &mut [u8; FRAME_BYTES], at: usize, bytes: &[u8]) {
+    let end = at + bytes.len();
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>())
+        && bytes.len() <= 16
+    {
+        frame[at..at + 8].copy_from_slice(first);
+        frame[end - 8..end].copy_from_slice(last);
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>())
+        && bytes.len() <= 8
+    {
+        frame[at..at + 4].copy_from_slice(first);
+        frame[end - 4..end].copy_from_slice(last);
     } else {
-        out.extend_from_slice(bytes);
+        frame[at..end].copy_from_slice(bytes);
     }
 }
 
@@ -83,16 +146,20 @@ mod tests {
         #[test]
         fn elements_in_a_row_are_written_as_each_alone(
             prefixes in prefixes(),
-            rests in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(any::<u8>(), 0..130)), 0..20),
+            rests in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(any::<u8>(), 0..130)), 0..100),
         ) {
             let item = |(at, rest): &'_ (prop::sample::Index, Vec<u8>)| -> (usize, Vec<u8>) {
-                (at.index(prefixes.len()), rest.iter().copied().take(rest.len() % 20).collect())
+                (at.index(prefixes.len()), rest.iter().copied().take(rest.len() % 40).collect())
             };
             let all: Vec<(usize, Vec<u8>)> = rests.iter().map(item).collect();
             let items = || all.iter().map(|(at, rest)| Item::Text(&prefixes[*at], rest)).chain([Item::Int(7)]);
             let (mut together, mut alone) = (Vec::new(), Vec::new());
             Reply::new(&mut together, Protocol::Resp2).items(items());
             items().for_each(|item| Reply::new(&mut alone, Protocol::Resp2).item(item));
+            prop_assert_eq!(&together, &alone);
+            let (mut together, mut alone) = (Vec::new(), Vec::new());
+            Reply::new(&mut together, Protocol::Resp2).bulks(all.iter().map(|(_, rest)| &rest[..]));
+            all.iter().for_each(|(_, rest)| Reply::new(&mut alone, Protocol::Resp2).bulk(rest));
             prop_assert_eq!(together, alone);
         }
     }

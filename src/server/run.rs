@@ -69,6 +69,9 @@ impl Doors {
     }
 }
 
+/// So many turns of connections, and other tasks, are taken at most before the system is asked for events.
+const TURNS: u32 = 1024;
+
 impl Server {
     /// Opens the sockets and makes the engine.
     ///
@@ -79,7 +82,7 @@ impl Server {
         let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
-        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let runtime = event_loop()?;
         let opened = {
             let _entered = runtime.enter();
             Doors::open(listeners, &settings)
@@ -139,6 +142,12 @@ impl Server {
     }
 }
 
+/// What serves the connections of one thread. It asks the system for events only when all connections that had some
+/// have been served, as long as there are not too many: what they send meanwhile is found together.
+fn event_loop() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_io().enable_time().event_interval(TURNS).build()
+}
+
 type Threads = (Vec<mpsc::UnboundedSender<Guest>>, Vec<thread::JoinHandle<()>>);
 
 /// Starts the event loops beside the first, or as many of them as can be had.
@@ -160,7 +169,7 @@ fn start_thread(
     shared: Arc<Shared>,
     number: usize,
 ) -> io::Result<(mpsc::UnboundedSender<Guest>, thread::JoinHandle<()>)> {
-    let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+    let runtime = event_loop()?;
     let (inbox, mut guests) = mpsc::unbounded_channel();
     let serve = move || {
         runtime.block_on(async {

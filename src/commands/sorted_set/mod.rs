@@ -88,6 +88,10 @@ impl<'a> Iterator for Entries<'a> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.entries.size_hint()
     }
+
+    fn fold<B, F: FnMut(B, Entry<'a>) -> B>(self, start: B, add: F) -> B {
+        if self.reversed { self.entries.rfold(start, add) } else { self.entries.fold(start, add) }
+    }
 }
 
 impl ExactSizeIterator for Entries<'_> {}
@@ -95,8 +99,10 @@ impl ExactSizeIterator for Entries<'_> {}
 /// Answers entries: their members, or with scores each member and its score, which RESP3 puts into an array of two.
 fn write_entries<'a>(reply: &mut Reply<'_>, entries: impl ExactSizeIterator<Item = Entry<'a>>, with_scores: bool) {
     write_header(reply, entries.len(), with_scores);
-    for entry in entries {
-        write_entry(reply, entry, with_scores);
+    if with_scores {
+        entries.for_each(|entry| write_entry(reply, entry, true));
+    } else {
+        reply.bulks(entries.map(|entry| entry.member));
     }
 }
 

@@ -499,13 +499,27 @@ impl<'a, const N: usize> Iterator for Iter<'a, N> {
             FormIter::Large(iter) => iter.size_hint(),
         }
     }
+
+    fn fold<B, F: FnMut(B, Entry<'a>) -> B>(self, start: B, add: F) -> B {
+        match self.form {
+            FormIter::Packed(iter) => iter.fold(start, add),
+            FormIter::Large(iter) => iter.fold(start, add),
+        }
+    }
 }
 
-impl<const N: usize> DoubleEndedIterator for Iter<'_, N> {
+impl<'a, const N: usize> DoubleEndedIterator for Iter<'a, N> {
     fn next_back(&mut self) -> Option<Self::Item> {
         match &mut self.form {
             FormIter::Packed(iter) => iter.next_back(),
             FormIter::Large(iter) => iter.next_back(),
+        }
+    }
+
+    fn rfold<B, F: FnMut(B, Entry<'a>) -> B>(self, start: B, add: F) -> B {
+        match self.form {
+            FormIter::Packed(iter) => iter.rfold(start, add),
+            FormIter::Large(iter) => iter.rfold(start, add),
         }
     }
 }

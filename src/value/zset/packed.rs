@@ -309,13 +309,16 @@ impl Packed {
         self.bytes[15] = head.length_width as u8;
     }
 
+    #[inline]
     fn score_of(&self, head: &Head, position: usize) -> f64 {
         decode(head, number(&self.bytes, HEAD + (position + 1) * head.score_width, head.score_width))
     }
 
+    #[inline]
     fn length(&self, head: &Head, position: usize) -> usize {
         match head.length_width {
             0 => head.member_bytes / head.len,
+            1 => self.bytes[head.lengths_at() + position].into(),
             width => number(&self.bytes, head.lengths_at() + (position + 1) * width, width) as usize,
         }
     }
@@ -428,6 +431,7 @@ pub(super) struct Iter<'a> {
 impl<'a> Iterator for Iter<'a> {
     type Item = Entry<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Entry<'a>> {
         let position = self.positions.next()?;
         let start = self.front_at;
@@ -444,6 +448,7 @@ impl<'a> Iterator for Iter<'a> {
 }
 
 impl DoubleEndedIterator for Iter<'_> {
+    #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
         let position = self.positions.next_back()?;
         let end = self.back_at;
