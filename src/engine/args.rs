@@ -66,7 +66,8 @@ impl<'a> Args<'a> {
     /// # Errors
     /// [`Error::Syntax`] when there is none.
     pub fn word(&mut self) -> Result<&'a [u8], Error> {
-        let word = self.peek().ok_or(Error::Syntax)?;
+        // Not `ok_or`: the error would be made, and dropped, for each word that is there.
+        let Some(word) = self.peek() else { return Err(Error::Syntax) };
         self.next += 1;
         Ok(word)
     }
@@ -84,7 +85,8 @@ impl<'a> Args<'a> {
     /// # Errors
     /// [`Error::Syntax`] when there is none, [`Error::NotAnInteger`] when it is no canonical integer.
     pub fn integer(&mut self) -> Result<i64, Error> {
-        number::parse_i64(self.word()?).ok_or(Error::NotAnInteger)
+        let Some(number) = number::parse_i64(self.word()?) else { return Err(Error::NotAnInteger) };
+        Ok(number)
     }
 
     /// The next word as a 32-bit integer, which is how the number of a database is read.
@@ -101,7 +103,8 @@ impl<'a> Args<'a> {
     /// # Errors
     /// [`Error::Syntax`] when there is none, [`Error::NotAFloat`] when it is no number.
     pub fn float(&mut self) -> Result<f64, Error> {
-        number::parse_f64(self.word()?).ok_or(Error::NotAFloat)
+        let Some(number) = number::parse_f64(self.word()?) else { return Err(Error::NotAFloat) };
+        Ok(number)
     }
 
     /// The next word as seconds to wait: the moment, in unix milliseconds, at which that is over; `None` for 0, which is

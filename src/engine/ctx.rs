@@ -20,6 +20,7 @@
 
 mod flow;
 mod several;
+mod transfer;
 mod whole;
 
 use crate::engine::{
@@ -29,7 +30,7 @@ use crate::engine::{
 use crate::keyspace::{Database, New, Slot, Trash};
 use crate::resp::Reply;
 use crate::value::text::TextView;
-use crate::value::{Hash, Value, View};
+use crate::value::{Hash, View};
 
 /// A change that a closure made: how many elements it touched (0: none, and nothing follows unless it is
 /// [`Changed::announced`]), and its result.
@@ -209,8 +210,9 @@ impl<'c> Ctx<'c> {
         key: &[u8],
     ) -> Result<(Option<T::View<'s>>, &'s mut Reply<'c>), Error> {
         let (view, reply) = self.view(key);
-        let stored = view.map(|view| T::of(view).ok_or(Error::WrongType)).transpose()?;
-        Ok((stored, reply))
+        let Some(view) = view else { return Ok((None, reply)) };
+        let Some(stored) = T::of(view) else { return Err(Error::WrongType) };
+        Ok((Some(stored), reply))
     }
 
     /// The text that `key` holds.
@@ -378,7 +380,7 @@ impl Ctx<'_> {
         let reply = &mut self.reply;
         let database = self.engine.databases.get_mut(self.database);
         let (slot, edited) = database.edit_object(slot, |value| {
-            let stored = value.and_then(T::of_mut).ok_or(Error::WrongType)?;
+            let Some(stored) = value.and_then(T::of_mut) else { return Err(Error::WrongType) };
             Ok((act(stored, reply)?, stored.is_empty()))
         });
         let (changed, is_empty) = edited?;
@@ -509,13 +511,22 @@ impl Ctx<'_> {
         true
     }
 
-    /// Gives `key` a deadline, or removes it if that has passed; false when it is not there.
-    pub fn expire(&mut self, key: &[u8], deadline_ms: i64) -> bool {
-        if deadline_ms <= self.now_ms() {
-            self.remove(key, Event::DEL)
-        } else {
-            self.set_deadline(key, Some(deadline_ms), Event::EXPIRE)
+    /// Gives `key` a deadline, or removes it if that has passed; false when it is not there, or `admit` does not admit it
+    /// for the deadline that it has.
+    pub fn expire(&mut self, key: &[u8], deadline_ms: i64, admit: impl FnOnce(Option<i64>) -> bool) -> bool {
+        let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
+        if !admit(self.engine.databases.get(self.database).deadline(slot)) {
+            return false;
         }
+        let event = if deadline_ms <= self.now_ms() {
+            self.discard(slot);
+            Event::DEL
+        } else {
+            self.engine.databases.get_mut(self.database).set_deadline(slot, Some(deadline_ms));
+            Event::EXPIRE
+        };
+        self.after(key, event, 1);
+        true
     }
 
     /// Clears the deadline of `key`, announced as `persist`; false when it has none or is not there.
@@ -548,46 +559,5 @@ impl Ctx<'_> {
     fn after(&mut self, key: &[u8], event: Event, count: u64) {
         self.engine.stats.changes += count;
         self.engine.changed(self.database, event, key);
-    }
-}
-
-/// From one key to another.
-impl Ctx<'_> {
-    /// Moves what `from` holds, with its deadline, to `to` in database `database`, in place of what is there; the two
-    /// are announced under `left` and `arrived`. False when `from` is not there.
-    pub fn relocate(&mut self, from: &[u8], left: Event, to: &[u8], database: usize, arrived: Event) -> bool {
-        let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
-        let origin = self.engine.databases.get_mut(self.database);
-        let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
-        let value = origin.remove(slot);
-        self.settle(to, database, value, deadline_ms, access);
-        self.after(from, left, 1);
-        self.engine.changed(database, arrived, to);
-        true
-    }
-
-    /// Copies what `from` holds, with its deadline, to `to` in database `database`, in place of what is there. False
-    /// when `from` is not there.
-    pub fn duplicate(&mut self, from: &[u8], to: &[u8], database: usize, arrived: Event) -> bool {
-        let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
-        let origin = self.engine.databases.get_mut(self.database);
-        let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
-        let value = origin.view(slot).to_value();
-        self.settle(to, database, value, deadline_ms, access);
-        self.engine.stats.changes += 1;
-        self.engine.changed(database, arrived, to);
-        true
-    }
-
-    fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, access: u32) {
-        if let Some(slot) = self.engine.live_to_change(database, key) {
-            let replaced = self.engine.databases.get_mut(database).delete(slot);
-            self.engine.free(replaced);
-        }
-        let target = self.engine.databases.get_mut(database);
-        let slot = target.insert(key, New::Value(value));
-        let slot = target.set_deadline(slot, deadline_ms);
-        target.set_access(slot, access);
-        self.engine.arrived(database, key);
     }
 }

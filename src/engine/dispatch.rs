@@ -54,8 +54,7 @@ impl Engine {
         if self.interest.waiting.is_anything_ready() {
             self.serve();
         }
-        self.conclude(session, wanted_reply, start, told, out);
-        self.flow_of(session)
+        self.conclude(session, wanted_reply, start, told, out)
     }
 
     /// Runs a request of a session within the command that it runs. Its time counts as that command's: the engine hears
@@ -256,21 +255,18 @@ impl Engine {
         self.sessions.get(session).is_some_and(Session::wants_reply)
     }
 
-    fn flow_of(&self, session: SessionId) -> Flow {
-        match self.sessions.get(session) {
-            Some(client) if client.cut_off => Flow::Abort,
-            Some(client) if client.closing => Flow::Close,
-            Some(_) if self.is_blocked(session) => Flow::Block,
-            Some(_) => Flow::Next,
-            None => Flow::Close,
-        }
-    }
-
     /// Takes back the reply of a command whose client wants none, and brings what it was told into order: `told` frames
-    /// before the reply, the others behind it.
-    fn conclude(&mut self, session: SessionId, wanted_reply: bool, start: usize, told: usize, out: &mut Vec<u8>) {
+    /// before the reply, the others behind it. Answers how its connection goes on.
+    fn conclude(
+        &mut self,
+        session: SessionId,
+        wanted_reply: bool,
+        start: usize,
+        told: usize,
+        out: &mut Vec<u8>,
+    ) -> Flow {
         let is_blocked = self.is_blocked(session);
-        let Some(client) = self.sessions.get_mut(session) else { return };
+        let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         if !wanted_reply && !client.wants_reply() {
             out.truncate(start);
         }
@@ -282,11 +278,19 @@ impl Engine {
             client.outgoing.insert(told, out[start..].into());
             out.truncate(start);
         }
-        if told == 0 || client.closing {
+        if (told == 0 || client.closing) && !client.outgoing.is_empty() {
             client.outgoing.take(out, usize::MAX);
         }
+        let (mut is_cut_off, is_closing) = (client.cut_off, client.closing);
         if self.settings.output_limits.concern(client) {
             self.weigh_output(session, out.len());
+            is_cut_off = self.sessions.get(session).is_some_and(|client| client.cut_off);
+        }
+        match (is_cut_off, is_closing, is_blocked) {
+            (true, ..) => Flow::Abort,
+            (_, true, _) => Flow::Close,
+            (.., true) => Flow::Block,
+            _ => Flow::Next,
         }
     }
 }

@@ -86,7 +86,8 @@ pub(crate) fn later(moment: Now, by: Duration) -> Now {
 }
 
 fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+    let whole_us = i64::try_from(duration.as_secs()).ok().and_then(|seconds| seconds.checked_mul(1_000_000));
+    whole_us.and_then(|us| us.checked_add(duration.subsec_micros().into())).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

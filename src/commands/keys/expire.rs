@@ -68,10 +68,8 @@ fn expire(
     let conditions = Conditions::parse(&mut args)?;
     let origin_ms = if origin == Origin::Now { cx.now_ms() } else { 0 };
     let deadline_ms = number.integer()?.checked_mul(ms_per_unit).and_then(|ms| ms.checked_add(origin_ms));
-    let deadline_ms = deadline_ms.ok_or(Error::InvalidExpireTime(command))?;
-    let current = cx.peek(key).map(|key| key.deadline_ms());
-    let admitted = current.is_some_and(|current_ms| conditions.admit(current_ms, deadline_ms));
-    let expires = admitted && cx.expire(key, deadline_ms);
+    let Some(deadline_ms) = deadline_ms else { return Err(Error::InvalidExpireTime(command)) };
+    let expires = cx.expire(key, deadline_ms, |current_ms| conditions.admit(current_ms, deadline_ms));
     cx.reply().integer(i64::from(expires));
     Ok(())
 }

@@ -124,6 +124,9 @@ struct Mode {
 
 impl Mode {
     fn parse(&mut self, args: &mut Args<'_>) {
+        if args.peek().is_none_or(|word| !word.first().is_some_and(u8::is_ascii_alphabetic)) {
+            return;
+        }
         let mut options = [
             ("NX", &mut self.nx),
             ("XX", &mut self.xx),

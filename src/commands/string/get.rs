@@ -139,7 +139,7 @@ fn getex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
         Change::Expire(expiration) => {
             let deadline_ms = expiration.deadline_ms(now, "getex")?;
-            cx.expire(key, deadline_ms);
+            cx.expire(key, deadline_ms, |_| true);
         }
     }
     Ok(())

@@ -1,0 +1,46 @@
+//! What a key holds goes to another key, with its deadline: RENAME, MOVE and COPY.
+
+use crate::engine::{Ctx, Event};
+use crate::keyspace::New;
+use crate::value::Value;
+
+/// From one key to another.
+impl Ctx<'_> {
+    /// Moves what `from` holds, with its deadline, to `to` in database `database`, in place of what is there; the two
+    /// are announced under `left` and `arrived`. False when `from` is not there.
+    pub fn relocate(&mut self, from: &[u8], left: Event, to: &[u8], database: usize, arrived: Event) -> bool {
+        let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
+        let origin = self.engine.databases.get_mut(self.database);
+        let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
+        let value = origin.remove(slot);
+        self.settle(to, database, value, deadline_ms, access);
+        self.after(from, left, 1);
+        self.engine.changed(database, arrived, to);
+        true
+    }
+
+    /// Copies what `from` holds, with its deadline, to `to` in database `database`, in place of what is there. False
+    /// when `from` is not there.
+    pub fn duplicate(&mut self, from: &[u8], to: &[u8], database: usize, arrived: Event) -> bool {
+        let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
+        let origin = self.engine.databases.get_mut(self.database);
+        let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
+        let value = origin.view(slot).to_value();
+        self.settle(to, database, value, deadline_ms, access);
+        self.engine.stats.changes += 1;
+        self.engine.changed(database, arrived, to);
+        true
+    }
+
+    fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, access: u32) {
+        if let Some(slot) = self.engine.live_to_change(database, key) {
+            let replaced = self.engine.databases.get_mut(database).delete(slot);
+            self.engine.free(replaced);
+        }
+        let target = self.engine.databases.get_mut(database);
+        let slot = target.insert(key, New::Value(value));
+        let slot = target.set_deadline(slot, deadline_ms);
+        target.set_access(slot, access);
+        self.engine.arrived(database, key);
+    }
+}
