@@ -81,6 +81,7 @@ impl Engine {
     fn resume(&mut self, session: SessionId) {
         let Some(wait) = self.interest.waiting.leave(session) else { return };
         let Some(request) = wait.request.iter().next() else { return };
+        let told = self.frames_of(session);
         let mut out = Vec::new();
         match self.admit(session, request) {
             Ok(Admitted::Now(id, words)) => {
@@ -91,7 +92,7 @@ impl Engine {
             Ok(Admitted::Later(_) | Admitted::Queued) => return self.interest.waiting.join(session, wait),
             Err(error) => self.refuse(error, &mut Reply::new(&mut out, self.protocol_of(session))),
         }
-        self.answer(session, out);
+        self.answer(session, told, out);
     }
 
     /// Ends waits whose time is over, at most `limit`; answers how many.
@@ -117,16 +118,21 @@ impl Engine {
             reply.null_array();
         }
         self.count(wait.command, with_error);
-        self.answer(session, out);
+        self.answer(session, self.frames_of(session), out);
         true
+    }
+
+    fn frames_of(&self, session: SessionId) -> usize {
+        self.sessions.get(session).map_or(0, |client| client.outgoing.frames())
     }
 
     fn protocol_of(&self, session: SessionId) -> Protocol {
         self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol)
     }
 
-    /// Gives a session that waited its answer; from now on it runs commands again.
-    fn answer(&mut self, session: SessionId, mut out: Vec<u8>) {
+    /// Gives a session that waited its answer, behind the `told` frames that it was told before it went on; from now on it
+    /// runs commands again.
+    fn answer(&mut self, session: SessionId, told: usize, mut out: Vec<u8>) {
         let now = self.now();
         let Some(client) = self.sessions.get_mut(session) else { return };
         client.active = now;
@@ -134,7 +140,7 @@ impl Engine {
             out.clear();
         }
         client.has_replied();
-        self.tell(session, Arc::from(out));
+        self.listening().1.tell_after(told, session, Arc::from(out));
     }
 }
 

@@ -107,6 +107,17 @@ impl Delivery<'_> {
         }
     }
 
+    /// Tells a session something behind the first `told` frames that it has not read, before all others.
+    pub(super) fn tell_after(&mut self, told: usize, session: SessionId, frame: Arc<[u8]>) {
+        let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
+        if told == client.outgoing.frames() {
+            return self.tell(session, frame);
+        }
+        // It was woken when the first of those came.
+        client.outgoing.insert(told, frame);
+        self.weigh(session, 0);
+    }
+
     /// Closes a session for which too much waits, `more` bytes of replies counted that are not in its buffers yet.
     fn weigh(&mut self, session: SessionId, more: usize) {
         let Some(client) = self.sessions.get_mut(session) else { return };
