@@ -85,7 +85,8 @@ impl Engine {
         let mut out = Vec::new();
         match self.admit(session, request) {
             Ok(Admitted::Now(id, words)) => {
-                if let Some(block) = self.execute(session, id, Args::new(request, words), false, &mut out) {
+                let reply = Reply::new(&mut out, self.protocol_of(session));
+                if let Some(block) = self.execute(session, id, Args::new(request, words), false, reply) {
                     return self.park(session, id, request, Block { deadline_ms: wait.deadline_ms, ..block });
                 }
             }

@@ -44,7 +44,8 @@ impl Engine {
             Ok(Admitted::Queued) => Reply::new(out, protocol).simple("QUEUED"),
             Ok(Admitted::Now(id, words)) => {
                 self.begin(session, id);
-                if let Some(block) = self.execute(session, id, Args::new(request, words), false, out) {
+                let reply = Reply::new(out, protocol);
+                if let Some(block) = self.execute(session, id, Args::new(request, words), false, reply) {
                     self.park(session, id, request, block);
                 }
                 self.show(session, id, request);
@@ -59,19 +60,20 @@ impl Engine {
 
     /// Runs a request of a session within the command that it runs. Its time counts as that command's: the engine hears
     /// once for each request what time it is.
-    pub(super) fn run_within(&mut self, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) {
+    pub(super) fn run_within(&mut self, session: SessionId, request: Request<'_>, mut reply: Reply<'_>) {
         let Some(client) = self.sessions.get(session) else { return };
-        let (start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
+        let (start, wanted_reply) = (reply.position(), client.wants_reply());
+        reply.set_protocol(client.protocol);
         match self.table.resolve(request) {
             Ok((id, words)) => {
-                let block = self.execute(session, id, Args::new(request, words), true, out);
+                let block = self.execute(session, id, Args::new(request, words), true, reply.again());
                 debug_assert!(block.is_none(), "a command within another does not wait");
                 self.show(session, id, request);
             }
-            Err(error) => self.refuse(error, &mut Reply::new(out, protocol)),
+            Err(error) => self.refuse(error, &mut reply),
         }
         if !wanted_reply && !self.wants_reply(session) {
-            out.truncate(start);
+            reply.rewind(start);
         }
     }
 
@@ -83,12 +85,12 @@ impl Engine {
         id: CommandId,
         args: Args<'_>,
         is_nested: bool,
-        out: &mut Vec<u8>,
+        mut reply: Reply<'_>,
     ) -> Option<Block> {
         let command = self.table.entry(id).command;
         let room = self.check_room(session, command, &args);
-        let (start, protocol) = (out.len(), self.sessions.get(session)?.protocol);
-        let mut ctx = Ctx::new(self, session, id, Reply::new(out, protocol), is_nested);
+        let start = reply.position();
+        let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
         let result = room.and_then(|()| (command.run)(&mut ctx, args));
         if result.is_err() {
             ctx.reply().rewind(start);
@@ -98,7 +100,7 @@ impl Engine {
             self.count(id, result.is_err());
         }
         if let Err(error) = result {
-            self.refuse(error, &mut Reply::new(out, protocol));
+            self.refuse(error, &mut reply);
         }
         block
     }

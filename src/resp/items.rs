@@ -41,6 +41,9 @@ struct Front<'i> {
 impl Reply<'_> {
     /// Elements of a collection, each as a bulk string. The header is the caller's.
     pub fn items<'i>(&mut self, items: impl Iterator<Item = Item<'i>>) {
+        if self.is_of_values() {
+            return items.for_each(|item| self.item(item));
+        }
         let mut block = Block::new(self.out);
         items.for_each(|item| match item {
             Item::Text(prefix, rest) => block.put(prefix, rest),
@@ -51,6 +54,9 @@ impl Reply<'_> {
 
     /// Byte strings, each as a bulk string. The header is the caller's.
     pub fn bulks<'i>(&mut self, strings: impl Iterator<Item = &'i [u8]>) {
+        if self.is_of_values() {
+            return strings.for_each(|bytes| self.bulk(bytes));
+        }
         let mut block = Block::new(self.out);
         strings.for_each(|bytes| block.put(&[], bytes));
         block.flush();

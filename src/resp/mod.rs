@@ -8,6 +8,7 @@ mod protocol_error;
 mod reply;
 mod request;
 mod requests;
+mod values;
 
 pub use batch::Batch;
 pub use inline::{UnbalancedQuotes, split_words};
@@ -16,6 +17,7 @@ pub use protocol_error::ProtocolError;
 pub use reply::{OpenArray, Reply};
 pub use request::{Request, Span};
 pub use requests::Requests;
+pub use values::{Said, Values};
 
 /// The version of the protocol that a session speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,6 +9,9 @@
 //! [`Reply::error`] and [`Reply::simple`], and CR, LF and NUL in them become spaces, so no text that a client sent can
 //! end its frame early and forge the next one.
 //!
+//! For a script it writes a third form ([`Reply::of_values`]): the same frames with numbers as eight bytes instead of
+//! digits and without line ends, for [`super::Values`] to read and for nobody else.
+//!
 //! Sources: the RESP2 and RESP3 specifications.
 
 use super::Protocol;
@@ -19,6 +22,16 @@ use crate::value::{Item, number};
 pub struct Reply<'a> {
     pub(super) out: &'a mut Vec<u8>,
     protocol: Protocol,
+    form: Form,
+}
+
+/// Who reads what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A client.
+    Wire,
+    /// A script.
+    Values,
 }
 
 /// Where the header of an array whose length was not known yet belongs.
@@ -31,7 +44,21 @@ pub struct OpenArray {
 impl<'a> Reply<'a> {
     /// A writer that appends to `out` in the words of `protocol`.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
-        Reply { out, protocol }
+        Reply { out, protocol, form: Form::Wire }
+    }
+
+    /// A writer for [`super::Values`], which tells maps and the like apart if `protocol` does.
+    pub fn of_values(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
+        Reply { out, protocol, form: Form::Values }
+    }
+
+    pub(super) fn is_of_values(&self) -> bool {
+        self.form == Form::Values
+    }
+
+    /// A writer like this one that writes behind what was written.
+    pub fn again(&mut self) -> Reply<'_> {
+        Reply { out: self.out, protocol: self.protocol, form: self.form }
     }
 
     /// The protocol that replies are written in.
@@ -42,11 +69,6 @@ impl<'a> Reply<'a> {
     /// Changes the protocol from the next reply on (`HELLO`).
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.protocol = protocol;
-    }
-
-    /// The buffer itself, for a command within this one: it writes whole replies.
-    pub fn buffer(&mut self) -> &mut Vec<u8> {
-        self.out
     }
 
     /// How many bytes the buffer holds; with [`Reply::rewind`] it takes back what was written since.
@@ -61,7 +83,7 @@ impl<'a> Reply<'a> {
 
     /// `+OK`.
     pub fn ok(&mut self) {
-        self.out.extend_from_slice(b"+OK\r\n");
+        self.line(b'+', b"OK");
     }
 
     /// A simple string.
@@ -90,7 +112,7 @@ impl<'a> Reply<'a> {
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.number(b'$', bytes.len() as i64);
         self.out.extend_from_slice(bytes);
-        self.out.extend_from_slice(b"\r\n");
+        self.end_line();
     }
 
     /// An integer as a bulk string, as `GET` answers a counter.
@@ -108,7 +130,7 @@ impl<'a> Reply<'a> {
                 self.number(b'$', (first.len() + second.len()) as i64);
                 self.out.extend_from_slice(first);
                 self.out.extend_from_slice(second);
-                self.out.extend_from_slice(b"\r\n");
+                self.end_line();
             }
         }
     }
@@ -123,33 +145,36 @@ impl<'a> Reply<'a> {
 
     /// Null: in RESP2 the null bulk string.
     pub fn null(&mut self) {
-        self.out.extend_from_slice(match self.protocol {
-            Protocol::Resp2 => b"$-1\r\n",
-            Protocol::Resp3 => b"_\r\n",
+        self.out.extend_from_slice(match (self.form, self.protocol) {
+            (Form::Values, _) => b"_",
+            (Form::Wire, Protocol::Resp2) => b"$-1\r\n",
+            (Form::Wire, Protocol::Resp3) => b"_\r\n",
         });
     }
 
     /// Null where an array was asked for: in RESP2 the null array.
     pub fn null_array(&mut self) {
-        self.out.extend_from_slice(match self.protocol {
-            Protocol::Resp2 => b"*-1\r\n",
-            Protocol::Resp3 => b"_\r\n",
+        self.out.extend_from_slice(match (self.form, self.protocol) {
+            (Form::Values, _) => b"_",
+            (Form::Wire, Protocol::Resp2) => b"*-1\r\n",
+            (Form::Wire, Protocol::Resp3) => b"_\r\n",
         });
     }
 
     /// A double: in RESP2 a bulk string of the same digits.
     pub fn double(&mut self, value: f64) {
-        match self.protocol {
-            Protocol::Resp2 => {
+        match (self.protocol, self.form) {
+            (Protocol::Resp2, _) => {
                 let start = self.out.len();
                 number::write_f64(self.out, value);
                 let end = self.out.len();
                 self.number(b'$', (end - start) as i64);
                 let header = self.out.len() - end;
                 self.out[start..].rotate_right(header);
-                self.out.extend_from_slice(b"\r\n");
+                self.end_line();
             }
-            Protocol::Resp3 => {
+            (Protocol::Resp3, Form::Values) => self.number(b',', value.to_bits().cast_signed()),
+            (Protocol::Resp3, Form::Wire) => {
                 self.out.push(b',');
                 number::write_f64(self.out, value);
                 self.out.extend_from_slice(b"\r\n");
@@ -159,12 +184,11 @@ impl<'a> Reply<'a> {
 
     /// A boolean: in RESP2 the integers 1 and 0.
     pub fn boolean(&mut self, value: bool) {
-        self.out.extend_from_slice(match (self.protocol, value) {
-            (Protocol::Resp2, true) => b":1\r\n",
-            (Protocol::Resp2, false) => b":0\r\n",
-            (Protocol::Resp3, true) => b"#t\r\n",
-            (Protocol::Resp3, false) => b"#f\r\n",
-        });
+        match (self.protocol, self.form) {
+            (Protocol::Resp2, _) => self.integer(value.into()),
+            (Protocol::Resp3, Form::Values) => self.number(b'#', value.into()),
+            (Protocol::Resp3, Form::Wire) => self.out.extend_from_slice(if value { b"#t\r\n" } else { b"#f\r\n" }),
+        }
     }
 
     /// Text with a three-letter form such as `txt`: in RESP2 a bulk string.
@@ -176,7 +200,7 @@ impl<'a> Reply<'a> {
                 self.out.extend_from_slice(form.as_bytes());
                 self.out.push(b':');
                 self.out.extend_from_slice(text);
-                self.out.extend_from_slice(b"\r\n");
+                self.end_line();
             }
         }
     }
@@ -251,6 +275,10 @@ impl<'a> Reply<'a> {
     }
 
     fn number(&mut self, kind: u8, value: i64) {
+        if self.form == Form::Values {
+            self.out.push(kind);
+            return self.out.extend_from_slice(&value.to_le_bytes());
+        }
         // Lengths of one or two digits are what most replies are made of: one store each.
         match u8::try_from(value) {
             Ok(digit @ 0..=9) => self.out.extend_from_slice(&[kind, b'0' + digit, b'\r', b'\n']),
@@ -266,9 +294,18 @@ impl<'a> Reply<'a> {
     }
 
     fn line(&mut self, kind: u8, text: &[u8]) {
-        self.out.push(kind);
+        match self.form {
+            Form::Wire => self.out.push(kind),
+            Form::Values => self.number(kind, text.len() as i64),
+        }
         self.out.extend(text.iter().map(|&byte| if matches!(byte, b'\r' | b'\n' | 0) { b' ' } else { byte }));
-        self.out.extend_from_slice(b"\r\n");
+        self.end_line();
+    }
+
+    fn end_line(&mut self) {
+        if self.form == Form::Wire {
+            self.out.extend_from_slice(b"\r\n");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ impl Ctx<'_> {
     /// Runs a request of the same session within this command, and writes its reply here. It passes no gates: whoever
     /// has it run saw to that. It waits for nothing, and nobody is served before the whole command is done.
     pub fn run(&mut self, request: Request<'_>) {
-        self.engine.run_within(self.session, request, self.reply.buffer());
+        self.engine.run_within(self.session, request, self.reply.again());
     }
 
     /// True when this command runs within another.

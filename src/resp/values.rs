@@ -1,0 +1,145 @@
+//! Reads what a [`Reply`](super::Reply) wrote for a script: the replies of a command as they were meant, none of them
+//! ever having been text.
+//!
+//! Only a writer of this process writes this form, so a frame that is broken is a fault of ours: reading it ends.
+
+/// One reply, or the head of one that others follow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Said<'v> {
+    /// An integer.
+    Integer(i64),
+    /// A bulk string.
+    Bulk(&'v [u8]),
+    /// A simple string.
+    Simple(&'v [u8]),
+    /// An error.
+    Error(&'v [u8]),
+    /// Nothing.
+    Null,
+    /// A double.
+    Double(f64),
+    /// A boolean.
+    Boolean(bool),
+    /// Text behind a three-letter form and a colon.
+    Verbatim(&'v [u8]),
+    /// The digits of an integer of any size.
+    BigNumber(&'v [u8]),
+    /// So many replies follow.
+    Array(usize),
+    /// So many pairs of replies follow.
+    Map(usize),
+    /// So many replies follow, as a set.
+    Set(usize),
+    /// So many pairs follow, about the reply behind them.
+    Attribute(usize),
+}
+
+/// The replies in a buffer, one after the other.
+#[derive(Clone, Debug)]
+pub struct Values<'v> {
+    rest: &'v [u8],
+}
+
+impl<'v> Values<'v> {
+    /// Those in `bytes`, written by a [`Reply::of_values`](super::Reply::of_values).
+    pub fn new(bytes: &'v [u8]) -> Values<'v> {
+        Values { rest: bytes }
+    }
+
+    fn number(&mut self) -> Option<i64> {
+        let (number, rest) = self.rest.split_first_chunk::<8>()?;
+        self.rest = rest;
+        Some(i64::from_le_bytes(*number))
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        self.number().and_then(|length| usize::try_from(length).ok())
+    }
+
+    fn bytes(&mut self) -> Option<&'v [u8]> {
+        let length = self.length()?;
+        let (bytes, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(bytes)
+    }
+}
+
+impl<'v> Iterator for Values<'v> {
+    type Item = Said<'v>;
+
+    fn next(&mut self) -> Option<Said<'v>> {
+        let (&kind, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(match kind {
+            b':' => Said::Integer(self.number()?),
+            b'$' => Said::Bulk(self.bytes()?),
+            b'+' => Said::Simple(self.bytes()?),
+            b'-' => Said::Error(self.bytes()?),
+            b'_' => Said::Null,
+            b',' => Said::Double(f64::from_bits(self.number()?.cast_unsigned())),
+            b'#' => Said::Boolean(self.number()? != 0),
+            b'=' => Said::Verbatim(self.bytes()?),
+            b'(' => Said::BigNumber(self.bytes()?),
+            b'*' | b'>' => Said::Array(self.length()?),
+            b'%' => Said::Map(self.length()?),
+            b'~' => Said::Set(self.length()?),
+            b'|' => Said::Attribute(self.length()?),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resp::{Protocol, Reply};
+
+    fn said(protocol: Protocol, write: impl FnOnce(&mut Reply<'_>), check: impl FnOnce(Vec<Said<'_>>)) {
+        let mut out = Vec::new();
+        write(&mut Reply::of_values(&mut out, protocol));
+        check(Values::new(&out).collect());
+    }
+
+    fn write_all(reply: &mut Reply<'_>) {
+        let open = reply.open_array();
+        reply.integer(-5);
+        reply.bulk(b"a\r\nb");
+        reply.simple("OK\r");
+        reply.error("ERR no");
+        reply.null();
+        reply.double(0.1);
+        reply.boolean(true);
+        reply.verbatim("txt", b"hi");
+        reply.big_number("123");
+        reply.map(0);
+        reply.set(0);
+        reply.close_array(open, 11);
+    }
+
+    #[test]
+    fn a_script_reads_in_resp3_what_was_written() {
+        said(Protocol::Resp3, write_all, |values| {
+            use Said::*;
+            let simple = [Integer(-5), Bulk(b"a\r\nb"), Simple(b"OK "), Error(b"ERR no"), Null, Double(0.1)];
+            let rest = [Boolean(true), Verbatim(b"txt:hi"), BigNumber(b"123"), Map(0), Set(0)];
+            assert_eq!(values, [&[Array(11)][..], &simple, &rest].concat());
+        });
+    }
+
+    #[test]
+    fn in_resp2_it_reads_the_words_of_that() {
+        said(Protocol::Resp2, write_all, |values| {
+            use Said::*;
+            let simple = [Integer(-5), Bulk(b"a\r\nb"), Simple(b"OK "), Error(b"ERR no"), Null, Bulk(b"0.1")];
+            let rest = [Integer(1), Bulk(b"hi"), Bulk(b"123"), Array(0), Array(0)];
+            assert_eq!(values, [&[Array(11)][..], &simple, &rest].concat());
+        });
+    }
+
+    #[test]
+    fn a_broken_frame_ends_the_reading() {
+        for bytes in [&b":123"[..], b"$\x05\0\0\0\0\0\0\0abc", b"*\xff\xff\xff\xff\xff\xff\xff\xff", b"?"] {
+            assert_eq!(Values::new(bytes).next(), None, "{bytes:?}");
+        }
+    }
+}
