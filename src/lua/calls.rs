@@ -83,6 +83,16 @@ pub(super) unsafe extern "C-unwind" fn guarded(raw: *mut ffi::lua_State) -> c_in
     }
 }
 
+/// What Lua calls to look the second argument up in the first, a table.
+///
+/// # Safety
+/// Called by Lua.
+pub(super) unsafe extern "C-unwind" fn look_up(raw: *mut ffi::lua_State) -> c_int {
+    // SAFETY: this frame owns nothing, so that errors may jump over it.
+    unsafe { ffi::lua_gettable(raw, 1) };
+    1
+}
+
 /// Calls a function and makes what it raises a value on top of the stack.
 unsafe fn call(raw: *mut ffi::lua_State, function: Function) -> c_int {
     // SAFETY: Lua calls us, so the state is open.

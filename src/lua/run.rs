@@ -3,8 +3,9 @@
 //! Costs: about 50 ns to switch there and back. The stack is reserved with the first run and used again by the next ones;
 //! of its 4 MiB the system backs what was touched.
 //!
-//! A run that is put aside waits inside the hook, between two instructions of the script. While it waits, nothing may
-//! change the values of the interpreter but [`super::Lua::go_on`]; `start` says so if one is under way.
+//! A run that is put aside waits inside the hook, between two instructions of the script, or inside [`Stack::pulse`].
+//! While it waits, nothing may change the values of the interpreter but [`super::Lua::go_on`]; `start` says so if one is
+//! under way. A run that is given up drops nothing: what a [`Function`] owned that waited in a pulse is leaked.
 
 use std::any::Any;
 use std::ffi::c_int;
@@ -15,7 +16,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use mlua_sys as ffi;
 
-use super::calls::{self, Function};
+use super::calls::{self, Function, Raise};
 use super::{Host, Lua, Pulse, Stack, context};
 
 pub(super) type Yielder = corosensei::Yielder<(), ()>;
@@ -53,8 +54,8 @@ impl Run {
     /// Gives up a run that rests.
     pub(super) fn abandon(&mut self) {
         if let Some(mut run) = self.current.take() {
-            // SAFETY: a run that rests waits in `hook`, below which there are only C frames and `run_protected`, and
-            // none of them owns anything.
+            // SAFETY: a run that rests waits in `ask`, below which there are C frames, `run_protected`, which owns
+            // nothing, and perhaps a `Function` in a pulse: what that owns and borrows is never used again, and leaks.
             unsafe { run.force_reset() };
             self.spare = Some(run.into_stack());
         }
@@ -157,43 +158,65 @@ fn run_protected(state: StateHandle, yielder: &Yielder, arguments: c_int) -> c_i
 /// # Safety
 /// Called by Lua.
 unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
-    // SAFETY: Lua calls us within a run, so the state is open; `ask` owns nothing when it has returned.
+    // SAFETY: Lua calls us within a run, so the state is open; `must_end` owns nothing when it has returned.
     unsafe {
-        if ask(raw) {
-            // A script that catches this one shall get no further than to the next instruction.
-            ffi::lua_sethook(raw, Some(hook), ffi::LUA_MASKCOUNT, 1);
+        if must_end(raw) {
             ffi::lua_error(raw);
         }
     }
 }
 
-/// Asks the host how to go on. True with the error on top of the stack: the script has to end.
-unsafe fn ask(raw: *mut ffi::lua_State) -> bool {
+/// Asks the host how the script goes on. True with the error on top of the stack: it has to end.
+unsafe fn must_end(raw: *mut ffi::lua_State) -> bool {
+    // SAFETY: the state is open.
+    let Some(text) = (unsafe { ask(raw) }) else { return false };
+    // SAFETY: as above.
+    let _within = unsafe { context(raw) }.account.within_rust();
+    let mut stack = Stack::new(raw, 0);
+    let mut line = stack.place(0);
+    line.extend_from_slice(text.as_bytes());
+    stack.push_plain(&line);
+    true
+}
+
+/// Asks the host how to go on, and rests when it says so. With a text: what runs has to end, with this error.
+unsafe fn ask(raw: *mut ffi::lua_State) -> Option<String> {
     // SAFETY: the state is open.
     let context = unsafe { context(raw) };
     loop {
-        let Some(mut host) = context.host.get() else { return false };
-        // SAFETY: `resume` borrows the host until it returns, and no `Function` uses it while the script itself runs.
+        let mut host = context.host.get()?;
+        // SAFETY: `resume` borrows the host until it returns. It is not used now: whoever uses it has taken it out.
         match unsafe { host.as_mut() }.pulse() {
-            Pulse::GoOn => return false,
+            Pulse::GoOn => return None,
             Pulse::Rest => {
-                let Some(yielder) = context.yielder.get() else { return false };
+                let yielder = context.yielder.get()?;
                 // SAFETY: set by `run_protected` on whose stack we are, so that it is alive.
                 unsafe { yielder.as_ref() }.suspend(());
             }
             Pulse::End(text) => {
-                let _within = context.account.within_rust();
-                let mut stack = Stack::new(raw, 0);
-                let mut line = stack.place(0);
-                line.extend_from_slice(text.as_bytes());
-                stack.push_plain(&line);
-                return true;
+                // A script that catches this one shall get no further than to the next instruction.
+                // SAFETY: the state is open.
+                unsafe { ffi::lua_sethook(raw, Some(hook), ffi::LUA_MASKCOUNT, 1) };
+                return Some(text);
             }
         }
     }
 }
 
 impl Stack<'_> {
+    /// Asks the host how to go on, as Lua does between its instructions: functions that may take long do so every some
+    /// thousand steps.
+    ///
+    /// # Errors
+    /// When the host says that the script has to end.
+    pub fn pulse(&self) -> Result<(), Raise> {
+        // SAFETY: a stack's state is open. While the run rests nobody changes its values, so what is borrowed stays.
+        match unsafe { ask(self.raw()) } {
+            None => Ok(()),
+            Some(text) => Err(Raise::here(text)),
+        }
+    }
+
     /// Gives `act` the host of this run; `None` outside of a run, or when somebody uses the host already.
     pub fn host<H: Host, R>(&mut self, act: impl FnOnce(&mut H, &mut Stack<'_>) -> R) -> Option<R> {
         // SAFETY: a stack's state is open.
@@ -216,6 +239,7 @@ impl Stack<'_> {
 
     /// Pushes a function that keeps the `count` values on top of the stack ([`Stack::upvalue`]).
     pub fn push_closure(&mut self, function: Function, count: usize) {
+        self.assert_at_rest();
         let count = c_int::try_from(count).expect("a function keeps some values");
         self.ensure(1);
         // SAFETY: there is room for one; the pointer goes below the kept values.

@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::slice;
 
 use mlua_sys as ffi;
@@ -41,14 +42,23 @@ pub struct Place {
     pub line: Option<i64>,
 }
 
+/// A table that is walked, and the key at which the walk has come.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    table: c_int,
+    key: c_int,
+}
+
 /// The values of one call.
 #[derive(Debug)]
 pub struct Stack<'c> {
     raw: *mut ffi::lua_State,
     /// How many values lie at the bottom that must stay.
     arguments: c_int,
-    /// How many tables are being walked, during which none may change.
+    /// How many tables are being walked by [`Stack::each`], during which none may change.
     walks: u32,
+    /// The tables that are being walked by [`Stack::walk`], the innermost last.
+    paths: Vec<Path>,
     call: PhantomData<&'c ()>,
 }
 
@@ -59,7 +69,7 @@ fn index(number: usize) -> c_int {
 /// Looking at values.
 impl<'c> Stack<'c> {
     pub(super) fn new(raw: *mut ffi::lua_State, arguments: c_int) -> Stack<'c> {
-        Stack { raw, arguments, walks: 0, call: PhantomData }
+        Stack { raw, arguments, walks: 0, paths: Vec::new(), call: PhantomData }
     }
 
     pub(super) fn raw(&self) -> *mut ffi::lua_State {
@@ -208,8 +218,11 @@ impl Stack<'_> {
         self.reserve(count).expect("who pushes many values reserves their room");
     }
 
-    /// Fails when memory for so many more bytes is not there.
-    fn afford(&self, bytes: usize) -> Result<(), Raise> {
+    /// Looks whether there is memory for so many more bytes.
+    ///
+    /// # Errors
+    /// When it has run out.
+    pub fn afford(&self, bytes: usize) -> Result<(), Raise> {
         // SAFETY: the state is open.
         let account = unsafe { &context(self.raw).account };
         if account.is_over(bytes) { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
@@ -256,6 +269,19 @@ impl Stack<'_> {
         unsafe { ffi::lua_pushlstring(self.raw, bytes.as_ptr().cast(), bytes.len()) };
     }
 
+    /// Pushes a part of the string at `at`.
+    ///
+    /// # Errors
+    /// When memory has run out.
+    pub fn push_part(&mut self, at: i32, part: Range<usize>) -> Result<(), Raise> {
+        self.afford(part.len())?;
+        self.ensure(1);
+        let part = self.string(at).and_then(|whole| whole.get(part)).expect("the string has this part");
+        // SAFETY: the bytes are copied before Lua collects anything, and the string lies on the stack until then.
+        unsafe { ffi::lua_pushlstring(self.raw, part.as_ptr().cast(), part.len()) };
+        Ok(())
+    }
+
     /// Pushes what lies at `at` once more.
     pub fn push_copy(&mut self, at: i32) {
         self.ensure(1);
@@ -281,10 +307,15 @@ impl Stack<'_> {
         Ok(())
     }
 
+    /// How many values lie at the bottom that must stay.
+    fn floor(&self) -> c_int {
+        self.paths.last().map_or(self.arguments, |path| path.key)
+    }
+
     /// Takes so many values away.
     pub fn pop(&mut self, count: usize) {
         let top = index(self.top()) - index(count);
-        assert!(top >= self.arguments, "the arguments of a call stay where they are");
+        assert!(top >= self.floor(), "the arguments of a call stay where they are");
         unsafe { ffi::lua_settop(self.raw, top) };
     }
 
@@ -298,13 +329,14 @@ impl Stack<'_> {
 
     /// Puts the value on top to the place `at`, moving what is there upwards. Not below a call's arguments.
     pub fn insert(&mut self, at: i32) {
-        assert!(self.absolute(at) > self.arguments, "the arguments of a call stay where they are");
+        assert!(self.absolute(at) > self.floor(), "the arguments of a call stay where they are");
         unsafe { ffi::lua_insert(self.raw, at) };
     }
 
     /// Lets the value on top take the place of an argument that is not a string (those may be borrowed), or of a value
     /// that the function keeps.
     pub fn replace(&mut self, at: i32) {
+        assert!(self.paths.is_empty(), "what is walked stays where it is");
         assert!(self.kind(at) != Kind::String || at < ffi::LUA_REGISTRYINDEX, "a string that may be borrowed stays");
         unsafe { ffi::lua_replace(self.raw, at) };
     }
@@ -316,13 +348,14 @@ impl Stack<'_> {
         assert!(self.kind(at) == Kind::Table, "the place holds a table");
     }
 
-    fn assert_at_rest(&self) {
-        assert!(self.walks == 0, "a table that is walked does not change");
+    pub(super) fn assert_at_rest(&self) {
+        assert!(self.walks == 0 && self.paths.is_empty(), "a table that is walked does not change");
     }
 
     /// Replaces the key on top by its value.
     pub fn get(&mut self, table: i32) {
         self.assert_table(table);
+        assert!(index(self.top()) > self.floor(), "the key on top may be replaced");
         unsafe { ffi::lua_rawget(self.raw, table) };
     }
 
@@ -408,6 +441,61 @@ impl Stack<'_> {
         result
     }
 
+    /// Begins to walk a table without a closure, so that tables in it can be walked too, however deep they nest. Until
+    /// [`Stack::next`] has come to its end, or [`Stack::leave`], no table may change, and nothing of Lua may run.
+    ///
+    /// # Errors
+    /// When the stack is full.
+    pub fn walk(&mut self, table: i32) -> Result<(), Raise> {
+        self.assert_table(table);
+        self.reserve(3)?;
+        let table = self.absolute(table);
+        self.push_nil();
+        self.paths.push(Path { table, key: index(self.top()) });
+        Ok(())
+    }
+
+    /// Goes on with the innermost walk: takes away what lies above its key, and puts the next key and its value there.
+    /// False at its end.
+    pub fn next(&mut self) -> bool {
+        let Some(path) = self.paths.last().copied() else { return false };
+        // SAFETY: the key on top is nil or one that `lua_next` gave: `floor` and the assertions of `replace` keep its
+        // place and the table's as they are. As no table has changed since, the key is valid.
+        let is_there = unsafe {
+            ffi::lua_settop(self.raw, path.key);
+            ffi::lua_next(self.raw, path.table) != 0
+        };
+        if !is_there {
+            self.paths.pop();
+        }
+        is_there
+    }
+
+    /// Ends the innermost walk, and takes away its key and what lies above.
+    pub fn leave(&mut self) {
+        if let Some(path) = self.paths.pop() {
+            // SAFETY: the key's place is within the stack.
+            unsafe { ffi::lua_settop(self.raw, path.key - 1) };
+        }
+    }
+
+    /// Replaces the key on top by what a script would find there, asking the table's metatable; or by the error of that,
+    /// and answers false.
+    pub fn look_up(&mut self, table: i32) -> bool {
+        self.assert_at_rest();
+        assert!(index(self.top()) > self.floor(), "the key on top may be replaced");
+        self.ensure(2);
+        let table = self.absolute(table);
+        // SAFETY: there is room. The call takes the function, the table and the key, and catches errors.
+        unsafe {
+            ffi::lua_pushcfunction(self.raw, calls::look_up);
+            ffi::lua_insert(self.raw, -2);
+            ffi::lua_pushvalue(self.raw, self.valid(table));
+            ffi::lua_insert(self.raw, -2);
+        }
+        self.call(2, Some(1))
+    }
+
     /// Pushes the value's metatable; false, with nothing pushed, when it has none.
     pub fn get_metatable(&mut self, at: i32) -> bool {
         self.ensure(1);
@@ -417,6 +505,7 @@ impl Stack<'_> {
     /// Makes the table on top the metatable of the value at `at`, and takes it away.
     pub fn set_metatable(&mut self, at: i32) {
         self.assert_table(-1);
+        self.assert_at_rest();
         unsafe { ffi::lua_setmetatable(self.raw, at) };
     }
 }
@@ -478,6 +567,7 @@ impl Stack<'_> {
 
     /// Makes the table on top the one in which the function at `at` looks global names up, and takes it away.
     pub fn set_environment(&mut self, at: i32) {
+        self.assert_at_rest();
         self.assert_table(-1);
         unsafe { ffi::lua_setfenv(self.raw, at) };
     }
@@ -485,6 +575,7 @@ impl Stack<'_> {
     /// Replaces the C function on top by one that calls `guard` with the same arguments first, and does not run if that
     /// raises an error. The function must keep no values of its own.
     pub fn guard(&mut self, guard: Function) {
+        self.assert_at_rest();
         self.ensure(2);
         // SAFETY: the pointer is checked; it goes with the guard's behind it, as `guarded` takes them.
         unsafe {

@@ -24,7 +24,7 @@ fn machine() -> Lua {
     lua.with(|stack| {
         stack.open_standard();
         stack.push_globals();
-        for (name, function) in [("count", count as Function), ("fail", fail), ("panic", panic)] {
+        for (name, function) in [("count", count as Function), ("fail", fail), ("panic", panic), ("wait", wait)] {
             stack.push_function(function);
             stack.set_field(-2, name).expect("there is memory");
         }
@@ -44,6 +44,11 @@ fn count(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 fn fail(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let text = stack.text_argument(1)?;
     Err(Raise::Here(text.into_owned()))
+}
+
+fn wait(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    stack.pulse()?;
+    Ok(0)
 }
 
 fn panic(_: &mut Stack<'_>) -> Result<usize, Raise> {
@@ -112,6 +117,17 @@ fn a_run_that_rests_can_be_given_up() {
 }
 
 #[test]
+fn a_function_of_ours_rests_and_ends_too() {
+    let (mut lua, mut script) = (machine(), Script::default());
+    script.pulses = vec![Pulse::Rest, Pulse::GoOn, Pulse::End("enough".into())];
+    assert_eq!(start(&mut lua, &mut script, "wait() wait() return 1").0, Progress::Resting);
+    assert_eq!(lua.go_on(&mut script, told), (Progress::Failed, "test:1: enough".into()));
+    script.pulses = vec![Pulse::Rest];
+    assert_eq!(start(&mut lua, &mut script, "wait()").0, Progress::Resting);
+    drop(lua);
+}
+
+#[test]
 fn a_script_that_catches_its_end_ends_all_the_same() {
     for source in [
         "while true do pcall(function() while true do end end) end",
@@ -162,5 +178,42 @@ fn a_table_is_walked_and_may_not_change_meanwhile() {
             })
             .expect("nothing fails");
         assert_eq!(sum, 10.0);
+    });
+}
+
+#[test]
+fn tables_within_a_table_are_walked() {
+    machine().with(|stack| {
+        assert!(stack.compile(b"return {{1, 2}, {3, {4}}}", c"@test"));
+        assert!(stack.call(0, Some(1)));
+        let (mut sum, mut depth) = (0.0, 1);
+        stack.walk(-1).expect("there is room");
+        while depth > 0 {
+            if !stack.next() {
+                depth -= 1;
+            } else if stack.kind(-1) == Kind::Table {
+                stack.walk(-1).expect("there is room");
+                depth += 1;
+            } else {
+                sum += stack.number(-1).unwrap_or(0.0);
+            }
+        }
+        assert_eq!((sum, stack.top()), (10.0, 1));
+    });
+}
+
+#[test]
+fn a_metatable_is_asked_or_fails() {
+    machine().with(|stack| {
+        for (source, expected) in [
+            ("setmetatable({}, {__index = function(_, key) return key .. '!' end})", (true, "key!")),
+            ("setmetatable({}, {__index = function() error('no', 0) end})", (false, "no")),
+        ] {
+            assert!(stack.compile(format!("return {source}").as_bytes(), c"@test"));
+            assert!(stack.call(0, Some(1)));
+            stack.push_plain(b"key");
+            let answer = stack.look_up(-2);
+            assert_eq!((answer, stack.bytes(-1)), (expected.0, Some(expected.1.as_bytes())));
+        }
     });
 }
