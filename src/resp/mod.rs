@@ -9,6 +9,7 @@ mod reply;
 mod request;
 mod requests;
 mod values;
+mod whole;
 
 pub use batch::Batch;
 pub use inline::{UnbalancedQuotes, split_words};

@@ -55,6 +55,7 @@ use memchr::memchr2;
 use super::inline::split_words;
 use super::protocol_error::ProtocolError;
 use super::request::{Request, Span};
+use super::whole::short_count;
 use crate::value::number::parse_i64;
 
 /// The longest line, inline or count, in bytes.
@@ -135,25 +136,9 @@ impl Parser {
         }
     }
 
-    /// Reads a request of the common form that has arrived as a whole, adds the places of its words to `words` and
-    /// answers how long it is. Of any other there is no trace: it is left to [`Parser::find`].
-    pub(super) fn take_whole(&mut self, input: &[u8], limits: &Limits, words: &mut Vec<Span>) -> Option<usize> {
-        let begins = self.progress.position == 0 && self.progress.searched == 0;
-        if !begins || !limits.authenticated || input.first() != Some(&b'*') {
-            return None;
-        }
-        let (count, mut position) = short_count(input).filter(|&(count, _)| count > 0)?;
-        let before = words.len();
-        for _ in 0..count {
-            let Some(word) = whole_bulk(input, position).filter(|word| word.end - word.start <= limits.max_bulk_bytes)
-            else {
-                words.truncate(before);
-                return None;
-            };
-            position = word.end + 2;
-            words.push(word);
-        }
-        Some(position)
+    /// Whether nothing of a request has been read yet.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.progress.position == 0 && self.progress.searched == 0
     }
 
     /// Where the words of the last request are.
@@ -290,43 +275,6 @@ impl Progress {
         self.position = position;
         self.searched = 0;
     }
-}
-
-/// Where the bytes of a bulk string lie that begins at `position` and has arrived as a whole.
-fn whole_bulk(input: &[u8], position: usize) -> Option<Span> {
-    let bulk = input.get(position..).filter(|bulk| bulk.first() == Some(&b'$'))?;
-    let (length, line_bytes) = short_count(bulk)?;
-    let word = Span { start: position + line_bytes, end: position + line_bytes + length as usize };
-    (word.end + 2 <= input.len()).then_some(word)
-}
-
-/// The common case of a count line: one to eight digits after the type byte, CR and one more byte. Returns the count and
-/// the length of the line; anything else is left to the exact way.
-#[inline]
-fn short_count(line: &[u8]) -> Option<(u32, usize)> {
-    match *line {
-        [_, digit @ b'0'..=b'9', b'\r', _, ..] => Some((u32::from(digit - b'0'), 4)),
-        [_, ten @ b'1'..=b'9', digit @ b'0'..=b'9', b'\r', _, ..] => {
-            Some((u32::from(ten - b'0') * 10 + u32::from(digit - b'0'), 5))
-        }
-        _ => longer_count(line),
-    }
-}
-
-fn longer_count(line: &[u8]) -> Option<(u32, usize)> {
-    let digits = line.get(1..)?;
-    let mut count = 0;
-    for (index, &byte) in digits.iter().take(9).enumerate() {
-        if byte == b'\r' && index > 0 && digits.len() > index + 1 {
-            return Some((count, index + 3));
-        }
-        let padded = index > 0 && count == 0;
-        if !byte.is_ascii_digit() || padded {
-            return None;
-        }
-        count = count * 10 + u32::from(byte - b'0');
-    }
-    None
 }
 
 #[cfg(test)]
