@@ -41,7 +41,7 @@ impl Databases {
 
     /// When the earliest key or field of any falls due, in unix milliseconds.
     pub fn next_deadline(&self) -> Option<i64> {
-        self.all.iter().filter_map(Database::next_deadline).min()
+        self.all.iter().filter(|database| !database.is_empty()).filter_map(Database::next_deadline).min()
     }
 
     /// All keys of all of them.

@@ -37,6 +37,8 @@ use crate::resp::{Batch, Limits, Parser};
 
 /// What one read takes at most. Most batches are smaller, and then the socket needs no second read to be known empty.
 const READ_BYTES: usize = 64 << 10;
+/// From so many requests on, memory is told beforehand what they will look at.
+const PREFETCHED: usize = 4;
 /// So many bytes of replies are sent before more requests are run.
 const BATCH_REPLY_BYTES: usize = 256 << 10;
 /// So many bytes of small frames that a client is told are put together for one write.
@@ -305,7 +307,7 @@ impl Connection {
 
     /// Runs the requests of a batch; answers how many are done with, and why not more.
     fn run_requests(&self, engine: &mut Engine, batch: &Batch, input: &[u8], output: &mut Vec<u8>) -> (usize, Stop) {
-        if batch.len() > 1 {
+        if batch.len() >= PREFETCHED {
             engine.prefetch(self.session, batch.iter(input));
         }
         let mut done = 0;
