@@ -83,7 +83,10 @@ impl<'a> Reply<'a> {
 
     /// `+OK`.
     pub fn ok(&mut self) {
-        self.line(b'+', b"OK");
+        match self.form {
+            Form::Wire => self.out.extend_from_slice(b"+OK\r\n"),
+            Form::Values => self.line(b'+', b"OK"),
+        }
     }
 
     /// A simple string.
