@@ -1,16 +1,17 @@
 //! How many messages reach 1,000 subscribers in a second, over TCP.
 //!
-//! `cargo bench --bench publish` measures this server; `cargo bench --bench publish -- PORT ...` measures the servers
-//! that listen there beside it, such as a Redis, in turns. One publisher keeps a number of PUBLISH requests in flight;
-//! one thread drains all subscribers, so client and server share the machine alike for everyone. A row is one number of
-//! requests in flight. Without `--bench`, as in tests, everything is small.
+//! `cargo bench --bench publish` measures this server; `cargo bench --bench publish -- PROGRAM ...` measures beside it, in
+//! turns, servers that are programs, such as a `redis-server`, each started here on a port of its own; a number is the
+//! port of one that runs already. One publisher keeps a number of PUBLISH requests in flight; one thread drains all
+//! subscribers, so client and server share the machine alike for everyone. A row is one number of requests in flight.
+//! Without `--bench`, as in tests, everything is small.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::process::ExitCode;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,18 +25,70 @@ fn main() -> ExitCode {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let (subscribers, length) = if is_bench { (1000, Duration::from_secs(2)) } else { (10, Duration::from_millis(20)) };
     let Ok(server) = Server::start() else { return ExitCode::FAILURE };
-    let ports: Vec<u16> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
-    let peers = ports.iter().map(|port| (format!("port {port}"), SocketAddr::from(([127, 0, 0, 1], *port))));
-    let targets: Vec<(String, SocketAddr)> = [("dunlin".to_owned(), server.addr())].into_iter().chain(peers).collect();
+    let peers: std::io::Result<Vec<Target>> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).map(Target::named).collect();
+    let Ok(peers) = peers else { return ExitCode::FAILURE };
+    let ours = Target { name: "this server".to_owned(), address: server.addr(), process: None };
+    let targets: Vec<Target> = [ours].into_iter().chain(peers).collect();
     for in_flight in [1, 16, 128] {
-        for (name, address) in &targets {
-            let mut rates: Vec<u64> =
-                (0..ROUNDS).map(|_| deliveries_per_s(*address, subscribers, in_flight, length).unwrap_or(0)).collect();
+        let mut rates = vec![Vec::new(); targets.len()];
+        for _ in 0..ROUNDS {
+            for (target, rates) in targets.iter().zip(&mut rates) {
+                rates.push(deliveries_per_s(target.address, subscribers, in_flight, length).unwrap_or(0));
+            }
+        }
+        for (target, mut rates) in targets.iter().zip(rates) {
             rates.sort_unstable();
-            println!("{in_flight:4} in flight, {subscribers} subscribers, {name:12} {:>12}/s", rates[ROUNDS / 2]);
+            println!(
+                "{in_flight:4} in flight, {subscribers} subscribers, {:>12}/s  {}",
+                rates[ROUNDS / 2],
+                target.name
+            );
         }
     }
     ExitCode::SUCCESS
+}
+
+/// A server that is measured.
+struct Target {
+    name: String,
+    address: SocketAddr,
+    process: Option<Child>,
+}
+
+impl Target {
+    /// The server at a port, or one that is started.
+    fn named(name: String) -> std::io::Result<Target> {
+        if let Ok(port) = name.parse() {
+            return Ok(Target { name, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), process: None });
+        }
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let process = Command::new(&name)
+            .args(["--port", &address.port().to_string(), "--save", ""])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut target = Target { name, address, process: Some(process) };
+        while TcpStream::connect(address).is_err() {
+            if let Some(status) =
+                target.process.as_mut().and_then(|process| process.try_wait().transpose()).transpose()?
+            {
+                return Err(std::io::Error::other(format!("{} ended with {status}", target.name)));
+            }
+            thread::yield_now();
+        }
+        Ok(target)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            // It may have ended by itself.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
 }
 
 /// Publishes for a while; answers how many messages reached subscribers in a second.
