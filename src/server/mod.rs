@@ -7,6 +7,7 @@
 mod alarm;
 pub(crate) mod clock;
 mod connection;
+mod deliveries;
 mod keeper;
 mod listen;
 mod log;

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tracing::warn;
 
 use super::clock::Clock;
+use super::deliveries;
 use super::keeper;
 use super::listen::{self, Guest, Hall};
 use super::machine::{self, Machine};
@@ -126,6 +127,7 @@ impl Server {
         let hall = Arc::new(Hall::new(Arc::clone(&self.shared), others));
         self.runtime.block_on(async {
             tokio::spawn(keeper::keep(Arc::clone(&self.shared)));
+            tokio::spawn(deliveries::deliver(Arc::clone(&self.shared)));
             for listener in self.doors.tcp {
                 tokio::spawn(listen::accept_tcp(listener, Arc::clone(&hall)));
             }

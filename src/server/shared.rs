@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use super::alarm::Alarm;
 use super::clock::{Clock, later};
+use super::deliveries::{AT_ONCE, Deliveries};
 use super::keeper::{Keeper, Next};
 use super::log;
 use super::mailbox::{Letter, Mailbox};
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     mailboxes: Mutex<HashMap<SessionId, Arc<Mailbox>>>,
     alarm: Alarm,
     reaper: Reaper,
+    deliveries: Deliveries,
     stop: watch::Sender<bool>,
 }
 
@@ -45,6 +47,7 @@ impl Shared {
             mailboxes: Mutex::default(),
             alarm: Alarm::default(),
             reaper: Reaper::default(),
+            deliveries: Deliveries::default(),
             stop: watch::Sender::new(false),
         }
     }
@@ -137,13 +140,17 @@ impl Shared {
     /// Does what the engine wished for while it ran a request of `caller`. Who wishes his own end reaches it when his
     /// replies are sent, as [`Flow::Close`] tells his connection.
     pub(crate) fn carry_out(&self, engine: &mut Engine, caller: Option<SessionId>) {
+        let mut woken = 0;
         for effect in engine.effects.take() {
             match effect {
                 Effect::Close(session) if caller == Some(session) => {}
                 Effect::Close(session) => self.close(engine, session),
                 // Whoever runs a request takes what he is told with its reply.
                 Effect::Wake(session) if caller == Some(session) => {}
-                Effect::Wake(session) => self.post(session, Letter::Told),
+                Effect::Wake(session) => {
+                    woken += 1;
+                    self.wake(session, woken);
+                }
                 Effect::Resume => self.resume(engine),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
                 Effect::Shutdown => {
@@ -156,6 +163,20 @@ impl Shared {
                 Effect::KeyEvent { .. } => {}
             }
         }
+    }
+
+    /// Has a session fetch what it is told, as one of `woken` who are to by now.
+    fn wake(&self, session: SessionId, woken: usize) {
+        if woken <= AT_ONCE && self.deliveries.is_empty() {
+            self.post(session, Letter::Told);
+        } else {
+            self.deliveries.add(session);
+        }
+    }
+
+    /// Who is still to be woken.
+    pub(crate) fn deliveries(&self) -> &Deliveries {
+        &self.deliveries
     }
 
     /// Lets everyone go on whom a pause held back, the keeper too.

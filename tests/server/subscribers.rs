@@ -97,6 +97,32 @@ fn a_client_in_process_keeps_messages_apart_from_replies() {
 }
 
 #[test]
+fn many_subscribers_hear_all_messages_in_their_order_however_they_are_woken() {
+    const LISTENERS: usize = 300;
+    let server = Server::start().expect("it starts");
+    let mut wires: Vec<_> = (0..LISTENERS).map(|_| connect(server.addr())).collect();
+    let mut clients: Vec<Client> = (0..10).map(|_| server.client().expect("it is let in")).collect();
+    wires.iter_mut().for_each(|wire| {
+        wire.ask("SUBSCRIBE news\r\n", "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    });
+    clients.iter_mut().for_each(|client| _ = client.call(["SUBSCRIBE", "news"]).expect("it subscribes"));
+    let (mut publisher, mut other) = (connect(server.addr()), connect(server.addr()));
+    for number in 10..40 {
+        publisher.ask(format!("PUBLISH news {number}\r\n"), format!(":{}\r\n", LISTENERS + 10));
+        other.ask("PING\r\n", "+PONG\r\n");
+    }
+    let told: String =
+        (10..40).map(|number| format!("*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\n{number}\r\n")).collect();
+    wires.iter_mut().for_each(|wire| wire.expect(&told));
+    for client in &mut clients {
+        for number in 10..40 {
+            let message = client.wait_for_message(PATIENCE).expect("it is connected").expect("it was published");
+            assert_eq!(message.payload, number.to_string().as_bytes());
+        }
+    }
+}
+
+#[test]
 fn a_client_in_process_waits_for_a_message_of_another_thread() {
     let server = Server::start().expect("it starts");
     let mut ann = server.client().expect("it is let in");

@@ -1,0 +1,74 @@
+//! Who is still to be woken because there is something to tell him.
+//!
+//! A message may concern thousands of subscribers, and each of their connections costs a write. If all were woken at
+//! once, everyone else would wait for all of those writes, and whoever publishes next too. So they are woken some at a
+//! time, and in between the event loop serves whoever has sent something: what is published meanwhile reaches those who
+//! are still to be woken in the same write. When much waits for each, all are woken, so those who publish
+//! do not run ahead of those who read.
+//!
+//! Invariant: a session that waits here is not woken otherwise for what it is told, and stands here once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::mailbox::Letter;
+use super::shared::Shared;
+use crate::engine::SessionId;
+
+/// So many are woken at a time.
+pub(crate) const AT_ONCE: usize = 64;
+
+/// So much waits for one client at most before all are woken.
+const ENOUGH_BYTES: usize = 64 << 10;
+
+/// Sessions in the order in which they are to be woken.
+#[derive(Debug, Default)]
+pub(crate) struct Deliveries {
+    waiting: Mutex<VecDeque<SessionId>>,
+    begun: Notify,
+}
+
+impl Deliveries {
+    /// Has a session woken after those who wait.
+    pub(crate) fn add(&self, session: SessionId) {
+        let mut waiting = self.waiting.lock();
+        waiting.push_back(session);
+        if waiting.len() == 1 {
+            self.begun.notify_one();
+        }
+    }
+
+    /// True while nobody waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.lock().is_empty()
+    }
+
+    fn first(&self) -> Option<SessionId> {
+        self.waiting.lock().front().copied()
+    }
+
+    fn take(&self, count: usize) -> Vec<SessionId> {
+        let mut waiting = self.waiting.lock();
+        let count = waiting.len().min(count);
+        waiting.drain(..count).collect()
+    }
+}
+
+/// Wakes whoever is to be woken, for as long as the server serves.
+pub(crate) async fn deliver(shared: Arc<Shared>) {
+    loop {
+        shared.deliveries().begun.notified().await;
+        while let Some(first) = shared.deliveries().first() {
+            let is_enough = |bytes: usize| bytes >= ENOUGH_BYTES;
+            let is_behind = shared.engine().sessions.get(first).is_some_and(|first| is_enough(first.outgoing.bytes()));
+            for session in shared.deliveries().take(if is_behind { usize::MAX } else { AT_ONCE }) {
+                shared.post(session, Letter::Told);
+            }
+            // Those have their turns now, then whoever has sent something, then we.
+            tokio::task::yield_now().await;
+        }
+    }
+}
