@@ -33,6 +33,7 @@ pub mod engine;
 pub mod keyspace;
 pub mod lua;
 pub mod resp;
+pub mod script;
 pub mod server;
 pub mod testkit;
 pub mod value;

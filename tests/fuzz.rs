@@ -52,7 +52,7 @@ fn ask(world: &mut World, words: &[&[u8]], context: &str) {
         Flow::Wait(until) => {
             assert!(reply.is_empty(), "{context}: a request that waits has no reply yet");
             world.pass_ms(until.since_us(world.now()).div_ceil(1000).min(1 << 40) as i64);
-            world.engine.pause.end();
+            world.engine.pause_mut().end();
         }
         Flow::Close | Flow::Abort | Flow::Block => rejoin(world),
         Flow::Next if reply.is_empty() => rejoin(world),

@@ -17,6 +17,7 @@ pub mod memory;
 pub mod monitor;
 pub mod pubsub;
 pub mod scanning;
+pub mod scripting;
 pub mod server;
 pub mod set;
 pub mod shutdown;
@@ -39,6 +40,7 @@ pub const FAMILIES: &[&[Command]] = &[
     memory::COMMANDS,
     monitor::COMMANDS,
     pubsub::COMMANDS,
+    scripting::COMMANDS,
     server::COMMANDS,
     set::COMMANDS,
     shutdown::COMMANDS,

@@ -63,8 +63,11 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
         if cx.session().wants_reply() {
             cx.reply().array(transaction.queue.len());
         }
-        for request in transaction.queue.iter() {
-            cx.run(request);
+        for (index, request) in transaction.queue.iter().enumerate() {
+            if !cx.run(request) {
+                cx.rest_before(index + 1);
+                return Ok(());
+            }
         }
     }
     cx.session_mut().transaction = None;

@@ -9,18 +9,23 @@
 use std::sync::Arc;
 
 use crate::engine::dispatch::Admitted;
+use crate::engine::scripts::Ending;
 use crate::engine::{Args, Block, CommandId, Engine, Error, Flags, Session, SessionId, Wait};
 use crate::resp::{Protocol, Reply, Request};
 
 impl Engine {
     /// True while the session waits within a command, and runs no other.
     pub fn is_blocked(&self, session: SessionId) -> bool {
+        self.scripts.is_busy_with(session) || self.is_waiting(session)
+    }
+
+    fn is_waiting(&self, session: SessionId) -> bool {
         !self.interest.waiting.is_empty() && self.interest.waiting.get(session).is_some()
     }
 
     /// True while a pause keeps the session from running its last request.
     pub fn is_held_back(&self, session: &Session) -> bool {
-        session.held_back && self.pause.holds(self.now())
+        session.held_back && self.timing.pause.holds(self.now())
     }
 
     /// How many sessions get no answer for now: they wait within a command, or a pause holds them back.
@@ -45,6 +50,9 @@ impl Engine {
 
     /// Serves those whose keys are ready, the key first that was ready first. What that makes ready is served too.
     pub(super) fn serve(&mut self) {
+        if self.scripts.is_busy() {
+            return;
+        }
         let mut held_back = Vec::new();
         while let Some((database, key)) = self.interest.waiting.next_ready() {
             if self.serve_key(database, &key) == Served::LaterSome {
@@ -68,7 +76,7 @@ impl Engine {
                 continue;
             }
             let writes = self.table.entry(wait.command).command.flags.has(Flags::WRITE);
-            if self.pause.holds_back(self.now(), writes).is_some() {
+            if self.timing.pause.holds_back(self.now(), writes).is_some() {
                 served = Served::LaterSome;
             } else {
                 self.resume(session);
@@ -86,7 +94,7 @@ impl Engine {
         match self.admit(session, request) {
             Ok(Admitted::Now(id, words)) => {
                 let reply = Reply::new(&mut out, self.protocol_of(session));
-                if let Some(block) = self.execute(session, id, Args::new(request, words), false, reply) {
+                if let Ending::Waits(block) = self.execute(session, id, Args::new(request, words), false, reply) {
                     return self.park(session, id, request, Block { deadline_ms: wait.deadline_ms, ..block });
                 }
             }
@@ -133,7 +141,7 @@ impl Engine {
 
     /// Gives a session that waited its answer, behind the `told` frames that it was told before it went on; from now on it
     /// runs commands again.
-    fn answer(&mut self, session: SessionId, told: usize, mut out: Vec<u8>) {
+    pub(super) fn answer(&mut self, session: SessionId, told: usize, mut out: Vec<u8>) {
         let now = self.now();
         let Some(client) = self.sessions.get_mut(session) else { return };
         client.active = now;

@@ -237,6 +237,9 @@ impl Flags {
     /// A subscriber that speaks RESP2 may call it. COMMAND INFO does not tell it.
     pub const WHILE_LISTENING: Flags = Flags(1 << 26);
 
+    /// It can be called without any keys though it has some.
+    pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 27);
+
     /// Both sets.
     pub const fn and(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -249,7 +252,7 @@ impl Flags {
 
     /// The names that COMMAND INFO lists, in Redis's order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 16] = [
+        const NAMES: [(Flags, &str); 17] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENYOOM, "denyoom"),
@@ -264,6 +267,7 @@ impl Flags {
             (Flags::FAST, "fast"),
             (Flags::NO_AUTH, "no_auth"),
             (Flags::NO_MULTI, "no_multi"),
+            (Flags::NO_MANDATORY_KEYS, "no_mandatory_keys"),
             (Flags::MOVABLE_KEYS, "movablekeys"),
             (Flags::ALLOW_BUSY, "allow_busy"),
         ];
@@ -308,6 +312,11 @@ impl KeySpec {
     /// As many keys as the word at `index` says, from the next word on.
     pub const fn counted(index: i32, access: KeyFlags) -> KeySpec {
         KeySpec { begin: Begin::Index(index), find: Find::Count { at: 0, first: 1, step: 1 }, access, notes: "" }
+    }
+
+    /// The same rule, with something that COMMAND INFO says beside it.
+    pub const fn noting(self, notes: &'static str) -> KeySpec {
+        KeySpec { notes, ..self }
     }
 
     /// The words of `request` that are keys by this rule. Empty when the request is malformed.

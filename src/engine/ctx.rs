@@ -77,15 +77,17 @@ pub enum Deadline {
 /// A handler's view of the engine, for the time of one command.
 #[derive(Debug)]
 pub struct Ctx<'c> {
-    engine: &'c mut Engine,
-    session: SessionId,
-    command: CommandId,
-    database: usize,
-    reply: Reply<'c>,
+    pub(super) engine: &'c mut Engine,
+    pub(super) session: SessionId,
+    pub(super) command: CommandId,
+    pub(super) database: usize,
+    pub(super) reply: Reply<'c>,
     /// It runs within another command, which does not wait for it.
     is_nested: bool,
     /// What it wants to wait for.
     block: Option<Block>,
+    /// A script in it was put aside.
+    pub(super) rests: bool,
 }
 
 /// What is outside the data: the session, the settings, the generator, the clock.
@@ -98,7 +100,7 @@ impl<'c> Ctx<'c> {
         is_nested: bool,
     ) -> Ctx<'c> {
         let database = engine.sessions.get(session).map_or(0, |session| session.database);
-        Ctx { engine, session, command, database, reply, is_nested, block: None }
+        Ctx { engine, session, command, database, reply, is_nested, block: None, rests: false }
     }
 
     /// The command that runs.

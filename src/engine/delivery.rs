@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::{Effect, Effects, Engine, Now, Session, SessionId, Sessions, Stats, Subscriptions};
+use crate::engine::{Effect, Effects, Engine, LogLevel, Now, Session, SessionId, Sessions, Stats, Subscriptions};
 
 /// So much may wait for a client and does not count.
 const FREE_BYTES: usize = 16 << 10;
@@ -145,7 +145,10 @@ impl Delivery<'_> {
         client.outgoing.clear();
         self.overfull.forget(client);
         self.stats.output_buffer_disconnections += 1;
-        self.effects.push(Effect::Log(format!("client {} closed: too much output waits for it", session.number)));
+        self.effects.push(Effect::Log(
+            LogLevel::Warning,
+            format!("client {} closed: too much output waits for it", session.number),
+        ));
         self.effects.push(Effect::Close(session));
     }
 }

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Args, Block, CommandId, Ctx, Engine, Error, Flags, Now, Permission, Session, SessionId};
+use crate::engine::scripts::Ending;
+use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, Permission, Session, SessionId};
 use crate::resp::{ProtocolError, Reply, Request};
 
 /// What the connection does after a request.
@@ -45,8 +46,10 @@ impl Engine {
             Ok(Admitted::Now(id, words)) => {
                 self.begin(session, id);
                 let reply = Reply::new(out, protocol);
-                if let Some(block) = self.execute(session, id, Args::new(request, words), false, reply) {
-                    self.park(session, id, request, block);
+                match self.execute(session, id, Args::new(request, words), false, reply) {
+                    Ending::Answered => {}
+                    Ending::Waits(block) => self.park(session, id, request, block),
+                    Ending::Rests => self.put_aside(out, start),
                 }
                 self.show(session, id, request);
             }
@@ -60,14 +63,15 @@ impl Engine {
 
     /// Runs a request of a session within the command that it runs. Its time counts as that command's: the engine hears
     /// once for each request what time it is.
-    pub(super) fn run_within(&mut self, session: SessionId, request: Request<'_>, mut reply: Reply<'_>) {
-        let Some(client) = self.sessions.get(session) else { return };
+    pub(super) fn run_within(&mut self, session: SessionId, request: Request<'_>, mut reply: Reply<'_>) -> Ending {
+        let Some(client) = self.sessions.get(session) else { return Ending::Answered };
+        let mut ending = Ending::Answered;
         let (start, wanted_reply) = (reply.position(), client.wants_reply());
         reply.set_protocol(client.protocol);
         match self.table.resolve(request) {
             Ok((id, words)) => {
-                let block = self.execute(session, id, Args::new(request, words), true, reply.again());
-                debug_assert!(block.is_none(), "a command within another does not wait");
+                ending = self.execute(session, id, Args::new(request, words), true, reply.again());
+                debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
                 self.show(session, id, request);
             }
             Err(error) => self.refuse(error, &mut reply),
@@ -75,6 +79,7 @@ impl Engine {
         if !wanted_reply && !self.wants_reply(session) {
             reply.rewind(start);
         }
+        ending
     }
 
     /// Calls the handler of a command that passed the gates. If the command has to wait, it answered nothing and is not
@@ -86,7 +91,7 @@ impl Engine {
         args: Args<'_>,
         is_nested: bool,
         mut reply: Reply<'_>,
-    ) -> Option<Block> {
+    ) -> Ending {
         let command = self.table.entry(id).command;
         let room = self.check_room(session, command, &args);
         let start = reply.position();
@@ -95,14 +100,14 @@ impl Engine {
         if result.is_err() {
             ctx.reply().rewind(start);
         }
-        let block = ctx.into_block();
-        if block.is_none() {
+        let ending = ctx.into_ending();
+        if let Ending::Answered = ending {
             self.count(id, result.is_err());
         }
         if let Err(error) = result {
             self.refuse(error, &mut reply);
         }
-        block
+        ending
     }
 
     /// Tells that the last request of a batch is done, so that its time can be counted.
@@ -177,10 +182,11 @@ impl Engine {
             return Err(Error::OnlyListens(name.to_owned()));
         }
         let writes = flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
+        self.scripts.gate(flags)?;
         if client.monitors && (writes || flags.has(Flags::READONLY)) {
             return Err(Error::ReplicaTouchesKeys);
         }
-        Ok(self.pause.holds_back(self.timing.now, writes))
+        Ok(self.timing.pause.holds_back(self.timing.now, writes))
     }
 
     /// Queues a request if the session has begun a transaction and the command is not about transactions itself. One that
@@ -249,7 +255,9 @@ impl Engine {
 
     pub(super) fn refuse(&mut self, error: Error, reply: &mut Reply<'_>) {
         let line = error.to_string();
-        self.stats.count_error(&line);
+        if !matches!(error, Error::ScriptFailed { is_counted: true, .. }) {
+            self.stats.count_error(&line);
+        }
         reply.error(&line);
     }
 

@@ -401,6 +401,61 @@ pub enum Error {
     #[error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")]
     UnblockReason,
 
+    // Scripts.
+    /// There is no script of that name.
+    #[error("NOSCRIPT No matching script. Please use EVAL.")]
+    NoScript,
+    /// A script's first line is wrong; why.
+    #[error("ERR {0}")]
+    Shebang(String),
+    /// A script cannot be compiled; why.
+    #[error("ERR Error compiling script (new function): {0}")]
+    ScriptDoesNotCompile(String),
+    /// A script failed; the whole line.
+    #[error("{line}")]
+    ScriptFailed {
+        /// What the client reads.
+        line: String,
+        /// The error was counted when the command failed that the script called.
+        is_counted: bool,
+    },
+    /// A script called a command that does not exist.
+    #[error("ERR Unknown Redis command called from script")]
+    UnknownInScript,
+    /// A script called a command with too few or too many arguments.
+    #[error("ERR Wrong number of args calling Redis command from script")]
+    WrongArityInScript,
+    /// A script called a command that scripts may not call.
+    #[error("ERR This Redis command is not allowed from script")]
+    NotInScript,
+    /// A script that does not write called a command that does.
+    #[error("ERR Write commands are not allowed from read-only scripts.")]
+    WriteInReadOnlyScript,
+    /// A script takes too long, and only commands that can end it are heard.
+    #[error("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.")]
+    Busy,
+    /// No script is there that could be ended.
+    #[error("NOTBUSY No scripts in execution right now.")]
+    NotBusy,
+    /// The script that takes too long has written.
+    #[error(
+        "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the \
+         script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+    )]
+    Unkillable,
+    /// A number of keys that must not be negative.
+    #[error("ERR Number of keys can't be negative")]
+    NumkeysNegative,
+    /// SCRIPT FLUSH with another word.
+    #[error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")]
+    ScriptFlushOption,
+    /// SCRIPT DEBUG with another word.
+    #[error("ERR Use SCRIPT DEBUG YES/SYNC/NO")]
+    ScriptDebugOption,
+    /// SCRIPT DEBUG would start a debugger.
+    #[error("ERR there is no script debugger in this server")]
+    NoScriptDebugger,
+
     // DEBUG and SHUTDOWN.
     /// DEBUG PROTOCOL has no such type.
     #[error(

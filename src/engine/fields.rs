@@ -41,7 +41,7 @@ impl Engine {
     /// none is overdue.
     pub(super) fn meet_fields(&mut self, database: usize, key: &[u8], act: impl FnOnce(&mut Hash, i64) -> usize) {
         if self.is_any_field_due(database)
-            && !self.pause.holds(self.now())
+            && !self.timing.pause.holds(self.now())
             && let Some(slot) = self.live(database, key)
         {
             let now_ms = self.now().unix_ms();

@@ -46,6 +46,8 @@ pub trait Host: Send + std::fmt::Debug {
     fn facts(&self) -> &Facts;
     /// What changes, looked up now.
     fn usage(&self) -> Usage;
+    /// Microseconds since some moment, by a clock that nobody sets; 0 in a world without a clock.
+    fn elapsed_us(&self) -> u64;
     /// Makes room for so many clients, as far as the system allows. Answers for how many of them there is room.
     fn make_room_for(&self, clients: usize) -> usize;
 }
@@ -63,6 +65,10 @@ impl Host for NoHost {
 
     fn usage(&self) -> Usage {
         Usage::default()
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        0
     }
 
     fn make_room_for(&self, clients: usize) -> usize {

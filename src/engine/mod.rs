@@ -32,6 +32,7 @@ mod pause;
 mod peek;
 mod publish;
 mod recent;
+pub mod scripts;
 mod secrets;
 mod session;
 mod settings;
@@ -59,6 +60,7 @@ pub use outgoing::Outgoing;
 pub use pause::{Pause, PauseScope};
 pub use peek::Peek;
 pub use recent::Recent;
+pub use scripts::Scripts;
 pub use secrets::Secrets;
 pub use session::{Buffers, Origin, ReplyMode, Session, SessionId, Sessions, Transport};
 pub use settings::{LogLevel, Permission, Settings};
@@ -93,13 +95,13 @@ pub struct Engine {
     pub effects: Effects,
     /// Questions about the world outside.
     pub host: Box<dyn Host>,
-    /// Whether and for whom time stands still (CLIENT PAUSE).
-    pub pause: Pause,
+    /// Scripts, and the one that runs.
+    pub scripts: Scripts,
     /// Who wants to hear of what.
     pub interest: Interest,
     /// What DEBUG and tests switch.
     pub switches: Switches,
-    /// The current moment and the command that runs.
+    /// The current moment, the command that runs, and whether time stands still.
     timing: Timing,
 }
 
@@ -119,6 +121,7 @@ struct Timing {
     started: Now,
     now: Now,
     running: Option<(CommandId, Now)>,
+    pause: Pause,
 }
 
 /// From how many bytes on a value is freed elsewhere: below, freeing it takes less time than handing it over.
@@ -139,16 +142,26 @@ impl Engine {
             generator: fastrand::Rng::with_seed(chance),
             effects: Effects::default(),
             host,
-            pause: Pause::default(),
+            scripts: Scripts::default(),
             interest: Interest::default(),
             switches: Switches { active_expiry: true, announce: false, capacity: Capacity::default() },
-            timing: Timing { started: now, now, running: None },
+            timing: Timing { started: now, now, running: None, pause: Pause::default() },
         }
     }
 
     /// The moment it was last told.
     pub fn now(&self) -> Now {
         self.timing.now
+    }
+
+    /// Whether and for whom time stands still (CLIENT PAUSE).
+    pub fn pause(&self) -> &Pause {
+        &self.timing.pause
+    }
+
+    /// The same, to begin or end it.
+    pub fn pause_mut(&mut self) -> &mut Pause {
+        &mut self.timing.pause
     }
 
     /// The moment it started.
@@ -169,6 +182,9 @@ impl Engine {
 
     /// A client is gone.
     pub fn disconnect(&mut self, session: SessionId) {
+        if self.scripts.orphan(session) {
+            return;
+        }
         if let Some(client) = self.sessions.get_mut(session) {
             self.interest.forget(client);
         }
@@ -190,6 +206,9 @@ impl Engine {
     pub fn expire(&mut self, now: Now, limit: usize) -> usize {
         self.timing.now = now;
         self.cut_off_overfull();
+        if self.scripts.is_busy() {
+            return 0;
+        }
         self.serve();
         let mut expired = self.time_out(limit);
         if !self.may_expire() {
@@ -239,7 +258,7 @@ impl Engine {
     }
 
     fn may_expire(&self) -> bool {
-        self.switches.active_expiry && !self.pause.holds(self.timing.now)
+        self.switches.active_expiry && !self.timing.pause.holds(self.timing.now)
     }
 
     /// The key, if it is there and its deadline has not passed; if it has, this is its end. So with fields of a hash.
@@ -249,7 +268,7 @@ impl Engine {
         if deadline_ms.is_none_or(|deadline_ms| self.timing.now.unix_ms() < deadline_ms) {
             return self.without_due_fields(database, found);
         }
-        if !self.pause.holds(self.timing.now) {
+        if !self.timing.pause.holds(self.timing.now) {
             self.expire_slot(database, found);
         }
         None
@@ -260,7 +279,7 @@ impl Engine {
     fn live_to_change(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
         let found = self.live(database, key);
         if found.is_none()
-            && self.pause.holds(self.timing.now)
+            && self.timing.pause.holds(self.timing.now)
             && let Some(due) = self.databases.get(database).find(key)
         {
             self.expire_slot(database, due);

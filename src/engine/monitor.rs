@@ -28,6 +28,15 @@ impl Engine {
 
     /// Shows a command that a session ran to those who watch.
     pub(super) fn show(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
+        self.show_of(session, id, request, false);
+    }
+
+    /// Shows a command that a session's script ran.
+    pub(super) fn show_from_script(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
+        self.show_of(session, id, request, true);
+    }
+
+    fn show_of(&mut self, session: SessionId, id: CommandId, request: Request<'_>, is_script: bool) {
         if self.interest.monitors.is_empty() {
             return;
         }
@@ -36,7 +45,7 @@ impl Engine {
             return;
         }
         let Some(client) = self.sessions.get(session) else { return };
-        let line: Arc<[u8]> = self.line(client, command, request).into();
+        let line: Arc<[u8]> = self.line(client, command, request, is_script).into();
         let watchers: Vec<SessionId> = self.interest.monitors.iter().copied().collect();
         for watcher in watchers {
             // What is shown is a reply to MONITOR, so CLIENT REPLY silences it.
@@ -47,10 +56,11 @@ impl Engine {
     }
 
     /// `+seconds.microseconds [database address] "word" "word"`.
-    fn line(&self, client: &Session, command: &Command, request: Request<'_>) -> Vec<u8> {
+    fn line(&self, client: &Session, command: &Command, request: Request<'_>, is_script: bool) -> Vec<u8> {
         let (seconds, rest_us) = (self.now().unix_s(), self.now().unix_us.rem_euclid(1_000_000));
         let origin = &client.origin;
         let (kind, address) = match origin.transport {
+            _ if is_script => ("", "lua"),
             Transport::Unix => ("unix:", origin.address.strip_suffix(":0").unwrap_or(&origin.address)),
             Transport::Tcp | Transport::Direct => ("", origin.address.as_str()),
         };

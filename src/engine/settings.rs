@@ -86,6 +86,8 @@ pub struct Settings {
     pub query_buffer_bytes: usize,
     /// `client-output-buffer-limit`.
     pub output_limits: OutputLimits,
+    /// `busy-reply-threshold`: after how many milliseconds others are heard while a script runs; 0 for never.
+    pub busy_reply_threshold_ms: u64,
     /// `notify-keyspace-events`.
     pub notifications: Notifications,
     /// `enable-debug-command`.
@@ -142,6 +144,7 @@ impl Default for Settings {
             max_bulk_bytes: 512 << 20,
             query_buffer_bytes: 1 << 30,
             output_limits: OutputLimits::default(),
+            busy_reply_threshold_ms: 5000,
             notifications: Notifications::default(),
             debug_command: Permission::No,
             packed_zset: zset::Limits::default(),

@@ -70,7 +70,8 @@ pub(super) unsafe extern "C-unwind" fn trampoline(raw: *mut ffi::lua_State) -> c
 /// What Lua calls for a function of its own that looks at its arguments first: if they pass, it runs.
 ///
 /// # Safety
-/// Called by Lua, for a closure made by [`Stack::push_guarded`], whose upvalues are a [`Function`] and the C function.
+/// Called by Lua, for a closure made by [`Stack::guard`], whose upvalues are a [`Function`], what that keeps, and the C
+/// function.
 pub(super) unsafe extern "C-unwind" fn guarded(raw: *mut ffi::lua_State) -> c_int {
     // SAFETY: as for `trampoline`. The C function is one without upvalues, so it does not mind running in our frame.
     unsafe {
@@ -78,7 +79,7 @@ pub(super) unsafe extern "C-unwind" fn guarded(raw: *mut ffi::lua_State) -> c_in
         if call(raw, mem::transmute::<*mut c_void, Function>(guard)) == RAISES {
             ffi::lua_error(raw);
         }
-        let original = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(2));
+        let original = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(3));
         mem::transmute::<*mut c_void, ffi::lua_CFunction>(original)(raw)
     }
 }

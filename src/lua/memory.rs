@@ -23,11 +23,13 @@ pub(super) struct Account {
     limit: usize,
     /// How many calls deep Rust code runs.
     depth: Cell<u32>,
+    /// The next allocation fails.
+    refuses_next: Cell<bool>,
 }
 
 impl Account {
     pub(super) fn new(limit: usize) -> Account {
-        Account { used: Cell::new(0), limit, depth: Cell::new(0) }
+        Account { used: Cell::new(0), limit, depth: Cell::new(0), refuses_next: Cell::new(false) }
     }
 
     pub(super) fn used(&self) -> usize {
@@ -36,6 +38,11 @@ impl Account {
 
     pub(super) fn is_over(&self, more: usize) -> bool {
         self.used.get().saturating_add(more) > self.limit
+    }
+
+    /// Has the next allocation fail.
+    pub(super) fn refuse_next(&self) {
+        self.refuses_next.set(true);
     }
 
     /// Rust code runs until this is dropped.
@@ -90,7 +97,7 @@ pub(super) unsafe extern "C" fn allocate(
     // SAFETY: `data` is the context, which outlives the state.
     let account = unsafe { &(*data.cast::<Context>()).account };
     let old = if block.is_null() { 0 } else { old };
-    if wanted > old && account.depth.get() == 0 && account.is_over(wanted - old) {
+    if wanted > old && account.depth.get() == 0 && (account.refuses_next.take() || account.is_over(wanted - old)) {
         return std::ptr::null_mut();
     }
     let Ok(layout) = Layout::from_size_align(wanted, ALIGNMENT) else { return std::ptr::null_mut() };

@@ -37,7 +37,9 @@
 #![expect(unsafe_code, reason = "this module wraps the pointers of the C library; its head says why that is sound")]
 
 mod calls;
+mod code;
 mod memory;
+mod places;
 mod run;
 mod stack;
 mod standard;
@@ -69,8 +71,8 @@ pub enum Pulse {
     GoOn,
     /// Others first: [`Lua::go_on`] continues it.
     Rest,
-    /// With an error of this text, again and again until the script gives up.
-    End(String),
+    /// Not at all: with an error, again and again until the script gives up.
+    End,
 }
 
 /// An interpreter with its globals.
@@ -87,6 +89,8 @@ struct Context {
     host: Cell<Option<NonNull<dyn Host>>>,
     yielder: Cell<Option<NonNull<run::Yielder>>>,
     panic: RefCell<Option<Box<dyn Any + Send>>>,
+    /// Where the script was told to end, once it was.
+    ended: RefCell<Option<Option<Place>>>,
 }
 
 impl std::fmt::Debug for Context {
@@ -108,6 +112,7 @@ impl Lua {
             host: Cell::new(None),
             yielder: Cell::new(None),
             panic: RefCell::new(None),
+            ended: RefCell::new(None),
         });
         let _within = context.account.within_rust();
         // SAFETY: `allocate` keeps the contract of a Lua allocator, and the context lives in its box until the state
@@ -142,13 +147,6 @@ impl Lua {
         let _within = self.context.account.within_rust();
         // SAFETY: the state is open; there are no finalizers, so nothing of ours runs.
         unsafe { ffi::lua_gc(self.raw.as_ptr(), ffi::LUA_GCSTEP, 1) };
-    }
-
-    /// Collects all garbage.
-    pub fn collect(&mut self) {
-        let _within = self.context.account.within_rust();
-        // SAFETY: as in `collect_step`.
-        unsafe { ffi::lua_gc(self.raw.as_ptr(), ffi::LUA_GCCOLLECT, 0) };
     }
 }
 

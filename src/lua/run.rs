@@ -17,12 +17,12 @@ use corosensei::{Coroutine, CoroutineResult};
 use mlua_sys as ffi;
 
 use super::calls::{self, Function, Raise};
-use super::{Host, Lua, Pulse, Stack, context};
+use super::{Host, Lua, OUT_OF_MEMORY, Place, Pulse, Stack, context};
 
 pub(super) type Yielder = corosensei::Yielder<(), ()>;
 
 /// How far a run has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It has returned; its results are on the stack.
     Done,
@@ -30,6 +30,8 @@ pub enum Progress {
     Failed,
     /// It has been put aside ([`Pulse::Rest`]).
     Resting,
+    /// It was ended ([`Pulse::End`]) at that place.
+    Ended(Option<Place>),
 }
 
 /// Bytes of a run's stack. Lua nests at most 200 C calls, and a library may go 1,000 tables deep.
@@ -133,7 +135,11 @@ impl Lua {
         if let Some(ended) = self.run.current.take() {
             self.run.spare = Some(ended.into_stack());
         }
-        if status == ffi::LUA_OK { Progress::Done } else { Progress::Failed }
+        match (status, self.context.ended.take()) {
+            (ffi::LUA_OK, _) => Progress::Done,
+            (_, None) => Progress::Failed,
+            (_, Some(place)) => Progress::Ended(place),
+        }
     }
 }
 
@@ -158,46 +164,39 @@ fn run_protected(state: StateHandle, yielder: &Yielder, arguments: c_int) -> c_i
 /// # Safety
 /// Called by Lua.
 unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
-    // SAFETY: Lua calls us within a run, so the state is open; `must_end` owns nothing when it has returned.
+    // SAFETY: Lua calls us within a run, so the state is open; `ask` owns nothing when it has returned. Of all errors only
+    // that of missing memory passes by the handlers of the script, which could go on for ever, as there are no hooks within
+    // a hook. So that is the one we make.
     unsafe {
-        if must_end(raw) {
-            ffi::lua_error(raw);
+        if ask(raw) {
+            context(raw).account.refuse_next();
+            ffi::lua_newuserdata(raw, 1);
         }
     }
 }
 
-/// Asks the host how the script goes on. True with the error on top of the stack: it has to end.
-unsafe fn must_end(raw: *mut ffi::lua_State) -> bool {
-    // SAFETY: the state is open.
-    let Some(text) = (unsafe { ask(raw) }) else { return false };
-    // SAFETY: as above.
-    let _within = unsafe { context(raw) }.account.within_rust();
-    let mut stack = Stack::new(raw, 0);
-    let mut line = stack.place(0);
-    line.extend_from_slice(text.as_bytes());
-    stack.push_plain(&line);
-    true
-}
-
-/// Asks the host how to go on, and rests when it says so. With a text: what runs has to end, with this error.
-unsafe fn ask(raw: *mut ffi::lua_State) -> Option<String> {
+/// Asks the host how to go on, and rests when it says so. True when what runs has to end.
+unsafe fn ask(raw: *mut ffi::lua_State) -> bool {
     // SAFETY: the state is open.
     let context = unsafe { context(raw) };
     loop {
-        let mut host = context.host.get()?;
+        let Some(mut host) = context.host.get() else { return false };
         // SAFETY: `resume` borrows the host until it returns. It is not used now: whoever uses it has taken it out.
         match unsafe { host.as_mut() }.pulse() {
-            Pulse::GoOn => return None,
+            Pulse::GoOn => return false,
             Pulse::Rest => {
-                let yielder = context.yielder.get()?;
+                let Some(yielder) = context.yielder.get() else { return false };
                 // SAFETY: set by `run_protected` on whose stack we are, so that it is alive.
                 unsafe { yielder.as_ref() }.suspend(());
             }
-            Pulse::End(text) => {
+            Pulse::End => {
+                if context.ended.borrow().is_none() {
+                    context.ended.replace(Some(Stack::new(raw, 0).caller(0)));
+                }
                 // A script that catches this one shall get no further than to the next instruction.
                 // SAFETY: the state is open.
                 unsafe { ffi::lua_sethook(raw, Some(hook), ffi::LUA_MASKCOUNT, 1) };
-                return Some(text);
+                return true;
             }
         }
     }
@@ -211,10 +210,7 @@ impl Stack<'_> {
     /// When the host says that the script has to end.
     pub fn pulse(&self) -> Result<(), Raise> {
         // SAFETY: a stack's state is open. While the run rests nobody changes its values, so what is borrowed stays.
-        match unsafe { ask(self.raw()) } {
-            None => Ok(()),
-            Some(text) => Err(Raise::here(text)),
-        }
+        if unsafe { ask(self.raw()) } { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
     }
 
     /// Gives `act` the host of this run; `None` outside of a run, or when somebody uses the host already.

@@ -3,15 +3,15 @@
 //! Indexes count as in Lua: from 1 for the first argument of a call, from -1 for what lies on top. A call's arguments
 //! stay where they are until it ends, so what is borrowed from them lasts as long.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::slice;
 
 use mlua_sys as ffi;
 
-use super::calls::{self, Raise, text_or_nothing};
-use super::{Function, OUT_OF_MEMORY, context, upvalue};
+use super::calls::{self, Raise};
+use super::{OUT_OF_MEMORY, context, upvalue};
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Kind {
 
 /// A value that is kept although no script can reach it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Reference(c_int);
+pub struct Reference(pub(super) c_int);
 
 /// A place in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Stack<'c> {
     call: PhantomData<&'c ()>,
 }
 
-fn index(number: usize) -> c_int {
+pub(super) fn index(number: usize) -> c_int {
     c_int::try_from(number).expect("a stack has at most some thousand values")
 }
 
@@ -169,6 +169,19 @@ impl<'c> Stack<'c> {
         true
     }
 
+    /// Appends what Lua's `tostring` shows of a value without asking its metatable.
+    pub fn write_shown(&mut self, at: i32, out: &mut Vec<u8>) {
+        if self.write_text(at, out) {
+            return;
+        }
+        let shown = match self.kind(at) {
+            Kind::None | Kind::Nil => "nil".to_owned(),
+            Kind::Boolean => self.truth(at).to_string(),
+            _ => format!("{}: {:#x}", self.type_name(at), self.identity(at)),
+        };
+        out.extend_from_slice(shown.as_bytes());
+    }
+
     /// The length of a string or table, as `#` tells it.
     pub fn length(&self, at: i32) -> usize {
         unsafe { ffi::lua_objlen(self.raw, self.valid(at)) }
@@ -196,7 +209,7 @@ impl<'c> Stack<'c> {
     }
 
     /// A place that may be asked for: of what is out of range one that holds nothing.
-    fn valid(&self, at: i32) -> c_int {
+    pub(super) fn valid(&self, at: i32) -> c_int {
         let top = index(self.top());
         let is_within = at > 0 || (-top..0).contains(&at) || at <= ffi::LUA_REGISTRYINDEX;
         if is_within { at } else { top + 1 }
@@ -308,7 +321,7 @@ impl Stack<'_> {
     }
 
     /// How many values lie at the bottom that must stay.
-    fn floor(&self) -> c_int {
+    pub(super) fn floor(&self) -> c_int {
         self.paths.last().map_or(self.arguments, |path| path.key)
     }
 
@@ -344,7 +357,7 @@ impl Stack<'_> {
 
 /// Tables. None of these asks a metatable.
 impl Stack<'_> {
-    fn assert_table(&self, at: i32) {
+    pub(super) fn assert_table(&self, at: i32) {
         assert!(self.kind(at) == Kind::Table, "the place holds a table");
     }
 
@@ -457,6 +470,7 @@ impl Stack<'_> {
 
     /// Goes on with the innermost walk: takes away what lies above its key, and puts the next key and its value there.
     /// False at its end.
+    #[expect(clippy::should_implement_trait, reason = "what it goes through are tables of Lua")]
     pub fn next(&mut self) -> bool {
         let Some(path) = self.paths.last().copied() else { return false };
         // SAFETY: the key on top is nil or one that `lua_next` gave: `floor` and the assertions of `replace` keep its
@@ -496,6 +510,34 @@ impl Stack<'_> {
         self.call(2, Some(1))
     }
 
+    /// Pushes a table that holds the keys and values of another in a row; answers how many of each there are.
+    ///
+    /// # Errors
+    /// When memory has run out; what was pushed is empty then.
+    pub fn push_entries(&mut self, table: i32) -> Result<usize, Raise> {
+        self.assert_table(table);
+        self.reserve(4)?;
+        let table = self.absolute(table);
+        self.push_table(0, 0)?;
+        let (entries, mut count) = (self.absolute(-1), 0);
+        self.push_nil();
+        // SAFETY: the key on top is nil or one that `lua_next` gave, and that table does not change meanwhile.
+        while unsafe { ffi::lua_next(self.raw, table) != 0 } {
+            self.push_copy(-2);
+            self.set_element(entries, count * 2 + 1)?;
+            self.set_element(entries, count * 2 + 2)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Takes away the value below the top.
+    pub fn remove_below(&mut self) {
+        let below = index(self.top()) - 1;
+        assert!(below > self.floor(), "the arguments of a call stay where they are");
+        unsafe { ffi::lua_remove(self.raw, below) };
+    }
+
     /// Pushes the value's metatable; false, with nothing pushed, when it has none.
     pub fn get_metatable(&mut self, at: i32) -> bool {
         self.ensure(1);
@@ -507,169 +549,5 @@ impl Stack<'_> {
         self.assert_table(-1);
         self.assert_at_rest();
         unsafe { ffi::lua_setmetatable(self.raw, at) };
-    }
-}
-
-/// Values that are kept.
-impl Stack<'_> {
-    /// Takes the value on top away and keeps it.
-    pub fn keep(&mut self) -> Reference {
-        self.assert_at_rest();
-        // SAFETY: the registry is changed by nobody else; Rust code runs, so that memory does not fail.
-        Reference(unsafe { ffi::luaL_ref(self.raw, ffi::LUA_REGISTRYINDEX) })
-    }
-
-    /// Pushes a kept value.
-    pub fn push_kept(&mut self, kept: &Reference) {
-        self.ensure(1);
-        unsafe { ffi::lua_rawgeti(self.raw, ffi::LUA_REGISTRYINDEX, kept.0.into()) };
-    }
-
-    /// Keeps a value no longer.
-    pub fn release(&mut self, kept: Reference) {
-        // SAFETY: the reference came from `keep` and is gone now.
-        unsafe { ffi::luaL_unref(self.raw, ffi::LUA_REGISTRYINDEX, kept.0) };
-    }
-}
-
-/// Code.
-impl Stack<'_> {
-    /// Compiles source and pushes the function; or pushes what is wrong with it, and answers false. `chunk` names the
-    /// source in errors: `@name` as `name`, other text as the beginning of the source itself.
-    pub fn compile(&mut self, source: &[u8], chunk: &CStr) -> bool {
-        const BINARY: u8 = 0x1b;
-        self.assert_at_rest();
-        self.ensure(1);
-        // What begins like a compiled chunk is read as source, and is wrong as such.
-        let escaped = if source.first() == Some(&BINARY) { [b" ", source].concat() } else { Vec::new() };
-        let source = if escaped.is_empty() { source } else { &escaped };
-        // SAFETY: `luaL_loadbuffer` catches what is raised. The collector stands still meanwhile, as the compiler of
-        // Lua 5.1 holds values that the collector does not see.
-        unsafe {
-            ffi::lua_gc(self.raw, ffi::LUA_GCSTOP, 0);
-            let status = ffi::luaL_loadbuffer(self.raw, source.as_ptr().cast(), source.len(), chunk.as_ptr());
-            ffi::lua_gc(self.raw, ffi::LUA_GCRESTART, 0);
-            status == ffi::LUA_OK
-        }
-    }
-
-    /// Calls the function that lies below its `arguments` arguments, and leaves `results` results in their place, or all
-    /// with `None`; or leaves the error, and answers false.
-    pub fn call(&mut self, arguments: usize, results: Option<usize>) -> bool {
-        self.assert_at_rest();
-        let results = results.map_or(ffi::LUA_MULTRET, index);
-        // SAFETY: the state is open; errors are caught.
-        unsafe {
-            let _within = context(self.raw).account.within_c();
-            ffi::lua_pcall(self.raw, index(arguments), results, 0) == ffi::LUA_OK
-        }
-    }
-
-    /// Makes the table on top the one in which the function at `at` looks global names up, and takes it away.
-    pub fn set_environment(&mut self, at: i32) {
-        self.assert_at_rest();
-        self.assert_table(-1);
-        unsafe { ffi::lua_setfenv(self.raw, at) };
-    }
-
-    /// Replaces the C function on top by one that calls `guard` with the same arguments first, and does not run if that
-    /// raises an error. The function must keep no values of its own.
-    pub fn guard(&mut self, guard: Function) {
-        self.assert_at_rest();
-        self.ensure(2);
-        // SAFETY: the pointer is checked; it goes with the guard's behind it, as `guarded` takes them.
-        unsafe {
-            let original = ffi::lua_tocfunction(self.raw, -1).expect("a C function lies on top");
-            ffi::lua_pushlightuserdata(self.raw, calls::as_pointer(guard));
-            ffi::lua_pushlightuserdata(self.raw, original as *mut _);
-            ffi::lua_pushcclosure(self.raw, calls::guarded, 2);
-            ffi::lua_replace(self.raw, -2);
-        }
-    }
-}
-
-/// Where a script stands, for errors.
-impl Stack<'_> {
-    /// The function that is `level` calls up from the one that runs, with what `what` asks for.
-    fn frame(&self, level: usize, what: &CStr) -> Option<ffi::lua_Debug> {
-        // SAFETY: `lua_getinfo` is asked only about a frame that `lua_getstack` found; the record is plain data.
-        unsafe {
-            let mut record: ffi::lua_Debug = std::mem::zeroed();
-            let is_there = ffi::lua_getstack(self.raw, index(level), &raw mut record) != 0;
-            (is_there && ffi::lua_getinfo(self.raw, what.as_ptr(), &raw mut record) != 0).then_some(record)
-        }
-    }
-
-    /// Where the function stands that is `level` calls up, as errors begin: `user_script:1: `, or nothing.
-    pub fn place(&self, level: usize) -> Vec<u8> {
-        let Some(frame) = self.frame(level, c"Sl").filter(|frame| frame.currentline > 0) else { return Vec::new() };
-        // SAFETY: Lua ends the name with NUL.
-        let source = unsafe { CStr::from_ptr(frame.short_src.as_ptr()) };
-        [source.to_bytes(), b":", frame.currentline.to_string().as_bytes(), b": "].concat()
-    }
-
-    /// The place that is `level` calls up; `None` when there are not as many.
-    pub fn caller(&self, level: usize) -> Option<Place> {
-        let frame = self.frame(level, c"Sl")?;
-        // SAFETY: Lua ends both texts with NUL.
-        let (what, source) = unsafe { (text_or_nothing(frame.what), text_or_nothing(frame.source)) };
-        let line = (what != "C").then(|| frame.currentline.into());
-        Some(Place { source: source.into_owned(), line })
-    }
-
-    /// What Lua says of a wrong argument.
-    pub(super) fn complaint(&self, number: usize, reason: &str) -> Vec<u8> {
-        let Some(frame) = self.frame(0, c"n") else {
-            return format!("bad argument #{number} ({reason})").into_bytes();
-        };
-        // SAFETY: Lua ends both texts with NUL.
-        let (name, kind) = unsafe { (text_or_nothing(frame.name), text_or_nothing(frame.namewhat)) };
-        let name = if frame.name.is_null() { "?".into() } else { name };
-        match (&*kind, number) {
-            ("method", 1) => format!("calling '{name}' on bad self ({reason})"),
-            ("method", _) => format!("bad argument #{} to '{name}' ({reason})", number - 1),
-            _ => format!("bad argument #{number} to '{name}' ({reason})"),
-        }
-        .into_bytes()
-    }
-}
-
-/// Arguments, with Lua's complaints about wrong ones.
-impl<'c> Stack<'c> {
-    fn wrong_type(&self, number: usize, expected: &str) -> Raise {
-        Raise::argument(number, format!("{expected} expected, got {}", self.type_name(index(number))))
-    }
-
-    /// An argument that must be a string or a number, as text.
-    ///
-    /// # Errors
-    /// When it is something else.
-    pub fn text_argument(&mut self, number: usize) -> Result<std::borrow::Cow<'c, [u8]>, Raise> {
-        if let Some(bytes) = self.argument(number) {
-            return Ok(bytes.into());
-        }
-        let mut text = Vec::new();
-        if self.write_text(index(number), &mut text) { Ok(text.into()) } else { Err(self.wrong_type(number, "string")) }
-    }
-
-    /// An argument that must be a number, or a text that reads as one.
-    ///
-    /// # Errors
-    /// When it is something else.
-    pub fn number_argument(&self, number: usize) -> Result<f64, Raise> {
-        self.number(index(number)).ok_or_else(|| self.wrong_type(number, "number"))
-    }
-
-    /// An argument that must be a table.
-    ///
-    /// # Errors
-    /// When it is something else.
-    pub fn table_argument(&self, number: usize) -> Result<i32, Raise> {
-        if self.kind(index(number)) == Kind::Table { Ok(index(number)) } else { Err(self.wrong_type(number, "table")) }
-    }
-
-    /// True when the argument is left out or nil.
-    pub fn lacks(&self, number: usize) -> bool {
-        matches!(self.kind(index(number)), Kind::None | Kind::Nil)
     }
 }

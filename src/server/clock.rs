@@ -4,8 +4,9 @@
 //! or stands still, and a shift, by which it was moved on. Both kinds count from the Unix epoch, so a deadline means the
 //! same under either. Reading the system's costs about 20 ns, which one command can afford.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::engine::Now;
 
@@ -63,6 +64,14 @@ impl Source {
 #[expect(clippy::disallowed_methods, reason = "this is the place that asks the system what time it is")]
 pub(crate) fn system_time() -> SystemTime {
     SystemTime::now()
+}
+
+/// Microseconds since this was asked first, by a clock that nobody sets.
+#[expect(clippy::disallowed_methods, reason = "this is the place that asks the system what time it is")]
+pub(crate) fn monotonic_us() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let elapsed = START.get_or_init(Instant::now).elapsed();
+    u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The moment that the system calls `time`.

@@ -41,6 +41,11 @@ pub(crate) enum Next {
 impl Keeper {
     /// Does a slice of what is due at `now`.
     pub(crate) fn turn(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> Next {
+        if engine.scripts.is_busy() {
+            engine.go_on(now);
+            shared.carry_out(engine, None);
+            return Next::Again;
+        }
         self.end_pause(shared, engine, now);
         self.close_idle(shared, engine, now);
         let expired = engine.expire(now, SLICE_KEYS);
@@ -59,7 +64,7 @@ impl Keeper {
         if self.pause_end.is_some_and(|end| end <= now) {
             shared.post_to_all(Letter::Resume);
         }
-        self.pause_end = engine.pause.current(now).map(|(end, _)| end);
+        self.pause_end = engine.pause().current(now).map(|(end, _)| end);
     }
 
     fn close_idle(&mut self, shared: &Shared, engine: &Engine, now: Now) {

@@ -43,6 +43,16 @@ pub(crate) fn begin(settings: &Settings) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a line at a level.
+pub(crate) fn write(level: LogLevel, line: &str) {
+    match level {
+        LogLevel::Debug => tracing::debug!("{line}"),
+        LogLevel::Verbose => tracing::debug!("{line}"),
+        LogLevel::Notice => tracing::info!("{line}"),
+        LogLevel::Warning | LogLevel::Nothing => tracing::warn!("{line}"),
+    }
+}
+
 fn open(path: &str) -> io::Result<File> {
     let file = OpenOptions::new().create(true).append(true).open(path);
     file.map_err(|error| io::Error::new(error.kind(), format!("cannot open the log file {path}: {error}")))

@@ -5,6 +5,7 @@
 use std::env;
 use std::process;
 
+use super::clock::monotonic_us;
 use crate::engine::Host;
 use crate::engine::host::{Facts, Usage};
 
@@ -32,6 +33,10 @@ impl Host for Machine {
     fn usage(&self) -> Usage {
         let (user_us, system_us) = processor_time();
         Usage { allocated_bytes: 0, resident_bytes: resident_bytes(), system_us, user_us }
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        monotonic_us()
     }
 
     fn make_room_for(&self, clients: usize) -> usize {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
-use tracing::{info, warn};
+use tracing::info;
 
 use super::alarm::Alarm;
 use super::clock::{Clock, later};
@@ -87,6 +87,9 @@ impl Shared {
         if !engine.effects.is_empty() {
             self.carry_out(engine, Some(session));
         }
+        if flow == Flow::Block && engine.scripts.is_busy() {
+            self.alarm.ring_by(engine.now());
+        }
         if let Flow::Wait(moment) = flow {
             self.alarm.ring_by(moment);
         }
@@ -159,7 +162,7 @@ impl Shared {
                 }
                 Effect::Setting(name) => self.apply(engine, name),
                 Effect::Free(trash) => self.reaper.free(trash),
-                Effect::Log(line) => warn!("{line}"),
+                Effect::Log(level, line) => log::write(level, &line),
                 Effect::KeyEvent { .. } => {}
             }
         }
@@ -233,6 +236,10 @@ impl Shared {
     }
 
     fn advance_engine(&self, engine: &mut Engine, target: Now) {
+        if engine.scripts.is_busy() {
+            // Nothing happens before the script has ended, and nobody knows when that is.
+            return self.clock.reach(target);
+        }
         let mut keeper = Keeper::default();
         let mut now = self.clock.now();
         loop {

@@ -9,7 +9,9 @@ mod protocol;
 use std::num::NonZeroUsize;
 
 use crate::config::parse_memory;
-use crate::engine::{Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, access, says, shown};
+use crate::engine::{
+    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, access, says, shown,
+};
 use crate::keyspace::New;
 use crate::value::View;
 use crate::value::number;
@@ -161,7 +163,7 @@ fn error(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let message = String::from_utf8_lossy(args.word()?).replace(char::is_control, " ");
     let line = format!("DEBUG LOG: {message}");
-    cx.effects().push(Effect::Log(line));
+    cx.effects().push(Effect::Log(LogLevel::Warning, line));
     cx.reply().ok();
     Ok(())
 }
@@ -237,7 +239,7 @@ fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::NotLoaded);
     }
     cx.reload();
-    cx.effects().push(Effect::Log("DB reloaded by DEBUG RELOAD".to_owned()));
+    cx.effects().push(Effect::Log(LogLevel::Warning, "DB reloaded by DEBUG RELOAD".to_owned()));
     cx.reply().ok();
     Ok(())
 }

@@ -10,7 +10,16 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::text("aof-rewrite-cpulist", Held::Always("")).alias("aof_rewrite_cpulist").at_start(),
     Parameter::text("bgsave-cpulist", Held::Always("")).alias("bgsave_cpulist").at_start(),
     Parameter::text("bio-cpulist", Held::Always("")).alias("bio_cpulist").at_start(),
-    Parameter::number("busy-reply-threshold", 0, LONG, Held::Always("5000")).alias("lua-time-limit"),
+    Parameter::number(
+        "busy-reply-threshold",
+        0,
+        LONG,
+        Held::Field(
+            |s| s.busy_reply_threshold_ms as i64,
+            |s, threshold_ms| s.busy_reply_threshold_ms = threshold_ms as u64,
+        ),
+    )
+    .alias("lua-time-limit"),
     Parameter::switch("crash-log-enabled", Held::Always("yes")),
     Parameter::switch("crash-memcheck-enabled", Held::Always("yes")),
     Parameter::switch("daemonize", Held::Always("no")).at_start(),

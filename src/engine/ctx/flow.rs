@@ -1,14 +1,17 @@
 //! Commands within commands, and commands that wait.
 
 use super::Ctx;
+use crate::engine::scripts::Ending;
 use crate::engine::{Block, SessionId, Stored};
 use crate::resp::{Reply, Request};
 
 impl Ctx<'_> {
     /// Runs a request of the same session within this command, and writes its reply here. It passes no gates: whoever
     /// has it run saw to that. It waits for nothing, and nobody is served before the whole command is done.
-    pub fn run(&mut self, request: Request<'_>) {
-        self.engine.run_within(self.session, request, self.reply.again());
+    ///
+    /// False when it is a script that was put aside: [`Ctx::rest_before`] is to be called then, and nothing after it.
+    pub fn run(&mut self, request: Request<'_>) -> bool {
+        !matches!(self.engine.run_within(self.session, request, self.reply.again()), Ending::Rests)
     }
 
     /// True when this command runs within another.
@@ -32,9 +35,13 @@ impl Ctx<'_> {
         self.block = Some(Block { keys, is_served_by: |view| T::of(view).is_some(), deadline_ms });
     }
 
-    /// What the command wants to wait for, if it wants to.
-    pub(in crate::engine) fn into_block(self) -> Option<Block> {
-        self.block
+    /// How the command ended.
+    pub(in crate::engine) fn into_ending(self) -> Ending {
+        match (self.rests, self.block) {
+            (true, _) => Ending::Rests,
+            (_, Some(block)) => Ending::Waits(block),
+            _ => Ending::Answered,
+        }
     }
 
     /// Ends the wait of another session as if its time were over, or with an error. False when it does not wait.

@@ -268,7 +268,7 @@ fn pause(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
     now.unix_ms().checked_add(timeout_ms).ok_or(Error::TimeoutOutOfRange)?;
     let until = Now::from_us(now.unix_us.saturating_add(timeout_ms.saturating_mul(1000)));
-    cx.engine().pause.begin(now, until, scope);
+    cx.engine().pause_mut().begin(now, until, scope);
     cx.reply().ok();
     Ok(())
 }
@@ -283,7 +283,7 @@ const UNPAUSE: Command = Command {
 };
 
 fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.engine().pause.end();
+    cx.engine().pause_mut().end();
     cx.effects().push(Effect::Resume);
     cx.reply().ok();
     Ok(())

@@ -1,0 +1,83 @@
+//! EVAL and EVALSHA, and the forms of both that promise to write nothing.
+
+use crate::engine::scripts::{Call, Digest};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+
+const FLAGS: Flags =
+    Flags::NOSCRIPT.and(Flags::STALE).and(Flags::SKIP_MONITOR).and(Flags::MAY_REPLICATE).and(Flags::NO_MANDATORY_KEYS);
+const READING_FLAGS: Flags =
+    Flags::NOSCRIPT.and(Flags::STALE).and(Flags::SKIP_MONITOR).and(Flags::READONLY).and(Flags::NO_MANDATORY_KEYS);
+
+const WRITTEN: KeySpec = KeySpec::counted(2, KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE));
+const READ: KeySpec = KeySpec::counted(2, KeyFlags::RO.and(KeyFlags::ACCESS));
+
+/// What they share.
+const ROW: Command = Command {
+    syntax: "script numkeys [key ...] [arg ...]",
+    family: Family::Scripting,
+    arity: Arity::AtLeast(3),
+    flags: FLAGS,
+    since: "2.6.0",
+    cost: "That of the script",
+    ..Command::ROW
+};
+
+pub(super) const EVAL: Command = Command {
+    name: "EVAL",
+    keys: &[WRITTEN.noting("We cannot tell how the keys will be used so we assume the worst, RW and UPDATE")],
+    about: "Runs a Lua script.",
+    run: eval,
+    ..ROW
+};
+
+pub(super) const EVALSHA: Command = Command {
+    name: "EVALSHA",
+    syntax: "sha1 numkeys [key ...] [arg ...]",
+    keys: &[WRITTEN],
+    about: "Runs the kept Lua script that has this SHA-1.",
+    run: evalsha,
+    ..ROW
+};
+
+pub(super) const EVAL_RO: Command = Command {
+    name: "EVAL_RO",
+    flags: READING_FLAGS,
+    keys: &[READ.noting("We cannot tell how the keys will be used so we assume the worst, RO and ACCESS")],
+    since: "7.0.0",
+    about: "Runs a Lua script that writes nothing.",
+    run: eval,
+    ..ROW
+};
+
+pub(super) const EVALSHA_RO: Command = Command {
+    name: "EVALSHA_RO",
+    syntax: "sha1 numkeys [key ...] [arg ...]",
+    flags: READING_FLAGS,
+    keys: &[READ],
+    since: "7.0.0",
+    about: "Runs the kept Lua script that has this SHA-1 and writes nothing.",
+    run: evalsha,
+    ..ROW
+};
+
+fn eval(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let source = args.word()?;
+    let call = call(Digest::of(source), Some(source), args)?;
+    cx.run_script(&call)
+}
+
+fn evalsha(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let digest = Digest::parse(args.word()?);
+    let call = call(digest.unwrap_or_default(), None, args)?;
+    cx.run_script(&call)
+}
+
+/// `numkeys key ... arg ...` for a script.
+fn call<'a>(digest: Digest, source: Option<&'a [u8]>, mut args: Args<'a>) -> Result<Call<'a>, Error> {
+    let count = args.integer()?;
+    if count > args.left() as i64 {
+        return Err(Error::NumkeysTooLarge);
+    }
+    let count = usize::try_from(count).map_err(|_| Error::NumkeysNegative)?;
+    Ok(Call { digest, source, keys: args.words(count)?, arguments: args.rest().collect() })
+}

@@ -1,0 +1,115 @@
+//! What a running script asks of the engine.
+//!
+//! A command that a script calls passes gates of its own, in Redis's order: is it known, does its length fit, may scripts
+//! call it, may this script write.
+
+use super::Running;
+use crate::engine::scripts::Ending;
+use crate::engine::{Args, Effect, Engine, Error, Flags, LogLevel};
+use crate::lua::{Host, Pulse};
+use crate::resp::{Protocol, Reply, Request};
+use crate::script::{Chance, Server};
+
+/// How long a script that takes too long runs before others are heard.
+const TURN_US: u64 = 2_000;
+
+impl Host for Engine {
+    fn pulse(&mut self) -> Pulse {
+        let now_us = self.host.elapsed_us();
+        let threshold_us = self.settings.busy_reply_threshold_ms.saturating_mul(1000);
+        let Some(running) = &mut self.scripts.running else { return Pulse::GoOn };
+        if running.is_killed {
+            return Pulse::End;
+        }
+        let limit_us = if running.is_busy { TURN_US } else { threshold_us };
+        if threshold_us == 0 || now_us.saturating_sub(running.turn_us) < limit_us {
+            return Pulse::GoOn;
+        }
+        if !running.is_busy {
+            let line = format!(
+                "Slow script detected: still in execution after {} milliseconds. You can try killing the script using \
+                 the SCRIPT KILL command. Script name is: {}.",
+                (now_us - running.started_us) / 1000,
+                running.name
+            );
+            self.effects.push(Effect::Log(LogLevel::Warning, line));
+        }
+        running.is_busy = true;
+        Pulse::Rest
+    }
+}
+
+impl Engine {
+    fn running(&mut self) -> &mut Running {
+        self.scripts.running.as_mut().expect("only a script that runs asks")
+    }
+
+    /// Asks the gates for a command that a script calls, and notes that it writes.
+    fn admit_from_script(&mut self, request: Request<'_>) -> Result<(crate::engine::CommandId, usize), Error> {
+        let (id, words) = self.table.resolve(request).map_err(|_| Error::UnknownInScript)?;
+        let command = self.table.entry(id).command;
+        let flags = command.flags;
+        if !command.arity.admits(request.len()) {
+            return Err(Error::WrongArityInScript);
+        }
+        if flags.has(Flags::NOSCRIPT) {
+            return Err(Error::NotInScript);
+        }
+        let running = self.running();
+        if flags.has(Flags::WRITE) {
+            if running.is_read_only {
+                self.stats.command_mut(id).rejected += 1;
+                return Err(Error::WriteInReadOnlyScript);
+            }
+            running.has_written = true;
+        }
+        Ok((id, words))
+    }
+}
+
+impl Server for Engine {
+    fn run_command(&mut self, request: Request<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+        let (id, words) = self.admit_from_script(request).map_err(|error| {
+            let line = error.to_string();
+            self.stats.count_error(&line);
+            line
+        })?;
+        let (session, protocol) = (self.running().session, self.running().protocol);
+        let reply = Reply::of_values(out, protocol);
+        let ending = self.execute(session, id, Args::new(request, words), true, reply);
+        debug_assert!(matches!(ending, Ending::Answered), "a command within a script does not wait");
+        self.show_from_script(session, id, request);
+        Ok(())
+    }
+
+    fn may_run(&mut self, request: Request<'_>) -> Option<bool> {
+        self.table.resolve(request).is_ok().then_some(true)
+    }
+
+    fn log(&mut self, level: u8, line: &[u8]) {
+        let level = match level {
+            0 => LogLevel::Debug,
+            1 => LogLevel::Verbose,
+            2 => LogLevel::Notice,
+            _ => LogLevel::Warning,
+        };
+        self.effects.push(Effect::Log(level, String::from_utf8_lossy(line).into_owned()));
+    }
+
+    fn protocol(&self) -> Protocol {
+        self.scripts.running.as_ref().map_or(Protocol::Resp2, |running| running.protocol)
+    }
+
+    fn set_protocol(&mut self, protocol: Protocol) {
+        self.running().protocol = protocol;
+    }
+
+    fn chance(&mut self) -> &mut Chance {
+        &mut self.running().chance
+    }
+
+    fn processor_s(&mut self) -> f64 {
+        let usage = self.host.usage();
+        (usage.user_us + usage.system_us) as f64 / 1e6
+    }
+}

@@ -1,0 +1,220 @@
+//! Running a script: from its call to its answer, in one go or in turns.
+
+use super::{Digest, Ending, Outer, Running};
+use crate::engine::{Ctx, Engine, Error, Flags, Now, SessionId};
+use crate::resp::{Protocol, Reply};
+use crate::script::{Chance, Failure, Header, Machine, Outcome};
+
+/// A script to run, and what it is told.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// Its name.
+    pub digest: Digest,
+    /// Its source, if it was sent along.
+    pub source: Option<&'a [u8]>,
+    /// `KEYS`.
+    pub keys: Vec<&'a [u8]>,
+    /// `ARGV`.
+    pub arguments: Vec<&'a [u8]>,
+}
+
+impl Ctx<'_> {
+    /// Runs a script and answers what it returns. To be called last, nothing being answered.
+    ///
+    /// # Errors
+    /// There is no such script, it cannot be compiled, or it failed.
+    pub fn run_script(&mut self, call: &Call<'_>) -> Result<(), Error> {
+        let mut machine = self.engine.take_machine();
+        let result = self.run_on(&mut machine, call);
+        self.engine.scripts.machine = Some(machine);
+        result
+    }
+
+    fn run_on(&mut self, machine: &mut Machine, call: &Call<'_>) -> Result<(), Error> {
+        let mut cache = std::mem::take(&mut self.engine.scripts.cache);
+        let added = call.source.map_or(Ok(()), |source| cache.add(source, call.digest, false, machine));
+        let outcome = match added.and_then(|()| cache.get(call.digest, machine)) {
+            Ok(kept) => {
+                self.begin_script(call.digest, &kept.header);
+                let script = kept.compiled.as_ref().expect("it was just compiled");
+                let (keys, arguments) = (call.keys.iter(), call.arguments.iter());
+                Ok(machine.run(self.engine, script, keys, arguments, &mut self.reply))
+            }
+            Err(error) => Err(error),
+        };
+        self.engine.scripts.cache = cache;
+        match outcome? {
+            Outcome::Resting => {
+                self.rests = true;
+                Ok(())
+            }
+            outcome => {
+                let name = self.engine.end_script();
+                self.engine.judge(outcome, name)
+            }
+        }
+    }
+
+    fn begin_script(&mut self, digest: Digest, header: &Header) {
+        let now_us = self.engine.host.elapsed_us();
+        let command = self.command().command;
+        self.engine.scripts.running = Some(Running {
+            session: self.session,
+            command: self.command,
+            name: digest.to_text(),
+            is_read_only: header.no_writes || command.flags.has(Flags::READONLY),
+            has_written: false,
+            protocol: Protocol::Resp2,
+            chance: Chance::of(self.engine.generator.u64(..)),
+            now: self.engine.now(),
+            database: self.database,
+            started_us: now_us,
+            turn_us: now_us,
+            is_busy: false,
+            is_killed: false,
+            is_orphan: false,
+            outer: None,
+            partial: Vec::new(),
+        });
+    }
+
+    /// Has the transaction that runs go on with the request at `next` when the script that rests has ended.
+    pub fn rest_before(&mut self, next: usize) {
+        if let Some(running) = &mut self.engine.scripts.running {
+            running.outer = Some(Outer { command: self.command, next });
+        }
+        self.rests = true;
+    }
+}
+
+impl Engine {
+    fn take_machine(&mut self) -> Box<Machine> {
+        self.scripts.machine.take().unwrap_or_else(|| {
+            self.scripts.cache.uncompile();
+            Box::new(Machine::new::<Engine>())
+        })
+    }
+
+    /// Keeps a script (SCRIPT LOAD).
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn load_script(&mut self, source: &[u8]) -> Result<Digest, Error> {
+        let digest = Digest::of(source);
+        let mut machine = self.take_machine();
+        let added = self.scripts.cache.add(source, digest, true, &mut machine);
+        self.scripts.machine = Some(machine);
+        added.map(|()| digest)
+    }
+
+    /// The script has ended: its client is in its own database again. Answers the script's name.
+    fn end_script(&mut self) -> String {
+        let Some(running) = self.scripts.running.take() else { return String::new() };
+        if let Some(client) = self.sessions.get_mut(running.session) {
+            client.database = running.database;
+        }
+        running.name
+    }
+
+    /// Makes an error of what failed.
+    fn judge(&mut self, outcome: Outcome, name: String) -> Result<(), Error> {
+        match outcome {
+            Outcome::Done { error: None } | Outcome::Resting => Ok(()),
+            Outcome::Done { error: Some(line) } => {
+                self.stats.count_error(&line);
+                Ok(())
+            }
+            Outcome::Failed(failure) => Err(script_error(failure, &name)),
+        }
+    }
+
+    /// What a command that rests has written so far is answered later.
+    pub(in crate::engine) fn put_aside(&mut self, out: &mut Vec<u8>, start: usize) {
+        self.timing.running = None;
+        if let Some(running) = &mut self.scripts.running {
+            running.partial = out.split_off(start);
+        }
+    }
+
+    /// Gives the script that takes too long a turn.
+    pub fn go_on(&mut self, now: Now) {
+        self.timing.now = now;
+        let now_us = self.host.elapsed_us();
+        let (Some(mut machine), Some(running)) = (self.scripts.machine.take(), &mut self.scripts.running) else {
+            return;
+        };
+        running.turn_us = now_us;
+        let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
+        self.timing.now = running.now;
+        let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
+        let mut reply = Reply::new(&mut partial, protocol);
+        let outcome = machine.go_on(self, &mut reply);
+        self.scripts.machine = Some(machine);
+        match outcome {
+            Outcome::Resting => self.put_aside(&mut partial, 0),
+            outcome => self.conclude_script(session, outcome, partial),
+        }
+        self.timing.now = now;
+        if !self.scripts.is_busy() {
+            self.serve();
+        }
+    }
+
+    /// Answers a script that had been put aside, and goes on with the transaction that it is part of.
+    fn conclude_script(&mut self, session: SessionId, outcome: Outcome, mut out: Vec<u8>) {
+        let Some(running) = &self.scripts.running else { return };
+        let (command, outer, is_orphan, started_us) =
+            (running.command, running.outer, running.is_orphan, running.started_us);
+        let name = self.end_script();
+        let result = self.judge(outcome, name);
+        self.count(command, result.is_err());
+        self.stats.command_mut(command).elapsed_us += self.host.elapsed_us().saturating_sub(started_us);
+        if let Err(error) = result {
+            let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
+            self.refuse(error, &mut Reply::new(&mut out, protocol));
+        }
+        if let Some(outer) = outer
+            && !self.go_on_with_queue(session, outer, &mut out)
+        {
+            if let Some(running) = &mut self.scripts.running {
+                (running.is_orphan, running.partial) = (is_orphan, out);
+            }
+            return;
+        }
+        let told = self.sessions.get(session).map_or(0, |client| client.outgoing.frames());
+        self.answer(session, told, out);
+        if is_orphan {
+            self.disconnect(session);
+        }
+    }
+
+    /// Runs what is left of a transaction; false when another script of it rests.
+    fn go_on_with_queue(&mut self, session: SessionId, outer: Outer, out: &mut Vec<u8>) -> bool {
+        let transaction = self.sessions.get(session).and_then(|client| client.transaction.clone());
+        let Some(transaction) = transaction else { return true };
+        for (index, request) in transaction.queue.iter().enumerate().skip(outer.next) {
+            let ending = self.run_within(session, request, Reply::new(out, Protocol::Resp2));
+            if let Ending::Rests = ending {
+                if let Some(running) = &mut self.scripts.running {
+                    running.outer = Some(Outer { next: index + 1, ..outer });
+                }
+                return false;
+            }
+        }
+        if let Some(client) = self.sessions.get_mut(session) {
+            client.transaction = None;
+        }
+        self.count(outer.command, false);
+        true
+    }
+}
+
+/// The line that the client of a failed script reads.
+fn script_error(failure: Failure, name: &str) -> Error {
+    let Failure { message, place, is_counted } = failure;
+    let line = match place {
+        Some(place) => format!("{message} script: {name}, on {}:{}.", place.source, place.line.unwrap_or(-1)),
+        None => format!("{message} script: {name}."),
+    };
+    Error::ScriptFailed { line, is_counted }
+}

@@ -1,0 +1,100 @@
+//! Code and what is kept of it: compiling, calling, guarding functions, and values that outlive a call.
+
+use std::ffi::CStr;
+
+use mlua_sys as ffi;
+
+use super::stack::index;
+use super::{Function, Reference, Stack, calls, context};
+
+/// Values that are kept.
+impl Stack<'_> {
+    /// Takes the value on top away and keeps it.
+    pub fn keep(&mut self) -> Reference {
+        self.assert_at_rest();
+        // SAFETY: the registry is changed by nobody else; Rust code runs, so that memory does not fail.
+        Reference(unsafe { ffi::luaL_ref(self.raw(), ffi::LUA_REGISTRYINDEX) })
+    }
+
+    /// Pushes a kept value.
+    pub fn push_kept(&mut self, kept: &Reference) {
+        self.ensure(1);
+        unsafe { ffi::lua_rawgeti(self.raw(), ffi::LUA_REGISTRYINDEX, kept.0.into()) };
+    }
+
+    /// Keeps a value no longer.
+    pub fn release(&mut self, kept: Reference) {
+        // SAFETY: the reference came from `keep` and is gone now.
+        unsafe { ffi::luaL_unref(self.raw(), ffi::LUA_REGISTRYINDEX, kept.0) };
+    }
+}
+
+/// Code.
+impl Stack<'_> {
+    /// Compiles source and pushes the function; or pushes what is wrong with it, and answers false. `chunk` names the
+    /// source in errors: `@name` as `name`, other text as the beginning of the source itself.
+    pub fn compile(&mut self, source: &[u8], chunk: &CStr) -> bool {
+        const BINARY: u8 = 0x1b;
+        self.assert_at_rest();
+        self.ensure(1);
+        // What begins like a compiled chunk is read as source, and is wrong as such.
+        let escaped = if source.first() == Some(&BINARY) { [b" ", source].concat() } else { Vec::new() };
+        let source = if escaped.is_empty() { source } else { &escaped };
+        // SAFETY: `luaL_loadbuffer` catches what is raised. The collector stands still meanwhile, as the compiler of
+        // Lua 5.1 holds values that the collector does not see.
+        unsafe {
+            ffi::lua_gc(self.raw(), ffi::LUA_GCSTOP, 0);
+            let status = ffi::luaL_loadbuffer(self.raw(), source.as_ptr().cast(), source.len(), chunk.as_ptr());
+            ffi::lua_gc(self.raw(), ffi::LUA_GCRESTART, 0);
+            status == ffi::LUA_OK
+        }
+    }
+
+    /// Calls the function that lies below its `arguments` arguments, and leaves `results` results in their place, or all
+    /// with `None`; or leaves the error, and answers false.
+    pub fn call(&mut self, arguments: usize, results: Option<usize>) -> bool {
+        self.assert_at_rest();
+        let results = results.map_or(ffi::LUA_MULTRET, index);
+        // SAFETY: the state is open; errors are caught.
+        unsafe {
+            let _within = context(self.raw()).account.within_c();
+            ffi::lua_pcall(self.raw(), index(arguments), results, 0) == ffi::LUA_OK
+        }
+    }
+
+    /// Bytes that the interpreter takes.
+    pub fn memory_bytes(&self) -> usize {
+        // SAFETY: the state is open.
+        unsafe { context(self.raw()).account.used() }
+    }
+
+    /// Collects all garbage.
+    pub fn collect(&mut self) {
+        // SAFETY: the state is open; there are no finalizers, so nothing of ours runs.
+        unsafe { ffi::lua_gc(self.raw(), ffi::LUA_GCCOLLECT, 0) };
+    }
+
+    /// Makes the table on top the one in which the function at `at` looks global names up, and takes it away.
+    pub fn set_environment(&mut self, at: i32) {
+        self.assert_at_rest();
+        self.assert_table(-1);
+        unsafe { ffi::lua_setfenv(self.raw(), at) };
+    }
+
+    /// Replaces the C function on top by one that calls `guard` with the same arguments first, and does not run if that
+    /// raises an error. The guard keeps the value below the function, which is taken away. The function must keep none of
+    /// its own.
+    pub fn guard(&mut self, guard: Function) {
+        self.assert_at_rest();
+        self.ensure(2);
+        // SAFETY: the pointer of the function is checked; the three upvalues are as `guarded` takes them.
+        unsafe {
+            let original = ffi::lua_tocfunction(self.raw(), -1).expect("a C function lies on top");
+            ffi::lua_pop(self.raw(), 1);
+            ffi::lua_pushlightuserdata(self.raw(), calls::as_pointer(guard));
+            ffi::lua_insert(self.raw(), -2);
+            ffi::lua_pushlightuserdata(self.raw(), original as *mut _);
+            ffi::lua_pushcclosure(self.raw(), calls::guarded, 3);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What a script returns, as a reply.
+//!
+//! Numbers lose what stands behind the point; booleans are 1 and null, or booleans where the script asked for RESP3;
+//! tables are arrays up to their first nil, unless they have a field `err`, `ok`, `double`, `map`, `set`, `big_number` or
+//! `verbatim_string` of the right type.
+//!
+//! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper.
+
+use crate::lua::{Kind, Stack};
+use crate::resp::{OpenArray, Protocol, Reply};
+
+/// A table whose elements are being written; it lies on the stack.
+enum Level {
+    /// Elements up to the first nil, and how many there were.
+    Array(OpenArray, usize),
+    /// A map or set, as its keys and values in a row above it: the number of the next, the last one, and how far it is
+    /// from one to the next.
+    Entries { next: usize, last: usize, step: usize },
+}
+
+/// The name of a verbatim text's form has so many letters.
+const FORM_LETTERS: usize = 3;
+/// Room that one more level needs.
+const LEVEL_VALUES: usize = 4;
+
+/// Writes the value on top; `protocol` is what the script reads replies in. Answers the line of an error that the script made up itself.
+pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol) -> Option<String> {
+    let error = made_up_error(stack);
+    let base = stack.top();
+    let mut levels: Vec<Level> = Vec::new();
+    stack.push_copy(-1);
+    loop {
+        // A value lies on top: it is written and taken away, or becomes a level.
+        if let Some(level) = write_value(stack, reply, protocol) {
+            levels.push(level);
+        }
+        // The next value of the innermost level that has one.
+        loop {
+            match levels.last_mut() {
+                None => {
+                    stack.truncate(base);
+                    return error;
+                }
+                Some(Level::Array(_, count)) => {
+                    stack.get_element(-1, *count + 1);
+                    if stack.kind(-1) != Kind::Nil {
+                        *count += 1;
+                        break;
+                    }
+                    stack.pop(2);
+                    if let Some(Level::Array(open, count)) = levels.pop() {
+                        reply.close_array(open, count);
+                    }
+                }
+                Some(Level::Entries { next, last, step }) => {
+                    if next <= last {
+                        stack.get_element(-1, *next);
+                        *next += *step;
+                        break;
+                    }
+                    stack.pop(2);
+                    levels.pop();
+                }
+            }
+        }
+    }
+}
+
+/// Writes the value on top and takes it away, unless it is a table with more to write.
+fn write_value(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol) -> Option<Level> {
+    if stack.reserve(LEVEL_VALUES).is_err() {
+        reply.error("ERR reached lua stack limit");
+        stack.pop(1);
+        return None;
+    }
+    match stack.kind(-1) {
+        Kind::String => reply.bulk(stack.bytes(-1).unwrap_or_default()),
+        Kind::Number => reply.integer(truncated(stack.number(-1).unwrap_or_default())),
+        Kind::Boolean => write_boolean(stack.truth(-1), reply, protocol),
+        Kind::Table => return write_table(stack, reply),
+        _ => reply.null(),
+    }
+    stack.pop(1);
+    None
+}
+
+/// As C converts a double to a 64-bit integer on the machines that Redis runs on.
+fn truncated(number: f64) -> i64 {
+    let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number);
+    if fits { number as i64 } else { i64::MIN }
+}
+
+fn write_boolean(value: bool, reply: &mut Reply<'_>, protocol: Protocol) {
+    if protocol == Protocol::Resp3 {
+        reply.boolean(value);
+    } else if value {
+        reply.integer(1);
+    } else {
+        reply.null();
+    }
+}
+
+fn write_table(stack: &mut Stack<'_>, reply: &mut Reply<'_>) -> Option<Level> {
+    if let Some(line) = error_line(stack) {
+        reply.error(&line);
+    } else if let Some(text) = field_of(stack, "ok", Kind::String) {
+        reply.simple(&super::latin(&text));
+    } else if let Some(number) = double_field(stack) {
+        reply.double(number);
+    } else if let Some(digits) = field_of(stack, "big_number", Kind::String) {
+        let digits: Vec<u8> =
+            digits.iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }).collect();
+        reply.big_number(&super::latin(&digits));
+    } else if let Some((form, text)) = verbatim(stack) {
+        let form: String = super::latin(&form).chars().chain("   ".chars()).take(FORM_LETTERS).collect();
+        reply.verbatim(&form, &text);
+    } else if let Some(count) = flatten(stack, "map") {
+        reply.map(count);
+        return Some(Level::Entries { next: 1, last: count * 2, step: 1 });
+    } else if let Some(count) = flatten(stack, "set") {
+        reply.set(count);
+        return Some(Level::Entries { next: 1, last: count * 2, step: 2 });
+    } else {
+        return Some(Level::Array(reply.open_array(), 0));
+    }
+    stack.pop(1);
+    None
+}
+
+fn field_of(stack: &mut Stack<'_>, name: &str, kind: Kind) -> Option<Vec<u8>> {
+    stack.get_field(-1, name);
+    let mut text = Vec::new();
+    let is_right = stack.kind(-1) == kind && stack.write_text(-1, &mut text);
+    stack.pop(1);
+    is_right.then_some(text)
+}
+
+fn double_field(stack: &mut Stack<'_>) -> Option<f64> {
+    stack.get_field(-1, "double");
+    let number = if stack.kind(-1) == Kind::Number { stack.number(-1) } else { None };
+    stack.pop(1);
+    number
+}
+
+fn verbatim(stack: &mut Stack<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
+    stack.get_field(-1, "verbatim_string");
+    let mut found = None;
+    if stack.kind(-1) == Kind::Table
+        && let Some(text) = field_of(stack, "string", Kind::String)
+        && let Some(form) = field_of(stack, "format", Kind::String)
+    {
+        found = Some((form, text));
+    }
+    stack.pop(1);
+    found
+}
+
+/// Pushes the keys and values of the table in that field in a row; answers how many of each there are, or `None` when the
+/// field is no table.
+fn flatten(stack: &mut Stack<'_>, name: &str) -> Option<usize> {
+    stack.get_field(-1, name);
+    if stack.kind(-1) != Kind::Table {
+        stack.pop(1);
+        return None;
+    }
+    let count = stack.push_entries(-1).unwrap_or(0);
+    stack.remove_below();
+    Some(count)
+}
+
+/// The line of the table on top, if it is an error: its text, in which CR and LF become spaces.
+fn error_line(stack: &mut Stack<'_>) -> Option<String> {
+    field_of(stack, "err", Kind::String).map(|text| super::latin(&text))
+}
+
+/// Whether the error on top of the stack came from a command, which was counted.
+pub(super) fn is_counted(stack: &mut Stack<'_>) -> bool {
+    stack.get_field(-1, "ignore_error_stats_update");
+    let is_counted = stack.truth(-1);
+    stack.pop(1);
+    is_counted
+}
+
+fn made_up_error(stack: &mut Stack<'_>) -> Option<String> {
+    if stack.kind(-1) != Kind::Table {
+        return None;
+    }
+    let line = error_line(stack)?;
+    (!is_counted(stack)).then_some(line)
+}

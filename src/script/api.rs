@@ -1,0 +1,291 @@
+//! The `redis` table: what scripts ask the server for, with Redis's words for what is wrong.
+//!
+//! Source: the behaviour of Redis 8.0, asked with each function and wrong arguments of every kind.
+
+use crate::lua::{Function, Kind, Raise, Stack};
+use crate::resp::{Protocol, Request, Span, Values};
+
+use super::{Server, values};
+
+/// The constants of the table.
+const NUMBERS: &[(&str, f64)] = &[
+    ("LOG_DEBUG", 0.0),
+    ("LOG_VERBOSE", 1.0),
+    ("LOG_NOTICE", 2.0),
+    ("LOG_WARNING", 3.0),
+    ("REPL_NONE", 0.0),
+    ("REPL_AOF", 1.0),
+    ("REPL_SLAVE", 2.0),
+    ("REPL_REPLICA", 2.0),
+    ("REPL_ALL", 3.0),
+    // Major, minor and patch, a byte each.
+    ("REDIS_VERSION_NUM", 0x0008_0006 as f64),
+];
+
+/// Pushes the table.
+pub(super) fn open<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
+    let functions: &[(&str, Function)] = &[
+        ("call", call::<S>),
+        ("pcall", pcall::<S>),
+        ("log", log::<S>),
+        ("setresp", setresp::<S>),
+        ("acl_check_cmd", acl_check_cmd::<S>),
+        ("error_reply", error_reply),
+        ("status_reply", status_reply),
+        ("sha1hex", sha1hex),
+        ("replicate_commands", replicate_commands),
+        ("set_repl", set_repl),
+        ("breakpoint", breakpoint),
+        ("debug", debug),
+    ];
+    stack.push_table(0, functions.len() + NUMBERS.len() + 1)?;
+    for (name, function) in functions {
+        stack.push_function(*function);
+        stack.set_field(-2, name)?;
+    }
+    for (name, number) in NUMBERS {
+        stack.push_number(*number);
+        stack.set_field(-2, name)?;
+    }
+    stack.push_plain(b"8.0.6");
+    stack.set_field(-2, "REDIS_VERSION")
+}
+
+/// Raises an error as `redis.call` does.
+fn refuse(stack: &mut Stack<'_>, line: &str) -> Raise {
+    push_refusal(stack, line).map_or_else(|raised| raised, |()| Raise::Top)
+}
+
+fn push_refusal(stack: &mut Stack<'_>, line: &str) -> Result<(), Raise> {
+    let bytes: Vec<u8> = line.chars().map(|character| u8::try_from(character).unwrap_or(b'?')).collect();
+    values::push_error(stack, &bytes)
+}
+
+fn call<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    match run::<S>(stack)? {
+        Reached::Reply => Ok(1),
+        Reached::Error => Err(Raise::Top),
+    }
+}
+
+fn pcall<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    run::<S>(stack).map(|_| 1)
+}
+
+/// What a command's answer is.
+enum Reached {
+    Reply,
+    Error,
+}
+
+/// A request made of a call's arguments.
+#[derive(Default)]
+struct Words {
+    text: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl Words {
+    /// Takes all arguments.
+    fn take(&mut self, stack: &mut Stack<'_>) -> Result<(), &'static str> {
+        let count = stack.top();
+        if count == 0 {
+            return Err("ERR Please specify at least one argument for this redis lib call");
+        }
+        for number in 1..=count {
+            let start = self.text.len();
+            if !self.push(stack, number as i32) {
+                return Err("ERR Lua redis lib command arguments must be strings or integers");
+            }
+            self.spans.push(Span { start, end: self.text.len() });
+        }
+        Ok(())
+    }
+
+    /// Takes a string as it is, and a number with as many digits as it needs: up to 17, where Lua itself shows 14.
+    fn push(&mut self, stack: &mut Stack<'_>, at: i32) -> bool {
+        match stack.kind(at) {
+            Kind::String => self.text.extend_from_slice(stack.bytes(at).unwrap_or_default()),
+            Kind::Number => write_number(stack.number(at).unwrap_or_default(), &mut self.text),
+            _ => return false,
+        }
+        true
+    }
+
+    fn request(&self) -> Request<'_> {
+        Request::new(&self.text, &self.spans)
+    }
+}
+
+/// A number as an argument of a command.
+fn write_number(number: f64, out: &mut Vec<u8>) {
+    if number == number.trunc() && number.abs() < 1e18 {
+        out.extend_from_slice(itoa::Buffer::new().format(number as i64).as_bytes());
+    } else {
+        crate::value::number::write_f64(out, number);
+    }
+}
+
+/// Runs a command and pushes its reply, or the error for which it was not run.
+fn run<S: Server>(stack: &mut Stack<'_>) -> Result<Reached, Raise> {
+    let mut words = Words::default();
+    if let Err(line) = words.take(stack) {
+        push_refusal(stack, line)?;
+        return Ok(Reached::Error);
+    }
+    let mut out = Vec::new();
+    let answer = stack.host(|server: &mut S, _| {
+        let result = server.run_command(words.request(), &mut out);
+        (result, server.protocol())
+    });
+    match answer {
+        Some((Ok(()), protocol)) => {
+            values::push(stack, &mut Values::new(&out), protocol)?;
+            Ok(if out.first() == Some(&b'-') { Reached::Error } else { Reached::Reply })
+        }
+        Some((Err(line), _)) => {
+            push_refusal(stack, &line)?;
+            Ok(Reached::Error)
+        }
+        None => Err(Raise::text("redis.call/pcall can only be called inside a script invocation")),
+    }
+}
+
+fn log<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let count = stack.top();
+    if count < 2 {
+        return Err(refuse(stack, "ERR redis.log() requires two arguments or more."));
+    }
+    let Some(level) = stack.number(1) else {
+        return Err(refuse(stack, "ERR First argument must be a number (log level)."));
+    };
+    if !(0.0..4.0).contains(&level) {
+        return Err(refuse(stack, "ERR Invalid log level."));
+    }
+    let mut line = Vec::new();
+    for number in 2..=count {
+        let start = line.len();
+        if number > 2 {
+            line.push(b' ');
+        }
+        if !stack.write_text(number as i32, &mut line) {
+            line.truncate(start);
+        }
+    }
+    stack.host(|server: &mut S, _| server.log(level as u8, &line));
+    Ok(0)
+}
+
+fn setresp<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    if stack.top() != 1 {
+        return Err(refuse(stack, "ERR redis.setresp() requires one argument."));
+    }
+    let protocol = match stack.number(1) {
+        Some(2.0) => Protocol::Resp2,
+        Some(3.0) => Protocol::Resp3,
+        _ => return Err(refuse(stack, "ERR RESP version must be 2 or 3.")),
+    };
+    stack.host(|server: &mut S, _| server.set_protocol(protocol));
+    Ok(0)
+}
+
+fn acl_check_cmd<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let mut words = Words::default();
+    if let Err(line) = words.take(stack) {
+        return Err(refuse(stack, line));
+    }
+    match stack.host(|server: &mut S, _| server.may_run(words.request())) {
+        Some(Some(may)) => {
+            stack.push_boolean(may);
+            Ok(1)
+        }
+        _ => Err(refuse(stack, "ERR Invalid command passed to redis.acl_check_cmd()")),
+    }
+}
+
+fn error_reply(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let Some(text) = only_string(stack) else { return wrong_reply(stack) };
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    // Without a code it gets the common one.
+    let line = if text.contains(&b' ') { text.to_vec() } else { [b"ERR ", text].concat() };
+    let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+    values::push_pair(stack, "err", &line[..end])?;
+    Ok(1)
+}
+
+fn status_reply(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let Some(text) = only_string(stack) else { return wrong_reply(stack) };
+    values::push_pair(stack, "ok", text)?;
+    Ok(1)
+}
+
+fn only_string<'c>(stack: &Stack<'c>) -> Option<&'c [u8]> {
+    if stack.top() == 1 { stack.argument(1) } else { None }
+}
+
+fn wrong_reply(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    push_refusal(stack, "ERR wrong number or type of arguments")?;
+    Ok(1)
+}
+
+fn sha1hex(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    if stack.top() != 1 {
+        return Err(refuse(stack, "ERR wrong number of arguments"));
+    }
+    let mut text = Vec::new();
+    stack.write_text(1, &mut text);
+    stack.push_plain(&super::sha1_hex(&text));
+    Ok(1)
+}
+
+fn replicate_commands(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    // Commands are always replicated one by one since Redis 7.
+    stack.push_boolean(true);
+    Ok(1)
+}
+
+fn set_repl(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    if stack.top() != 1 {
+        return Err(refuse(stack, "ERR redis.set_repl() requires one argument."));
+    }
+    let flags = stack.number(1).unwrap_or_default();
+    if !(0.0..4.0).contains(&flags) {
+        let line = "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.";
+        return Err(refuse(stack, line));
+    }
+    Ok(0)
+}
+
+fn breakpoint(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    // Outside of the debugger nothing stops.
+    stack.push_boolean(false);
+    Ok(1)
+}
+
+fn debug(_: &mut Stack<'_>) -> Result<usize, Raise> {
+    // It speaks to the debugger, and there is none.
+    Ok(0)
+}
+
+/// What errors pass through on their way out of a script: they become tables with `err`, and get the place where they
+/// were raised.
+pub(super) fn explain(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let place = match stack.caller(1) {
+        Some(place) if place.line.is_none() => stack.caller(2),
+        place => place,
+    };
+    if stack.kind(1) == Kind::Table {
+        stack.push_copy(1);
+    } else {
+        let mut text = b"ERR ".to_vec();
+        stack.write_shown(1, &mut text);
+        values::push_pair(stack, "err", &text)?;
+    }
+    if let Some(place) = place {
+        stack.push_plain(place.source.as_bytes());
+        stack.set_field(-2, "source")?;
+        stack.push_number(place.line.unwrap_or(-1) as f64);
+        stack.set_field(-2, "line")?;
+    }
+    Ok(1)
+}

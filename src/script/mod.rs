@@ -1,0 +1,232 @@
+//! The machine that runs scripts: Lua with Redis's API, its libraries and its rules.
+//!
+//! It knows neither commands nor data. What a script asks for goes to a [`Server`], whoever that is; what it gives back
+//! is written to a [`Reply`](crate::resp::Reply).
+//!
+//! Invariant: a script leaves no trace for the next one. All tables that scripts share are read-only ([`sandbox`]), and
+//! `KEYS` and `ARGV` are made anew for each run.
+//!
+//! Costs: an idle machine takes about 60 KiB, and is made when the first script comes. A script is compiled once and
+//! kept as a function; running it costs a switch to a stack of its own, two tables, and what it does.
+
+mod answer;
+mod api;
+mod chance;
+mod code;
+mod sandbox;
+mod shebang;
+mod values;
+
+use std::ffi::CStr;
+
+use sha1::{Digest, Sha1};
+
+use crate::lua::{Host, Lua, Place, Progress, Raise, Reference, Stack};
+use crate::resp::{Protocol, Reply, Request};
+
+pub use chance::Chance;
+pub use shebang::{Header, ShebangError};
+
+/// What a script can ask the server that runs it.
+pub trait Server: Host {
+    /// Runs a command and writes its reply for [`crate::resp::Values`].
+    ///
+    /// # Errors
+    /// Why the command was not run; the line that a client would read.
+    fn run_command(&mut self, request: Request<'_>, out: &mut Vec<u8>) -> Result<(), String>;
+    /// Whether the client that runs the script may run a command (`redis.acl_check_cmd`); `None` when there is no such
+    /// command.
+    fn may_run(&mut self, request: Request<'_>) -> Option<bool>;
+    /// Writes a line into the log, at a level from 0 (debug) to 3 (warning).
+    fn log(&mut self, level: u8, line: &[u8]);
+    /// The protocol in which replies of commands reach the script.
+    fn protocol(&self) -> Protocol;
+    /// Sets that protocol (`redis.setresp`).
+    fn set_protocol(&mut self, protocol: Protocol);
+    /// The random numbers of this run.
+    fn chance(&mut self) -> &mut Chance;
+    /// Processor time of the process in seconds (`os.clock`).
+    fn processor_s(&mut self) -> f64;
+}
+
+/// What becomes of a script.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has ended, and its reply is written. An error that it returned counts as its own failure unless the command
+    /// that made the error was counted already.
+    Done {
+        /// The line of the error that it returned, if that is still to be counted.
+        error: Option<String>,
+    },
+    /// It has failed; nothing is written.
+    Failed(Failure),
+    /// It rests.
+    Resting,
+}
+
+/// An error that ended a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The line, its code first.
+    pub message: String,
+    /// Where it happened, if that is known.
+    pub place: Option<Place>,
+    /// The command that failed was counted already.
+    pub is_counted: bool,
+}
+
+/// A script that was compiled.
+#[derive(Debug)]
+pub struct Compiled(Reference);
+
+/// Bytes that scripts and what they keep may take together. Redis has no such limit; a script that fills a laptop helps
+/// nobody.
+const MEMORY_BYTES: usize = 1 << 30;
+/// Of how many scripts one is followed by a step of the collector.
+const SCRIPTS_PER_STEP: u32 = 50;
+
+/// What becomes of a script that somebody ended.
+const ENDED: &str = "Script killed by user with SCRIPT KILL...";
+/// The name of scripts in errors.
+const SCRIPT_NAME: &CStr = c"@user_script";
+
+/// An interpreter that is ready for scripts.
+#[derive(Debug)]
+pub struct Machine {
+    lua: Lua,
+    globals: sandbox::Globals,
+    runs: u32,
+}
+
+impl Machine {
+    /// A machine for scripts that run on an `S`.
+    ///
+    /// # Panics
+    /// When memory for the libraries is missing.
+    pub fn new<S: Server>() -> Machine {
+        let mut lua = Lua::new(MEMORY_BYTES);
+        let globals = lua.with(sandbox::build::<S>).expect("there is memory for the libraries");
+        Machine { lua, globals, runs: 0 }
+    }
+
+    /// Compiles a script.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile(&mut self, source: &[u8]) -> Result<Compiled, String> {
+        self.lua.with(|stack| {
+            if !stack.compile(source, SCRIPT_NAME) {
+                let mut text = Vec::new();
+                stack.write_text(-1, &mut text);
+                return Err(latin(&text));
+            }
+            self.globals.enclose(stack);
+            Ok(Compiled(stack.keep()))
+        })
+    }
+
+    /// Forgets a script.
+    pub fn forget(&mut self, script: Compiled) {
+        self.lua.with(|stack| stack.release(script.0));
+    }
+
+    /// Runs a script, until it ends or has to rest; [`Machine::go_on`] continues it then.
+    pub fn run<S: Server>(
+        &mut self,
+        server: &mut S,
+        script: &Compiled,
+        keys: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+        arguments: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
+        self.runs = self.runs.wrapping_add(1);
+        if self.runs.is_multiple_of(SCRIPTS_PER_STEP) {
+            self.lua.collect_step();
+        }
+        let globals = &self.globals;
+        let told = self.lua.with(|stack| globals.tell(stack, keys, arguments));
+        if let Err(raised) = told {
+            return Outcome::Failed(Failure::of(raised));
+        }
+        let push = |stack: &mut Stack<'_>| {
+            stack.push_kept(&script.0);
+            0
+        };
+        self.lua.start(server, api::explain, push, |server, progress, stack| conclude(server, progress, stack, reply))
+    }
+
+    /// Continues a script that rests.
+    pub fn go_on<S: Server>(&mut self, server: &mut S, reply: &mut Reply<'_>) -> Outcome {
+        self.lua.go_on(server, |server, progress, stack| conclude(server, progress, stack, reply))
+    }
+
+    /// Bytes that the machine takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.lua.memory_bytes()
+    }
+}
+
+fn conclude<S: Server>(server: &S, progress: Progress, stack: &mut Stack<'_>, reply: &mut Reply<'_>) -> Outcome {
+    match progress {
+        Progress::Resting => Outcome::Resting,
+        Progress::Done => Outcome::Done { error: answer::write(stack, reply, server.protocol()) },
+        Progress::Failed => Outcome::Failed(Failure::from_top(stack)),
+        Progress::Ended(place) => {
+            Outcome::Failed(Failure { message: format!("ERR {ENDED}"), place, is_counted: false })
+        }
+    }
+}
+
+impl Failure {
+    fn of(raised: Raise) -> Failure {
+        let text = match raised {
+            Raise::Here(text) | Raise::Text(text) => latin(&text),
+            Raise::Argument(_, reason) => reason,
+            Raise::Top => String::new(),
+        };
+        Failure { message: format!("ERR {text}"), place: None, is_counted: false }
+    }
+
+    /// The error on top of the stack, as [`api::explain`] left it.
+    fn from_top(stack: &mut Stack<'_>) -> Failure {
+        let mut failure = Failure { message: String::new(), place: None, is_counted: false };
+        if stack.kind(-1) != crate::lua::Kind::Table {
+            let mut text = Vec::new();
+            stack.write_text(-1, &mut text);
+            failure.message = format!("ERR {}", latin(&text));
+            return failure;
+        }
+        failure.message = text_field(stack, "err").map_or("ERR unknown error".into(), |text| latin(&text));
+        if let (Some(source), Some(line)) = (text_field(stack, "source"), text_field(stack, "line")) {
+            let line = latin(&line).parse().ok();
+            failure.place = Some(Place { source: latin(&source), line });
+        }
+        failure.is_counted = answer::is_counted(stack);
+        failure
+    }
+}
+
+/// A field of the table on top that is text or a number.
+fn text_field(stack: &mut Stack<'_>, name: &str) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    stack.get_field(-1, name);
+    let is_text = stack.write_text(-1, &mut text);
+    stack.pop(1);
+    is_text.then_some(text)
+}
+
+/// Bytes as characters, one for one, as [`Reply::error`] takes them.
+fn latin(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| char::from(byte)).collect()
+}
+
+/// The SHA-1 of bytes, in hexadecimal digits: the name of a script.
+pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut hex = [0; 40];
+    for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha1::digest(bytes)) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
+    hex
+}

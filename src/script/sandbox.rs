@@ -1,0 +1,269 @@
+//! The world that scripts see: Lua's libraries and Redis's, none of which a script can change.
+//!
+//! Lua 5.1 has no read-only tables. So what a script holds of a shared table is an empty one in front of it: reads fall
+//! through to the table behind, by its metatable, and an assignment always finds no such key and is refused.
+//!
+//! ```text
+//!   script -> front {} -> metatable { __index = behind, __newindex = refuse } -> behind { find = ..., ... }
+//! ```
+//!
+//! Functions of Lua that look past metatables are guarded: those that only look are given the table behind, those that
+//! would change it are refused. Global names go the same way, one step further: what is not there is an error.
+//!
+//! Invariant: no script can reach a table behind, or change a front; so scripts share nothing that changes.
+
+use super::{Server, api, code};
+use crate::lua::{Function, Kind, Raise, Reference, Stack};
+
+/// What a script is told that tries to change what all share.
+const READ_ONLY: &str = "Attempt to modify a readonly table";
+
+/// Global names of Lua that scripts do not get: they reach files, other threads' worlds, or the machine.
+const WITHHELD: &[&str] = &["dofile", "loadfile", "print", "require", "module", "newproxy", "setfenv", "getfenv"];
+
+/// Of `os` there is only this.
+const OF_OS: &str = "clock";
+
+/// Functions of Lua that look past metatables without changing anything.
+const LOOKING: &[(&str, &[&str])] =
+    &[("", &["next", "rawget"]), ("table", &["foreach", "foreachi", "concat", "maxn", "getn"])];
+/// Functions of Lua that change a table past its metatable.
+const CHANGING: &[(&str, &[&str])] = &[("", &["rawset", "setmetatable"]), ("table", &["insert"])];
+
+/// The globals of scripts.
+#[derive(Debug)]
+pub(super) struct Globals {
+    /// What a script takes for the table of globals.
+    front: Reference,
+    /// What it really reads.
+    behind: Reference,
+}
+
+/// The places of values during the building.
+struct Places {
+    /// Of each front, the table behind it.
+    behind_of: i32,
+    globals: i32,
+}
+
+/// Makes the world of scripts.
+pub(super) fn build<S: Server>(stack: &mut Stack<'_>) -> Result<Globals, Raise> {
+    stack.open_standard();
+    stack.push_table(0, 32)?;
+    let behind_of = stack.absolute(-1);
+    stack.push_globals();
+    let places = Places { behind_of, globals: stack.absolute(-1) };
+    for name in WITHHELD {
+        stack.push_nil();
+        stack.set_field(places.globals, name)?;
+    }
+    narrow_os::<S>(stack, &places)?;
+    code::replace::<S>(stack, places.globals)?;
+    add_libraries::<S>(stack, &places)?;
+    guard_all(stack, &places, LOOKING, look_behind)?;
+    guard_all(stack, &places, CHANGING, leave_alone)?;
+    replace_with_fronts(stack, &places)?;
+    front_the_globals(stack, &places)
+}
+
+fn narrow_os<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
+    stack.push_table(0, 1)?;
+    stack.push_function(code::clock::<S>);
+    stack.set_field(-2, OF_OS)?;
+    stack.set_field(places.globals, "os")
+}
+
+fn add_libraries<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
+    api::open::<S>(stack)?;
+    stack.set_field(places.globals, "redis")?;
+    stack.push_function(api::explain);
+    stack.set_field(places.globals, "__redis__err__handler")
+}
+
+/// Puts `guard` before functions of the global table (named "") or of libraries.
+fn guard_all(
+    stack: &mut Stack<'_>,
+    places: &Places,
+    functions: &[(&str, &[&str])],
+    guard: Function,
+) -> Result<(), Raise> {
+    for (library, names) in functions {
+        if library.is_empty() {
+            stack.push_copy(places.globals);
+        } else {
+            stack.get_field(places.globals, library);
+        }
+        for name in *names {
+            stack.push_copy(places.behind_of);
+            stack.get_field(-2, name);
+            stack.guard(guard);
+            stack.set_field(-2, name)?;
+        }
+        stack.pop(1);
+    }
+    Ok(())
+}
+
+/// Gives a function that only looks the table behind a front.
+fn look_behind(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    if push_behind(stack) {
+        stack.replace(1);
+    }
+    Ok(0)
+}
+
+/// Refuses a function that changes what it is given, if that is shared.
+fn leave_alone(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    if push_behind(stack) { Err(Raise::text(READ_ONLY)) } else { Ok(0) }
+}
+
+/// Pushes the table behind the first argument, if that is a front. The function keeps the table of them.
+fn push_behind(stack: &mut Stack<'_>) -> bool {
+    if stack.kind(1) != Kind::Table {
+        return false;
+    }
+    stack.push_copy(1);
+    stack.get(Stack::upvalue(1));
+    let is_front = stack.kind(-1) == Kind::Table;
+    if !is_front {
+        stack.pop(1);
+    }
+    is_front
+}
+
+/// Puts a front before each table among the globals, but the globals themselves.
+fn replace_with_fronts(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
+    let mut names = Vec::new();
+    stack.each(places.globals, |stack| {
+        if stack.kind(-1) == Kind::Table && stack.bytes(-2) != Some(b"_G") {
+            names.push(String::from_utf8_lossy(stack.bytes(-2).unwrap_or_default()).into_owned());
+        }
+        Ok(())
+    })?;
+    for name in names {
+        stack.get_field(places.globals, &name);
+        push_front(stack, places)?;
+        stack.set_field(places.globals, &name)?;
+    }
+    Ok(())
+}
+
+/// Replaces the table on top by a front for it.
+fn push_front(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
+    let behind = stack.absolute(-1);
+    stack.push_table(0, 0)?;
+    stack.push_table(0, 2)?;
+    stack.push_copy(behind);
+    stack.set_field(-2, "__index")?;
+    stack.push_function(refuse_to_change);
+    stack.set_field(-2, "__newindex")?;
+    stack.set_metatable(-2);
+    stack.push_copy(-1);
+    stack.push_copy(behind);
+    stack.set(places.behind_of)?;
+    stack.remove_below();
+    Ok(())
+}
+
+fn refuse_to_change(_: &mut Stack<'_>) -> Result<usize, Raise> {
+    Err(Raise::here(READ_ONLY))
+}
+
+fn no_such_global(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let mut text = b"Script attempted to access nonexistent global variable '".to_vec();
+    stack.write_text(2, &mut text);
+    text.push(b'\'');
+    Err(Raise::Here(text))
+}
+
+/// Puts a front before the globals, makes what is missing there an error, and hides strings' metatable.
+fn front_the_globals(stack: &mut Stack<'_>, places: &Places) -> Result<Globals, Raise> {
+    stack.push_copy(places.globals);
+    push_front(stack, places)?;
+    stack.push_copy(-1);
+    stack.set_field(places.globals, "_G")?;
+    code::enclose_compilers(stack, places.globals)?;
+    let front = stack.keep();
+    stack.push_table(0, 1)?;
+    stack.push_function(no_such_global);
+    stack.set_field(-2, "__index")?;
+    hide_metatables(stack, places)?;
+    stack.set_metatable(places.globals);
+    stack.push_copy(places.globals);
+    let behind = stack.keep();
+    Ok(Globals { front, behind })
+}
+
+/// `getmetatable` shows no metatable of a library, a front of that of strings, and of that of the globals, which is on top.
+fn hide_metatables(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
+    let metatable = stack.absolute(-1);
+    stack.push_copy(places.behind_of);
+    stack.push_table(0, 1)?;
+    stack.get_field(places.globals, "string");
+    stack.set_field(-2, "__index")?;
+    push_front(stack, places)?;
+    stack.push_copy(places.globals);
+    stack.push_copy(metatable);
+    push_front(stack, places)?;
+    stack.push_closure(getmetatable, 4);
+    stack.set_field(places.globals, "getmetatable")
+}
+
+/// Keeps the table of fronts, the front of strings' metatable, the globals, and the front of their metatable.
+fn getmetatable(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    if stack.kind(1) == Kind::String {
+        stack.push_copy(Stack::upvalue(2));
+        return Ok(1);
+    }
+    if push_behind(stack) {
+        if stack.is_same(-1, Stack::upvalue(3)) {
+            stack.push_copy(Stack::upvalue(4));
+        } else {
+            stack.push_nil();
+        }
+        return Ok(1);
+    }
+    if stack.kind(1) == Kind::None {
+        return Err(Raise::argument(1, "value expected"));
+    }
+    if !stack.get_metatable(1) {
+        stack.push_nil();
+        return Ok(1);
+    }
+    stack.get_field(-1, "__metatable");
+    if stack.kind(-1) == Kind::Nil {
+        stack.pop(1);
+    }
+    Ok(1)
+}
+
+impl Globals {
+    /// Makes the function on top see these globals.
+    pub(super) fn enclose(&self, stack: &mut Stack<'_>) {
+        stack.push_kept(&self.front);
+        stack.set_environment(-2);
+    }
+
+    /// Sets `KEYS` and `ARGV`.
+    pub(super) fn tell(
+        &self,
+        stack: &mut Stack<'_>,
+        keys: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+        arguments: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+    ) -> Result<(), Raise> {
+        stack.push_kept(&self.behind);
+        push_list(stack, keys)?;
+        stack.set_field(-2, "KEYS")?;
+        push_list(stack, arguments)?;
+        stack.set_field(-2, "ARGV")
+    }
+}
+
+fn push_list(stack: &mut Stack<'_>, words: impl ExactSizeIterator<Item = impl AsRef<[u8]>>) -> Result<(), Raise> {
+    stack.push_table(words.len(), 0)?;
+    for (number, word) in (1..).zip(words) {
+        stack.push_bytes(word.as_ref())?;
+        stack.set_element(-2, number)?;
+    }
+    Ok(())
+}

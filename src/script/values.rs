@@ -1,0 +1,102 @@
+//! Replies of commands as values of Lua.
+//!
+//! | reply | in RESP2 | in RESP3 |
+//! |---|---|---|
+//! | integer | number | number |
+//! | bulk string | string | string |
+//! | simple string | `{ok = text}` | `{ok = text}` |
+//! | error | `{err = text}` | `{err = text}` |
+//! | null | `false` | `nil` |
+//! | array | table | table |
+//! | map | table | `{map = {key = value}}` |
+//! | set | table | `{set = {member = true}}` |
+//! | double, boolean, big number, verbatim text | string or number | `{double = ...}` and so on, booleans as they are |
+
+use crate::lua::{Raise, Stack};
+use crate::resp::{Protocol, Said, Values};
+
+/// Reads one reply and pushes what it is for a script.
+pub(super) fn push(stack: &mut Stack<'_>, values: &mut Values<'_>, protocol: Protocol) -> Result<(), Raise> {
+    stack.reserve(6)?;
+    match values.next() {
+        Some(Said::Integer(number)) => stack.push_number(number as f64),
+        Some(Said::Bulk(bytes)) => stack.push_bytes(bytes)?,
+        Some(Said::Simple(text)) => push_pair(stack, "ok", text)?,
+        Some(Said::Error(text)) => push_error(stack, text)?,
+        Some(Said::Null) | None if protocol == Protocol::Resp2 => stack.push_boolean(false),
+        Some(Said::Null) | None => stack.push_nil(),
+        Some(Said::Double(number)) => {
+            stack.push_table(0, 1)?;
+            stack.push_number(number);
+            stack.set_field(-2, "double")?;
+        }
+        Some(Said::Boolean(value)) => stack.push_boolean(value),
+        Some(Said::Verbatim(text)) => push_verbatim(stack, text)?,
+        Some(Said::BigNumber(digits)) => push_pair(stack, "big_number", digits)?,
+        Some(Said::Array(length)) => {
+            stack.push_table(length, 0)?;
+            for number in 1..=length {
+                push(stack, values, protocol)?;
+                stack.set_element(-2, number)?;
+            }
+        }
+        Some(Said::Map(pairs)) => push_entries(stack, values, protocol, "map", pairs, true)?,
+        Some(Said::Set(length)) => push_entries(stack, values, protocol, "set", length, false)?,
+        Some(Said::Attribute(pairs)) => {
+            for _ in 0..pairs * 2 {
+                push(stack, values, protocol)?;
+                stack.pop(1);
+            }
+            push(stack, values, protocol)?;
+        }
+    }
+    Ok(())
+}
+
+/// An error for a script. The command that made it was counted.
+pub(super) fn push_error(stack: &mut Stack<'_>, text: &[u8]) -> Result<(), Raise> {
+    push_pair(stack, "err", text)?;
+    stack.push_boolean(true);
+    stack.set_field(-2, "ignore_error_stats_update")
+}
+
+/// A table with one field.
+pub(super) fn push_pair(stack: &mut Stack<'_>, name: &str, text: &[u8]) -> Result<(), Raise> {
+    stack.push_table(0, 1)?;
+    stack.push_bytes(text)?;
+    stack.set_field(-2, name)
+}
+
+fn push_verbatim(stack: &mut Stack<'_>, text: &[u8]) -> Result<(), Raise> {
+    let (form, text) = text.split_at_checked(4).unwrap_or_default();
+    stack.push_table(0, 1)?;
+    stack.push_table(0, 2)?;
+    stack.push_bytes(text)?;
+    stack.set_field(-2, "string")?;
+    stack.push_plain(form.strip_suffix(b":").unwrap_or(form));
+    stack.set_field(-2, "format")?;
+    stack.set_field(-2, "verbatim_string")
+}
+
+/// A table in a table: of a map with its values, of a set with `true` for each member.
+fn push_entries(
+    stack: &mut Stack<'_>,
+    values: &mut Values<'_>,
+    protocol: Protocol,
+    name: &str,
+    length: usize,
+    has_values: bool,
+) -> Result<(), Raise> {
+    stack.push_table(0, 1)?;
+    stack.push_table(0, length)?;
+    for _ in 0..length {
+        push(stack, values, protocol)?;
+        if has_values {
+            push(stack, values, protocol)?;
+        } else {
+            stack.push_boolean(true);
+        }
+        stack.set(-3)?;
+    }
+    stack.set_field(-2, name)
+}
