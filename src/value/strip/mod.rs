@@ -313,14 +313,18 @@ impl Strip {
         let width = if codes().all(|other| other == code) { 0 } else { codes().map(width_of).max().unwrap_or(0) };
         let content: usize = codes().map(length_of).sum();
         self.resize(HEAD + prefix + content + (old.len() + 1) * width);
-        self.set_head(&Head { len: 0, content: 0, prefix, width, common: code });
         let shared = if let Item::Int(_) = item { Item::Text(old.view().prefix(&head), &[]) } else { item };
         for (target, byte) in self.bytes[HEAD..HEAD + prefix].iter_mut().zip(bytes_of(shared)) {
             *target = byte;
         }
-        for (position, item) in old.iter().enumerate() {
-            self.place(position, item);
+        let (mut end, mut codes_at) = (HEAD + prefix, self.bytes.len());
+        for coded in old.iter().map(|item| Coded::new(item, prefix)) {
+            coded.write(&mut self.bytes[end..end + coded.len()]);
+            end += coded.len();
+            codes_at -= width;
+            put(&mut self.bytes, codes_at, width, coded.code);
         }
+        self.set_head(&Head { len: old.len(), content: end - HEAD - prefix, prefix, width, common: code });
     }
 
     /// Puts an item in that the prefix and the width of the codes are right for.
@@ -331,11 +335,13 @@ impl Strip {
             head.common = coded.code;
         }
         self.reserve(&head, coded.len() + head.width);
-        let at = self.view().content_of(&head, position);
-        self.bytes.copy_within(at..head.content_end(), at + coded.len());
-        coded.write(&mut self.bytes[at..at + coded.len()]);
         let behind = self.view().column(&head, position..head.len);
-        self.bytes.copy_within(behind.clone(), behind.start - head.width);
+        let at = if position == head.len { head.content_end() } else { self.view().content_of(&head, position) };
+        if position < head.len {
+            self.bytes.copy_within(at..head.content_end(), at + coded.len());
+            self.bytes.copy_within(behind.clone(), behind.start - head.width);
+        }
+        coded.write(&mut self.bytes[at..at + coded.len()]);
         put(&mut self.bytes, behind.end - head.width, head.width, coded.code);
         head.len += 1;
         head.content += coded.len();
@@ -377,6 +383,10 @@ fn width_of(code: usize) -> usize {
 }
 
 fn put(bytes: &mut [u8], at: usize, width: usize, value: usize) {
+    if width == 1 {
+        bytes[at] = value as u8;
+        return;
+    }
     bytes[at..at + width].copy_from_slice(&(value as u64).to_le_bytes()[..width]);
 }
 
