@@ -8,6 +8,7 @@ use crate::shape::Sameness;
 /// Commands that are not tried against a real server at all. A name with a `|` is a subcommand.
 const COMMANDS: &[(&str, &str)] = &[
     ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
+    ("script|debug", "there is a debugger in Redis and none here"),
     ("shutdown", "it ends the server"),
     (
         "memory|malloc-stats",

@@ -2,7 +2,7 @@
 
 use super::OPEN;
 use super::details::write_names;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, KeyFlags, says};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, says};
 use crate::resp::{Reply, Request, Span};
 
 pub(super) const GETKEYS: Command = Command {
@@ -69,7 +69,8 @@ fn keys_of(cx: &Ctx<'_>, request: Request<'_>) -> Result<Vec<(usize, KeyFlags)>,
     let mut keys = Vec::new();
     for spec in command.keys {
         let places = spec.places(request);
-        if places.is_empty() && !spec.access.has(KeyFlags::INCOMPLETE) && !spec.begin.is_optional() {
+        let may_lack = command.flags.has(Flags::NO_MANDATORY_KEYS) || spec.access.has(KeyFlags::INCOMPLETE);
+        if places.is_empty() && !may_lack && !spec.begin.is_optional() {
             return Err(Error::InvalidArgumentsGiven);
         }
         let access = if spec.access.has(KeyFlags::VARIABLE) { settle(command, request) } else { spec.access };

@@ -67,8 +67,8 @@ fn eval(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn evalsha(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let digest = Digest::parse(args.word()?);
-    let call = call(digest.unwrap_or_default(), None, args)?;
+    let digest = Digest::parse(args.word()?).ok_or(Error::NoScript)?;
+    let call = call(digest, None, args)?;
     cx.run_script(&call)
 }
 
