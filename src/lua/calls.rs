@@ -27,7 +27,7 @@ pub enum Raise {
     /// The value on top of the stack.
     Top,
     /// The argument of that number is wrong, for this reason.
-    Argument(usize, String),
+    Argument(usize, Vec<u8>),
 }
 
 impl Raise {
@@ -42,7 +42,7 @@ impl Raise {
     }
 
     /// [`Raise::Argument`] of a number, from 1, and a reason.
-    pub fn argument(number: usize, reason: impl Into<String>) -> Raise {
+    pub fn argument(number: usize, reason: impl Into<Vec<u8>>) -> Raise {
         Raise::Argument(number, reason.into())
     }
 }

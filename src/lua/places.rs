@@ -38,19 +38,19 @@ impl Stack<'_> {
     }
 
     /// What Lua says of a wrong argument.
-    pub(super) fn complaint(&self, number: usize, reason: &str) -> Vec<u8> {
+    pub(super) fn complaint(&self, number: usize, reason: &[u8]) -> Vec<u8> {
         let Some(frame) = self.frame(0, c"n") else {
-            return format!("bad argument #{number} ({reason})").into_bytes();
+            return [format!("bad argument #{number} (").as_bytes(), reason, b")"].concat();
         };
         // SAFETY: Lua ends both texts with NUL.
         let (name, kind) = unsafe { (text_or_nothing(frame.name), text_or_nothing(frame.namewhat)) };
         let name = if frame.name.is_null() { "?".into() } else { name };
-        match (&*kind, number) {
-            ("method", 1) => format!("calling '{name}' on bad self ({reason})"),
-            ("method", _) => format!("bad argument #{} to '{name}' ({reason})", number - 1),
-            _ => format!("bad argument #{number} to '{name}' ({reason})"),
-        }
-        .into_bytes()
+        let beginning = match (&*kind, number) {
+            ("method", 1) => format!("calling '{name}' on bad self ("),
+            ("method", 2..) => format!("bad argument #{} to '{name}' (", number - 1),
+            _ => format!("bad argument #{number} to '{name}' ("),
+        };
+        [beginning.as_bytes(), reason, b")"].concat()
     }
 }
 

@@ -84,6 +84,11 @@ impl<'c> Stack<'c> {
         usize::try_from(top).expect("no stack has less than nothing")
     }
 
+    /// How many arguments the call has: results lie above them.
+    pub fn arguments(&self) -> usize {
+        usize::try_from(self.arguments).expect("no call has less than none")
+    }
+
     /// What the value is.
     pub fn kind(&self, at: i32) -> Kind {
         match unsafe { ffi::lua_type(self.raw, self.valid(at)) } {

@@ -11,10 +11,19 @@
 
 mod answer;
 mod api;
+mod arguments;
+mod bit;
 mod chance;
+mod cjson;
+mod cmsgpack;
 mod code;
+mod pace;
+mod patterns;
 mod sandbox;
 mod shebang;
+mod structure;
+#[cfg(test)]
+mod testing;
 mod values;
 
 use std::ffi::CStr;
@@ -180,8 +189,7 @@ fn conclude<S: Server>(server: &S, progress: Progress, stack: &mut Stack<'_>, re
 impl Failure {
     fn of(raised: Raise) -> Failure {
         let text = match raised {
-            Raise::Here(text) | Raise::Text(text) => latin(&text),
-            Raise::Argument(_, reason) => reason,
+            Raise::Here(text) | Raise::Text(text) | Raise::Argument(_, text) => latin(&text),
             Raise::Top => String::new(),
         };
         Failure { message: format!("ERR {text}"), place: None, is_counted: false }

@@ -12,7 +12,7 @@
 //!
 //! Invariant: no script can reach a table behind, or change a front; so scripts share nothing that changes.
 
-use super::{Server, api, code};
+use super::{Server, api, bit, cjson, cmsgpack, code, patterns, structure};
 use crate::lua::{Function, Kind, Raise, Reference, Stack};
 
 /// What a script is told that tries to change what all share.
@@ -74,8 +74,20 @@ fn narrow_os<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Ra
 }
 
 fn add_libraries<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
-    api::open::<S>(stack)?;
-    stack.set_field(places.globals, "redis")?;
+    let libraries: [(&str, fn(&mut Stack<'_>) -> Result<(), Raise>); 5] = [
+        ("redis", api::open::<S>),
+        ("bit", bit::open),
+        ("struct", structure::open),
+        ("cjson", cjson::open),
+        ("cmsgpack", cmsgpack::open),
+    ];
+    for (name, open) in libraries {
+        open(stack)?;
+        stack.set_field(places.globals, name)?;
+    }
+    stack.get_field(places.globals, "string");
+    patterns::replace(stack, -1)?;
+    stack.pop(1);
     stack.push_function(api::explain);
     stack.set_field(places.globals, "__redis__err__handler")
 }

@@ -1,0 +1,78 @@
+//! Arguments of library functions that are whole numbers, and how libraries are put together.
+//!
+//! Lua 5.1 has no whole numbers: C turns its doubles into them. What C leaves open, a number out of range, is answered
+//! as the processors of today's servers do: by the smallest number there is.
+
+use crate::lua::{Function, Raise, Stack};
+
+/// A double as a whole number of 64 bits.
+pub(crate) fn to_i64(number: f64) -> i64 {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
+}
+
+/// A double as a whole number of 32 bits.
+pub(crate) fn to_i32(number: f64) -> i32 {
+    if number > -2_147_483_649.0 && number < 2_147_483_648.0 { number as i32 } else { i32::MIN }
+}
+
+/// An argument that must be a number, as a whole one.
+///
+/// # Errors
+/// When it is something else.
+pub(crate) fn integer(stack: &Stack<'_>, number: usize) -> Result<i64, Raise> {
+    stack.number_argument(number).map(to_i64)
+}
+
+/// An argument that may be left out, as a whole number.
+///
+/// # Errors
+/// When it is something else than a number.
+pub(crate) fn integer_or(stack: &Stack<'_>, number: usize, default: i64) -> Result<i64, Raise> {
+    if stack.lacks(number) { Ok(default) } else { integer(stack, number) }
+}
+
+/// A whole number, of which C keeps the lower half.
+pub(crate) fn lower_half(number: i64) -> i32 {
+    number as i32
+}
+
+/// Puts functions into the table on top.
+///
+/// # Errors
+/// When memory has run out.
+pub(crate) fn register(stack: &mut Stack<'_>, functions: &[(&str, Function)]) -> Result<(), Raise> {
+    for (name, function) in functions {
+        stack.push_function(*function);
+        stack.set_field(-2, name)?;
+    }
+    Ok(())
+}
+
+/// Puts texts into the table on top.
+///
+/// # Errors
+/// When memory has run out.
+pub(crate) fn describe(stack: &mut Stack<'_>, texts: &[(&str, &str)]) -> Result<(), Raise> {
+    for (name, text) in texts {
+        stack.push_plain(text.as_bytes());
+        stack.set_field(-2, name)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_range_becomes_the_smallest_number() {
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
+            assert_eq!((to_i64(number), to_i32(number)), (i64::MIN, i32::MIN));
+        }
+        assert_eq!((to_i64(-1.9), to_i32(-1.9)), (-1, -1));
+        assert_eq!((to_i64(2f64.powi(63)), to_i32(2f64.powi(31))), (i64::MIN, i32::MIN));
+        assert_eq!((to_i64(2f64.powi(62)), to_i32(2_147_483_647.5)), (1 << 62, i32::MAX));
+        assert_eq!(lower_half(i64::MIN), 0);
+    }
+}

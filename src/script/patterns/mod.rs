@@ -1,0 +1,173 @@
+//! The functions of `string` that could take long or too much: `find`, `match`, `gmatch`, `gsub` and `rep`.
+//!
+//! They mean what those of Lua 5.1 mean, down to the texts of their errors. Unlike those they need no more of the native
+//! stack for a longer pattern, can be put aside and ended ([`Pace`](super::pace::Pace)), and look whether memory allows
+//! a result before they make it. A pattern is interpreted: there is nothing to compile.
+
+mod class;
+mod matcher;
+mod substitute;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use self::matcher::{Captured, Captures, Matcher};
+use super::arguments::{integer, integer_or, lower_half, register};
+use crate::lua::{OUT_OF_MEMORY, Raise, Stack};
+
+/// What makes a text a pattern.
+const SPECIAL: &[u8] = b"^$*+?.([%-";
+
+/// Puts our functions into the table `string`.
+///
+/// # Errors
+/// When memory has run out.
+pub(crate) fn replace(stack: &mut Stack<'_>, table: i32) -> Result<(), Raise> {
+    stack.push_copy(table);
+    register(
+        stack,
+        &[
+            ("find", find),
+            ("match", match_once),
+            ("gmatch", match_each),
+            ("gfind", match_each),
+            ("gsub", substitute::gsub),
+            ("rep", repeat),
+        ],
+    )?;
+    stack.pop(1);
+    Ok(())
+}
+
+fn find(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let (subject, pattern) = (stack.text_argument(1)?, stack.text_argument(2)?);
+    let start = start(stack, subject.len())?;
+    if stack.truth(4) || is_plain(&pattern) {
+        return Ok(match memchr::memmem::find(&subject[start..], &pattern) {
+            Some(offset) => push_bounds(stack, &(start + offset..start + offset + pattern.len())),
+            None => push_nothing(stack),
+        });
+    }
+    let Some((captures, whole)) = search(stack, &subject, &pattern, start)? else { return Ok(push_nothing(stack)) };
+    let place = place_of(stack, 1, &subject);
+    let count = push_bounds(stack, &whole);
+    Ok(count + if captures.count() > 0 { push_captures(stack, place, &captures, &whole)? } else { 0 })
+}
+
+fn match_once(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let (subject, pattern) = (stack.text_argument(1)?, stack.text_argument(2)?);
+    let start = start(stack, subject.len())?;
+    let Some((captures, whole)) = search(stack, &subject, &pattern, start)? else { return Ok(push_nothing(stack)) };
+    let place = place_of(stack, 1, &subject);
+    push_captures(stack, place, &captures, &whole)
+}
+
+/// Where the third argument has a search begin, counted from 0: a negative one counts from the end.
+fn start(stack: &Stack<'_>, length: usize) -> Result<usize, Raise> {
+    let init = integer_or(stack, 3, 1)?;
+    let from_end = || length.saturating_sub(usize::try_from(init.unsigned_abs()).unwrap_or(usize::MAX));
+    let start = if init < 0 { from_end() } else { usize::try_from(init - 1).unwrap_or(0) };
+    Ok(start.min(length))
+}
+
+/// What C sees of a pattern decides whether it is one; the plain text is all of it.
+fn is_plain(pattern: &[u8]) -> bool {
+    !pattern.iter().take_while(|&&byte| byte != 0).any(|byte| SPECIAL.contains(byte))
+}
+
+fn search(
+    stack: &Stack<'_>,
+    subject: &[u8],
+    pattern: &[u8],
+    start: usize,
+) -> Result<Option<(Captures, Range<usize>)>, Raise> {
+    let mut matcher = Matcher::new(subject, pattern);
+    let last = if matcher.take_anchor() { start } else { subject.len() };
+    for at in start..=last {
+        if let Some(end) = matcher.match_at(stack, at)? {
+            return Ok(Some((matcher.captures, at..end)));
+        }
+    }
+    Ok(None)
+}
+
+fn push_nothing(stack: &mut Stack<'_>) -> usize {
+    stack.push_nil();
+    1
+}
+
+fn push_bounds(stack: &mut Stack<'_>, whole: &Range<usize>) -> usize {
+    stack.push_number((whole.start + 1) as f64);
+    stack.push_number(whole.end as f64);
+    2
+}
+
+/// The place of a string that is the text of an argument: the argument itself, or for a number a string of its text.
+fn place_of(stack: &mut Stack<'_>, argument: i32, text: &Cow<'_, [u8]>) -> i32 {
+    if let Cow::Owned(text) = text {
+        stack.push_plain(text);
+        return stack.absolute(-1);
+    }
+    argument
+}
+
+/// Pushes what was captured of the string at `place`; the whole match if the pattern captures nothing.
+fn push_captures(stack: &mut Stack<'_>, place: i32, captures: &Captures, whole: &Range<usize>) -> Result<usize, Raise> {
+    let count = captures.count().max(1);
+    stack.reserve(count).map_err(|_| Raise::here("stack overflow (too many captures)"))?;
+    for number in 0..count {
+        push_capture(stack, place, captures.get(number, whole)?)?;
+    }
+    Ok(count)
+}
+
+fn push_capture(stack: &mut Stack<'_>, place: i32, captured: Captured) -> Result<(), Raise> {
+    match captured {
+        Captured::Position(position) => stack.push_number(position as f64),
+        Captured::Part(part) => stack.push_part(place, part)?,
+    }
+    Ok(())
+}
+
+/// Makes a function that keeps the subject, the pattern, and where it goes on.
+fn match_each(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let (subject, pattern) = (stack.text_argument(1)?, stack.text_argument(2)?);
+    stack.push_bytes(&subject)?;
+    stack.push_bytes(&pattern)?;
+    stack.push_number(0.0);
+    stack.push_closure(match_next, 3);
+    Ok(1)
+}
+
+fn match_next(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let [subject, pattern, position] = [1, 2, 3].map(Stack::upvalue);
+    let start = stack.number(position).unwrap_or(0.0) as usize;
+    let found = {
+        let mut matcher =
+            Matcher::new(stack.bytes(subject).unwrap_or_default(), stack.bytes(pattern).unwrap_or_default());
+        let mut found = None;
+        for at in start..=stack.length(subject) {
+            if let Some(end) = matcher.match_at(stack, at)? {
+                found = Some((matcher.captures, at..end));
+                break;
+            }
+        }
+        found
+    };
+    let Some((captures, whole)) = found else { return Ok(0) };
+    let next = if whole.is_empty() { whole.end + 1 } else { whole.end };
+    stack.push_number(next as f64);
+    stack.replace(position);
+    push_captures(stack, subject, &captures, &whole)
+}
+
+fn repeat(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let text = stack.text_argument(1)?;
+    let count = usize::try_from(lower_half(integer(stack, 2)?)).unwrap_or(0);
+    let length = text.len().checked_mul(count).ok_or_else(|| Raise::text(OUT_OF_MEMORY))?;
+    stack.afford(length)?;
+    stack.push_bytes(&text.repeat(count))?;
+    Ok(1)
+}

@@ -1,0 +1,81 @@
+//! A small machine for the tests of the libraries: it runs a source and tells its result as text.
+
+use crate::lua::{Host, Lua, Progress, Pulse, Raise, Stack};
+
+/// Says after so many pulses that the script has to end.
+pub(crate) struct Patience(pub(crate) usize);
+
+impl Host for Patience {
+    fn pulse(&mut self) -> Pulse {
+        match self.0.checked_sub(1) {
+            Some(rest) => {
+                self.0 = rest;
+                Pulse::GoOn
+            }
+            None => Pulse::End("out of patience".into()),
+        }
+    }
+}
+
+fn keep_error(_: &mut Stack<'_>) -> Result<usize, Raise> {
+    Ok(1)
+}
+
+/// An interpreter with the libraries of Lua and of this module.
+pub(crate) fn machine() -> Lua {
+    let mut lua = Lua::new(64 << 20);
+    lua.with(|stack| {
+        stack.open_standard();
+        install(stack).expect("there is memory");
+        let helpers = b"function show(...) local r = {} for i = 1, select('#', ...) do
+            local v = select(i, ...) r[i] = v == cjson.null and 'null' or tostring(v) end return table.concat(r, ' ') end
+            function fails(...) return tostring(select(2, pcall(...))) end
+            function hex(s) return (s:gsub('.', function(c) return ('%02x'):format(c:byte()) end)) end";
+        assert!(stack.compile(helpers, c"@helpers") && stack.call(0, Some(0)), "the helpers are right");
+    });
+    lua
+}
+
+fn install(stack: &mut Stack<'_>) -> Result<(), Raise> {
+    type Open = fn(&mut Stack<'_>) -> Result<(), Raise>;
+    let libraries: [(&str, Open); 4] = [
+        ("bit", super::bit::open),
+        ("struct", super::structure::open),
+        ("cjson", super::cjson::open),
+        ("cmsgpack", super::cmsgpack::open),
+    ];
+    stack.push_globals();
+    for (name, open) in libraries {
+        open(stack)?;
+        stack.set_field(-2, name)?;
+    }
+    stack.get_field(-1, "string");
+    super::patterns::replace(stack, -1)
+}
+
+/// Runs a source with so many pulses of patience.
+pub(crate) fn run(lua: &mut Lua, pulses: usize, source: &str) -> String {
+    let push = |stack: &mut Stack<'_>| {
+        assert!(stack.compile(source.as_bytes(), c"@user_script"), "the source is right: {source}");
+        0
+    };
+    lua.start(&mut Patience(pulses), keep_error, push, |_, _: Progress, stack| {
+        let mut text = Vec::new();
+        if !stack.write_text(-1, &mut text) {
+            text.extend_from_slice(stack.type_name(-1).as_bytes());
+        }
+        text.iter().map(|&byte| char::from(byte)).collect()
+    })
+}
+
+/// The result of `return show(...)` of an expression.
+pub(crate) fn shown(expressions: &str) -> String {
+    run(&mut machine(), usize::MAX, &format!("return show({expressions})"))
+}
+
+/// Expects of each expression what is shown of it.
+pub(crate) fn expect(cases: &[(&str, &str)]) {
+    for (expressions, expected) in cases {
+        assert_eq!(shown(expressions), *expected, "{expressions}");
+    }
+}
