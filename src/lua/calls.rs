@@ -105,15 +105,25 @@ unsafe fn call(raw: *mut ffi::lua_State, function: Function) -> c_int {
     match catch_unwind(AssertUnwindSafe(|| function(&mut stack))) {
         Ok(Ok(count)) => c_int::try_from(count).expect("a stack has at most some thousand values"),
         Ok(Err(raised)) => {
+            if raised != Raise::Top {
+                make_room(raw, arguments);
+            }
             push_raised(&mut stack, raised);
             RAISES
         }
         Err(panic) => {
             context.panic.replace(Some(panic));
+            make_room(raw, arguments);
             stack.push_plain(b"internal error");
             RAISES
         }
     }
+}
+
+/// Takes away what a function left that has failed: its stack may be full.
+fn make_room(raw: *mut ffi::lua_State, arguments: c_int) {
+    // SAFETY: `call` has got an open state, and the function has returned, so that nothing of its stack is borrowed.
+    unsafe { ffi::lua_settop(raw, arguments) };
 }
 
 fn push_raised(stack: &mut Stack<'_>, raised: Raise) {

@@ -168,15 +168,16 @@ unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debu
     // that of missing memory passes by the handlers of the script, which could go on for ever, as there are no hooks within
     // a hook. So that is the one we make.
     unsafe {
-        if ask(raw) {
+        if ask(raw, 0) {
             context(raw).account.refuse_next();
             ffi::lua_newuserdata(raw, 1);
         }
     }
 }
 
-/// Asks the host how to go on, and rests when it says so. True when what runs has to end.
-unsafe fn ask(raw: *mut ffi::lua_State) -> bool {
+/// Asks the host how to go on, and rests when it says so. True when what runs has to end; the place where it stood is
+/// told of the function that is `level` calls up.
+unsafe fn ask(raw: *mut ffi::lua_State, level: usize) -> bool {
     // SAFETY: the state is open.
     let context = unsafe { context(raw) };
     loop {
@@ -191,7 +192,7 @@ unsafe fn ask(raw: *mut ffi::lua_State) -> bool {
             }
             Pulse::End => {
                 if context.ended.borrow().is_none() {
-                    context.ended.replace(Some(Stack::new(raw, 0).caller(0)));
+                    context.ended.replace(Some(Stack::new(raw, 0).caller(level)));
                 }
                 // A script that catches this one shall get no further than to the next instruction.
                 // SAFETY: the state is open.
@@ -210,7 +211,7 @@ impl Stack<'_> {
     /// When the host says that the script has to end.
     pub fn pulse(&self) -> Result<(), Raise> {
         // SAFETY: a stack's state is open. While the run rests nobody changes its values, so what is borrowed stays.
-        if unsafe { ask(self.raw()) } { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
+        if unsafe { ask(self.raw(), 1) } { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
     }
 
     /// Gives `act` the host of this run; `None` outside of a run, or when somebody uses the host already.

@@ -62,6 +62,9 @@ pub struct Stack<'c> {
     call: PhantomData<&'c ()>,
 }
 
+/// Places that Lua promises a C function above its arguments.
+const LEAST_PLACES: usize = ffi::LUA_MINSTACK as usize;
+
 pub(super) fn index(number: usize) -> c_int {
     c_int::try_from(number).expect("a stack has at most some thousand values")
 }
@@ -228,7 +231,10 @@ impl Stack<'_> {
     /// # Errors
     /// When a stack cannot hold as many.
     pub fn reserve(&mut self, count: usize) -> Result<(), Raise> {
-        let has_room = c_int::try_from(count).is_ok_and(|count| unsafe { ffi::lua_checkstack(self.raw, count) != 0 });
+        let fits = |count| unsafe { ffi::lua_checkstack(self.raw, count) != 0 };
+        // A call has some places above its arguments, however many those are.
+        let has_places = || self.top() + count <= self.arguments() + LEAST_PLACES;
+        let has_room = c_int::try_from(count).is_ok_and(fits) || has_places();
         if has_room { Ok(()) } else { Err(Raise::text("stack overflow")) }
     }
 

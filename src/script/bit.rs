@@ -119,6 +119,17 @@ mod tests {
     }
 
     #[test]
+    fn any_count_of_arguments_is_taken() {
+        expect(&[
+            ("(function() return bit.tobit(1, 2, 3, 4, unpack({}, 1, 7990)) end)()", "1"),
+            (
+                "fails(function() bit.bor(1, 2, 3, 4, unpack({}, 1, 7990)) end)",
+                "user_script:1: bad argument #7994 to 'bor' (number expected, got nil)",
+            ),
+        ]);
+    }
+
+    #[test]
     fn what_is_no_number_is_refused() {
         expect(&[
             (

@@ -270,7 +270,7 @@ mod tests {
             ("hex(struct.pack('sc2c0x f', 'ab', 'cde', 'fg', 0.5))", "61620063646667000000003f"),
             ("struct.unpack('>bHilf', struct.pack('>bHilf', -2, 258, 3, -4, 0.25))", "-2 258 3 -4 0.25 20"),
             ("struct.unpack('bc0s', '\\3abcde\\0rest')", "abc de 8"),
-            ("struct.size('!8bd'), struct.size('bd'), struct.size('!4i16 b!i32')", "16 9 52"),
+            ("struct.size('!8bd'), struct.size('bd'), struct.size('!4i16 b!i32')", "16 9 56"),
         ]);
     }
 

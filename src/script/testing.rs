@@ -12,7 +12,7 @@ impl Host for Patience {
                 self.0 = rest;
                 Pulse::GoOn
             }
-            None => Pulse::End("out of patience".into()),
+            None => Pulse::End,
         }
     }
 }
@@ -59,7 +59,10 @@ pub(crate) fn run(lua: &mut Lua, pulses: usize, source: &str) -> String {
         assert!(stack.compile(source.as_bytes(), c"@user_script"), "the source is right: {source}");
         0
     };
-    lua.start(&mut Patience(pulses), keep_error, push, |_, _: Progress, stack| {
+    lua.start(&mut Patience(pulses), keep_error, push, |_, progress, stack| {
+        if matches!(progress, Progress::Ended(_)) {
+            return "ended".into();
+        }
         let mut text = Vec::new();
         if !stack.write_text(-1, &mut text) {
             text.extend_from_slice(stack.type_name(-1).as_bytes());

@@ -1,1 +1,109 @@
+//! Expected are the answers of Redis 8.0.6.
 
+use crate::script::testing::{expect, machine, run, shown};
+
+#[test]
+fn find_tells_where_and_what() {
+    expect(&[
+        ("('hello world'):find('o w')", "5 7"),
+        ("('hello'):find('l+')", "3 4"),
+        ("('hello'):find('(h)(.)')", "1 2 h e"),
+        ("('hello'):find('xyz'), ('a.b'):find('.', 1, true)", "nil 2 2"),
+        ("('hello'):find(''), ('hello'):find('', 10)", "1 6 5"),
+        ("('hello'):find('l', -2), ('hello'):find('h', -100)", "4 1 1"),
+        ("string.find(1234, 23)", "2 3"),
+        ("('a\\0b'):find('\\0'), ('a\\0b%'):find('b\\0%')", "2 nil"),
+    ]);
+}
+
+#[test]
+fn items_fit_what_they_stand_for() {
+    expect(&[
+        ("('key = value'):match('^(%w+)%s*=%s*(%w+)$')", "key value"),
+        ("('THE (quick) fox'):find('%((%a+)%)')", "5 11 quick"),
+        ("('f(a(b)c)d'):match('%b()')", "(a(b)c)"),
+        ("('THE (quick) fox'):find('%f[%a]%a+%f[%A]', 2)", "6 10"),
+        ("('hello'):match('()ll()')", "3 5"),
+        ("('\"it\\'s\" x'):match('([\"\\'])(.-)%1')", "\" it's"),
+        ("('x^2'):match('[%^]'), (']'):match('[]]'), ('a-b'):match('[a%-]+')", "^ ] a-"),
+        ("('abc'):match('a*?b'), ('aaa'):match('a-$'), ('$'):match('$$')", "nil aaa $"),
+        ("('0x1F'):match('^0[xX](%x+)$'), ('a\\0b'):match('%z')", "1F \0"),
+    ]);
+}
+
+#[test]
+fn matches_follow_one_another() {
+    let source =
+        "local r = {} for k, v in ('a=1, b=2'):gmatch('(%w+)=(%w+)') do r[#r + 1] = k .. v end return table.concat(r)";
+    assert_eq!(run(&mut machine(), usize::MAX, source), "a1b2");
+    let source = "local n = 0 for _ in string.gfind('abc', '') do n = n + 1 end return n";
+    assert_eq!(run(&mut machine(), usize::MAX, source), "4");
+}
+
+#[test]
+fn matches_are_replaced() {
+    expect(&[
+        ("('hello world'):gsub('o', '0')", "hell0 w0rld 2"),
+        ("('hello world'):gsub('(%w+)', '<%1>', 1)", "<hello> world 1"),
+        ("('abc'):gsub('', '-')", "-a-b-c- 4"),
+        ("('abc'):gsub('%w', '%0%0%%')", "aa%bb%cc% 3"),
+        ("('$x $y'):gsub('%$(%w)', {x = 1, y = false})", "1 $y 2"),
+        ("('abc'):gsub('()', function(at) return at end)", "1a2b3c4 4"),
+        ("('abc'):gsub('b', setmetatable({}, {__index = function(_, key) return key .. '!' end}))", "ab!c 1"),
+        ("('aaa'):gsub('^a', 'b')", "baa 1"),
+        ("('a'):gsub('a', 'x%')", "x\0 1"),
+    ]);
+}
+
+#[test]
+fn errors_are_those_of_lua() {
+    for (call, message) in [
+        ("find, 'a', '%'", "malformed pattern (ends with '%')"),
+        ("find, 'a', '[a'", "malformed pattern (missing ']')"),
+        ("find, 'a', '%f'", "missing '[' after '%f' in pattern"),
+        ("find, 'a', '(a'", "unfinished capture"),
+        ("match, 'a', 'a)'", "invalid pattern capture"),
+        ("find, 'a', '%1'", "invalid capture index"),
+        ("find, 'a', '%b('", "unbalanced pattern"),
+        ("find, 'a', ('()'):rep(33)", "too many captures"),
+        ("gsub, 'a', 'a', '%2'", "invalid capture index"),
+        ("gsub, 'a', 'a', function() return {} end", "invalid replacement value (a table)"),
+        ("gsub, 'a', 'a', true", "bad argument #3 to '?' (string/function/table expected)"),
+        ("gsub, 'a', 'a', function() error('mine', 0) end", "mine"),
+        ("match, {}, 'a'", "bad argument #1 to '?' (string expected, got table)"),
+        ("rep, 'a', 'b'", "bad argument #2 to '?' (number expected, got string)"),
+    ] {
+        assert_eq!(shown(&format!("fails(string.{call})")), message, "{call}");
+    }
+}
+
+#[test]
+fn texts_are_repeated_as_far_as_memory_allows() {
+    expect(&[
+        ("('ab'):rep(3), ('ab'):rep(0), ('ab'):rep(-1), ('ab'):rep(1e300)", "ababab   "),
+        ("fails(string.rep, 'abcdef', 2147483647)", "not enough memory"),
+        ("fails(string.gsub, ('x'):rep(1e6), 'x', ('y'):rep(1e6))", "not enough memory"),
+    ]);
+}
+
+/// Lua's own matcher nests a native call for each of these items.
+#[test]
+fn a_long_pattern_does_not_nest() {
+    expect(&[
+        ("#('a'):rep(3e5):match(('a?'):rep(3e5))", "300000"),
+        ("('a'):find(('x-'):rep(3e5))", "1 0"),
+        ("('a'):rep(1e4):gsub(('a*'):rep(1e4), '')", " 2"),
+    ]);
+}
+
+#[test]
+fn a_match_that_takes_too_long_is_ended() {
+    for source in [
+        "return ('a'):rep(64):find(('a-'):rep(32) .. 'b')",
+        "return ('a'):rep(1e5):find('.-.-.-b')",
+        "return ('('):rep(1e6):gsub('%b()', '')",
+        "for a in ('a'):rep(64):gmatch(('a*'):rep(32) .. 'b') do end",
+    ] {
+        assert_eq!(run(&mut machine(), 3, source), "ended", "{source}");
+    }
+}
