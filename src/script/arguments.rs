@@ -5,6 +5,9 @@
 
 use crate::lua::{Function, Raise, Stack};
 
+/// Pushes the table of a library.
+pub(crate) type Open = fn(&mut Stack<'_>) -> Result<(), Raise>;
+
 /// A double as a whole number of 64 bits.
 pub(crate) fn to_i64(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;

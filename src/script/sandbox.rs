@@ -12,6 +12,7 @@
 //!
 //! Invariant: no script can reach a table behind, or change a front; so scripts share nothing that changes.
 
+use super::arguments::Open;
 use super::{Server, api, bit, cjson, cmsgpack, code, patterns, structure};
 use crate::lua::{Function, Kind, Raise, Reference, Stack};
 
@@ -74,7 +75,7 @@ fn narrow_os<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Ra
 }
 
 fn add_libraries<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
-    let libraries: [(&str, fn(&mut Stack<'_>) -> Result<(), Raise>); 5] = [
+    let libraries: [(&str, Open); 5] = [
         ("redis", api::open::<S>),
         ("bit", bit::open),
         ("struct", structure::open),

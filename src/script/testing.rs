@@ -1,5 +1,6 @@
 //! A small machine for the tests of the libraries: it runs a source and tells its result as text.
 
+use super::arguments::Open;
 use crate::lua::{Host, Lua, Progress, Pulse, Raise, Stack};
 
 /// Says after so many pulses that the script has to end.
@@ -37,7 +38,6 @@ pub(crate) fn machine() -> Lua {
 }
 
 fn install(stack: &mut Stack<'_>) -> Result<(), Raise> {
-    type Open = fn(&mut Stack<'_>) -> Result<(), Raise>;
     let libraries: [(&str, Open); 4] = [
         ("bit", super::bit::open),
         ("struct", super::structure::open),

@@ -10,7 +10,6 @@ mod substitute;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use self::matcher::{Captured, Captures, Matcher};
@@ -105,12 +104,12 @@ fn push_bounds(stack: &mut Stack<'_>, whole: &Range<usize>) -> usize {
 }
 
 /// The place of a string that is the text of an argument: the argument itself, or for a number a string of its text.
-fn place_of(stack: &mut Stack<'_>, argument: i32, text: &Cow<'_, [u8]>) -> i32 {
-    if let Cow::Owned(text) = text {
+fn place_of(stack: &mut Stack<'_>, argument: usize, text: &[u8]) -> i32 {
+    if stack.argument(argument).is_none() {
         stack.push_plain(text);
         return stack.absolute(-1);
     }
-    argument
+    i32::try_from(argument).unwrap_or(i32::MAX)
 }
 
 /// Pushes what was captured of the string at `place`; the whole match if the pattern captures nothing.
