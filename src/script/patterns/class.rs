@@ -36,6 +36,8 @@ fn is_among(byte: u8, mut items: &[u8]) -> bool {
     loop {
         let (is_within, rest) = match items {
             [] => return false,
+            // Behind a range up to `%`: it escapes the bracket at the end.
+            [ESCAPE] => return byte == b']',
             [ESCAPE, class, rest @ ..] => (is_in_class(byte, *class), rest),
             [first, b'-', last, rest @ ..] => ((*first..=*last).contains(&byte), rest),
             [item, rest @ ..] => (*item == byte, rest),

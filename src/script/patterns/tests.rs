@@ -27,6 +27,7 @@ fn items_fit_what_they_stand_for() {
         ("('\"it\\'s\" x'):match('([\"\\'])(.-)%1')", "\" it's"),
         ("('x^2'):match('[%^]'), (']'):match('[]]'), ('a-b'):match('[a%-]+')", "^ ] a-"),
         ("('abc'):match('a*?b'), ('aaa'):match('a-$'), ('$'):match('$$')", "nil aaa $"),
+        ("('%]'):match('[y-%%]')", "]"),
         ("('0x1F'):match('^0[xX](%x+)$'), ('a\\0b'):match('%z')", "1F \0"),
     ]);
 }
