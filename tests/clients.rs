@@ -43,6 +43,32 @@ fn redis_cli_reads_the_lists_pattern_as_a_real_server_answers_it() {
 }
 
 #[test]
+fn redis_cli_runs_the_scripts_of_files_as_they_stand() {
+    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
+    let server = Binary::start();
+    let port = server.port();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/patterns/scripts");
+    let eval = |name: &str, words: &str| {
+        let mut command = cli.command();
+        command.args(["-p", &port, "--eval", &format!("{folder}/{name}.lua")]);
+        run(command.args(words.split(' ')), "")
+    };
+    assert_eq!(eval("recent", "user:1:recent , a 2"), "1\n");
+    assert_eq!(eval("recent", "user:1:recent , b 2"), "2\n");
+    assert_eq!(eval("recent", "user:1:recent , c 2"), "2\n");
+    assert_eq!(eval("first-seen", "dedupe:2026070210 , event-1 7200"), "1\n");
+    assert_eq!(eval("first-seen", "dedupe:2026070210 , event-1 7200"), "0\n");
+    run(cli.command().args(["-p", &port]), "ZADD delayed 1 j1 2 j2 3 j3 99 j4\n");
+    assert_eq!(eval("claim-due", "delayed processing , 50 2 1060"), "j1\nj2\n");
+    assert_eq!(eval("claim-due", "delayed processing , 50 2 1060"), "j3\n");
+    assert_eq!(eval("claim-due", "delayed processing , 50 2 1060"), "\n");
+    assert_eq!(eval("rate-limit", "rate:1 , 1000 1000 2 r1 60"), "1\n1\n");
+    assert_eq!(eval("rate-limit", "rate:1 , 1500 1000 2 r2 60"), "1\n2\n");
+    assert_eq!(eval("rate-limit", "rate:1 , 1999 1000 2 r3 60"), "0\n2\n");
+    assert_eq!(eval("rate-limit", "rate:1 , 2000 1000 2 r4 60"), "1\n2\n");
+}
+
+#[test]
 fn redis_benchmark_runs_with_its_defaults() {
     let Some(benchmark) = Program::find("redis-benchmark", &["--version"]) else { return };
     let server = Binary::start();

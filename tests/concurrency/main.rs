@@ -4,6 +4,7 @@
 //! stands still until the test moves it. Queues that block stand with the server's own tests.
 
 mod collections;
+mod scripts;
 mod windows;
 
 use std::thread;
