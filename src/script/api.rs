@@ -78,14 +78,28 @@ enum Reached {
     Error,
 }
 
-/// A request made of a call's arguments.
-#[derive(Default)]
-struct Words {
+/// What a call of a command is put together in, and its reply: kept from one to the next.
+#[derive(Debug, Default)]
+pub struct Words {
     text: Vec<u8>,
     spans: Vec<Span>,
+    reply: Vec<u8>,
 }
 
+/// Buffers that a large call has made larger than that are not kept.
+const KEPT_BYTES: usize = 64 << 10;
+
 impl Words {
+    /// Forgets a call.
+    fn clear(&mut self) {
+        if self.text.capacity() + self.reply.capacity() > KEPT_BYTES {
+            *self = Words::default();
+        }
+        self.text.clear();
+        self.spans.clear();
+        self.reply.clear();
+    }
+
     /// Takes all arguments.
     fn take(&mut self, stack: &mut Stack<'_>) -> Result<(), &'static str> {
         let count = stack.top();
@@ -128,26 +142,33 @@ fn write_number(number: f64, out: &mut Vec<u8>) {
 
 /// Runs a command and pushes its reply, or the error for which it was not run.
 fn run<S: Server>(stack: &mut Stack<'_>) -> Result<Reached, Raise> {
-    let mut words = Words::default();
+    let reached = stack.host(|server: &mut S, stack| {
+        let mut words = std::mem::take(server.words());
+        let reached = run_on(server, stack, &mut words);
+        words.clear();
+        *server.words() = words;
+        reached
+    });
+    reached.unwrap_or_else(|| Err(Raise::text("redis.call/pcall can only be called inside a script invocation")))
+}
+
+fn run_on<S: Server>(server: &mut S, stack: &mut Stack<'_>, words: &mut Words) -> Result<Reached, Raise> {
     if let Err(line) = words.take(stack) {
         push_refusal(stack, line)?;
         return Ok(Reached::Error);
     }
-    let mut out = Vec::new();
-    let answer = stack.host(|server: &mut S, _| {
-        let result = server.run_command(words.request(), &mut out);
-        (result, server.protocol())
-    });
-    match answer {
-        Some((Ok(()), protocol)) => {
-            values::push(stack, &mut Values::new(&out), protocol)?;
-            Ok(if out.first() == Some(&b'-') { Reached::Error } else { Reached::Reply })
+    let mut reply = std::mem::take(&mut words.reply);
+    let result = server.run_command(words.request(), &mut reply);
+    words.reply = reply;
+    match result {
+        Ok(()) => {
+            values::push(stack, &mut Values::new(&words.reply), server.protocol())?;
+            Ok(if words.reply.first() == Some(&b'-') { Reached::Error } else { Reached::Reply })
         }
-        Some((Err(line), _)) => {
+        Err(line) => {
             push_refusal(stack, &line)?;
             Ok(Reached::Error)
         }
-        None => Err(Raise::text("redis.call/pcall can only be called inside a script invocation")),
     }
 }
 

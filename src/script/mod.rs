@@ -33,6 +33,7 @@ use sha1::{Digest, Sha1};
 use crate::lua::{Host, Lua, Place, Progress, Raise, Reference, Stack};
 use crate::resp::{Protocol, Reply, Request};
 
+pub use api::Words;
 pub use chance::Chance;
 pub use shebang::{Header, ShebangError};
 
@@ -52,6 +53,8 @@ pub trait Server: Host {
     fn protocol(&self) -> Protocol;
     /// Sets that protocol (`redis.setresp`).
     fn set_protocol(&mut self, protocol: Protocol);
+    /// Room for the calls of scripts, kept from one to the next.
+    fn words(&mut self) -> &mut Words;
     /// The random numbers of this run.
     fn chance(&mut self) -> &mut Chance;
     /// Processor time of the process in seconds (`os.clock`).

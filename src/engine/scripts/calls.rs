@@ -8,7 +8,7 @@ use crate::engine::scripts::Ending;
 use crate::engine::{Args, Effect, Engine, Error, Flags, LogLevel};
 use crate::lua::{Host, Pulse};
 use crate::resp::{Protocol, Reply, Request};
-use crate::script::{Chance, Server};
+use crate::script::{Chance, Server, Words};
 
 /// How long a script that takes too long runs before others are heard.
 const TURN_US: u64 = 2_000;
@@ -30,7 +30,7 @@ impl Host for Engine {
                 "Slow script detected: still in execution after {} milliseconds. You can try killing the script using \
                  the SCRIPT KILL command. Script name is: {}.",
                 (now_us - running.started_us) / 1000,
-                running.name
+                running.name.to_text()
             );
             self.effects.push(Effect::Log(LogLevel::Warning, line));
         }
@@ -102,6 +102,10 @@ impl Server for Engine {
 
     fn set_protocol(&mut self, protocol: Protocol) {
         self.running().protocol = protocol;
+    }
+
+    fn words(&mut self) -> &mut Words {
+        &mut self.scripts.words
     }
 
     fn chance(&mut self) -> &mut Chance {

@@ -12,7 +12,7 @@ mod run;
 
 use crate::engine::{CommandId, Error, Flags, Now, SessionId};
 use crate::resp::Protocol;
-use crate::script::{Chance, Machine};
+use crate::script::{Chance, Machine, Words};
 
 pub use cache::{Cache, Digest, Kept};
 pub use run::Call;
@@ -23,6 +23,8 @@ pub struct Scripts {
     /// Those that were sent before.
     pub cache: Cache,
     machine: Option<Box<Machine>>,
+    /// What calls of commands are put together in.
+    words: Words,
     running: Option<Running>,
 }
 
@@ -32,7 +34,7 @@ struct Running {
     session: SessionId,
     command: CommandId,
     /// The name that errors tell.
-    name: String,
+    name: Digest,
     /// It was called by a command that does not write.
     is_read_only: bool,
     /// It called a command that writes, so it cannot be ended any more.

@@ -61,7 +61,7 @@ impl Ctx<'_> {
         self.engine.scripts.running = Some(Running {
             session: self.session,
             command: self.command,
-            name: digest.to_text(),
+            name: digest,
             is_read_only: header.no_writes || command.flags.has(Flags::READONLY),
             has_written: false,
             protocol: Protocol::Resp2,
@@ -108,8 +108,8 @@ impl Engine {
     }
 
     /// The script has ended: its client is in its own database again. Answers the script's name.
-    fn end_script(&mut self) -> String {
-        let Some(running) = self.scripts.running.take() else { return String::new() };
+    fn end_script(&mut self) -> Digest {
+        let Some(running) = self.scripts.running.take() else { return Digest::default() };
         if let Some(client) = self.sessions.get_mut(running.session) {
             client.database = running.database;
         }
@@ -117,14 +117,14 @@ impl Engine {
     }
 
     /// Makes an error of what failed.
-    fn judge(&mut self, outcome: Outcome, name: String) -> Result<(), Error> {
+    fn judge(&mut self, outcome: Outcome, name: Digest) -> Result<(), Error> {
         match outcome {
             Outcome::Done { error: None } | Outcome::Resting => Ok(()),
             Outcome::Done { error: Some(line) } => {
                 self.stats.count_error(&line);
                 Ok(())
             }
-            Outcome::Failed(failure) => Err(script_error(failure, &name)),
+            Outcome::Failed(failure) => Err(script_error(failure, &name.to_text())),
         }
     }
 

@@ -1,0 +1,90 @@
+//! What a script costs beside its commands: the call of an empty one, and each `redis.call` in it.
+//!
+//! `cargo bench --bench scripts` times a command by itself, a script without commands, and scripts that call the command
+//! once and eleven times: the difference of the last two, tenth part, less the command's own time, is the price of a
+//! call. Then the lesson's scripts.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use dunlin::commands::FAMILIES;
+use dunlin::engine::host::NoHost;
+use dunlin::engine::{Engine, Now, Origin, SessionId, Settings, Table};
+use dunlin::resp::{Request, Span};
+use std::hint::black_box;
+
+const NOW: Now = Now { unix_us: 1_783_012_441_000_000 };
+
+/// An engine with one client.
+struct World {
+    engine: Engine,
+    client: SessionId,
+    reply: Vec<u8>,
+}
+
+/// A request that is sent again and again.
+struct Sent {
+    text: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl Sent {
+    fn new(words: &[&str]) -> Sent {
+        let mut sent = Sent { text: Vec::new(), spans: Vec::new() };
+        for word in words {
+            let start = sent.text.len();
+            sent.text.extend_from_slice(word.as_bytes());
+            sent.spans.push(Span { start, end: sent.text.len() });
+        }
+        sent
+    }
+}
+
+impl World {
+    fn new() -> World {
+        let mut engine = Engine::new(Table::of(FAMILIES), Settings::default(), 1, NOW, Box::<NoHost>::default());
+        let client = engine.connect(NOW, Origin::default()).expect("there is room");
+        World { engine, client, reply: Vec::new() }
+    }
+
+    fn run(&mut self, sent: &Sent) -> &[u8] {
+        self.reply.clear();
+        self.engine.run(NOW, self.client, Request::new(&sent.text, &sent.spans), &mut self.reply);
+        &self.reply
+    }
+
+    /// The name of a script that is kept.
+    fn load(&mut self, source: &str) -> String {
+        let reply = String::from_utf8_lossy(self.run(&Sent::new(&["SCRIPT", "LOAD", source]))).into_owned();
+        reply.lines().nth(1).expect("it answers the name").to_owned()
+    }
+}
+
+fn calls(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("call");
+    let mut world = World::new();
+    world.run(&Sent::new(&["SET", "key", "value"]));
+    let get = Sent::new(&["GET", "key"]);
+    group.bench_function("GET by itself", |bencher| bencher.iter(|| black_box(world.run(&get)).len()));
+    for count in [0, 1, 11] {
+        let name = world.load(&"redis.call('GET', KEYS[1]) ".repeat(count));
+        let sent = Sent::new(&["EVALSHA", &name, "1", "key"]);
+        group.bench_function(format!("a script with {count}"), |bencher| {
+            bencher.iter(|| black_box(world.run(&sent)).len());
+        });
+    }
+    group.finish();
+}
+
+fn lesson(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("lesson");
+    let mut world = World::new();
+    let recent = world.load(
+        "redis.call('LPUSH', KEYS[1], ARGV[1]) redis.call('LTRIM', KEYS[1], 0, ARGV[2] - 1) \
+         redis.call('EXPIRE', KEYS[1], 2592000) return redis.call('LLEN', KEYS[1])",
+    );
+    let sent = Sent::new(&["EVALSHA", &recent, "1", "u:1", "product-1", "100"]);
+    group.bench_function("recent activity", |bencher| bencher.iter(|| black_box(world.run(&sent)).len()));
+    group.finish();
+}
+
+criterion_group!(benches, calls, lesson);
+criterion_main!(benches);
