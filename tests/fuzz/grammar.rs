@@ -46,6 +46,26 @@ const NUMBERS: &[&[u8]] = &[
 
 const TEXTS: &[&[u8]] = &[b"a", b"b", b"c", b"member", b"*", b"k?", b"a\r\n-ERR b", b"\0\xff", b"GET", b"0123456789"];
 
+/// Sources of scripts: what they are given becomes calls, values and the input of every library.
+const SCRIPTS: &[&[u8]] = &[
+    b"return redis.call(unpack(ARGV))",
+    b"return redis.pcall(unpack(ARGV))",
+    b"redis.setresp(3) return redis.pcall(unpack(ARGV))",
+    b"return {pcall(redis.call, unpack(ARGV))}",
+    b"for i = 1, #KEYS do redis.pcall('SET', KEYS[i], i) redis.pcall('LPUSH', KEYS[i], i) end return redis.status_reply('OK')",
+    b"return {tonumber(ARGV[1]) or 0, {ok = ARGV[1]}, {err = ARGV[2]}, {double = 1.5}, {map = {a = 1}}, {set = {b = true}}}",
+    b"return cjson.encode(cjson.decode(ARGV[1]))",
+    b"return cmsgpack.pack(cmsgpack.unpack(ARGV[1]))",
+    b"return {struct.unpack(ARGV[1], ARGV[2])}",
+    b"return {string.find(ARGV[1], ARGV[2])}",
+    b"return string.gsub(ARGV[1], ARGV[2], ARGV[3])",
+    b"return string.rep(ARGV[1], tonumber(ARGV[2]) or 3):len()",
+    b"return loadstring(ARGV[1] or '')()",
+    b"#!lua flags=no-writes\nreturn redis.call(unpack(ARGV))",
+    b"error(ARGV[1])",
+    b"return",
+];
+
 /// Makes requests.
 pub struct Grammar {
     state: u64,
@@ -56,6 +76,7 @@ struct Shape {
     name: Vec<Vec<u8>>,
     least_words: usize,
     literals: Vec<Vec<u8>>,
+    runs_script: bool,
 }
 
 impl Grammar {
@@ -80,11 +101,24 @@ impl Grammar {
     pub fn request(&mut self) -> Vec<Vec<u8>> {
         let command = self.below(self.commands.len());
         let mut words = self.commands[command].name.clone();
+        if self.commands[command].runs_script {
+            words.extend(self.script());
+        }
         let least = self.commands[command].least_words.saturating_sub(words.len());
         let extra = self.below(8).saturating_sub(3);
         for position in 0..least + extra {
             let word = self.word(command, position);
             words.push(word);
+        }
+        words
+    }
+
+    /// A script, no keys, and often the words of a request as its arguments.
+    fn script(&mut self) -> Vec<Vec<u8>> {
+        let mut words = vec![self.one_of(SCRIPTS), b"0".to_vec()];
+        let inner = self.below(self.commands.len());
+        if !self.commands[inner].runs_script {
+            words.extend(self.commands[inner].name.clone());
         }
         words
     }
@@ -117,6 +151,7 @@ impl Shape {
         Shape {
             name: entry.name.split('|').map(|word| word.as_bytes().to_vec()).collect(),
             least_words: usize::from(words),
+            runs_script: entry.command.syntax.starts_with("script numkeys"),
             literals: literals.map(|word| word.as_bytes().to_vec()).collect(),
         }
     }
