@@ -16,7 +16,7 @@
 //! 1. [`value`]: the types a key can hold, pure structures: text, sorted sets, hashes, sets and
 //!    lists; and numbers and globs as Redis reads them.
 //! 2. [`keyspace`]: one numbered database: where values are stored, found, walked, and when they fall due.
-//! 3. [`resp`]: the wire: requests out of bytes, replies into bytes.
+//! 3. [`resp`]: the wire: requests out of bytes, replies into bytes; and [`rdb`], Redis's own format of data as bytes.
 //! 4. [`engine`]: what happens. A request and the time go in, a reply and wishes for the world outside come out. Start
 //!    with [`engine::Command`], the row that declares a command, then [`engine::Ctx`], the one door to the data.
 //! 5. [`commands`]: what each command does, one file or folder per family.
@@ -32,6 +32,7 @@ pub mod config;
 pub mod engine;
 pub mod keyspace;
 pub mod lua;
+pub mod rdb;
 pub mod resp;
 pub mod script;
 pub mod server;
