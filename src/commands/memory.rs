@@ -113,6 +113,9 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
         row("peak.allocated", Figure::Count(peak)),
         row("total.allocated", Figure::Count(used)),
         row("clients.normal", Figure::Count(clients)),
+        row("lua.caches", Figure::Count(engine.scripts.cache.memory_bytes() as u64)),
+        row("functions.caches", Figure::Count(engine.scripts.functions.shelf.memory_bytes() as u64)),
+        row("script.VMs", Figure::Count(engine.scripts.all_machine_bytes() as u64)),
     ];
     let of_database = |&(number, (keys, deadlines))| (format!("db.{number}"), Figure::Tables(keys, deadlines));
     figures.extend(tables.iter().map(of_database));

@@ -5,6 +5,8 @@
 
 use thiserror::Error as Texts;
 
+use crate::script::LibraryError;
+
 /// Why a command was refused. Its `Display` is the line that the client reads, code first.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum Error {
@@ -434,6 +436,9 @@ pub enum Error {
     /// A script takes too long, and only commands that can end it are heard.
     #[error("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.")]
     Busy,
+    /// A function takes too long, and only commands that can end it are heard.
+    #[error("BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.")]
+    BusyFunction,
     /// No script is there that could be ended.
     #[error("NOTBUSY No scripts in execution right now.")]
     NotBusy,
@@ -455,6 +460,41 @@ pub enum Error {
     /// SCRIPT DEBUG would start a debugger.
     #[error("ERR there is no script debugger in this server")]
     NoScriptDebugger,
+
+    // Functions.
+    /// A script that may write was called by a command that only reads.
+    #[error("ERR Can not execute a script with write flag using *_ro command.")]
+    WritesThoughReading,
+    /// There is no function of that name.
+    #[error("ERR Function not found")]
+    NoFunction,
+    /// There is no library of that name.
+    #[error("ERR Library not found")]
+    NoLibrary,
+    /// A number of keys that is no number.
+    #[error("ERR Bad number of keys provided")]
+    NumkeysNotANumber,
+    /// What is wrong with a library.
+    #[error("ERR {0}")]
+    Library(#[from] LibraryError),
+    /// FUNCTION LOAD with another word.
+    #[error("ERR Unknown option given: {0}")]
+    FunctionLoadOption(String),
+    /// FUNCTION LIST with another word.
+    #[error("ERR Unknown argument {0}")]
+    FunctionListArgument(String),
+    /// FUNCTION LIST LIBRARYNAME without a name.
+    #[error("ERR library name argument was not given")]
+    FunctionListNameless,
+    /// FUNCTION FLUSH with another word.
+    #[error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")]
+    FunctionFlushOption,
+    /// FUNCTION RESTORE with another word.
+    #[error("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.")]
+    RestorePolicy,
+    /// A payload is not what DUMP gave, or of a later version.
+    #[error("ERR DUMP payload version or checksum are wrong")]
+    PayloadWrong,
 
     // DEBUG and SHUTDOWN.
     /// DEBUG PROTOCOL has no such type.

@@ -5,8 +5,10 @@
 use crate::lua::{Function, Kind, Raise, Stack};
 use crate::resp::{Protocol, Request, Span, Values};
 
-use super::{Server, values};
+use super::{Server, library, values};
 
+/// The constants of the table that a library finds while it is loaded.
+const LIBRARY_NUMBERS: &[&str] = &["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION_NUM"];
 /// The constants of the table.
 const NUMBERS: &[(&str, f64)] = &[
     ("LOG_DEBUG", 0.0),
@@ -22,8 +24,16 @@ const NUMBERS: &[(&str, f64)] = &[
     ("REDIS_VERSION_NUM", 0x0008_0006 as f64),
 ];
 
-/// Pushes the table.
+/// Pushes the table that scripts find.
 pub(super) fn open<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
+    open_for_functions::<S>(stack)?;
+    let of_scripts: &[(&str, Function)] =
+        &[("replicate_commands", replicate_commands), ("breakpoint", breakpoint), ("debug", debug)];
+    set_functions(stack, of_scripts)
+}
+
+/// Pushes the table that functions find when they are called.
+pub(super) fn open_for_functions<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
     let functions: &[(&str, Function)] = &[
         ("call", call::<S>),
         ("pcall", pcall::<S>),
@@ -33,17 +43,30 @@ pub(super) fn open<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
         ("error_reply", error_reply),
         ("status_reply", status_reply),
         ("sha1hex", sha1hex),
-        ("replicate_commands", replicate_commands),
         ("set_repl", set_repl),
-        ("breakpoint", breakpoint),
-        ("debug", debug),
     ];
     stack.push_table(0, functions.len() + NUMBERS.len() + 1)?;
+    set_functions(stack, functions)?;
+    set_constants(stack, |_| true)
+}
+
+/// Pushes the table that a library finds while it is loaded.
+pub(super) fn open_for_libraries<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
+    stack.push_table(0, LIBRARY_NUMBERS.len() + 3)?;
+    set_functions(stack, &[("register_function", library::register::<S>), ("log", log::<S>)])?;
+    set_constants(stack, |name| LIBRARY_NUMBERS.contains(&name))
+}
+
+fn set_functions(stack: &mut Stack<'_>, functions: &[(&str, Function)]) -> Result<(), Raise> {
     for (name, function) in functions {
         stack.push_function(*function);
         stack.set_field(-2, name)?;
     }
-    for (name, number) in NUMBERS {
+    Ok(())
+}
+
+fn set_constants(stack: &mut Stack<'_>, is_wanted: impl Fn(&str) -> bool) -> Result<(), Raise> {
+    for (name, number) in NUMBERS.iter().filter(|(name, _)| is_wanted(name)) {
         stack.push_number(*number);
         stack.set_field(-2, name)?;
     }
@@ -52,7 +75,7 @@ pub(super) fn open<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
 }
 
 /// Raises an error as `redis.call` does.
-fn refuse(stack: &mut Stack<'_>, line: &str) -> Raise {
+pub(super) fn refuse(stack: &mut Stack<'_>, line: &str) -> Raise {
     push_refusal(stack, line).map_or_else(|raised| raised, |()| Raise::Top)
 }
 

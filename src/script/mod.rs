@@ -4,8 +4,7 @@
 //! is written to a [`Reply`](crate::resp::Reply).
 //!
 //! Invariant: a script leaves no trace for the next one. All tables that scripts share are read-only ([`sandbox`]), and
-//! `KEYS` and `ARGV` are made anew for each run. The one exception is Redis's own: the settings of `cjson` stay as a script
-//! left them.
+//! `KEYS` and `ARGV` are made anew for each run.
 //!
 //! Costs: an idle machine takes about 60 KiB, and is made when the first script comes. A script is compiled once and
 //! kept as a function; running it costs a switch to a stack of its own, two tables, and what it does.
@@ -18,6 +17,7 @@ mod chance;
 mod cjson;
 mod cmsgpack;
 mod code;
+mod library;
 mod pace;
 mod patterns;
 mod sandbox;
@@ -31,11 +31,13 @@ use std::ffi::CStr;
 
 use sha1::{Digest, Sha1};
 
-use crate::lua::{Host, Lua, Place, Progress, Raise, Reference, Stack};
+use crate::lua::{Host, Lua, OUT_OF_MEMORY, Place, Progress, Raise, Reference, Stack};
 use crate::resp::{Protocol, Reply, Request};
+use sandbox::Dwellers;
 
 pub use api::Words;
 pub use chance::Chance;
+pub use library::{Function, LibraryError, read_title};
 pub use shebang::{Header, ShebangError};
 
 /// What a script can ask the server that runs it.
@@ -60,6 +62,9 @@ pub trait Server: Host {
     fn chance(&mut self) -> &mut Chance;
     /// Processor time of the process in seconds (`os.clock`).
     fn processor_s(&mut self) -> f64;
+    /// What the library has offered so far that is being loaded; `None` while none is. While one is, [`Host::pulse`] never
+    /// says that it shall rest.
+    fn offered(&mut self) -> Option<&mut Vec<Function>>;
 }
 
 /// What becomes of a script.
@@ -102,8 +107,20 @@ const SCRIPTS_PER_STEP: u32 = 50;
 const ENDED: &str = "Script killed by user with SCRIPT KILL...";
 /// The name of scripts in errors.
 const SCRIPT_NAME: &CStr = c"@user_script";
+/// The name of libraries in errors.
+const LIBRARY_NAME: &CStr = c"@user_function";
+/// What becomes of a library that takes too long.
+const TOO_SLOW: &str = "FUNCTION LOAD timeout";
 
-/// An interpreter that is ready for scripts.
+/// A function with what it is called with.
+#[derive(Debug)]
+pub struct Prepared {
+    function: Reference,
+    keys: Reference,
+    arguments: Reference,
+}
+
+/// An interpreter that is ready for scripts, or for functions.
 #[derive(Debug)]
 pub struct Machine {
     lua: Lua,
@@ -117,9 +134,21 @@ impl Machine {
     /// # Panics
     /// When memory for the libraries is missing.
     pub fn new<S: Server>() -> Machine {
+        Machine::with::<S>(Dwellers::Scripts)
+    }
+
+    /// A machine for functions that run on an `S`.
+    ///
+    /// # Panics
+    /// When memory for the libraries is missing.
+    pub fn for_functions<S: Server>() -> Machine {
+        Machine::with::<S>(Dwellers::Functions)
+    }
+
+    fn with<S: Server>(dwellers: Dwellers) -> Machine {
         let mut lua = Lua::new(MEMORY_BYTES);
-        let globals = lua.with(sandbox::build::<S>).expect("there is memory for the libraries");
-        Machine { lua, globals, runs: 0 }
+        let built = lua.with(|stack| sandbox::build::<S>(stack, dwellers));
+        Machine { lua, globals: built.expect("there is memory for the libraries"), runs: 0 }
     }
 
     /// Compiles a script.
@@ -127,8 +156,12 @@ impl Machine {
     /// # Errors
     /// What is wrong with it.
     pub fn compile(&mut self, source: &[u8]) -> Result<Compiled, String> {
+        self.compile_as(source, SCRIPT_NAME)
+    }
+
+    fn compile_as(&mut self, source: &[u8], name: &CStr) -> Result<Compiled, String> {
         self.lua.with(|stack| {
-            if !stack.compile(source, SCRIPT_NAME) {
+            if !stack.compile(source, name) {
                 let mut text = Vec::new();
                 stack.write_text(-1, &mut text);
                 return Err(latin(&text));
@@ -136,6 +169,35 @@ impl Machine {
             self.globals.enclose(stack);
             Ok(Compiled(stack.keep()))
         })
+    }
+
+    /// Runs the source of a library, so that it offers its functions to the server.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn load<S: Server>(&mut self, server: &mut S, source: &[u8]) -> Result<(), LibraryError> {
+        let compiled = self.compile_as(source, LIBRARY_NAME).map_err(LibraryError::DoesNotCompile)?;
+        let globals = &self.globals;
+        let shown = self.lua.with(|stack| globals.show_nursery(stack, true));
+        let result = shown.map_err(|_| LibraryError::Failed(OUT_OF_MEMORY.to_owned())).and_then(|()| {
+            let push = |stack: &mut Stack<'_>| {
+                stack.push_kept(&compiled.0);
+                0
+            };
+            self.lua.start(server, api::explain, push, |_, progress, stack| match progress {
+                Progress::Done => Ok(()),
+                Progress::Failed => Err(LibraryError::Failed(Failure::from_top(stack).message)),
+                Progress::Ended(_) | Progress::Resting => Err(LibraryError::Failed(format!("ERR {TOO_SLOW}"))),
+            })
+        });
+        self.forget(compiled);
+        let globals = &self.globals;
+        // Memory may have run out, but the name is there already.
+        let hidden = self.lua.with(|stack| {
+            stack.collect();
+            globals.show_nursery(stack, false)
+        });
+        result.and(hidden.map_err(|_| LibraryError::Failed(OUT_OF_MEMORY.to_owned())))
     }
 
     /// Forgets a script.
@@ -152,10 +214,7 @@ impl Machine {
         arguments: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.runs = self.runs.wrapping_add(1);
-        if self.runs.is_multiple_of(SCRIPTS_PER_STEP) {
-            self.lua.collect_step();
-        }
+        self.step();
         let globals = &self.globals;
         let told = self.lua.with(|stack| globals.tell(stack, keys, arguments));
         if let Err(raised) = told {
@@ -166,6 +225,47 @@ impl Machine {
             0
         };
         self.lua.start(server, api::explain, push, |server, progress, stack| conclude(server, progress, stack, reply))
+    }
+
+    /// Prepares a call of a function.
+    ///
+    /// # Errors
+    /// When memory has run out.
+    pub fn prepare(
+        &mut self,
+        function: &Function,
+        keys: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+        arguments: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+    ) -> Result<Prepared, Failure> {
+        self.step();
+        self.lua
+            .with(|stack| {
+                sandbox::push_list(stack, keys)?;
+                sandbox::push_list(stack, arguments)?;
+                stack.push_kept(&function.callback.0);
+                Ok(Prepared { function: stack.keep(), arguments: stack.keep(), keys: stack.keep() })
+            })
+            .map_err(Failure::of)
+    }
+
+    /// Calls a function, until it ends or has to rest; [`Machine::go_on`] continues it then.
+    pub fn call<S: Server>(&mut self, server: &mut S, prepared: Prepared, reply: &mut Reply<'_>) -> Outcome {
+        let push = |stack: &mut Stack<'_>| {
+            for value in [prepared.function, prepared.keys, prepared.arguments] {
+                stack.push_kept(&value);
+                stack.release(value);
+            }
+            2
+        };
+        self.lua.start(server, api::explain, push, |server, progress, stack| conclude(server, progress, stack, reply))
+    }
+
+    /// Has the collector work in step with the scripts.
+    fn step(&mut self) {
+        self.runs = self.runs.wrapping_add(1);
+        if self.runs.is_multiple_of(SCRIPTS_PER_STEP) {
+            self.lua.collect_step();
+        }
     }
 
     /// Continues a script that rests.

@@ -31,6 +31,15 @@ const LOOKING: &[(&str, &[&str])] =
 /// Functions of Lua that change a table past its metatable.
 const CHANGING: &[(&str, &[&str])] = &[("", &["rawset", "setmetatable"]), ("table", &["insert"])];
 
+/// Who lives in a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dwellers {
+    /// Scripts, each of which finds `KEYS` and `ARGV`.
+    Scripts,
+    /// Functions. While their library is loaded, it finds nothing but a small `redis`.
+    Functions,
+}
+
 /// The globals of scripts.
 #[derive(Debug)]
 pub(super) struct Globals {
@@ -38,6 +47,8 @@ pub(super) struct Globals {
     front: Reference,
     /// What it really reads.
     behind: Reference,
+    /// The metatable of the front, and what a library reads through it while it is loaded.
+    nursery: Option<(Reference, Reference)>,
 }
 
 /// The places of values during the building.
@@ -48,7 +59,7 @@ struct Places {
 }
 
 /// Makes the world of scripts.
-pub(super) fn build<S: Server>(stack: &mut Stack<'_>) -> Result<Globals, Raise> {
+pub(super) fn build<S: Server>(stack: &mut Stack<'_>, dwellers: Dwellers) -> Result<Globals, Raise> {
     stack.open_standard();
     stack.push_table(0, 32)?;
     let behind_of = stack.absolute(-1);
@@ -60,11 +71,11 @@ pub(super) fn build<S: Server>(stack: &mut Stack<'_>) -> Result<Globals, Raise> 
     }
     narrow_os::<S>(stack, &places)?;
     code::replace::<S>(stack, places.globals)?;
-    add_libraries::<S>(stack, &places)?;
+    add_libraries::<S>(stack, &places, dwellers)?;
     guard_all(stack, &places, LOOKING, look_behind)?;
     guard_all(stack, &places, CHANGING, leave_alone)?;
     replace_with_fronts(stack, &places)?;
-    front_the_globals(stack, &places)
+    front_the_globals::<S>(stack, &places, dwellers)
 }
 
 fn narrow_os<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
@@ -74,9 +85,9 @@ fn narrow_os<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Ra
     stack.set_field(places.globals, "os")
 }
 
-fn add_libraries<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
+fn add_libraries<S: Server>(stack: &mut Stack<'_>, places: &Places, dwellers: Dwellers) -> Result<(), Raise> {
     let libraries: [(&str, Open); 5] = [
-        ("redis", api::open::<S>),
+        ("redis", if dwellers == Dwellers::Scripts { api::open::<S> } else { api::open_for_functions::<S> }),
         ("bit", bit::open),
         ("struct", structure::open),
         ("cjson", cjson::open),
@@ -89,6 +100,9 @@ fn add_libraries<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<()
     stack.get_field(places.globals, "string");
     patterns::replace(stack, -1)?;
     stack.pop(1);
+    if dwellers == Dwellers::Functions {
+        return Ok(());
+    }
     stack.push_function(api::explain);
     stack.set_field(places.globals, "__redis__err__handler")
 }
@@ -190,21 +204,43 @@ fn no_such_global(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 }
 
 /// Puts a front before the globals, makes what is missing there an error, and hides strings' metatable.
-fn front_the_globals(stack: &mut Stack<'_>, places: &Places) -> Result<Globals, Raise> {
+fn front_the_globals<S: Server>(stack: &mut Stack<'_>, places: &Places, dwellers: Dwellers) -> Result<Globals, Raise> {
     stack.push_copy(places.globals);
     push_front(stack, places)?;
+    let nursery = if dwellers == Dwellers::Functions { Some(build_nursery::<S>(stack, places)?) } else { None };
     stack.push_copy(-1);
     stack.set_field(places.globals, "_G")?;
     code::enclose_compilers(stack, places.globals)?;
     let front = stack.keep();
-    stack.push_table(0, 1)?;
-    stack.push_function(no_such_global);
-    stack.set_field(-2, "__index")?;
+    push_strict(stack)?;
     hide_metatables(stack, places)?;
     stack.set_metatable(places.globals);
     stack.push_copy(places.globals);
     let behind = stack.keep();
-    Ok(Globals { front, behind })
+    Ok(Globals { front, behind, nursery })
+}
+
+/// Pushes a metatable for which a missing name is an error.
+fn push_strict(stack: &mut Stack<'_>) -> Result<(), Raise> {
+    stack.push_table(0, 1)?;
+    stack.push_function(no_such_global);
+    stack.set_field(-2, "__index")
+}
+
+/// Makes what a library finds while it is loaded; the front of the globals is on top. Answers that one's metatable, and
+/// what was made.
+fn build_nursery<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(Reference, Reference), Raise> {
+    assert!(stack.get_metatable(-1), "a front has a metatable");
+    let switch = stack.keep();
+    stack.push_table(0, 1)?;
+    api::open_for_libraries::<S>(stack)?;
+    push_strict(stack)?;
+    stack.set_metatable(-2);
+    push_front(stack, places)?;
+    stack.set_field(-2, "redis")?;
+    push_strict(stack)?;
+    stack.set_metatable(-2);
+    Ok((switch, stack.keep()))
 }
 
 /// `getmetatable` shows no metatable of a library, a front of that of strings, and of that of the globals, which is on top.
@@ -257,6 +293,19 @@ impl Globals {
         stack.set_environment(-2);
     }
 
+    /// Has all code see what a library finds while it is loaded, or the globals again.
+    ///
+    /// # Errors
+    /// When memory has run out.
+    pub(super) fn show_nursery(&self, stack: &mut Stack<'_>, is_shown: bool) -> Result<(), Raise> {
+        let Some((switch, nursery)) = &self.nursery else { return Ok(()) };
+        stack.push_kept(switch);
+        stack.push_kept(if is_shown { nursery } else { &self.behind });
+        stack.set_field(-2, "__index")?;
+        stack.pop(1);
+        Ok(())
+    }
+
     /// Sets `KEYS` and `ARGV`.
     pub(super) fn tell(
         &self,
@@ -272,7 +321,11 @@ impl Globals {
     }
 }
 
-fn push_list(stack: &mut Stack<'_>, words: impl ExactSizeIterator<Item = impl AsRef<[u8]>>) -> Result<(), Raise> {
+/// Pushes a table of words.
+pub(super) fn push_list(
+    stack: &mut Stack<'_>,
+    words: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+) -> Result<(), Raise> {
     stack.push_table(words.len(), 0)?;
     for (number, word) in (1..).zip(words) {
         stack.push_bytes(word.as_ref())?;

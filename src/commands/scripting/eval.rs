@@ -3,13 +3,13 @@
 use crate::engine::scripts::{Call, Digest};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 
-const FLAGS: Flags =
+pub(super) const FLAGS: Flags =
     Flags::NOSCRIPT.and(Flags::STALE).and(Flags::SKIP_MONITOR).and(Flags::MAY_REPLICATE).and(Flags::NO_MANDATORY_KEYS);
-const READING_FLAGS: Flags =
+pub(super) const READING_FLAGS: Flags =
     Flags::NOSCRIPT.and(Flags::STALE).and(Flags::SKIP_MONITOR).and(Flags::READONLY).and(Flags::NO_MANDATORY_KEYS);
 
-const WRITTEN: KeySpec = KeySpec::counted(2, KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE));
-const READ: KeySpec = KeySpec::counted(2, KeyFlags::RO.and(KeyFlags::ACCESS));
+pub(super) const WRITTEN: KeySpec = KeySpec::counted(2, KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE));
+pub(super) const READ: KeySpec = KeySpec::counted(2, KeyFlags::RO.and(KeyFlags::ACCESS));
 
 /// What they share.
 const ROW: Command = Command {

@@ -1,7 +1,7 @@
 //! SCRIPT: which scripts are kept, and an end for the one that takes too long.
 
 use super::super::help;
-use crate::engine::scripts::Digest;
+use crate::engine::scripts::{Digest, Kind};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, says};
 
 const ROW: Command = Command { family: Family::Scripting, flags: Flags::NOSCRIPT, since: "2.6.0", ..Command::ROW };
@@ -91,7 +91,7 @@ const KILL: Command = Command {
 };
 
 fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.engine().scripts.kill()?;
+    cx.engine().scripts.kill(Kind::Script)?;
     cx.reply().ok();
     Ok(())
 }

@@ -15,13 +15,6 @@ const MOST_EVALUATED: usize = 500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest([u8; 40]);
 
-impl Default for Digest {
-    /// The name of no script.
-    fn default() -> Digest {
-        Digest([b'0'; 40])
-    }
-}
-
 impl Digest {
     /// That of a source.
     pub fn of(source: &[u8]) -> Digest {

@@ -8,7 +8,7 @@ use crate::engine::scripts::Ending;
 use crate::engine::{Args, Effect, Engine, Error, Flags, LogLevel};
 use crate::lua::{Host, Pulse};
 use crate::resp::{Protocol, Reply, Request};
-use crate::script::{Chance, Server, Words};
+use crate::script::{Chance, Function, Server, Words};
 
 /// How long a script that takes too long runs before others are heard.
 const TURN_US: u64 = 2_000;
@@ -17,6 +17,9 @@ impl Host for Engine {
     fn pulse(&mut self) -> Pulse {
         let now_us = self.host.elapsed_us();
         let threshold_us = self.settings.busy_reply_threshold_ms.saturating_mul(1000);
+        if let Some(draft) = &self.scripts.functions.draft {
+            return if now_us < draft.until_us { Pulse::GoOn } else { Pulse::End };
+        }
         let Some(running) = &mut self.scripts.running else { return Pulse::GoOn };
         if running.is_killed {
             return Pulse::End;
@@ -28,9 +31,10 @@ impl Host for Engine {
         if !running.is_busy {
             let line = format!(
                 "Slow script detected: still in execution after {} milliseconds. You can try killing the script using \
-                 the SCRIPT KILL command. Script name is: {}.",
+                 the {} command. Script name is: {}.",
                 (now_us - running.started_us) / 1000,
-                running.name.to_text()
+                running.name.kind().killer(),
+                running.name
             );
             self.effects.push(Effect::Log(LogLevel::Warning, line));
         }
@@ -110,6 +114,10 @@ impl Server for Engine {
 
     fn chance(&mut self) -> &mut Chance {
         &mut self.running().chance
+    }
+
+    fn offered(&mut self) -> Option<&mut Vec<Function>> {
+        self.scripts.functions.draft.as_mut().map(|draft| &mut draft.functions)
     }
 
     fn processor_s(&mut self) -> f64 {

@@ -1,31 +1,88 @@
-//! Scripts: which ones are kept, the one that runs, and how it reaches commands.
+//! Scripts and functions: which ones are kept, the one that runs, and how it reaches commands.
+//!
+//! Where this module says script, it means a function too.
 //!
 //! A script is one step: nobody else's command runs within it, blocked clients are served after it, and time stands still
 //! for it. If it takes longer than `busy-reply-threshold` it is put aside between two instructions again and again, so
 //! that others can be told that the server is busy, and can end it if it has changed nothing yet.
 //!
-//! The machine is taken out of the engine while it runs, since its script calls the engine back.
+//! Scripts and functions have a machine each, so that what libraries keep is theirs. A machine is taken out of the engine
+//! while it runs, since its script calls the engine back.
 
 mod cache;
 mod calls;
+mod functions;
+mod load;
 mod run;
+
+use std::fmt;
+use std::sync::Arc;
 
 use crate::engine::{CommandId, Error, Flags, Now, SessionId};
 use crate::resp::Protocol;
-use crate::script::{Chance, Machine, Words};
+use crate::script::{Chance, Function, Machine, Words};
 
 pub use cache::{Cache, Digest, Kept};
-pub use run::Call;
+pub use functions::{Functions, Library, Shelf};
+pub use load::Policy;
+pub use run::{Call, FunctionCall};
 
 /// What the engine knows of scripts.
 #[derive(Debug, Default)]
 pub struct Scripts {
     /// Those that were sent before.
     pub cache: Cache,
+    /// Functions.
+    pub functions: Functions,
     machine: Option<Box<Machine>>,
     /// What calls of commands are put together in.
     words: Words,
     running: Option<Running>,
+}
+
+/// What runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A script that was sent.
+    Script,
+    /// A function of a library.
+    Function,
+}
+
+/// What the script that runs is called.
+#[derive(Clone, Debug)]
+enum Name {
+    Script(Digest),
+    Function(Arc<Function>),
+}
+
+impl Name {
+    fn kind(&self) -> Kind {
+        match self {
+            Name::Script(_) => Kind::Script,
+            Name::Function(_) => Kind::Function,
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Name::Script(digest) => formatter.write_str(&digest.to_text()),
+            Name::Function(function) => formatter.write_str(&function.name),
+        }
+    }
+}
+
+/// A function that takes too long.
+#[derive(Clone, Copy, Debug)]
+pub struct BusyFunction<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// The words by which it was called.
+    pub words: &'s [Vec<u8>],
+    /// When it began, by the world's own clock, in microseconds.
+    pub started_us: u64,
 }
 
 /// The script that runs.
@@ -34,7 +91,7 @@ struct Running {
     session: SessionId,
     command: CommandId,
     /// The name that errors tell.
-    name: Digest,
+    name: Name,
     /// It was called by a command that does not write.
     is_read_only: bool,
     /// It called a command that writes, so it cannot be ended any more.
@@ -51,6 +108,8 @@ struct Running {
     turn_us: u64,
     /// Set when it was first put aside.
     is_busy: bool,
+    /// The words by which it was called, known when it was put aside.
+    words: Vec<Vec<u8>>,
     /// Somebody wants it to end.
     is_killed: bool,
     /// Its client is gone.
@@ -97,32 +156,88 @@ impl Scripts {
         running.map(|running| running.is_orphan = true).is_some()
     }
 
-    /// Has the script end that takes too long.
+    /// Has the script end that takes too long, if it is of that kind.
     ///
     /// # Errors
-    /// There is none, or it has changed data.
-    pub fn kill(&mut self) -> Result<(), Error> {
+    /// There is none, it has changed data, or it is of the other kind.
+    pub fn kill(&mut self, kind: Kind) -> Result<(), Error> {
         let running = self.running.as_mut().filter(|running| running.is_busy).ok_or(Error::NotBusy)?;
         if running.has_written {
             return Err(Error::Unkillable);
+        }
+        if running.name.kind() != kind {
+            return Err(running.name.kind().busy());
         }
         running.is_killed = true;
         Ok(())
     }
 
-    /// Why a command is refused while a script takes too long.
-    pub(super) fn gate(&self, flags: Flags) -> Result<(), Error> {
-        if self.is_busy() && !flags.has(Flags::ALLOW_BUSY) { Err(Error::Busy) } else { Ok(()) }
+    /// The function that takes too long.
+    ///
+    /// # Errors
+    /// A script takes too long instead.
+    pub fn busy_function(&self) -> Result<Option<BusyFunction<'_>>, Error> {
+        match &self.running {
+            Some(running) if running.is_busy => match &running.name {
+                Name::Script(_) => Err(Error::Busy),
+                Name::Function(function) => {
+                    let (words, started_us) = (&running.words, running.started_us);
+                    Ok(Some(BusyFunction { name: &function.name, words, started_us }))
+                }
+            },
+            _ => Ok(None),
+        }
     }
 
-    /// Bytes that the interpreter takes.
+    /// Why a command is refused while a script takes too long.
+    pub(super) fn gate(&self, flags: Flags) -> Result<(), Error> {
+        match &self.running {
+            Some(running) if running.is_busy && !flags.has(Flags::ALLOW_BUSY) => Err(running.name.kind().busy()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes that both interpreters take.
+    pub fn all_machine_bytes(&self) -> usize {
+        self.machine_bytes() + self.functions.machine_bytes()
+    }
+
+    /// Bytes that sources of scripts and functions take.
+    pub fn source_bytes(&self) -> usize {
+        self.cache.memory_bytes() + self.functions.shelf.memory_bytes()
+    }
+
+    /// Bytes that the interpreter of scripts takes.
     pub fn machine_bytes(&self) -> usize {
         self.machine.as_ref().map_or(0, |machine| machine.memory_bytes())
+    }
+
+    /// Forgets all functions.
+    pub fn flush_functions(&mut self) {
+        self.functions = Functions::default();
     }
 
     /// Forgets all scripts.
     pub fn flush(&mut self) {
         self.cache = Cache::default();
         self.machine = None;
+    }
+}
+
+impl Kind {
+    /// What everybody is told while one of this kind takes too long.
+    fn busy(self) -> Error {
+        match self {
+            Kind::Script => Error::Busy,
+            Kind::Function => Error::BusyFunction,
+        }
+    }
+
+    /// The command that ends it.
+    fn killer(self) -> &'static str {
+        match self {
+            Kind::Script => "SCRIPT KILL",
+            Kind::Function => "FUNCTION KILL",
+        }
     }
 }

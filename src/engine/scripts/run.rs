@@ -1,9 +1,11 @@
 //! Running a script: from its call to its answer, in one go or in turns.
 
-use super::{Digest, Ending, Outer, Running};
-use crate::engine::{Ctx, Engine, Error, Flags, Now, SessionId};
+use std::sync::Arc;
+
+use super::{Digest, Ending, Kind, Name, Outer, Running};
+use crate::engine::{Args, Ctx, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Reply};
-use crate::script::{Chance, Failure, Header, Machine, Outcome};
+use crate::script::{Chance, Failure, Function, Header, Machine, Outcome};
 
 /// A script to run, and what it is told.
 #[derive(Debug)]
@@ -15,6 +17,17 @@ pub struct Call<'a> {
     /// `KEYS`.
     pub keys: Vec<&'a [u8]>,
     /// `ARGV`.
+    pub arguments: Vec<&'a [u8]>,
+}
+
+/// A function to call, and what it is told.
+#[derive(Debug)]
+pub struct FunctionCall<'a> {
+    /// The function.
+    pub function: Arc<Function>,
+    /// Its first argument.
+    pub keys: Vec<&'a [u8]>,
+    /// Its second one.
     pub arguments: Vec<&'a [u8]>,
 }
 
@@ -34,34 +47,56 @@ impl Ctx<'_> {
         let mut cache = std::mem::take(&mut self.engine.scripts.cache);
         let added = call.source.map_or(Ok(()), |source| cache.add(source, call.digest, false, machine));
         let outcome = match added.and_then(|()| cache.get(call.digest, machine)) {
-            Ok(kept) => {
-                self.begin_script(call.digest, &kept.header);
+            Ok(kept) => self.begin_script(Name::Script(call.digest), &kept.header).map(|()| {
                 let script = kept.compiled.as_ref().expect("it was just compiled");
                 let (keys, arguments) = (call.keys.iter(), call.arguments.iter());
-                Ok(machine.run(self.engine, script, keys, arguments, &mut self.reply))
-            }
+                machine.run(self.engine, script, keys, arguments, &mut self.reply)
+            }),
             Err(error) => Err(error),
         };
         self.engine.scripts.cache = cache;
-        match outcome? {
-            Outcome::Resting => {
-                self.rests = true;
-                Ok(())
-            }
-            outcome => {
-                let name = self.engine.end_script();
-                self.engine.judge(outcome, name)
-            }
-        }
+        self.answer_script(outcome?)
     }
 
-    fn begin_script(&mut self, digest: Digest, header: &Header) {
+    /// Calls a function and answers what it returns; `args` are those of the command. To be called last, nothing being
+    /// answered.
+    ///
+    /// # Errors
+    /// It may not run, or it failed.
+    pub fn call_function(&mut self, call: &FunctionCall<'_>, args: Args<'_>) -> Result<(), Error> {
+        let function = &*call.function;
+        self.begin_script(Name::Function(Arc::clone(&call.function)), &function.header)?;
+        let mut machine = self.engine.take_function_machine();
+        let outcome = match machine.prepare(function, call.keys.iter(), call.arguments.iter()) {
+            Ok(prepared) => machine.call(self.engine, prepared, &mut self.reply),
+            Err(failure) => Outcome::Failed(failure),
+        };
+        self.engine.scripts.functions.machine = Some(machine);
+        if let (Outcome::Resting, Some(running)) = (&outcome, &mut self.engine.scripts.running) {
+            running.words = args.request().iter().map(<[u8]>::to_vec).collect();
+        }
+        self.answer_script(outcome)
+    }
+
+    fn answer_script(&mut self, outcome: Outcome) -> Result<(), Error> {
+        if outcome == Outcome::Resting {
+            self.rests = true;
+            return Ok(());
+        }
+        let name = self.engine.end_script();
+        self.engine.judge(outcome, name)
+    }
+
+    fn begin_script(&mut self, name: Name, header: &Header) -> Result<(), Error> {
         let now_us = self.engine.host.elapsed_us();
         let command = self.command().command;
+        if header.is_there && !header.no_writes && command.flags.has(Flags::READONLY) {
+            return Err(Error::WritesThoughReading);
+        }
         self.engine.scripts.running = Some(Running {
             session: self.session,
             command: self.command,
-            name: digest,
+            name,
             is_read_only: header.no_writes || command.flags.has(Flags::READONLY),
             has_written: false,
             protocol: Protocol::Resp2,
@@ -71,11 +106,13 @@ impl Ctx<'_> {
             started_us: now_us,
             turn_us: now_us,
             is_busy: false,
+            words: Vec::new(),
             is_killed: false,
             is_orphan: false,
             outer: None,
             partial: Vec::new(),
         });
+        Ok(())
     }
 
     /// Has the transaction that runs go on with the request at `next` when the script that rests has ended.
@@ -108,23 +145,23 @@ impl Engine {
     }
 
     /// The script has ended: its client is in its own database again. Answers the script's name.
-    fn end_script(&mut self) -> Digest {
-        let Some(running) = self.scripts.running.take() else { return Digest::default() };
+    fn end_script(&mut self) -> Option<Name> {
+        let running = self.scripts.running.take()?;
         if let Some(client) = self.sessions.get_mut(running.session) {
             client.database = running.database;
         }
-        running.name
+        Some(running.name)
     }
 
     /// Makes an error of what failed.
-    fn judge(&mut self, outcome: Outcome, name: Digest) -> Result<(), Error> {
+    fn judge(&mut self, outcome: Outcome, name: Option<Name>) -> Result<(), Error> {
         match outcome {
             Outcome::Done { error: None } | Outcome::Resting => Ok(()),
             Outcome::Done { error: Some(line) } => {
                 self.stats.count_error(&line);
                 Ok(())
             }
-            Outcome::Failed(failure) => Err(script_error(failure, &name.to_text())),
+            Outcome::Failed(failure) => Err(script_error(failure, name)),
         }
     }
 
@@ -140,16 +177,23 @@ impl Engine {
     pub fn go_on(&mut self, now: Now) {
         self.timing.now = now;
         let now_us = self.host.elapsed_us();
-        let (Some(mut machine), Some(running)) = (self.scripts.machine.take(), &mut self.scripts.running) else {
-            return;
+        let Some(running) = &mut self.scripts.running else { return };
+        let kind = running.name.kind();
+        let place = match kind {
+            Kind::Script => &mut self.scripts.machine,
+            Kind::Function => &mut self.scripts.functions.machine,
         };
+        let Some(mut machine) = place.take() else { return };
         running.turn_us = now_us;
         let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
         self.timing.now = running.now;
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         let mut reply = Reply::new(&mut partial, protocol);
         let outcome = machine.go_on(self, &mut reply);
-        self.scripts.machine = Some(machine);
+        match kind {
+            Kind::Script => self.scripts.machine = Some(machine),
+            Kind::Function => self.scripts.functions.machine = Some(machine),
+        }
         match outcome {
             Outcome::Resting => self.put_aside(&mut partial, 0),
             outcome => self.conclude_script(session, outcome, partial),
@@ -210,11 +254,13 @@ impl Engine {
 }
 
 /// The line that the client of a failed script reads.
-fn script_error(failure: Failure, name: &str) -> Error {
+fn script_error(failure: Failure, name: Option<Name>) -> Error {
     let Failure { message, place, is_counted } = failure;
-    let line = match place {
-        Some(place) => format!("{message} script: {name}, on {}:{}.", place.source, place.line.unwrap_or(-1)),
-        None => format!("{message} script: {name}."),
+    let line = match (place, name) {
+        (Some(place), Some(name)) => {
+            format!("{message} script: {name}, on {}:{}.", place.source, place.line.unwrap_or(-1))
+        }
+        _ => message,
     };
     Error::ScriptFailed { line, is_counted }
 }

@@ -1,0 +1,47 @@
+//! FCALL, and the form of it that promises to write nothing.
+
+use std::sync::Arc;
+
+use super::eval::{FLAGS, READ, READING_FLAGS, WRITTEN};
+use crate::engine::scripts::FunctionCall;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family};
+
+/// What they share.
+const ROW: Command = Command {
+    syntax: "function numkeys [key ...] [arg ...]",
+    family: Family::Scripting,
+    arity: Arity::AtLeast(3),
+    since: "7.0.0",
+    cost: "That of the function",
+    run: fcall,
+    ..Command::ROW
+};
+
+pub(super) const FCALL: Command = Command {
+    name: "FCALL",
+    flags: FLAGS,
+    keys: &[WRITTEN.noting("We cannot tell how the keys will be used so we assume the worst, RW and UPDATE")],
+    about: "Calls a function.",
+    ..ROW
+};
+
+pub(super) const FCALL_RO: Command = Command {
+    name: "FCALL_RO",
+    flags: READING_FLAGS,
+    keys: &[READ.noting("We cannot tell how the keys will be used so we assume the worst, RO and ACCESS")],
+    about: "Calls a function that writes nothing.",
+    ..ROW
+};
+
+fn fcall(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let all = args;
+    let name = args.word()?;
+    let function = cx.engine().scripts.functions.shelf.find(name).map(Arc::clone).ok_or(Error::NoFunction)?;
+    let count = args.integer().map_err(|_| Error::NumkeysNotANumber)?;
+    if count > args.left() as i64 {
+        return Err(Error::NumkeysTooLarge);
+    }
+    let count = usize::try_from(count).map_err(|_| Error::NumkeysNegative)?;
+    let call = FunctionCall { function, keys: args.words(count)?, arguments: args.rest().collect() };
+    cx.call_function(&call, all)
+}

@@ -1,0 +1,282 @@
+//! FUNCTION: which libraries of functions there are, and an end for the function that takes too long.
+
+use super::super::help;
+use crate::engine::scripts::{Kind, Library, Policy};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, says, shown};
+use crate::resp::Reply;
+use crate::script::{Function, Header};
+use crate::value::glob;
+
+const ROW: Command = Command { family: Family::Scripting, flags: Flags::NOSCRIPT, since: "7.0.0", ..Command::ROW };
+
+/// Those that change which libraries there are.
+const CHANGING: Command = Command {
+    flags: Flags::NOSCRIPT.and(Flags::WRITE),
+    tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+    ..ROW
+};
+
+pub(super) const FUNCTION: Command = Command {
+    name: "FUNCTION",
+    arity: Arity::AtLeast(2),
+    flags: Flags::NONE,
+    cost: "That of the subcommand",
+    about: "Contains the commands about functions.",
+    subcommands: &[DELETE, DUMP, FLUSH, KILL, LIST, LOAD, RESTORE, STATS, help::row(Family::Scripting, "7.0.0")],
+    ..ROW
+};
+
+const DELETE: Command = Command {
+    name: "DELETE",
+    syntax: "library-name",
+    arity: Arity::Exactly(3),
+    about: "Deletes a library and its functions.",
+    run: delete,
+    ..CHANGING
+};
+
+fn delete(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    cx.engine().delete_library(args.word()?)?;
+    note_change(cx);
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Libraries are data, which a file would have to keep.
+fn note_change(cx: &mut Ctx<'_>) {
+    cx.engine().stats.changes += 1;
+}
+
+const DUMP: Command = Command {
+    name: "DUMP",
+    arity: Arity::Exactly(2),
+    cost: "O(N), N being the number of functions",
+    about: "Answers all libraries as one payload.",
+    run: dump,
+    ..ROW
+};
+
+fn dump(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let payload = cx.engine().dump_libraries();
+    cx.reply().bulk(&payload);
+    Ok(())
+}
+
+const FLUSH: Command = Command {
+    name: "FLUSH",
+    syntax: "flush-type:[ASYNC|SYNC]",
+    arity: Arity::AtLeast(2),
+    cost: "O(N), N being the number of functions",
+    about: "Deletes all libraries and functions.",
+    run: flush,
+    ..CHANGING
+};
+
+fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let subcommand = args.previous();
+    if args.left() > 1 {
+        return Err(wrong_arity(subcommand));
+    }
+    if !args.is_empty() && !args.take("ASYNC") && !args.take("SYNC") {
+        return Err(Error::FunctionFlushOption);
+    }
+    cx.engine().scripts.flush_functions();
+    note_change(cx);
+    cx.reply().ok();
+    Ok(())
+}
+
+fn wrong_arity(subcommand: &[u8]) -> Error {
+    const SHOWN_BYTES: usize = 128;
+    let subcommand = shown(&subcommand[..subcommand.len().min(SHOWN_BYTES)]);
+    Error::SubcommandOrArity { container: "FUNCTION", subcommand }
+}
+
+const KILL: Command = Command {
+    name: "KILL",
+    arity: Arity::Exactly(2),
+    flags: Flags::NOSCRIPT.and(Flags::ALLOW_BUSY),
+    about: "Ends the function that runs, if it has written nothing.",
+    tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
+    run: kill,
+    ..ROW
+};
+
+fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    cx.engine().scripts.kill(Kind::Function)?;
+    cx.reply().ok();
+    Ok(())
+}
+
+const LIST: Command = Command {
+    name: "LIST",
+    syntax: "[LIBRARYNAME library-name-pattern] [WITHCODE]",
+    arity: Arity::AtLeast(2),
+    cost: "O(N), N being the number of functions",
+    about: "Tells all libraries, or those whose names match a pattern, and their functions.",
+    tips: &["nondeterministic_output_order"],
+    run: list,
+    ..ROW
+};
+
+fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (mut pattern, mut with_code) = (None, false);
+    while let Some(word) = args.peek() {
+        if !with_code && args.take("WITHCODE") {
+            with_code = true;
+        } else if pattern.is_none() && args.take("LIBRARYNAME") {
+            pattern = Some(args.word().map_err(|_| Error::FunctionListNameless)?);
+        } else {
+            return Err(Error::FunctionListArgument(shown(word)));
+        }
+    }
+    let is_wanted = |name: &str| pattern.is_none_or(|pattern| glob::matches(pattern, name.as_bytes(), true));
+    let (engine, reply) = cx.engine_and_reply();
+    let libraries: Vec<_> = engine.scripts.functions.shelf.libraries().filter(|(name, _)| is_wanted(name)).collect();
+    reply.array(libraries.len());
+    for (name, library) in libraries {
+        write_library(reply, name, library, with_code);
+    }
+    Ok(())
+}
+
+fn write_library(reply: &mut Reply<'_>, name: &str, library: &Library, with_code: bool) {
+    reply.map(if with_code { 4 } else { 3 });
+    reply.bulk(b"library_name");
+    reply.bulk(name.as_bytes());
+    reply.bulk(b"engine");
+    reply.bulk(b"LUA");
+    reply.bulk(b"functions");
+    reply.array(library.functions.len());
+    for function in &library.functions {
+        write_function(reply, function);
+    }
+    if with_code {
+        reply.bulk(b"library_code");
+        reply.bulk(&library.source);
+    }
+}
+
+fn write_function(reply: &mut Reply<'_>, function: &Function) {
+    reply.map(3);
+    reply.bulk(b"name");
+    reply.bulk(function.name.as_bytes());
+    reply.bulk(b"description");
+    match &function.description {
+        Some(description) => reply.bulk(description),
+        None => reply.null(),
+    }
+    reply.bulk(b"flags");
+    let flags = flags_of(&function.header);
+    reply.set(flags.len());
+    for flag in flags {
+        reply.simple(flag);
+    }
+}
+
+fn flags_of(header: &Header) -> Vec<&'static str> {
+    let all = [
+        (header.no_writes, "no-writes"),
+        (header.allow_oom, "allow-oom"),
+        (header.allow_stale, "allow-stale"),
+        (header.no_cluster, "no-cluster"),
+        (header.allow_cross_slot, "allow-cross-slot-keys"),
+    ];
+    all.into_iter().filter_map(|(is_set, name)| is_set.then_some(name)).collect()
+}
+
+const LOAD: Command = Command {
+    name: "LOAD",
+    syntax: "[REPLACE] function-code",
+    arity: Arity::AtLeast(3),
+    flags: CHANGING.flags.and(Flags::DENYOOM),
+    about: "Loads a library of functions.",
+    run: load,
+    ..CHANGING
+};
+
+fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let mut replaces = false;
+    while args.left() > 1 {
+        let option = args.word()?;
+        if !says(option, "REPLACE") {
+            return Err(Error::FunctionLoadOption(shown(option)));
+        }
+        replaces = true;
+    }
+    let name = cx.engine().load_library(args.word()?, replaces)?;
+    note_change(cx);
+    cx.reply().bulk(name.as_bytes());
+    Ok(())
+}
+
+const RESTORE: Command = Command {
+    name: "RESTORE",
+    syntax: "serialized-value policy:[FLUSH|APPEND|REPLACE]",
+    arity: Arity::AtLeast(3),
+    flags: CHANGING.flags.and(Flags::DENYOOM),
+    cost: "O(N), N being the number of functions in the payload",
+    about: "Loads the libraries of a payload.",
+    run: restore,
+    ..CHANGING
+};
+
+fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let subcommand = args.previous();
+    if args.left() > 2 {
+        return Err(wrong_arity(subcommand));
+    }
+    let payload = args.word()?;
+    let policy = match args.peek() {
+        None => Policy::Append,
+        Some(word) if says(word, "APPEND") => Policy::Append,
+        Some(word) if says(word, "REPLACE") => Policy::Replace,
+        Some(word) if says(word, "FLUSH") => Policy::Flush,
+        Some(_) => return Err(Error::RestorePolicy),
+    };
+    cx.engine().restore_libraries(payload, policy)?;
+    note_change(cx);
+    cx.reply().ok();
+    Ok(())
+}
+
+const STATS: Command = Command {
+    name: "STATS",
+    arity: Arity::Exactly(2),
+    flags: Flags::NOSCRIPT.and(Flags::ALLOW_BUSY),
+    about: "Tells which function runs, and how many there are.",
+    tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+    run: stats,
+    ..ROW
+};
+
+fn stats(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let (engine, reply) = cx.engine_and_reply();
+    let now_us = engine.host.elapsed_us();
+    let busy = engine.scripts.busy_function()?;
+    reply.map(2);
+    reply.bulk(b"running_script");
+    match busy {
+        Some(function) => {
+            reply.map(3);
+            reply.bulk(b"name");
+            reply.bulk(function.name.as_bytes());
+            reply.bulk(b"command");
+            reply.array(function.words.len());
+            function.words.iter().for_each(|word| reply.bulk(word));
+            reply.bulk(b"duration_ms");
+            reply.integer((now_us.saturating_sub(function.started_us) / 1000) as i64);
+        }
+        None => reply.null(),
+    }
+    let shelf = &engine.scripts.functions.shelf;
+    reply.bulk(b"engines");
+    reply.map(1);
+    reply.bulk(b"LUA");
+    reply.map(2);
+    reply.bulk(b"libraries_count");
+    reply.count(shelf.library_count());
+    reply.bulk(b"functions_count");
+    reply.count(shelf.function_count());
+    Ok(())
+}

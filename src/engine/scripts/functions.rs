@@ -1,0 +1,176 @@
+//! Functions that stay: libraries, by name, and the functions that they offer, by theirs in any case.
+//!
+//! Invariant: a function is on the shelf exactly when its library is, and no two have names that differ in case alone.
+//! (Redis lets one library offer two such functions, and crashes when it goes.)
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::script::{Function, LibraryError, Machine};
+
+/// A library that was loaded.
+#[derive(Debug)]
+pub struct Library {
+    /// Its source.
+    pub source: Box<[u8]>,
+    /// What it offers, in the order in which it did.
+    pub functions: Vec<Arc<Function>>,
+}
+
+/// Libraries and their functions.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    libraries: BTreeMap<String, Library>,
+    functions: BTreeMap<Vec<u8>, Arc<Function>>,
+}
+
+/// All functions, and the machine that runs them.
+#[derive(Debug, Default)]
+pub struct Functions {
+    /// The libraries in force.
+    pub shelf: Shelf,
+    pub(super) machine: Option<Box<Machine>>,
+    /// The library that is being loaded.
+    pub(super) draft: Option<Draft>,
+}
+
+/// A library that is being loaded.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) functions: Vec<Function>,
+    /// When it has taken too long, by the world's own clock, in microseconds.
+    pub(super) until_us: u64,
+}
+
+impl Functions {
+    /// Bytes that the interpreter takes.
+    pub fn machine_bytes(&self) -> usize {
+        self.machine.as_ref().map_or(0, |machine| machine.memory_bytes())
+    }
+}
+
+impl Shelf {
+    /// The libraries by their names.
+    pub fn libraries(&self) -> impl Iterator<Item = (&str, &Library)> {
+        self.libraries.iter().map(|(name, library)| (&**name, library))
+    }
+
+    /// How many libraries there are.
+    pub fn library_count(&self) -> usize {
+        self.libraries.len()
+    }
+
+    /// How many functions there are.
+    pub fn function_count(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// Bytes that sources and names take.
+    pub fn memory_bytes(&self) -> usize {
+        let libraries = self
+            .libraries
+            .iter()
+            .map(|(name, library)| size_of::<(String, Library)>() + name.len() + library.source.len());
+        let functions = self.functions.keys().map(|name| size_of::<(Vec<u8>, Function)>() + 2 * name.len());
+        libraries.sum::<usize>() + functions.sum::<usize>()
+    }
+
+    /// True when there is a library of that name.
+    pub fn contains(&self, library: &str) -> bool {
+        self.libraries.contains_key(library)
+    }
+
+    /// The function of that name, in any case.
+    pub fn find(&self, name: &[u8]) -> Option<&Arc<Function>> {
+        self.functions.get(&name.to_ascii_lowercase())
+    }
+
+    /// Adds a library whose name is free.
+    ///
+    /// # Errors
+    /// There is a function of one of its names. The library is given back.
+    pub fn add(&mut self, name: String, library: Library) -> Result<(), (LibraryError, Library)> {
+        let mut added: Vec<Vec<u8>> = Vec::new();
+        for function in &library.functions {
+            let key = function.name.to_ascii_lowercase().into_bytes();
+            if self.functions.contains_key(&key) {
+                let error = LibraryError::FunctionExists(function.name.clone());
+                added.iter().for_each(|key| drop(self.functions.remove(key)));
+                return Err((error, library));
+            }
+            self.functions.insert(key.clone(), Arc::clone(function));
+            added.push(key);
+        }
+        self.libraries.insert(name, library);
+        Ok(())
+    }
+
+    /// Takes a library and its functions away.
+    pub fn take(&mut self, name: &[u8]) -> Option<(String, Library)> {
+        let (name, library) = self.libraries.remove_entry(std::str::from_utf8(name).ok()?)?;
+        for function in &library.functions {
+            self.functions.remove(function.name.to_ascii_lowercase().as_bytes());
+        }
+        Some((name, library))
+    }
+
+    /// Puts back what was just taken away, nothing having been added since.
+    fn put_back(&mut self, taken: Vec<(String, Library)>) {
+        for (name, library) in taken {
+            self.add(name, library).expect("its names are free, as it was just taken away");
+        }
+    }
+
+    /// Adds a library, in the place of the one of that name if it replaces. Answers the one that had to go.
+    ///
+    /// # Errors
+    /// A function's name is taken. Nothing has changed then, and the library is given back.
+    pub fn put(&mut self, name: String, library: Library) -> Result<Option<Library>, (LibraryError, Library)> {
+        let before = self.take(name.as_bytes());
+        match self.add(name, library) {
+            Ok(()) => Ok(before.map(|(_, library)| library)),
+            Err(refused) => {
+                self.put_back(before.into_iter().collect());
+                Err(refused)
+            }
+        }
+    }
+
+    /// Adds all libraries of another shelf, in the place of those that have their names if they replace. Answers those
+    /// that had to go.
+    ///
+    /// # Errors
+    /// A name is taken. Nothing has changed then, and the other shelf's libraries are given back.
+    pub fn join(&mut self, mut other: Shelf, replaces: bool) -> Result<Vec<Library>, (LibraryError, Vec<Library>)> {
+        let mut taken = Vec::new();
+        for name in other.libraries.keys().filter(|name| self.contains(name)).cloned().collect::<Vec<_>>() {
+            if !replaces {
+                return Err((LibraryError::RestoredExists(name), other.empty()));
+            }
+            taken.extend(self.take(name.as_bytes()));
+        }
+        if let Some((_, function)) = other.functions.iter().find(|(key, _)| self.functions.contains_key(*key)) {
+            let error = LibraryError::FunctionExists(function.name.clone());
+            self.put_back(taken);
+            return Err((error, other.empty()));
+        }
+        self.libraries.append(&mut other.libraries);
+        self.functions.append(&mut other.functions);
+        Ok(taken.into_iter().map(|(_, library)| library).collect())
+    }
+
+    /// Takes all libraries away.
+    pub fn empty(&mut self) -> Vec<Library> {
+        self.functions.clear();
+        std::mem::take(&mut self.libraries).into_values().collect()
+    }
+}
+
+impl Library {
+    /// Lets a machine forget the library's functions, which are on no shelf any more.
+    pub(super) fn forget(self, machine: &mut Machine) {
+        for function in self.functions.into_iter().filter_map(Arc::into_inner) {
+            machine.forget(function.into_callback());
+        }
+    }
+}
