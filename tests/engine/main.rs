@@ -8,6 +8,7 @@ mod door;
 mod expiry;
 mod fields;
 mod flood;
+mod functions;
 mod gates;
 mod keys;
 mod rows;
