@@ -43,6 +43,11 @@ fn redis_cli_reads_the_lists_pattern_as_a_real_server_answers_it() {
 }
 
 #[test]
+fn redis_cli_reads_the_scripts_pattern_as_a_real_server_answers_it() {
+    pattern("scripts");
+}
+
+#[test]
 fn redis_cli_runs_the_scripts_of_files_as_they_stand() {
     let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
     let server = Binary::start();

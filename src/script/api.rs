@@ -5,7 +5,7 @@
 use crate::lua::{Function, Kind, Raise, Stack};
 use crate::resp::{Protocol, Request, Span, Values};
 
-use super::{Server, library, values};
+use super::{Server, library, sandbox, values};
 
 /// The constants of the table that a library finds while it is loaded.
 const LIBRARY_NUMBERS: &[&str] = &["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION_NUM"];
@@ -156,7 +156,9 @@ impl Words {
 
 /// A number as an argument of a command.
 fn write_number(number: f64, out: &mut Vec<u8>) {
-    if number == number.trunc() && number.abs() < 1e18 {
+    if number.is_nan() {
+        out.extend_from_slice(if number.is_sign_negative() { b"-nan" } else { b"nan" });
+    } else if number == number.trunc() && number.abs() < 1e18 {
         out.extend_from_slice(itoa::Buffer::new().format(number as i64).as_bytes());
     } else {
         crate::value::number::write_f64(out, number);
@@ -224,7 +226,7 @@ fn setresp<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if stack.top() != 1 {
         return Err(refuse(stack, "ERR redis.setresp() requires one argument."));
     }
-    let protocol = match stack.number(1) {
+    let protocol = match stack.number(1).map(f64::trunc) {
         Some(2.0) => Protocol::Resp2,
         Some(3.0) => Protocol::Resp3,
         _ => return Err(refuse(stack, "ERR RESP version must be 2 or 3.")),
@@ -318,6 +320,9 @@ pub(super) fn explain(stack: &mut Stack<'_>) -> Result<usize, Raise> {
         Some(place) if place.line.is_none() => stack.caller(2),
         place => place,
     };
+    if sandbox::is_front(stack, 1) {
+        return explain_read_only(stack);
+    }
     if stack.kind(1) == Kind::Table {
         stack.push_copy(1);
     } else {
@@ -326,10 +331,22 @@ pub(super) fn explain(stack: &mut Stack<'_>) -> Result<usize, Raise> {
         values::push_pair(stack, "err", &text)?;
     }
     if let Some(place) = place {
-        stack.push_plain(place.source.as_bytes());
-        stack.set_field(-2, "source")?;
-        stack.push_number(place.line.unwrap_or(-1) as f64);
-        stack.set_field(-2, "line")?;
+        set_place(stack, place.source.as_bytes(), place.line.unwrap_or(-1))?;
     }
+    Ok(1)
+}
+
+fn set_place(stack: &mut Stack<'_>, source: &[u8], line: i64) -> Result<(), Raise> {
+    stack.push_plain(source);
+    stack.set_field(-2, "source")?;
+    stack.push_number(line as f64);
+    stack.set_field(-2, "line")
+}
+
+/// A shared table was raised as an error. Redis's handler is a script, which fails to note the place in it.
+fn explain_read_only(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let text = format!("ERR err_handler_def:10: {}", sandbox::READ_ONLY);
+    values::push_pair(stack, "err", text.as_bytes())?;
+    set_place(stack, b"@err_handler_def", 10)?;
     Ok(1)
 }

@@ -94,7 +94,10 @@ fn compile(stack: &mut Stack<'_>, source: &[u8], name: &[u8]) -> usize {
 fn pcall(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let count = stack.top();
     if count == 0 {
-        return Err(Raise::argument(1, "value expected"));
+        // Redis's has nothing to call, and calls what it finds.
+        stack.push_boolean(false);
+        stack.push_plain(b"attempt to call a boolean value");
+        return Ok(2);
     }
     stack.reserve(count + 1)?;
     for number in 1..=count {
@@ -103,7 +106,7 @@ fn pcall(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let is_right = stack.call(count - 1, None);
     if !is_right && stack.kind(-1) == Kind::Table {
         stack.get_field(-1, "err");
-        if stack.kind(-1) == Kind::String {
+        if matches!(stack.kind(-1), Kind::String | Kind::Number) {
             stack.remove_below();
         } else {
             stack.pop(1);

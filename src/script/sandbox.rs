@@ -12,12 +12,14 @@
 //!
 //! Invariant: no script can reach a table behind, or change a front; so scripts share nothing that changes.
 
-use super::arguments::Open;
+use super::arguments::{Open, lower_half, to_i64};
 use super::{Server, api, bit, cjson, cmsgpack, code, patterns, structure};
 use crate::lua::{Function, Kind, Raise, Reference, Stack};
 
 /// What a script is told that tries to change what all share.
-const READ_ONLY: &str = "Attempt to modify a readonly table";
+pub(super) const READ_ONLY: &str = "Attempt to modify a readonly table";
+/// The field of a front's metatable that tells what it is.
+const MARK: &str = "__front";
 
 /// Global names of Lua that scripts do not get: they reach files, other threads' worlds, or the machine.
 const WITHHELD: &[&str] = &["dofile", "loadfile", "print", "require", "module", "newproxy", "setfenv", "getfenv"];
@@ -29,7 +31,9 @@ const OF_OS: &str = "clock";
 const LOOKING: &[(&str, &[&str])] =
     &[("", &["next", "rawget"]), ("table", &["foreach", "foreachi", "concat", "maxn", "getn"])];
 /// Functions of Lua that change a table past its metatable.
-const CHANGING: &[(&str, &[&str])] = &[("", &["rawset", "setmetatable"]), ("table", &["insert"])];
+const CHANGING: &[(&str, &[&str])] = &[("", &["rawset", "setmetatable"])];
+/// Of how many elements below the first `table.insert` may make room, in C and without anybody being able to stop it.
+const LOWEST_POSITION: i32 = -1_000_000;
 
 /// Who lives in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +78,8 @@ pub(super) fn build<S: Server>(stack: &mut Stack<'_>, dwellers: Dwellers) -> Res
     add_libraries::<S>(stack, &places, dwellers)?;
     guard_all(stack, &places, LOOKING, look_behind)?;
     guard_all(stack, &places, CHANGING, leave_alone)?;
+    guard_all(stack, &places, &[("table", &["insert"])], insert_nearby)?;
+    guard_all(stack, &places, &[("", &["unpack"])], unpack_some)?;
     replace_with_fronts(stack, &places)?;
     front_the_globals::<S>(stack, &places, dwellers)
 }
@@ -144,6 +150,38 @@ fn leave_alone(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if push_behind(stack) { Err(Raise::text(READ_ONLY)) } else { Ok(0) }
 }
 
+/// Refuses to insert where all elements down to there would be moved.
+fn insert_nearby(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    leave_alone(stack)?;
+    if stack.top() == 3 && int_of(stack, 2) < LOWEST_POSITION {
+        return Err(Raise::argument(2, "position out of bounds"));
+    }
+    Ok(0)
+}
+
+/// Refuses a range whose length is more than an `int` of C holds, which Lua takes for a small one (CVE-2025-46817).
+fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let (first, last) = (i64::from(int_of(stack, 2)), i64::from(int_of(stack, 3)));
+    let is_whole = stack.lacks(3) || last - first < i64::from(i32::MAX);
+    if is_whole { Ok(0) } else { Err(Raise::here("too many results to unpack")) }
+}
+
+/// A number as Lua makes an `int` of C of it; 0 of what is none.
+fn int_of(stack: &Stack<'_>, at: i32) -> i32 {
+    stack.number(at).map_or(0, |number| lower_half(to_i64(number)))
+}
+
+/// Whether the value at `at` is a front, as far as its metatable tells. A script can only make its own tables look so.
+pub(super) fn is_front(stack: &mut Stack<'_>, at: i32) -> bool {
+    if stack.kind(at) != Kind::Table || !stack.get_metatable(at) {
+        return false;
+    }
+    stack.get_field(-1, MARK);
+    let is_marked = stack.truth(-1);
+    stack.pop(2);
+    is_marked
+}
+
 /// Pushes the table behind the first argument, if that is a front. The function keeps the table of them.
 fn push_behind(stack: &mut Stack<'_>) -> bool {
     if stack.kind(1) != Kind::Table {
@@ -179,7 +217,9 @@ fn replace_with_fronts(stack: &mut Stack<'_>, places: &Places) -> Result<(), Rai
 fn push_front(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
     let behind = stack.absolute(-1);
     stack.push_table(0, 0)?;
-    stack.push_table(0, 2)?;
+    stack.push_table(0, 3)?;
+    stack.push_boolean(true);
+    stack.set_field(-2, MARK)?;
     stack.push_copy(behind);
     stack.set_field(-2, "__index")?;
     stack.push_function(refuse_to_change);

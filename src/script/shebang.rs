@@ -29,6 +29,8 @@ pub struct Header {
 pub enum ShebangError {
     #[error("Invalid script shebang")]
     Endless,
+    #[error("Invalid engine in script shebang")]
+    NoEngine,
     #[error("Unexpected engine in script shebang: {0}")]
     Engine(String),
     #[error("Unknown lua shebang option: {0}")]
@@ -65,9 +67,9 @@ impl Header {
         let end = source.iter().position(|&byte| byte == b'\n').ok_or(ShebangError::Endless)?;
         header.is_there = true;
         let (mut text, mut spans) = (Vec::new(), Vec::new());
-        split_words(&source[..end], &mut text, &mut spans).map_err(|_| ShebangError::Endless)?;
+        split_words(&source[..end], &mut text, &mut spans).map_err(|_| ShebangError::NoEngine)?;
         let words: Vec<&[u8]> = Request::new(&text, &spans).iter().collect();
-        let (engine, options) = words.split_first().ok_or(ShebangError::Endless)?;
+        let (engine, options) = words.split_first().ok_or(ShebangError::NoEngine)?;
         if *engine != b"#!lua" {
             return Err(ShebangError::Engine(super::latin(engine)));
         }
@@ -106,6 +108,7 @@ mod tests {
     fn what_is_wrong_is_told() {
         let error = |source: &[u8]| Header::read(source).expect_err("it is wrong").to_string();
         assert_eq!(error(b"#!lua"), "Invalid script shebang");
+        assert_eq!(error(b"#!lua 'x\n"), "Invalid engine in script shebang");
         assert_eq!(error(b"#!python\n"), "Unexpected engine in script shebang: #!python");
         assert_eq!(error(b"#!lua name=x\n"), "Unknown lua shebang option: name=x");
         assert_eq!(error(b"#!lua flags=no-writes,\n"), "Unexpected flag in script shebang: ");
