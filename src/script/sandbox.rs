@@ -161,8 +161,8 @@ fn insert_nearby(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 
 /// Refuses a range whose length is more than an `int` of C holds, which Lua takes for a small one (CVE-2025-46817).
 fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
-    let (first, last) = (i64::from(int_of(stack, 2)), i64::from(int_of(stack, 3)));
-    let is_whole = stack.lacks(3) || last - first < i64::from(i32::MAX);
+    let end = if stack.lacks(3) { stack.length(1) as i64 } else { int_of(stack, 3).into() };
+    let is_whole = end - i64::from(int_of(stack, 2)) < i64::from(i32::MAX);
     if is_whole { Ok(0) } else { Err(Raise::here("too many results to unpack")) }
 }
 

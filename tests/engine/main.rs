@@ -11,6 +11,7 @@ mod flood;
 mod functions;
 mod gates;
 mod keys;
+mod lua_holes;
 mod rows;
 mod settings;
 mod sorted_sets;
