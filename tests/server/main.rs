@@ -8,6 +8,7 @@ mod patience;
 mod program;
 mod queues;
 mod requests;
+mod slow_scripts;
 mod subscribers;
 mod time;
 #[cfg(unix)]

@@ -1,0 +1,216 @@
+//! Scripts that take longer than `busy-reply-threshold`: what others are told, and how such a script ends.
+
+use std::thread;
+use std::time::Duration;
+
+use dunlin::Server;
+
+use crate::patience::wait_until;
+use crate::wire::{Wire, connect, request};
+
+const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
+
+type Client = Wire<std::net::TcpStream>;
+
+fn impatient() -> Server {
+    Server::builder().set("busy-reply-threshold", "20").start().expect("it starts")
+}
+
+fn eval(script: &str) -> Vec<u8> {
+    request(&[b"EVAL", script.as_bytes(), b"0"])
+}
+
+/// Asks until the server says that it is busy.
+fn wait_until_busy(client: &mut Client) {
+    wait_until("the script takes too long", || {
+        client.send("PING\r\n");
+        client.read_until(b"\r\n") == BUSY
+    });
+}
+
+/// Starts a script that does not end by itself, and answers its client and another one.
+fn stuck(server: &Server, script: &str) -> (Client, Client) {
+    let (mut caller, mut other) = (connect(server.addr()), connect(server.addr()));
+    caller.send(eval(script));
+    wait_until_busy(&mut other);
+    (caller, other)
+}
+
+#[test]
+fn a_script_that_has_changed_nothing_can_be_ended_however_it_clings_on() {
+    for script in [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "local function again() while true do pcall(again) end end again()",
+        "xpcall(function() while true do end end, function() while true do end end) while true do end",
+        "while true do xpcall(function() error('x') end, function() while true do end end) end",
+        "while true do coroutine.wrap(function() while true do pcall(error) end end)() end",
+        "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+        "while true do redis.pcall('GET', 'key') end",
+        "while true do redis.pcall('NOPE') end",
+        "local t = setmetatable({}, {__index = function(t, k) while true do end end}) return t.x",
+        "table.sort({1, 2, 3}, function() while true do end end)",
+        "load(function() return ' ' end)",
+        "while true do loadstring('return 1')() end",
+        "string.gsub(('x'):rep(100), 'x', function() while true do end end)",
+        "string.find(('a'):rep(100000), ('a*'):rep(100) .. 'b')",
+    ] {
+        let server = impatient();
+        let (mut caller, mut other) = stuck(&server, script);
+        other.ask("SCRIPT KILL\r\n", "+OK\r\n");
+        let answer = caller.read_until(b"\r\n");
+        assert!(answer.starts_with("-ERR Error running script") || answer.contains("killed by user"), "{answer}");
+        other.ask("SCRIPT KILL\r\n", "-NOTBUSY No scripts in execution right now.\r\n");
+        caller.ask(eval("return 7"), ":7\r\n");
+    }
+}
+
+#[test]
+fn a_script_that_has_written_cannot_be_ended_but_the_server_can() {
+    let server = impatient();
+    let (mut caller, mut other) = stuck(&server, "redis.call('SET', 'key', 'value') while true do end");
+    other.send("SCRIPT KILL\r\n");
+    assert!(other.read_until(b"\r\n").starts_with("-UNKILLABLE "));
+    for refused in ["GET key\r\n", "FLUSHALL\r\n", "SCRIPT FLUSH\r\n", "SCRIPT FLUSH ASYNC\r\n", "EVAL x 0\r\n"] {
+        other.ask(refused, BUSY);
+    }
+    other.send("SHUTDOWN NOSAVE\r\n");
+    assert_eq!(other.rest(), b"");
+    assert_eq!(caller.rest(), b"");
+}
+
+/// A script that goes on until a while of the machine's time has passed, and has taken too long by then.
+const SOME_TIME: &str = "local start = os.clock() while os.clock() - start < 0.15 do end ";
+
+#[test]
+fn a_transaction_goes_on_behind_a_script_that_took_long() {
+    let server = impatient();
+    let (mut caller, mut other) = (connect(server.addr()), connect(server.addr()));
+    caller.ask("MULTI\r\nSET before 1\r\n", "+OK\r\n+QUEUED\r\n");
+    caller.ask(eval(&format!("{SOME_TIME} return redis.call('INCR', 'before')")), "+QUEUED\r\n");
+    caller.ask(eval(&format!("{SOME_TIME} return redis.call('INCR', 'before')")), "+QUEUED\r\n");
+    caller.ask("INCR before\r\n", "+QUEUED\r\n");
+    caller.send("EXEC\r\n");
+    wait_until_busy(&mut other);
+    caller.expect("*4\r\n+OK\r\n:2\r\n:3\r\n:4\r\n");
+    other.ask("GET before\r\n", "$1\r\n4\r\n");
+}
+
+#[test]
+fn what_its_caller_left_behind_is_finished() {
+    let server = impatient();
+    let (caller, mut other) = stuck(&server, &format!("{SOME_TIME} redis.call('SET', 'key', 'value')"));
+    drop(caller);
+    wait_until("the script has ended", || {
+        other.send("EXISTS key\r\n");
+        other.read_until(b"\r\n") == ":1\r\n"
+    });
+    other.ask(eval("return 7"), ":7\r\n");
+}
+
+#[test]
+fn who_waits_is_served_when_the_script_has_ended_and_sees_one_step() {
+    let server = impatient();
+    let (mut waiting, mut watching) = (connect(server.addr()), connect(server.addr()));
+    waiting.send("BLPOP list 0\r\n");
+    watching.ask("SET key 0\r\nWATCH key\r\n", "+OK\r\n+OK\r\n");
+    let script = format!(
+        "redis.call('RPUSH', 'list', 'first') redis.call('INCR', 'key') {SOME_TIME}
+         redis.call('LPUSH', 'list', 'last') redis.call('DECR', 'key') return redis.call('LLEN', 'list')"
+    );
+    wait_until("it waits", || connect(server.addr()).blocked() == 1);
+    let (mut caller, _) = stuck(&server, &script);
+    caller.expect(":2\r\n");
+    waiting.expect("*2\r\n$4\r\nlist\r\n$4\r\nlast\r\n");
+    watching.ask("MULTI\r\nGET key\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n*-1\r\n");
+}
+
+impl Client {
+    fn blocked(&mut self) -> usize {
+        self.send(eval("return redis.call('INFO', 'clients'):match('blocked_clients:(%d+)')"));
+        self.read_until(b"\r\n");
+        self.read_until(b"\r\n").trim().parse().expect("it is a number")
+    }
+}
+
+#[test]
+fn nobody_is_told_without_a_threshold() {
+    let server = Server::builder().set("busy-reply-threshold", "0").start().expect("it starts");
+    let (mut caller, mut other) = (connect(server.addr()), connect(server.addr()));
+    caller.send(eval(&format!("{SOME_TIME} return 7")));
+    other.ask("PING\r\n", "+PONG\r\n");
+    caller.expect(":7\r\n");
+}
+
+#[test]
+fn a_direct_client_waits_for_its_script_and_others_are_told() {
+    let server = impatient();
+    let mut other = connect(server.addr());
+    thread::scope(|scope| {
+        let call = scope.spawn(|| {
+            let mut client = server.client().expect("there is room");
+            client.call(["EVAL", &format!("{SOME_TIME} return 7"), "0"])
+        });
+        wait_until_busy(&mut other);
+        assert_eq!(call.join().expect("it does not fail").expect("it is answered"), 7);
+    });
+    other.ask("PING\r\n", "+PONG\r\n");
+}
+
+#[test]
+fn time_stands_still_within_a_script() {
+    let server = Server::builder().set("busy-reply-threshold", "20").start().expect("it starts");
+    let mut client = connect(server.addr());
+    let script = format!(
+        "redis.call('SET', 'key', 'value', 'PX', 30)
+         local before = redis.call('TIME') {SOME_TIME} local after = redis.call('TIME')
+         return {{before[1] == after[1] and before[2] == after[2], redis.call('PTTL', 'key')}}"
+    );
+    client.ask(eval(&script), "*2\r\n:1\r\n:30\r\n");
+    client.ask("EXISTS key\r\n", ":0\r\n");
+    let frozen = Server::builder().frozen().set("busy-reply-threshold", "20").start().expect("it starts");
+    let mut client = connect(frozen.addr());
+    client.ask(eval(&script), "*2\r\n:1\r\n:30\r\n");
+    client.ask("EXISTS key\r\n", ":1\r\n");
+    frozen.advance(Duration::from_millis(30));
+    client.ask("EXISTS key\r\n", ":0\r\n");
+}
+
+#[test]
+fn many_servers_of_one_process_run_scripts_at_once() {
+    thread::scope(|scope| {
+        for number in 0..8 {
+            scope.spawn(move || {
+                let server = impatient();
+                let mut client = connect(server.addr());
+                for round in 0..50 {
+                    let script =
+                        format!("local t = {{}} for n = 1, 2000 do t[n] = n .. '' end return #t + {round} + {number}");
+                    client.ask(eval(&script), format!(":{}\r\n", 2000 + round + number));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn of_scripts_that_came_with_eval_the_last_five_hundred_stay() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    let name = |script: &str| String::from_utf8(dunlin::script::sha1_hex(script.as_bytes()).into()).expect("digits");
+    client.ask(request(&[b"SCRIPT", b"LOAD", b"return 'kept'"]), format!("$40\r\n{}\r\n", name("return 'kept'")));
+    for number in 0..600 {
+        client.ask(eval(&format!("return {number}")), format!(":{number}\r\n"));
+    }
+    let exist = format!(
+        "SCRIPT EXISTS {} {} {} {}\r\n",
+        name("return 'kept'"),
+        name("return 99"),
+        name("return 100"),
+        name("return 599")
+    );
+    client.ask(exist, "*4\r\n:1\r\n:0\r\n:1\r\n:1\r\n");
+    client.send("INFO stats\r\n");
+    client.read_until(b"\r\nevicted_scripts:");
+    client.expect("100\r\n");
+}
