@@ -17,7 +17,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use mlua_sys as ffi;
 
 use super::calls::{self, Function, Raise};
-use super::{Host, Lua, OUT_OF_MEMORY, Place, Pulse, Stack, context};
+use super::{Host, Lua, OUT_OF_MEMORY, Place, Pulse, Reference, Stack, context};
 
 pub(super) type Yielder = corosensei::Yielder<(), ()>;
 
@@ -80,7 +80,7 @@ impl Lua {
     pub fn start<H: Host, R>(
         &mut self,
         host: &mut H,
-        handler: Function,
+        handler: &Reference,
         push: impl FnOnce(&mut Stack<'_>) -> usize,
         finish: impl FnOnce(&mut H, Progress, &mut Stack<'_>) -> R,
     ) -> R {
@@ -90,7 +90,7 @@ impl Lua {
         // SAFETY: the state is open.
         let top = unsafe { ffi::lua_gettop(raw) };
         let mut stack = Stack::new(raw, top);
-        stack.push_function(handler);
+        stack.push_kept(handler);
         let arguments = c_int::try_from(push(&mut stack)).expect("a stack has at most some thousand values");
         drop(within);
         let state = StateHandle(raw);

@@ -218,9 +218,12 @@ impl<'c> Stack<'c> {
 
     /// A place that may be asked for: of what is out of range one that holds nothing.
     pub(super) fn valid(&self, at: i32) -> c_int {
+        if at > 0 || at <= ffi::LUA_REGISTRYINDEX {
+            // Lua itself knows that nothing lies above the top.
+            return at;
+        }
         let top = index(self.top());
-        let is_within = at > 0 || (-top..0).contains(&at) || at <= ffi::LUA_REGISTRYINDEX;
-        if is_within { at } else { top + 1 }
+        if (-top..0).contains(&at) { at } else { top + 1 }
     }
 }
 

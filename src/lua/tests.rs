@@ -19,6 +19,13 @@ fn keep_error(_: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
+fn keep_handler(lua: &mut Lua) -> Reference {
+    lua.with(|stack| {
+        stack.push_function(keep_error);
+        stack.keep()
+    })
+}
+
 fn machine() -> Lua {
     let mut lua = Lua::new(10 << 20);
     lua.with(|stack| {
@@ -68,7 +75,8 @@ fn start(lua: &mut Lua, script: &mut Script, source: &str) -> (Progress, String)
         assert!(stack.compile(source.as_bytes(), c"@test"), "the source is right");
         0
     };
-    lua.start(script, keep_error, push, told)
+    let handler = keep_handler(lua);
+    lua.start(script, &handler, push, told)
 }
 
 fn result(source: &str) -> String {

@@ -185,7 +185,7 @@ impl Machine {
                 stack.push_kept(&compiled.0);
                 0
             };
-            self.lua.start(server, api::explain, push, |_, progress, stack| match progress {
+            self.lua.start(server, &self.globals.explain, push, |_, progress, stack| match progress {
                 Progress::Done => Ok(()),
                 Progress::Failed => Err(LibraryError::Failed(Failure::from_top(stack).message)),
                 Progress::Ended(_) | Progress::Resting => Err(LibraryError::Failed(format!("ERR {TOO_SLOW}"))),
@@ -225,7 +225,8 @@ impl Machine {
             stack.push_kept(&script.0);
             0
         };
-        self.lua.start(server, api::explain, push, |server, progress, stack| conclude(server, progress, stack, reply))
+        self.lua
+            .start(server, &globals.explain, push, |server, progress, stack| conclude(server, progress, stack, reply))
     }
 
     /// Prepares a call of a function.
@@ -258,7 +259,9 @@ impl Machine {
             }
             2
         };
-        self.lua.start(server, api::explain, push, |server, progress, stack| conclude(server, progress, stack, reply))
+        self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
+            conclude(server, progress, stack, reply)
+        })
     }
 
     /// Has the collector work in step with the scripts.

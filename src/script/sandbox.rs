@@ -53,6 +53,8 @@ pub(super) struct Globals {
     behind: Reference,
     /// The metatable of the front, and what a library reads through it while it is loaded.
     nursery: Option<(Reference, Reference)>,
+    /// What errors pass through on their way out of a script.
+    pub(super) explain: Reference,
 }
 
 /// The places of values during the building.
@@ -257,7 +259,9 @@ fn front_the_globals<S: Server>(stack: &mut Stack<'_>, places: &Places, dwellers
     stack.set_metatable(places.globals);
     stack.push_copy(places.globals);
     let behind = stack.keep();
-    Ok(Globals { front, behind, nursery })
+    stack.push_function(api::explain);
+    let explain = stack.keep();
+    Ok(Globals { front, behind, nursery, explain })
 }
 
 /// Pushes a metatable for which a missing name is an error.

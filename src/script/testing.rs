@@ -59,7 +59,11 @@ pub(crate) fn run(lua: &mut Lua, pulses: usize, source: &str) -> String {
         assert!(stack.compile(source.as_bytes(), c"@user_script"), "the source is right: {source}");
         0
     };
-    lua.start(&mut Patience(pulses), keep_error, push, |_, progress, stack| {
+    let handler = lua.with(|stack| {
+        stack.push_function(keep_error);
+        stack.keep()
+    });
+    lua.start(&mut Patience(pulses), &handler, push, |_, progress, stack| {
         if matches!(progress, Progress::Ended(_)) {
             return "ended".into();
         }
