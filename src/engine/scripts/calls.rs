@@ -54,9 +54,11 @@ impl Engine {
         let command = self.table.entry(id).command;
         let flags = command.flags;
         if !command.arity.admits(request.len()) {
+            self.stats.command_mut(id).rejected += 1;
             return Err(Error::WrongArityInScript);
         }
         if flags.has(Flags::NOSCRIPT) {
+            self.stats.command_mut(id).rejected += 1;
             return Err(Error::NotInScript);
         }
         let running = self.running();
