@@ -82,18 +82,27 @@ impl Cache {
         self.scripts.values().map(|kept| size_of::<(Digest, Kept)>() + kept.source.len()).sum()
     }
 
-    /// The script of that name, ready to run on `machine`.
+    /// The script of that name, ready to run on `machine`, until [`Cache::take_back`]. If it never comes back, because
+    /// running it panicked, it is compiled anew the next time.
     ///
     /// # Errors
     /// There is none, or it cannot be compiled any more.
-    pub(super) fn get(&mut self, digest: Digest, machine: &mut Machine) -> Result<&Kept, Error> {
+    pub(super) fn lend(&mut self, digest: Digest, machine: &mut Machine) -> Result<(Header, Compiled), Error> {
         let kept = self.scripts.get_mut(&digest).ok_or(Error::NoScript)?;
         self.uses += 1;
         kept.used = self.uses;
-        if kept.compiled.is_none() {
-            kept.compiled = Some(compile(&kept.source, machine)?.1);
+        let compiled = match kept.compiled.take() {
+            Some(compiled) => compiled,
+            None => compile(&kept.source, machine)?.1,
+        };
+        Ok((kept.header.clone(), compiled))
+    }
+
+    /// Takes a script back that was lent.
+    pub(super) fn take_back(&mut self, digest: Digest, compiled: Compiled) {
+        if let Some(kept) = self.scripts.get_mut(&digest) {
+            kept.compiled = Some(compiled);
         }
-        Ok(kept)
     }
 
     /// Keeps a script, if it is not kept yet. One that was loaded stays.

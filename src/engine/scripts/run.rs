@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Digest, Ending, Kind, Name, Outer, Running};
-use crate::engine::{Args, Ctx, Engine, Error, Flags, Now, SessionId};
+use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Reply};
 use crate::script::{Chance, Failure, Function, Header, Machine, Outcome};
 
@@ -44,17 +44,16 @@ impl Ctx<'_> {
     }
 
     fn run_on(&mut self, machine: &mut Machine, call: &Call<'_>) -> Result<(), Error> {
-        let mut cache = std::mem::take(&mut self.engine.scripts.cache);
-        let added = call.source.map_or(Ok(()), |source| cache.add(source, call.digest, false, machine));
-        let outcome = match added.and_then(|()| cache.get(call.digest, machine)) {
-            Ok(kept) => self.begin_script(Name::Script(call.digest), &kept.header).map(|()| {
-                let script = kept.compiled.as_ref().expect("it was just compiled");
-                let (keys, arguments) = (call.keys.iter(), call.arguments.iter());
-                machine.run(self.engine, script, keys, arguments, &mut self.reply)
-            }),
-            Err(error) => Err(error),
-        };
-        self.engine.scripts.cache = cache;
+        let cache = &mut self.engine.scripts.cache;
+        if let Some(source) = call.source {
+            cache.add(source, call.digest, false, machine)?;
+        }
+        let (header, script) = cache.lend(call.digest, machine)?;
+        let outcome = self.begin_script(Name::Script(call.digest), &header).map(|()| {
+            let (keys, arguments) = (call.keys.iter(), call.arguments.iter());
+            machine.run(self.engine, &script, keys, arguments, &mut self.reply)
+        });
+        self.engine.scripts.cache.take_back(call.digest, script);
         self.answer_script(outcome?)
     }
 
@@ -84,7 +83,7 @@ impl Ctx<'_> {
             return Ok(());
         }
         let name = self.engine.end_script();
-        self.engine.judge(outcome, name)
+        self.engine.judge(outcome, name, self.command)
     }
 
     fn begin_script(&mut self, name: Name, header: &Header) -> Result<(), Error> {
@@ -154,11 +153,13 @@ impl Engine {
     }
 
     /// Makes an error of what failed.
-    fn judge(&mut self, outcome: Outcome, name: Option<Name>) -> Result<(), Error> {
+    fn judge(&mut self, outcome: Outcome, name: Option<Name>, command: CommandId) -> Result<(), Error> {
         match outcome {
             Outcome::Done { error: None } | Outcome::Resting => Ok(()),
             Outcome::Done { error: Some(line) } => {
-                self.stats.count_error(&line);
+                self.stats.command_mut(command).failed += 1;
+                // What has no code counts as the common one.
+                self.stats.count_error(if line.contains(' ') { &line } else { "ERR" });
                 Ok(())
             }
             Outcome::Failed(failure) => Err(script_error(failure, name)),
@@ -210,7 +211,7 @@ impl Engine {
         let (command, outer, is_orphan, started_us) =
             (running.command, running.outer, running.is_orphan, running.started_us);
         let name = self.end_script();
-        let result = self.judge(outcome, name);
+        let result = self.judge(outcome, name, command);
         self.count(command, result.is_err());
         self.stats.command_mut(command).elapsed_us += self.host.elapsed_us().saturating_sub(started_us);
         if let Err(error) = result {
