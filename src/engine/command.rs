@@ -4,7 +4,7 @@
 //! told or checked about a command derives from its row: the arity and login gates, COMMAND and its subcommands, ACL
 //! categories, the keys that a request touches, statistics by name, the README's table.
 
-use crate::engine::{Args, Change, Ctx, Error, Secrets, says};
+use crate::engine::{Args, Change, Ctx, Engine, Error, Secrets, says};
 use crate::resp::Request;
 
 /// The function behind a command: it parses all of `args`, then acts through the context and writes one reply.
@@ -25,6 +25,8 @@ pub struct Command {
     pub arity: Arity,
     /// What it may do and where it may run.
     pub flags: Flags,
+    /// What it may do where that follows from its arguments, in place of `flags`: a script says it in its first line.
+    pub flags_of: Option<fn(&Engine, Request<'_>) -> Flags>,
     /// Where its keys stand.
     pub keys: &'static [KeySpec],
     /// The version of Redis that had it first.
@@ -55,6 +57,7 @@ impl Command {
         family: Family::Generic,
         arity: Arity::Exactly(1),
         flags: Flags::NONE,
+        flags_of: None,
         keys: &[],
         since: "1.0.0",
         history: &[],
@@ -239,6 +242,11 @@ impl Flags {
 
     /// It can be called without any keys though it has some.
     pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 27);
+
+    /// The first set without the other.
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
 
     /// Both sets.
     pub const fn and(self, other: Flags) -> Flags {

@@ -140,8 +140,9 @@ impl Engine {
         };
         let entry = self.table.entry(id);
         let command = entry.command;
+        let flags = command.flags_of.map_or(command.flags, |flags_of| flags_of(self, request));
         let passed = if command.arity.admits(request.len()) {
-            self.pass_gates(session, command.flags, &entry.name)
+            self.pass_gates(session, flags, &entry.name)
         } else {
             Err(Error::WrongArity(entry.name.clone()))
         };
@@ -150,7 +151,7 @@ impl Engine {
                 self.note_command(session, Some(id));
                 Ok(Admitted::Later(moment))
             }
-            Ok(None) if self.queue(session, id, request) => Ok(Admitted::Queued),
+            Ok(None) if self.queue(session, id, flags, request) => Ok(Admitted::Queued),
             Ok(None) => Ok(Admitted::Now(id, words)),
             Err(error) => {
                 self.stats.command_mut(id).rejected += 1;
@@ -191,8 +192,7 @@ impl Engine {
 
     /// Queues a request if the session has begun a transaction and the command is not about transactions itself. One that
     /// will not be run is not kept.
-    fn queue(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
-        let flags = self.table.entry(id).command.flags;
+    fn queue(&mut self, session: SessionId, id: CommandId, flags: Flags, request: Request<'_>) -> bool {
         let Some(client) = self.sessions.get_mut(session) else { return false };
         let Some(transaction) = client.transaction.as_mut().filter(|_| !flags.has(Flags::UNQUEUED)) else {
             return false;

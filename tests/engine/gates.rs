@@ -101,3 +101,21 @@ fn replies_stay_off_until_they_are_switched_on() {
     assert_eq!(world.ask("CLIENT REPLY ON"), "+OK\r\n");
     assert_eq!(world.ask("PING"), "+PONG\r\n");
 }
+
+#[test]
+fn a_script_that_says_it_writes_nothing_runs_while_writes_are_paused() {
+    let mut world = World::fresh();
+    let reading: &[&[u8]] = &[b"EVAL", b"#!lua flags=no-writes\nreturn 1", b"0"];
+    let silent: &[&[u8]] = &[b"EVAL", b"return 1", b"0"];
+    let kept = world.send(world.client, &[b"SCRIPT", b"LOAD", reading[1]]).0;
+    let name = kept.split(|&byte| byte == b'\n').nth(1).expect("it has a name").trim_ascii_end().to_vec();
+    world.ask("CLIENT PAUSE 1000 WRITE");
+    assert_eq!(world.send(world.client, reading), (b":1\r\n".to_vec(), Flow::Next));
+    assert_eq!(world.send(world.client, &[b"EVALSHA", &name, b"0"]), (b":1\r\n".to_vec(), Flow::Next));
+    assert!(matches!(world.send(world.client, silent).1, Flow::Wait(_)), "a script that says nothing may write");
+    let library: &[u8] = b"#!lua name=l\nredis.register_function{function_name='f', callback=function() return 2 end, flags={'no-writes'}}";
+    world.ask("CLIENT UNPAUSE");
+    world.send(world.client, &[b"FUNCTION", b"LOAD", library]);
+    world.ask("CLIENT PAUSE 1000 WRITE");
+    assert_eq!(world.ask("FCALL f 0"), ":2\r\n");
+}

@@ -1,7 +1,9 @@
 //! EVAL and EVALSHA, and the forms of both that promise to write nothing.
 
-use crate::engine::scripts::{Call, Digest};
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::scripts::{self, Call, Digest};
+use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::resp::Request;
+use crate::script::Header;
 
 pub(super) const FLAGS: Flags =
     Flags::NOSCRIPT.and(Flags::STALE).and(Flags::SKIP_MONITOR).and(Flags::MAY_REPLICATE).and(Flags::NO_MANDATORY_KEYS);
@@ -10,6 +12,18 @@ pub(super) const READING_FLAGS: Flags =
 
 pub(super) const WRITTEN: KeySpec = KeySpec::counted(2, KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE));
 pub(super) const READ: KeySpec = KeySpec::counted(2, KeyFlags::RO.and(KeyFlags::ACCESS));
+
+/// What a script that is sent along may do.
+fn flags_of_source(_: &Engine, request: Request<'_>, row: Flags) -> Flags {
+    let header = request.get(1).and_then(|source| Header::read(source).ok()).map(|(header, _)| header);
+    scripts::flags_by(header.as_ref(), row)
+}
+
+/// What a kept script may do.
+fn flags_of_kept(engine: &Engine, request: Request<'_>, row: Flags) -> Flags {
+    let digest = request.get(1).and_then(Digest::parse);
+    scripts::flags_by(digest.and_then(|digest| engine.scripts.cache.header(digest)), row)
+}
 
 /// What they share.
 const ROW: Command = Command {
@@ -24,6 +38,7 @@ const ROW: Command = Command {
 
 pub(super) const EVAL: Command = Command {
     name: "EVAL",
+    flags_of: Some(|engine, request| flags_of_source(engine, request, FLAGS)),
     keys: &[WRITTEN.noting("We cannot tell how the keys will be used so we assume the worst, RW and UPDATE")],
     about: "Runs a Lua script.",
     run: eval,
@@ -32,6 +47,7 @@ pub(super) const EVAL: Command = Command {
 
 pub(super) const EVALSHA: Command = Command {
     name: "EVALSHA",
+    flags_of: Some(|engine, request| flags_of_kept(engine, request, FLAGS)),
     syntax: "sha1 numkeys [key ...] [arg ...]",
     keys: &[WRITTEN],
     about: "Runs the kept Lua script that has this SHA-1.",
@@ -41,6 +57,7 @@ pub(super) const EVALSHA: Command = Command {
 
 pub(super) const EVAL_RO: Command = Command {
     name: "EVAL_RO",
+    flags_of: Some(|engine, request| flags_of_source(engine, request, READING_FLAGS)),
     flags: READING_FLAGS,
     keys: &[READ.noting("We cannot tell how the keys will be used so we assume the worst, RO and ACCESS")],
     since: "7.0.0",
@@ -51,6 +68,7 @@ pub(super) const EVAL_RO: Command = Command {
 
 pub(super) const EVALSHA_RO: Command = Command {
     name: "EVALSHA_RO",
+    flags_of: Some(|engine, request| flags_of_kept(engine, request, READING_FLAGS)),
     syntax: "sha1 numkeys [key ...] [arg ...]",
     flags: READING_FLAGS,
     keys: &[READ],

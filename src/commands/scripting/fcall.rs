@@ -3,8 +3,17 @@
 use std::sync::Arc;
 
 use super::eval::{FLAGS, READ, READING_FLAGS, WRITTEN};
-use crate::engine::scripts::FunctionCall;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family};
+use crate::engine::scripts::{self, FunctionCall};
+use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags};
+use crate::resp::Request;
+use crate::script::Header;
+
+/// What a function may do, as it said when it was registered.
+fn flags_of(engine: &Engine, request: Request<'_>, row: Flags) -> Flags {
+    let function = request.get(1).and_then(|name| engine.scripts.functions.shelf.find(name));
+    let header = function.map(|function| Header { is_there: true, ..function.header.clone() });
+    scripts::flags_by(header.as_ref(), row)
+}
 
 /// What they share.
 const ROW: Command = Command {
@@ -20,6 +29,7 @@ const ROW: Command = Command {
 pub(super) const FCALL: Command = Command {
     name: "FCALL",
     flags: FLAGS,
+    flags_of: Some(|engine, request| flags_of(engine, request, FLAGS)),
     keys: &[WRITTEN.noting("We cannot tell how the keys will be used so we assume the worst, RW and UPDATE")],
     about: "Calls a function.",
     ..ROW
@@ -28,6 +38,7 @@ pub(super) const FCALL: Command = Command {
 pub(super) const FCALL_RO: Command = Command {
     name: "FCALL_RO",
     flags: READING_FLAGS,
+    flags_of: Some(|engine, request| flags_of(engine, request, READING_FLAGS)),
     keys: &[READ.noting("We cannot tell how the keys will be used so we assume the worst, RO and ACCESS")],
     about: "Calls a function that writes nothing.",
     ..ROW

@@ -72,6 +72,11 @@ impl Cache {
         self.scripts.is_empty()
     }
 
+    /// What the first line of that script says.
+    pub fn header(&self, digest: Digest) -> Option<&Header> {
+        self.scripts.get(&digest).map(|kept| &kept.header)
+    }
+
     /// True when that one is kept.
     pub fn contains(&self, digest: Digest) -> bool {
         self.scripts.contains_key(&digest)

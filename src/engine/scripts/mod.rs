@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::engine::{CommandId, Error, Flags, Now, SessionId};
 use crate::resp::Protocol;
-use crate::script::{Chance, Function, Machine, Words};
+use crate::script::{Chance, Function, Header, Machine, Words};
 
 pub use cache::{Cache, Digest, Kept};
 pub use functions::{Functions, Library, Shelf};
@@ -126,6 +126,16 @@ struct Outer {
     command: CommandId,
     /// The place in the queue of the request behind the script.
     next: usize,
+}
+
+/// What a command that runs a script may do: what its row says, unless the script says it in a first line.
+pub fn flags_by(header: Option<&Header>, row: Flags) -> Flags {
+    let Some(header) = header.filter(|header| header.is_there) else { return row };
+    let said =
+        [(!header.no_writes, Flags::WRITE), (!header.allow_oom, Flags::DENYOOM), (header.allow_stale, Flags::STALE)];
+    let settled = Flags::WRITE.and(Flags::DENYOOM).and(Flags::STALE).and(Flags::MAY_REPLICATE);
+    let said = said.into_iter().filter(|(is_said, _)| *is_said);
+    said.fold(row.without(settled), |flags, (_, flag)| flags.and(flag))
 }
 
 /// How a command ended.
