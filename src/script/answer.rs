@@ -23,7 +23,8 @@ const FORM_LETTERS: usize = 3;
 /// Room that one more level needs.
 const LEVEL_VALUES: usize = 4;
 
-/// Writes the value on top; `protocol` is what the script reads replies in. Answers the line of an error that the script made up itself.
+/// Writes the value on top; `protocol` is what the script reads replies in. Answers the line of an error that the script
+/// made up itself.
 pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol) -> Option<String> {
     let error = made_up_error(stack);
     let base = stack.top();

@@ -79,19 +79,31 @@ fn a_script_that_has_written_cannot_be_ended_but_the_server_can() {
     assert_eq!(caller.rest(), b"");
 }
 
-/// A script that goes on until a while of the machine's time has passed, and has taken too long by then.
-const SOME_TIME: &str = "local start = os.clock() while os.clock() - start < 0.15 do end ";
+/// A script that goes on until a while of the machine's time has passed.
+const SOME_TIME: &str = "local start = os.clock() while os.clock() - start < 0.6 do end ";
+
+/// A script that goes on until more clients have come: [`let_go`] ends it. A few may leave meanwhile.
+const UNTIL_GUESTS_COME: &str =
+    "local function clients() return tonumber(redis.call('INFO', 'clients'):match('connected_clients:(%d+)')) end
+    local before = clients() repeat until clients() >= before + 3 ";
+
+/// Sends the guests for which a script waits.
+#[must_use = "they have to stay until it has ended"]
+fn let_go(server: &Server) -> Vec<Client> {
+    (0..6).map(|_| connect(server.addr())).collect()
+}
 
 #[test]
 fn a_transaction_goes_on_behind_a_script_that_took_long() {
     let server = impatient();
     let (mut caller, mut other) = (connect(server.addr()), connect(server.addr()));
     caller.ask("MULTI\r\nSET before 1\r\n", "+OK\r\n+QUEUED\r\n");
-    caller.ask(eval(&format!("{SOME_TIME} return redis.call('INCR', 'before')")), "+QUEUED\r\n");
+    caller.ask(eval(&format!("{UNTIL_GUESTS_COME} return redis.call('INCR', 'before')")), "+QUEUED\r\n");
     caller.ask(eval(&format!("{SOME_TIME} return redis.call('INCR', 'before')")), "+QUEUED\r\n");
     caller.ask("INCR before\r\n", "+QUEUED\r\n");
     caller.send("EXEC\r\n");
     wait_until_busy(&mut other);
+    let _guests = let_go(&server);
     caller.expect("*4\r\n+OK\r\n:2\r\n:3\r\n:4\r\n");
     other.ask("GET before\r\n", "$1\r\n4\r\n");
 }
@@ -99,8 +111,9 @@ fn a_transaction_goes_on_behind_a_script_that_took_long() {
 #[test]
 fn what_its_caller_left_behind_is_finished() {
     let server = impatient();
-    let (caller, mut other) = stuck(&server, &format!("{SOME_TIME} redis.call('SET', 'key', 'value')"));
+    let (caller, mut other) = stuck(&server, &format!("{UNTIL_GUESTS_COME} redis.call('SET', 'key', 'value')"));
     drop(caller);
+    let _guests = let_go(&server);
     wait_until("the script has ended", || {
         other.send("EXISTS key\r\n");
         other.read_until(b"\r\n") == ":1\r\n"
@@ -115,11 +128,12 @@ fn who_waits_is_served_when_the_script_has_ended_and_sees_one_step() {
     waiting.send("BLPOP list 0\r\n");
     watching.ask("SET key 0\r\nWATCH key\r\n", "+OK\r\n+OK\r\n");
     let script = format!(
-        "redis.call('RPUSH', 'list', 'first') redis.call('INCR', 'key') {SOME_TIME}
+        "redis.call('RPUSH', 'list', 'first') redis.call('INCR', 'key') {UNTIL_GUESTS_COME}
          redis.call('LPUSH', 'list', 'last') redis.call('DECR', 'key') return redis.call('LLEN', 'list')"
     );
     wait_until("it waits", || connect(server.addr()).blocked() == 1);
-    let (mut caller, _) = stuck(&server, &script);
+    let (mut caller, _other) = stuck(&server, &script);
+    let _guests = let_go(&server);
     caller.expect(":2\r\n");
     waiting.expect("*2\r\n$4\r\nlist\r\n$4\r\nlast\r\n");
     watching.ask("MULTI\r\nGET key\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n*-1\r\n");
@@ -149,9 +163,10 @@ fn a_direct_client_waits_for_its_script_and_others_are_told() {
     thread::scope(|scope| {
         let call = scope.spawn(|| {
             let mut client = server.client().expect("there is room");
-            client.call(["EVAL", &format!("{SOME_TIME} return 7"), "0"])
+            client.call(["EVAL", &format!("{UNTIL_GUESTS_COME} return 7"), "0"])
         });
         wait_until_busy(&mut other);
+        let _guests = let_go(&server);
         assert_eq!(call.join().expect("it does not fail").expect("it is answered"), 7);
     });
     other.ask("PING\r\n", "+PONG\r\n");
