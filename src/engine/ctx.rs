@@ -20,6 +20,7 @@
 
 mod flow;
 mod several;
+mod text;
 mod transfer;
 mod whole;
 
@@ -412,60 +413,6 @@ impl Ctx<'_> {
             }
         }
         Ok(changed.result)
-    }
-
-    /// Changes the bytes of the text that `key` holds, an empty one if there is no such key. An empty result removes
-    /// nothing: a key may hold an empty text. Whether the key shall be made at all is for the handler to find out first.
-    ///
-    /// # Errors
-    /// [`Error::WrongType`]; nothing changed.
-    pub fn edit_text<R>(&mut self, key: &[u8], event: Event, act: impl FnOnce(&mut Vec<u8>) -> R) -> Result<R, Error> {
-        let result = match self.engine.live_to_change(self.database, key) {
-            Some(slot) => {
-                let database = self.engine.databases.get_mut(self.database);
-                let View::Text(_) = database.view(slot) else { return Err(Error::WrongType) };
-                let (slot, result) = database.edit_text(slot, act);
-                self.note_access(slot);
-                result
-            }
-            None => {
-                let mut bytes = Vec::new();
-                let result = act(&mut bytes);
-                self.insert(key, New::Text(TextView::Raw(&bytes)));
-                result
-            }
-        };
-        self.after(key, event, 1);
-        Ok(result)
-    }
-
-    /// Makes the text that `key` holds, or a new one, the integer that `act` makes of it. The deadline stays.
-    ///
-    /// # Errors
-    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
-    pub fn count_text(
-        &mut self,
-        key: &[u8],
-        event: Event,
-        act: impl FnOnce(Option<TextView<'_>>) -> Result<i64, Error>,
-    ) -> Result<i64, Error> {
-        let number = match self.engine.live_to_change(self.database, key) {
-            Some(slot) => {
-                let database = self.engine.databases.get_mut(self.database);
-                let View::Text(text) = database.view(slot) else { return Err(Error::WrongType) };
-                let number = act(Some(text))?;
-                let slot = database.set_int(slot, number);
-                self.note_access(slot);
-                number
-            }
-            None => {
-                let number = act(None)?;
-                self.insert(key, New::Text(TextView::Int(number)));
-                number
-            }
-        };
-        self.after(key, event, 1);
-        Ok(number)
     }
 
     /// Gives `key` this value, whatever it held.

@@ -3,6 +3,14 @@
 //! One variant is one text, and the text stands nowhere else. The wording is Redis 8.0's, since clients and tests match
 //! on it. Errors of files and sockets are not here: the engine has neither.
 
+mod bitmap;
+mod geo;
+mod hyperloglog;
+
+pub use bitmap::BitmapError;
+pub use geo::GeoError;
+pub use hyperloglog::HyperLogLogError;
+
 use thiserror::Error as Texts;
 
 use crate::script::LibraryError;
@@ -260,6 +268,16 @@ pub enum Error {
     /// LCS of strings whose table would be too large.
     #[error("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")]
     LcsMemory,
+
+    /// Of bits.
+    #[error(transparent)]
+    Bitmap(#[from] BitmapError),
+    /// Of HyperLogLogs.
+    #[error(transparent)]
+    HyperLogLog(#[from] HyperLogLogError),
+    /// Of places on earth.
+    #[error(transparent)]
+    Geo(#[from] GeoError),
 
     // Hashes.
     /// A whole number was to be added to another value.

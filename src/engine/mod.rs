@@ -50,7 +50,7 @@ pub use delivery::{OutputLimit, OutputLimits};
 pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
 pub use effects::{Effect, Effects};
-pub use error::{Error, shown};
+pub use error::{BitmapError, Error, GeoError, HyperLogLogError, shown};
 pub use event::{Class, Event, Notifications};
 pub use history::Change;
 pub use host::Host;
@@ -297,14 +297,19 @@ impl Engine {
 
     /// A key changed: every change passes through here, so that whoever wants to hear of it does.
     fn changed(&mut self, database: usize, event: Event, key: &[u8]) {
-        if self.interest.watches.includes(database, key) {
-            let presence = self.presence(database, key);
-            self.interest.watches.touch(database, key, presence);
-        }
+        self.touched(database, key);
         if self.switches.announce {
             self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
         }
         self.notify(database, event, key);
+    }
+
+    /// What a key holds is other bytes than before: whoever watches it must know.
+    fn touched(&mut self, database: usize, key: &[u8]) {
+        if self.interest.watches.includes(database, key) {
+            let presence = self.presence(database, key);
+            self.interest.watches.touch(database, key, presence);
+        }
     }
 
     /// A key came to be that was not there: whoever waits for it may go on when the command is done.

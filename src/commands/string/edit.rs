@@ -1,6 +1,6 @@
 //! Changing the bytes of a string in place: APPEND and SETRANGE. The string is raw afterwards; its deadline stays.
 
-use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::keyspace::New;
 use crate::value::TextView;
 
@@ -30,7 +30,10 @@ fn append(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     let length = text.len();
     admit_length(cx, length, value.len())?;
-    cx.edit_text(key, APPEND_EVENT, |bytes| bytes.extend_from_slice(value))?;
+    cx.edit_text(key, APPEND_EVENT, |bytes| {
+        bytes.extend_from_slice(value);
+        Ok(Changed::by(1, ()))
+    })?;
     cx.reply().count(length + value.len());
     Ok(())
 }
@@ -67,6 +70,7 @@ fn setrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             bytes.resize(end, 0);
         }
         bytes[offset..end].copy_from_slice(value);
+        Ok(Changed::by(1, ()))
     })?;
     cx.reply().count(length.max(end));
     Ok(())

@@ -1,0 +1,76 @@
+//! Texts changed in place.
+
+use super::{Changed, Ctx};
+use crate::engine::{Error, Event};
+use crate::keyspace::New;
+use crate::value::text::TextView;
+use crate::value::{Text, Value, View};
+
+impl Ctx<'_> {
+    /// Changes the bytes of the text that `key` holds, an empty one if there is no such key. An empty result removes
+    /// nothing: a key may hold an empty text. Whether the key shall be made at all is for the handler to find out first.
+    /// Without an event only those who watch the key come to know of it.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`], or what `act` refuses, which must have left the bytes as they were; nothing changed.
+    pub fn edit_text<R>(
+        &mut self,
+        key: &[u8],
+        event: impl Into<Option<Event>>,
+        act: impl FnOnce(&mut Vec<u8>) -> Result<Changed<R>, Error>,
+    ) -> Result<R, Error> {
+        let changed = match self.engine.live_to_change(self.database, key) {
+            Some(slot) => {
+                let database = self.engine.databases.get_mut(self.database);
+                let View::Text(_) = database.view(slot) else { return Err(Error::WrongType) };
+                let (slot, changed) = database.edit_text(slot, act);
+                self.note_access(slot);
+                changed?
+            }
+            None => {
+                let mut bytes = Vec::new();
+                let changed = act(&mut bytes)?;
+                self.insert(key, New::Value(Value::Text(Text::Raw(bytes))));
+                changed
+            }
+        };
+        match event.into() {
+            Some(event) if changed.is_event => self.after(key, event, changed.count),
+            None if changed.is_event => {
+                self.engine.stats.changes += changed.count;
+                self.engine.touched(self.database, key);
+            }
+            _ => {}
+        }
+        Ok(changed.result)
+    }
+
+    /// Makes the text that `key` holds, or a new one, the integer that `act` makes of it. The deadline stays.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    pub fn count_text(
+        &mut self,
+        key: &[u8],
+        event: Event,
+        act: impl FnOnce(Option<TextView<'_>>) -> Result<i64, Error>,
+    ) -> Result<i64, Error> {
+        let number = match self.engine.live_to_change(self.database, key) {
+            Some(slot) => {
+                let database = self.engine.databases.get_mut(self.database);
+                let View::Text(text) = database.view(slot) else { return Err(Error::WrongType) };
+                let number = act(Some(text))?;
+                let slot = database.set_int(slot, number);
+                self.note_access(slot);
+                number
+            }
+            None => {
+                let number = act(None)?;
+                self.insert(key, New::Text(TextView::Int(number)));
+                number
+            }
+        };
+        self.after(key, event, 1);
+        Ok(number)
+    }
+}
