@@ -2,7 +2,7 @@
 
 use super::lifetime::{HPERSIST_EVENT, Moment, Unit, take_fields};
 use super::set::HSET_EVENT;
-use super::{check_type, meet, write_or_null};
+use super::{answer_and_change, check_type, meet};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, shown};
 use crate::value::View;
 use crate::value::hash::{Hash, Limits};
@@ -46,29 +46,16 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     take_fields(&mut args, Error::FieldsNotPositive)?;
     meet(cx, key, args.rest());
-    let (event, now_ms) = match aftermath {
-        Aftermath::Expire(moment) => (moment.event(), cx.now_ms()),
-        Aftermath::Persist | Aftermath::Nothing => (HPERSIST_EVENT, cx.now_ms()),
+    let event = match aftermath {
+        Aftermath::Expire(moment) => moment.event(),
+        Aftermath::Persist | Aftermath::Nothing => HPERSIST_EVENT,
     };
-    let found = cx.edit_and_reply(key, event, |hash: &mut Hash, reply| {
+    let prepare = |hash: &mut Hash| {
         if !matches!(aftermath, Aftermath::Nothing) {
             hash.make_timed();
         }
-        reply.array(args.left());
-        let mut changed = 0;
-        for field in args.rest() {
-            let value = hash.at(now_ms).get(field);
-            write_or_null(reply, value);
-            changed += usize::from(value.is_some() && aftermath.befalls(hash, field));
-        }
-        Ok(Changed::by(changed, ()))
-    })?;
-    if found.is_none() {
-        let reply = cx.reply();
-        reply.array(args.left());
-        args.rest().for_each(|_| reply.null());
-    }
-    Ok(())
+    };
+    answer_and_change(cx, key, event, args, prepare, |hash, field| aftermath.befalls(hash, field))
 }
 
 impl Aftermath {

@@ -20,7 +20,7 @@ mod remove;
 mod scan;
 mod set;
 
-use crate::engine::{Args, Command, Ctx, Error};
+use crate::engine::{Args, Changed, Command, Ctx, Error, Event};
 use crate::resp::Reply;
 use crate::value::hash::{Fields, Hash};
 use crate::value::{Item, View};
@@ -72,6 +72,36 @@ fn write_or_null(reply: &mut Reply<'_>, value: Option<Item<'_>>) {
         Some(value) => reply.item(value),
         None => reply.null(),
     }
+}
+
+/// Answers the value of each field named by `args`, or null, and does to those that are there what `change` does, which
+/// tells whether that changed anything. The hash is prepared first.
+fn answer_and_change(
+    cx: &mut Ctx<'_>,
+    key: &[u8],
+    event: Event,
+    args: Args<'_>,
+    prepare: impl FnOnce(&mut Hash),
+    change: impl Fn(&mut Hash, &[u8]) -> bool,
+) -> Result<(), Error> {
+    let now_ms = cx.now_ms();
+    let found = cx.edit_and_reply(key, event, |hash: &mut Hash, reply| {
+        prepare(hash);
+        reply.array(args.left());
+        let mut changed = 0;
+        for field in args.rest() {
+            let value = hash.at(now_ms).get(field);
+            write_or_null(reply, value);
+            changed += usize::from(value.is_some() && change(hash, field));
+        }
+        Ok(Changed::by(changed, ()))
+    })?;
+    if found.is_none() {
+        let reply = cx.reply();
+        reply.array(args.left());
+        args.rest().for_each(|_| reply.null());
+    }
+    Ok(())
 }
 
 /// Removes those of the named fields that are overdue.

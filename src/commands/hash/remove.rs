@@ -1,7 +1,7 @@
 //! Taking fields out of a hash, silently or with their values.
 
 use super::lifetime::take_fields;
-use super::{check_type, meet, write_or_null};
+use super::{answer_and_change, check_type, meet};
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
@@ -48,24 +48,9 @@ pub(super) const HGETDEL: Command = Command {
 };
 
 fn hgetdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let (key, now_ms) = (args.key()?, cx.now_ms());
+    let key = args.key()?;
     check_type(cx, key)?;
     take_fields(&mut args, Error::FieldsNotPositive)?;
     meet(cx, key, args.rest());
-    let found = cx.edit_and_reply(key, HDEL_EVENT, |hash: &mut Hash, reply| {
-        reply.array(args.left());
-        let mut removed = 0;
-        for field in args.rest() {
-            let value = hash.at(now_ms).get(field);
-            write_or_null(reply, value);
-            removed += usize::from(value.is_some() && hash.remove(field));
-        }
-        Ok(Changed::by(removed, ()))
-    })?;
-    if found.is_none() {
-        let reply = cx.reply();
-        reply.array(args.left());
-        args.rest().for_each(|_| reply.null());
-    }
-    Ok(())
+    answer_and_change(cx, key, HDEL_EVENT, args, |_| (), Hash::remove)
 }
