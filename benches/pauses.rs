@@ -156,8 +156,9 @@ impl World {
             self.spans.push(Span { start, end: self.buffer.len() });
         }
         let now = now();
-        self.engine.run(now, self.client, Request::new(&self.buffer, &self.spans), &mut self.reply);
-        self.engine.finish(now);
+        let request = Request::new(&self.buffer, &self.spans);
+        self.engine.run(now, self.client, request, &mut self.reply);
+        self.engine.finish(now, request);
         assert!(!self.reply.starts_with(b"-"), "{words:?} was refused");
         if self.engine.next_deadline().is_some_and(|deadline_ms| deadline_ms <= now.unix_ms()) {
             self.engine.expire(now, SLICE_KEYS);

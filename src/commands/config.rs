@@ -6,7 +6,9 @@
 
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};
-use crate::engine::{Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, Settings, shown};
+use crate::engine::{
+    Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, Secrets, Settings, shown,
+};
 use crate::value::glob;
 
 /// The family's rows.
@@ -89,6 +91,13 @@ const SET: Command = Command {
     cost: "O(N) when N is the number of configuration parameters provided",
     about: "Changes parameters, all that are named or none.",
     tips: ON_ALL_NODES,
+    secrets: Secrets::ValuesOf(&[
+        "requirepass",
+        "masterauth",
+        "masteruser",
+        "tls-key-file-pass",
+        "tls-client-key-file-pass",
+    ]),
     run: set,
     ..Command::ROW
 };
@@ -97,7 +106,8 @@ const SET: Command = Command {
 type Assignment<'a> = (&'static Parameter, &'static str, &'a [u8]);
 
 fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let assignments = assignments(&mut args)?;
+    let may_protected = cx.settings().protected_configs.admits(cx.session());
+    let assignments = assignments(&mut args, may_protected)?;
     let mut settings = cx.settings().clone();
     // What is malformed is told first, as Redis does, wherever it stands.
     let mut unsupported = None;
@@ -138,7 +148,7 @@ fn refused(name: &str, reason: &str) -> Error {
 }
 
 /// Finds every parameter that is named, before any value is looked at.
-fn assignments<'a>(args: &mut Args<'a>) -> Result<Vec<Assignment<'a>>, Error> {
+fn assignments<'a>(args: &mut Args<'a>, may_protected: bool) -> Result<Vec<Assignment<'a>>, Error> {
     if !args.left().is_multiple_of(2) {
         return Err(Error::Syntax);
     }
@@ -149,8 +159,8 @@ fn assignments<'a>(args: &mut Args<'a>) -> Result<Vec<Assignment<'a>>, Error> {
         let refused = |reason| refused(&shown(given), reason);
         match parameter.mutability {
             Mutability::AtStart => return Err(refused("can't set immutable config")),
-            Mutability::Protected => return Err(refused("can't set protected config")),
-            Mutability::Anytime => {}
+            Mutability::Protected if !may_protected => return Err(refused("can't set protected config")),
+            Mutability::Protected | Mutability::Anytime => {}
         }
         if assignments.iter().any(|(_, known, _)| *known == name) {
             return Err(refused("duplicate parameter"));

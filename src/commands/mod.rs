@@ -4,6 +4,7 @@
 //! everything that is told or checked about a command derives from its row. A handler parses all of its arguments
 //! before it writes anything, reaches the data only through [`crate::engine::Ctx`], and writes one reply.
 
+pub mod cluster;
 pub mod command;
 pub mod config;
 pub mod connection;
@@ -12,15 +13,19 @@ pub mod hash;
 mod help;
 pub mod info;
 pub mod keys;
+pub mod latency;
 pub mod list;
 pub mod memory;
+pub mod module;
 pub mod monitor;
 pub mod pubsub;
+pub mod replication;
 pub mod scanning;
 pub mod scripting;
 pub mod server;
 pub mod set;
 pub mod shutdown;
+pub mod slowlog;
 pub mod sorted_set;
 pub mod string;
 pub mod transactions;
@@ -29,6 +34,7 @@ use crate::engine::Command;
 
 /// Every command there is, family by family.
 pub const FAMILIES: &[&[Command]] = &[
+    cluster::COMMANDS,
     command::COMMANDS,
     config::COMMANDS,
     connection::COMMANDS,
@@ -36,14 +42,18 @@ pub const FAMILIES: &[&[Command]] = &[
     hash::COMMANDS,
     info::COMMANDS,
     keys::COMMANDS,
+    latency::COMMANDS,
     list::COMMANDS,
     memory::COMMANDS,
+    module::COMMANDS,
     monitor::COMMANDS,
     pubsub::COMMANDS,
+    replication::COMMANDS,
     scripting::COMMANDS,
     server::COMMANDS,
     set::COMMANDS,
     shutdown::COMMANDS,
+    slowlog::COMMANDS,
     sorted_set::COMMANDS,
     string::COMMANDS,
     transactions::COMMANDS,

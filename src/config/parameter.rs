@@ -47,7 +47,7 @@ pub enum Mutability {
     Anytime,
     /// Only at the start.
     AtStart,
-    /// By CONFIG SET only where `enable-protected-configs` allows it, which here it never does.
+    /// By CONFIG SET only where `enable-protected-configs` allows it.
     Protected,
 }
 

@@ -83,6 +83,17 @@ pub(super) fn percentiles(words: &[&str]) -> Result<String, String> {
     Ok(shown.collect::<Result<Vec<_>, _>>()?.join(" "))
 }
 
+/// Puts percentiles that were read into the settings.
+pub(super) fn assign_percentiles(settings: &mut Settings, words: String) {
+    settings.latency_percentiles = words.split(' ').filter_map(|word| number::parse_f64(word.as_bytes())).collect();
+}
+
+/// The percentiles as CONFIG GET shows them.
+pub(super) fn shown_percentiles(settings: &Settings) -> String {
+    let shown: Vec<String> = settings.latency_percentiles.iter().map(f64::to_string).collect();
+    shown.join(" ")
+}
+
 /// `oom-score-adj-values`: three numbers for the kernel.
 pub(super) fn oom_scores(words: &[&str]) -> Result<String, String> {
     if words.len() != 3 {

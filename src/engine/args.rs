@@ -123,6 +123,20 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// The next word as milliseconds to wait: the moment, in unix milliseconds, at which that is over; `None` for 0, which
+    /// is for ever.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when there is none, [`Error::TimeoutNotAnInteger`], [`Error::TimeoutNegative`] or
+    /// [`Error::TimeoutOutOfRange`].
+    pub fn timeout_ms(&mut self, now: Now) -> Result<Option<i64>, Error> {
+        match number::parse_i64(self.word()?).ok_or(Error::TimeoutNotAnInteger)? {
+            ..0 => Err(Error::TimeoutNegative),
+            0 => Ok(None),
+            timeout_ms => now.unix_ms().checked_add(timeout_ms).ok_or(Error::TimeoutOutOfRange).map(Some),
+        }
+    }
+
     /// Takes the next word if it is `name`, in any case.
     pub fn take(&mut self, name: &str) -> bool {
         let found = self.peek().is_some_and(|word| says(word, name));

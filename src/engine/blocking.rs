@@ -41,10 +41,18 @@ impl Engine {
         }
     }
 
-    /// Has a session wait.
-    pub(super) fn park(&mut self, session: SessionId, command: CommandId, request: Request<'_>, block: Block) {
+    /// Has a session wait, whose command has run for `spent_us` microseconds before.
+    pub(super) fn park(
+        &mut self,
+        session: SessionId,
+        command: CommandId,
+        request: Request<'_>,
+        block: Block,
+        spent_us: u64,
+    ) {
         let Some(client) = self.sessions.get(session) else { return };
-        let wait = Wait::new(command, request.into(), client.database, block);
+        let mut wait = Wait::new(command, request.into(), client.database, block);
+        wait.spent_us = spent_us;
         self.interest.waiting.join(session, wait);
     }
 
@@ -91,12 +99,17 @@ impl Engine {
         let Some(request) = wait.request.iter().next() else { return };
         let told = self.frames_of(session);
         let mut out = Vec::new();
+        let watch = self.start_watch();
         match self.admit(session, request) {
             Ok(Admitted::Now(id, words)) => {
                 let reply = Reply::new(&mut out, self.protocol_of(session));
-                if let Ending::Waits(block) = self.execute(session, id, Args::new(request, words), false, reply) {
-                    return self.park(session, id, request, Block { deadline_ms: wait.deadline_ms, ..block });
+                let ending = self.execute(session, id, Args::new(request, words), false, reply);
+                let spent_us = wait.spent_us + self.elapsed_us(watch);
+                if let Ending::Waits(block) = ending {
+                    let block = Block { deadline_ms: wait.deadline_ms, ..block };
+                    return self.park(session, id, request, block, spent_us);
                 }
+                self.note_time(session, id, request, spent_us);
             }
             Ok(Admitted::Later(_) | Admitted::Queued) => return self.interest.waiting.join(session, wait),
             Err(error) => self.refuse(error, &mut Reply::new(&mut out, self.protocol_of(session))),
@@ -116,7 +129,7 @@ impl Engine {
         ended
     }
 
-    /// Ends the wait of a session with a null array, or an error. False when it does not wait.
+    /// Ends the wait of a session with what it answers at last, or an error. False when it does not wait.
     pub(super) fn unblock(&mut self, session: SessionId, with_error: bool) -> bool {
         let Some(wait) = self.interest.waiting.leave(session) else { return false };
         let mut out = Vec::new();
@@ -124,9 +137,12 @@ impl Engine {
         if with_error {
             self.refuse(Error::Unblocked, &mut reply);
         } else {
-            reply.null_array();
+            (wait.at_last)(&mut reply);
         }
         self.count(wait.command, with_error);
+        if let Some(request) = wait.request.iter().next() {
+            self.note_time(session, wait.command, request, wait.spent_us);
+        }
         self.answer(session, self.frames_of(session), out);
         true
     }

@@ -118,6 +118,7 @@ impl Arity {
 #[expect(missing_docs, reason = "each is the name of a family of commands")]
 pub enum Family {
     Bitmap,
+    Cluster,
     Connection,
     Generic,
     Geo,
@@ -139,6 +140,7 @@ impl Family {
     pub fn group(self) -> &'static str {
         match self {
             Family::Bitmap => "bitmap",
+            Family::Cluster => "cluster",
             Family::Connection => "connection",
             Family::Generic => "generic",
             Family::Geo => "geo",
@@ -156,7 +158,8 @@ impl Family {
         }
     }
 
-    /// The ACL category that all of its commands are in; the families `PubSub` and `Server` have none of their own.
+    /// The ACL category that all of its commands are in; the families `Cluster`, `PubSub` and `Server` have none of their
+    /// own.
     pub fn category(self) -> Option<&'static str> {
         match self {
             Family::Bitmap => Some("bitmap"),
@@ -167,7 +170,7 @@ impl Family {
             Family::HyperLogLog => Some("hyperloglog"),
             Family::List => Some("list"),
             Family::Scripting => Some("scripting"),
-            Family::PubSub | Family::Server => None,
+            Family::Cluster | Family::PubSub | Family::Server => None,
             Family::Set => Some("set"),
             Family::SortedSet => Some("sortedset"),
             Family::Stream => Some("stream"),
@@ -232,8 +235,12 @@ impl Flags {
     pub const UNQUEUED: Flags = Flags(1 << 28);
     /// Runs what was queued, and so passes the gates with the flags of all that too.
     pub const RUNS_QUEUE: Flags = Flags(1 << 29);
-    /// ACL category `connection` though the family does not say so.
+    /// ACL category `connection` instead of the family's.
     pub const CONNECTION: Flags = Flags(1 << 22);
+    /// Needs a setting (`enable-module-command`) to be on.
+    pub const EXTENDS: Flags = Flags(1 << 23);
+    /// ACL categories `admin` and `dangerous` though it is no administrator's command.
+    pub const FOR_ADMINS: Flags = Flags(1 << 24);
     /// ACL categories `list`, `set` and `sortedset` instead of the family's.
     pub const COLLECTIONS: Flags = Flags(1 << 25);
 
@@ -260,7 +267,7 @@ impl Flags {
 
     /// The names that COMMAND INFO lists, in Redis's order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 17] = [
+        const NAMES: [(Flags, &str); 18] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENYOOM, "denyoom"),
@@ -274,6 +281,7 @@ impl Flags {
             (Flags::SKIP_SLOWLOG, "skip_slowlog"),
             (Flags::FAST, "fast"),
             (Flags::NO_AUTH, "no_auth"),
+            (Flags::NO_ASYNC_LOADING, "no_async_loading"),
             (Flags::NO_MULTI, "no_multi"),
             (Flags::NO_MANDATORY_KEYS, "no_mandatory_keys"),
             (Flags::MOVABLE_KEYS, "movablekeys"),

@@ -87,13 +87,13 @@ impl Command {
             "read" => flags.has(Flags::READONLY) && self.family.category() != Some("scripting"),
             "write" => flags.has(Flags::WRITE),
             "pubsub" => flags.has(Flags::PUBSUB),
-            "admin" => flags.has(Flags::ADMIN),
+            "admin" => flags.has(Flags::ADMIN) || flags.has(Flags::FOR_ADMINS),
             "fast" => flags.has(Flags::FAST),
             "slow" => !flags.has(Flags::FAST),
             "blocking" => flags.has(Flags::BLOCKING),
             "list" | "set" | "sortedset" if flags.has(Flags::COLLECTIONS) => true,
-            "keyspace" if flags.has(Flags::COLLECTIONS) => false,
-            "dangerous" => flags.has(Flags::ADMIN) || flags.has(Flags::DANGEROUS),
+            "keyspace" if flags.has(Flags::COLLECTIONS) || flags.has(Flags::CONNECTION) => false,
+            "dangerous" => self.is_in("admin") || flags.has(Flags::DANGEROUS),
             _ => !self.is_container() && self.family.category() == Some(category),
         }
     }

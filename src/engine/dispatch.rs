@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use crate::engine::measure::Running;
 use crate::engine::scripts::Ending;
-use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, Permission, Session, SessionId};
+use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, Session, SessionId};
 use crate::resp::{ProtocolError, Reply, Request};
 
 /// What the connection does after a request.
@@ -29,7 +30,7 @@ pub enum Flow {
 impl Engine {
     /// Runs one request of a session and appends its reply to `out`.
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
-        self.finish(now);
+        self.at(now);
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         let told = client.outgoing.frames();
         (client.active, client.held_back) = (now, false);
@@ -48,7 +49,7 @@ impl Engine {
                 let reply = Reply::new(out, protocol);
                 match self.execute(session, id, Args::new(request, words), false, reply) {
                     Ending::Answered => {}
-                    Ending::Waits(block) => self.park(session, id, request, block),
+                    Ending::Waits(block) => self.park(session, id, request, block, 0),
                     Ending::Rests => self.put_aside(out, start),
                 }
                 self.show(session, id, request);
@@ -61,8 +62,7 @@ impl Engine {
         self.conclude(session, wanted_reply, start, told, out)
     }
 
-    /// Runs a request of a session within the command that it runs. Its time counts as that command's: the engine hears
-    /// once for each request what time it is.
+    /// Runs a request of a session within the command that it runs.
     pub(super) fn run_within(&mut self, session: SessionId, request: Request<'_>, mut reply: Reply<'_>) -> Ending {
         let Some(client) = self.sessions.get(session) else { return Ending::Answered };
         let mut ending = Ending::Answered;
@@ -93,6 +93,7 @@ impl Engine {
         mut reply: Reply<'_>,
     ) -> Ending {
         let command = self.table.entry(id).command;
+        let watch = is_nested.then(|| self.start_watch());
         let room = self.check_room(session, command, &args);
         let start = reply.position();
         let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
@@ -101,24 +102,19 @@ impl Engine {
             ctx.reply().rewind(start);
         }
         let ending = ctx.into_ending();
+        if let Ending::Rests = ending {
+            self.scripts.keep_request(args.request());
+        }
         if let Ending::Answered = ending {
             self.count(id, result.is_err());
+            if let Some(watch) = watch {
+                self.note_time(session, id, args.request(), self.elapsed_us(watch));
+            }
         }
         if let Err(error) = result {
             self.refuse(error, &mut reply);
         }
         ending
-    }
-
-    /// Tells that the last request of a batch is done, so that its time can be counted.
-    pub fn finish(&mut self, now: Now) {
-        if let Some((id, started)) = self.timing.running.take() {
-            self.stats.command_mut(id).elapsed_us += now.since_us(started);
-        }
-        self.timing.now = now;
-        if self.stats.recent.is_due(now) {
-            self.stats.sample(now, self.databases.memory_bytes());
-        }
     }
 
     /// Answers bytes of a session that are no request, unless it wants no answers. The connection ends after it.
@@ -170,8 +166,11 @@ impl Engine {
             Some(transaction) if flags.has(Flags::RUNS_QUEUE) => flags.and(transaction.flags),
             _ => flags,
         };
-        if flags.has(Flags::PROTECTED) && !self.may_debug(client.origin.is_local) {
+        if flags.has(Flags::PROTECTED) && !self.settings.debug_command.admits(client) {
             return Err(Error::DebugDisabled);
+        }
+        if flags.has(Flags::EXTENDS) && !self.settings.module_command.admits(client) {
+            return Err(Error::ModuleDisabled);
         }
         if !client.authenticated && !self.settings.password.is_empty() && !flags.has(Flags::NO_AUTH) {
             return Err(Error::NoAuth);
@@ -229,16 +228,8 @@ impl Engine {
         }
     }
 
-    fn may_debug(&self, is_local: bool) -> bool {
-        match self.settings.debug_command {
-            Permission::No => false,
-            Permission::Local => is_local,
-            Permission::Yes => true,
-        }
-    }
-
     fn begin(&mut self, session: SessionId, id: CommandId) {
-        self.timing.running = Some((id, self.timing.now));
+        self.timing.running = Some(Running { session, command: id, started: self.timing.now });
         if let Some(client) = self.sessions.get_mut(session) {
             client.commands += 1;
             client.last_command = Some(id);

@@ -4,6 +4,8 @@
 //! process may have: facts of the world outside, which the engine cannot look up without losing its determinism. The
 //! server answers these questions; an engine on its own gets the fixed answers of [`NoHost`].
 
+use crate::engine::Now;
+
 /// Facts that stay the same while the process runs.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -48,6 +50,19 @@ pub trait Host: Send + std::fmt::Debug {
     fn usage(&self) -> Usage;
     /// Microseconds since some moment, by a clock that nobody sets; 0 in a world without a clock.
     fn elapsed_us(&self) -> u64;
+    /// What time it is on the clock by which the engine is told the time, to see how long something takes within one
+    /// request.
+    fn now(&self) -> Now;
+    /// The text of the configuration file that the server was started with, empty if it is gone.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in the words of the system.
+    fn read_config(&self) -> Result<Vec<u8>, String>;
+    /// Puts this text in the place of the configuration file's: all of it, or nothing.
+    ///
+    /// # Errors
+    /// Why it cannot be written, in the words of the system.
+    fn write_config(&self, text: &[u8]) -> Result<(), String>;
     /// Makes room for so many clients, as far as the system allows. Answers for how many of them there is room.
     fn make_room_for(&self, clients: usize) -> usize;
 }
@@ -69,6 +84,18 @@ impl Host for NoHost {
 
     fn elapsed_us(&self) -> u64 {
         0
+    }
+
+    fn now(&self) -> Now {
+        Now::default()
+    }
+
+    fn read_config(&self) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+
+    fn write_config(&self, _: &[u8]) -> Result<(), String> {
+        Err("Read-only file system".to_owned())
     }
 
     fn make_room_for(&self, clients: usize) -> usize {

@@ -18,6 +18,7 @@ mod databases;
 mod delivery;
 mod derived;
 mod dispatch;
+mod durations;
 mod effects;
 mod error;
 mod event;
@@ -25,6 +26,7 @@ mod fields;
 mod history;
 pub mod host;
 pub mod interest;
+mod measure;
 mod moment;
 mod monitor;
 mod outgoing;
@@ -36,6 +38,8 @@ pub mod scripts;
 mod secrets;
 mod session;
 mod settings;
+mod slow_log;
+mod spikes;
 mod stats;
 mod stored;
 mod table;
@@ -49,6 +53,7 @@ pub use databases::Databases;
 pub use delivery::{OutputLimit, OutputLimits};
 pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
+pub use durations::Durations;
 pub use effects::{Effect, Effects};
 pub use error::{BitmapError, Error, GeoError, HyperLogLogError, shown};
 pub use event::{Class, Event, Notifications};
@@ -61,9 +66,11 @@ pub use pause::{Pause, PauseScope};
 pub use peek::Peek;
 pub use recent::Recent;
 pub use scripts::Scripts;
-pub use secrets::Secrets;
+pub use secrets::{REDACTED, Secrets};
 pub use session::{Buffers, Origin, ReplyMode, Session, SessionId, Sessions, Transport};
 pub use settings::{LogLevel, Permission, Settings};
+pub use slow_log::{SlowCommand, SlowLog};
+pub use spikes::{MOST_SAMPLES, Sample, Series, Spikes};
 pub use stats::{CommandStats, Stats};
 pub use stored::Stored;
 pub use table::{CommandId, Entry, Table};
@@ -120,7 +127,9 @@ pub struct Switches {
 struct Timing {
     started: Now,
     now: Now,
-    running: Option<(CommandId, Now)>,
+    running: Option<measure::Running>,
+    /// How long everybody was to wait so far.
+    stalled_us: u64,
     pause: Pause,
 }
 
@@ -145,7 +154,7 @@ impl Engine {
             scripts: Scripts::default(),
             interest: Interest::default(),
             switches: Switches { active_expiry: true, announce: false, capacity: Capacity::default() },
-            timing: Timing { started: now, now, running: None, pause: Pause::default() },
+            timing: Timing { started: now, now, running: None, stalled_us: 0, pause: Pause::default() },
         }
     }
 

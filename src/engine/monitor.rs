@@ -11,11 +11,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::engine::{Command, CommandId, Engine, Flags, Session, SessionId, Transport};
+use crate::engine::{Command, CommandId, Engine, Flags, REDACTED, Session, SessionId, Transport};
 use crate::resp::Request;
-
-/// What stands in the place of a secret.
-const REDACTED: &[u8] = b"(redacted)";
 
 impl Engine {
     /// Has a session be shown every command from now on; false when it is already.

@@ -2,7 +2,7 @@
 //!
 //! How a parameter is spelled, parsed, limited and shown is `config/`'s business: one row there for each field here.
 
-use crate::engine::{Notifications, OutputLimits};
+use crate::engine::{Notifications, OutputLimits, Session};
 use crate::value::{hash, list, set, zset};
 
 /// Who may call commands that a setting must enable first.
@@ -18,6 +18,15 @@ pub enum Permission {
 }
 
 impl Permission {
+    /// Whether that client has it.
+    pub fn admits(self, client: &Session) -> bool {
+        match self {
+            Permission::No => false,
+            Permission::Local => client.origin.is_local,
+            Permission::Yes => true,
+        }
+    }
+
     /// As the configuration spells it.
     pub fn name(self) -> &'static str {
         match self {
@@ -88,10 +97,24 @@ pub struct Settings {
     pub output_limits: OutputLimits,
     /// `busy-reply-threshold`: after how many milliseconds others are heard while a script runs; 0 for never.
     pub busy_reply_threshold_ms: u64,
+    /// `slowlog-log-slower-than`: from how many microseconds on a command is logged; `None` for never.
+    pub slow_from_us: Option<u64>,
+    /// `slowlog-max-len`: how many of them the log keeps.
+    pub slow_log_entries: usize,
+    /// `latency-monitor-threshold`: from how many milliseconds on a spike is noted; 0 for never.
+    pub spikes_from_ms: u64,
+    /// `latency-tracking`: it is counted how long commands take.
+    pub tracks_latency: bool,
+    /// `latency-tracking-info-percentiles`: those that INFO tells.
+    pub latency_percentiles: Vec<f64>,
     /// `notify-keyspace-events`.
     pub notifications: Notifications,
     /// `enable-debug-command`.
     pub debug_command: Permission,
+    /// `enable-module-command`.
+    pub module_command: Permission,
+    /// `enable-protected-configs`.
+    pub protected_configs: Permission,
     /// `zset-max-listpack-entries` and `zset-max-listpack-value`.
     pub packed_zset: zset::Limits,
     /// `hash-max-listpack-entries` and `hash-max-listpack-value`.
@@ -145,8 +168,15 @@ impl Default for Settings {
             query_buffer_bytes: 1 << 30,
             output_limits: OutputLimits::default(),
             busy_reply_threshold_ms: 5000,
+            slow_from_us: Some(10_000),
+            slow_log_entries: 128,
+            spikes_from_ms: 0,
+            tracks_latency: true,
+            latency_percentiles: vec![50.0, 99.0, 99.9],
             notifications: Notifications::default(),
             debug_command: Permission::No,
+            module_command: Permission::No,
+            protected_configs: Permission::No,
             packed_zset: zset::Limits::default(),
             packed_hash: hash::Limits::default(),
             packed_set: set::Limits::default(),

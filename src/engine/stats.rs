@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{CommandId, Recent};
+use crate::engine::{CommandId, Durations, Recent, SlowLog, Spikes};
 
 /// How one command fared.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CommandStats {
     /// How often it ran.
     pub calls: u64,
@@ -15,6 +15,8 @@ pub struct CommandStats {
     pub rejected: u64,
     /// How often it ran and answered an error.
     pub failed: u64,
+    /// How long its calls took, while `latency-tracking` is on.
+    pub durations: Durations,
 }
 
 /// All counters.
@@ -50,6 +52,10 @@ pub struct Stats {
     pub errors_by_code: BTreeMap<String, u64>,
     /// Rates and peaks.
     pub recent: Recent,
+    /// The last commands that took long.
+    pub slow_log: SlowLog,
+    /// What held everybody up.
+    pub spikes: Spikes,
     by_command: Vec<CommandStats>,
 }
 
@@ -88,8 +94,10 @@ impl Stats {
         }
     }
 
-    /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data.
+    /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data, and logs
+    /// are not counters.
     pub fn reset(&mut self) {
-        *self = Stats { changes: self.changes, recent: self.recent, ..Stats::new(self.by_command.len()) };
+        let old = std::mem::replace(self, Stats::new(self.by_command.len()));
+        (self.changes, self.recent, self.slow_log, self.spikes) = (old.changes, old.recent, old.slow_log, old.spikes);
     }
 }

@@ -89,6 +89,21 @@ impl Table {
         self.entries.iter().filter(|entry| !entry.is_subcommand)
     }
 
+    /// The numbers of all entries.
+    pub fn ids(&self) -> impl Iterator<Item = CommandId> + use<> {
+        (0..self.entries.len()).map(|index| CommandId(index as u16))
+    }
+
+    /// A command that runs itself; of a container its subcommands, which run instead.
+    pub fn with_subcommands(&self, id: CommandId) -> impl Iterator<Item = CommandId> + use<> {
+        let entry = self.entry(id);
+        let (first, count) = match entry.command.subcommands.len() as u16 {
+            0 => (id.0, 1),
+            count => (entry.first_child, count),
+        };
+        (first..first + count).map(CommandId)
+    }
+
     /// The entry of that number.
     pub fn entry(&self, id: CommandId) -> &Entry {
         &self.entries[id.index()]

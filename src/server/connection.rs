@@ -30,7 +30,7 @@ use tracing::{debug, warn};
 
 use super::mailbox::{Letter, Mailbox};
 use super::outbox::Outbox;
-use super::shared::{Mark, Shared};
+use super::shared::Shared;
 use super::stream::Stream;
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Parser};
@@ -283,7 +283,7 @@ impl Connection {
         let shared = &*self.shared;
         let mut engine = shared.engine();
         self.report(&mut engine, input.len(), READ_BYTES.saturating_sub(input.len()));
-        let mark = Mark::of(&engine);
+        let mark = shared.begin_batch(&mut engine);
         let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
             engine.reject(self.session, fault, output);

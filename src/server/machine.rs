@@ -3,25 +3,30 @@
 //! What a system does not tell is left out: empty or 0, never made up.
 
 use std::env;
+use std::io;
+use std::path::Path;
 use std::process;
+use std::sync::Arc;
 
-use super::clock::monotonic_us;
-use crate::engine::Host;
+use super::clock::{Clock, monotonic_us};
+use super::config_file;
 use crate::engine::host::{Facts, Usage};
+use crate::engine::{Host, Now};
 
 /// The world that a server runs in.
 #[derive(Debug)]
 pub(crate) struct Machine {
     facts: Facts,
+    clock: Arc<Clock>,
 }
 
 impl Machine {
-    /// Completes `facts` about one server by what is true for every one in this process.
-    pub(crate) fn new(facts: Facts) -> Machine {
+    /// Completes `facts` about one server, whose clock that is, by what is true for every one in this process.
+    pub(crate) fn new(facts: Facts, clock: Arc<Clock>) -> Machine {
         let executable = env::current_exe().map_or_else(|_| String::new(), |path| path.display().to_string());
         let facts =
             Facts { process_id: process::id(), executable, system: system(), total_memory: total_memory(), ..facts };
-        Machine { facts }
+        Machine { facts, clock }
     }
 }
 
@@ -39,9 +44,27 @@ impl Host for Machine {
         monotonic_us()
     }
 
+    fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    fn read_config(&self) -> Result<Vec<u8>, String> {
+        config_file::read(Path::new(&self.facts.config_file)).map_err(|error| reason(&error))
+    }
+
+    fn write_config(&self, text: &[u8]) -> Result<(), String> {
+        config_file::replace(Path::new(&self.facts.config_file), text).map_err(|error| reason(&error))
+    }
+
     fn make_room_for(&self, clients: usize) -> usize {
         make_room_for(clients)
     }
+}
+
+/// The words of the system, without the number that Rust adds.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// 40 hexadecimal digits that name one run of a server.
@@ -145,7 +168,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_that_runs_is_in_memory_and_took_time() {
-        let usage = Machine::new(Facts::default()).usage();
+        let usage = Machine::new(Facts::default(), Arc::new(Clock::system())).usage();
         assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
     }
 }

@@ -6,6 +6,7 @@
 
 mod alarm;
 pub(crate) mod clock;
+mod config_file;
 mod connection;
 mod deliveries;
 mod keeper;

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use super::clock::Clock;
 use super::log;
-use super::machine;
+use super::machine::{self, reason};
 use super::run::{Plan, Server};
 use super::shared::Shared;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
@@ -161,12 +161,6 @@ fn current_directory() -> String {
 
 fn unreadable(path: &str, error: &io::Error) -> Unreadable {
     Unreadable { path: path.to_owned(), reason: reason(error) }
-}
-
-/// The words of the system, without the number that Rust adds.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// The files of this machine.

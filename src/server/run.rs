@@ -105,7 +105,8 @@ impl Server {
             allocator: "libc",
             ..Facts::default()
         };
-        let host = Box::new(Machine::new(facts));
+        let clock = Arc::new(clock);
+        let host = Box::new(Machine::new(facts, Arc::clone(&clock)));
         let engine = Engine::new(Table::of(commands::FAMILIES), settings, seed, clock.now(), host);
         let shared = Arc::new(Shared::new(engine, clock));
         Ok(Server { shared, runtime, doors, addresses, event_loops })

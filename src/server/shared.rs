@@ -31,7 +31,7 @@ const STALL_PART: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Shared {
     engine: Mutex<Engine>,
-    clock: Clock,
+    clock: Arc<Clock>,
     mailboxes: Mutex<HashMap<SessionId, Arc<Mailbox>>>,
     alarm: Alarm,
     reaper: Reaper,
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(engine: Engine, clock: Clock) -> Shared {
+    pub(crate) fn new(engine: Engine, clock: Arc<Clock>) -> Shared {
         Shared {
             engine: Mutex::new(engine),
             clock,
@@ -69,13 +69,19 @@ impl Shared {
     /// Runs one request and nothing else, under a lock of its own.
     pub(crate) fn run(&self, session: SessionId, request: Request<'_>, output: &mut Vec<u8>) -> Flow {
         let mut engine = self.engine();
-        let mark = Mark::of(&engine);
+        let mark = self.begin_batch(&mut engine);
         let flow = self.run_in(&mut engine, session, request, output);
         self.end_batch(&mut engine, mark);
         flow
     }
 
-    /// Runs one request of a batch.
+    /// Begins a batch.
+    pub(crate) fn begin_batch(&self, engine: &mut Engine) -> Mark {
+        engine.at(self.clock.now());
+        Mark::of(engine)
+    }
+
+    /// Runs one request of a batch that has begun. It begins when the one before it has ended.
     pub(crate) fn run_in(
         &self,
         engine: &mut Engine,
@@ -83,10 +89,11 @@ impl Shared {
         request: Request<'_>,
         output: &mut Vec<u8>,
     ) -> Flow {
-        let flow = engine.run(self.clock.now(), session, request, output);
+        let flow = engine.run(engine.now(), session, request, output);
         if !engine.effects.is_empty() {
             self.carry_out(engine, Some(session));
         }
+        engine.finish(self.clock.now(), request);
         if flow == Flow::Block && engine.scripts.is_busy() {
             self.alarm.ring_by(engine.now());
         }
@@ -98,7 +105,6 @@ impl Shared {
 
     /// Ends a batch that began at `mark`, and sees to it that the keeper sleeps no longer than it may now.
     pub(crate) fn end_batch(&self, engine: &mut Engine, mark: Mark) {
-        engine.finish(self.clock.now());
         if mark != Mark::of(engine) {
             let due = [next_deadline(engine), engine.interest.overfull.next()];
             due.into_iter().flatten().for_each(|moment| self.alarm.ring_by(moment));

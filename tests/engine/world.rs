@@ -59,8 +59,9 @@ impl World {
             spans.push(Span { start, end: buffer.len() });
         }
         let mut reply = Vec::new();
-        let flow = self.engine.run(self.now, client, Request::new(&buffer, &spans), &mut reply);
-        self.engine.finish(self.now);
+        let request = Request::new(&buffer, &spans);
+        let flow = self.engine.run(self.now, client, request, &mut reply);
+        self.engine.finish(self.now, request);
         (reply, flow)
     }
 

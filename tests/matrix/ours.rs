@@ -92,7 +92,7 @@ impl World {
         let request = parser.next(&bytes, &limits).expect("the request is well formed").expect("the request is whole");
         let mut answer = Answer::default();
         let flow = self.engine.run(START, self.client, request, &mut answer.bytes);
-        self.engine.finish(START);
+        self.engine.finish(START, request);
         answer.closed = matches!(flow, Flow::Close | Flow::Abort);
         answer.waits = matches!(flow, Flow::Wait(_));
         answer

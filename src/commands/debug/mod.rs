@@ -254,7 +254,7 @@ fn set_active_expire(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> 
 fn sleep(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let microseconds = leading_number(args.word()?) * 1e6;
     if (1.0..2f64.powi(63)).contains(&microseconds) {
-        cx.effects().push(Effect::Stall(microseconds as u64));
+        cx.engine().stall(microseconds as u64);
     }
     cx.reply().ok();
     Ok(())

@@ -21,6 +21,22 @@ pub(super) fn commands(scene: &Scene<'_>, text: &mut String) {
     }
 }
 
+/// A line for each command whose calls were timed.
+pub(super) fn latencies(scene: &Scene<'_>, text: &mut String) {
+    let percentiles = &scene.engine.settings.latency_percentiles;
+    for (entry, stats) in scene.engine.table.entries().iter().zip(scene.engine.stats.by_command()) {
+        if stats.durations.calls() == 0 {
+            continue;
+        }
+        let told = percentiles.iter().map(|percent| {
+            let ns = stats.durations.percentile_ns(*percent);
+            format!("p{percent}={}.{:03}", ns / 1000, ns % 1000)
+        });
+        let told: Vec<String> = told.collect();
+        line(text, format_args!("latency_percentiles_usec_{}:{}", entry.name, told.join(",")));
+    }
+}
+
 /// A line for each error code that was answered.
 pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
     for (code, count) in &scene.engine.stats.errors_by_code {

@@ -64,7 +64,7 @@ const SECTIONS: &[Section] = &[
     Section::of("modules", "Modules", &[]),
     Section { is_default: false, ..Section::list("commandstats", "Commandstats", lists::commands) },
     Section::list("errorstats", "Errorstats", lists::errors),
-    Section { is_default: false, ..Section::of("latencystats", "Latencystats", &[]) },
+    Section { is_default: false, ..Section::list("latencystats", "Latencystats", lists::latencies) },
     Section::of("cluster", "Cluster", fields::CLUSTER),
     Section::list("keyspace", "Keyspace", lists::databases),
 ];

@@ -45,7 +45,6 @@ pub(super) const FCALL_RO: Command = Command {
 };
 
 fn fcall(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let all = args;
     let name = args.word()?;
     let function = cx.engine().scripts.functions.shelf.find(name).map(Arc::clone).ok_or(Error::NoFunction)?;
     let count = args.integer().map_err(|_| Error::NumkeysNotANumber)?;
@@ -54,5 +53,5 @@ fn fcall(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let count = usize::try_from(count).map_err(|_| Error::NumkeysNegative)?;
     let call = FunctionCall { function, keys: args.words(count)?, arguments: args.rest().collect() };
-    cx.call_function(&call, all)
+    cx.call_function(&call)
 }

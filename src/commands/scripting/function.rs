@@ -262,8 +262,8 @@ fn stats(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             reply.bulk(b"name");
             reply.bulk(function.name.as_bytes());
             reply.bulk(b"command");
-            reply.array(function.words.len());
-            function.words.iter().for_each(|word| reply.bulk(word));
+            reply.array(function.request.len());
+            function.request.iter().for_each(|word| reply.bulk(word));
             reply.bulk(b"duration_ms");
             reply.integer((now_us.saturating_sub(function.started_us) / 1000) as i64);
         }

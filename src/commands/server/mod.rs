@@ -1,11 +1,27 @@
-//! Small questions to the server: TIME and LOLWUT.
+//! Small questions to the server: LASTSAVE, LOLWUT and TIME.
 
 mod lolwut;
 
 use crate::engine::{Args, Command, Ctx, Error, Family, Flags};
 
 /// The family's rows.
-pub const COMMANDS: &[Command] = &[lolwut::LOLWUT, TIME];
+pub const COMMANDS: &[Command] = &[LASTSAVE, lolwut::LOLWUT, TIME];
+
+const LASTSAVE: Command = Command {
+    name: "LASTSAVE",
+    family: Family::Server,
+    flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST).and(Flags::FOR_ADMINS),
+    about: "Answers when the data was last saved, in unix seconds: as nothing is saved, when the server started.",
+    tips: &["nondeterministic_output"],
+    run: lastsave,
+    ..Command::ROW
+};
+
+fn lastsave(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let started_s = cx.engine().started().unix_s();
+    cx.reply().integer(started_s);
+    Ok(())
+}
 
 const TIME: Command = Command {
     name: "TIME",

@@ -39,15 +39,34 @@ pub(super) const ROWS: &[Parameter] = &[
         Held::Field(|s| s.debug_command.name(), |s, name| s.debug_command = Permission::named(name)),
     )
     .at_start(),
-    Parameter::choice("enable-module-command", &["no", "yes", "local"], Held::Always("no")).at_start(),
-    Parameter::choice("enable-protected-configs", &["no", "yes", "local"], Held::Always("no")).at_start(),
+    Parameter::choice(
+        "enable-module-command",
+        &["no", "yes", "local"],
+        Held::Field(|s| s.module_command.name(), |s, name| s.module_command = Permission::named(name)),
+    )
+    .at_start(),
+    Parameter::choice(
+        "enable-protected-configs",
+        &["no", "yes", "local"],
+        Held::Field(|s| s.protected_configs.name(), |s, name| s.protected_configs = Permission::named(name)),
+    )
+    .at_start(),
     Parameter::switch("hide-user-data-from-log", Held::Always("no")),
     Parameter::number("hz", 0, INT, Held::Always("10")),
     Parameter::text("ignore-warnings", Held::Always("")),
     Parameter::switch("jemalloc-bg-thread", Held::Always("yes")),
-    Parameter::number("latency-monitor-threshold", 0, LONG, Held::Always("0")),
-    Parameter::switch("latency-tracking", Held::Always("no")),
-    Parameter::words("latency-tracking-info-percentiles", words::percentiles, Held::Always("50 99 99.9")),
+    Parameter::number(
+        "latency-monitor-threshold",
+        0,
+        LONG,
+        Held::Field(|s| s.spikes_from_ms as i64, |s, from_ms| s.spikes_from_ms = from_ms as u64),
+    ),
+    Parameter::switch("latency-tracking", Held::Field(|s| s.tracks_latency, |s, on| s.tracks_latency = on)),
+    Parameter::words(
+        "latency-tracking-info-percentiles",
+        words::percentiles,
+        Held::Field(words::shown_percentiles, words::assign_percentiles),
+    ),
     Parameter::text("locale-collate", Held::Always("")).or_refuse(),
     Parameter::text("logfile", Held::Field(|s| s.log_file.clone(), |s, path| s.log_file = path)).at_start(),
     Parameter::choice(
@@ -65,8 +84,21 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::words("shutdown-on-sigint", words::shutdown_options, Held::Always("default")),
     Parameter::words("shutdown-on-sigterm", words::shutdown_options, Held::Always("default")),
     Parameter::number("shutdown-timeout", 0, INT, Held::Always("10")),
-    Parameter::number("slowlog-log-slower-than", -1, LONG, Held::Always("-1")),
-    Parameter::number("slowlog-max-len", 0, LONG, Held::Always("128")),
+    Parameter::number(
+        "slowlog-log-slower-than",
+        -1,
+        LONG,
+        Held::Field(
+            |s| s.slow_from_us.map_or(-1, |from_us| from_us as i64),
+            |s, from_us| s.slow_from_us = u64::try_from(from_us).ok(),
+        ),
+    ),
+    Parameter::number(
+        "slowlog-max-len",
+        0,
+        LONG,
+        Held::Field(|s| s.slow_log_entries as i64, |s, count| s.slow_log_entries = count as usize),
+    ),
     Parameter::choice("supervised", &["upstart", "systemd", "auto", "no"], Held::Always("no")).at_start(),
     Parameter::switch("syslog-enabled", Held::Always("no")).at_start(),
     Parameter::choice(

@@ -1,9 +1,12 @@
 //! Commands within commands, and commands that wait.
 
+use std::collections::BTreeSet;
+
 use super::Ctx;
 use crate::engine::scripts::Ending;
 use crate::engine::{Block, SessionId, Stored};
 use crate::resp::{Reply, Request};
+use crate::value::View;
 
 impl Ctx<'_> {
     /// Runs a request of the same session within this command, and writes its reply here. It passes no gates: whoever
@@ -32,7 +35,17 @@ impl Ctx<'_> {
             return at_once(&mut self.reply);
         }
         let keys = keys.iter().map(|&key| key.into()).collect();
-        self.block = Some(Block { keys, is_served_by: |view| T::of(view).is_some(), deadline_ms });
+        let is_served_by = |view: View<'_>| T::of(view).is_some();
+        self.block = Some(Block { keys, is_served_by, deadline_ms, at_last: |reply| reply.null_array() });
+    }
+
+    /// Has this command wait for nothing but the end of its time, at which `answer` is written. A command that runs within
+    /// another does not wait. To be called last, nothing being answered.
+    pub fn block_until(&mut self, deadline_ms: Option<i64>, answer: fn(&mut Reply<'_>)) {
+        if self.is_nested {
+            return answer(&mut self.reply);
+        }
+        self.block = Some(Block { keys: BTreeSet::new(), is_served_by: |_| false, deadline_ms, at_last: answer });
     }
 
     /// How the command ended.

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::by_key::ByKey;
 use crate::engine::{CommandId, SessionId};
-use crate::resp::Requests;
+use crate::resp::{Reply, Requests};
 use crate::value::View;
 
 /// Everyone who waits.
@@ -42,6 +42,10 @@ pub struct Wait {
     pub is_served_by: fn(View<'_>) -> bool,
     /// When it gives up, in unix milliseconds.
     pub deadline_ms: Option<i64>,
+    /// What it answers then.
+    pub at_last: fn(&mut Reply<'_>),
+    /// How long it has run so far, in microseconds.
+    pub spent_us: u64,
     /// Its place among all.
     ticket: u64,
 }
@@ -56,8 +60,8 @@ struct Queue {
 impl Wait {
     /// A wait that has not begun.
     pub fn new(command: CommandId, request: Requests, database: usize, block: Block) -> Wait {
-        let Block { keys, is_served_by, deadline_ms } = block;
-        Wait { command, request, database, keys, is_served_by, deadline_ms, ticket: 0 }
+        let Block { keys, is_served_by, deadline_ms, at_last } = block;
+        Wait { command, request, database, keys, is_served_by, deadline_ms, at_last, spent_us: 0, ticket: 0 }
     }
 }
 
@@ -70,6 +74,8 @@ pub struct Block {
     pub is_served_by: fn(View<'_>) -> bool,
     /// See [`Wait::deadline_ms`].
     pub deadline_ms: Option<i64>,
+    /// See [`Wait::at_last`].
+    pub at_last: fn(&mut Reply<'_>),
 }
 
 impl Waiting {
@@ -105,6 +111,11 @@ impl Waiting {
     /// What the session waits for.
     pub fn get(&self, session: SessionId) -> Option<&Wait> {
         self.waits.get(&session)
+    }
+
+    /// The same, to be changed in what it is counted by.
+    pub fn get_mut(&mut self, session: SessionId) -> Option<&mut Wait> {
+        self.waits.get_mut(&session)
     }
 
     /// A key arrived: noted, if somebody waits for it.

@@ -19,7 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::engine::{CommandId, Error, Flags, Now, SessionId};
-use crate::resp::Protocol;
+use crate::resp::{Protocol, Request, Requests};
 use crate::script::{Chance, Function, Header, Machine, Words};
 
 pub use cache::{Cache, Digest, Kept};
@@ -79,8 +79,8 @@ impl fmt::Display for Name {
 pub struct BusyFunction<'s> {
     /// Its name.
     pub name: &'s str,
-    /// The words by which it was called.
-    pub words: &'s [Vec<u8>],
+    /// The request that called it.
+    pub request: Request<'s>,
     /// When it began, by the world's own clock, in microseconds.
     pub started_us: u64,
 }
@@ -108,8 +108,8 @@ struct Running {
     turn_us: u64,
     /// Set when it was first put aside.
     is_busy: bool,
-    /// The words by which it was called, known when it was put aside.
-    words: Vec<Vec<u8>>,
+    /// The request that called it, known when it was put aside.
+    words: Requests,
     /// Somebody wants it to end.
     is_killed: bool,
     /// Its client is gone.
@@ -155,6 +155,13 @@ impl Scripts {
         self.running.as_ref().is_some_and(|running| running.is_busy)
     }
 
+    /// Keeps the request of the script that was put aside, unless that was done before.
+    pub(super) fn keep_request(&mut self, request: Request<'_>) {
+        if let Some(running) = self.running.as_mut().filter(|running| running.words.is_empty()) {
+            running.words.push(request);
+        }
+    }
+
     /// True while a script of this session runs that takes too long.
     pub(super) fn is_busy_with(&self, session: SessionId) -> bool {
         self.running.as_ref().is_some_and(|running| running.is_busy && running.session == session)
@@ -191,8 +198,8 @@ impl Scripts {
             Some(running) if running.is_busy => match &running.name {
                 Name::Script(_) => Err(Error::Busy),
                 Name::Function(function) => {
-                    let (words, started_us) = (&running.words, running.started_us);
-                    Ok(Some(BusyFunction { name: &function.name, words, started_us }))
+                    let Some(request) = running.words.iter().next() else { return Ok(None) };
+                    Ok(Some(BusyFunction { name: &function.name, request, started_us: running.started_us }))
                 }
             },
             _ => Ok(None),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Digest, Ending, Kind, Name, Outer, Running};
-use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, SessionId};
-use crate::resp::{Protocol, Reply};
+use crate::engine::{CommandId, Ctx, Engine, Error, Flags, Now, SessionId};
+use crate::resp::{Protocol, Reply, Requests};
 use crate::script::{Chance, Failure, Function, Header, Machine, Outcome};
 
 /// A script to run, and what it is told.
@@ -57,12 +57,11 @@ impl Ctx<'_> {
         self.answer_script(outcome?)
     }
 
-    /// Calls a function and answers what it returns; `args` are those of the command. To be called last, nothing being
-    /// answered.
+    /// Calls a function and answers what it returns. To be called last, nothing being answered.
     ///
     /// # Errors
     /// It may not run, or it failed.
-    pub fn call_function(&mut self, call: &FunctionCall<'_>, args: Args<'_>) -> Result<(), Error> {
+    pub fn call_function(&mut self, call: &FunctionCall<'_>) -> Result<(), Error> {
         let function = &*call.function;
         self.begin_script(Name::Function(Arc::clone(&call.function)), &function.header)?;
         let mut machine = self.engine.take_function_machine();
@@ -71,9 +70,6 @@ impl Ctx<'_> {
             Err(failure) => Outcome::Failed(failure),
         };
         self.engine.scripts.functions.machine = Some(machine);
-        if let (Outcome::Resting, Some(running)) = (&outcome, &mut self.engine.scripts.running) {
-            running.words = args.request().iter().map(<[u8]>::to_vec).collect();
-        }
         self.answer_script(outcome)
     }
 
@@ -105,7 +101,7 @@ impl Ctx<'_> {
             started_us: now_us,
             turn_us: now_us,
             is_busy: false,
-            words: Vec::new(),
+            words: Requests::default(),
             is_killed: false,
             is_orphan: false,
             outer: None,
@@ -207,13 +203,16 @@ impl Engine {
 
     /// Answers a script that had been put aside, and goes on with the transaction that it is part of.
     fn conclude_script(&mut self, session: SessionId, outcome: Outcome, mut out: Vec<u8>) {
-        let Some(running) = &self.scripts.running else { return };
+        let Some(running) = &mut self.scripts.running else { return };
         let (command, outer, is_orphan, started_us) =
             (running.command, running.outer, running.is_orphan, running.started_us);
+        let words = std::mem::take(&mut running.words);
         let name = self.end_script();
         let result = self.judge(outcome, name, command);
         self.count(command, result.is_err());
-        self.stats.command_mut(command).elapsed_us += self.host.elapsed_us().saturating_sub(started_us);
+        if let Some(request) = words.iter().next() {
+            self.note_time(session, command, request, self.host.elapsed_us().saturating_sub(started_us));
+        }
         if let Err(error) = result {
             let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
             self.refuse(error, &mut Reply::new(&mut out, protocol));

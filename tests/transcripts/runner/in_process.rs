@@ -130,7 +130,11 @@ impl World {
             authenticated: self.engine.sessions.get(session).is_some_and(|session| session.authenticated),
         };
         let flow = match client.parser.next(&client.unread, &limits) {
-            Ok(Some(request)) => self.engine.run(self.now, session, request, &mut client.output),
+            Ok(Some(request)) => {
+                let flow = self.engine.run(self.now, session, request, &mut client.output);
+                self.engine.finish(self.now, request);
+                flow
+            }
             Ok(None) => {
                 client.unread.drain(..client.parser.consumed());
                 return false;
@@ -140,7 +144,6 @@ impl World {
                 Flow::Close
             }
         };
-        self.engine.finish(self.now);
         match flow {
             Flow::Next | Flow::Block => client.unread.drain(..client.parser.consumed()),
             Flow::Close => return self.leave(number),

@@ -1,0 +1,170 @@
+//! LATENCY: what took so long that it held everybody up (DOCTOR, GRAPH, HISTORY, LATEST, RESET), and how long the calls of
+//! each command took (HISTOGRAM).
+
+mod doctor;
+mod graph;
+
+use super::help;
+use crate::engine::{Args, Arity, Command, CommandId, Ctx, Durations, Error, Family, Flags, shown};
+use crate::resp::Reply;
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[LATENCY];
+
+const LATENCY: Command = Command {
+    name: "LATENCY",
+    family: Family::Server,
+    arity: Arity::AtLeast(2),
+    since: "2.8.13",
+    cost: "Depends on subcommand.",
+    about: "What takes long.",
+    subcommands: &[DOCTOR, GRAPH, HISTOGRAM, HISTORY, LATEST, RESET, help::row(Family::Server, "2.8.13")],
+    ..Command::ROW
+};
+
+/// What its subcommands share.
+const ROW: Command = Command {
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE),
+    since: "2.8.13",
+    tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
+    ..Command::ROW
+};
+
+const DOCTOR: Command = Command {
+    name: "DOCTOR",
+    about: "Says in words what took long, and what can be done about it.",
+    run: |cx, _| {
+        let report = doctor::report(cx.engine());
+        cx.reply().verbatim("txt", report.as_bytes());
+        Ok(())
+    },
+    ..ROW
+};
+
+const GRAPH: Command = Command {
+    name: "GRAPH",
+    syntax: "event",
+    arity: Arity::Exactly(3),
+    about: "Draws how long the spikes of one kind were.",
+    run: draw,
+    ..ROW
+};
+
+fn draw(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let kind = args.word()?;
+    let now = cx.now();
+    let series = cx.engine().stats.spikes.get(kind).ok_or_else(|| Error::NoSpikes(shown(kind)))?;
+    let drawn = graph::drawn(&shown(kind), series, now);
+    cx.reply().verbatim("txt", drawn.as_bytes());
+    Ok(())
+}
+
+const HISTORY: Command = Command {
+    name: "HISTORY",
+    syntax: "event",
+    arity: Arity::Exactly(3),
+    about: "Tells the spikes of one kind: when, and how many milliseconds.",
+    run: history,
+    ..ROW
+};
+
+fn history(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let kind = args.word()?;
+    let (engine, reply) = cx.engine_and_reply();
+    let Some(series) = engine.stats.spikes.get(kind) else {
+        reply.array(0);
+        return Ok(());
+    };
+    let samples = series.samples();
+    reply.array(samples.len());
+    for sample in samples {
+        reply.array(2);
+        reply.integer(sample.unix_s);
+        reply.integer(sample.elapsed_ms as i64);
+    }
+    Ok(())
+}
+
+const LATEST: Command = Command {
+    name: "LATEST",
+    about: "Tells the last spike of each kind: when, how many milliseconds, and how many the longest ever took.",
+    run: latest,
+    ..ROW
+};
+
+fn latest(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let (engine, reply) = cx.engine_and_reply();
+    let kinds = engine.stats.spikes.iter();
+    reply.array(kinds.len());
+    for (kind, series) in kinds {
+        let last = series.samples().last().copied().unwrap_or_default();
+        reply.array(4);
+        reply.bulk(kind.as_bytes());
+        reply.integer(last.unix_s);
+        reply.integer(last.elapsed_ms as i64);
+        reply.integer(series.longest_ms as i64);
+    }
+    Ok(())
+}
+
+const RESET: Command = Command {
+    name: "RESET",
+    syntax: "[event [event ...]]",
+    arity: Arity::AtLeast(2),
+    about: "Forgets the spikes of these kinds, or all; answers of how many kinds there were some.",
+    tips: &["request_policy:all_nodes", "response_policy:agg_sum"],
+    run: reset,
+    ..ROW
+};
+
+fn reset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    let spikes = &mut cx.engine().stats.spikes;
+    let forgotten =
+        if args.is_empty() { spikes.clear() } else { args.rest().filter(|kind| spikes.forget(kind)).count() };
+    cx.reply().count(forgotten);
+    Ok(())
+}
+
+const HISTOGRAM: Command = Command {
+    name: "HISTOGRAM",
+    syntax: "[command [command ...]]",
+    arity: Arity::AtLeast(2),
+    since: "7.0.0",
+    cost: "O(N), N being the number of commands told of",
+    about: "Tells of these commands, or all that ran, how many calls took at most 1, 2, 4, ... microseconds.",
+    run: histogram,
+    ..ROW
+};
+
+fn histogram(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    let (engine, reply) = cx.engine_and_reply();
+    let table = &engine.table;
+    let ids: Vec<CommandId> = if args.is_empty() {
+        table.ids().collect()
+    } else {
+        args.rest().filter_map(|name| table.find_full(name)).flat_map(|id| table.with_subcommands(id)).collect()
+    };
+    let told = ids.into_iter().map(|id| (id, &engine.stats.command(id).durations));
+    let told: Vec<_> = told.filter(|(_, durations)| durations.calls() > 0).collect();
+    reply.map(told.len());
+    for (id, durations) in told {
+        reply.bulk(table.entry(id).name.as_bytes());
+        write_durations(reply, durations);
+    }
+    Ok(())
+}
+
+fn write_durations(reply: &mut Reply<'_>, durations: &Durations) {
+    let steps = durations.steps();
+    reply.map(2);
+    reply.bulk(b"calls");
+    reply.integer(durations.calls() as i64);
+    reply.bulk(b"histogram_usec");
+    reply.map(steps.len());
+    for (step_us, calls) in steps {
+        reply.integer(step_us as i64);
+        reply.integer(calls as i64);
+    }
+}

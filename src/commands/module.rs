@@ -1,0 +1,74 @@
+//! MODULE: there are no modules here, and none can be loaded.
+
+use super::help;
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, LogLevel};
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[MODULE];
+
+const MODULE: Command = Command {
+    name: "MODULE",
+    family: Family::Server,
+    arity: Arity::AtLeast(2),
+    since: "4.0.0",
+    cost: "Depends on subcommand.",
+    about: "Modules, of which there are none.",
+    subcommands: &[LIST, LOAD, LOADEX, UNLOAD, help::row(Family::Server, "5.0.0")],
+    ..Command::ROW
+};
+
+const LIST: Command = Command {
+    name: "LIST",
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    flags: Flags::ADMIN.and(Flags::NOSCRIPT),
+    since: "4.0.0",
+    cost: "O(N), N being the number of modules",
+    about: "Tells which modules are loaded: none.",
+    tips: &["nondeterministic_output_order"],
+    run: |cx, _| {
+        cx.reply().array(0);
+        Ok(())
+    },
+    ..Command::ROW
+};
+
+const LOAD: Command = Command {
+    name: "LOAD",
+    syntax: "path [arg [arg ...]]",
+    family: Family::Server,
+    arity: Arity::AtLeast(3),
+    flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_ASYNC_LOADING).and(Flags::EXTENDS),
+    since: "4.0.0",
+    about: "Would load a module.",
+    run: load,
+    ..Command::ROW
+};
+
+fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let path = String::from_utf8_lossy(args.word()?).replace(char::is_control, " ");
+    let line = format!("module {path} is not loaded: this server has no modules");
+    cx.effects().push(Effect::Log(LogLevel::Warning, line));
+    Err(Error::ModuleNotLoaded)
+}
+
+const LOADEX: Command = Command {
+    name: "LOADEX",
+    syntax: "path configs:[CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
+    since: "7.0.0",
+    about: "Would load a module with settings of its own.",
+    ..LOAD
+};
+
+const UNLOAD: Command = Command {
+    name: "UNLOAD",
+    syntax: "name",
+    arity: Arity::Exactly(3),
+    about: "Would unload a module.",
+    run: unload,
+    ..LOAD
+};
+
+fn unload(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    Err(Error::NoModule)
+}

@@ -1,0 +1,104 @@
+//! SLOWLOG: the last commands that took longer than `slowlog-log-slower-than`.
+
+use super::help;
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, SlowCommand, shown};
+use crate::resp::Reply;
+use crate::value::number;
+
+/// The family's rows.
+pub const COMMANDS: &[Command] = &[SLOWLOG];
+
+const SLOWLOG: Command = Command {
+    name: "SLOWLOG",
+    family: Family::Server,
+    arity: Arity::AtLeast(2),
+    since: "2.2.12",
+    cost: "Depends on subcommand.",
+    about: "The last commands that took long.",
+    subcommands: &[GET, LEN, RESET, help::row(Family::Server, "6.2.0")],
+    ..Command::ROW
+};
+
+/// What its subcommands share.
+const ROW: Command = Command {
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    flags: Flags::ADMIN.and(Flags::LOADING).and(Flags::STALE),
+    since: "2.2.12",
+    ..Command::ROW
+};
+
+const GET: Command = Command {
+    name: "GET",
+    syntax: "[count]",
+    arity: Arity::AtLeast(2),
+    history: &[Change::says("4.0.0", "Tells the client's address and name.")],
+    cost: "O(N), N being the number of entries told",
+    about: "Tells so many of them, the last first: 10 unless told otherwise, all for -1.",
+    tips: &["request_policy:all_nodes", "nondeterministic_output"],
+    run: get,
+    ..ROW
+};
+
+const USUAL_COUNT: usize = 10;
+
+fn get(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = args.previous();
+    if args.left() > 1 {
+        return Err(Error::SubcommandOrArity { container: "SLOWLOG", subcommand: shown(name) });
+    }
+    let wanted = if args.is_empty() { USUAL_COUNT } else { count(args.word()?).ok_or(Error::SlowLogCount)? };
+    let (engine, reply) = cx.engine_and_reply();
+    let entries = engine.stats.slow_log.entries();
+    reply.array(entries.len().min(wanted));
+    entries.take(wanted).for_each(|entry| write_entry(reply, entry));
+    Ok(())
+}
+
+/// A number of entries, or -1 for all of them.
+fn count(word: &[u8]) -> Option<usize> {
+    match number::parse_i64(word)? {
+        -1 => Some(usize::MAX),
+        count => usize::try_from(count).ok(),
+    }
+}
+
+fn write_entry(reply: &mut Reply<'_>, entry: &SlowCommand) {
+    reply.array(6);
+    reply.integer(entry.number as i64);
+    reply.integer(entry.unix_s);
+    reply.integer(entry.elapsed_us as i64);
+    reply.array(entry.words.len());
+    entry.words.iter().for_each(|word| reply.bulk(word));
+    reply.bulk(entry.address.as_bytes());
+    reply.bulk(&entry.client_name);
+}
+
+const LEN: Command = Command {
+    name: "LEN",
+    about: "Answers how many of them the log holds.",
+    tips: &["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"],
+    run: len,
+    ..ROW
+};
+
+fn len(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let entries = cx.engine().stats.slow_log.entries().len();
+    cx.reply().count(entries);
+    Ok(())
+}
+
+const RESET: Command = Command {
+    name: "RESET",
+    cost: "O(N), N being the number of entries",
+    about: "Forgets all of them.",
+    tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+    run: reset,
+    ..ROW
+};
+
+fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    cx.engine().stats.slow_log.clear();
+    cx.reply().ok();
+    Ok(())
+}

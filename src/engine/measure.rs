@@ -1,0 +1,106 @@
+//! How long commands take: counted by command, and noted where it is long (SLOWLOG, LATENCY).
+//!
+//! The engine hears what time it is when a request begins and when it has ended. A command within one, of a transaction or
+//! a script, is timed by the same clock, which the engine asks for that alone ([`crate::engine::Host::now`]). That
+//! everybody is to wait ([`Engine::stall`]) comes true only after the request, and counts as the time of the command that
+//! wished it. A command that waits is counted once it has ended, with the time it took to run, not to wait.
+
+use crate::engine::slow_log::{SlowCommand, kept_words};
+use crate::engine::spikes::Sample;
+use crate::engine::{CommandId, Effect, Engine, Flags, Now, SessionId};
+use crate::resp::Request;
+
+/// A command that a request named.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    pub(super) session: SessionId,
+    pub(super) command: CommandId,
+    pub(super) started: Now,
+}
+
+/// The beginning of something within a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stopwatch {
+    started: Now,
+    stalled_us: u64,
+}
+
+impl Engine {
+    /// Tells what time it is.
+    pub fn at(&mut self, now: Now) {
+        self.timing.now = now;
+        if self.stats.recent.is_due(now) {
+            self.stats.sample(now, self.databases.memory_bytes());
+        }
+    }
+
+    /// Tells that a request is done, so that its time can be counted.
+    pub fn finish(&mut self, now: Now, request: Request<'_>) {
+        self.at(now);
+        let Some(running) = self.timing.running.take() else { return };
+        let elapsed_us = now.since_us(running.started);
+        match self.interest.waiting.get_mut(running.session).filter(|wait| wait.command == running.command) {
+            Some(wait) => wait.spent_us += elapsed_us,
+            None => self.note_time(running.session, running.command, request, elapsed_us),
+        }
+    }
+
+    /// Has everybody wait (DEBUG SLEEP).
+    pub fn stall(&mut self, stall_us: u64) {
+        self.timing.stalled_us = self.timing.stalled_us.saturating_add(stall_us);
+        self.effects.push(Effect::Stall(stall_us));
+    }
+
+    /// Begins to time something within a request.
+    pub(super) fn start_watch(&self) -> Stopwatch {
+        Stopwatch { started: self.host.now(), stalled_us: self.timing.stalled_us }
+    }
+
+    /// The time since then, in microseconds.
+    pub(super) fn elapsed_us(&self, watch: Stopwatch) -> u64 {
+        self.host.now().since_us(watch.started).saturating_add(self.timing.stalled_us - watch.stalled_us)
+    }
+
+    /// Counts the time that a command took.
+    pub(super) fn note_time(&mut self, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
+        let stats = self.stats.command_mut(id);
+        stats.elapsed_us += elapsed_us;
+        if self.settings.tracks_latency {
+            stats.durations.add(elapsed_us);
+        }
+        if self.settings.slow_from_us.is_some_and(|from_us| elapsed_us >= from_us) {
+            self.note_slow(session, id, request, elapsed_us);
+        }
+        if self.settings.spikes_from_ms > 0 {
+            let is_fast = self.table.entry(id).command.flags.has(Flags::FAST);
+            self.note_spike(if is_fast { "fast-command" } else { "command" }, elapsed_us);
+        }
+    }
+
+    /// Notes that something held everybody up, if it took long enough.
+    pub(super) fn note_spike(&mut self, kind: &'static str, elapsed_us: u64) {
+        let (elapsed_ms, from_ms) = (elapsed_us / 1000, self.settings.spikes_from_ms);
+        if from_ms > 0 && elapsed_ms >= from_ms {
+            self.stats.spikes.add(kind, Sample { unix_s: self.now().unix_s(), elapsed_ms });
+        }
+    }
+
+    #[cold]
+    fn note_slow(&mut self, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
+        let command = self.table.entry(id).command;
+        let most = self.settings.slow_log_entries;
+        if command.flags.has(Flags::SKIP_SLOWLOG) || most == 0 {
+            return;
+        }
+        let client = self.sessions.get(session);
+        let entry = SlowCommand {
+            number: 0,
+            unix_s: self.now().unix_s(),
+            elapsed_us,
+            words: kept_words(request, command.secrets),
+            address: client.map(|client| client.origin.address.clone()).unwrap_or_default(),
+            client_name: client.map(|client| client.name.clone()).unwrap_or_default(),
+        };
+        self.stats.slow_log.add(entry, most);
+    }
+}

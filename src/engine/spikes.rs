@@ -1,0 +1,116 @@
+//! LATENCY: what took so long that it held everybody up, by the kind of work, second by second.
+//!
+//! Each kind has its last 160 samples, at most one for each second: the longest of that second. What is noted is for the
+//! engine to say; while `latency-monitor-threshold` is 0 nothing is.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// So many samples of each kind are kept.
+pub const MOST_SAMPLES: usize = 160;
+
+/// The samples of all kinds.
+#[derive(Debug, Default)]
+pub struct Spikes {
+    series: BTreeMap<&'static str, Series>,
+}
+
+/// The samples of one kind.
+#[derive(Debug, Default)]
+pub struct Series {
+    samples: VecDeque<Sample>,
+    /// The longest ever, in milliseconds.
+    pub longest_ms: u64,
+}
+
+/// The longest spike of a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// The second, since the Unix epoch.
+    pub unix_s: i64,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+impl Spikes {
+    /// Notes that something took so long.
+    pub fn add(&mut self, kind: &'static str, sample: Sample) {
+        self.series.entry(kind).or_default().add(sample);
+    }
+
+    /// The samples of that kind.
+    pub fn get(&self, kind: &[u8]) -> Option<&Series> {
+        self.series.get(std::str::from_utf8(kind).ok()?)
+    }
+
+    /// All kinds with their samples, by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&'static str, &Series)> {
+        self.series.iter().map(|(kind, series)| (*kind, series))
+    }
+
+    /// Forgets the samples of that kind; false when there are none.
+    pub fn forget(&mut self, kind: &[u8]) -> bool {
+        std::str::from_utf8(kind).is_ok_and(|kind| self.series.remove(kind).is_some())
+    }
+
+    /// Forgets all samples; answers of how many kinds there were some.
+    pub fn clear(&mut self) -> usize {
+        std::mem::take(&mut self.series).len()
+    }
+}
+
+impl Series {
+    /// The samples, the oldest first.
+    pub fn samples(&self) -> impl ExactSizeIterator<Item = &Sample> + Clone {
+        self.samples.iter()
+    }
+
+    fn add(&mut self, sample: Sample) {
+        self.longest_ms = self.longest_ms.max(sample.elapsed_ms);
+        if let Some(last) = self.samples.back_mut().filter(|last| last.unix_s == sample.unix_s) {
+            last.elapsed_ms = last.elapsed_ms.max(sample.elapsed_ms);
+            return;
+        }
+        if self.samples.len() == MOST_SAMPLES {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(unix_s: i64, elapsed_ms: u64) -> Sample {
+        Sample { unix_s, elapsed_ms }
+    }
+
+    #[test]
+    fn a_second_has_one_sample_its_longest() {
+        let mut spikes = Spikes::default();
+        for added in [sample(1, 5), sample(1, 9), sample(1, 7), sample(2, 3)] {
+            spikes.add("command", added);
+        }
+        let series = spikes.get(b"command").expect("it was added");
+        assert_eq!(series.samples().copied().collect::<Vec<_>>(), [sample(1, 9), sample(2, 3)]);
+        assert_eq!(series.longest_ms, 9);
+        assert!(spikes.get(b"fork").is_none());
+    }
+
+    #[test]
+    fn the_oldest_samples_make_way_and_the_longest_is_remembered() {
+        let mut series = Series::default();
+        (0..200).for_each(|second| series.add(sample(second, 200 - second as u64)));
+        assert_eq!((series.samples().len(), series.longest_ms), (MOST_SAMPLES, 200));
+        assert_eq!(series.samples().next(), Some(&sample(40, 160)));
+    }
+
+    #[test]
+    fn kinds_are_forgotten_one_by_one_or_all() {
+        let mut spikes = Spikes::default();
+        spikes.add("command", sample(1, 1));
+        spikes.add("fast-command", sample(1, 1));
+        assert!(spikes.forget(b"command") && !spikes.forget(b"command") && !spikes.forget(b"\xff"));
+        assert_eq!((spikes.clear(), spikes.clear()), (1, 0));
+    }
+}
