@@ -2,7 +2,7 @@
 //!
 //! Its subcommands are known all the same, so that what is told of commands, and what rules about them say, is as in Redis.
 
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, ServerError};
 
 /// The family's rows.
 pub const COMMANDS: &[Command] = &[ASKING, CLUSTER, READONLY, READWRITE];
@@ -11,7 +11,7 @@ pub const COMMANDS: &[Command] = &[ASKING, CLUSTER, READONLY, READWRITE];
 const ROW: Command = Command { family: Family::Cluster, since: "3.0.0", run: refuse, ..Command::ROW };
 
 fn refuse(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    Err(Error::NoCluster)
+    Err(ServerError::NoCluster.into())
 }
 
 const ASKING: Command = Command {

@@ -1,7 +1,7 @@
 //! MODULE: there are no modules here, and none can be loaded.
 
 use super::help;
-use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, LogLevel};
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, LogLevel, ServerError};
 
 /// The family's rows.
 pub const COMMANDS: &[Command] = &[MODULE];
@@ -49,7 +49,7 @@ fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let path = String::from_utf8_lossy(args.word()?).replace(char::is_control, " ");
     let line = format!("module {path} is not loaded: this server has no modules");
     cx.effects().push(Effect::Log(LogLevel::Warning, line));
-    Err(Error::ModuleNotLoaded)
+    Err(ServerError::ModuleNotLoaded.into())
 }
 
 const LOADEX: Command = Command {
@@ -70,5 +70,5 @@ const UNLOAD: Command = Command {
 };
 
 fn unload(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    Err(Error::NoModule)
+    Err(ServerError::NoModule.into())
 }

@@ -3,7 +3,7 @@
 //! ROLE, WAIT and the like are true of such a server. To follow another one, or to be followed, is refused: an OK would be
 //! a promise. A client that waits for replicas waits, as in Redis, until its time is over.
 
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, says};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, ServerError, says};
 use crate::resp::Reply;
 use crate::value::number;
 
@@ -48,8 +48,8 @@ fn replicaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Ok(());
     }
     match number::parse_i64(port).map(u16::try_from) {
-        Some(Ok(_)) => Err(Error::NoReplication),
-        _ => Err(Error::PrimaryPort),
+        Some(Ok(_)) => Err(ServerError::NoReplication.into()),
+        _ => Err(ServerError::PrimaryPort.into()),
     }
 }
 
@@ -80,7 +80,7 @@ fn failover(_: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         if timeout_ms.is_none() && args.take_with("TIMEOUT", 1) {
             timeout_ms = Some(args.integer()?);
             if timeout_ms.is_some_and(|timeout_ms| timeout_ms <= 0) {
-                return Err(Error::FailoverTimeout);
+                return Err(ServerError::FailoverTimeout.into());
             }
         } else if words == 1 && args.take("ABORT") {
             abort = true;
@@ -94,7 +94,7 @@ fn failover(_: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             return Err(Error::Syntax);
         }
     }
-    Err(if abort { Error::NoFailover } else { Error::FailoverWithoutReplicas })
+    Err(if abort { ServerError::NoFailover } else { ServerError::FailoverWithoutReplicas }.into())
 }
 
 /// What a replica says to its primary: refused, so that it learns that there is none here.
@@ -104,7 +104,7 @@ const SYNC: Command = Command {
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_MULTI).and(Flags::NO_ASYNC_LOADING),
     cost: "",
     about: "Would send all data to a replica; this server has none.",
-    run: |_, _| Err(Error::NoReplication),
+    run: |_, _| Err(ServerError::NoReplication.into()),
     ..Command::ROW
 };
 
@@ -129,7 +129,7 @@ const REPLCONF: Command = Command {
         .and(Flags::SYSTEM),
     since: "3.0.0",
     about: "Would settle how a replica is fed; this server has none.",
-    run: |_, _| Err(Error::NoReplication),
+    run: |_, _| Err(ServerError::NoReplication.into()),
     ..Command::ROW
 };
 
@@ -166,12 +166,12 @@ const WAITAOF: Command = Command {
 fn waitaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let own = args.integer()?;
     if !(0..=1).contains(&own) {
-        return Err(Error::NotZeroOrOne);
+        return Err(ServerError::NotZeroOrOne.into());
     }
     let replicas = number::parse_i64(args.word()?).filter(|replicas| *replicas >= 0).ok_or(Error::NotPositive)?;
     let deadline_ms = args.timeout_ms(cx.now())?;
     if own > 0 {
-        return Err(Error::WaitWithoutFile);
+        return Err(ServerError::WaitWithoutFile.into());
     }
     wait_for(cx, replicas, deadline_ms, |reply| {
         reply.array(2);

@@ -1,7 +1,7 @@
 //! SLOWLOG: the last commands that took longer than `slowlog-log-slower-than`.
 
 use super::help;
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, SlowCommand, shown};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, ServerError, SlowCommand, shown};
 use crate::resp::Reply;
 use crate::value::number;
 
@@ -47,7 +47,7 @@ fn get(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if args.left() > 1 {
         return Err(Error::SubcommandOrArity { container: "SLOWLOG", subcommand: shown(name) });
     }
-    let wanted = if args.is_empty() { USUAL_COUNT } else { count(args.word()?).ok_or(Error::SlowLogCount)? };
+    let wanted = if args.is_empty() { USUAL_COUNT } else { count(args.word()?).ok_or(ServerError::SlowLogCount)? };
     let (engine, reply) = cx.engine_and_reply();
     let entries = engine.stats.slow_log.entries();
     reply.array(entries.len().min(wanted));

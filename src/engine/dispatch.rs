@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::engine::measure::Running;
 use crate::engine::scripts::Ending;
-use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, Session, SessionId};
+use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, ServerError, Session, SessionId};
 use crate::resp::{ProtocolError, Reply, Request};
 
 /// What the connection does after a request.
@@ -170,7 +170,7 @@ impl Engine {
             return Err(Error::DebugDisabled);
         }
         if flags.has(Flags::EXTENDS) && !self.settings.module_command.admits(client) {
-            return Err(Error::ModuleDisabled);
+            return Err(ServerError::ModuleDisabled.into());
         }
         if !client.authenticated && !self.settings.password.is_empty() && !flags.has(Flags::NO_AUTH) {
             return Err(Error::NoAuth);

@@ -11,7 +11,11 @@ pub use bitmap::BitmapError;
 pub use geo::GeoError;
 pub use hyperloglog::HyperLogLogError;
 
+mod server;
+
 use thiserror::Error as Texts;
+
+pub use server::ServerError;
 
 use crate::script::LibraryError;
 
@@ -126,58 +130,10 @@ pub enum Error {
         reason: String,
     },
 
-    // Looking into the server.
-    /// SLOWLOG GET of fewer than no entries, or of something else.
-    #[error("ERR count should be greater than or equal to -1")]
-    SlowLogCount,
-    /// LATENCY GRAPH of a kind of which there are no samples; as the client sent it.
-    #[error("ERR No samples available for event '{0}'")]
-    NoSpikes(String),
-    /// CONFIG REWRITE where there is no file.
-    #[error("ERR The server is running without a config file")]
-    NoConfigFile,
-    /// CONFIG REWRITE could not write; why.
-    #[error("ERR Rewriting config file: {0}")]
-    ConfigNotWritten(String),
-    /// MODULE is not enabled.
-    #[error(
-        "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", you can run it from a \
-         local connection, otherwise you need to set this option in the configuration file, and then restart the server."
-    )]
-    ModuleDisabled,
-
-    /// MODULE LOAD, which always fails.
-    #[error("ERR Error loading the extension. Please check the server logs.")]
-    ModuleNotLoaded,
-    /// MODULE UNLOAD of what is not loaded.
-    #[error("ERR Error unloading module: no such module with that name")]
-    NoModule,
-
-    // Other servers.
-    /// A command of clusters.
-    #[error("ERR This instance has cluster support disabled")]
-    NoCluster,
-    /// Another server was to be followed, or wanted to follow.
-    #[error("ERR this server does not replicate")]
-    NoReplication,
-    /// The port of another server is none.
-    #[error("ERR Invalid master port")]
-    PrimaryPort,
-    /// FAILOVER ABORT.
-    #[error("ERR No failover in progress.")]
-    NoFailover,
-    /// FAILOVER, which needs a replica.
-    #[error("ERR FAILOVER requires connected replicas.")]
-    FailoverWithoutReplicas,
-    /// FAILOVER within no time.
-    #[error("ERR FAILOVER timeout must be greater than 0")]
-    FailoverTimeout,
-    /// WAITAOF for a file that is not written.
-    #[error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")]
-    WaitWithoutFile,
-    /// WAITAOF for more than this server itself.
-    #[error("ERR value is out of range, value must between 0 and 1")]
-    NotZeroOrOne,
+    // The server itself, and others.
+    /// What was asked of the server itself, or of servers together.
+    #[error(transparent)]
+    Server(#[from] ServerError),
 
     // Telling of commands.
     /// The request whose keys are asked for names no command.

@@ -5,7 +5,7 @@ mod doctor;
 mod graph;
 
 use super::help;
-use crate::engine::{Args, Arity, Command, CommandId, Ctx, Durations, Error, Family, Flags, shown};
+use crate::engine::{Args, Arity, Command, CommandId, Ctx, Durations, Error, Family, Flags, ServerError, shown};
 use crate::resp::Reply;
 
 /// The family's rows.
@@ -55,7 +55,7 @@ const GRAPH: Command = Command {
 fn draw(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let kind = args.word()?;
     let now = cx.now();
-    let series = cx.engine().stats.spikes.get(kind).ok_or_else(|| Error::NoSpikes(shown(kind)))?;
+    let series = cx.engine().stats.spikes.get(kind).ok_or_else(|| ServerError::NoSpikes(shown(kind)))?;
     let drawn = graph::drawn(&shown(kind), series, now);
     cx.reply().verbatim("txt", drawn.as_bytes());
     Ok(())
