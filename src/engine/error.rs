@@ -6,16 +6,14 @@
 mod bitmap;
 mod geo;
 mod hyperloglog;
+mod server;
 
 pub use bitmap::BitmapError;
 pub use geo::GeoError;
 pub use hyperloglog::HyperLogLogError;
-
-mod server;
+pub use server::ServerError;
 
 use thiserror::Error as Texts;
-
-pub use server::ServerError;
 
 use crate::script::LibraryError;
 

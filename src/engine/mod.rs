@@ -55,7 +55,7 @@ pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
 pub use durations::Durations;
 pub use effects::{Effect, Effects};
-pub use error::{Error, ServerError, shown};
+pub use error::{BitmapError, Error, GeoError, HyperLogLogError, ServerError, shown};
 pub use event::{Class, Event, Notifications};
 pub use history::Change;
 pub use host::Host;
