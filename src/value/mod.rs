@@ -5,6 +5,7 @@
 //! them out as a `View`. To add a type is to add one variant to each of the three enums and let the compiler ask the
 //! questions.
 
+pub mod bits;
 pub(crate) mod deadlines;
 pub mod glob;
 pub mod hash;

@@ -1,0 +1,245 @@
+//! Strings as rows of bits: the first bit is the highest of the first byte.
+//!
+//! It knows no key and no argument: places are counted from 0, ranges are within the string, and what lies behind a
+//! string's end is zero. [`field`] holds the integers of any width that may stand at any place.
+//!
+//! Costs: what looks at many bits takes whole words. [`count`] adds words up bit by bit of their sums, which counts the
+//! bits of one word in eight; [`find`] passes over equal bytes 64 at a time; [`combine`] is a plain walk that the
+//! compiler turns into wide instructions.
+//!
+//! Source: the adder of [`count`] is Harley's and Seal's, told in Henry S. Warren, "Hacker's Delight", chapter 5.
+
+pub mod field;
+
+use std::ops::Range;
+
+/// How several strings become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Bits that all have.
+    And,
+    /// Bits that any has.
+    Or,
+    /// Bits that an odd number of them has.
+    Xor,
+    /// Bits that the first has not.
+    Not,
+}
+
+/// The bit at a place.
+pub fn get(bytes: &[u8], place: u64) -> bool {
+    byte_of(place).and_then(|index| bytes.get(index)).is_some_and(|byte| byte & mask(place) != 0)
+}
+
+/// Sets the bit at a place, and answers the one that was there. Behind the end nothing happens.
+pub fn set(bytes: &mut [u8], place: u64, bit: bool) -> bool {
+    let Some(byte) = byte_of(place).and_then(|index| bytes.get_mut(index)) else { return false };
+    let before = *byte & mask(place) != 0;
+    if bit {
+        *byte |= mask(place);
+    } else {
+        *byte &= !mask(place);
+    }
+    before
+}
+
+fn byte_of(place: u64) -> Option<usize> {
+    usize::try_from(place / 8).ok()
+}
+
+fn mask(place: u64) -> u8 {
+    0x80 >> (place % 8)
+}
+
+/// The bytes that some bits stand in, and the masks of the bits that count in the first and the last of them. `None` if
+/// there are no bits in the range, or not all of them in the string.
+fn cut(bytes: &[u8], range: Range<u64>) -> Option<(&[u8], u8, u8)> {
+    let last = range.end.checked_sub(1).filter(|&last| last >= range.start)?;
+    let part = bytes.get(byte_of(range.start)?..=byte_of(last)?)?;
+    Some((part, 0xff >> (range.start % 8), 0xff << (7 - last % 8)))
+}
+
+/// Words that are added up side by side.
+type Lanes = [u64; 4];
+/// How many lanes are added up to one of which the bits are counted.
+const BLOCK_LANES: usize = 8;
+const BLOCK_BYTES: usize = BLOCK_LANES * size_of::<Lanes>();
+
+/// How many bits are set.
+pub fn count(bytes: &[u8]) -> u64 {
+    let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
+    let (words, rest) = rest.as_chunks::<8>();
+    let in_words: u32 = words.iter().map(|word| u64::from_ne_bytes(*word).count_ones()).sum();
+    let in_rest: u32 = rest.iter().map(|byte| byte.count_ones()).sum();
+    count_blocks(blocks) + u64::from(in_words + in_rest)
+}
+
+fn count_blocks(blocks: &[[u8; BLOCK_BYTES]]) -> u64 {
+    let (mut ones, mut twos, mut fours, mut eights) = ([0; 4], [0; 4], [0; 4], 0);
+    for block in blocks {
+        let lanes: [Lanes; BLOCK_LANES] = std::array::from_fn(|lane| lanes_at(block, lane));
+        let pairs: [Lanes; 4] = std::array::from_fn(|pair| carry(&mut ones, lanes[2 * pair], lanes[2 * pair + 1]));
+        let quads: [Lanes; 2] = std::array::from_fn(|quad| carry(&mut twos, pairs[2 * quad], pairs[2 * quad + 1]));
+        eights += count_lanes(carry(&mut fours, quads[0], quads[1]));
+    }
+    8 * eights + 4 * count_lanes(fours) + 2 * count_lanes(twos) + count_lanes(ones)
+}
+
+fn lanes_at(block: &[u8; BLOCK_BYTES], lane: usize) -> Lanes {
+    let words = block.as_chunks::<8>().0;
+    std::array::from_fn(|index| u64::from_ne_bytes(words[lane * 4 + index]))
+}
+
+/// Adds two words to a sum, bit by bit, and answers what carries over.
+fn carry(sum: &mut Lanes, one: Lanes, other: Lanes) -> Lanes {
+    let mut carried = [0; 4];
+    for lane in 0..4 {
+        let half = one[lane] ^ other[lane];
+        carried[lane] = one[lane] & other[lane] | sum[lane] & half;
+        sum[lane] ^= half;
+    }
+    carried
+}
+
+fn count_lanes(lanes: Lanes) -> u64 {
+    lanes.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// How many bits of a range are set; none if the range is not within the string.
+pub fn count_in(bytes: &[u8], range: Range<u64>) -> u64 {
+    let Some((part, first, last)) = cut(bytes, range) else { return 0 };
+    let outside = match part {
+        [] => 0,
+        [only] => (only & !(first & last)).count_ones(),
+        [head, .., tail] => (head & !first).count_ones() + (tail & !last).count_ones(),
+    };
+    count(part) - u64::from(outside)
+}
+
+/// The first place in a range where that bit stands; none if the range is not within the string.
+pub fn find(bytes: &[u8], range: Range<u64>, bit: bool) -> Option<u64> {
+    let (part, first, last) = cut(bytes, range.clone())?;
+    // With the other bits turned to zeros, what is looked for is the first one.
+    let others = if bit { 0 } else { 0xff };
+    let start = range.start - range.start % 8;
+    let (head, behind) = part.split_first()?;
+    let in_head = (head ^ others) & first & if behind.is_empty() { last } else { 0xff };
+    if in_head != 0 {
+        return Some(start + u64::from(in_head.leading_zeros()));
+    }
+    let passed = run_of(behind, others);
+    let found = behind.get(passed)? ^ others;
+    let place = start + 8 * (passed as u64 + 1) + u64::from(found.leading_zeros());
+    (place < range.end).then_some(place)
+}
+
+/// How many bytes at the front are `filler`.
+fn run_of(bytes: &[u8], filler: u8) -> usize {
+    let (blocks, _) = bytes.as_chunks::<64>();
+    let differs = |block: &[u8; 64]| block.iter().fold(0, |differences, byte| differences | (byte ^ filler)) != 0;
+    let passed = 64 * blocks.iter().take_while(|block| !differs(block)).count();
+    passed + bytes[passed..].iter().take_while(|byte| **byte == filler).count()
+}
+
+/// The strings as one, as long as the longest of them.
+pub fn combine(operation: Operation, sources: &[&[u8]]) -> Vec<u8> {
+    let Some((first, others)) = sources.split_first() else { return Vec::new() };
+    let longest = sources.iter().map(|source| source.len()).max().unwrap_or(0);
+    let mut result = Vec::with_capacity(longest);
+    result.extend_from_slice(first);
+    result.resize(longest, 0);
+    if operation == Operation::Not {
+        result.iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    for other in others {
+        let shared = result.iter_mut().zip(other.iter());
+        match operation {
+            Operation::And => shared.for_each(|(byte, with)| *byte &= with),
+            Operation::Or => shared.for_each(|(byte, with)| *byte |= with),
+            Operation::Xor => shared.for_each(|(byte, with)| *byte ^= with),
+            Operation::Not => {}
+        }
+        if operation == Operation::And {
+            result[other.len()..].fill(0);
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bits_of(bytes: &[u8]) -> Vec<bool> {
+        bytes.iter().flat_map(|byte| (0..8).map(move |place| byte << place & 0x80 != 0)).collect()
+    }
+
+    /// Strings with long runs of equal bytes, which random bytes have not.
+    fn strings() -> impl Strategy<Value = Vec<u8>> {
+        let run = (prop_oneof![Just(0u8), Just(0xff), any::<u8>()], 0usize..300);
+        prop::collection::vec(run, 0..6)
+            .prop_map(|runs| runs.into_iter().flat_map(|(byte, length)| vec![byte; length]).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn a_count_is_that_of_the_bits_one_by_one(bytes in strings(), start: u16, end: u16) {
+            let bits = bits_of(&bytes);
+            prop_assert_eq!(count(&bytes), bits.iter().filter(|bit| **bit).count() as u64);
+            let (start, end) = (usize::from(start) % (bits.len() + 1), usize::from(end) % (bits.len() + 1));
+            let expected = bits.get(start..end).unwrap_or_default().iter().filter(|bit| **bit).count() as u64;
+            prop_assert_eq!(count_in(&bytes, start as u64..end as u64), expected);
+        }
+
+        #[test]
+        fn what_is_found_is_the_first_of_its_kind(bytes in strings(), start: u16, end: u16, bit: bool) {
+            let bits = bits_of(&bytes);
+            let (start, end) = (usize::from(start) % (bits.len() + 1), usize::from(end) % (bits.len() + 1));
+            let part = bits.get(start..end).unwrap_or_default();
+            let expected = part.iter().position(|other| *other == bit).map(|place| (start + place) as u64);
+            prop_assert_eq!(find(&bytes, start as u64..end as u64, bit), expected);
+        }
+
+        #[test]
+        fn a_bit_that_was_set_is_there_and_no_other_changed(mut bytes in strings(), place: u16, bit: bool) {
+            let mut bits = bits_of(&bytes);
+            let place = usize::from(place);
+            let before = bits.get(place).copied().unwrap_or(false);
+            prop_assert_eq!(get(&bytes, place as u64), before);
+            prop_assert_eq!(set(&mut bytes, place as u64, bit), before);
+            if let Some(place) = bits.get_mut(place) {
+                *place = bit;
+            }
+            prop_assert_eq!(bits_of(&bytes), bits);
+        }
+
+        #[test]
+        fn strings_are_combined_bit_by_bit(sources in prop::collection::vec(strings(), 1..5)) {
+            let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
+            let longest = sources.iter().map(|source| source.len()).max().unwrap_or(0);
+            for operation in [Operation::And, Operation::Or, Operation::Xor, Operation::Not] {
+                let expected: Vec<u8> = (0..longest).map(|index| {
+                    let byte = |source: &&[u8]| source.get(index).copied().unwrap_or(0);
+                    let bytes = sources.iter().map(byte);
+                    match operation {
+                        Operation::And => bytes.fold(0xff, |all, byte| all & byte),
+                        Operation::Or => bytes.fold(0, |all, byte| all | byte),
+                        Operation::Xor => bytes.fold(0, |all, byte| all ^ byte),
+                        Operation::Not => !byte(&sources[0]),
+                    }
+                }).collect();
+                prop_assert_eq!(combine(operation, &sources), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_behind_the_end() {
+        assert!(!get(b"\xff", 8) && !get(b"\xff", u64::MAX));
+        assert!(!set(&mut [0xff], u64::MAX, true));
+        assert_eq!(count_in(b"\xff", 4..9), 0);
+        assert_eq!(find(b"\xff", 0..u64::MAX, true), None);
+        assert_eq!(find(b"", 0..0, false), None);
+    }
+}
