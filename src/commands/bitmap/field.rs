@@ -106,6 +106,8 @@ impl Step {
         let wanted = match self.act {
             Act::Get => return Some(before),
             Act::Add(increment) => i128::from(before) + i128::from(increment),
+            // Redis takes a number for too great if it cannot tell in 64 bits how far below the greatest it is.
+            Act::Set(number) if self.overflow == Overflow::Saturate && self.field.is_far_below(number) => i128::MAX,
             Act::Set(number) if self.field.is_signed => number.into(),
             // A negative number is a large one to a field without a sign.
             Act::Set(number) => number.cast_unsigned().into(),

@@ -90,8 +90,13 @@ fn sought_part(args: &mut Args<'_>) -> Result<(Part, bool), Error> {
     }
     let has_end = args.left() >= 2;
     let start = if args.is_empty() { 0 } else { args.integer()? };
+    // Redis looks at the unit before the end.
+    let mut ahead = *args;
+    if has_end {
+        ahead.word()?;
+    }
+    let unit = Unit::parse(&mut ahead)?;
     let end = if has_end { args.integer()? } else { -1 };
-    let unit = Unit::parse(args)?;
     Ok((Part { start, end, unit }, has_end))
 }
 

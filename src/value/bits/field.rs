@@ -56,6 +56,12 @@ impl Field {
         }
     }
 
+    /// Whether a number is so far below the greatest that fits that the distance is no `i64`. Numbers of 64 bits are
+    /// never far below themselves.
+    pub fn is_far_below(self, number: i64) -> bool {
+        self.width < 64 && i64::try_from(self.bounds().1 - i128::from(number)).is_err()
+    }
+
     fn bounds(self) -> (i128, i128) {
         if self.is_signed {
             let half = 1i128 << (self.width - 1);
