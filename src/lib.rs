@@ -27,6 +27,7 @@
 //! 7. [`server`]: sockets, threads and the clock around the engine.
 //! 8. [`testkit`]: a server in the process of a test.
 
+pub mod acl;
 pub mod commands;
 pub mod config;
 pub mod engine;

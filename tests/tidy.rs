@@ -19,6 +19,7 @@ const LAYERS: &[(&str, usize)] = &[
     ("resp", 0),
     ("lua", 0),
     ("keyspace", 1),
+    ("acl", 2),
     ("rdb", 2),
     ("script", 2),
     ("engine", 3),

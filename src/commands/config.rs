@@ -123,7 +123,12 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     unsupported.map_or(Ok(()), Err)?;
     let engine = cx.engine();
     make_room(engine, &settings)?;
+    let is_password_other = engine.settings.password != settings.password;
     engine.settings = settings;
+    if is_password_other {
+        let password = engine.settings.password.clone();
+        engine.set_default_password(&password);
+    }
     for (parameter, _, _) in assignments {
         engine.effects.push(Effect::Setting(parameter.name));
     }

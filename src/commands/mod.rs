@@ -4,6 +4,7 @@
 //! everything that is told or checked about a command derives from its row. A handler parses all of its arguments
 //! before it writes anything, reaches the data only through [`crate::engine::Ctx`], and writes one reply.
 
+pub mod acl;
 pub mod bitmap;
 pub mod cluster;
 pub mod command;
@@ -35,6 +36,7 @@ use crate::engine::Command;
 
 /// Every command there is, family by family.
 pub const FAMILIES: &[&[Command]] = &[
+    acl::COMMANDS,
     bitmap::COMMANDS,
     cluster::COMMANDS,
     command::COMMANDS,

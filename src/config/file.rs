@@ -12,6 +12,7 @@
 use std::fmt;
 
 use super::parameter::{Assigned, Otherwise, Parameter};
+use super::users;
 use crate::engine::{REDIS_VERSION, Settings};
 use crate::resp::split_words;
 
@@ -127,7 +128,8 @@ impl Loader<'_> {
         match (name.to_ascii_lowercase().as_str(), &values[..]) {
             ("include", [pattern]) => self.include(pattern, depth + 1),
             (name, [_]) if IGNORED.contains(&name) => Ok(()),
-            (name @ "rename-command", [_, _]) | (name @ ("user" | "loadmodule"), [_, ..]) => {
+            ("user", [_, ..]) => Ok(users::declare(&mut self.loaded.settings, &words)?),
+            (name @ "rename-command", [_, _]) | (name @ "loadmodule", [_, ..]) => {
                 Err(format!("'{name}' is not supported").into())
             }
             _ => Err("Bad directive or wrong number of arguments".to_owned().into()),
@@ -300,11 +302,24 @@ mod tests {
             ("include", "Bad directive or wrong number of arguments"),
             ("cluster-enabled yes", "this server supports only 'no'"),
             ("rename-command GET FETCH", "'rename-command' is not supported"),
-            ("user alice on", "'user' is not supported"),
+            ("user alice on foo", "Error in user declaration 'alice': Syntax error"),
+            ("user alice on nopass +@all (foo", "Error in user declaration 'nopass': Wrong format"),
         ];
         for (line, reason) in table {
             assert_eq!(refused(line), (1, line.to_owned(), reason.to_owned()));
         }
+    }
+
+    #[test]
+    fn a_user_is_declared_once() {
+        let users = loaded("user ann on +nosuch\nUSER bob").expect("rules about unknown commands wait").settings.users;
+        assert_eq!(
+            users,
+            [("ann".to_owned(), vec!["on".to_owned(), "+nosuch".to_owned()]), ("bob".to_owned(), vec![])]
+        );
+        let reason =
+            "Error in user declaration 'ann': Duplicate user found. A user can only be defined once in config files";
+        assert_eq!(refused("user ann on\nuser ann off"), (2, "user ann off".to_owned(), reason.to_owned()));
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod arguments;
 mod file;
 mod parameter;
 mod rows;
+mod users;
 mod words;
 
 pub use arguments::{HELP, Invocation, Sources, invocation};

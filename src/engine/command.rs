@@ -6,6 +6,7 @@
 
 use crate::engine::{Args, Change, Ctx, Engine, Error, Secrets, says};
 use crate::resp::Request;
+use crate::value::number;
 
 /// The function behind a command: it parses all of `args`, then acts through the context and writes one reply.
 pub type Handler = for<'c, 'a> fn(&mut Ctx<'c>, Args<'a>) -> Result<(), Error>;
@@ -29,6 +30,10 @@ pub struct Command {
     pub flags_of: Option<fn(&Engine, Request<'_>) -> Flags>,
     /// Where its keys stand.
     pub keys: &'static [KeySpec],
+    /// What happens to its keys where that follows from its other arguments ([`KeyFlags::VARIABLE`]).
+    pub access_of: Option<fn(Request<'_>) -> KeyFlags>,
+    /// Which of its arguments are channels that it tells or listens to.
+    pub channels: Channels,
     /// The version of Redis that had it first.
     pub since: &'static str,
     /// What changed since then, oldest first.
@@ -59,6 +64,8 @@ impl Command {
         flags: Flags::NONE,
         flags_of: None,
         keys: &[],
+        access_of: None,
+        channels: Channels::None,
         since: "1.0.0",
         history: &[],
         cost: "O(1)",
@@ -84,6 +91,19 @@ impl Command {
 /// Stands in the row of a container, where dispatch always finds a subcommand first.
 fn unreachable_container(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     Err(Error::Syntax)
+}
+
+/// Which arguments of a command are channels that it tells or listens to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channels {
+    /// None.
+    None,
+    /// The first.
+    First,
+    /// All.
+    All,
+    /// All, and they are patterns of channels.
+    Patterns,
 }
 
 /// How many words a request has, the name counted.
@@ -337,8 +357,15 @@ impl KeySpec {
 
     /// The words of `request` that are keys by this rule. Empty when the request is malformed.
     pub fn places(&self, request: Request<'_>) -> Vec<usize> {
+        let places = self.announced_places(request, number::parse_i64).unwrap_or_default();
+        if places.last().is_some_and(|&last| last >= request.len()) { Vec::new() } else { places }
+    }
+
+    /// The words that are keys by this rule, some of which may be missing at the end. `None` when the search for them
+    /// does not begin, or what `count` reads is no number that keys can have.
+    pub(super) fn announced_places(&self, request: Request<'_>, count: fn(&[u8]) -> Option<i64>) -> Option<Vec<usize>> {
         let words = request.len() as i64;
-        let Some(begin) = self.begin.place(request) else { return Vec::new() };
+        let begin = self.begin.place(request)?;
         let (first, count, step) = match self.find {
             Find::Range { last, step, limit } => {
                 let last = match (i64::from(last), i64::from(limit)) {
@@ -350,15 +377,12 @@ impl KeySpec {
             }
             Find::Count { at, first, step } => {
                 let announced = usize::try_from(begin + i64::from(at)).ok().and_then(|place| request.get(place));
-                let count = announced.and_then(crate::value::number::parse_i64).unwrap_or(0);
+                let count = announced.and_then(count)?;
                 (begin + i64::from(first), count, step)
             }
         };
-        if count < 0 || count > words {
-            return Vec::new();
-        }
-        let places: Vec<usize> = (0..count).map(|index| (first + index * i64::from(step)) as usize).collect();
-        if places.last().is_some_and(|&last| last as i64 >= words) { Vec::new() } else { places }
+        let is_possible = (0..=words).contains(&count);
+        is_possible.then(|| (0..count).map(|index| (first + index * i64::from(step)) as usize).collect())
     }
 }
 
@@ -445,6 +469,8 @@ pub enum Find {
 pub struct KeyFlags(u16);
 
 impl KeyFlags {
+    /// Nothing.
+    pub const NONE: KeyFlags = KeyFlags(0);
     /// Read and written.
     pub const RW: KeyFlags = KeyFlags(1);
     /// Only read.

@@ -1,6 +1,6 @@
 //! From a request to its handler: the gates, in Redis's order, so that a request with two faults is refused for the
 //! same one: is the command known, does its length fit, is it enabled, is the client logged in, may it be part of a
-//! transaction, is everyone paused, is it to be queued.
+//! transaction, has the user the right to it, is everyone paused, is it to be queued.
 //!
 //! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
 
@@ -69,6 +69,7 @@ impl Engine {
         let (start, wanted_reply) = (reply.position(), client.wants_reply());
         reply.set_protocol(client.protocol);
         match self.table.resolve(request) {
+            Ok((id, _)) if let Err(error) = self.keep_rights(session, id, request) => self.refuse(error, &mut reply),
             Ok((id, words)) => {
                 ending = self.execute(session, id, Args::new(request, words), true, reply.again());
                 debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
@@ -134,13 +135,12 @@ impl Engine {
             Ok(found) => found,
             Err(error) => return Err(self.spoil(session, None, error)),
         };
-        let entry = self.table.entry(id);
-        let command = entry.command;
+        let command = self.table.entry(id).command;
         let flags = command.flags_of.map_or(command.flags, |flags_of| flags_of(self, request));
         let passed = if command.arity.admits(request.len()) {
-            self.pass_gates(session, flags, &entry.name)
+            self.pass_gates(session, id, flags, request)
         } else {
-            Err(Error::WrongArity(entry.name.clone()))
+            Err(Error::WrongArity(self.table.entry(id).name.clone()))
         };
         match passed {
             Ok(Some(moment)) => {
@@ -160,7 +160,13 @@ impl Engine {
         }
     }
 
-    fn pass_gates(&self, session: SessionId, flags: Flags, name: &str) -> Result<Option<Now>, Error> {
+    fn pass_gates(
+        &mut self,
+        session: SessionId,
+        id: CommandId,
+        flags: Flags,
+        request: Request<'_>,
+    ) -> Result<Option<Now>, Error> {
         let Some(client) = self.sessions.get(session) else { return Ok(None) };
         let flags = match &client.transaction {
             Some(transaction) if flags.has(Flags::RUNS_QUEUE) => flags.and(transaction.flags),
@@ -172,14 +178,22 @@ impl Engine {
         if flags.has(Flags::EXTENDS) && !self.settings.module_command.admits(client) {
             return Err(ServerError::ModuleDisabled.into());
         }
-        if !client.authenticated && !self.settings.password.is_empty() && !flags.has(Flags::NO_AUTH) {
+        if !client.authenticated && self.sessions.guard.users.must_log_in() && !flags.has(Flags::NO_AUTH) {
             return Err(Error::NoAuth);
         }
         if client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
             return Err(Error::NotInTransaction);
         }
+        if !self.sessions.guard.users.are_unrestricted() {
+            self.pass_rights(session, id, request)?;
+        }
+        self.pass_state(session, id, flags)
+    }
+
+    fn pass_state(&self, session: SessionId, id: CommandId, flags: Flags) -> Result<Option<Now>, Error> {
+        let Some(client) = self.sessions.get(session) else { return Ok(None) };
         if client.only_listens() && !flags.has(Flags::WHILE_LISTENING) {
-            return Err(Error::OnlyListens(name.to_owned()));
+            return Err(Error::OnlyListens(self.table.entry(id).name.clone()));
         }
         let writes = flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
         self.scripts.gate(flags)?;
@@ -222,7 +236,7 @@ impl Engine {
     }
 
     /// Notes what the session called last, `None` for a command that does not exist.
-    fn note_command(&mut self, session: SessionId, command: Option<CommandId>) {
+    pub(super) fn note_command(&mut self, session: SessionId, command: Option<CommandId>) {
         if let Some(client) = self.sessions.get_mut(session) {
             client.last_command = command;
         }

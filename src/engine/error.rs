@@ -6,11 +6,13 @@
 mod bitmap;
 mod geo;
 mod hyperloglog;
+mod rights;
 mod server;
 
 pub use bitmap::BitmapError;
 pub use geo::GeoError;
 pub use hyperloglog::HyperLogLogError;
+pub use rights::RightsError;
 pub use server::ServerError;
 
 use thiserror::Error as Texts;
@@ -63,6 +65,11 @@ pub enum Error {
          local connection, otherwise you need to set this option in the configuration file, and then restart the server."
     )]
     DebugDisabled,
+
+    // Rights.
+    /// Something about users and their rights.
+    #[error(transparent)]
+    Rights(#[from] RightsError),
 
     // Listening.
     /// A subscriber that speaks RESP2 called something else; the command's full name in lower case.

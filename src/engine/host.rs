@@ -65,7 +65,21 @@ pub trait Host: Send + std::fmt::Debug {
     fn write_config(&self, text: &[u8]) -> Result<(), String>;
     /// Makes room for so many clients, as far as the system allows. Answers for how many of them there is room.
     fn make_room_for(&self, clients: usize) -> usize;
+    /// What the file of users holds (ACL LOAD).
+    ///
+    /// # Errors
+    /// Why it cannot be read, in the words of the system.
+    fn read_users(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// Writes the file of users, all of it or nothing (ACL SAVE).
+    ///
+    /// # Errors
+    /// Why it cannot be written, in the words of the system.
+    fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String>;
+    /// Bytes that nobody can guess; `None` in a world where chance repeats.
+    fn secret(&self) -> Option<[u8; 32]>;
 }
+
+const NO_FILES: &str = "No such file or directory";
 
 /// A world without a machine: every answer is fixed.
 #[derive(Debug, Default)]
@@ -100,5 +114,17 @@ impl Host for NoHost {
 
     fn make_room_for(&self, clients: usize) -> usize {
         clients
+    }
+
+    fn read_users(&self, _: &str) -> Result<Vec<u8>, String> {
+        Err(NO_FILES.to_owned())
+    }
+
+    fn write_users(&self, _: &str, _: &[u8]) -> Result<(), String> {
+        Err(NO_FILES.to_owned())
+    }
+
+    fn secret(&self) -> Option<[u8; 32]> {
+        None
     }
 }

@@ -12,6 +12,7 @@ pub mod access;
 mod args;
 mod blocking;
 mod capacity;
+mod client_line;
 mod command;
 mod ctx;
 mod databases;
@@ -23,9 +24,11 @@ mod effects;
 mod error;
 mod event;
 mod fields;
+mod guard;
 mod history;
 pub mod host;
 pub mod interest;
+mod keys;
 mod measure;
 mod moment;
 mod monitor;
@@ -34,6 +37,7 @@ mod pause;
 mod peek;
 mod publish;
 mod recent;
+mod rights;
 pub mod scripts;
 mod secrets;
 mod session;
@@ -47,7 +51,7 @@ mod transaction;
 
 pub use args::{Args, says};
 pub use capacity::Capacity;
-pub use command::{Arity, Begin, Command, Family, Find, Flags, Handler, KeyFlags, KeySpec};
+pub use command::{Arity, Begin, Channels, Command, Family, Find, Flags, Handler, KeyFlags, KeySpec};
 pub use ctx::{Changed, Ctx, Deadline};
 pub use databases::Databases;
 pub use delivery::{OutputLimit, OutputLimits};
@@ -55,8 +59,9 @@ pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
 pub use durations::Durations;
 pub use effects::{Effect, Effects};
-pub use error::{BitmapError, Error, GeoError, HyperLogLogError, ServerError, shown};
+pub use error::{BitmapError, Error, GeoError, HyperLogLogError, RightsError, ServerError, shown};
 pub use event::{Class, Event, Notifications};
+pub use guard::Guard;
 pub use history::Change;
 pub use host::Host;
 pub use interest::{Block, Interest, Presence, Subscribed, Subscriptions, Topic, Wait, Waiting, Watches};
@@ -142,7 +147,8 @@ impl Engine {
         // What clients see of one of these must not tell them the others.
         let [keys, members, chance] = [b"keys".as_slice(), b"members", b"chance"].map(|what| Key::of(seed).hash(what));
         settings.seed_members(members);
-        Engine {
+        let password = settings.password.clone();
+        let mut engine = Engine {
             databases: Databases::new(settings.databases, keys),
             stats: Stats::new(table.entries().len()),
             table,
@@ -155,7 +161,9 @@ impl Engine {
             interest: Interest::default(),
             switches: Switches { active_expiry: true, announce: false, capacity: Capacity::default() },
             timing: Timing { started: now, now, running: None, stalled_us: 0, pause: Pause::default() },
-        }
+        };
+        engine.set_default_password(&password);
+        engine
     }
 
     /// The moment it was last told.
@@ -186,7 +194,8 @@ impl Engine {
             return None;
         }
         self.stats.connections += 1;
-        Some(self.sessions.open(origin, self.settings.password.is_empty(), now))
+        let needs_no_login = !self.sessions.guard.users.must_log_in();
+        Some(self.sessions.open(origin, needs_no_login, now))
     }
 
     /// A client is gone.

@@ -14,6 +14,8 @@ pub enum Secrets {
     None,
     /// All.
     All,
+    /// All but the first so many words.
+    Behind(usize),
     /// So many arguments after that word.
     After(&'static str, usize),
     /// The one argument after each of these words.
@@ -26,6 +28,7 @@ impl Secrets {
         match self {
             Secrets::None => false,
             Secrets::All => index > 0,
+            Secrets::Behind(count) => index >= count,
             Secrets::After(word, count) => {
                 let is_word = |place: usize| request.get(place).is_some_and(|given| says(given, word));
                 (1..=count).any(|distance| index > distance && is_word(index - distance))

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use crate::acl::User;
+use crate::engine::guard::Guard;
 use crate::engine::{CommandId, Now, Outgoing, Subscribed, Transaction};
 use crate::resp::Protocol;
 
@@ -84,6 +86,8 @@ pub struct Session {
     pub database: usize,
     /// True when it has logged in or need not.
     pub authenticated: bool,
+    /// Whom it acts as.
+    pub user: Arc<User>,
     /// The name it gave itself, empty at first.
     pub name: Vec<u8>,
     /// The name of its client library.
@@ -176,6 +180,8 @@ impl Session {
 /// All sessions.
 #[derive(Debug, Default)]
 pub struct Sessions {
+    /// The users that they act as.
+    pub guard: Guard,
     places: Vec<Option<Box<Session>>>,
     vacant: Vec<u32>,
     opened: u64,
@@ -193,6 +199,7 @@ impl Sessions {
             protocol: Protocol::Resp2,
             database: 0,
             authenticated,
+            user: Arc::clone(self.guard.users.default_user()),
             name: Vec::new(),
             library_name: Vec::new(),
             library_version: Vec::new(),
@@ -244,6 +251,11 @@ impl Sessions {
         let mut sessions: Vec<&Session> = self.places.iter().filter_map(Option::as_deref).collect();
         sessions.sort_unstable_by_key(|session| session.id.number);
         sessions.into_iter()
+    }
+
+    /// The sessions that live, in no order, to be changed.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.places.iter_mut().filter_map(Option::as_deref_mut)
     }
 
     /// How many live.

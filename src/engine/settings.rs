@@ -87,6 +87,14 @@ pub struct Settings {
     pub databases: usize,
     /// `requirepass`: the password, empty for none.
     pub password: String,
+    /// `aclfile`: the path of the file of users, empty for none.
+    pub user_file: String,
+    /// `user`: users with their rules, as the configuration file declares them.
+    pub users: Vec<(String, Vec<String>)>,
+    /// `acl-pubsub-default`: whether new users may listen to all channels.
+    pub new_users_hear_all: bool,
+    /// `acllog-max-len`: how many entries ACL LOG has.
+    pub access_log_entries: usize,
     /// `maxclients`: how many clients may be connected.
     pub max_clients: usize,
     /// `proto-max-bulk-len`: the largest string, in bytes.
@@ -163,6 +171,10 @@ impl Default for Settings {
         Settings {
             databases: 16,
             password: String::new(),
+            user_file: String::new(),
+            users: Vec::new(),
+            new_users_hear_all: false,
+            access_log_entries: 128,
             max_clients: 10_000,
             max_bulk_bytes: 512 << 20,
             query_buffer_bytes: 1 << 30,

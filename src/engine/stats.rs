@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::acl::Reason;
 use crate::engine::{CommandId, Durations, Recent, SlowLog, Spikes};
 
 /// How one command fared.
@@ -57,6 +58,7 @@ pub struct Stats {
     /// What held everybody up.
     pub spikes: Spikes,
     by_command: Vec<CommandStats>,
+    refusals: [u64; 4],
 }
 
 /// How many error codes are told apart; a flood of made-up ones is one line after that.
@@ -92,6 +94,16 @@ impl Stats {
         } else if self.errors_by_code.len() < ERROR_CODES {
             self.errors_by_code.insert(code.to_owned(), 1);
         }
+    }
+
+    /// How often something was refused for that reason, to be counted on.
+    pub(super) fn denied(&mut self, reason: Reason) -> &mut u64 {
+        &mut self.refusals[reason as usize]
+    }
+
+    /// How often something was refused for that reason.
+    pub fn refusals(&self, reason: Reason) -> u64 {
+        self.refusals[reason as usize]
     }
 
     /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data, and logs

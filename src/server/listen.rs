@@ -18,7 +18,7 @@ use tracing::{debug, warn};
 use super::connection::Connection;
 use super::shared::Shared;
 use super::stream::{self, Stream};
-use crate::engine::{Origin, Settings, Transport};
+use crate::engine::{Engine, Origin, Settings, Transport};
 
 /// How long to wait when the system has nothing to accept a client with.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
@@ -135,7 +135,7 @@ pub(crate) fn welcome(shared: &Arc<Shared>, guest: Guest) {
 }
 
 fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin) {
-    if !origin.is_local && is_protected(&shared.engine().settings) {
+    if !origin.is_local && is_protected(&shared.engine()) {
         shared.engine().stats.connections_refused += 1;
         tokio::spawn(turn_away(stream, PROTECTED));
         return;
@@ -150,8 +150,8 @@ fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin) {
     }
 }
 
-fn is_protected(settings: &Settings) -> bool {
-    settings.protected_mode && settings.password.is_empty()
+fn is_protected(engine: &Engine) -> bool {
+    engine.settings.protected_mode && engine.sessions.guard.users.default_user().needs_no_password()
 }
 
 /// Tells a client why it is not let in. One that does not take the few bytes at once is not waited for.

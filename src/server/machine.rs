@@ -3,6 +3,8 @@
 //! What a system does not tell is left out: empty or 0, never made up.
 
 use std::env;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
 use std::process;
@@ -18,15 +20,17 @@ use crate::engine::{Host, Now};
 pub(crate) struct Machine {
     facts: Facts,
     clock: Arc<Clock>,
+    /// Chance repeats itself, so nothing is asked for that would not.
+    repeats: bool,
 }
 
 impl Machine {
     /// Completes `facts` about one server, whose clock that is, by what is true for every one in this process.
-    pub(crate) fn new(facts: Facts, clock: Arc<Clock>) -> Machine {
+    pub(crate) fn new(facts: Facts, clock: Arc<Clock>, repeats: bool) -> Machine {
         let executable = env::current_exe().map_or_else(|_| String::new(), |path| path.display().to_string());
         let facts =
             Facts { process_id: process::id(), executable, system: system(), total_memory: total_memory(), ..facts };
-        Machine { facts, clock }
+        Machine { facts, clock, repeats }
     }
 }
 
@@ -59,6 +63,42 @@ impl Host for Machine {
     fn make_room_for(&self, clients: usize) -> usize {
         make_room_for(clients)
     }
+
+    fn read_users(&self, path: &str) -> Result<Vec<u8>, String> {
+        fs::read(path).map_err(|error| reason(&error))
+    }
+
+    fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String> {
+        config_file::replace(Path::new(path), text).map_err(|error| reason(&error))
+    }
+
+    fn secret(&self) -> Option<[u8; 32]> {
+        (!self.repeats).then(secret)
+    }
+}
+
+/// Bytes that nobody can guess.
+#[cfg(unix)]
+fn secret() -> [u8; 32] {
+    use std::io::Read;
+    let mut bytes = [0; 32];
+    let read = fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    if read.is_err() { secret_of_maps() } else { bytes }
+}
+
+/// Bytes that nobody can guess.
+#[cfg(not(unix))]
+fn secret() -> [u8; 32] {
+    secret_of_maps()
+}
+
+/// The same from what the standard library seeds its maps with, which is the system's chance too.
+fn secret_of_maps() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (number, part) in bytes.chunks_exact_mut(8).enumerate() {
+        part.copy_from_slice(&RandomState::new().hash_one(number).to_le_bytes());
+    }
+    bytes
 }
 
 /// The words of the system, without the number that Rust adds.
@@ -168,7 +208,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_that_runs_is_in_memory_and_took_time() {
-        let usage = Machine::new(Facts::default(), Arc::new(Clock::system())).usage();
+        let usage = Machine::new(Facts::default(), Arc::new(Clock::system()), false).usage();
         assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
     }
 }

@@ -66,7 +66,7 @@ fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
     // Without any other way in, port 0 means a port that the system picks.
     let tcp = settings.port != 0 || unix_socket.is_empty();
     let seed = RandomState::new().hash_one(0);
-    let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, config_file })?;
+    let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, config_file })?;
     stop_when_told(Arc::clone(server.shared()))?;
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
     server.serve();

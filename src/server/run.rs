@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) clock: Clock,
     /// Chance and hashing follow from it.
     pub(crate) seed: u64,
+    /// Whether somebody chose the seed, so that chance shall repeat itself.
+    pub(crate) repeats: bool,
     /// The path of the configuration file, empty without one.
     pub(crate) config_file: String,
 }
@@ -79,7 +81,7 @@ impl Server {
     /// # Errors
     /// When it cannot listen where it shall, or the system is out of descriptors.
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
-        let Plan { mut settings, tcp, clock, seed, config_file } = plan;
+        let Plan { mut settings, tcp, clock, seed, repeats, config_file } = plan;
         let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
@@ -106,8 +108,9 @@ impl Server {
             ..Facts::default()
         };
         let clock = Arc::new(clock);
-        let host = Box::new(Machine::new(facts, Arc::clone(&clock)));
-        let engine = Engine::new(Table::of(commands::FAMILIES), settings, seed, clock.now(), host);
+        let host = Box::new(Machine::new(facts, Arc::clone(&clock), repeats));
+        let mut engine = Engine::new(Table::of(commands::FAMILIES), settings, seed, clock.now(), host);
+        engine.enlist_users().map_err(io::Error::other)?;
         let shared = Arc::new(Shared::new(engine, clock));
         Ok(Server { shared, runtime, doors, addresses, event_loops })
     }

@@ -127,7 +127,8 @@ impl Builder {
         }
         let clock = self.frozen_at.map_or_else(Clock::system, |time| Clock::frozen(from_system(time)));
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
-        Server::run(Plan { settings: self.settings, tcp: true, clock, seed, config_file: String::new() })
+        let repeats = self.seed.is_some();
+        Server::run(Plan { settings: self.settings, tcp: true, clock, seed, repeats, config_file: String::new() })
     }
 }
 

@@ -48,7 +48,7 @@ fn a_client_that_came_while_a_password_was_set_is_let_in_when_it_is_cleared() {
     let mut world = World::with(|settings| settings.password = "secret".to_owned());
     let stranger = world.join();
     assert!(world.ask_as(stranger, "PING").0.starts_with("-NOAUTH"));
-    world.engine.settings.password.clear();
+    world.engine.set_default_password("");
     assert_eq!(world.ask_as(stranger, "PING").0, "+PONG\r\n");
 }
 

@@ -4,8 +4,8 @@
 //! made long enough for the farthest such step before the first, whatever becomes of it.
 
 use super::{edit, place};
-use crate::engine::{Args, Arity, BitmapError, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
-use crate::resp::Reply;
+use crate::engine::{Args, Arity, BitmapError, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, says};
+use crate::resp::{Reply, Request};
 use crate::value::bits::field::{Field, Overflow};
 use crate::value::number::{parse_i64, until_nul};
 
@@ -18,12 +18,27 @@ pub(super) const BITFIELD: Command = Command {
     flags: Flags::WRITE.and(Flags::DENYOOM),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE).and(KeyFlags::VARIABLE))
         .noting("This command allows both access and modification of the key")],
+    access_of: Some(access),
     since: "3.2.0",
     cost: "O(1) for each step",
     about: "Reads, sets and adds to integers of any width at any place in a string.",
     run: |cx, args| bitfield(cx, args, true),
     ..Command::ROW
 };
+
+/// It only reads if all of its steps do. Of a malformed request that is not believed.
+fn access(request: Request<'_>) -> KeyFlags {
+    let writing = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE);
+    let mut place = 2;
+    while let Some(word) = request.get(place) {
+        place += match request.len() - place {
+            3.. if says(word, "GET") => 3,
+            2.. if says(word, "OVERFLOW") => 2,
+            _ => return writing,
+        };
+    }
+    KeyFlags::RO.and(KeyFlags::ACCESS)
+}
 
 pub(super) const BITFIELD_RO: Command = Command {
     name: "BITFIELD_RO",

@@ -2,7 +2,7 @@
 
 use super::OPEN;
 use super::details::write_names;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, says};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags};
 use crate::resp::{Reply, Request, Span};
 
 pub(super) const GETKEYS: Command = Command {
@@ -73,19 +73,8 @@ fn keys_of(cx: &Ctx<'_>, request: Request<'_>) -> Result<Vec<(usize, KeyFlags)>,
         if places.is_empty() && !may_lack && !spec.begin.is_optional() {
             return Err(Error::InvalidArgumentsGiven);
         }
-        let access = if spec.access.has(KeyFlags::VARIABLE) { settle(command, request) } else { spec.access };
+        let access = command.access(spec, request);
         keys.extend(places.into_iter().map(|place| (place, access)));
     }
     Ok(keys)
-}
-
-/// What happens to the key of a command where that depends on its other words: SET reads what it overwrites only for
-/// `GET`, and BITFIELD writes nothing if all it does is `GET`.
-fn settle(command: &Command, request: Request<'_>) -> KeyFlags {
-    let has = |from: usize, option: &str| request.iter().skip(from).any(|word| says(word, option));
-    match command.name {
-        "SET" if !has(3, "GET") => KeyFlags::OW.and(KeyFlags::UPDATE),
-        "BITFIELD" if !has(2, "SET") && !has(2, "INCRBY") => KeyFlags::RO.and(KeyFlags::ACCESS),
-        _ => KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE),
-    }
 }

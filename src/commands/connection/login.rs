@@ -1,6 +1,4 @@
 //! AUTH and HELLO: who the client is, and which protocol it speaks.
-//!
-//! There is one user, `default`, whose password is `requirepass`.
 
 use super::ANY_TIME;
 use super::client::{is_plain, name_the_client};
@@ -26,35 +24,25 @@ pub(super) const AUTH: Command = Command {
 };
 
 fn auth(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let word = args.previous();
     let words = args.words(args.left())?;
     match words[..] {
-        [_] if cx.settings().password.is_empty() => return Err(Error::AuthWithoutPassword),
-        [password] => log_in(cx, DEFAULT_USER, password)?,
-        [user, password] => log_in(cx, user, password)?,
+        [_] if default_needs_no_password(cx) => return Err(Error::AuthWithoutPassword),
+        [password] => log_in(cx, DEFAULT_USER, password, word)?,
+        [user, password] => log_in(cx, user, password, word)?,
         _ => return Err(Error::Syntax),
     }
     cx.reply().ok();
     Ok(())
 }
 
-/// Logs the session in. A user without a password takes any.
-fn log_in(cx: &mut Ctx<'_>, user: &[u8], password: &[u8]) -> Result<(), Error> {
-    let expected = cx.settings().password.as_bytes();
-    let matches = expected.is_empty() || equal_in_constant_time(expected, password);
-    if user != DEFAULT_USER || !matches {
-        return Err(Error::WrongPassword);
-    }
-    cx.session_mut().authenticated = true;
-    Ok(())
+fn default_needs_no_password(cx: &mut Ctx<'_>) -> bool {
+    cx.engine().sessions.guard.users.default_user().needs_no_password()
 }
 
-/// Compares without telling by its time how much of a guess was right.
-fn equal_in_constant_time(one: &[u8], other: &[u8]) -> bool {
-    let differences = (0..one.len().max(other.len())).fold(one.len() ^ other.len(), |differences, index| {
-        let byte = |bytes: &[u8]| bytes.get(index).copied().unwrap_or_default();
-        differences | usize::from(byte(one) ^ byte(other))
-    });
-    std::hint::black_box(differences) == 0
+fn log_in(cx: &mut Ctx<'_>, user: &[u8], password: &[u8], word: &[u8]) -> Result<(), Error> {
+    let session = cx.session().id;
+    cx.engine().log_in(session, user, password, word)
 }
 
 pub(super) const HELLO: Command = Command {
@@ -107,7 +95,7 @@ impl<'a> Greeting<'a> {
 fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let greeting = Greeting::parse(args)?;
     if let Some((user, password)) = greeting.login {
-        log_in(cx, user, password)?;
+        log_in(cx, user, password, args.previous())?;
     }
     if !cx.session().authenticated {
         return Err(Error::HelloBeforeAuth);
@@ -141,17 +129,4 @@ fn tell_about_the_server(cx: &mut Ctx<'_>) {
     }
     reply.bulk(b"modules");
     reply.array(0);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::equal_in_constant_time;
-
-    #[test]
-    fn only_the_same_bytes_are_equal() {
-        assert!(equal_in_constant_time(b"secret", b"secret"));
-        for guess in [&b""[..], b"secre", b"secrets", b"Secret", b"secret\0"] {
-            assert!(!equal_in_constant_time(b"secret", guess), "{guess:?}");
-        }
-    }
 }

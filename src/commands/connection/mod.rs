@@ -105,13 +105,12 @@ const RESET: Command = Command {
 };
 
 fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let needs_no_login = cx.settings().password.is_empty();
     cx.unwatch();
     let id = cx.session().id;
     cx.engine().deafen(id);
     let session = cx.session_mut();
     session.reset();
-    session.authenticated = needs_no_login;
+    cx.engine().log_out(id);
     cx.reply().simple("RESET");
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The fields of INFO, one row each, in the order of Redis.
 
 use super::Scene;
+use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::{REDIS_VERSION, Topic, access};
@@ -193,6 +194,10 @@ pub(super) const STATS: &[Field] = &[
     field("client_output_buffer_limit_disconnections", |scene| {
         scene.engine.stats.output_buffer_disconnections.to_string()
     }),
+    field("acl_access_denied_auth", |scene| scene.engine.stats.refusals(Reason::Auth).to_string()),
+    field("acl_access_denied_cmd", |scene| scene.engine.stats.refusals(Reason::Command).to_string()),
+    field("acl_access_denied_key", |scene| scene.engine.stats.refusals(Reason::Key).to_string()),
+    field("acl_access_denied_channel", |scene| scene.engine.stats.refusals(Reason::Channel).to_string()),
 ];
 
 pub(super) const REPLICATION: &[Field] = &[

@@ -11,7 +11,9 @@
 //!
 //! Source: the behaviour of Redis 8.0.6, asked.
 
-use crate::engine::{Args, Arity, Begin, Changed, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Begin, Changed, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, RightsError,
+};
 use crate::resp::Reply;
 use crate::value::list::List;
 use crate::value::number::{parse_f64_bound, until_nul};
@@ -64,7 +66,8 @@ const STORED: KeySpec = KeySpec {
 
 fn sort(cx: &mut Ctx<'_>, mut args: Args<'_>, may_store: bool) -> Result<(), Error> {
     let key = args.key()?;
-    let options = Options::parse(&mut args, may_store)?;
+    let may_read_all = cx.may_read_all_keys(&args);
+    let options = Options::parse(&mut args, may_store, may_read_all)?;
     let elements = match options.order {
         Order::Kept => kept(cx, key, &options)?,
         Order::Numbers => by_number(cx, key, &options)?,
@@ -98,7 +101,8 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn parse(args: &mut Args<'a>, may_store: bool) -> Result<Options<'a>, Error> {
+    /// `may_read_all` tells whether the client may read keys that nobody checked, as patterns name them.
+    fn parse(args: &mut Args<'a>, may_store: bool, may_read_all: bool) -> Result<Options<'a>, Error> {
         let (mut is_kept, mut is_alpha) = (false, false);
         let mut options = Options {
             order: Order::Numbers,
@@ -122,10 +126,17 @@ impl<'a> Options<'a> {
                 options.target = Some(args.key()?);
             } else if args.take_with("BY", 1) {
                 let pattern = Pattern::of(args.word()?);
-                is_kept |= !matches!(pattern, Pattern::Named { .. });
+                let is_named = matches!(pattern, Pattern::Named { .. });
+                if is_named && !may_read_all {
+                    return Err(RightsError::SortOption("BY").into());
+                }
+                is_kept |= !is_named;
                 options.by = Some(pattern);
             } else if args.take_with("GET", 1) {
                 options.get.push(Pattern::of(args.word()?));
+                if !may_read_all {
+                    return Err(RightsError::SortOption("GET").into());
+                }
             } else {
                 return Err(Error::Syntax);
             }
@@ -356,7 +367,7 @@ mod tests {
     #[test]
     fn a_window_lies_within_what_there_is() {
         let window = |offset, count, len| {
-            let options = Options { offset, count, ..Options::parse(&mut none(), false).expect("no options") };
+            let options = Options { offset, count, ..Options::parse(&mut none(), false, true).expect("no options") };
             options.window(len)
         };
         assert_eq!(window(0, -1, 5), 0..5);

@@ -5,7 +5,7 @@
 
 mod tell;
 
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic};
+use crate::engine::{Args, Arity, Channels, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] =
@@ -17,6 +17,7 @@ const PUBLISH: Command = Command {
     family: Family::PubSub,
     arity: Arity::Exactly(3),
     flags: Flags::PUBSUB.and(Flags::LOADING).and(Flags::STALE).and(Flags::FAST).and(Flags::MAY_REPLICATE),
+    channels: Channels::First,
     since: "2.0.0",
     cost: "O(N+M), N being the number of subscribers of the channel and M that of all patterns",
     about: "Sends a message to all who listen to a channel.",
@@ -48,6 +49,7 @@ const SUBSCRIBE: Command = Command {
     family: Family::PubSub,
     arity: Arity::AtLeast(2),
     flags: Flags::PUBSUB.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE).and(Flags::WHILE_LISTENING),
+    channels: Channels::All,
     since: "2.0.0",
     cost: "O(N), N being the number of channels",
     about: "Listens to channels from now on.",
@@ -58,6 +60,7 @@ const SUBSCRIBE: Command = Command {
 const PSUBSCRIBE: Command = Command {
     name: "PSUBSCRIBE",
     syntax: "pattern [pattern ...]",
+    channels: Channels::Patterns,
     cost: "O(N), N being the number of patterns",
     about: "Listens to all channels that match patterns from now on.",
     run: |cx, args| subscribe(cx, args, Topic::Pattern, "psubscribe"),
@@ -92,6 +95,7 @@ const UNSUBSCRIBE: Command = Command {
     name: "UNSUBSCRIBE",
     syntax: "[channel [channel ...]]",
     arity: Arity::AtLeast(1),
+    channels: Channels::None,
     about: "Listens no longer to channels, or to none at all.",
     run: |cx, args| unsubscribe(cx, args, Topic::Channel, "unsubscribe"),
     ..SUBSCRIBE
@@ -101,6 +105,7 @@ const PUNSUBSCRIBE: Command = Command {
     name: "PUNSUBSCRIBE",
     syntax: "[pattern [pattern ...]]",
     arity: Arity::AtLeast(1),
+    channels: Channels::None,
     about: "Listens no longer to what matches patterns, or to no pattern at all.",
     run: |cx, args| unsubscribe(cx, args, Topic::Pattern, "punsubscribe"),
     ..PSUBSCRIBE
@@ -110,6 +115,7 @@ const SUNSUBSCRIBE: Command = Command {
     name: "SUNSUBSCRIBE",
     syntax: "[shardchannel [shardchannel ...]]",
     arity: Arity::AtLeast(1),
+    channels: Channels::None,
     about: "Listens no longer to shard channels, or to none at all.",
     run: |cx, args| unsubscribe(cx, args, Topic::Shard, "sunsubscribe"),
     ..SSUBSCRIBE

@@ -2,8 +2,9 @@
 
 use super::expiration::{Expiration, Unit};
 use super::{SET_EVENT, write_text_or_null};
-use crate::engine::{Args, Arity, Change, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec, says};
 use crate::keyspace::New;
+use crate::resp::Request;
 use crate::value::TextView;
 
 /// How a key is given as one that is overwritten, whatever it held.
@@ -20,6 +21,7 @@ pub(super) const SET: Command = Command {
         notes: "RW and ACCESS due to the optional `GET` argument",
         ..KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE).and(KeyFlags::VARIABLE))
     }],
+    access_of: Some(access),
     history: &[
         Change::brings("2.6.12", &["EX", "PX", "NX", "XX"]),
         Change::brings("6.0.0", &["KEEPTTL"]),
@@ -30,6 +32,13 @@ pub(super) const SET: Command = Command {
     run: set,
     ..Command::ROW
 };
+
+/// What it overwrites it reads only for `GET`.
+fn access(request: Request<'_>) -> KeyFlags {
+    let gets = request.iter().skip(3).any(|word| says(word, "GET"));
+    let access = if gets { KeyFlags::RW.and(KeyFlags::ACCESS) } else { KeyFlags::OW };
+    access.and(KeyFlags::UPDATE)
+}
 
 fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;

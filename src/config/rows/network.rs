@@ -43,9 +43,21 @@ pub(super) const ROWS: &[Parameter] = &[
     ),
     Parameter::switch("protected-mode", Held::Field(|s| s.protected_mode, |s, on| s.protected_mode = on)),
     Parameter::text("requirepass", Held::Field(|s| s.password.clone(), |s, password| s.password = password)),
-    Parameter::text("aclfile", Held::Always("")).at_start().or_refuse(),
-    Parameter::choice("acl-pubsub-default", &["allchannels", "resetchannels"], Held::Always("resetchannels")),
-    Parameter::number("acllog-max-len", 0, LONG, Held::Always("128")),
+    Parameter::text("aclfile", Held::Field(|s| s.user_file.clone(), |s, path| s.user_file = path)).at_start(),
+    Parameter::choice(
+        "acl-pubsub-default",
+        &["allchannels", "resetchannels"],
+        Held::Field(
+            |s| if s.new_users_hear_all { "allchannels" } else { "resetchannels" },
+            |s, name| s.new_users_hear_all = name == "allchannels",
+        ),
+    ),
+    Parameter::number(
+        "acllog-max-len",
+        0,
+        LONG,
+        Held::Field(|s| s.access_log_entries as i64, |s, count| s.access_log_entries = count as usize),
+    ),
     Parameter::memory(
         "client-query-buffer-limit",
         1_048_576,

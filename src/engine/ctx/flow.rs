@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Ctx;
 use crate::engine::scripts::Ending;
-use crate::engine::{Block, SessionId, Stored};
+use crate::engine::{Args, Block, SessionId, Stored};
 use crate::resp::{Reply, Request};
 use crate::value::View;
 
@@ -15,6 +15,11 @@ impl Ctx<'_> {
     /// False when it is a script that was put aside: [`Ctx::rest_before`] is to be called then, and nothing after it.
     pub fn run(&mut self, request: Request<'_>) -> bool {
         !matches!(self.engine.run_within(self.session, request, self.reply.again()), Ending::Rests)
+    }
+
+    /// Whether the client may read any key, beside doing what the words of this command say.
+    pub fn may_read_all_keys(&self, args: &Args<'_>) -> bool {
+        self.engine.may_read_all_keys(self.session, self.command, args.request())
     }
 
     /// True when this command runs within another.

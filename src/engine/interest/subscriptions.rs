@@ -54,7 +54,8 @@ impl Subscribed {
         self.names(topic).first().cloned()
     }
 
-    fn names(&self, topic: Topic) -> &BTreeSet<Arc<[u8]>> {
+    /// The names of that kind, in their order.
+    pub fn names(&self, topic: Topic) -> &BTreeSet<Arc<[u8]>> {
         match topic {
             Topic::Channel => &self.channels,
             Topic::Pattern => &self.patterns,

@@ -1,7 +1,7 @@
 //! What a running script asks of the engine.
 //!
 //! A command that a script calls passes gates of its own, in Redis's order: is it known, does its length fit, may scripts
-//! call it, may this script write.
+//! call it, has the user the right to it, may this script write.
 
 use super::Running;
 use crate::engine::scripts::Ending;
@@ -61,14 +61,17 @@ impl Engine {
             self.stats.command_mut(id).rejected += 1;
             return Err(Error::NotInScript);
         }
-        let running = self.running();
-        if flags.has(Flags::WRITE) {
-            if running.is_read_only {
-                self.stats.command_mut(id).rejected += 1;
-                return Err(Error::WriteInReadOnlyScript);
-            }
-            running.has_written = true;
+        let session = self.running().session;
+        if let Err(error) = self.pass_rights_of_script(session, id, request) {
+            self.stats.command_mut(id).rejected += 1;
+            return Err(error);
         }
+        let running = self.running();
+        if running.is_read_only && (flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE)) {
+            self.stats.command_mut(id).rejected += 1;
+            return Err(Error::WriteInReadOnlyScript);
+        }
+        running.has_written |= flags.has(Flags::WRITE);
         Ok((id, words))
     }
 }
@@ -89,7 +92,10 @@ impl Server for Engine {
     }
 
     fn may_run(&mut self, request: Request<'_>) -> Option<bool> {
-        self.table.resolve(request).is_ok().then_some(true)
+        let (id, _) = self.table.resolve(request).ok()?;
+        let session = self.running().session;
+        let user = &self.sessions.get(session)?.user;
+        Some(Engine::may_run(self, user, id, request).is_ok())
     }
 
     fn log(&mut self, level: u8, line: &[u8]) {

@@ -18,7 +18,7 @@ fn kill_address(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn kill_matching(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let filter = Filter::parse(args)?;
+    let filter = Filter::parse(cx, args)?;
     let (own, now) = (cx.session().id, cx.now());
     let matching = cx.engine().sessions.iter().filter(|session| filter.matches(session, own, now));
     let ids: Vec<SessionId> = matching.map(|session| session.id).collect();
@@ -40,6 +40,7 @@ fn close(cx: &mut Ctx<'_>, id: SessionId) {
 struct Filter<'a> {
     id: Option<u64>,
     kind: Option<ClientType>,
+    user: Option<&'a [u8]>,
     address: Option<&'a [u8]>,
     local_address: Option<&'a [u8]>,
     least_age_s: Option<u64>,
@@ -47,9 +48,16 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn parse(mut args: Args<'a>) -> Result<Filter<'a>, Error> {
-        let mut filter =
-            Filter { id: None, kind: None, address: None, local_address: None, least_age_s: None, skip_me: true };
+    fn parse(cx: &mut Ctx<'_>, mut args: Args<'a>) -> Result<Filter<'a>, Error> {
+        let mut filter = Filter {
+            id: None,
+            kind: None,
+            user: None,
+            address: None,
+            local_address: None,
+            least_age_s: None,
+            skip_me: true,
+        };
         while !args.is_empty() {
             if args.take_with("ID", 1) {
                 filter.id = Some(positive(args.word()?).ok_or(Error::ClientIdNotPositive)?);
@@ -64,7 +72,7 @@ impl<'a> Filter<'a> {
             } else if args.take_with("LADDR", 1) {
                 filter.local_address = Some(args.word()?);
             } else if args.take_with("USER", 1) {
-                known_user(args.word()?)?;
+                filter.user = Some(known_user(cx, args.word()?)?);
             } else if args.take_with("SKIPME", 1) {
                 filter.skip_me = yes_or_no(&mut args)?;
             } else {
@@ -78,6 +86,7 @@ impl<'a> Filter<'a> {
         let age_s = now.since_us(session.connected) / 1_000_000;
         self.id.is_none_or(|id| id == session.id.number)
             && self.kind.is_none_or(|kind| kind == ClientType::of(session))
+            && self.user.is_none_or(|user| user == session.user.name())
             && self.address.is_none_or(|address| address == session.origin.address.as_bytes())
             && self.local_address.is_none_or(|address| address == session.origin.local_address.as_bytes())
             && self.least_age_s.is_none_or(|least| age_s >= least)
@@ -96,7 +105,7 @@ fn positive(word: &[u8]) -> Option<u64> {
     number::parse_i64(word).and_then(|value| u64::try_from(value).ok()).filter(|value| *value > 0)
 }
 
-/// There is one user, and every session is that user's.
-fn known_user(name: &[u8]) -> Result<(), Error> {
-    if name == b"default" { Ok(()) } else { Err(Error::NoSuchUser(shown(name))) }
+fn known_user<'a>(cx: &mut Ctx<'_>, name: &'a [u8]) -> Result<&'a [u8], Error> {
+    let is_known = cx.engine().sessions.guard.users.get(name).is_some();
+    if is_known { Ok(name) } else { Err(Error::NoSuchUser(shown(name))) }
 }

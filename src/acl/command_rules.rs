@@ -1,0 +1,135 @@
+//! Which commands a selector allows.
+//!
+//! The rules are kept as they came, in lower case, since the last time that all commands were allowed or forbidden; a rule
+//! takes the place of earlier ones about the same command or category, and of those about the command's subcommands.
+//! That keeps the list short, and true: a rule that a later one makes void is not told.
+
+use std::collections::BTreeMap;
+
+use super::bits::Bits;
+use super::{Commands, RuleError};
+use crate::value::number::until_nul;
+
+/// What a selector was told about commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandRules {
+    /// All commands were allowed and none was forbidden since.
+    allows_all: bool,
+    /// What holds for a command that no rule is about.
+    base: bool,
+    allowed: Bits,
+    /// First arguments with which a command may be called though it is not allowed.
+    first_arguments: BTreeMap<usize, Vec<Vec<u8>>>,
+    rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    allows: bool,
+    name: Vec<u8>,
+}
+
+impl CommandRules {
+    /// All commands are allowed, or none.
+    pub fn all(allowed: bool) -> CommandRules {
+        CommandRules {
+            allows_all: allowed,
+            base: allowed,
+            allowed: Bits::filled(allowed),
+            first_arguments: BTreeMap::new(),
+            rules: Vec::new(),
+        }
+    }
+
+    /// True when every command is allowed.
+    pub fn allows_all(&self) -> bool {
+        self.allows_all
+    }
+
+    /// Whether the command at that place may be called with that first argument.
+    pub fn admits(&self, place: usize, first_argument: Option<&[u8]>) -> bool {
+        let is_listed = |given: &[u8]| {
+            let listed = self.first_arguments.get(&place).into_iter().flatten();
+            listed.into_iter().any(|argument| argument.eq_ignore_ascii_case(until_nul(given)))
+        };
+        self.allows_all || self.allowed.has(place) || first_argument.is_some_and(is_listed)
+    }
+
+    /// Takes a rule that begins with `+` or `-`.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing changed.
+    pub fn take(&mut self, rule: &[u8], commands: &dyn Commands) -> Result<(), RuleError> {
+        let (allows, name) = match until_nul(rule) {
+            [b'+', name @ ..] => (true, name),
+            [b'-', name @ ..] => (false, name),
+            _ => return Err(RuleError::Syntax),
+        };
+        match name {
+            [b'@', category @ ..] if category.eq_ignore_ascii_case(b"all") => *self = CommandRules::all(allows),
+            [b'@', category @ ..] => {
+                let places = commands.in_category(category).ok_or(RuleError::Unknown)?;
+                self.note(allows, name);
+                places.into_iter().for_each(|place| self.change(place, allows, commands));
+            }
+            _ if allows && name.contains(&b'|') => self.allow_part(name, commands)?,
+            _ => {
+                let place = commands.place(name).ok_or(RuleError::Unknown)?;
+                self.change(place, allows, commands);
+                self.note(allows, commands.name(place).as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// Allows a subcommand, or a command that has none with one first argument.
+    fn allow_part(&mut self, name: &[u8], commands: &dyn Commands) -> Result<(), RuleError> {
+        let bar = name.iter().rposition(|&byte| byte == b'|').unwrap_or_default();
+        let (command, argument) = (&name[..bar], &name[bar + 1..]);
+        let place = commands.place(command).ok_or(RuleError::Unknown)?;
+        if commands.is_subcommand(place) {
+            return Err(RuleError::FirstArgumentOfSubcommand);
+        }
+        if argument.is_empty() {
+            return Err(RuleError::Syntax);
+        }
+        if commands.subcommands(place).is_empty() {
+            let listed = self.first_arguments.entry(place).or_default();
+            if !listed.iter().any(|known| known.eq_ignore_ascii_case(argument)) {
+                listed.push(argument.to_vec());
+            }
+        } else {
+            let subcommand = commands.place(name).ok_or(RuleError::Unknown)?;
+            self.change(subcommand, true, commands);
+        }
+        self.note(true, name);
+        Ok(())
+    }
+
+    fn change(&mut self, place: usize, allow: bool, commands: &dyn Commands) {
+        self.first_arguments.remove(&place);
+        for place in [place].into_iter().chain(commands.subcommands(place)) {
+            self.allowed.set(place, allow);
+        }
+        self.allows_all &= allow;
+    }
+
+    /// Keeps a rule, in place of those that it makes void.
+    fn note(&mut self, allows: bool, name: &[u8]) {
+        let name = name.to_ascii_lowercase();
+        self.rules.retain(|rule| {
+            let rest = rule.name.strip_prefix(name.as_slice());
+            !matches!(rest, Some([] | [b'|', ..]))
+        });
+        self.rules.push(Rule { allows, name });
+    }
+
+    /// The rules in one line.
+    pub fn describe(&self, line: &mut Vec<u8>) {
+        line.extend_from_slice(if self.base { b"+@all" } else { b"-@all" });
+        for rule in &self.rules {
+            line.extend_from_slice(if rule.allows { b" +" } else { b" -" });
+            line.extend_from_slice(&rule.name);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Passwords, of which only the SHA-256 is kept.
+
+use std::hint::black_box;
+
+use sha2::{Digest, Sha256};
+
+const BYTES: usize = 32;
+
+/// The SHA-256 of a password.
+#[derive(Clone, Copy, Debug)]
+pub struct Password([u8; BYTES]);
+
+impl Password {
+    /// That of a password.
+    pub fn of(text: &[u8]) -> Password {
+        Password(Sha256::digest(text).into())
+    }
+
+    /// Reads it from 64 hexadecimal digits in lower case.
+    pub fn parse(digits: &[u8]) -> Option<Password> {
+        if digits.len() != 2 * BYTES {
+            return None;
+        }
+        let mut bytes = [0; BYTES];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(Password(bytes))
+    }
+
+    /// In 64 hexadecimal digits.
+    pub fn digits(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn digit(character: u8) -> Option<u8> {
+    match character {
+        b'0'..=b'9' => Some(character - b'0'),
+        b'a'..=b'f' => Some(character - b'a' + 10),
+        _ => None,
+    }
+}
+
+/// Takes the same time wherever two of them differ.
+impl PartialEq for Password {
+    fn eq(&self, other: &Password) -> bool {
+        let differences = self.0.iter().zip(&other.0).fold(0, |differences, (one, two)| differences | one ^ two);
+        black_box(differences) == 0
+    }
+}
+
+impl Eq for Password {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_told_as_its_hash() {
+        let digits = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+        assert_eq!(Password::of(b"hello").digits(), digits);
+        assert_eq!(Password::parse(digits.as_bytes()), Some(Password::of(b"hello")));
+    }
+
+    #[test]
+    fn a_hash_has_64_digits_in_lower_case() {
+        let digits = "2CF24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+        for wrong in [digits, &digits[1..], &digits.replace('C', "g"), ""] {
+            assert_eq!(Password::parse(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A selector: commands, keys and channels that together allow a deed.
+
+use super::{CommandRules, Commands, RuleError, has_blanks};
+use crate::value::glob;
+use crate::value::number::until_nul;
+
+/// What is done to a key, or may be done to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Its data comes out.
+    pub reads: bool,
+    /// Its data changes.
+    pub writes: bool,
+}
+
+impl Access {
+    const ALL: Access = Access { reads: true, writes: true };
+
+    fn covers(self, other: Access) -> bool {
+        (self.reads || !other.reads) && (self.writes || !other.writes)
+    }
+
+    fn and(self, other: Access) -> Access {
+        Access { reads: self.reads || other.reads, writes: self.writes || other.writes }
+    }
+}
+
+/// What a request would do.
+#[derive(Clone, Debug, Default)]
+pub struct Deed<'a> {
+    /// The place of its command.
+    pub command: usize,
+    /// Whether everybody may call it, even who has not logged in.
+    pub is_free: bool,
+    /// The word behind the command's name.
+    pub first_argument: Option<&'a [u8]>,
+    /// Its keys, each with its place among the words.
+    pub keys: Vec<(usize, &'a [u8], Access)>,
+    /// Its channels, each with its place among the words and whether it is a pattern.
+    pub channels: Vec<(usize, &'a [u8], bool)>,
+}
+
+/// Why a deed is refused. The order is that of Redis: among several reasons the last one is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Denial {
+    /// For its command.
+    Command,
+    /// For the key that is that word.
+    Key(usize),
+    /// For the channel that is that word.
+    Channel(usize),
+}
+
+/// Commands, keys and channels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    commands: CommandRules,
+    /// `None` for all keys.
+    keys: Option<Vec<(Vec<u8>, Access)>>,
+    /// `None` for all channels.
+    channels: Option<Vec<Vec<u8>>>,
+}
+
+impl Selector {
+    /// One that allows nothing, or all channels.
+    pub fn fresh(all_channels: bool) -> Selector {
+        Selector {
+            commands: CommandRules::all(false),
+            keys: Some(Vec::new()),
+            channels: (!all_channels).then(Vec::new),
+        }
+    }
+
+    /// One that allows everything.
+    pub fn unrestricted() -> Selector {
+        Selector { commands: CommandRules::all(true), keys: None, channels: None }
+    }
+
+    /// True when it allows everything.
+    pub fn is_unrestricted(&self) -> bool {
+        self.commands.allows_all() && self.keys.is_none() && self.channels.is_none()
+    }
+
+    /// True when it allows all keys.
+    pub fn allows_all_keys(&self) -> bool {
+        self.keys.is_none()
+    }
+
+    /// The patterns of its channels; `None` when it allows all.
+    pub fn channels(&self) -> Option<&[Vec<u8>]> {
+        self.channels.as_deref()
+    }
+
+    /// Takes a rule.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing changed.
+    pub fn take(&mut self, rule: &[u8], commands: &dyn Commands) -> Result<(), RuleError> {
+        match until_nul(rule).to_ascii_lowercase().as_slice() {
+            b"allkeys" | b"~*" => self.keys = None,
+            b"resetkeys" => self.keys = Some(Vec::new()),
+            b"allchannels" | b"&*" => self.channels = None,
+            b"resetchannels" => self.channels = Some(Vec::new()),
+            b"allcommands" => self.commands = CommandRules::all(true),
+            b"nocommands" => self.commands = CommandRules::all(false),
+            [b'~', ..] => self.add_keys(&rule[1..], Access::ALL)?,
+            [b'%', ..] => self.add_keys_by_access(&rule[1..])?,
+            [b'&', ..] => self.add_channels(&rule[1..])?,
+            [b'+' | b'-', ..] => self.commands.take(rule, commands)?,
+            _ => return Err(RuleError::Syntax),
+        }
+        Ok(())
+    }
+
+    /// `R~pattern`, `W~pattern` or both letters.
+    fn add_keys_by_access(&mut self, rule: &[u8]) -> Result<(), RuleError> {
+        if self.keys.is_none() {
+            return Err(RuleError::KeysAfterAll);
+        }
+        let letters = rule.iter().take_while(|&&byte| byte != b'~').count();
+        let mut access = Access::default();
+        for letter in &rule[..letters] {
+            match letter.to_ascii_lowercase() {
+                b'r' if !access.reads => access.reads = true,
+                b'w' if !access.writes => access.writes = true,
+                _ => return Err(RuleError::Syntax),
+            }
+        }
+        if access == Access::default() {
+            return Err(RuleError::Syntax);
+        }
+        self.add_keys(rule.get(letters + 1..).unwrap_or_default(), access)
+    }
+
+    fn add_keys(&mut self, pattern: &[u8], access: Access) -> Result<(), RuleError> {
+        let Some(keys) = &mut self.keys else { return Err(RuleError::KeysAfterAll) };
+        if has_blanks(pattern) {
+            return Err(RuleError::Syntax);
+        }
+        match keys.iter_mut().find(|(known, _)| known == pattern) {
+            Some((_, known)) => *known = known.and(access),
+            None => keys.push((pattern.to_vec(), access)),
+        }
+        Ok(())
+    }
+
+    fn add_channels(&mut self, pattern: &[u8]) -> Result<(), RuleError> {
+        let Some(channels) = &mut self.channels else { return Err(RuleError::ChannelsAfterAll) };
+        if has_blanks(pattern) {
+            return Err(RuleError::Syntax);
+        }
+        if !channels.iter().any(|known| known == pattern) {
+            channels.push(pattern.to_vec());
+        }
+        Ok(())
+    }
+
+    /// Whether it allows a deed.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn judge(&self, deed: &Deed<'_>) -> Result<(), Denial> {
+        if !deed.is_free && !self.commands.admits(deed.command, deed.first_argument) {
+            return Err(Denial::Command);
+        }
+        for &(place, key, access) in &deed.keys {
+            if !self.admits_key(key, access) {
+                return Err(Denial::Key(place));
+            }
+        }
+        for &(place, channel, is_pattern) in &deed.channels {
+            if self.channels.as_ref().is_some_and(|known| !admits_channel(known, channel, is_pattern)) {
+                return Err(Denial::Channel(place));
+            }
+        }
+        Ok(())
+    }
+
+    fn admits_key(&self, key: &[u8], access: Access) -> bool {
+        let Some(keys) = &self.keys else { return true };
+        keys.iter().any(|(pattern, known)| known.covers(access) && glob::matches(pattern, key, false))
+    }
+
+    /// Whether it allows to read any key.
+    pub fn reads_all_keys(&self) -> bool {
+        let Some(keys) = &self.keys else { return true };
+        keys.iter().any(|(pattern, access)| access.reads && pattern == b"*")
+    }
+
+    /// Writes its commands, its keys and its channels as rules, each one line.
+    pub fn parts(&self) -> [Vec<u8>; 3] {
+        let mut commands = Vec::new();
+        self.commands.describe(&mut commands);
+        let keys =
+            self.keys.as_ref().map_or_else(|| vec![b"~*".to_vec()], |keys| keys.iter().map(shown_keys).collect());
+        let channels = self.channels.as_ref().map_or_else(
+            || vec![b"&*".to_vec()],
+            |channels| channels.iter().map(|channel| [b"&", channel.as_slice()].concat()).collect(),
+        );
+        [commands, keys.join(&b' '), channels.join(&b' ')]
+    }
+
+    /// All of it as rules, in one line.
+    pub fn describe(&self, line: &mut Vec<u8>) {
+        let [commands, keys, channels] = self.parts();
+        if !keys.is_empty() {
+            line.extend_from_slice(&keys);
+            line.push(b' ');
+        }
+        if self.channels.is_some() {
+            line.extend_from_slice(b"resetchannels ");
+        }
+        if !channels.is_empty() {
+            line.extend_from_slice(&channels);
+            line.push(b' ');
+        }
+        line.extend_from_slice(&commands);
+    }
+}
+
+fn shown_keys((pattern, access): &(Vec<u8>, Access)) -> Vec<u8> {
+    let sign: &[u8] = match (access.reads, access.writes) {
+        (true, false) => b"%R~",
+        (false, true) => b"%W~",
+        _ => b"~",
+    };
+    [sign, pattern].concat()
+}
+
+/// Whether one of `patterns` allows a channel. A pattern of channels must be one of them, as what it would hear of is not
+/// known.
+pub(super) fn admits_channel<'p>(
+    patterns: impl IntoIterator<Item = &'p Vec<u8>>,
+    channel: &[u8],
+    is_pattern: bool,
+) -> bool {
+    let mut patterns = patterns.into_iter();
+    if is_pattern {
+        patterns.any(|pattern| pattern == channel)
+    } else {
+        patterns.any(|pattern| glob::matches(pattern, channel, false))
+    }
+}

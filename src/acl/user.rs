@@ -1,0 +1,230 @@
+//! A user: whether it may log in, by which passwords, and what it may do then.
+
+use super::selector::admits_channel;
+use super::{Commands, Deed, Denial, Password, RuleError, Selector, has_blanks};
+use crate::resp::{Span, split_words};
+use crate::value::number::until_nul;
+
+/// A user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    name: Vec<u8>,
+    is_on: bool,
+    needs_no_password: bool,
+    sanitizes: bool,
+    passwords: Vec<Password>,
+    /// What it may do without brackets.
+    root: Selector,
+    others: Vec<Selector>,
+}
+
+/// Whether a user may have that name.
+pub fn is_name(name: &[u8]) -> bool {
+    !has_blanks(name)
+}
+
+impl User {
+    /// One that may not log in and do nothing, or listen to all channels.
+    pub fn fresh(name: &[u8], all_channels: bool) -> User {
+        User {
+            name: name.to_vec(),
+            is_on: false,
+            needs_no_password: false,
+            sanitizes: true,
+            passwords: Vec::new(),
+            root: Selector::fresh(all_channels),
+            others: Vec::new(),
+        }
+    }
+
+    /// One that may do everything, and needs no password.
+    pub fn unrestricted(name: &[u8]) -> User {
+        let user = User::fresh(name, true);
+        User { is_on: true, needs_no_password: true, root: Selector::unrestricted(), ..user }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Whether it may log in.
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Whether any password is right.
+    pub fn needs_no_password(&self) -> bool {
+        self.needs_no_password
+    }
+
+    /// Its passwords.
+    pub fn passwords(&self) -> &[Password] {
+        &self.passwords
+    }
+
+    /// What it may do without brackets.
+    pub fn root(&self) -> &Selector {
+        &self.root
+    }
+
+    /// What it may do beside that.
+    pub fn others(&self) -> &[Selector] {
+        &self.others
+    }
+
+    /// Whether that password lets it in now. All of its passwords are tried, so the time tells nothing.
+    pub fn admits(&self, password: &[u8]) -> bool {
+        let given = Password::of(password);
+        let is_right = self.passwords.iter().fold(false, |is_right, known| is_right | (*known == given));
+        self.is_on && (self.needs_no_password || is_right)
+    }
+
+    /// Takes a rule. `all_channels` is what a user begins with.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing changed.
+    pub fn take(&mut self, rule: &[u8], all_channels: bool, commands: &dyn Commands) -> Result<(), RuleError> {
+        match until_nul(rule).to_ascii_lowercase().as_slice() {
+            _ if rule.is_empty() => {}
+            b"on" => self.is_on = true,
+            b"off" => self.is_on = false,
+            b"nopass" => self.set_passwords(true),
+            b"resetpass" => self.set_passwords(false),
+            b"sanitize-payload" => self.sanitizes = true,
+            b"skip-sanitize-payload" => self.sanitizes = false,
+            [b'>', ..] => self.add_password(Password::of(&rule[1..])),
+            [b'#', ..] => self.add_password(Password::parse(&rule[1..]).ok_or(RuleError::BadHash)?),
+            [b'<', ..] => self.remove_password(Password::of(&rule[1..]))?,
+            [b'!', ..] => self.remove_password(Password::parse(&rule[1..]).ok_or(RuleError::BadHash)?)?,
+            [b'(', ..] if rule.ends_with(b")") => {
+                self.others.push(selector(&rule[1..rule.len() - 1], all_channels, commands)?);
+            }
+            b"clearselectors" => self.others.clear(),
+            b"reset" => *self = User::fresh(&self.name, all_channels),
+            _ => self.root.take(rule, commands)?,
+        }
+        Ok(())
+    }
+
+    fn set_passwords(&mut self, needs_none: bool) {
+        self.needs_no_password = needs_none;
+        self.passwords.clear();
+    }
+
+    fn add_password(&mut self, password: Password) {
+        if !self.passwords.contains(&password) {
+            self.passwords.push(password);
+        }
+        self.needs_no_password = false;
+    }
+
+    fn remove_password(&mut self, password: Password) -> Result<(), RuleError> {
+        let place = self.passwords.iter().position(|known| *known == password).ok_or(RuleError::NoSuchPassword)?;
+        self.passwords.remove(place);
+        Ok(())
+    }
+
+    fn selectors(&self) -> impl Iterator<Item = &Selector> {
+        [&self.root].into_iter().chain(&self.others)
+    }
+
+    /// True when nothing is refused to it.
+    pub fn is_unrestricted(&self) -> bool {
+        self.selectors().any(Selector::is_unrestricted)
+    }
+
+    /// Whether it makes a difference to it which keys a request has.
+    pub fn minds_keys(&self) -> bool {
+        !self.selectors().all(Selector::allows_all_keys)
+    }
+
+    /// Whether it may do that.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn judge(&self, deed: &Deed<'_>) -> Result<(), Denial> {
+        let mut reason = Denial::Command;
+        for selector in self.selectors() {
+            match selector.judge(deed) {
+                Ok(()) => return Ok(()),
+                Err(denial) => reason = reason.max(denial),
+            }
+        }
+        Err(reason)
+    }
+
+    /// Whether it may do that, and read any key beside.
+    pub fn may_read_all_keys(&self, deed: &Deed<'_>) -> bool {
+        self.selectors().any(|selector| selector.reads_all_keys() && selector.judge(deed).is_ok())
+    }
+
+    /// True when its channels are all of another one's, and maybe more, as their rules tell.
+    pub fn hears_all_of(&self, other: &User) -> bool {
+        let Some(own) = self.channels() else { return true };
+        other.channels().is_some_and(|channels| channels.iter().all(|channel| own.contains(channel)))
+    }
+
+    /// The patterns of its channels; `None` when it may listen to all.
+    fn channels(&self) -> Option<Vec<&Vec<u8>>> {
+        let lists: Option<Vec<&[Vec<u8>]>> = self.selectors().map(Selector::channels).collect();
+        lists.map(|lists| lists.into_iter().flatten().collect())
+    }
+
+    /// Whether it may listen to that channel or pattern of channels.
+    pub fn may_listen(&self, channel: &[u8], is_pattern: bool) -> bool {
+        self.channels().is_none_or(|channels| admits_channel(channels, channel, is_pattern))
+    }
+
+    /// What ACL GETUSER tells of it beside its rights.
+    pub fn flags(&self) -> Vec<&'static str> {
+        let names = [
+            (self.is_on, "on"),
+            (!self.is_on, "off"),
+            (self.needs_no_password, "nopass"),
+            (!self.sanitizes, "skip-sanitize-payload"),
+            (self.sanitizes, "sanitize-payload"),
+        ];
+        names.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect()
+    }
+
+    /// The rules that make it, in one line, the name left out.
+    pub fn describe(&self) -> Vec<u8> {
+        let mut line = Vec::new();
+        for flag in self.flags() {
+            line.extend_from_slice(flag.as_bytes());
+            line.push(b' ');
+        }
+        for password in &self.passwords {
+            line.push(b'#');
+            line.extend_from_slice(password.digits().as_bytes());
+            line.push(b' ');
+        }
+        self.root.describe(&mut line);
+        for selector in &self.others {
+            line.extend_from_slice(b" (");
+            selector.describe(&mut line);
+            line.push(b')');
+        }
+        line
+    }
+
+    /// `user`, its name, and the rules that make it.
+    pub fn line(&self) -> Vec<u8> {
+        [b"user ", self.name.as_slice(), b" ", &self.describe()].concat()
+    }
+}
+
+/// The selector that stands between brackets.
+fn selector(rules: &[u8], all_channels: bool, commands: &dyn Commands) -> Result<Selector, RuleError> {
+    let (mut text, mut spans) = (Vec::new(), Vec::new());
+    if split_words(until_nul(rules), &mut text, &mut spans).is_err() {
+        // Redis takes quotes that are not closed for no rule at all.
+        spans.clear();
+    }
+    let mut selector = Selector::fresh(all_channels);
+    for Span { start, end } in spans {
+        selector.take(&text[start..end], commands)?;
+    }
+    Ok(selector)
+}

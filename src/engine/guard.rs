@@ -1,0 +1,41 @@
+//! The guard at the gate: which users there are, and what was refused to them.
+
+use std::ops::Range;
+
+use crate::acl::{Commands, Log, Users};
+use crate::engine::{CATEGORIES, CommandId, Entry, Table};
+
+/// Users, and the log of what was refused.
+#[derive(Debug, Default)]
+pub struct Guard {
+    /// The users.
+    pub users: Users,
+    /// What was refused.
+    pub log: Log,
+}
+
+/// Rules name commands as they stand in the table.
+impl Commands for Table {
+    fn place(&self, name: &[u8]) -> Option<usize> {
+        self.find_full(name).map(CommandId::index)
+    }
+
+    fn name(&self, place: usize) -> &str {
+        self.entries().get(place).map_or("", |entry| &entry.name)
+    }
+
+    fn is_subcommand(&self, place: usize) -> bool {
+        self.entries().get(place).is_some_and(|entry| entry.is_subcommand)
+    }
+
+    fn subcommands(&self, place: usize) -> Range<usize> {
+        let count = self.entries().get(place).map_or(0, |entry| entry.command.subcommands.len());
+        place + 1..place + 1 + count
+    }
+
+    fn in_category(&self, name: &[u8]) -> Option<Vec<usize>> {
+        let category = CATEGORIES.into_iter().find(|category| category.as_bytes().eq_ignore_ascii_case(name))?;
+        let is_in = |(_, entry): &(usize, &Entry)| entry.command.is_in(category);
+        Some(self.entries().iter().enumerate().filter(is_in).map(|(place, _)| place).collect())
+    }
+}

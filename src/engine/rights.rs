@@ -1,0 +1,346 @@
+//! Who may run what: the gate of rights, logging in, and what becomes of sessions when their user changes.
+//!
+//! This is the only place that asks a user's rights. While nothing is refused to anybody the gate costs one branch.
+//!
+//! A session shares its user. When that changes, every session of it goes on with the new one; when it goes, they are
+//! closed, and so is who listens to what the new one may not.
+
+use std::sync::Arc;
+
+use crate::acl::{Access, Context, Deed, Denial, Fault, Reason, Refusal, User, Users, is_name, merged, parse};
+use crate::engine::{
+    Channels, CommandId, Effect, Engine, Error, Flags, KeyFlags, LogLevel, RightsError, Session, SessionId, Topic,
+    shown,
+};
+use crate::resp::Request;
+
+impl Engine {
+    /// Refuses a request that the user of a session may not send. The caller has seen that somebody is refused something.
+    #[cold]
+    pub(super) fn pass_rights(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> Result<(), Error> {
+        let in_transaction = self.sessions.get(session).is_some_and(|client| client.transaction.is_some());
+        let context = if in_transaction { Context::Multi } else { Context::TopLevel };
+        self.note_command(session, Some(id));
+        self.check_user(session, id, request, context).map_err(|denial| self.refusal(session, id, denial))
+    }
+
+    /// Refuses a request that was queued when the user of a session still had the right to it.
+    pub(super) fn keep_rights(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> Result<(), Error> {
+        if self.sessions.guard.users.are_unrestricted() {
+            return Ok(());
+        }
+        let reason = |denial| match denial {
+            Denial::Command => "no permission to execute the command or subcommand",
+            Denial::Key(_) => "no permission to touch the specified keys",
+            Denial::Channel(_) => "no permission to access one of the channels used as arguments to the command",
+        };
+        let checked = self.check_user(session, id, request, Context::Multi);
+        checked.map_err(|denial| RightsError::Changed(reason(denial)).into())
+    }
+
+    /// Refuses a request of a script that the user of a session may not send.
+    pub(super) fn pass_rights_of_script(
+        &mut self,
+        session: SessionId,
+        id: CommandId,
+        request: Request<'_>,
+    ) -> Result<(), Error> {
+        if self.sessions.guard.users.are_unrestricted() {
+            return Ok(());
+        }
+        let checked = self.check_user(session, id, request, Context::Script);
+        checked.map_err(|denial| {
+            let text = self.refusal(session, id, denial).to_string();
+            RightsError::InScript(text.trim_start_matches("NOPERM ").to_owned()).into()
+        })
+    }
+
+    fn check_user(
+        &mut self,
+        session: SessionId,
+        id: CommandId,
+        request: Request<'_>,
+        context: Context,
+    ) -> Result<(), Denial> {
+        let Some(client) = self.sessions.get_mut(session) else { return Ok(()) };
+        let user = Arc::clone(&client.user);
+        self.may_run(&user, id, request).inspect_err(|denial| {
+            let (reason, object) = match *denial {
+                Denial::Command => (Reason::Command, self.table.entry(id).name.as_bytes()),
+                Denial::Key(place) => (Reason::Key, request.get(place).unwrap_or_default()),
+                Denial::Channel(place) => (Reason::Channel, request.get(place).unwrap_or_default()),
+            };
+            let refusal = Refusal { reason, context, object: object.to_vec(), user: user.name().to_vec() };
+            self.log_refusal(session, refusal);
+        })
+    }
+
+    /// Whether a user may run a request, which names that command.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn may_run(&self, user: &User, id: CommandId, request: Request<'_>) -> Result<(), Denial> {
+        if user.is_unrestricted() { Ok(()) } else { user.judge(&self.deed(user, id, request)) }
+    }
+
+    fn deed<'r>(&self, user: &User, id: CommandId, request: Request<'r>) -> Deed<'r> {
+        let command = self.table.entry(id).command;
+        let words = |range: std::ops::Range<usize>, is_pattern| {
+            let word = |place| (place, request.get(place).unwrap_or_default(), is_pattern);
+            range.filter(|place| *place < request.len()).map(word).collect()
+        };
+        let mut deed = Deed {
+            command: id.index(),
+            is_free: command.flags.has(Flags::NO_AUTH),
+            first_argument: request.get(1),
+            keys: Vec::new(),
+            channels: match command.channels {
+                Channels::None => Vec::new(),
+                Channels::First => words(1..2, false),
+                Channels::All => words(1..request.len(), false),
+                Channels::Patterns => words(1..request.len(), true),
+            },
+        };
+        if user.minds_keys() {
+            let keys = command.keys_of(request).into_iter();
+            deed.keys =
+                keys.map(|(place, flags)| (place, request.get(place).unwrap_or_default(), access(flags))).collect();
+        }
+        deed
+    }
+
+    /// Whether the user of a session may run a request, which names that command, and read any key beside.
+    pub(super) fn may_read_all_keys(&self, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
+        if self.sessions.guard.users.are_unrestricted() {
+            return true;
+        }
+        let Some(client) = self.sessions.get(session) else { return false };
+        client.user.may_read_all_keys(&self.deed(&client.user, id, request))
+    }
+
+    /// What the client of a denial is told.
+    pub(super) fn refusal(&self, session: SessionId, id: CommandId, denial: Denial) -> Error {
+        let error = match denial {
+            Denial::Command => RightsError::Command {
+                user: self.sessions.get(session).map_or_else(String::new, |client| shown(client.user.name())),
+                command: self.table.entry(id).name.clone(),
+            },
+            Denial::Key(_) => RightsError::Key,
+            Denial::Channel(_) => RightsError::Channel,
+        };
+        error.into()
+    }
+
+    fn log_refusal(&mut self, session: SessionId, refusal: Refusal) {
+        *self.stats.denied(refusal.reason) += 1;
+        let client = self.sessions.get(session).map_or_else(Vec::new, |client| self.describe_client(client, 0));
+        let (now_ms, most) = (self.now().unix_ms(), self.settings.access_log_entries);
+        self.sessions.guard.log.add(refusal, client, now_ms, most);
+    }
+}
+
+/// Logging in.
+impl Engine {
+    /// Has a session act as a user from now on. `word` is the command by which it wants to.
+    ///
+    /// # Errors
+    /// [`Error::WrongPassword`]: there is no such user, it may not log in, or its password is another one.
+    pub fn log_in(&mut self, session: SessionId, name: &[u8], password: &[u8], word: &[u8]) -> Result<(), Error> {
+        let user = self.sessions.guard.users.get(name).filter(|user| user.admits(password)).map(Arc::clone);
+        let Some(client) = self.sessions.get_mut(session) else { return Ok(()) };
+        if let Some(user) = user {
+            (client.user, client.authenticated) = (user, true);
+            return Ok(());
+        }
+        let context = if client.transaction.is_some() { Context::Multi } else { Context::TopLevel };
+        let refusal = Refusal { reason: Reason::Auth, context, object: word.to_vec(), user: name.to_vec() };
+        self.log_refusal(session, refusal);
+        Err(Error::WrongPassword)
+    }
+
+    /// Has a session be one that has not logged in.
+    pub fn log_out(&mut self, session: SessionId) {
+        let users = &self.sessions.guard.users;
+        let (user, needs_no_login) = (Arc::clone(users.default_user()), !users.must_log_in());
+        if let Some(client) = self.sessions.get_mut(session) {
+            (client.user, client.authenticated) = (user, needs_no_login);
+        }
+    }
+
+    /// Gives the default user that password alone, or none if it is empty (`requirepass`).
+    pub fn set_default_password(&mut self, password: &str) {
+        let mut user = User::clone(self.sessions.guard.users.default_user());
+        let rule = if password.is_empty() { b"nopass".to_vec() } else { [b">", password.as_bytes()].concat() };
+        for rule in [b"resetpass", rule.as_slice()] {
+            user.take(rule, self.settings.new_users_hear_all, &self.table).expect("every password is well formed");
+        }
+        self.replace_user(user);
+    }
+}
+
+/// The users of the start, and their file.
+impl Engine {
+    /// Makes the users that the settings declare, or that the file of users holds.
+    ///
+    /// # Errors
+    /// What is wrong with them, for whoever starts the server.
+    pub fn enlist_users(&mut self) -> Result<(), String> {
+        let declared = std::mem::take(&mut self.settings.users);
+        if !declared.is_empty() && !self.settings.user_file.is_empty() {
+            return Err(TWO_PLACES.to_owned());
+        }
+        for (name, rules) in declared {
+            self.enlist(&name, &rules)?;
+        }
+        if !self.settings.user_file.is_empty() {
+            self.load_users(None)
+                .map_err(|faults| format!("Aborting Redis startup because of ACL errors: {faults}"))?;
+        }
+        Ok(())
+    }
+
+    fn enlist(&mut self, name: &str, rules: &[String]) -> Result<(), String> {
+        if !is_name(name.as_bytes()) {
+            return Err("Spaces not allowed in ACL usernames".to_owned());
+        }
+        let all_channels = self.settings.new_users_hear_all;
+        let mut user = User::fresh(name.as_bytes(), all_channels);
+        let rules: Vec<Vec<u8>> = rules.iter().map(|rule| rule.clone().into_bytes()).collect();
+        for rule in merged(&rules).unwrap_or_default() {
+            user.take(&rule, all_channels, &self.table).map_err(|error| {
+                format!("Error loading ACL rule '{}' for the user named '{name}': {error}", shown(&rule))
+            })?;
+        }
+        if !user.is_on() {
+            let line = format!(
+                "The user '{name}' is disabled (there is no 'on' modifier in the user description). Make sure this is \
+                 not a configuration error."
+            );
+            self.effects.push(Effect::Log(LogLevel::Notice, line));
+        }
+        self.replace_user(user);
+        Ok(())
+    }
+
+    /// Puts the users of their file in the place of all others (ACL LOAD).
+    ///
+    /// # Errors
+    /// Why the file is not taken; nothing changed.
+    pub fn load_users(&mut self, caller: Option<SessionId>) -> Result<(), String> {
+        let path = &self.settings.user_file;
+        let unreadable = |reason| format!("Error loading ACLs, opening file '{path}': {reason}");
+        let text = self.host.read_users(path).map_err(unreadable)?;
+        let users =
+            parse(&text, path, self.settings.new_users_hear_all, &self.table).map_err(|Fault(faults)| faults)?;
+        self.replace_users(caller, users);
+        Ok(())
+    }
+
+    /// Writes all users into their file (ACL SAVE); false when that cannot be done, which the log tells.
+    pub fn save_users(&mut self) -> bool {
+        let path = &self.settings.user_file;
+        let saved = self.host.write_users(path, &self.sessions.guard.users.text());
+        if let Err(reason) = &saved {
+            let line = format!("the users cannot be saved in '{path}': {reason}");
+            self.effects.push(Effect::Log(LogLevel::Warning, line));
+        }
+        saved.is_ok()
+    }
+}
+
+const TWO_PLACES: &str = "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is \
+                          invalid. This setup is very likely to lead to configuration errors and security holes, please \
+                          define either an ACL file or declare users directly in your redis.conf, but not both.";
+
+/// Changing users.
+impl Engine {
+    /// Changes a user by rules, or makes it. `caller` is the session that wants it.
+    ///
+    /// # Errors
+    /// A rule or the name is refused; nothing changed.
+    pub fn set_user(&mut self, caller: Option<SessionId>, name: &[u8], words: &[Vec<u8>]) -> Result<(), Error> {
+        if !is_name(name) {
+            return Err(RightsError::Name.into());
+        }
+        let rules = merged(words).map_err(|place| RightsError::Unmatched(shown(&words[place])))?;
+        let draft = self.sessions.guard.users.draft(name, &rules, self.settings.new_users_hear_all, &self.table);
+        let user = draft.map_err(|(place, reason)| RightsError::Rule { rule: shown(&rules[place]), reason })?;
+        let known = self.sessions.guard.users.get(name).map(Arc::clone);
+        let changed = self.replace_user(user);
+        if known.is_some_and(|known| !changed.hears_all_of(&known)) {
+            self.close_deafened(caller, &changed);
+        }
+        Ok(())
+    }
+
+    /// Puts a user in the place of the one of that name, also where sessions act as it.
+    fn replace_user(&mut self, user: User) -> Arc<User> {
+        let user = self.sessions.guard.users.put(user);
+        for client in self.sessions.iter_mut().filter(|client| client.user.name() == user.name()) {
+            client.user = Arc::clone(&user);
+        }
+        user
+    }
+
+    /// Removes a user, and closes its sessions; false when there is none of that name.
+    pub fn remove_user(&mut self, caller: Option<SessionId>, name: &[u8]) -> bool {
+        if !self.sessions.guard.users.remove(name) {
+            return false;
+        }
+        self.expel(caller, |client| client.user.name() == name);
+        true
+    }
+
+    /// Puts all users in the place of those that there were: sessions of users who are gone are closed.
+    pub fn replace_users(&mut self, caller: Option<SessionId>, users: Users) {
+        let before = std::mem::replace(&mut self.sessions.guard.users, users);
+        let names: Vec<Vec<u8>> = before.iter().map(|user| user.name().to_vec()).collect();
+        for (name, known) in names.iter().zip(before.iter()) {
+            let Some(user) = self.sessions.guard.users.get(name).map(Arc::clone) else {
+                self.expel(caller, |client| client.user.name() == name);
+                continue;
+            };
+            for client in self.sessions.iter_mut().filter(|client| client.user.name() == name) {
+                client.user = Arc::clone(&user);
+            }
+            // Redis has changed the default user by then, and does not see that it was another one.
+            let is_default = Arc::ptr_eq(&user, self.sessions.guard.users.default_user());
+            if !is_default && !user.hears_all_of(known) {
+                self.close_deafened(caller, &user);
+            }
+        }
+    }
+
+    /// Closes sessions of a user that listen to what it may not.
+    fn close_deafened(&mut self, caller: Option<SessionId>, user: &Arc<User>) {
+        self.expel(caller, |client| {
+            let topics = [(Topic::Channel, false), (Topic::Pattern, true), (Topic::Shard, false)];
+            let may_not = |(topic, is_pattern)| {
+                let names = client.subscribed.names(topic);
+                names.iter().any(|name| !user.may_listen(name, is_pattern))
+            };
+            client.user.name() == user.name() && topics.into_iter().any(may_not)
+        });
+    }
+
+    /// Closes sessions; the caller's own when it has its reply.
+    fn expel(&mut self, caller: Option<SessionId>, is_meant: impl Fn(&Session) -> bool) {
+        let default = Arc::clone(self.sessions.guard.users.default_user());
+        let mut expelled = Vec::new();
+        for client in self.sessions.iter_mut().filter(|client| is_meant(client)) {
+            (client.user, client.authenticated) = (Arc::clone(&default), false);
+            if Some(client.id) == caller {
+                client.closing = true;
+            } else {
+                expelled.push(client.id);
+            }
+        }
+        expelled.into_iter().for_each(|session| self.kill(session));
+    }
+}
+
+/// The rights that it takes to do that to a key.
+fn access(flags: KeyFlags) -> Access {
+    let changes = [KeyFlags::INSERT, KeyFlags::DELETE, KeyFlags::UPDATE];
+    Access { reads: flags.has(KeyFlags::ACCESS), writes: changes.into_iter().any(|change| flags.has(change)) }
+}
