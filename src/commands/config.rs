@@ -7,7 +7,8 @@
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};
 use crate::engine::{
-    Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, Secrets, Settings, shown,
+    Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, LogLevel, Secrets, ServerError, Settings,
+    shown,
 };
 use crate::value::glob;
 
@@ -21,7 +22,7 @@ const CONFIG: Command = Command {
     since: "2.0.0",
     cost: "Depends on subcommand.",
     about: "Reads and changes the server's settings.",
-    subcommands: &[GET, SET, RESETSTAT, help::row(Family::Server, "5.0.0")],
+    subcommands: &[GET, SET, RESETSTAT, REWRITE, help::row(Family::Server, "5.0.0")],
     ..Command::ROW
 };
 
@@ -173,6 +174,33 @@ fn assignments<'a>(args: &mut Args<'a>, may_protected: bool) -> Result<Vec<Assig
         assignments.push((parameter, name, value));
     }
     Ok(assignments)
+}
+
+const REWRITE: Command = Command {
+    name: "REWRITE",
+    family: Family::Server,
+    arity: Arity::Exactly(2),
+    flags: ADMIN,
+    since: "2.8.0",
+    about: "Writes the parameters as they are now into the configuration file, whose comments and order stay.",
+    tips: ON_ALL_NODES,
+    run: |cx, _| rewrite(cx, false),
+    ..Command::ROW
+};
+
+/// Brings the configuration file up to date; with `all`, every parameter gets a line.
+pub(super) fn rewrite(cx: &mut Ctx<'_>, all: bool) -> Result<(), Error> {
+    let (engine, reply) = cx.engine_and_reply();
+    if engine.host.facts().config_file.is_empty() {
+        return Err(ServerError::NoConfigFile.into());
+    }
+    let old = engine.host.read_config().map_err(ServerError::ConfigNotWritten)?;
+    let text = config::rewritten(&old, &engine.settings, all);
+    engine.host.write_config(&text).map_err(ServerError::ConfigNotWritten)?;
+    let line = "CONFIG REWRITE executed with success.".to_owned();
+    engine.effects.push(Effect::Log(LogLevel::Notice, line));
+    reply.ok();
+    Ok(())
 }
 
 const RESETSTAT: Command = Command {

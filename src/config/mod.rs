@@ -1,12 +1,14 @@
 //! The configuration: one row per parameter, and how a file, a command line and CONFIG SET read values by those rows.
 //!
 //! Every parameter of Redis 8.0 has a row, so that this server starts with any of its configuration files and answers
-//! CONFIG GET for any of its names. A row is one of two kinds:
+//! CONFIG GET for any of its names. A row is one of three kinds:
 //!
 //! - it keeps its value in a field of [`Settings`], and the server goes by it;
+//! - it keeps a value that nothing depends on, because what it is about is off, and matters no more in Redis then
+//!   (`repl-timeout` where nothing replicates), or because what it asks for happens anyway (`lazyfree-lazy-expire`);
 //! - it always has the one value that this server behaves by.
 //!
-//! The rule for the second kind is honesty. CONFIG GET shows the value we behave by. CONFIG SET accepts that value and
+//! The rule for the third kind is honesty. CONFIG GET shows the value we behave by. CONFIG SET accepts that value and
 //! refuses every other one, since an OK would be a promise. At the start another value is a warning, as people bring
 //! files that were written for Redis and durability or tuning changes no answer; where it would change answers
 //! (`cluster-enabled yes`), the start is refused. A malformed value is refused with Redis's words in all cases, and so is
@@ -22,6 +24,7 @@
 mod arguments;
 mod file;
 mod parameter;
+mod rewrite;
 mod rows;
 mod users;
 mod words;
@@ -30,6 +33,7 @@ pub use arguments::{HELP, Invocation, Sources, invocation};
 pub(crate) use file::unsupported;
 pub use file::{Fatal, Files, Loaded, Unreadable, load};
 pub use parameter::{Assigned, Mutability, Otherwise, Parameter, parse_memory};
+pub use rewrite::rewritten;
 
 use crate::engine::Settings;
 

@@ -1,13 +1,15 @@
 //! What a configuration parameter is: a row with its name, how its value is read, limited and shown, and where it is
 //! kept.
 //!
-//! A row keeps its value in a field of [`Settings`], or always has the one value that this server behaves by. Both read
-//! what they are given by the same rules, so a malformed value is refused with Redis's words either way.
+//! A row keeps its value in a field of [`Settings`], keeps it though nothing depends on it, or always has the one value that
+//! this server behaves by. All read what they are given by the same rules, so a malformed value is refused with Redis's
+//! words in any case.
 //!
 //! Invariant: what [`Parameter::shown`] gives can be read again by [`Parameter::assign`] and changes nothing. The tests
 //! of `rows` hold it for every row.
 
 use crate::engine::Settings;
+use crate::resp::write_escaped;
 use crate::value::number;
 
 /// Where a value of type `T` is kept.
@@ -17,6 +19,8 @@ pub(super) enum Held<T> {
     Field(fn(&Settings) -> T, fn(&mut Settings, T)),
     /// Nowhere: this server behaves by that value, as CONFIG GET shows it.
     Always(&'static str),
+    /// In the settings, by the row's name, and nothing depends on it; this is the usual value, as CONFIG GET shows it.
+    Idle(&'static str),
 }
 
 /// How a value is read and shown.
@@ -164,13 +168,36 @@ impl Parameter {
 
     /// Its value, as CONFIG GET shows it.
     pub fn shown(&self, settings: &Settings) -> String {
+        let name = self.name;
         match &self.kind {
-            Kind::Switch(held) => held.shown(settings, show_switch),
-            Kind::Number(_, _, held) => held.shown(settings, i64::to_string),
-            Kind::Memory(_, _, held) => held.shown(settings, u64::to_string),
-            Kind::Mode(held) => held.shown(settings, show_mode),
-            Kind::Choice(_, held) => held.shown(settings, |name| (*name).to_owned()),
-            Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => held.shown(settings, String::clone),
+            Kind::Switch(held) => held.shown(name, settings, show_switch),
+            Kind::Number(_, _, held) => held.shown(name, settings, i64::to_string),
+            Kind::Memory(_, _, held) => held.shown(name, settings, u64::to_string),
+            Kind::Mode(held) => held.shown(name, settings, show_mode),
+            Kind::Choice(_, held) => held.shown(name, settings, |name| (*name).to_owned()),
+            Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => held.shown(name, settings, String::clone),
+        }
+    }
+
+    /// True when the server does not go by any value but one, which a configuration file need not know of.
+    pub fn is_fixed(&self) -> bool {
+        match &self.kind {
+            Kind::Switch(held) => held.is_fixed(),
+            Kind::Number(_, _, held) | Kind::Mode(held) => held.is_fixed(),
+            Kind::Memory(_, _, held) => held.is_fixed(),
+            Kind::Choice(_, held) => held.is_fixed(),
+            Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => held.is_fixed(),
+        }
+    }
+
+    /// A value that [`Parameter::shown`] gave, as a line of a configuration file has it behind the name.
+    pub fn written(&self, shown: &str) -> String {
+        match self.kind {
+            Kind::Memory(..) => shown.parse().map_or_else(|_| shown.to_owned(), in_largest_unit),
+            Kind::Text(_) | Kind::Word(..) => in_quotes(shown),
+            Kind::Words(..) if shown.is_empty() => in_quotes(shown),
+            Kind::Words(..) => shown.split(' ').map(in_quotes_if_needed).collect::<Vec<_>>().join(" "),
+            Kind::Switch(_) | Kind::Number(..) | Kind::Mode(_) | Kind::Choice(..) => shown.to_owned(),
         }
     }
 
@@ -199,47 +226,75 @@ impl Parameter {
     }
 
     fn assign(&self, settings: &mut Settings, words: &[&str]) -> Result<Assigned, String> {
+        let name = self.name;
         match &self.kind {
-            Kind::Switch(held) => Ok(held.put(settings, read_switch(single(words)?)?, show_switch)),
+            Kind::Switch(held) => Ok(held.put(name, settings, read_switch(single(words)?)?, show_switch)),
             Kind::Number(least, most, held) => {
                 let number = read_number(single(words)?, *least, *most)?;
-                Ok(held.put(settings, number, i64::to_string))
+                Ok(held.put(name, settings, number, i64::to_string))
             }
             Kind::Memory(least, most, held) => {
                 let bytes = read_memory(single(words)?, *least, *most)?;
-                Ok(held.put(settings, bytes, u64::to_string))
+                Ok(held.put(name, settings, bytes, u64::to_string))
             }
-            Kind::Mode(held) => Ok(held.put(settings, read_mode(single(words)?)?, show_mode)),
+            Kind::Mode(held) => Ok(held.put(name, settings, read_mode(single(words)?)?, show_mode)),
             Kind::Choice(names, held) => {
-                Ok(held.put(settings, read_choice(single(words)?, names)?, |name| (*name).to_owned()))
+                Ok(held.put(name, settings, read_choice(single(words)?, names)?, |name| (*name).to_owned()))
             }
-            Kind::Text(held) => Ok(held.put(settings, single(words)?.to_owned(), String::clone)),
-            Kind::Word(read, held) => Ok(held.put(settings, read(single(words)?)?, String::clone)),
-            Kind::Words(read, held) => Ok(held.put(settings, read(words)?, String::clone)),
+            Kind::Text(held) => Ok(held.put(name, settings, single(words)?.to_owned(), String::clone)),
+            Kind::Word(read, held) => Ok(held.put(name, settings, read(single(words)?)?, String::clone)),
+            Kind::Words(read, held) => Ok(held.put(name, settings, read(words)?, String::clone)),
         }
     }
 }
 
 impl<T> Held<T> {
-    fn shown(&self, settings: &Settings, show: fn(&T) -> String) -> String {
+    fn shown(&self, name: &str, settings: &Settings, show: fn(&T) -> String) -> String {
         match self {
             Held::Field(get, _) => show(&get(settings)),
             Held::Always(text) => (*text).to_owned(),
+            Held::Idle(usual) => settings.idle.get(name).cloned().unwrap_or_else(|| (*usual).to_owned()),
         }
     }
 
-    fn put(&self, settings: &mut Settings, value: T, show: fn(&T) -> String) -> Assigned {
+    fn put(&self, name: &'static str, settings: &mut Settings, value: T, show: fn(&T) -> String) -> Assigned {
         match *self {
-            Held::Field(_, set) => {
-                set(settings, value);
-                Assigned::InForce
-            }
+            Held::Field(_, set) => set(settings, value),
+            Held::Idle(_) => _ = settings.idle.insert(name, show(&value)),
             Held::Always(actual) => {
                 let given = show(&value);
-                if given == actual { Assigned::InForce } else { Assigned::Differs { given, actual } }
+                if given != actual {
+                    return Assigned::Differs { given, actual };
+                }
             }
         }
+        Assigned::InForce
     }
+
+    fn is_fixed(&self) -> bool {
+        matches!(self, Held::Always(_))
+    }
+}
+
+/// Bytes in the largest unit of which they are a whole number.
+pub(super) fn in_largest_unit(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "gb"), (1 << 20, "mb"), (1 << 10, "kb")];
+    match UNITS.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", bytes / unit),
+        None => bytes.to_string(),
+    }
+}
+
+fn in_quotes(text: &str) -> String {
+    let mut quoted = b"\"".to_vec();
+    write_escaped(text.as_bytes(), &mut quoted);
+    quoted.push(b'"');
+    String::from_utf8(quoted).expect("what is escaped is ASCII")
+}
+
+fn in_quotes_if_needed(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".:*-_/%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) { word.to_owned() } else { in_quotes(word) }
 }
 
 /// Redis's complaint about too few or too many words.

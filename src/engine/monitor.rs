@@ -8,11 +8,10 @@
 //!
 //! Source: what MONITOR of Redis 8.0.6 shows.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use crate::engine::{Command, CommandId, Engine, Flags, REDACTED, Session, SessionId, Transport};
-use crate::resp::Request;
+use crate::resp::{Request, write_escaped};
 
 impl Engine {
     /// Has a session be shown every command from now on; false when it is already.
@@ -64,38 +63,10 @@ impl Engine {
         let mut line = format!("+{seconds}.{rest_us:06} [{} {kind}{address}]", client.database).into_bytes();
         for (index, word) in request.iter().enumerate() {
             line.extend_from_slice(b" \"");
-            quote(&mut line, if command.secrets.hide(request, index) { REDACTED } else { word });
+            write_escaped(if command.secrets.hide(request, index) { REDACTED } else { word }, &mut line);
             line.push(b'"');
         }
         line.extend_from_slice(b"\r\n");
         line
-    }
-}
-
-/// Writes a word so that it stays on its line.
-fn quote(line: &mut Vec<u8>, word: &[u8]) {
-    for &byte in word {
-        match byte {
-            b'\\' | b'"' => line.extend_from_slice(&[b'\\', byte]),
-            b'\n' => line.extend_from_slice(b"\\n"),
-            b'\r' => line.extend_from_slice(b"\\r"),
-            b'\t' => line.extend_from_slice(b"\\t"),
-            7 => line.extend_from_slice(b"\\a"),
-            8 => line.extend_from_slice(b"\\b"),
-            b' '..=b'~' => line.push(byte),
-            _ => write!(line, "\\x{byte:02x}").expect("a vector takes all that is written"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_of_any_bytes_stays_on_its_line() {
-        let mut line = Vec::new();
-        quote(&mut line, b"a\0\r\n\t\x07\x08\"\\\xff z'");
-        assert_eq!(line, br#"a\x00\r\n\t\a\b\"\\\xff z'"#);
     }
 }

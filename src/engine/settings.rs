@@ -2,6 +2,8 @@
 //!
 //! How a parameter is spelled, parsed, limited and shown is `config/`'s business: one row there for each field here.
 
+use std::collections::BTreeMap;
+
 use crate::engine::{Notifications, OutputLimits, Session};
 use crate::value::{hash, list, set, zset};
 
@@ -131,6 +133,14 @@ pub struct Settings {
     pub packed_set: set::Limits,
     /// `list-max-listpack-size`.
     pub list_nodes: list::Limits,
+    /// `hz`: how often Redis looks for what is due; here everything is done when it is due.
+    pub hz: u16,
+    /// `min-replicas-to-write`: without so many replicas nothing may be written, and there are none.
+    pub min_replicas: u32,
+    /// `min-replicas-max-lag`: how many seconds a replica may be behind to count; 0 lets writes through without any.
+    pub min_replicas_max_lag_s: u32,
+    /// Parameters that nothing depends on, by name, where they have another value than usual.
+    pub idle: BTreeMap<&'static str, String>,
     /// `port`: where TCP clients connect; 0 for no TCP.
     pub port: u16,
     /// `bind`: the addresses to listen on; a leading `-` lets one be missing.
@@ -158,6 +168,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether writes are refused for want of replicas.
+    pub(super) fn lacks_replicas(&self) -> bool {
+        self.min_replicas > 0 && self.min_replicas_max_lag_s > 0
+    }
+
     /// Sets what the hashing of members follows from, in collections that are flooded with like ones.
     pub(super) fn seed_members(&mut self, seed: u64) {
         for place in [&mut self.packed_zset.seed, &mut self.packed_hash.seed, &mut self.packed_set.seed] {
@@ -193,6 +208,10 @@ impl Default for Settings {
             packed_hash: hash::Limits::default(),
             packed_set: set::Limits::default(),
             list_nodes: list::Limits::default(),
+            hz: 10,
+            min_replicas: 0,
+            min_replicas_max_lag_s: 10,
+            idle: BTreeMap::new(),
             port: 6379,
             bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
             tcp_backlog: 511,

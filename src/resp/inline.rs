@@ -111,9 +111,43 @@ fn hex_digit(digit: u8) -> u8 {
     }
 }
 
+/// Appends `word` so that it stays on its line, and reads as it was when double quotes are put around it.
+pub fn write_escaped(word: &[u8], text: &mut Vec<u8>) {
+    for &byte in word {
+        match byte {
+            b'\\' | b'"' => text.extend_from_slice(&[b'\\', byte]),
+            b'\n' => text.extend_from_slice(b"\\n"),
+            b'\r' => text.extend_from_slice(b"\\r"),
+            b'\t' => text.extend_from_slice(b"\\t"),
+            7 => text.extend_from_slice(b"\\a"),
+            8 => text.extend_from_slice(b"\\b"),
+            b' '..=b'~' => text.push(byte),
+            _ => text.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_of_any_bytes_stays_on_its_line() {
+        let mut line = Vec::new();
+        write_escaped(b"a\0\r\n\t\x07\x08\"\\\xff z'", &mut line);
+        assert_eq!(line, br#"a\x00\r\n\t\a\b\"\\\xff z'"#);
+    }
+
+    #[test]
+    fn what_is_escaped_and_quoted_reads_as_it_was() {
+        let word: Vec<u8> = (0..=u8::MAX).collect();
+        let mut line = b"\"".to_vec();
+        write_escaped(&word, &mut line);
+        line.push(b'"');
+        let (mut text, mut words) = (Vec::new(), Vec::new());
+        assert_eq!(split_words(&line, &mut text, &mut words), Ok(()));
+        assert_eq!((text, words.len()), (word, 1));
+    }
 
     fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
         let (mut text, mut words) = (Vec::new(), Vec::new());

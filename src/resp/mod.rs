@@ -12,7 +12,7 @@ mod values;
 mod whole;
 
 pub use batch::Batch;
-pub use inline::{UnbalancedQuotes, split_words};
+pub use inline::{UnbalancedQuotes, split_words, write_escaped};
 pub use parser::{Limits, Parser};
 pub use protocol_error::ProtocolError;
 pub use reply::{OpenArray, Reply};

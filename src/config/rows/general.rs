@@ -5,6 +5,9 @@ use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
 use crate::engine::{LogLevel, Permission};
 
+/// The largest `hz` that Redis takes as it is given.
+const MOST_HZ: i64 = 500;
+
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::switch("always-show-logo", Held::Always("no")).at_start(),
     Parameter::text("aof-rewrite-cpulist", Held::Always("")).alias("aof_rewrite_cpulist").at_start(),
@@ -32,7 +35,7 @@ pub(super) const ROWS: &[Parameter] = &[
     .at_start(),
     Parameter::text("dir", Held::Field(|s| s.directory.clone(), |s, path| s.directory = path)).protected(),
     Parameter::switch("disable-thp", Held::Always("yes")).at_start(),
-    Parameter::switch("dynamic-hz", Held::Always("yes")),
+    Parameter::switch("dynamic-hz", Held::Idle("yes")),
     Parameter::choice(
         "enable-debug-command",
         &["no", "yes", "local"],
@@ -51,10 +54,10 @@ pub(super) const ROWS: &[Parameter] = &[
         Held::Field(|s| s.protected_configs.name(), |s, name| s.protected_configs = Permission::named(name)),
     )
     .at_start(),
-    Parameter::switch("hide-user-data-from-log", Held::Always("no")),
-    Parameter::number("hz", 0, INT, Held::Always("10")),
-    Parameter::text("ignore-warnings", Held::Always("")),
-    Parameter::switch("jemalloc-bg-thread", Held::Always("yes")),
+    Parameter::switch("hide-user-data-from-log", Held::Idle("no")),
+    Parameter::number("hz", 0, INT, Held::Field(|s| s.hz.into(), |s, hz| s.hz = hz.clamp(1, MOST_HZ) as u16)),
+    Parameter::text("ignore-warnings", Held::Idle("")),
+    Parameter::switch("jemalloc-bg-thread", Held::Idle("yes")),
     Parameter::number(
         "latency-monitor-threshold",
         0,
@@ -78,12 +81,12 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::words("oom-score-adj-values", words::oom_scores, Held::Always("0 200 800")),
     Parameter::text("pidfile", Held::Always("")).at_start(),
     Parameter::text("proc-title-template", Held::Always("{title} {listen-addr} {server-mode}")),
-    Parameter::choice("propagation-error-behavior", &["ignore", "panic", "panic-on-replicas"], Held::Always("ignore")),
+    Parameter::choice("propagation-error-behavior", &["ignore", "panic", "panic-on-replicas"], Held::Idle("ignore")),
     Parameter::text("server-cpulist", Held::Always("")).alias("server_cpulist").at_start(),
     Parameter::switch("set-proc-title", Held::Always("yes")).at_start(),
     Parameter::words("shutdown-on-sigint", words::shutdown_options, Held::Always("default")),
     Parameter::words("shutdown-on-sigterm", words::shutdown_options, Held::Always("default")),
-    Parameter::number("shutdown-timeout", 0, INT, Held::Always("10")),
+    Parameter::number("shutdown-timeout", 0, INT, Held::Idle("10")),
     Parameter::number(
         "slowlog-log-slower-than",
         -1,

@@ -1,26 +1,26 @@
-//! Encrypted connections, which this server does not have.
+//! Encrypted connections, which this server does not have: `tls-port` is fixed, what would matter with one is kept.
 
 use super::INT;
 use crate::config::parameter::{Held, Parameter};
 
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::choice("tls-auth-clients", &["no", "yes", "optional"], Held::Always("yes")),
-    Parameter::text("tls-ca-cert-dir", Held::Always("")),
-    Parameter::text("tls-ca-cert-file", Held::Always("")),
-    Parameter::text("tls-cert-file", Held::Always("")),
-    Parameter::text("tls-ciphers", Held::Always("")),
-    Parameter::text("tls-ciphersuites", Held::Always("")),
-    Parameter::text("tls-client-cert-file", Held::Always("")),
-    Parameter::text("tls-client-key-file", Held::Always("")),
-    Parameter::text("tls-client-key-file-pass", Held::Always("")),
-    Parameter::switch("tls-cluster", Held::Always("no")),
-    Parameter::text("tls-dh-params-file", Held::Always("")),
-    Parameter::text("tls-key-file", Held::Always("")),
-    Parameter::text("tls-key-file-pass", Held::Always("")),
-    Parameter::switch("tls-prefer-server-ciphers", Held::Always("no")),
-    Parameter::text("tls-protocols", Held::Always("")),
-    Parameter::switch("tls-replication", Held::Always("no")),
-    Parameter::number("tls-session-cache-size", 0, INT, Held::Always("20480")),
-    Parameter::number("tls-session-cache-timeout", 0, INT, Held::Always("300")),
-    Parameter::switch("tls-session-caching", Held::Always("yes")),
+    Parameter::text("tls-ca-cert-dir", Held::Idle("")),
+    Parameter::text("tls-ca-cert-file", Held::Idle("")),
+    Parameter::text("tls-cert-file", Held::Idle("")),
+    Parameter::text("tls-ciphers", Held::Idle("")),
+    Parameter::text("tls-ciphersuites", Held::Idle("")),
+    Parameter::text("tls-client-cert-file", Held::Idle("")),
+    Parameter::text("tls-client-key-file", Held::Idle("")),
+    Parameter::text("tls-client-key-file-pass", Held::Idle("")),
+    Parameter::switch("tls-cluster", Held::Idle("no")),
+    Parameter::text("tls-dh-params-file", Held::Idle("")),
+    Parameter::text("tls-key-file", Held::Idle("")),
+    Parameter::text("tls-key-file-pass", Held::Idle("")),
+    Parameter::switch("tls-prefer-server-ciphers", Held::Idle("no")),
+    Parameter::text("tls-protocols", Held::Idle("")),
+    Parameter::switch("tls-replication", Held::Idle("no")),
+    Parameter::number("tls-session-cache-size", 0, INT, Held::Idle("20480")),
+    Parameter::number("tls-session-cache-timeout", 0, INT, Held::Idle("300")),
+    Parameter::switch("tls-session-caching", Held::Idle("yes")),
 ];

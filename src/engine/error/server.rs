@@ -42,6 +42,9 @@ pub enum ServerError {
     /// The port of another server is none.
     #[error("ERR Invalid master port")]
     PrimaryPort,
+    /// Something was to be written, and there must be replicas for that.
+    #[error("NOREPLICAS Not enough good replicas to write.")]
+    NoReplicas,
     /// FAILOVER ABORT.
     #[error("ERR No failover in progress.")]
     NoFailover,

@@ -5,7 +5,7 @@
 
 use super::Running;
 use crate::engine::scripts::Ending;
-use crate::engine::{Args, Effect, Engine, Error, Flags, LogLevel};
+use crate::engine::{Args, Effect, Engine, Error, Flags, LogLevel, ServerError};
 use crate::lua::{Host, Pulse};
 use crate::resp::{Protocol, Reply, Request};
 use crate::script::{Chance, Function, Server, Words};
@@ -65,6 +65,10 @@ impl Engine {
         if let Err(error) = self.pass_rights_of_script(session, id, request) {
             self.stats.command_mut(id).rejected += 1;
             return Err(error);
+        }
+        if flags.has(Flags::WRITE) && self.settings.lacks_replicas() {
+            self.stats.command_mut(id).rejected += 1;
+            return Err(ServerError::NoReplicas.into());
         }
         let running = self.running();
         if running.is_read_only && (flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE)) {
