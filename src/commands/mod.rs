@@ -13,6 +13,7 @@ pub mod connection;
 pub mod debug;
 pub mod hash;
 mod help;
+pub mod hyperloglog;
 pub mod info;
 pub mod keys;
 pub mod latency;
@@ -44,6 +45,7 @@ pub const FAMILIES: &[&[Command]] = &[
     connection::COMMANDS,
     debug::COMMANDS,
     hash::COMMANDS,
+    hyperloglog::COMMANDS,
     info::COMMANDS,
     keys::COMMANDS,
     latency::COMMANDS,

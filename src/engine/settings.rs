@@ -131,6 +131,8 @@ pub struct Settings {
     pub packed_hash: hash::Limits,
     /// `set-max-intset-entries`, `set-max-listpack-entries` and `set-max-listpack-value`.
     pub packed_set: set::Limits,
+    /// `hll-sparse-max-bytes`: the most bytes of a HyperLogLog that is not dense yet.
+    pub sparse_hll_bytes: usize,
     /// `list-max-listpack-size`.
     pub list_nodes: list::Limits,
     /// `hz`: how often Redis looks for what is due; here everything is done when it is due.
@@ -207,6 +209,7 @@ impl Default for Settings {
             packed_zset: zset::Limits::default(),
             packed_hash: hash::Limits::default(),
             packed_set: set::Limits::default(),
+            sparse_hll_bytes: 3000,
             list_nodes: list::Limits::default(),
             hz: 10,
             min_replicas: 0,

@@ -10,6 +10,7 @@ pub(crate) mod deadlines;
 pub mod glob;
 pub mod hash;
 pub(crate) mod hashing;
+pub mod hyperloglog;
 mod integers;
 pub mod item;
 pub mod list;

@@ -53,7 +53,12 @@ pub(super) const ROWS: &[Parameter] = &[
         Held::Field(|s| s.packed_hash.bytes as u64, |s, bytes| s.packed_hash.bytes = bytes as usize),
     )
     .alias("hash-max-ziplist-value"),
-    Parameter::memory("hll-sparse-max-bytes", 0, LONG_BYTES, Held::Always("3000")),
+    Parameter::memory(
+        "hll-sparse-max-bytes",
+        0,
+        LONG_BYTES,
+        Held::Field(|s| s.sparse_hll_bytes as u64, |s, bytes| s.sparse_hll_bytes = bytes as usize),
+    ),
     Parameter::number("list-compress-depth", 0, INT, Held::Always("0")),
     Parameter::number(
         "list-max-listpack-size",

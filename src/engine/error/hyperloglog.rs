@@ -17,6 +17,9 @@ pub enum HyperLogLogError {
     /// PFDEBUG DECODE of a dense one.
     #[error("ERR HLL encoding is not sparse")]
     NotSparse,
+    /// PFDEBUG SIMD with another word.
+    #[error("ERR Argument must be ON or OFF")]
+    Simd,
     /// PFDEBUG has no such subcommand; as the client sent it.
     #[error("ERR Unknown PFDEBUG subcommand '{0}'")]
     UnknownSubcommand(String),

@@ -1,0 +1,60 @@
+//! From registers to a number of elements.
+//!
+//! Only how many registers hold each value matters. Ertl's estimator is right from one element on to far beyond what
+//! can be counted, where the first papers switched between three formulas and corrected them by tables.
+//!
+//! Source: Otmar Ertl, "New cardinality estimation algorithms for HyperLogLog sketches", arXiv:1702.01284, algorithm 6.
+
+use super::{Histogram, MOST, REGISTERS};
+
+/// The constant of infinitely many registers, 1 / (2 ln 2).
+const ALPHA: f64 = 0.721_347_520_444_481_703_680;
+
+/// About how many elements fill registers so.
+pub(super) fn count(histogram: &Histogram) -> u64 {
+    let all = REGISTERS as f64;
+    let share = |registers: f64| registers / all;
+    let full = f64::from(histogram[usize::from(MOST)]);
+    let mut sum = all * of_full(share(all - full));
+    for value in (1..MOST).rev() {
+        sum = (sum + f64::from(histogram[usize::from(value)])) * 0.5;
+    }
+    sum += all * of_empty(share(f64::from(histogram[0])));
+    let estimate = (ALPHA * all * all / sum).round();
+    // Registers that no elements can have made may tell of more than 63 bits: Redis answers the least number then.
+    if estimate < i64::MAX as f64 { estimate as u64 } else { 1 << 63 }
+}
+
+/// What registers add that are empty, `share` of all: x + x^2 + 2 x^4 + 4 x^8 + ...
+fn of_empty(share: f64) -> f64 {
+    if share == 1.0 {
+        return f64::INFINITY;
+    }
+    let (mut power, mut weight, mut sum) = (share, 1.0, share);
+    loop {
+        power *= power;
+        let before = sum;
+        sum += power * weight;
+        weight += weight;
+        if sum == before {
+            return sum;
+        }
+    }
+}
+
+/// What registers add that are as full as they can be, all but `share` of them.
+fn of_full(share: f64) -> f64 {
+    if share == 0.0 || share == 1.0 {
+        return 0.0;
+    }
+    let (mut root, mut weight, mut sum) = (share, 1.0, 1.0 - share);
+    loop {
+        root = root.sqrt();
+        let before = sum;
+        weight *= 0.5;
+        sum -= (1.0 - root) * (1.0 - root) * weight;
+        if sum == before {
+            return sum / 3.0;
+        }
+    }
+}

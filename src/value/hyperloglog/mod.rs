@@ -1,0 +1,271 @@
+//! HyperLogLogs: about how many different elements were seen, in 12 KiB at most, as the bytes that Redis keeps.
+//!
+//! Each element is hashed; 14 bits of the hash choose one of 16,384 registers, and the register keeps the longest run of
+//! zeros, counted from 1, that the other bits of any of its elements began with. [`estimate`] tells from all of them how
+//! many elements there were, off by 0.81 % in the mean.
+//!
+//! ```text
+//! 0       4     5      8           16
+//! "HYLL"  form  spare  count       registers
+//!         0 dense, 6 bits each, the lowest bits first: 12,304 bytes in all          (dense.rs)
+//!         1 sparse, runs of equal registers: 18 bytes for an empty one              (sparse.rs)
+//! ```
+//!
+//! The count is the last estimate, little-endian; its highest bit says that it is out of date. These are the bytes that a
+//! client sees, copies and makes up, so nothing is believed: a string is a [`Sketch`] only if its head and its length are
+//! right, and registers that make no sense are [`Corrupted`], found before anything is changed.
+//!
+//! A sparse one turns dense for good, when it would be longer than the limit it is given or a register more than it can
+//! say. Which runs stand next to each other depends on the history of a sketch; the same elements in the same order give
+//! the bytes that they give in Redis.
+//!
+//! Sources: Flajolet, Fusy, Gandouet, Meunier, "HyperLogLog", AofA 2007; Heule, Nunkesser, Hall, "HyperLogLog in
+//! Practice", EDBT 2013; the bytes of Redis 8.0.6.
+
+mod dense;
+mod estimate;
+mod hash;
+mod self_test;
+mod sparse;
+
+pub use self_test::self_test;
+
+use hash::hash;
+use sparse::Raised;
+
+/// How many registers there are.
+pub const REGISTERS: usize = 1 << INDEX_BITS;
+const INDEX_BITS: u32 = 14;
+/// The most a register of this many hash bits can come to: no bit of them is set.
+const MOST: u8 = (64 - INDEX_BITS + 1) as u8;
+
+const HEAD_BYTES: usize = 16;
+const MAGIC: &[u8; 4] = b"HYLL";
+const FORM_AT: usize = 4;
+const COUNT_AT: usize = 8;
+/// The byte whose highest bit says that the count is out of date.
+const STALE_AT: usize = 15;
+const STALE: u8 = 0x80;
+
+/// The registers of a sketch, or the greatest of several sketches.
+pub type Registers = [u8; REGISTERS];
+
+/// How many registers hold each value.
+type Histogram = [u32; 64];
+
+/// The registers of a sketch make no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corrupted;
+
+/// How registers are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// All of them, side by side.
+    Dense,
+    /// Runs of equal ones.
+    Sparse,
+}
+
+impl Form {
+    /// As PFDEBUG ENCODING says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Dense => "dense",
+            Form::Sparse => "sparse",
+        }
+    }
+}
+
+/// The form of a string that has the head of a sketch and a length that goes with it.
+fn form_of(bytes: &[u8]) -> Option<Form> {
+    if bytes.len() < HEAD_BYTES || !bytes.starts_with(MAGIC) {
+        return None;
+    }
+    match bytes[FORM_AT] {
+        0 => (bytes.len() == HEAD_BYTES + dense::BYTES).then_some(Form::Dense),
+        1 => Some(Form::Sparse),
+        _ => None,
+    }
+}
+
+/// The bytes of a sketch, to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Sketch<'a> {
+    bytes: &'a [u8],
+    form: Form,
+}
+
+impl<'a> Sketch<'a> {
+    /// The sketch that a string is, if it is one.
+    pub fn of(bytes: &'a [u8]) -> Option<Sketch<'a>> {
+        form_of(bytes).map(|form| Sketch { bytes, form })
+    }
+
+    /// How its registers are kept.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    fn registers(&self) -> &'a [u8] {
+        &self.bytes[HEAD_BYTES..]
+    }
+
+    /// The last estimate, if nothing changed since.
+    pub fn kept_count(&self) -> Option<u64> {
+        let (count, _) = self.bytes[COUNT_AT..].split_first_chunk()?;
+        (self.bytes[STALE_AT] & STALE == 0).then_some(u64::from_le_bytes(*count))
+    }
+
+    /// About how many elements were added.
+    ///
+    /// # Errors
+    /// [`Corrupted`].
+    pub fn count(&self) -> Result<u64, Corrupted> {
+        let histogram = match self.form {
+            Form::Dense => dense::histogram(self.registers()),
+            Form::Sparse => sparse::histogram(self.registers())?,
+        };
+        Ok(estimate::count(&histogram))
+    }
+
+    /// Raises `registers` to those of this sketch where these are greater.
+    ///
+    /// # Errors
+    /// [`Corrupted`]; some of `registers` may be raised then.
+    pub fn merge_into(&self, registers: &mut Registers) -> Result<(), Corrupted> {
+        match self.form {
+            Form::Dense => dense::merge_into(self.registers(), registers),
+            Form::Sparse => sparse::merge_into(self.registers(), registers)?,
+        }
+        Ok(())
+    }
+
+    /// The runs of a sparse sketch as PFDEBUG DECODE writes them: `Z:16383 v:1,1`. `None` for a dense one.
+    pub fn runs(&self) -> Option<String> {
+        let shown = |run: sparse::Run| match (run.value, run.width) {
+            (0, 1) => format!("z:{}", run.length),
+            (0, _) => format!("Z:{}", run.length),
+            (value, _) => format!("v:{value},{}", run.length),
+        };
+        let runs = (self.form == Form::Sparse).then(|| sparse::runs(self.registers()))?;
+        Some(runs.map(shown).collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// About how many elements were added to the sketches whose greatest registers these are.
+pub fn count_of(registers: &Registers) -> u64 {
+    let mut histogram: Histogram = [0; 64];
+    registers.iter().for_each(|value| histogram[usize::from(value % 64)] += 1);
+    estimate::count(&histogram)
+}
+
+/// The bytes of a sketch, to be changed.
+#[derive(Debug)]
+pub struct SketchMut<'a> {
+    bytes: &'a mut Vec<u8>,
+    form: Form,
+    /// The most bytes that it may have while it is sparse.
+    sparse_bytes: usize,
+}
+
+impl<'a> SketchMut<'a> {
+    /// The sketch that a string is, if it is one, with the most bytes that it may have while it is sparse.
+    pub fn of(bytes: &'a mut Vec<u8>, sparse_bytes: usize) -> Option<SketchMut<'a>> {
+        form_of(bytes).map(|form| SketchMut { bytes, form, sparse_bytes })
+    }
+
+    /// Makes the bytes those of a sketch that has seen nothing.
+    pub fn fresh(bytes: &'a mut Vec<u8>, sparse_bytes: usize) -> SketchMut<'a> {
+        bytes.clear();
+        bytes.resize(HEAD_BYTES, 0);
+        bytes[..MAGIC.len()].copy_from_slice(MAGIC);
+        bytes[FORM_AT] = 1;
+        sparse::write_empty(bytes);
+        SketchMut { bytes, form: Form::Sparse, sparse_bytes }
+    }
+
+    /// How its registers are kept.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Adds elements, and answers how many of them changed a register.
+    ///
+    /// # Errors
+    /// [`Corrupted`]; nothing changed.
+    pub fn add_all<'e>(&mut self, mut elements: impl ExactSizeIterator<Item = &'e [u8]>) -> Result<usize, Corrupted> {
+        // One that is refused changes nothing; of several the first may have changed something before.
+        let saved = (elements.len() > 1 && self.form == Form::Sparse).then(|| self.bytes.clone());
+        let raised = elements.try_fold(0, |count, element| Ok(count + usize::from(self.add(element)?)));
+        if raised.is_err()
+            && let Some(saved) = saved
+        {
+            *self.bytes = saved;
+        }
+        raised
+    }
+
+    fn add(&mut self, element: &[u8]) -> Result<bool, Corrupted> {
+        let hash = hash(element);
+        let index = hash as usize % REGISTERS;
+        let rest = hash >> INDEX_BITS | 1 << (64 - INDEX_BITS);
+        self.raise(index, rest.trailing_zeros() as u8 + 1)
+    }
+
+    /// Raises a register; false if it is as great already.
+    fn raise(&mut self, index: usize, value: u8) -> Result<bool, Corrupted> {
+        if self.form == Form::Sparse {
+            match sparse::raise(self.bytes, HEAD_BYTES, index, value, self.sparse_bytes)? {
+                Raised::Not => return Ok(false),
+                Raised::Done => return Ok(true),
+                Raised::NeedsDense => self.make_dense()?,
+            };
+        }
+        Ok(dense::raise(&mut self.bytes[HEAD_BYTES..], index, value))
+    }
+
+    /// Raises registers to those of other sketches, this one among them.
+    ///
+    /// # Errors
+    /// [`Corrupted`], which merging has found before.
+    pub fn raise_all(&mut self, registers: &Registers) -> Result<(), Corrupted> {
+        if self.form == Form::Dense {
+            dense::write(&mut self.bytes[HEAD_BYTES..], registers);
+            return Ok(());
+        }
+        for (index, value) in registers.iter().enumerate().filter(|(_, value)| **value > 0) {
+            self.raise(index, *value)?;
+        }
+        Ok(())
+    }
+
+    /// Turns it dense; false if it is already.
+    ///
+    /// # Errors
+    /// [`Corrupted`]; nothing changed.
+    pub fn make_dense(&mut self) -> Result<bool, Corrupted> {
+        if self.form == Form::Dense {
+            return Ok(false);
+        }
+        let mut registers = [0; REGISTERS];
+        sparse::merge_into(&self.bytes[HEAD_BYTES..], &mut registers)?;
+        self.bytes.resize(HEAD_BYTES + dense::BYTES, 0);
+        dense::write(&mut self.bytes[HEAD_BYTES..], &registers);
+        self.bytes[FORM_AT] = 0;
+        self.form = Form::Dense;
+        Ok(true)
+    }
+
+    /// Keeps an estimate, until [`SketchMut::forget_count`].
+    pub fn keep_count(&mut self, count: u64) {
+        self.bytes[COUNT_AT..HEAD_BYTES].copy_from_slice(&count.to_le_bytes());
+    }
+
+    /// Says that the estimate it keeps is out of date.
+    pub fn forget_count(&mut self) {
+        self.bytes[STALE_AT] |= STALE;
+    }
+}
+
+#[cfg(test)]
+mod tests;

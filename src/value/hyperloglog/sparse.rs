@@ -1,0 +1,221 @@
+//! Registers as runs of equal ones, each run in one or two bytes.
+//!
+//! ```text
+//! 00nnnnnn            n + 1 registers hold 0, up to 64
+//! 01nnnnnn nnnnnnnn   n + 1 registers hold 0, up to 16,384
+//! 1vvvvvnn            n + 1 registers hold v + 1: up to 4 registers, up to 32
+//! ```
+//!
+//! A register that is raised splits its run in up to three. Then runs of the same value next to it are joined, as far as
+//! Redis looks for them: five runs from the one before. So the bytes are Redis's, which are not always the fewest.
+//!
+//! Invariant of one that is not corrupted: the runs are of all registers together. Cost of raising: a walk over the runs
+//! up to the register, and a move of the bytes behind it.
+
+use super::{Corrupted, Histogram, REGISTERS, Registers};
+
+const LONG_ZEROS: u8 = 0x40;
+const VALUE: u8 = 0x80;
+const MOST_SHORT_ZEROS: usize = 64;
+const MOST_OF_VALUE: usize = 4;
+const GREATEST: u8 = 32;
+/// How many runs are looked at to be joined.
+const JOINED_RUNS: usize = 5;
+
+/// Equal registers next to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) value: u8,
+    /// How many registers they are.
+    pub(super) length: usize,
+    /// How many bytes say so.
+    pub(super) width: usize,
+}
+
+/// What became of a register that was to be raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Raised {
+    /// It is as great already.
+    Not,
+    /// It is greater now.
+    Done,
+    /// Nothing yet: the value, or the length that the runs would have, is more than is allowed.
+    NeedsDense,
+}
+
+/// The run at the front; `None` if it is cut off.
+fn run_at(code: &[u8]) -> Option<Run> {
+    let (&first, rest) = code.split_first()?;
+    if first & VALUE != 0 {
+        return Some(Run { value: (first >> 2 & 0x1f) + 1, length: usize::from(first & 3) + 1, width: 1 });
+    }
+    let high = usize::from(first & 0x3f);
+    if first & LONG_ZEROS == 0 {
+        return Some(Run { value: 0, length: high + 1, width: 1 });
+    }
+    Some(Run { value: 0, length: (high << 8 | usize::from(*rest.first()?)) + 1, width: 2 })
+}
+
+/// All runs, up to one that is cut off.
+pub(super) fn runs(mut code: &[u8]) -> impl Iterator<Item = Run> {
+    std::iter::from_fn(move || {
+        let run = run_at(code)?;
+        code = code.get(run.width..)?;
+        Some(run)
+    })
+}
+
+/// Visits all runs, each with its first register, while they are within all registers and if they are all of them.
+fn walk(code: &[u8], mut visit: impl FnMut(usize, Run)) -> Result<(), Corrupted> {
+    let mut first = 0;
+    for run in runs(code) {
+        if first + run.length > REGISTERS {
+            return Err(Corrupted);
+        }
+        visit(first, run);
+        first += run.length;
+    }
+    if first == REGISTERS { Ok(()) } else { Err(Corrupted) }
+}
+
+/// How many registers hold each value.
+pub(super) fn histogram(code: &[u8]) -> Result<Histogram, Corrupted> {
+    let mut histogram: Histogram = [0; 64];
+    walk(code, |_, run| histogram[usize::from(run.value)] += run.length as u32)?;
+    Ok(histogram)
+}
+
+/// Raises `registers` to these where these are greater.
+pub(super) fn merge_into(code: &[u8], registers: &mut Registers) -> Result<(), Corrupted> {
+    walk(code, |first, run| {
+        if run.value > 0 {
+            let equal = &mut registers[first..first + run.length];
+            equal.iter_mut().for_each(|register| *register = (*register).max(run.value));
+        }
+    })
+}
+
+/// Appends registers that all hold 0.
+pub(super) fn write_empty(code: &mut Vec<u8>) {
+    let mut run = Code::default();
+    run.zeros(REGISTERS);
+    code.extend_from_slice(run.bytes());
+}
+
+/// A few runs on their way in.
+#[derive(Default)]
+struct Code {
+    bytes: [u8; 5],
+    used: usize,
+}
+
+impl Code {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.used]
+    }
+
+    fn push(&mut self, byte: u8) {
+        self.bytes[self.used] = byte;
+        self.used += 1;
+    }
+
+    fn run(&mut self, value: u8, length: usize) {
+        match (value, length) {
+            (_, 0) => {}
+            (0, _) => self.zeros(length),
+            _ => self.push(coded(value, length)),
+        }
+    }
+
+    fn zeros(&mut self, length: usize) {
+        let [low, high, ..] = (length - 1).to_le_bytes();
+        if length > MOST_SHORT_ZEROS {
+            self.push(LONG_ZEROS | high);
+        }
+        self.push(low);
+    }
+}
+
+/// The byte of a run that is not of zeros.
+fn coded(value: u8, length: usize) -> u8 {
+    VALUE | (value - 1) << 2 | (length - 1) as u8
+}
+
+/// Raises a register of the runs that stand in `bytes` from `start` on, which may be up to `most` bytes long in all.
+pub(super) fn raise(
+    bytes: &mut Vec<u8>,
+    start: usize,
+    index: usize,
+    value: u8,
+    most: usize,
+) -> Result<Raised, Corrupted> {
+    if value > GREATEST {
+        return Ok(Raised::NeedsDense);
+    }
+    let Spot { before, at, first, run } = Spot::of(bytes, start, index)?;
+    if run.value >= value {
+        return Ok(Raised::Not);
+    }
+    let mut code = Code::default();
+    code.run(run.value, index - first);
+    code.run(value, 1);
+    code.run(run.value, first + run.length - 1 - index);
+    if code.used > run.width && bytes.len() + code.used - run.width > most {
+        return Ok(Raised::NeedsDense);
+    }
+    put(bytes, at, run.width, code.bytes());
+    join(bytes, before);
+    Ok(Raised::Done)
+}
+
+/// Where a register stands.
+struct Spot {
+    /// Where the run before begins, or the run itself if it is the first.
+    before: usize,
+    /// Where its run begins.
+    at: usize,
+    /// The first register of its run.
+    first: usize,
+    run: Run,
+}
+
+impl Spot {
+    fn of(bytes: &[u8], start: usize, index: usize) -> Result<Spot, Corrupted> {
+        let (mut before, mut at, mut first) = (start, start, 0);
+        loop {
+            let run = bytes.get(at..).and_then(run_at).ok_or(Corrupted)?;
+            if index < first + run.length {
+                return Ok(Spot { before, at, first, run });
+            }
+            before = at;
+            at += run.width;
+            first += run.length;
+        }
+    }
+}
+
+/// Puts `code` in the place of the `width` bytes at `at`.
+fn put(bytes: &mut Vec<u8>, at: usize, width: usize, code: &[u8]) {
+    let end = bytes.len();
+    if code.len() > width {
+        bytes.resize(end + code.len() - width, 0);
+    }
+    bytes.copy_within(at + width..end, at + code.len());
+    bytes[at..at + code.len()].copy_from_slice(code);
+    bytes.truncate(end + code.len() - width);
+}
+
+/// Joins runs of the same value next to each other, among a few from `at` on.
+fn join(bytes: &mut Vec<u8>, mut at: usize) {
+    for _ in 0..JOINED_RUNS {
+        let Some(run) = bytes.get(at..).and_then(run_at) else { return };
+        let next = bytes.get(at + 1..).and_then(run_at).filter(|next| run.value > 0 && next.value == run.value);
+        match next.map(|next| run.length + next.length) {
+            Some(length) if length <= MOST_OF_VALUE => {
+                bytes.remove(at);
+                bytes[at] = coded(run.value, length);
+            }
+            _ => at += run.width,
+        }
+    }
+}
