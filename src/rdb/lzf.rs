@@ -6,9 +6,13 @@
 //!   111ooooo llllllll oooooooo   l + 9 bytes from o + 1 bytes back
 //! ```
 //!
-//! What is copied may overlap what it makes, which is how runs are written.
+//! What is copied may overlap what it makes, which is how runs are written. Where a stretch is looked for, and which of the
+//! bytes within one are noted, are choices that the format leaves open; they are made as Redis makes them, so that the same
+//! text becomes the same bytes.
 //!
-//! Costs: one pass each; compressing takes a table of 32 KiB.
+//! Costs: one pass each; compressing takes a table of 256 KiB, of which short texts touch little.
+//!
+//! Source: the format as its author, Marc Lehmann, describes it; the choices, from payloads of Redis 8.0.
 
 /// How far back a stretch can begin.
 const REACH: usize = 1 << 13;
@@ -17,67 +21,128 @@ const MOST_COPIED: usize = 264;
 const MOST_LITERAL: usize = 32;
 /// A stretch is worth copying from so many bytes on.
 const LEAST_COPIED: usize = 3;
+/// Bytes that must be left when a stretch is copied, and when the last bytes are written.
+const ROOM_TO_COPY: usize = 4;
+const ROOM_TO_END: usize = 3;
+/// Bytes that a stretch ends before the end of the text, unless it is one of the shortest.
+const MARGIN: usize = 2;
+/// The margin does not hold for stretches up to this length if that many bytes and the margin are left.
+const EAGER: usize = 18;
+/// A compressed text that is shorter by less than this is not used.
+const LEAST_GAIN: usize = 4;
 /// How many bits a hash has.
-const HASH_BITS: u32 = 13;
+const HASH_BITS: u32 = 16;
+/// Nothing is compressed to less than this part of it: three bytes stand for [`MOST_COPIED`].
+const LEAST_PART: usize = MOST_COPIED / 3;
 
-/// Where three bytes were seen last: the place after it, 0 for nowhere.
+/// Where three bytes were seen last; 0 is nowhere, so nothing is copied from the very beginning.
 struct Seen(Vec<u32>);
 
 impl Seen {
     /// The place of the last three bytes like these, and notes this one.
-    fn swap(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
-        let &[first, second, third] = bytes.get(at..)?.first_chunk::<3>()?;
+    fn swap(&mut self, bytes: &[u8], at: usize) -> usize {
+        let Some(&[first, second, third]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<3>()) else { return 0 };
         let word = u32::from_be_bytes([0, first, second, third]);
-        let place = &mut self.0[(word.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize];
-        let before = std::mem::replace(place, u32::try_from(at + 1).ok()?);
-        (before as usize).checked_sub(1)
+        let hash = (word >> (24 - HASH_BITS)).wrapping_sub(word.wrapping_mul(5)) & ((1 << HASH_BITS) - 1);
+        std::mem::replace(&mut self.0[hash as usize], at as u32) as usize
     }
 }
 
-/// Bytes in a shorter form; `None` when that would not be shorter.
+/// What is written: literal bytes are kept back until their count is known.
+struct Output<'b> {
+    bytes: &'b [u8],
+    literal: usize,
+    out: Vec<u8>,
+}
+
+impl Output<'_> {
+    /// Bytes that are written, were the literals up to `at` and the head of the next ones among them.
+    fn len(&self, at: usize) -> usize {
+        let waiting = at - self.literal;
+        self.out.len() + waiting + waiting / MOST_LITERAL + 1
+    }
+
+    /// The same, but no head without a literal behind it.
+    fn exact_len(&self, at: usize) -> usize {
+        self.len(at) - usize::from((at - self.literal).is_multiple_of(MOST_LITERAL))
+    }
+
+    fn flush(&mut self, at: usize) {
+        for stretch in self.bytes[self.literal..at].chunks(MOST_LITERAL) {
+            self.out.push(stretch.len() as u8 - 1);
+            self.out.extend_from_slice(stretch);
+        }
+        self.literal = at;
+    }
+
+    fn copy(&mut self, at: usize, offset: usize, length: usize) {
+        self.flush(at);
+        self.literal = at + length;
+        let [low, high, ..] = offset.to_le_bytes();
+        match length - 2 {
+            short @ ..7 => self.out.push((short as u8) << 5 | high),
+            long => self.out.extend_from_slice(&[7 << 5 | high, (long - 7) as u8]),
+        }
+        self.out.push(low);
+    }
+}
+
+/// Bytes in a shorter form; `None` when that would not be shorter by some bytes.
 pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+    let most = bytes.len().checked_sub(LEAST_GAIN).filter(|&most| most > 0 && u32::try_from(bytes.len()).is_ok())?;
     let mut seen = Seen(vec![0; 1 << HASH_BITS]);
-    let (mut out, mut literal, mut at) = (Vec::with_capacity(bytes.len()), 0, 0);
-    while at < bytes.len() {
-        let before = seen.swap(bytes, at).filter(|before| at - before <= REACH);
-        let length = before.map_or(0, |before| common(&bytes[before..], &bytes[at..]));
-        let (Some(before), LEAST_COPIED..) = (before, length) else {
+    let mut output = Output { bytes, literal: 0, out: Vec::with_capacity(most.min(1 << 16)) };
+    let mut at = 0;
+    while at + MARGIN < bytes.len() {
+        let before = seen.swap(bytes, at);
+        if before == 0 || at - before > REACH || bytes[before..before + LEAST_COPIED] != bytes[at..at + LEAST_COPIED] {
+            if output.len(at) >= most {
+                return None;
+            }
             at += 1;
             continue;
-        };
-        write_literals(&bytes[literal..at], &mut out);
-        write_copy(at - before - 1, length, &mut out);
-        for passed in at + 1..at + length {
-            seen.swap(bytes, passed);
         }
-        at += length;
-        literal = at;
-        if out.len() >= bytes.len() {
+        if output.exact_len(at) + ROOM_TO_COPY >= most {
             return None;
         }
+        let length = common(bytes, before, at);
+        output.copy(at, at - before - 1, length);
+        at += length;
+        if at + MARGIN < bytes.len() {
+            seen.swap(bytes, at - 2);
+            seen.swap(bytes, at - 1);
+        }
     }
-    write_literals(&bytes[literal..], &mut out);
-    (out.len() < bytes.len()).then_some(out)
+    if output.len(at) + ROOM_TO_END > most {
+        return None;
+    }
+    output.flush(bytes.len());
+    Some(output.out)
 }
 
-fn common(one: &[u8], other: &[u8]) -> usize {
-    one.iter().zip(other).take(MOST_COPIED).take_while(|(one, other)| one == other).count()
+/// How many bytes from two places on are the same, as far as it is looked.
+fn common(bytes: &[u8], before: usize, at: usize) -> usize {
+    let same = |length: usize| bytes.get(before + length).is_some_and(|byte| bytes.get(at + length) == Some(byte));
+    let most = (bytes.len() - at - MARGIN).min(MOST_COPIED);
+    let mut length = LEAST_COPIED;
+    if most >= EAGER - 1 {
+        while length < EAGER && same(length) {
+            length += 1;
+        }
+        if !same(length) {
+            return length;
+        }
+        length += 1;
+    }
+    while length < most && same(length) {
+        length += 1;
+    }
+    length
 }
 
-fn write_literals(bytes: &[u8], out: &mut Vec<u8>) {
-    for stretch in bytes.chunks(MOST_LITERAL) {
-        out.push(stretch.len() as u8 - 1);
-        out.extend_from_slice(stretch);
-    }
-}
-
-fn write_copy(offset: usize, length: usize, out: &mut Vec<u8>) {
-    let [low, high, ..] = offset.to_le_bytes();
-    match length - 2 {
-        short @ ..7 => out.push((short as u8) << 5 | high),
-        long => out.extend_from_slice(&[7 << 5 | high, (long - 7) as u8]),
-    }
-    out.push(low);
+/// True when so few bytes can stand for that many.
+pub(super) fn is_plausible(short: usize, length: usize) -> bool {
+    length <= short.saturating_mul(LEAST_PART)
 }
 
 /// The bytes that were compressed, `length` of them; `None` when they are damaged.
@@ -108,7 +173,6 @@ pub(super) fn decompress(mut bytes: &[u8], length: usize) -> Option<Vec<u8>> {
     }
     (out.len() == length).then_some(out)
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,18 +1,31 @@
 //! Redis's own format of data as bytes, the one of its files: for DUMP and RESTORE of values and functions.
 //!
-//! It opens no file, and knows neither values nor commands. Here are [`read_text`] and [`write_text`], of which everything
-//! in the format is made, and the seal behind a payload ([`sealed`], [`unsealed`]), by which a damaged one is known.
+//! It opens no file, and knows no command. A [`Writer`] appends what is saved to a payload, a [`Reader`] takes it from there:
+//! lengths and texts, of which everything in the format is made (`text`), and values (`save`, `load`). The seal behind a
+//! payload tells a damaged one ([`sealed`], [`unsealed`]); [`dump`] and [`restore`] are for one value in a sealed payload.
 //!
-//! Invariant: no bytes make it panic or allocate more than a small multiple of what is there.
+//! To add a type is to add its forms to `kind`, an arm to [`kind_of`] and [`Writer::value`], and one to [`Reader::value`]
+//! with a file in `load`.
+//!
+//! Invariant: no bytes make it panic, allocate by a number that they announce, or make more of them than a reader's room.
 //!
 //! Source: payloads that Redis 8.0 wrote, read byte by byte.
 
 mod checksum;
+mod early;
+mod kind;
+mod listpack;
+mod load;
 mod lzf;
+mod save;
 mod text;
 
 pub use checksum::crc64;
-pub use text::{Reader, write_text};
+pub use load::Forms;
+pub use save::kind_of;
+pub use text::{Reader, Writer};
+
+use crate::value::{Value, View};
 
 /// The version of the format, which payloads bear.
 pub const VERSION: u16 = 12;
@@ -23,6 +36,40 @@ pub const EARLY_FUNCTION: u8 = 0xf6;
 
 /// Bytes of a seal: the version and the checksum of all that stands before it.
 const SEAL_BYTES: usize = 2 + 8;
+
+/// Why a payload is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Something in it is wrong.
+    Damaged,
+    /// It stands for more than there is room for.
+    TooLarge,
+}
+
+/// A value in a sealed payload; long texts are compressed or not.
+pub fn dump(view: View<'_>, compresses: bool) -> Vec<u8> {
+    let mut writer = Writer::new(compresses);
+    writer.byte(kind_of(view));
+    writer.value(view);
+    writer.sealed()
+}
+
+/// The value that a payload, its seal taken off, begins with, in the forms that the settings ask for.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn restore(payload: &[u8], forms: &Forms, room_bytes: usize) -> Result<Value, Refusal> {
+    let mut reader = Reader::within(payload, room_bytes);
+    let value = reader.byte().and_then(|kind| reader.value(kind, forms));
+    value.ok_or(if reader.is_full() { Refusal::TooLarge } else { Refusal::Damaged })
+}
+
+impl Writer {
+    /// The payload with its seal.
+    pub fn sealed(self) -> Vec<u8> {
+        sealed(self.out)
+    }
+}
 
 /// Seals a payload.
 pub fn sealed(mut payload: Vec<u8>) -> Vec<u8> {

@@ -5,11 +5,14 @@
 //!   01llllll llllllll        the same, l up to 16383   11000000, 1, 2: a number of 8, 16 or 32 bits instead of its digits
 //!   11000011 length length   compressed: how many bytes that takes, and how many they are
 //! ```
+//!
+//! A length also tells how many of something follow; then those that begin with 11 are what their other six bits say.
 
 use super::lzf;
+use std::borrow::Cow;
 
-const SHORT_LENGTHS: usize = 1 << 6;
-const MIDDLE_LENGTHS: usize = 1 << 14;
+const SHORT_LENGTHS: u64 = 1 << 6;
+const MIDDLE_LENGTHS: u64 = 1 << 14;
 const LENGTH_32: u8 = 0x80;
 const LENGTH_64: u8 = 0x81;
 const COMPRESSED: u8 = 0xc3;
@@ -17,67 +20,99 @@ const COMPRESSED: u8 = 0xc3;
 const LEAST_COMPRESSED: usize = 21;
 /// A number that is written as one has at most so many digits and a sign.
 const NUMBER_DIGITS: usize = 11;
+/// What a text takes of a reader's room beside its bytes: what a collection keeps beside an element.
+const ELEMENT_BYTES: usize = 32;
 
-/// Appends a text, in the shortest form.
-pub fn write_text(bytes: &[u8], out: &mut Vec<u8>) {
-    if write_number(bytes, out) {
-        return;
-    }
-    if bytes.len() >= LEAST_COMPRESSED
-        && let Some(short) = lzf::compress(bytes)
-    {
-        out.push(COMPRESSED);
-        write_length(short.len(), out);
-        write_length(bytes.len(), out);
-        return out.extend_from_slice(&short);
-    }
-    write_length(bytes.len(), out);
-    out.extend_from_slice(bytes);
+/// A payload in the making.
+#[derive(Debug)]
+pub struct Writer {
+    pub(super) out: Vec<u8>,
+    compresses: bool,
 }
 
-/// Appends the number that the text is, if it is one that fits and reads the same again.
-fn write_number(bytes: &[u8], out: &mut Vec<u8>) -> bool {
-    if bytes.len() > NUMBER_DIGITS {
-        return false;
+impl Writer {
+    /// An empty payload, in which long texts are compressed or not.
+    pub fn new(compresses: bool) -> Writer {
+        Writer { out: Vec::new(), compresses }
     }
-    let Some(number) = crate::value::number::parse_i64(bytes).and_then(|number| i32::try_from(number).ok()) else {
-        return false;
-    };
-    if let Ok(number) = i8::try_from(number) {
-        out.push(0xc0);
-        out.extend_from_slice(&number.to_le_bytes());
-    } else if let Ok(number) = i16::try_from(number) {
-        out.push(0xc1);
-        out.extend_from_slice(&number.to_le_bytes());
-    } else {
-        out.push(0xc2);
-        out.extend_from_slice(&number.to_le_bytes());
+
+    /// Appends a byte.
+    pub fn byte(&mut self, byte: u8) {
+        self.out.push(byte);
     }
-    true
+
+    /// Appends a text, in the shortest form.
+    pub fn text(&mut self, bytes: &[u8]) {
+        if self.number(bytes) {
+            return;
+        }
+        if self.compresses
+            && bytes.len() >= LEAST_COMPRESSED
+            && let Some(short) = lzf::compress(bytes)
+        {
+            self.byte(COMPRESSED);
+            self.length(short.len() as u64);
+            self.length(bytes.len() as u64);
+            return self.out.extend_from_slice(&short);
+        }
+        self.length(bytes.len() as u64);
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// Appends the number that the text is, if it is one that fits and reads the same again.
+    fn number(&mut self, bytes: &[u8]) -> bool {
+        if bytes.len() > NUMBER_DIGITS {
+            return false;
+        }
+        let Some(number) = crate::value::number::parse_i64(bytes).and_then(|number| i32::try_from(number).ok()) else {
+            return false;
+        };
+        if let Ok(number) = i8::try_from(number) {
+            self.byte(0xc0);
+            self.out.extend_from_slice(&number.to_le_bytes());
+        } else if let Ok(number) = i16::try_from(number) {
+            self.byte(0xc1);
+            self.out.extend_from_slice(&number.to_le_bytes());
+        } else {
+            self.byte(0xc2);
+            self.out.extend_from_slice(&number.to_le_bytes());
+        }
+        true
+    }
+
+    /// Appends a length.
+    pub fn length(&mut self, length: u64) {
+        if length < SHORT_LENGTHS {
+            self.byte(length as u8);
+        } else if length < MIDDLE_LENGTHS {
+            self.out.extend_from_slice(&(0x4000 | length as u16).to_be_bytes());
+        } else if let Ok(length) = u32::try_from(length) {
+            self.byte(LENGTH_32);
+            self.out.extend_from_slice(&length.to_be_bytes());
+        } else {
+            self.byte(LENGTH_64);
+            self.out.extend_from_slice(&length.to_be_bytes());
+        }
+    }
+
+    /// Appends a moment, in unix milliseconds.
+    pub(super) fn moment(&mut self, unix_ms: i64) {
+        self.out.extend_from_slice(&unix_ms.to_le_bytes());
+    }
+
+    /// Appends a score.
+    pub(super) fn double(&mut self, number: f64) {
+        self.out.extend_from_slice(&number.to_le_bytes());
+    }
 }
 
-fn write_length(length: usize, out: &mut Vec<u8>) {
-    let number = length as u64;
-    match length {
-        0..SHORT_LENGTHS => out.push(length as u8),
-        SHORT_LENGTHS..MIDDLE_LENGTHS => out.extend_from_slice(&(0x4000 | length as u16).to_be_bytes()),
-        _ => match u32::try_from(length) {
-            Ok(length) => {
-                out.push(LENGTH_32);
-                out.extend_from_slice(&length.to_be_bytes());
-            }
-            Err(_) => {
-                out.push(LENGTH_64);
-                out.extend_from_slice(&number.to_be_bytes());
-            }
-        },
-    }
-}
-
-/// A cursor over a payload. What it reads is `None` when the payload is damaged.
-#[derive(Clone, Copy, Debug)]
+/// A cursor over a payload. What it reads is `None` when the payload is damaged, or when what it stands for has no room:
+/// a few bytes can stand for many.
+#[derive(Clone, Debug)]
 pub struct Reader<'p> {
     rest: &'p [u8],
+    room_bytes: usize,
+    is_full: bool,
 }
 
 /// A length, or how a text is written instead of by its bytes.
@@ -89,12 +124,22 @@ enum Length {
 impl<'p> Reader<'p> {
     /// From the beginning.
     pub fn new(payload: &'p [u8]) -> Reader<'p> {
-        Reader { rest: payload }
+        Reader::within(payload, usize::MAX)
+    }
+
+    /// From the beginning, with room for that many bytes of what the payload stands for.
+    pub fn within(payload: &'p [u8], room_bytes: usize) -> Reader<'p> {
+        Reader { rest: payload, room_bytes, is_full: false }
     }
 
     /// True at the end.
     pub fn is_at_end(&self) -> bool {
         self.rest.is_empty()
+    }
+
+    /// True when the room was not enough.
+    pub fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// The next byte.
@@ -105,23 +150,60 @@ impl<'p> Reader<'p> {
     }
 
     /// The next text.
-    pub fn text(&mut self) -> Option<Vec<u8>> {
-        match self.length()? {
-            Length::Bytes(count) => self.bytes(count).map(<[u8]>::to_vec),
+    pub fn text(&mut self) -> Option<Cow<'p, [u8]>> {
+        let text = match self.any_length()? {
+            Length::Bytes(count) => self.bytes(count).map(Cow::Borrowed),
             Length::Special(0) => self.array().map(|[byte]| digits(i8::from_le_bytes([byte]).into())),
             Length::Special(1) => self.array().map(|bytes| digits(i16::from_le_bytes(bytes).into())),
             Length::Special(2) => self.array().map(|bytes| digits(i32::from_le_bytes(bytes))),
-            Length::Special(3) => {
-                let (Length::Bytes(short), Length::Bytes(length)) = (self.length()?, self.length()?) else {
-                    return None;
-                };
-                lzf::decompress(self.bytes(short)?, usize::try_from(length).ok()?)
-            }
+            Length::Special(3) => self.compressed().map(Cow::Owned),
             Length::Special(_) => None,
+        }?;
+        self.take_room(1, text.len())?;
+        Some(text)
+    }
+
+    fn compressed(&mut self) -> Option<Vec<u8>> {
+        let (short, length) = (self.length()?, usize::try_from(self.length()?).ok()?);
+        let short = self.bytes(short)?;
+        if !lzf::is_plausible(short.len(), length) {
+            return None;
+        }
+        if length > self.room_bytes {
+            self.is_full = true;
+            return None;
+        }
+        lzf::decompress(short, length)
+    }
+
+    /// Takes the room that some elements with that many bytes in all will need.
+    pub(super) fn take_room(&mut self, elements: usize, bytes: usize) -> Option<()> {
+        match self.room_bytes.checked_sub(elements.saturating_mul(ELEMENT_BYTES).saturating_add(bytes.saturating_mul(2))) {
+            Some(left) => self.room_bytes = left,
+            None => self.is_full = true,
+        }
+        (!self.is_full).then_some(())
+    }
+
+    /// The next length, as a number of things.
+    pub fn length(&mut self) -> Option<u64> {
+        match self.any_length()? {
+            Length::Bytes(count) => Some(count),
+            Length::Special(count) => Some(count.into()),
         }
     }
 
-    fn length(&mut self) -> Option<Length> {
+    /// The next moment, in unix milliseconds.
+    pub(super) fn moment(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// The next score.
+    pub(super) fn double(&mut self) -> Option<f64> {
+        self.array().map(f64::from_le_bytes)
+    }
+
+    fn any_length(&mut self) -> Option<Length> {
         let first = self.byte()?;
         let low = first & 0x3f;
         match (first >> 6, first) {
@@ -134,7 +216,8 @@ impl<'p> Reader<'p> {
         }
     }
 
-    fn bytes(&mut self, count: u64) -> Option<&'p [u8]> {
+    /// So many bytes as they are.
+    pub(super) fn bytes(&mut self, count: u64) -> Option<&'p [u8]> {
         let (bytes, rest) = self.rest.split_at_checked(usize::try_from(count).ok()?)?;
         self.rest = rest;
         Some(bytes)
@@ -147,8 +230,8 @@ impl<'p> Reader<'p> {
     }
 }
 
-fn digits(number: i32) -> Vec<u8> {
-    itoa::Buffer::new().format(number).into()
+fn digits(number: i32) -> Cow<'static, [u8]> {
+    Cow::Owned(itoa::Buffer::new().format(number).into())
 }
 
 #[cfg(test)]
@@ -156,9 +239,9 @@ mod tests {
     use super::*;
 
     fn written(text: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        write_text(text, &mut out);
-        out
+        let mut writer = Writer::new(true);
+        writer.text(text);
+        writer.out
     }
 
     #[test]
@@ -168,7 +251,7 @@ mod tests {
             let text: Vec<u8> = (0..length).map(|_| generator.u8(..)).collect();
             let written = written(&text);
             let mut reader = Reader::new(&written);
-            assert_eq!(reader.text(), Some(text));
+            assert_eq!(reader.text().as_deref(), Some(text.as_slice()));
             assert!(reader.is_at_end());
         }
     }
@@ -191,5 +274,20 @@ mod tests {
         {
             assert_eq!(Reader::new(bytes).text(), None);
         }
+    }
+
+    #[test]
+    fn a_text_is_unpacked_only_into_the_room_that_there_is() {
+        let payload = written(&[b'a'; 100_000]);
+        assert!(payload.len() < 1500);
+        let mut reader = Reader::within(&payload, 100_000);
+        assert_eq!((reader.text(), reader.is_full()), (None, true));
+        assert!(Reader::within(&payload, 100_100).text().is_some());
+    }
+
+    #[test]
+    fn a_length_that_no_compression_reaches_is_damage_and_not_want_of_room() {
+        let mut reader = Reader::within(b"\xc3\x02\x81\x7f\xff\xff\xff\xff\xff\xff\xff\0a", 1000);
+        assert_eq!((reader.text(), reader.is_full()), (None, false));
     }
 }

@@ -34,6 +34,28 @@ impl Default for Integers {
 }
 
 impl Integers {
+    /// The set of some numbers that ascend, each in at least `width` bytes.
+    pub(super) fn of(width: usize, numbers: &[i64]) -> Integers {
+        debug_assert!(numbers.is_sorted_by(|a, b| a < b), "numbers must ascend");
+        let fits = |most: i64| numbers.iter().all(|&number| (-most - 1..=most).contains(&number));
+        if width <= 2 && fits(i16::MAX.into()) {
+            Integers::Narrow(numbers.iter().map(|&number| number as i16).collect())
+        } else if width <= 4 && fits(i32::MAX.into()) {
+            Integers::Middle(numbers.iter().map(|&number| number as i32).collect())
+        } else {
+            Integers::Wide(numbers.into())
+        }
+    }
+
+    /// How many bytes each number takes.
+    pub(super) fn width(&self) -> usize {
+        match self {
+            Integers::Narrow(_) => 2,
+            Integers::Middle(_) => 4,
+            Integers::Wide(_) => 8,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         each!(self, numbers => numbers.len())
     }

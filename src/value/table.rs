@@ -153,6 +153,11 @@ impl<L: Layout> Table<L> {
         self.members.cells().map(|cell| self.arena.member(cell))
     }
 
+    /// Every cell once, each with its deadline, 0 for none.
+    pub(super) fn iter_timed(&self) -> impl Iterator<Item = (&[u8], i64)> + Clone {
+        self.members.cells().map(|cell| (self.arena.member(cell), self.arena.score(cell) as i64))
+    }
+
     /// Every cell once whose deadline is not `now_ms` or earlier.
     pub(super) fn iter_at(&self, now_ms: i64) -> impl Iterator<Item = &[u8]> + Clone {
         self.members.cells().filter(move |&cell| self.is_there(cell, now_ms)).map(|cell| self.arena.member(cell))

@@ -53,12 +53,12 @@ impl Engine {
 
     /// All libraries as FUNCTION RESTORE takes them.
     pub fn dump_libraries(&self) -> Vec<u8> {
-        let mut payload = Vec::new();
+        let mut payload = rdb::Writer::new(true);
         for (_, library) in self.scripts.functions.shelf.libraries() {
-            payload.push(rdb::FUNCTION);
-            rdb::write_text(&library.source, &mut payload);
+            payload.byte(rdb::FUNCTION);
+            payload.text(&library.source);
         }
-        rdb::sealed(payload)
+        payload.sealed()
     }
 
     /// Loads the libraries of a payload (FUNCTION RESTORE).

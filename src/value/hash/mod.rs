@@ -101,6 +101,36 @@ impl Hash {
         Hash::packed(Strip::default())
     }
 
+    /// The packed hash of some entries whose fields differ, however long they are, as long as a packed hash has room for
+    /// them. `is_timed` tells that some have a deadline or may get one; the deadlines, 0 for none, must ascend, with those
+    /// that have none behind the others.
+    pub fn of_entries<'a>(
+        entries: impl IntoIterator<Item = (Entry<'a>, i64)>,
+        is_timed: bool,
+        limits: &Limits,
+    ) -> Hash {
+        let mut hash = Hash::new();
+        if is_timed {
+            hash.make_timed();
+        }
+        for (entry, deadline_ms) in entries {
+            let bytes = entry.field.len().saturating_add(entry.value.len());
+            match hash.shape_mut() {
+                ShapeMut::Packed(strip) if strip.has_room(bytes) => {
+                    strip.push(entry.field);
+                    strip.push(entry.value);
+                }
+                ShapeMut::Timed(timed) if timed.strip.has_room(bytes) => timed.push(entry, deadline_ms),
+                _ => {
+                    let field = entry.field.to_cow();
+                    hash.table_mut(limits.seed).insert(&Pair::cell(&field, &entry.value.to_cow()));
+                    hash.set_deadline(&field, Some(deadline_ms).filter(|&deadline_ms| deadline_ms != 0));
+                }
+            }
+        }
+        hash
+    }
+
     fn packed(strip: Strip) -> Hash {
         Hash { form: Form::Packed(strip) }
     }
@@ -311,7 +341,7 @@ impl Hash {
                         return false;
                     }
                     None if timed.strip.len() / 2 < limits.entries => {
-                        timed.push(field, value);
+                        timed.push(Entry { field: Item::of(field), value: Item::of(value) }, 0);
                         return true;
                     }
                     None => {}

@@ -8,6 +8,7 @@
 //!
 //! Costs: eight bytes a deadline; giving one or taking it away moves what lies between.
 
+use super::Entry;
 use crate::value::item::Item;
 use crate::value::strip::Strip;
 
@@ -40,10 +41,14 @@ impl Timed {
         self.deadlines.partition_point(|&deadline_ms| deadline_ms <= now_ms)
     }
 
-    /// Adds an entry without a deadline, whose field is not there yet.
-    pub(super) fn push(&mut self, field: &[u8], value: &[u8]) {
-        self.strip.push(Item::of(field));
-        self.strip.push(Item::of(value));
+    /// Adds an entry, whose field is not there yet, behind all others: with a deadline, which no other one is later than, or
+    /// with 0 for none.
+    pub(super) fn push(&mut self, entry: Entry<'_>, deadline_ms: i64) {
+        self.strip.push(entry.field);
+        self.strip.push(entry.value);
+        if deadline_ms != 0 {
+            self.deadlines.push(deadline_ms);
+        }
     }
 
     /// Gives an entry another value; its deadline is kept if `keep`, else lost.

@@ -124,6 +124,17 @@ impl<'a> HashView<'a> {
         self.at(i64::MIN).iter()
     }
 
+    /// The same, each with its deadline, 0 for none.
+    pub fn iter_timed(self) -> impl Iterator<Item = (Entry<'a>, i64)> + Clone {
+        let (packed, table) = match self.shape {
+            Shape::Packed(strip) => (Some((Entries { items: strip.iter() }, &[][..])), None),
+            Shape::Timed(timed) => (Some((Entries { items: timed.strip.iter() }, timed.deadlines.as_slice())), None),
+            Shape::Table(table) => (None, Some(table.iter_timed().map(|(cell, due_ms)| (Pair::entry(cell), due_ms)))),
+        };
+        let packed = packed.map(|(entries, deadlines)| entries.zip(deadlines.iter().copied().chain(std::iter::repeat(0))));
+        packed.into_iter().flatten().chain(table.into_iter().flatten())
+    }
+
     /// Any field with its value, overdue or not, each as likely as another.
     pub fn random(self, generator: &mut Rng) -> Option<Entry<'a>> {
         let strip = match self.shape {

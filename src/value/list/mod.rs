@@ -46,6 +46,15 @@ pub enum Side {
     After,
 }
 
+/// A node of a long list, or a small list as a whole.
+#[derive(Clone, Debug)]
+pub enum Node<'a, I> {
+    /// Elements together.
+    Run(I),
+    /// One large element by itself.
+    Large(&'a [u8]),
+}
+
 /// A list.
 #[derive(Clone)]
 pub struct List {
@@ -75,12 +84,38 @@ impl List {
     pub fn from_elements<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> List {
         let mut nodes = Nodes::of(Run::default(), *limits);
         elements.into_iter().for_each(|element| nodes.push(End::Tail, element));
+        List::settled(nodes, limits)
+    }
+
+    /// A list of nodes that are what they are, be they larger or smaller than nodes here would be; packed if one is enough.
+    pub fn from_nodes<'a, I: Iterator<Item = Item<'a>>>(
+        nodes: impl IntoIterator<Item = Node<'a, I>>,
+        limits: &Limits,
+    ) -> List {
+        let mut all = Nodes::of(Run::default(), *limits);
+        nodes.into_iter().for_each(|node| all.push_node(node));
+        List::settled(all, limits)
+    }
+
+    fn settled(mut nodes: Nodes, limits: &Limits) -> List {
         let form = match nodes.take_only(|bytes, items| limits.holds(bytes, items)) {
             Some(run) => Form::Packed(run),
             None if nodes.len() == 0 => Form::Packed(Run::default()),
             None => Form::Nodes(Box::new(nodes)),
         };
         List { form }
+    }
+
+    /// Its nodes, head first; a packed list is one.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_, impl ExactSizeIterator<Item = Item<'_>>>> {
+        let count = match &self.form {
+            Form::Packed(_) => 1,
+            Form::Nodes(nodes) => nodes.count(),
+        };
+        (0..count).map(|at| match &self.form {
+            Form::Packed(run) => Node::Run(run.range(0..run.len())),
+            Form::Nodes(nodes) => nodes.node(at),
+        })
     }
 
     /// Takes the form that such a list has once it was saved and loaded again: if it has one small node, it is packed.

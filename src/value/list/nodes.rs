@@ -20,6 +20,7 @@ use super::run::Run;
 use super::size::Limits;
 use super::{End, Side};
 use crate::value::item::Item;
+use crate::value::strip;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -85,6 +86,46 @@ impl Nodes {
 
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// How many nodes there are.
+    pub(super) fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The node at a place that has one.
+    pub(super) fn node(&self, at: usize) -> super::Node<'_, strip::Iter<'_>> {
+        match &self.nodes[at] {
+            Node::Run(run) => super::Node::Run(run.range(0..run.len())),
+            Node::Large(bytes) => super::Node::Large(bytes),
+        }
+    }
+
+    /// Puts a node at the end, as it is; a run that is larger than one can be becomes several.
+    pub(super) fn push_node<'a>(&mut self, node: super::Node<'a, impl Iterator<Item = Item<'a>>>) {
+        match node {
+            super::Node::Large(bytes) => {
+                self.len += 1;
+                self.add(self.nodes.len(), Node::Large(bytes.into()));
+            }
+            super::Node::Run(items) => {
+                let mut run = Run::default();
+                for item in items {
+                    if !run.has_room(item) {
+                        self.push_run(std::mem::take(&mut run));
+                    }
+                    run.insert(run.len(), item);
+                }
+                self.push_run(run);
+            }
+        }
+    }
+
+    fn push_run(&mut self, run: Run) {
+        if run.len() > 0 {
+            self.len += run.len();
+            self.add(self.nodes.len(), Node::Run(run));
+        }
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -46,6 +46,11 @@ impl Run {
         self.strip.range(positions)
     }
 
+    /// Whether one more item can be added.
+    pub(super) fn has_room(&self, item: Item<'_>) -> bool {
+        self.strip.has_room(item.len())
+    }
+
     pub(super) fn insert(&mut self, position: usize, item: Item<'_>) {
         self.strip.insert(position, item);
         self.count(1, cost(item));

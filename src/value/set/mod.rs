@@ -88,6 +88,33 @@ impl Set {
         Set { form: Form::Packed(Strip::default()) }
     }
 
+    /// The set of some integers that ascend, of which each takes at least `width` bytes; a table if they are too many.
+    pub fn of_integers(width: usize, numbers: &[i64], limits: &Limits) -> Set {
+        let mut set = Set { form: Form::Integers(Integers::of(width, numbers)) };
+        set.make_room(numbers.len(), limits);
+        set
+    }
+
+    /// The packed set of some members that differ, however long they are, as long as a packed set has room for them.
+    pub fn of_items<'a>(members: impl IntoIterator<Item = Item<'a>>, limits: &Limits) -> Set {
+        let mut set = Set::packed();
+        for member in members {
+            match &mut set.form {
+                Form::Packed(strip) if strip.has_room(member.len()) => strip.push(member),
+                _ => _ = set.table_mut(limits.seed).insert(&member.to_cow()),
+            }
+        }
+        set
+    }
+
+    /// How many bytes each member takes in the form of integers; `None` in another.
+    pub fn integer_bytes(&self) -> Option<usize> {
+        match &self.form {
+            Form::Integers(integers) => Some(integers.width()),
+            Form::Packed(_) | Form::Table(_) => None,
+        }
+    }
+
     /// An empty set in the form that suits a first member, and that many members together.
     pub fn for_members(first: &[u8], members: usize, limits: &Limits) -> Set {
         let form = match Item::of(first) {

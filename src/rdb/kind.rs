@@ -1,0 +1,28 @@
+//! The byte that says in which form a value follows.
+
+pub(super) const TEXT: u8 = 0;
+pub(super) const LIST: u8 = 1;
+pub(super) const SET: u8 = 2;
+pub(super) const ZSET: u8 = 3;
+pub(super) const HASH: u8 = 4;
+/// Scores as binary doubles.
+pub(super) const ZSET_2: u8 = 5;
+pub(super) const HASH_ZIPMAP: u8 = 9;
+pub(super) const LIST_ZIPLIST: u8 = 10;
+pub(super) const SET_INTSET: u8 = 11;
+pub(super) const ZSET_ZIPLIST: u8 = 12;
+pub(super) const HASH_ZIPLIST: u8 = 13;
+/// Nodes that are ziplists.
+pub(super) const LIST_QUICKLIST: u8 = 14;
+pub(super) const HASH_LISTPACK: u8 = 16;
+pub(super) const ZSET_LISTPACK: u8 = 17;
+/// Nodes that are listpacks or single elements.
+pub(super) const LIST_QUICKLIST_2: u8 = 18;
+pub(super) const SET_LISTPACK: u8 = 20;
+/// Fields with deadlines, as versions before 7.4.0 wrote them.
+pub(super) const HASH_METADATA_EARLY: u8 = 22;
+pub(super) const HASH_LISTPACK_EX_EARLY: u8 = 23;
+/// Fields with deadlines, each counted from the first one.
+pub(super) const HASH_METADATA: u8 = 24;
+/// Triples of field, value and deadline.
+pub(super) const HASH_LISTPACK_EX: u8 = 25;

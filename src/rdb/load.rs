@@ -1,0 +1,102 @@
+//! Bytes to values, from every form in which Redis has written them.
+//!
+//! Nothing in a payload is believed: a length, a count, an order, that fields differ, that there are any at all. Redis leaves
+//! some of this unchecked unless `sanitize-dump-payload` says otherwise; here a payload that is damaged is always refused.
+//! What a value is kept in follows from the settings as it does there: from how many elements there are, and, where they come
+//! one by one, how long they are.
+//!
+//! Each type has a file of its own, which reads all its forms; [`Reader::value`] is where they part.
+
+mod hash;
+mod list;
+mod set;
+mod zset;
+
+use super::early::Ziplist;
+use super::kind;
+use super::listpack::Listpack;
+use super::text::Reader;
+use crate::value::{self, Item, Text, Value};
+use std::borrow::Cow;
+
+/// What decides the form that a value is kept in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Forms {
+    /// Of a list.
+    pub list: value::list::Limits,
+    /// Of a set.
+    pub set: value::set::Limits,
+    /// Of a hash.
+    pub hash: value::hash::Limits,
+    /// Of a sorted set.
+    pub zset: value::zset::Limits,
+}
+
+impl Reader<'_> {
+    /// The next value, in the form that `kind` says.
+    pub fn value(&mut self, kind: u8, forms: &Forms) -> Option<Value> {
+        match kind {
+            kind::TEXT => self.text().map(|text| Value::Text(Text::of(text.into_owned()))),
+            kind::LIST | kind::LIST_ZIPLIST | kind::LIST_QUICKLIST | kind::LIST_QUICKLIST_2 => {
+                self.list(kind, &forms.list).filter(|list| !list.is_empty()).map(Value::List)
+            }
+            kind::SET | kind::SET_INTSET | kind::SET_LISTPACK => {
+                self.set(kind, &forms.set).filter(|set| !set.is_empty()).map(Value::Set)
+            }
+            kind::ZSET | kind::ZSET_2 | kind::ZSET_ZIPLIST | kind::ZSET_LISTPACK => {
+                self.zset(kind, &forms.zset).filter(|zset| !zset.is_empty()).map(Value::Zset)
+            }
+            kind::HASH
+            | kind::HASH_ZIPMAP
+            | kind::HASH_ZIPLIST
+            | kind::HASH_LISTPACK
+            | kind::HASH_LISTPACK_EX
+            | kind::HASH_LISTPACK_EX_EARLY
+            | kind::HASH_METADATA
+            | kind::HASH_METADATA_EARLY => {
+                self.hash(kind, &forms.hash).filter(|hash| !hash.is_empty()).map(Value::Hash)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<'p> Reader<'p> {
+    /// The listpack that some bytes are, and the room for its elements.
+    fn listpack<'b>(&mut self, bytes: &'b [u8]) -> Option<Listpack<'b>> {
+        let listpack = Listpack::check(bytes)?;
+        self.take_room(listpack.len(), 0)?;
+        Some(listpack)
+    }
+
+    /// The ziplist that some bytes are, and the room for its elements.
+    fn ziplist<'b>(&mut self, bytes: &'b [u8]) -> Option<Ziplist<'b>> {
+        let ziplist = Ziplist::check(bytes)?;
+        self.take_room(ziplist.clone().count(), 0)?;
+        Some(ziplist)
+    }
+}
+
+/// Whether no two of some elements are the same bytes. Allocates for as many as there are.
+fn differ<'a>(items: impl Iterator<Item = Item<'a>>) -> bool {
+    let mut sorted: Vec<_> = items.map(key).collect();
+    sorted.sort_unstable();
+    sorted.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// What tells two elements apart: a number is one in whatever form it came.
+fn key(item: Item<'_>) -> (Option<i64>, Cow<'_, [u8]>) {
+    match item {
+        Item::Int(number) => (Some(number), Cow::Borrowed(&[])),
+        Item::Text(..) => (None, item.to_cow()),
+    }
+}
+
+/// Every second of some elements with the one behind it; `None` if one is left over.
+fn pairs<'a>(mut items: impl Iterator<Item = Item<'a>>) -> Option<Vec<(Item<'a>, Item<'a>)>> {
+    let mut pairs = Vec::new();
+    while let Some(first) = items.next() {
+        pairs.push((first, items.next()?));
+    }
+    Some(pairs)
+}

@@ -1,0 +1,114 @@
+//! Hashes: fields and values one after the other, or as a listpack, ziplist or zipmap; each with a deadline or none.
+
+use crate::rdb::text::Reader;
+use crate::rdb::{early, kind};
+use crate::value::hash::{Entry, Hash, Limits};
+use crate::value::Item;
+use std::borrow::Cow;
+
+/// The last moment that a deadline can be, in unix milliseconds: there are 48 bits for it, and two values mean something
+/// else.
+const LAST_MS: u64 = (1 << 48) - 2;
+
+/// A field with its value, and its deadline or 0.
+type Row<'a> = (Entry<'a>, i64);
+
+impl Reader<'_> {
+    pub(super) fn hash(&mut self, kind: u8, limits: &Limits) -> Option<Hash> {
+        match kind {
+            kind::HASH | kind::HASH_METADATA | kind::HASH_METADATA_EARLY => self.one_by_one(kind, limits),
+            kind::HASH_LISTPACK_EX | kind::HASH_LISTPACK_EX_EARLY => self.triples(kind, limits),
+            kind::HASH_ZIPMAP => {
+                let bytes = self.text()?;
+                let pairs = early::zipmap(&bytes)?;
+                self.take_room(2 * pairs.len(), 0)?;
+                let rows: Vec<_> = pairs.into_iter().map(|(field, value)| row(field, value, 0)).collect();
+                let is_packed = fits(&rows, limits);
+                built(rows, is_packed, false, limits)
+            }
+            _ => {
+                let bytes = self.text()?;
+                let pairs = match kind {
+                    kind::HASH_ZIPLIST => super::pairs(self.ziplist(&bytes)?),
+                    _ => super::pairs(self.listpack(&bytes)?.iter()),
+                };
+                let rows: Vec<_> = pairs?.into_iter().map(|(field, value)| (Entry { field, value }, 0)).collect();
+                let is_packed = rows.len() <= limits.entries;
+                built(rows, is_packed, false, limits)
+            }
+        }
+    }
+
+    fn one_by_one(&mut self, kind: u8, limits: &Limits) -> Option<Hash> {
+        let first_ms = if kind == kind::HASH_METADATA { self.moment()? } else { 1 };
+        let is_timed = kind != kind::HASH;
+        let mut owned: Vec<(Cow<'_, [u8]>, Cow<'_, [u8]>, i64)> = Vec::new();
+        for _ in 0..self.length()? {
+            let deadline_ms = match if is_timed { self.length()? } else { 0 } {
+                0 => 0,
+                distance_ms => deadline(first_ms.checked_add(distance_ms - 1)?)?,
+            };
+            owned.push((self.text()?, self.text()?, deadline_ms));
+        }
+        let rows: Vec<_> = owned.iter().map(|(field, value, due_ms)| row(field, value, *due_ms)).collect();
+        let is_packed = fits(&rows, limits);
+        built(if is_packed && is_timed { ordered(rows) } else { rows }, is_packed, is_timed, limits)
+    }
+
+    fn triples(&mut self, kind: u8, limits: &Limits) -> Option<Hash> {
+        if kind == kind::HASH_LISTPACK_EX {
+            self.moment()?;
+        }
+        let bytes = self.text()?;
+        let mut items = self.listpack(&bytes)?.iter();
+        let mut rows = Vec::new();
+        while let Some(field) = items.next() {
+            let (value, Item::Int(deadline_ms)) = (items.next()?, items.next()?) else { return None };
+            rows.push((Entry { field, value }, deadline(u64::try_from(deadline_ms).ok()?)?));
+        }
+        let is_packed = rows.len() <= limits.entries;
+        let last_first = |(_, deadline_ms): &Row<'_>| if *deadline_ms == 0 { i64::MAX } else { *deadline_ms };
+        rows.is_sorted_by_key(last_first).then(|| built(rows, is_packed, true, limits))?
+    }
+}
+
+fn row<'a>(field: &'a [u8], value: &'a [u8], deadline_ms: i64) -> Row<'a> {
+    (Entry { field: Item::of(field), value: Item::of(value) }, deadline_ms)
+}
+
+fn deadline(unix_ms: u64) -> Option<i64> {
+    i64::try_from(unix_ms).ok().filter(|_| unix_ms <= LAST_MS)
+}
+
+/// Whether entries that come one by one are few and short enough to be packed.
+fn fits(rows: &[Row<'_>], limits: &Limits) -> bool {
+    rows.len() <= limits.entries
+        && rows.iter().all(|(entry, _)| entry.field.len().max(entry.value.len()) <= limits.bytes)
+}
+
+/// Puts those with deadlines first, in their order; of equal ones the last to come is first.
+fn ordered(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+    let (mut timed, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, deadline_ms)| *deadline_ms != 0);
+    timed.reverse();
+    timed.sort_by_key(|(_, deadline_ms)| *deadline_ms);
+    timed.extend(others);
+    timed
+}
+
+/// The hash of some entries; `None` if two fields are equal.
+fn built(rows: Vec<Row<'_>>, is_packed: bool, is_timed: bool, limits: &Limits) -> Option<Hash> {
+    if is_packed {
+        let differ = super::differ(rows.iter().map(|(entry, _)| entry.field));
+        return differ.then(|| Hash::of_entries(rows, is_timed, limits));
+    }
+    let mut hash = Hash::new();
+    hash.make_room(usize::MAX, limits);
+    for (entry, deadline_ms) in rows {
+        let field = entry.field.to_cow();
+        hash.insert(&field, &entry.value.to_cow(), limits).then_some(())?;
+        if deadline_ms != 0 {
+            hash.set_deadline(&field, Some(deadline_ms));
+        }
+    }
+    Some(hash)
+}

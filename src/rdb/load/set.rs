@@ -1,0 +1,57 @@
+//! Sets: one member after the other, as sorted integers, or as a listpack.
+
+use crate::rdb::kind;
+use crate::rdb::listpack::signed;
+use crate::rdb::text::Reader;
+use crate::value::Item;
+use crate::value::set::{Limits, Set};
+
+impl Reader<'_> {
+    pub(super) fn set(&mut self, kind: u8, limits: &Limits) -> Option<Set> {
+        match kind {
+            kind::SET => {
+                let count = self.length()?;
+                let mut set = Set::new();
+                set.make_room(usize::try_from(count).ok()?, limits);
+                for _ in 0..count {
+                    let member = self.text()?;
+                    set.insert(&member, limits).then_some(())?;
+                }
+                Some(set)
+            }
+            kind::SET_INTSET => {
+                let bytes = self.text()?;
+                let (width, numbers) = integers(&bytes)?;
+                self.take_room(numbers.len(), 0)?;
+                Some(Set::of_integers(width, &numbers, limits))
+            }
+            _ => {
+                let bytes = self.text()?;
+                let members = self.listpack(&bytes)?;
+                if members.len() > limits.entries {
+                    return table(members.iter(), limits);
+                }
+                super::differ(members.iter()).then(|| Set::of_items(members.iter(), limits))
+            }
+        }
+    }
+}
+
+/// The table of some members; `None` if two are equal.
+fn table<'a>(mut members: impl Iterator<Item = Item<'a>>, limits: &Limits) -> Option<Set> {
+    let mut set = Set::new();
+    set.make_room(usize::MAX, limits);
+    members.all(|member| set.insert(&member.to_cow(), limits)).then_some(set)
+}
+
+/// What a set of integers is kept as: `bytes a number, 4 | numbers, 4 | number | ...`, low bytes first. They ascend.
+fn integers(bytes: &[u8]) -> Option<(usize, Vec<i64>)> {
+    let (width, rest) = bytes.split_first_chunk()?;
+    let (count, rest) = rest.split_first_chunk()?;
+    let (width, count) = (u32::from_le_bytes(*width) as usize, u32::from_le_bytes(*count) as usize);
+    if !matches!(width, 2 | 4 | 8) || count == 0 || count.checked_mul(width) != Some(rest.len()) {
+        return None;
+    }
+    let numbers: Vec<i64> = rest.chunks_exact(width).map(signed).collect();
+    numbers.is_sorted_by(|a, b| a < b).then_some((width, numbers))
+}

@@ -1,0 +1,135 @@
+//! Values to bytes, in the forms in which Redis 8.0 writes its own.
+//!
+//! The same value becomes the same bytes as there wherever the bytes follow from the value: Redis writes a table in the order
+//! of its hashes, which is random.
+
+use super::kind;
+use super::listpack::Builder;
+use super::text::Writer;
+use crate::value::list::Node;
+use crate::value::{HashView, Item, List, Set, View, Zset, number};
+
+/// How the listpack of a list's node is marked, and an element by itself.
+pub(super) const ALONE: u64 = 1;
+pub(super) const TOGETHER: u64 = 2;
+
+/// The byte that says in which form [`Writer::value`] writes a value.
+pub fn kind_of(view: View<'_>) -> u8 {
+    match view {
+        View::Text(_) => kind::TEXT,
+        View::List(_) => kind::LIST_QUICKLIST_2,
+        View::Set(set) => match set.encoding() {
+            "intset" => kind::SET_INTSET,
+            "listpack" => kind::SET_LISTPACK,
+            _ => kind::SET,
+        },
+        View::Hash(hash) => match (hash.encoding(), hash.first_deadline()) {
+            ("listpack", _) => kind::HASH_LISTPACK,
+            ("listpackex", _) => kind::HASH_LISTPACK_EX,
+            (_, Some(_)) => kind::HASH_METADATA,
+            (_, None) => kind::HASH,
+        },
+        View::Zset(zset) if zset.is_listpack() => kind::ZSET_LISTPACK,
+        View::Zset(_) => kind::ZSET_2,
+    }
+}
+
+impl Writer {
+    /// Appends a value, without the byte that says in which form.
+    pub fn value(&mut self, view: View<'_>) {
+        match view {
+            View::Text(text) => self.text(text.as_bytes(&mut itoa::Buffer::new())),
+            View::List(list) => self.list(list),
+            View::Set(set) => self.set(set),
+            View::Hash(hash) => self.hash(hash),
+            View::Zset(zset) => self.zset(zset),
+        }
+    }
+
+    fn list(&mut self, list: &List) {
+        let nodes = list.nodes();
+        self.length(nodes.len() as u64);
+        for node in nodes {
+            match node {
+                Node::Run(items) => {
+                    self.length(TOGETHER);
+                    self.text(&Builder::of(items));
+                }
+                Node::Large(element) => {
+                    self.length(ALONE);
+                    self.text(element);
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, set: &Set) {
+        if let Some(width) = set.integer_bytes() {
+            let mut bytes = (width as u32).to_le_bytes().to_vec();
+            bytes.extend_from_slice(&(set.len() as u32).to_le_bytes());
+            for number in set.iter().filter_map(|member| member.as_int()) {
+                bytes.extend_from_slice(&number.to_le_bytes()[..width]);
+            }
+            return self.text(&bytes);
+        }
+        if set.encoding() == "listpack" {
+            return self.text(&Builder::of(set.iter()));
+        }
+        self.length(set.len() as u64);
+        set.iter().for_each(|member| self.item(member));
+    }
+
+    fn hash(&mut self, hash: HashView<'_>) {
+        match (kind_of(View::Hash(hash)), hash.first_deadline()) {
+            (kind::HASH_LISTPACK, _) => {
+                self.text(&Builder::of(hash.iter().flat_map(|entry| [entry.field, entry.value])));
+            }
+            (kind::HASH_LISTPACK_EX, first_ms) => {
+                self.moment(first_ms.unwrap_or(0));
+                let triples = hash.iter_timed();
+                self.text(&Builder::of(triples.flat_map(|(entry, deadline_ms)| {
+                    [entry.field, entry.value, Item::Int(deadline_ms)]
+                })));
+            }
+            (_, Some(first_ms)) => {
+                self.moment(first_ms);
+                self.length(hash.len() as u64);
+                for (entry, deadline_ms) in hash.iter_timed() {
+                    self.length(if deadline_ms == 0 { 0 } else { deadline_ms.abs_diff(first_ms) + 1 });
+                    self.item(entry.field);
+                    self.item(entry.value);
+                }
+            }
+            (_, None) => {
+                self.length(hash.len() as u64);
+                for entry in hash.iter() {
+                    self.item(entry.field);
+                    self.item(entry.value);
+                }
+            }
+        }
+    }
+
+    fn zset(&mut self, zset: &Zset) {
+        if zset.is_listpack() {
+            let mut builder = Builder::new();
+            for entry in zset.iter() {
+                builder.push(Item::of(entry.member));
+                let mut score = Vec::new();
+                number::write_f64(&mut score, entry.score);
+                builder.push(Item::of(&score));
+            }
+            return self.text(&builder.finish());
+        }
+        self.length(zset.len() as u64);
+        // From the highest on, so that whoever loads them can put each before the others.
+        for entry in zset.iter().rev() {
+            self.text(entry.member);
+            self.double(entry.score);
+        }
+    }
+
+    fn item(&mut self, item: Item<'_>) {
+        self.text(item.as_bytes(&mut Vec::new()));
+    }
+}
