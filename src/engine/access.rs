@@ -26,3 +26,8 @@ pub fn start(database: &mut Database, slot: Slot, now: Now) {
 pub fn idle_s(noted: u32, now: Now) -> i64 {
     i64::from(clock(now).wrapping_sub(noted)) & CLOCK_MASK
 }
+
+/// The note of a key that was last used that many seconds ago, at least 0; what is longer goes round.
+pub fn before(now: Now, idle_s: i64) -> u32 {
+    clock(now).wrapping_sub((idle_s % CLOCK_MASK) as u32) & CLOCK_MASK as u32
+}

@@ -251,6 +251,8 @@ impl Flags {
     pub const SYSTEM: Flags = Flags(1 << 20);
     /// ACL category `keyspace` though the family does not say so.
     pub const KEYSPACE: Flags = Flags(1 << 21);
+    /// A cluster's node takes it for a slot that it is being given.
+    pub const ASKING: Flags = Flags(1 << 23);
     /// Runs at once where others are queued (EXEC).
     pub const UNQUEUED: Flags = Flags(1 << 28);
     /// Runs what was queued, and so passes the gates with the flags of all that too.
@@ -299,6 +301,7 @@ impl Flags {
             (Flags::STALE, "stale"),
             (Flags::SKIP_MONITOR, "skip_monitor"),
             (Flags::SKIP_SLOWLOG, "skip_slowlog"),
+            (Flags::ASKING, "asking"),
             (Flags::FAST, "fast"),
             (Flags::NO_AUTH, "no_auth"),
             (Flags::NO_ASYNC_LOADING, "no_async_loading"),

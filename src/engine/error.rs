@@ -6,12 +6,14 @@
 mod bitmap;
 mod geo;
 mod hyperloglog;
+mod restore;
 mod rights;
 mod server;
 
 pub use bitmap::BitmapError;
 pub use geo::GeoError;
 pub use hyperloglog::HyperLogLogError;
+pub use restore::RestoreError;
 pub use rights::RightsError;
 pub use server::ServerError;
 
@@ -289,6 +291,9 @@ pub enum Error {
     /// Of HyperLogLogs.
     #[error(transparent)]
     HyperLogLog(#[from] HyperLogLogError),
+    /// Of RESTORE.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
     /// Of places on earth.
     #[error(transparent)]
     Geo(#[from] GeoError),

@@ -59,7 +59,7 @@ pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
 pub use durations::Durations;
 pub use effects::{Effect, Effects};
-pub use error::{BitmapError, Error, GeoError, HyperLogLogError, RightsError, ServerError, shown};
+pub use error::{BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, shown};
 pub use event::{Class, Event, Notifications};
 pub use guard::Guard;
 pub use history::Change;

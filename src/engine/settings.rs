@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::{Notifications, OutputLimits, Session};
+use crate::rdb::Forms;
 use crate::value::{hash, list, set, zset};
 
 /// Who may call commands that a setting must enable first.
@@ -143,6 +144,8 @@ pub struct Settings {
     pub min_replicas_max_lag_s: u32,
     /// Parameters that nothing depends on, by name, where they have another value than usual.
     pub idle: BTreeMap<&'static str, String>,
+    /// `rdbcompression`: long texts are compressed where values are saved.
+    pub rdb_compression: bool,
     /// `port`: where TCP clients connect; 0 for no TCP.
     pub port: u16,
     /// `bind`: the addresses to listen on; a leading `-` lets one be missing.
@@ -173,6 +176,11 @@ impl Settings {
     /// Whether writes are refused for want of replicas.
     pub(super) fn lacks_replicas(&self) -> bool {
         self.min_replicas > 0 && self.min_replicas_max_lag_s > 0
+    }
+
+    /// What decides the forms that loaded values are kept in.
+    pub fn forms(&self) -> Forms {
+        Forms { list: self.list_nodes, set: self.packed_set, hash: self.packed_hash, zset: self.packed_zset }
     }
 
     /// Sets what the hashing of members follows from, in collections that are flooded with like ones.
@@ -215,6 +223,7 @@ impl Default for Settings {
             min_replicas: 0,
             min_replicas_max_lag_s: 10,
             idle: BTreeMap::new(),
+            rdb_compression: true,
             port: 6379,
             bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
             tcp_backlog: 511,

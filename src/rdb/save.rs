@@ -87,9 +87,9 @@ impl Writer {
             (kind::HASH_LISTPACK_EX, first_ms) => {
                 self.moment(first_ms.unwrap_or(0));
                 let triples = hash.iter_timed();
-                self.text(&Builder::of(triples.flat_map(|(entry, deadline_ms)| {
-                    [entry.field, entry.value, Item::Int(deadline_ms)]
-                })));
+                self.text(&Builder::of(
+                    triples.flat_map(|(entry, deadline_ms)| [entry.field, entry.value, Item::Int(deadline_ms)]),
+                ));
             }
             (_, Some(first_ms)) => {
                 self.moment(first_ms);

@@ -5,6 +5,7 @@
 
 mod databases;
 mod deadline;
+mod dump;
 mod expire;
 mod list;
 mod object;
@@ -20,6 +21,7 @@ pub const COMMANDS: &[Command] = &[
     transfer::COPY,
     databases::DBSIZE,
     remove::DEL,
+    dump::DUMP,
     presence::EXISTS,
     expire::EXPIRE,
     expire::EXPIREAT,
@@ -37,6 +39,8 @@ pub const COMMANDS: &[Command] = &[
     list::RANDOMKEY,
     transfer::RENAME,
     transfer::RENAMENX,
+    dump::RESTORE,
+    dump::RESTORE_ASKING,
     list::SCAN,
     sort::SORT,
     sort::SORT_RO,

@@ -1,6 +1,6 @@
 //! What a key holds goes to another key, with its deadline: RENAME, MOVE and COPY.
 
-use crate::engine::{Ctx, Event};
+use crate::engine::{Ctx, Event, access};
 use crate::keyspace::New;
 use crate::value::Value;
 
@@ -30,6 +30,14 @@ impl Ctx<'_> {
         self.engine.stats.changes += 1;
         self.engine.changed(database, arrived, to);
         true
+    }
+
+    /// Gives `key` a value with a deadline, in place of what is there; `access` is noted as its last use, if that is not
+    /// now. It is the only thing that is announced.
+    pub fn bring(&mut self, key: &[u8], value: Value, deadline_ms: Option<i64>, access: Option<u32>, arrived: Event) {
+        let access = access.unwrap_or_else(|| access::clock(self.now()));
+        self.settle(key, self.database, value, deadline_ms, access);
+        self.after(key, arrived, 1);
     }
 
     fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, access: u32) {

@@ -53,7 +53,7 @@ impl Engine {
 
     /// All libraries as FUNCTION RESTORE takes them.
     pub fn dump_libraries(&self) -> Vec<u8> {
-        let mut payload = rdb::Writer::new(true);
+        let mut payload = rdb::Writer::new(self.settings.rdb_compression);
         for (_, library) in self.scripts.functions.shelf.libraries() {
             payload.byte(rdb::FUNCTION);
             payload.text(&library.source);

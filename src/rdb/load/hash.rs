@@ -2,8 +2,8 @@
 
 use crate::rdb::text::Reader;
 use crate::rdb::{early, kind};
-use crate::value::hash::{Entry, Hash, Limits};
 use crate::value::Item;
+use crate::value::hash::{Entry, Hash, Limits};
 use std::borrow::Cow;
 
 /// The last moment that a deadline can be, in unix milliseconds: there are 48 bits for it, and two values mean something

@@ -26,7 +26,7 @@ impl<'p> Reader<'p> {
             kind::LIST_ZIPLIST => {
                 let bytes = self.text()?;
                 let elements: Vec<Vec<u8>> = self.ziplist(&bytes)?.map(|item| item.to_vec()).collect();
-                Some(List::from_elements(elements.iter().map(Vec::as_slice), limits))
+                Some(List::long_from_elements(elements.iter().map(Vec::as_slice), limits))
             }
             _ => {
                 let count = self.length()?;

@@ -131,7 +131,8 @@ impl<'a> HashView<'a> {
             Shape::Timed(timed) => (Some((Entries { items: timed.strip.iter() }, timed.deadlines.as_slice())), None),
             Shape::Table(table) => (None, Some(table.iter_timed().map(|(cell, due_ms)| (Pair::entry(cell), due_ms)))),
         };
-        let packed = packed.map(|(entries, deadlines)| entries.zip(deadlines.iter().copied().chain(std::iter::repeat(0))));
+        let packed =
+            packed.map(|(entries, deadlines)| entries.zip(deadlines.iter().copied().chain(std::iter::repeat(0))));
         packed.into_iter().flatten().chain(table.into_iter().flatten())
     }
 

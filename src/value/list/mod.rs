@@ -82,9 +82,13 @@ impl List {
     /// A list of elements that fill nodes one after the other, and are packed if they need but one: where [`List::push`]
     /// looks at the bytes of all that come, here the limits are those of a node.
     pub fn from_elements<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> List {
-        let mut nodes = Nodes::of(Run::default(), *limits);
-        elements.into_iter().for_each(|element| nodes.push(End::Tail, element));
-        List::settled(nodes, limits)
+        List::settled(filled(elements, limits), limits)
+    }
+
+    /// The same, but a long list even if it needs but one node, as long as there is an element.
+    pub fn long_from_elements<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> List {
+        let nodes = filled(elements, limits);
+        if nodes.len() == 0 { List::new() } else { List { form: Form::Nodes(Box::new(nodes)) } }
     }
 
     /// A list of nodes that are what they are, be they larger or smaller than nodes here would be; packed if one is enough.
@@ -373,6 +377,13 @@ impl List {
             self.form = Form::Packed(run);
         }
     }
+}
+
+/// Nodes that elements fill one after the other.
+fn filled<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> Nodes {
+    let mut nodes = Nodes::of(Run::default(), *limits);
+    elements.into_iter().for_each(|element| nodes.push(End::Tail, element));
+    nodes
 }
 
 impl std::fmt::Debug for List {

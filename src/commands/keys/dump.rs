@@ -1,0 +1,133 @@
+//! A key's value as bytes that another server reads, and back: DUMP and RESTORE.
+
+use crate::engine::{
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RestoreError, access,
+};
+use crate::rdb::{self, Refusal};
+
+const RESTORED: Event = Event::generic("restore");
+
+pub(super) const DUMP: Command = Command {
+    name: "DUMP",
+    syntax: "key",
+    family: Family::Generic,
+    arity: Arity::Exactly(2),
+    flags: Flags::READONLY,
+    keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
+    since: "2.6.0",
+    cost: "O(1) to find the key and O(N*M) to write it, N being the number of its elements and M their mean size",
+    about: "Answers what a key holds in a form that RESTORE reads.",
+    tips: &["nondeterministic_output"],
+    run: dump,
+    ..Command::ROW
+};
+
+fn dump(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let compresses = cx.settings().rdb_compression;
+    let (view, reply) = cx.view(key);
+    match view {
+        Some(view) => reply.bulk(&rdb::dump(view, compresses)),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+pub(super) const RESTORE: Command = Command {
+    name: "RESTORE",
+    syntax: "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+    family: Family::Generic,
+    arity: Arity::AtLeast(4),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::DANGEROUS),
+    keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE))],
+    since: "2.6.0",
+    history: &[
+        Change::brings("3.0.0", &["REPLACE"]),
+        Change::brings("5.0.0", &["ABSTTL"]),
+        Change::brings("5.0.0", &["IDLETIME", "FREQ"]),
+    ],
+    cost: "O(1) to make the key and O(N*M) to read its value, N being the number of its elements and M their mean size; \
+           O(N*M*log(N)) for a sorted set",
+    about: "Makes a key of what DUMP answered.",
+    run: restore,
+    ..Command::ROW
+};
+
+pub(super) const RESTORE_ASKING: Command = Command {
+    name: "RESTORE-ASKING",
+    family: Family::Server,
+    flags: Flags::WRITE
+        .and(Flags::DENYOOM)
+        .and(Flags::ASKING)
+        .and(Flags::DANGEROUS)
+        .and(Flags::KEYSPACE)
+        .and(Flags::SYSTEM),
+    since: "3.0.0",
+    about: "Makes a key of what DUMP answered, for the servers of a cluster among themselves.",
+    ..RESTORE
+};
+
+/// What stands behind the payload.
+#[derive(Default)]
+struct Options {
+    replace: bool,
+    is_absolute: bool,
+    idle_s: Option<i64>,
+    has_frequency: bool,
+}
+
+impl Options {
+    fn parse(args: &mut Args<'_>) -> Result<Options, Error> {
+        let mut options = Options::default();
+        while !args.is_empty() {
+            if args.take("REPLACE") {
+                options.replace = true;
+            } else if args.take("ABSTTL") {
+                options.is_absolute = true;
+            } else if !options.has_frequency && args.take_with("IDLETIME", 1) {
+                let idle_s = Some(args.integer()?).filter(|&idle_s| idle_s >= 0);
+                options.idle_s = Some(idle_s.ok_or(RestoreError::NegativeIdleTime)?);
+            } else if options.idle_s.is_none() && args.take_with("FREQ", 1) {
+                u8::try_from(args.integer()?).map_err(|_| RestoreError::FrequencyOutOfRange)?;
+                options.has_frequency = true;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, ttl, payload) = (args.key()?, args.word()?, args.word()?);
+    let options = Options::parse(&mut args)?;
+    if !options.replace && cx.exists(key) {
+        return Err(RestoreError::Busy.into());
+    }
+    let deadline_ms = deadline(ttl, options.is_absolute, cx.now_ms())?;
+    let payload = rdb::unsealed(payload).ok_or(Error::PayloadWrong)?;
+    let room_bytes = cx.engine().switches.capacity.collection_bytes;
+    let value = rdb::restore(payload, &cx.settings().forms(), room_bytes).map_err(|refusal| match refusal {
+        Refusal::Damaged => RestoreError::BadFormat.into(),
+        Refusal::TooLarge => Error::OutOfMemory,
+    })?;
+    if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= cx.now_ms()) {
+        cx.remove(key, Event::DEL);
+    } else {
+        let access = options.idle_s.map(|idle_s| access::before(cx.now(), idle_s));
+        cx.bring(key, value, deadline_ms, access, RESTORED);
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+/// The deadline that a time to live in milliseconds means, 0 for none.
+fn deadline(ttl: &[u8], is_absolute: bool, now_ms: i64) -> Result<Option<i64>, Error> {
+    let ttl_ms = crate::value::number::parse_i64(ttl).ok_or(Error::NotAnInteger)?;
+    match ttl_ms {
+        ..0 => Err(RestoreError::NegativeTtl.into()),
+        0 => Ok(None),
+        _ if is_absolute => Ok(Some(ttl_ms)),
+        _ => Ok(Some(now_ms.saturating_add(ttl_ms))),
+    }
+}
