@@ -252,7 +252,7 @@ impl Flags {
     /// ACL category `keyspace` though the family does not say so.
     pub const KEYSPACE: Flags = Flags(1 << 21);
     /// A cluster's node takes it for a slot that it is being given.
-    pub const ASKING: Flags = Flags(1 << 23);
+    pub const ASKING: Flags = Flags(1 << 30);
     /// Runs at once where others are queued (EXEC).
     pub const UNQUEUED: Flags = Flags(1 << 28);
     /// Runs what was queued, and so passes the gates with the flags of all that too.
@@ -289,7 +289,7 @@ impl Flags {
 
     /// The names that COMMAND INFO lists, in Redis's order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 18] = [
+        const NAMES: [(Flags, &str); 19] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENYOOM, "denyoom"),
