@@ -63,7 +63,7 @@ fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 }
 
 fn collect_matching(pattern: &[u8], found: &mut Vec<(Vec<u8>, &'static Parameter)>) {
-    for parameter in config::parameters() {
+    for parameter in config::parameters().filter(|parameter| !parameter.is_hidden) {
         for name in parameter.names().filter(|name| glob::matches(pattern, name.as_bytes(), true)) {
             collect(name.as_bytes(), parameter, found);
         }

@@ -89,13 +89,22 @@ pub struct Parameter {
     pub mutability: Mutability,
     /// What a configuration file gets that asks for a value we do not behave by.
     pub otherwise: Otherwise,
+    /// CONFIG GET shows it only to who names it.
+    pub is_hidden: bool,
     kind: Kind,
 }
 
 /// Rows begin here and add what is special.
 impl Parameter {
     const fn of(name: &'static str, kind: Kind) -> Parameter {
-        Parameter { name, alias: None, mutability: Mutability::Anytime, otherwise: Otherwise::Warn, kind }
+        Parameter {
+            name,
+            alias: None,
+            mutability: Mutability::Anytime,
+            otherwise: Otherwise::Warn,
+            is_hidden: false,
+            kind,
+        }
     }
 
     pub(super) const fn switch(name: &'static str, held: Held<bool>) -> Parameter {
@@ -152,6 +161,10 @@ impl Parameter {
 
     pub(super) const fn protected(self) -> Parameter {
         Parameter { mutability: Mutability::Protected, ..self }
+    }
+
+    pub(super) const fn hidden(self) -> Parameter {
+        Parameter { is_hidden: true, ..self }
     }
 
     pub(super) const fn or_refuse(self) -> Parameter {

@@ -249,6 +249,12 @@ impl<'c> Ctx<'c> {
         Some(Peek::new(self.engine.databases.get(self.database), slot))
     }
 
+    /// The same, though its deadline may have passed: what nobody has met since then is still there (DEBUG OBJECT).
+    pub fn peek_at_remains(&self, key: &[u8]) -> Option<Peek<'_>> {
+        let database = self.engine.databases.get(self.database);
+        database.find(key).map(|slot| Peek::new(database, slot))
+    }
+
     /// `key` as it is: counted as a hit or miss, but not as a use (TTL, TYPE).
     pub fn glance(&mut self, key: &[u8]) -> Option<Peek<'_>> {
         let slot = self.engine.live(self.database, key);

@@ -97,6 +97,7 @@ impl Engine {
         let watch = is_nested.then(|| self.start_watch());
         let room = self.check_room(session, command, &args);
         let start = reply.position();
+        self.show_early(session, id, args.request());
         let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
         let result = room.and_then(|()| (command.run)(&mut ctx, args));
         if result.is_err() {

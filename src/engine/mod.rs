@@ -122,6 +122,8 @@ pub struct Engine {
 pub struct Switches {
     /// Keys are removed at their deadline; off, they are removed only when met (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expiry: bool,
+    /// Scripts may look into the server as its tests do (DEBUG SET-DISABLE-DENY-SCRIPTS).
+    pub scripts_inspect: bool,
     /// Key events are noted among the effects.
     pub announce: bool,
     /// What collections and databases can hold.
@@ -159,7 +161,12 @@ impl Engine {
             host,
             scripts: Scripts::default(),
             interest: Interest::default(),
-            switches: Switches { active_expiry: true, announce: false, capacity: Capacity::default() },
+            switches: Switches {
+                active_expiry: true,
+                scripts_inspect: false,
+                announce: false,
+                capacity: Capacity::default(),
+            },
             timing: Timing { started: now, now, running: None, stalled_us: 0, pause: Pause::default() },
         };
         engine.set_default_password(&password);

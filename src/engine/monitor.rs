@@ -1,8 +1,8 @@
 //! MONITOR: clients that are shown every command.
 //!
 //! A command is shown after it ran, in the database it left its client in, and before the next one: so a transaction
-//! shows its commands and then EXEC. Not shown are administrators' commands, and those whose row says so; secret
-//! arguments are hidden.
+//! shows its commands and then EXEC. One that runs a script is shown before it, so that its commands come behind. Not
+//! shown are administrators' commands; secret arguments are hidden.
 //!
 //! Costs nothing while nobody watches.
 //!
@@ -22,9 +22,18 @@ impl Engine {
         self.interest.monitors.insert(session)
     }
 
-    /// Shows a command that a session ran to those who watch.
+    /// Shows a command that a session ran to those who watch, unless [`Engine::show_early`] did.
     pub(super) fn show(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
-        self.show_of(session, id, request, false);
+        if !self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
+            self.show_of(session, id, request, false);
+        }
+    }
+
+    /// Shows a command that is about to run a script.
+    pub(super) fn show_early(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
+        if self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
+            self.show_of(session, id, request, false);
+        }
     }
 
     /// Shows a command that a session's script ran.
@@ -37,7 +46,7 @@ impl Engine {
             return;
         }
         let command = self.table.entry(id).command;
-        if command.flags.has(Flags::ADMIN) || command.flags.has(Flags::SKIP_MONITOR) {
+        if command.flags.has(Flags::ADMIN) {
             return;
         }
         let Some(client) = self.sessions.get(session) else { return };

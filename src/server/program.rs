@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 
@@ -69,6 +69,8 @@ fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, config_file })?;
     stop_when_told(Arc::clone(server.shared()))?;
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
+    // What starts a Redis and waits for it reads these words in its log.
+    info!("Ready to accept connections, PID: {}", process::id());
     server.serve();
     info!("bye");
     Ok(())

@@ -124,6 +124,14 @@ const TOOLS: &[Tool] = &[
         run: set_active_expire,
     },
     Tool {
+        name: "SET-DISABLE-DENY-SCRIPTS",
+        syntax: "<0|1>",
+        least_words: 1,
+        most_words: 1,
+        about: "With 1, scripts may call what looks into the server, like DEBUG and CLIENT.",
+        run: set_disable_deny_scripts,
+    },
+    Tool {
         name: "SLEEP",
         syntax: "<seconds>",
         least_words: 1,
@@ -170,7 +178,7 @@ fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
-    let key = cx.peek(args.key()?).ok_or(Error::NoSuchKey)?;
+    let key = cx.peek_at_remains(args.key()?).ok_or(Error::NoSuchKey)?;
     let content_bytes = match key.view() {
         View::Text(text) => text.len(),
         View::Zset(zset) => zset.iter().map(|entry| entry.member.len() + size_of::<f64>()).sum(),
@@ -246,6 +254,12 @@ fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 fn set_active_expire(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     cx.engine().switches.active_expiry = leading_number(args.word()?) as i64 != 0;
+    cx.reply().ok();
+    Ok(())
+}
+
+fn set_disable_deny_scripts(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    cx.engine().switches.scripts_inspect = leading_number(args.word()?) as i64 != 0;
     cx.reply().ok();
     Ok(())
 }

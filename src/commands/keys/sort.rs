@@ -225,10 +225,11 @@ impl<'a> Pattern<'a> {
 }
 
 /// The wanted elements as they stand: of a list or a sorted set from the end if descending, of a set in any case from the
-/// start, or by their bytes if they are to be stored, so that the result does not depend on how the set is kept.
+/// start, or by their bytes if they are to be stored or a script asks, so that the result does not depend on how the set
+/// is kept.
 fn kept(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements, Error> {
     let is_set = matches!(cx.peek(key).map(|key| key.view()), Some(View::Set(_)));
-    if is_set && options.target.is_some() {
+    if is_set && (options.target.is_some() || cx.is_in_script()) {
         return by_text(cx, key, &Options { by: None, get: Vec::new(), ..*options });
     }
     let is_reversed = options.descending && !is_set;

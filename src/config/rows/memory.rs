@@ -5,7 +5,7 @@ use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
 
 pub(super) const ROWS: &[Parameter] = &[
-    Parameter::number("active-defrag-cycle-max", 1, 99, Held::Always("25")),
+    Parameter::number("active-defrag-cycle-max", 1, 99, Held::Idle("25")),
     Parameter::number("active-defrag-cycle-min", 1, 99, Held::Idle("1")),
     Parameter::memory("active-defrag-ignore-bytes", 1, LONG_BYTES, Held::Idle("104857600")),
     Parameter::number("active-defrag-max-scan-fields", 1, LONG, Held::Idle("1000")),
@@ -59,7 +59,7 @@ pub(super) const ROWS: &[Parameter] = &[
         LONG_BYTES,
         Held::Field(|s| s.sparse_hll_bytes as u64, |s, bytes| s.sparse_hll_bytes = bytes as usize),
     ),
-    Parameter::number("list-compress-depth", 0, INT, Held::Always("0")),
+    Parameter::number("list-compress-depth", 0, INT, Held::Idle("0")),
     Parameter::number(
         "list-max-listpack-size",
         -INT - 1,

@@ -6,6 +6,7 @@
 //! bounds of its row make it fit.
 
 mod general;
+mod hidden;
 mod memory;
 mod network;
 mod persistence;
@@ -16,7 +17,7 @@ use super::parameter::Parameter;
 
 /// All rows.
 pub(super) const ALL: &[&[Parameter]] =
-    &[network::ROWS, general::ROWS, memory::ROWS, persistence::ROWS, replication::ROWS, tls::ROWS];
+    &[network::ROWS, general::ROWS, memory::ROWS, persistence::ROWS, replication::ROWS, tls::ROWS, hidden::ROWS];
 
 /// The largest value of C's `int`.
 const INT: i64 = i32::MAX as i64;

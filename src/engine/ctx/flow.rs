@@ -27,6 +27,11 @@ impl Ctx<'_> {
         self.is_nested
     }
 
+    /// True when a script called this command.
+    pub fn is_in_script(&self) -> bool {
+        self.is_nested && self.engine.scripts.is_any_running()
+    }
+
     /// Has this command wait until one of `keys` comes to hold a `T`, and run again then. Whoever waited for that key
     /// before is served before. At `deadline_ms`, in unix milliseconds, it answers a null array. A command that runs
     /// within another does not wait, but answers what `at_once` writes. To be called last, nothing being answered.

@@ -150,6 +150,11 @@ pub(super) enum Ending {
 }
 
 impl Scripts {
+    /// True while a script runs.
+    pub fn is_any_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     /// True while a script runs that takes too long.
     pub fn is_busy(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.is_busy)
