@@ -130,6 +130,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let password = engine.settings.password.clone();
         engine.set_default_password(&password);
     }
+    engine.begin_evicting();
     for (parameter, _, _) in assignments {
         engine.effects.push(Effect::Setting(parameter.name));
     }

@@ -135,7 +135,7 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
 /// Bytes that the server takes: all that the allocator has handed out where somebody counts that, else the data's.
 pub(super) fn used_bytes(engine: &Engine, usage: &Usage) -> u64 {
     match usage.allocated_bytes {
-        0 => engine.databases.memory_bytes() as u64,
+        0 => engine.used_bytes(),
         bytes => bytes,
     }
 }
@@ -145,10 +145,9 @@ pub(super) fn peak_bytes(engine: &Engine, usage: &Usage) -> u64 {
     used_bytes(engine, usage).max(engine.stats.recent.peak_memory_bytes as u64)
 }
 
-/// Bytes of the buffers of all clients.
+/// Bytes that all clients take.
 pub(super) fn client_bytes(engine: &Engine) -> u64 {
-    let buffers = engine.sessions.iter().map(|session| session.buffers);
-    buffers.map(|buffers| (buffers.query + buffers.query_free + buffers.output) as u64).sum()
+    engine.sessions.memory_bytes() as u64
 }
 
 /// The part that something is of the whole, 0 of nothing.

@@ -4,7 +4,7 @@
 //! Source: the answers of Redis 8.0.6 to the values in the tests below.
 
 use super::parameter::{WRONG_NUMBER, parse_memory};
-use crate::engine::{Notifications, OutputLimit, OutputLimits, Settings};
+use crate::engine::{ClientsLimit, Notifications, OutputLimit, OutputLimits, Settings};
 use crate::value::number;
 
 const MOST_ADDRESSES: usize = 16;
@@ -153,6 +153,21 @@ pub(super) fn memory_or_percent(word: &str) -> Result<String, String> {
         Ok(_) => Err("percentage argument must be less or equal to 100".to_owned()),
         Err(_) => Err(complaint.to_owned()),
     }
+}
+
+/// The share of clients as CONFIG GET shows it.
+pub(super) fn shown_clients_limit(settings: &Settings) -> String {
+    match settings.max_client_bytes {
+        ClientsLimit::Bytes(bytes) => bytes.to_string(),
+        ClientsLimit::Percent(percent) => format!("{percent}%"),
+    }
+}
+
+/// Puts a share that was read into the settings.
+pub(super) fn assign_clients_limit(settings: &mut Settings, word: String) {
+    let percent = word.strip_suffix('%').and_then(|percent| percent.parse().ok());
+    let bytes = || word.parse().unwrap_or(0);
+    settings.max_client_bytes = percent.map_or_else(|| ClientsLimit::Bytes(bytes()), ClientsLimit::Percent);
 }
 
 /// `appendfilename`.

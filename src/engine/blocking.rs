@@ -103,7 +103,10 @@ impl Engine {
         match self.admit(session, request) {
             Ok(Admitted::Now(id, words)) => {
                 let reply = Reply::new(&mut out, self.protocol_of(session));
+                self.interest.tracking.begin_command(session);
                 let ending = self.execute(session, id, Args::new(request, words), false, reply);
+                self.end_tracking(session, told);
+                self.interest.tracking.end_turn();
                 let spent_us = wait.spent_us + self.elapsed_us(watch);
                 if let Ending::Waits(block) = ending {
                     let block = Block { deadline_ms: wait.deadline_ms, ..block };
@@ -147,7 +150,7 @@ impl Engine {
         true
     }
 
-    fn frames_of(&self, session: SessionId) -> usize {
+    pub(super) fn frames_of(&self, session: SessionId) -> usize {
         self.sessions.get(session).map_or(0, |client| client.outgoing.frames())
     }
 

@@ -5,15 +5,22 @@
 
 use std::fmt::Display;
 
-use crate::engine::{Engine, Session, Topic, Transport};
-use crate::resp::Requests;
+use crate::engine::{Engine, Session, SessionId, Topic, Transport, tracking};
+use crate::resp::{Requests, write_escaped};
+
+/// So many bytes of a request that is too long are shown in the log.
+const SHOWN_BYTES: usize = 64;
 
 fn flags(session: &Session, engine: &Engine) -> String {
+    let tracking = session.tracking.as_deref();
     let letters = [
         (session.monitors, 'O'),
         (!session.subscribed.is_empty(), 'P'),
         (session.transaction.is_some(), 'x'),
         (engine.is_blocked(session.id) || engine.is_held_back(session), 'b'),
+        (tracking.is_some(), 't'),
+        (tracking.is_some_and(|mode| mode.is_broken), 'R'),
+        (tracking.is_some_and(|mode| mode.broadcasts), 'B'),
         (engine.interest.watches.is_known_broken(session.id), 'd'),
         (session.closing, 'c'),
         (session.origin.transport == Transport::Unix, 'U'),
@@ -31,13 +38,28 @@ impl Engine {
         write_line(&mut text, session, request_bytes, self);
         text
     }
+
+    /// The same as text for the log.
+    pub(super) fn portrait(&self, session: &Session) -> String {
+        String::from_utf8_lossy(&self.describe_client(session, 0)).into_owned()
+    }
+
+    /// A client is closed because its unfinished request, which begins so, is too long: counts it, and gives the line for
+    /// the log.
+    pub fn end_query(&mut self, session: SessionId, unfinished: &[u8]) -> String {
+        self.stats.query_buffer_disconnections += 1;
+        let portrait = self.sessions.get(session).map_or_else(String::new, |session| self.portrait(session));
+        let mut beginning = Vec::new();
+        write_escaped(&unfinished[..unfinished.len().min(SHOWN_BYTES)], &mut beginning);
+        let beginning = String::from_utf8_lossy(&beginning);
+        format!("Closing client that reached max query buffer length: {portrait} (qbuf initial bytes: \"{beginning}\")")
+    }
 }
 
 fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engine: &Engine) {
     let (buffers, now) = (session.buffers, engine.now());
     let queue = session.transaction.as_ref().map(|transaction| &transaction.queue);
     let waiting = session.waiting_bytes();
-    let total = size_of::<Session>() + buffers.query + buffers.query_free + waiting;
     let command = session.last_command.map_or("NULL", |id| engine.table.entry(id).name.as_str());
     put(text, "id", session.id.number);
     put(text, "addr", &session.origin.address);
@@ -60,11 +82,12 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engin
     text.extend_from_slice(b" rbs=0 rbp=0 obl=0");
     put(text, "oll", session.outgoing.frames() + usize::from(buffers.output > 0));
     put(text, "omem", waiting);
-    put(text, "tot-mem", total);
+    put(text, "tot-mem", session.memory_bytes());
     put(text, "events", if waiting > 0 { "rw" } else { "r" });
     put(text, "cmd", command);
     put_bytes(text, "user", session.user.name());
-    text.extend_from_slice(b" redir=-1");
+    let redirect = |mode: &tracking::Mode| mode.redirect.map_or(0, |receiver| receiver.number as i64);
+    put(text, "redir", session.tracking.as_deref().map_or(-1, redirect));
     put(text, "resp", session.protocol.version());
     put_bytes(text, "lib-name", &session.library_name);
     put_bytes(text, "lib-ver", &session.library_version);

@@ -82,6 +82,11 @@ impl Command {
         !self.subcommands.is_empty()
     }
 
+    /// True when it runs a script, or is about them.
+    pub fn is_of_scripts(&self) -> bool {
+        self.family == Family::Scripting
+    }
+
     /// The subcommand of that name, in any case.
     pub fn subcommand(&self, name: &[u8]) -> Option<&'static Command> {
         self.subcommands.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))

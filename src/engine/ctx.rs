@@ -26,7 +26,7 @@ mod whole;
 
 use crate::engine::{
     Block, CommandId, Databases, Effects, Engine, Entry, Error, Event, Now, Peek, Session, SessionId, Settings, Stored,
-    Table, access,
+    Table,
 };
 use crate::keyspace::{Database, New, Slot, Trash};
 use crate::resp::Reply;
@@ -283,6 +283,13 @@ impl<'c> Ctx<'c> {
         self.engine.live(database, key).is_some()
     }
 
+    /// The same, looked at in order to change it: the access is noted.
+    pub fn exists_to_change(&mut self, key: &[u8]) -> bool {
+        let slot = self.engine.live(self.database, key);
+        slot.into_iter().for_each(|slot| self.note_access(slot));
+        slot.is_some()
+    }
+
     /// True when `key` is there; counts a hit or miss and notes the access, as reading its value does.
     pub fn meet(&mut self, key: &[u8]) -> bool {
         self.look_up(key).is_some()
@@ -293,8 +300,7 @@ impl<'c> Ctx<'c> {
         let slot = self.engine.live(self.database, key);
         self.count_look_up(key, slot);
         if let Some(slot) = slot {
-            let now = self.now();
-            access::note(self.engine.databases.get_mut(self.database), slot, now);
+            self.engine.note_use(self.database, slot);
         }
         slot.is_some()
     }
@@ -324,10 +330,9 @@ impl<'c> Ctx<'c> {
         }
     }
 
-    fn note_access(&mut self, slot: Slot) {
+    pub(super) fn note_access(&mut self, slot: Slot) {
         if !self.session().no_touch {
-            let now = self.now();
-            access::note(self.engine.databases.get_mut(self.database), slot, now);
+            self.engine.note_use(self.database, slot);
         }
     }
 }
@@ -423,18 +428,21 @@ impl Ctx<'_> {
 
     /// Gives `key` this value, whatever it held.
     pub fn put(&mut self, key: &[u8], value: New<'_>, deadline: Deadline, event: Event) {
-        let mut slot = match self.engine.live_to_change(self.database, key) {
-            Some(slot) if deadline == Deadline::Keep => self.replace(slot, value),
+        let slot = match self.engine.live_to_change(self.database, key) {
             Some(slot) => {
-                let slot = self.replace(slot, value);
-                self.engine.databases.get_mut(self.database).set_deadline(slot, None)
+                self.note_access(slot);
+                self.replace(slot, value)
             }
             None => self.insert(key, value),
         };
-        if let Deadline::At(deadline_ms) = deadline {
-            slot = self.engine.databases.get_mut(self.database).set_deadline(slot, Some(deadline_ms));
+        let deadline_ms = match deadline {
+            Deadline::Keep => None,
+            Deadline::Clear => Some(None),
+            Deadline::At(deadline_ms) => Some(Some(deadline_ms)),
+        };
+        if let Some(deadline_ms) = deadline_ms {
+            self.engine.databases.get_mut(self.database).set_deadline(slot, deadline_ms);
         }
-        self.note_access(slot);
         self.after(key, event, 1);
         if let Deadline::At(_) = deadline {
             self.engine.changed(self.database, Event::EXPIRE, key);
@@ -470,6 +478,7 @@ impl Ctx<'_> {
     /// for the deadline that it has.
     pub fn expire(&mut self, key: &[u8], deadline_ms: i64, admit: impl FnOnce(Option<i64>) -> bool) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
+        self.note_access(slot);
         if !admit(self.engine.databases.get(self.database).deadline(slot)) {
             return false;
         }
@@ -487,15 +496,14 @@ impl Ctx<'_> {
     /// Clears the deadline of `key`, announced as `persist`; false when it has none or is not there.
     pub fn persist(&mut self, key: &[u8]) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
+        self.note_access(slot);
         self.engine.databases.get(self.database).deadline(slot).is_some()
             && self.set_deadline(key, None, Event::PERSIST)
     }
 
     fn insert(&mut self, key: &[u8], value: New<'_>) -> Slot {
-        let now = self.now();
-        let database = self.engine.databases.get_mut(self.database);
-        let slot = database.insert(key, value);
-        access::start(database, slot, now);
+        let slot = self.engine.databases.get_mut(self.database).insert(key, value);
+        self.engine.note_new(self.database, slot);
         self.engine.arrived(self.database, key);
         slot
     }

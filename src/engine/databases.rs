@@ -1,17 +1,21 @@
 //! The numbered databases.
 
+use crate::engine::eviction::Pressure;
 use crate::keyspace::Database;
 
 /// All databases of an engine, by number.
 #[derive(Debug)]
 pub struct Databases {
     all: Vec<Database>,
+    /// How short memory is for them.
+    pub pressure: Pressure,
 }
 
 impl Databases {
     /// `count` empty databases whose hashing is seeded by `seed`.
     pub fn new(count: usize, seed: u64) -> Databases {
-        Databases { all: (0..count as u64).map(|number| Database::new(seed.wrapping_add(number))).collect() }
+        let all = (0..count as u64).map(|number| Database::new(seed.wrapping_add(number))).collect();
+        Databases { all, pressure: Pressure::default() }
     }
 
     /// How many there are.
@@ -56,6 +60,6 @@ impl Databases {
 
     /// Bytes that keys, values and their tables take.
     pub fn memory_bytes(&self) -> usize {
-        self.all.iter().map(Database::memory).sum()
+        self.all.iter().filter(|database| !database.is_empty()).map(Database::memory).sum()
     }
 }

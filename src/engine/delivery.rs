@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::{Effect, Effects, Engine, LogLevel, Now, Session, SessionId, Sessions, Stats, Subscriptions};
+use crate::engine::{Effect, Effects, Engine, Now, Session, SessionId, Sessions, Stats, Subscriptions};
 
 /// So much may wait for a client and does not count.
 const FREE_BYTES: usize = 16 << 10;
@@ -102,7 +102,9 @@ impl Delivery<'_> {
         if client.outgoing.push(frame) {
             self.effects.push(Effect::Wake(session));
         }
-        if client.waiting_bytes() > FREE_BYTES {
+        let is_much = client.waiting_bytes() > FREE_BYTES;
+        self.sessions.weigh(session);
+        if is_much {
             self.weigh(session, 0);
         }
     }
@@ -115,6 +117,7 @@ impl Delivery<'_> {
         }
         // It was woken when the first of those came.
         client.outgoing.insert(told, frame);
+        self.sessions.weigh(session);
         self.weigh(session, 0);
     }
 
@@ -142,14 +145,10 @@ impl Delivery<'_> {
     fn cut_off(&mut self, session: SessionId) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
         (client.closing, client.cut_off) = (true, true);
-        client.outgoing.clear();
         self.overfull.forget(client);
+        self.sessions.weigh(session);
         self.stats.output_buffer_disconnections += 1;
-        self.effects.push(Effect::Log(
-            LogLevel::Warning,
-            format!("client {} closed: too much output waits for it", session.number),
-        ));
-        self.effects.push(Effect::Close(session));
+        self.effects.push(Effect::CutOff(session));
     }
 }
 
@@ -176,6 +175,24 @@ impl Engine {
     /// called when that has changed.
     pub fn weigh_output(&mut self, session: SessionId, more: usize) {
         self.listening().1.weigh(session, more);
+    }
+
+    /// What the log says of a client that was cut off because too much waited for it. That is forgotten then.
+    pub fn farewell(&mut self, session: SessionId) -> Option<String> {
+        let portrait = self.portrait(self.sessions.get(session)?);
+        self.sessions.get_mut(session)?.outgoing.clear();
+        Some(format!("Client {portrait} scheduled to be closed ASAP for overcoming of output buffer limits."))
+    }
+
+    /// Closes a client at once, whatever waits for it.
+    pub(super) fn abandon(&mut self, session: SessionId) {
+        if let Some(client) = self.sessions.get_mut(session) {
+            self.interest.forget(client);
+            (client.closing, client.cut_off) = (true, true);
+            client.outgoing.clear();
+        }
+        self.sessions.weigh(session);
+        self.effects.push(Effect::Close(session));
     }
 
     /// Closes the clients that were over their soft limit for too long.

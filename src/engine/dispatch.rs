@@ -31,23 +31,38 @@ impl Engine {
     /// Runs one request of a session and appends its reply to `out`.
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
         self.at(now);
+        self.evict_clients();
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
-        let told = client.outgoing.frames();
+        if client.cut_off {
+            return Flow::Abort;
+        }
+        let mut told = client.outgoing.frames();
         (client.active, client.held_back) = (now, false);
-        let (start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
+        let (mut start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
         if speaks_http(request) {
             return Flow::Abort;
         }
-        match self.admit(session, request) {
+        self.interest.tracking.begin_turn(session);
+        let admitted = self.admit(session, request);
+        if self.interest.tracking.is_on() {
+            (start, told) = self.tell_before_reply(session, told, out);
+        }
+        match admitted {
             Ok(Admitted::Later(moment)) => {
+                self.interest.tracking.end_turn();
                 self.hold_back(session);
                 return Flow::Wait(moment);
             }
             Ok(Admitted::Queued) => Reply::new(out, protocol).simple("QUEUED"),
             Ok(Admitted::Now(id, words)) => {
                 self.begin(session, id);
-                let reply = Reply::new(out, protocol);
-                match self.execute(session, id, Args::new(request, words), false, reply) {
+                self.interest.tracking.begin_command(session);
+                let ending = self.execute(session, id, Args::new(request, words), false, Reply::new(out, protocol));
+                self.end_tracking(session, told);
+                if std::mem::take(&mut self.interest.tracking.is_reply_last) {
+                    (start, told) = self.move_reply_last(session, told, start, out);
+                }
+                match ending {
                     Ending::Answered => {}
                     Ending::Waits(block) => self.park(session, id, request, block, 0),
                     Ending::Rests => self.put_aside(out, start),
@@ -56,6 +71,8 @@ impl Engine {
             }
             Err(error) => self.refuse(error, &mut Reply::new(out, protocol)),
         }
+        self.end_exception(session);
+        self.interest.tracking.end_turn();
         if self.interest.waiting.is_anything_ready() {
             self.serve();
         }
@@ -95,7 +112,7 @@ impl Engine {
     ) -> Ending {
         let command = self.table.entry(id).command;
         let watch = is_nested.then(|| self.start_watch());
-        let room = self.check_room(session, command, &args);
+        let (room, request) = (self.check_room(session, command, &args), args.request());
         let start = reply.position();
         self.show_early(session, id, args.request());
         let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
@@ -106,6 +123,9 @@ impl Engine {
         let ending = ctx.into_ending();
         if let Ending::Rests = ending {
             self.scripts.keep_request(args.request());
+        }
+        if self.interest.tracking.is_on() {
+            self.remember(session, command, request);
         }
         if let Ending::Answered = ending {
             self.count(id, result.is_err());
@@ -188,6 +208,10 @@ impl Engine {
         if !self.sessions.guard.users.are_unrestricted() {
             self.pass_rights(session, id, request)?;
         }
+        if self.relieve(flags) {
+            return Err(Error::OutOfMemory);
+        }
+        self.limit_tracking();
         self.pass_state(session, id, flags)
     }
 
@@ -272,6 +296,31 @@ impl Engine {
 
     fn wants_reply(&self, session: SessionId) -> bool {
         self.sessions.get(session).is_some_and(Session::wants_reply)
+    }
+
+    /// What making room for a command told its own client belongs before the reply. Answers where the reply starts in
+    /// `out`, and behind how many frames that it has not read.
+    fn tell_before_reply(&mut self, session: SessionId, told: usize, out: &mut Vec<u8>) -> (usize, usize) {
+        let now_told = self.frames_of(session);
+        if told > 0 || now_told == 0 {
+            return (out.len(), now_told);
+        }
+        if let Some(client) = self.sessions.get_mut(session) {
+            client.outgoing.take(out, usize::MAX);
+        }
+        (out.len(), 0)
+    }
+
+    /// Has the reply at `start` come behind all that the command told its own client. Answers where the reply starts then,
+    /// and behind how many frames that the client has not read.
+    fn move_reply_last(&mut self, session: SessionId, told: usize, start: usize, out: &mut Vec<u8>) -> (usize, usize) {
+        if told > 0 {
+            return (start, self.frames_of(session));
+        }
+        let reply = out.split_off(start);
+        let (start, told) = self.tell_before_reply(session, 0, out);
+        out.extend_from_slice(&reply);
+        (start, told)
     }
 
     /// Takes back the reply of a command whose client wants none, and brings what it was told into order: `told` frames

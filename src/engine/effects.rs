@@ -18,6 +18,9 @@ pub struct Effects {
 pub enum Effect {
     /// End that session's connection once its replies are sent (CLIENT KILL).
     Close(SessionId),
+    /// End that session's connection at once, and say in the log why: it does not read what waits for it
+    /// ([`crate::engine::Engine::farewell`]).
+    CutOff(SessionId),
     /// Fetch what that session is to be told ([`crate::engine::Outgoing`]).
     Wake(SessionId),
     /// Let connections go on that a pause holds (CLIENT UNPAUSE).

@@ -58,6 +58,9 @@ pub enum Error {
     /// What the command could add might not fit.
     #[error("OOM command not allowed when used memory > 'maxmemory'.")]
     OutOfMemory,
+    /// A script would need memory, and does not say that it may run while that is short.
+    #[error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'")]
+    ScriptWithoutMemory,
     /// The session has not logged in.
     #[error("NOAUTH Authentication required.")]
     NoAuth,
@@ -198,6 +201,12 @@ pub enum Error {
          between policies at runtime LRU and LFU data will take some time to adjust."
     )]
     NoLfuPolicy,
+    /// OBJECT IDLETIME under a policy that goes by how often keys are used.
+    #[error(
+        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies \
+         at runtime LRU and LFU data will take some time to adjust."
+    )]
+    LfuPolicy,
 
     // Scanning.
     /// Not an unsigned 64-bit integer.
@@ -532,6 +541,67 @@ pub enum Error {
     /// A payload is not what DUMP gave, or of a later version.
     #[error("ERR DUMP payload version or checksum are wrong")]
     PayloadWrong,
+
+    // Tracking.
+    /// CLIENT TRACKING with two redirections.
+    #[error("ERR A client can only redirect to a single other client")]
+    TrackingRedirectsTwice,
+    /// CLIENT TRACKING redirects to a client that is not there.
+    #[error("ERR The client ID you want redirect to does not exist")]
+    TrackingRedirectsNowhere,
+    /// CLIENT TRACKING has prefixes for a mode without.
+    #[error("ERR PREFIX option requires BCAST mode to be enabled")]
+    TrackingPrefixWithoutBroadcast,
+    /// CLIENT TRACKING changes from one mode to the other.
+    #[error(
+        "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with \
+         a different mode."
+    )]
+    TrackingBroadcastSwitched,
+    /// CLIENT TRACKING wants exceptions in a mode that knows none.
+    #[error("ERR OPTIN and OPTOUT are not compatible with BCAST")]
+    TrackingBroadcastWithChoice,
+    /// CLIENT TRACKING wants exceptions both ways.
+    #[error("ERR You can't specify both OPTIN mode and OPTOUT mode")]
+    TrackingBothChoices,
+    /// CLIENT TRACKING wants exceptions the other way than before.
+    #[error(
+        "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a \
+         different mode."
+    )]
+    TrackingChoiceSwitched,
+    /// CLIENT TRACKING has a prefix that overlaps with one from before.
+    #[error(
+        "ERR Prefix '{given}' overlaps with an existing prefix '{existing}'. Prefixes for a single client must not overlap."
+    )]
+    TrackingPrefixExists {
+        /// The prefix.
+        given: String,
+        /// The one from before.
+        existing: String,
+    },
+    /// CLIENT TRACKING has two prefixes that overlap.
+    #[error(
+        "ERR Prefix '{given}' overlaps with another provided prefix '{other}'. Prefixes for a single client must not \
+         overlap."
+    )]
+    TrackingPrefixesOverlap {
+        /// The one.
+        given: String,
+        /// The other, behind it.
+        other: String,
+    },
+    /// CLIENT CACHING of a client that does not track.
+    #[error(
+        "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
+    )]
+    CachingWithoutTracking,
+    /// CLIENT CACHING YES where everything is tracked anyway.
+    #[error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")]
+    CachingYesWithoutOptin,
+    /// CLIENT CACHING NO where it says nothing.
+    #[error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")]
+    CachingNoWithoutOptout,
 
     // DEBUG and SHUTDOWN.
     /// DEBUG PROTOCOL has no such type.

@@ -149,6 +149,8 @@ impl Event {
     pub const PERSIST: Event = Event::generic("persist");
     /// A key reached its deadline.
     pub const EXPIRED: Event = Event { class: Class::Expired, name: "expired" };
+    /// A key was removed for want of memory.
+    pub const EVICTED: Event = Event { class: Class::Evicted, name: "evicted" };
     /// Fields of a hash reached their deadline.
     pub const FIELDS_EXPIRED: Event = Event::hash("hexpired");
 

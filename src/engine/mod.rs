@@ -23,6 +23,7 @@ mod durations;
 mod effects;
 mod error;
 mod event;
+mod eviction;
 mod fields;
 mod guard;
 mod history;
@@ -47,6 +48,7 @@ mod spikes;
 mod stats;
 mod stored;
 mod table;
+pub mod tracking;
 mod transaction;
 
 pub use args::{Args, says};
@@ -61,6 +63,7 @@ pub use durations::Durations;
 pub use effects::{Effect, Effects};
 pub use error::{BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, shown};
 pub use event::{Class, Event, Notifications};
+pub use eviction::{ClientsLimit, Policy, Pressure};
 pub use guard::Guard;
 pub use history::Change;
 pub use host::Host;
@@ -323,6 +326,9 @@ impl Engine {
     /// A key changed: every change passes through here, so that whoever wants to hear of it does.
     fn changed(&mut self, database: usize, event: Event, key: &[u8]) {
         self.touched(database, key);
+        if self.interest.tracking.is_on() {
+            self.invalidate(key);
+        }
         if self.switches.announce {
             self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
         }

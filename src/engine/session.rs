@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use crate::acl::User;
+use crate::engine::eviction::{Weight, Weights};
 use crate::engine::guard::Guard;
-use crate::engine::{CommandId, Now, Outgoing, Subscribed, Transaction};
+use crate::engine::{CommandId, Now, Outgoing, Subscribed, Transaction, tracking};
 use crate::resp::Protocol;
 
 /// Names a session while it lives; of one that ended it finds nothing.
@@ -17,6 +18,11 @@ pub struct SessionId {
     place: u32,
     /// The client id that CLIENT ID answers: 1 for the first session, then counting.
     pub number: u64,
+}
+
+impl SessionId {
+    /// Before every other, and of no session.
+    pub(super) const FIRST: SessionId = SessionId { place: 0, number: 0 };
 }
 
 /// How a session reaches the server.
@@ -128,12 +134,22 @@ pub struct Session {
     pub held_back: bool,
     /// So much waits for it that it is closed at that moment, unless it reads before.
     pub overfull_until: Option<Now>,
+    /// It caches what it reads, and wants to hear when that changes (CLIENT TRACKING).
+    pub tracking: Option<Box<tracking::Mode>>,
+    /// What it is counted as among those who take memory.
+    weight: Weight,
 }
 
 impl Session {
     /// How many bytes wait for it to read them.
     pub fn waiting_bytes(&self) -> usize {
         self.outgoing.bytes() + self.buffers.output
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn memory_bytes(&self) -> usize {
+        let queued = self.transaction.as_ref().map_or(0, |transaction| transaction.queue.memory_bytes());
+        size_of::<Session>() + self.buffers.query + self.buffers.query_free + self.waiting_bytes() + queued
     }
 
     /// True when it hears of what others do.
@@ -185,6 +201,7 @@ pub struct Sessions {
     places: Vec<Option<Box<Session>>>,
     vacant: Vec<u32>,
     opened: u64,
+    weights: Weights,
 }
 
 impl Sessions {
@@ -220,17 +237,23 @@ impl Sessions {
             monitors: false,
             held_back: false,
             overfull_until: None,
+            tracking: None,
+            weight: Weight::default(),
         });
         match self.places.get_mut(place as usize) {
             Some(vacant) => *vacant = Some(session),
             None => self.places.push(Some(session)),
         }
+        self.weigh(id);
         id
     }
 
     /// Ends a session.
     pub fn close(&mut self, id: SessionId) {
-        if self.get(id).is_some() {
+        if let Some(session) = self.places.get_mut(id.place as usize).and_then(Option::as_deref_mut)
+            && session.id == id
+        {
+            self.weights.forget(id, &mut session.weight);
             self.places[id.place as usize] = None;
             self.vacant.push(id.place);
         }
@@ -244,6 +267,26 @@ impl Sessions {
     /// The session of that id, while it lives.
     pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.places.get_mut(id.place as usize)?.as_deref_mut().filter(|session| session.id == id)
+    }
+
+    /// Counts anew what memory a session takes; to be called when that has changed.
+    pub fn weigh(&mut self, id: SessionId) {
+        let session = self.places.get_mut(id.place as usize).and_then(Option::as_deref_mut);
+        if let Some(session) = session.filter(|session| session.id == id) {
+            // What was cut off takes nothing soon, and cannot be closed once more.
+            let bytes = if session.cut_off { 0 } else { session.memory_bytes() };
+            self.weights.weigh(id, &mut session.weight, bytes, session.no_evict || session.cut_off);
+        }
+    }
+
+    /// What all of them take, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.weights.total_bytes()
+    }
+
+    /// The one to close when they take too much.
+    pub(super) fn largest(&self) -> Option<SessionId> {
+        self.weights.largest()
     }
 
     /// The sessions that live, oldest first.

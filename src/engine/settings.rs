@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{Notifications, OutputLimits, Session};
+use crate::engine::{ClientsLimit, Notifications, OutputLimits, Policy, Session};
 use crate::rdb::Forms;
 use crate::value::{hash, list, set, zset};
 
@@ -106,6 +106,22 @@ pub struct Settings {
     pub query_buffer_bytes: usize,
     /// `client-output-buffer-limit`.
     pub output_limits: OutputLimits,
+    /// `maxmemory`: how much memory data and clients may take, in bytes; 0 for any.
+    pub max_memory_bytes: u64,
+    /// `maxmemory-policy`: which keys go when they take more.
+    pub policy: Policy,
+    /// `maxmemory-samples`: how many keys are looked at to find one of them.
+    pub eviction_samples: u8,
+    /// `maxmemory-eviction-tenacity`: how long that may take, from 0 to 100.
+    pub eviction_tenacity: u8,
+    /// `maxmemory-clients`: how much memory clients may take.
+    pub max_client_bytes: ClientsLimit,
+    /// `lfu-log-factor`: how slowly the counter of uses grows.
+    pub lfu_log_factor: u32,
+    /// `lfu-decay-time`: after how many minutes without use it loses one; 0 for never.
+    pub lfu_decay_minutes: u32,
+    /// `tracking-table-max-keys`: of how many keys it is remembered who read them; 0 for any number.
+    pub tracked_keys: usize,
     /// `busy-reply-threshold`: after how many milliseconds others are heard while a script runs; 0 for never.
     pub busy_reply_threshold_ms: u64,
     /// `slowlog-log-slower-than`: from how many microseconds on a command is logged; `None` for never.
@@ -204,6 +220,14 @@ impl Default for Settings {
             max_bulk_bytes: 512 << 20,
             query_buffer_bytes: 1 << 30,
             output_limits: OutputLimits::default(),
+            max_memory_bytes: 0,
+            policy: Policy::NoEviction,
+            eviction_samples: 5,
+            eviction_tenacity: 10,
+            max_client_bytes: ClientsLimit::Bytes(0),
+            lfu_log_factor: 10,
+            lfu_decay_minutes: 1,
+            tracked_keys: 1_000_000,
             busy_reply_threshold_ms: 5000,
             slow_from_us: Some(10_000),
             slow_log_entries: 128,

@@ -33,6 +33,12 @@ pub struct Stats {
     pub expired_keys: u64,
     /// Fields of hashes that ended at theirs.
     pub expired_fields: u64,
+    /// Keys that were removed for want of memory.
+    pub evicted_keys: u64,
+    /// Clients that were closed for the memory they took.
+    pub evicted_clients: u64,
+    /// For how long memory was short, in microseconds, until it was not.
+    pub short_of_memory_us: u64,
     /// Reads that found their key.
     pub keyspace_hits: u64,
     /// Reads that did not.

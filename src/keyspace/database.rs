@@ -315,6 +315,11 @@ impl<const LINES: usize> Database<LINES> {
         firsts.into_iter().flatten().map(|(deadline_ms, _)| deadline_ms).min()
     }
 
+    /// The earliest deadline of a key, and where the key is.
+    pub fn first_due(&self) -> Option<(i64, Slot)> {
+        self.deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
+    }
+
     /// A key with the earliest deadline, if it is due at `now_ms`. The key stays until the caller removes it.
     pub fn pop_due(&mut self, now_ms: i64) -> Option<Slot> {
         self.deadlines.first().filter(|&(deadline_ms, _)| deadline_ms <= now_ms).map(|(_, handle)| Slot(handle))
@@ -354,6 +359,22 @@ impl<const LINES: usize> Database<LINES> {
     /// A key chosen with the help of `generator`, each about as likely as any other.
     pub fn random(&self, generator: &mut impl FnMut() -> u64) -> Option<Slot> {
         self.table.random(generator).map(Slot)
+    }
+
+    /// A key with a deadline chosen with the help of `generator`, each about as likely as any other.
+    pub fn random_volatile(&self, generator: &mut impl FnMut() -> u64) -> Option<Slot> {
+        let below = |bound: usize| ((u128::from(generator()) * bound as u128) >> 64) as usize;
+        self.deadlines.random(below).map(|(_, handle)| Slot(handle))
+    }
+
+    /// The hash of the key at `slot`, by which [`Database::find_hash`] finds it again.
+    pub fn hash(&self, slot: Slot) -> u64 {
+        self.hasher.hash(self.key(slot))
+    }
+
+    /// Where a key with that hash is stored. Once the database was flooded with like hashes, older ones find nothing.
+    pub fn find_hash(&self, hash: u64) -> Option<Slot> {
+        self.table.find(hash, |handle| self.hasher.hash(self.records.key(handle)) == hash).map(Slot)
     }
 
     /// Every key, in an order that the seed and the past fix.

@@ -196,6 +196,7 @@ impl Connection {
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
             let large = session.outgoing.take_or_share(&mut work.output, TOLD_BYTES);
             self.is_told = !session.outgoing.is_empty();
+            engine.sessions.weigh(self.session);
             engine.weigh_output(self.session, 0);
             self.shared.carry_out(&mut engine, None);
             let is_answered = self.state == State::Blocked && !engine.is_blocked(self.session);
@@ -294,6 +295,7 @@ impl Connection {
         self.produced += (output.len() - before) as u64;
         self.limits = self.limits(&engine);
         self.report(&mut engine, input.len() - taken, 0);
+        self.weigh(&mut engine);
         if stop == Stop::More {
             // A long pipeline lets those in who wait meanwhile.
             MutexGuard::unlock_fair(engine);
@@ -346,6 +348,12 @@ impl Connection {
         }
     }
 
+    /// Has the memory that this connection's buffers take be counted. While a batch runs they are the thread's.
+    fn weigh(&self, engine: &mut Engine) {
+        engine.sessions.weigh(self.session);
+        self.shared.settle(engine);
+    }
+
     /// Sends `output`.
     fn send(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) -> Result<(), Ended> {
         self.outbox.send(&mut self.stream, cx, output)?;
@@ -363,7 +371,9 @@ impl Connection {
             // They were counted as sent, and are, unless the socket is full.
             return self.guard_output();
         }
-        self.report(&mut self.shared.engine(), self.unread.len(), self.unread.capacity() - self.unread.len());
+        let mut engine = self.shared.engine();
+        self.report(&mut engine, self.unread.len(), self.unread.capacity() - self.unread.len());
+        self.weigh(&mut engine);
         Ok(())
     }
 
@@ -374,6 +384,7 @@ impl Connection {
         }
         let mut engine = self.shared.engine();
         self.report(&mut engine, self.unread.len(), 0);
+        self.weigh(&mut engine);
         if self.outbox.len() > STRANGER_OUTPUT_BYTES && !self.is_authenticated(&engine) {
             engine.stats.output_buffer_disconnections += 1;
             warn!("client {} closed: it has not logged in and does not read its replies", self.session.number);
@@ -389,8 +400,7 @@ impl Connection {
         }
         let mut engine = self.shared.engine();
         if self.unread.len() > engine.settings.query_buffer_bytes || !self.is_authenticated(&engine) {
-            engine.stats.query_buffer_disconnections += 1;
-            warn!("client {} closed: its unfinished request exceeds the limit", self.session.number);
+            warn!("{}", engine.end_query(self.session, &self.unread));
             return Err(Ended);
         }
         Ok(())

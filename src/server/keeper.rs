@@ -1,4 +1,5 @@
-//! The keeper of time: removes keys when their deadline comes, ends waits and pauses, and closes clients that were idle too long.
+//! The keeper of time: removes keys when their deadline comes, and those that memory is too short for; ends waits and
+//! pauses, and closes clients that were idle too long.
 //!
 //! It sleeps exactly until something is due, so an idle server takes no processor time; whoever makes something due
 //! earlier rings the [`super::alarm::Alarm`]. When much is due at once it does a slice, lets go of the lock, lets the
@@ -43,14 +44,15 @@ impl Keeper {
     pub(crate) fn turn(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> Next {
         if engine.scripts.is_busy() {
             engine.go_on(now);
-            shared.carry_out(engine, None);
+            shared.settle(engine);
             return Next::Again;
         }
         self.end_pause(shared, engine, now);
         self.close_idle(shared, engine, now);
         let expired = engine.expire(now, SLICE_KEYS);
-        shared.carry_out(engine, None);
-        if expired == SLICE_KEYS {
+        let goes_on_evicting = engine.go_on_evicting(now);
+        shared.settle(engine);
+        if expired == SLICE_KEYS || goes_on_evicting {
             return Next::Again;
         }
         let overfull = engine.interest.overfull.next();

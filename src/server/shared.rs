@@ -21,7 +21,7 @@ use super::keeper::{Keeper, Next};
 use super::log;
 use super::mailbox::{Letter, Mailbox};
 use super::reaper::Reaper;
-use crate::engine::{Effect, Engine, Flow, Now, Origin, SessionId, Transport};
+use crate::engine::{Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
 use crate::resp::Request;
 
 /// How long a stall goes on at most once the server is told to end.
@@ -71,6 +71,7 @@ impl Shared {
         let mut engine = self.engine();
         let mark = self.begin_batch(&mut engine);
         let flow = self.run_in(&mut engine, session, request, output);
+        engine.sessions.weigh(session);
         self.end_batch(&mut engine, mark);
         flow
     }
@@ -105,9 +106,22 @@ impl Shared {
 
     /// Ends a batch that began at `mark`, and sees to it that the keeper sleeps no longer than it may now.
     pub(crate) fn end_batch(&self, engine: &mut Engine, mark: Mark) {
+        self.settle(engine);
         if mark != Mark::of(engine) {
             let due = [next_deadline(engine), engine.interest.overfull.next()];
             due.into_iter().flatten().for_each(|moment| self.alarm.ring_by(moment));
+        }
+    }
+
+    /// Ends a turn: tells what was gathered in it, and makes room where clients or keys take too much.
+    pub(crate) fn settle(&self, engine: &mut Engine) {
+        engine.broadcast();
+        engine.evict_clients();
+        if !engine.effects.is_empty() {
+            self.carry_out(engine, None);
+        }
+        if engine.is_evicting() {
+            self.alarm.ring_by(engine.now());
         }
     }
 
@@ -154,6 +168,14 @@ impl Shared {
             match effect {
                 Effect::Close(session) if caller == Some(session) => {}
                 Effect::Close(session) => self.close(engine, session),
+                Effect::CutOff(session) => {
+                    if let Some(line) = engine.farewell(session) {
+                        log::write(LogLevel::Warning, &line);
+                    }
+                    if caller != Some(session) {
+                        self.close(engine, session);
+                    }
+                }
                 // Whoever runs a request takes what he is told with its reply.
                 Effect::Wake(session) if caller == Some(session) => {}
                 Effect::Wake(session) => {

@@ -10,9 +10,11 @@
 //! leaf's name: a leaf never spans two eras.
 //!
 //! Invariants: a leaf is not empty, sorted, of one era, and holds exactly the entries from its name to the next leaf's
-//! name; the first leaf of an era is named 0; `sum` is the sum of all deadlines.
+//! name; the first leaf of an era is named 0; `names` holds the name of every leaf once, at the leaf's `place`; `sum` is
+//! the sum of all deadlines.
 //!
-//! Costs: everything O(log n); 8 to 10 bytes an entry.
+//! Costs: everything O(log n); 8 to 10 bytes an entry. To choose one at random, each as likely as any other, a leaf is
+//! chosen and then one of 256 places in it, again and again until there is an entry.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -30,10 +32,19 @@ type Name = (i32, u64);
 /// The deadlines of a database's keys, or of a hash's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deadlines {
-    leaves: BTreeMap<Name, Vec<u64>>,
+    leaves: BTreeMap<Name, Leaf>,
+    /// The names of all leaves, in no order, so that one can be chosen by its number.
+    names: Vec<Name>,
     len: usize,
     capacity: usize,
     sum: i128,
+}
+
+#[derive(Clone, Debug)]
+struct Leaf {
+    entries: Vec<u64>,
+    /// Where its name stands in `names`.
+    place: u32,
 }
 
 fn pack(deadline_ms: i64, handle: u32) -> Name {
@@ -53,7 +64,7 @@ impl Deadlines {
     /// The earliest deadline and its handle.
     pub(crate) fn first(&self) -> Option<(i64, u32)> {
         let (&(era, _), leaf) = self.leaves.first_key_value()?;
-        Some(unpack((era, leaf[0])))
+        Some(unpack((era, leaf.entries[0])))
     }
 
     /// The sum of all deadlines.
@@ -63,12 +74,14 @@ impl Deadlines {
 
     /// All of them in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, u32)> {
-        self.leaves.iter().flat_map(|(&(era, _), leaf)| leaf.iter().map(move |&entry| unpack((era, entry))))
+        self.leaves.iter().flat_map(|(&(era, _), leaf)| leaf.entries.iter().map(move |&entry| unpack((era, entry))))
     }
 
     /// The bytes of memory held. The B-tree's nodes are not ours to see; they are taken to be two thirds full.
     pub(crate) fn memory(&self) -> usize {
-        self.capacity * size_of::<u64>() + self.leaves.len() * size_of::<(Name, Vec<u64>)>() * 3 / 2
+        self.capacity * size_of::<u64>()
+            + self.leaves.len() * size_of::<(Name, Leaf)>() * 3 / 2
+            + self.names.capacity() * size_of::<Name>()
     }
 
     /// Adds a deadline.
@@ -80,6 +93,7 @@ impl Deadlines {
             self.put_leaf((era, 0), vec![entry]);
             return;
         };
+        let leaf = &mut leaf.entries;
         let index = leaf.partition_point(|&other| other < entry);
         if leaf.len() < LEAF {
             self.capacity += grow(leaf);
@@ -102,6 +116,7 @@ impl Deadlines {
         let (era, entry) = pack(deadline_ms, handle);
         let found = self.leaves.range_mut((era, 0)..=(era, entry)).next_back();
         let (&name, leaf) = found.expect("a deadline is in the order");
+        let leaf = &mut leaf.entries;
         let index = leaf.binary_search(&entry).expect("a deadline is in the order");
         leaf.remove(index);
         self.capacity -= shrink(leaf);
@@ -112,30 +127,61 @@ impl Deadlines {
         }
     }
 
-    fn put_leaf(&mut self, name: Name, leaf: Vec<u64>) {
-        self.capacity += leaf.capacity();
-        self.leaves.insert(name, leaf);
+    /// One of them, each as likely as any other while leaves are as full as they usually are; `below` is chance.
+    pub(crate) fn random(&self, mut below: impl FnMut(usize) -> usize) -> Option<(i64, u32)> {
+        const TRIES: usize = 256;
+        let mut chosen = None;
+        for _ in 0..TRIES.min(TRIES * self.names.len()) {
+            let name = self.names[below(self.names.len())];
+            let entries = &self.leaves[&name].entries;
+            if let Some(&entry) = entries.get(below(LEAF)) {
+                return Some(unpack((name.0, entry)));
+            }
+            chosen = Some((name.0, entries));
+        }
+        chosen.map(|(era, entries)| unpack((era, entries[below(entries.len())])))
+    }
+
+    fn put_leaf(&mut self, name: Name, entries: Vec<u64>) {
+        self.capacity += entries.capacity();
+        if self.names.len() == self.names.capacity() {
+            self.names.reserve_exact(1 + self.names.len() / 4);
+        }
+        self.leaves.insert(name, Leaf { entries, place: self.names.len() as u32 });
+        self.names.push(name);
+    }
+
+    fn take_leaf(&mut self, name: Name) -> Vec<u64> {
+        let Leaf { entries, place } = self.leaves.remove(&name).expect("the name of a leaf");
+        self.names.swap_remove(place as usize);
+        if let Some(moved) = self.names.get(place as usize) {
+            self.leaves.get_mut(moved).expect("the name of a leaf").place = place;
+        }
+        if self.names.is_empty() {
+            self.names = Vec::new();
+        }
+        self.capacity -= entries.capacity();
+        entries
     }
 
     /// Lets a sparse leaf take in the next one, or the one before take in it, if the two are small together.
     fn merge_around(&mut self, name: Name) {
         let (era, _) = name;
-        let len = self.leaves[&name].len();
-        let is_small = |(_, other): &(&Name, &Vec<u64>)| other.len() + len <= LEAF / 2;
+        let len = self.leaves[&name].entries.len();
+        let is_small = |(_, other): &(&Name, &Leaf)| other.entries.len() + len <= LEAF / 2;
         let behind = (Bound::Excluded(name), Bound::Included((era, u64::MAX)));
         let next = self.leaves.range(behind).next().filter(is_small).map(|(&next, _)| (name, next));
         let before =
             || self.leaves.range((era, 0)..name).next_back().filter(is_small).map(|(&before, _)| (before, name));
         if let Some((kept, lost)) = next.or_else(before) {
-            let mut lost = self.leaves.remove(&lost).expect("the name of a leaf");
-            let kept = self.leaves.get_mut(&kept).expect("the name of a leaf");
-            self.capacity -= lost.capacity() + kept.capacity();
+            let mut lost = self.take_leaf(lost);
+            let kept = &mut self.leaves.get_mut(&kept).expect("the name of a leaf").entries;
+            self.capacity -= kept.capacity();
             kept.reserve_exact(lost.len());
             kept.append(&mut lost);
             self.capacity += kept.capacity();
         } else if len == 0 {
-            let lost = self.leaves.remove(&name).expect("the name of a leaf");
-            self.capacity -= lost.capacity();
+            self.take_leaf(name);
             self.name_first_leaf(era);
         }
     }
@@ -146,6 +192,7 @@ impl Deadlines {
         if let Some(name) = first
             && let Some(leaf) = self.leaves.remove(&name)
         {
+            self.names[leaf.place as usize] = (era, 0);
             self.leaves.insert((era, 0), leaf);
         }
     }
@@ -154,13 +201,15 @@ impl Deadlines {
     pub(crate) fn check(&self) {
         assert_eq!(self.iter().count(), self.len);
         assert_eq!(self.iter().map(|(deadline_ms, _)| i128::from(deadline_ms)).sum::<i128>(), self.sum);
-        assert_eq!(self.leaves.values().map(Vec::capacity).sum::<usize>(), self.capacity);
+        assert_eq!(self.leaves.values().map(|leaf| leaf.entries.capacity()).sum::<usize>(), self.capacity);
+        assert_eq!(self.names.len(), self.leaves.len());
+        assert!(self.leaves.iter().all(|(name, leaf)| self.names[leaf.place as usize] == *name), "a name is misplaced");
         assert!(self.iter().is_sorted_by(|one, other| one < other), "deadlines are out of order");
         let mut last_era = None;
         for (&(era, from), leaf) in &self.leaves {
-            assert!(leaf.first().is_some_and(|&first| first >= from), "a leaf holds what is before it");
+            assert!(leaf.entries.first().is_some_and(|&first| first >= from), "a leaf holds what is before it");
             assert!(last_era == Some(era) || from == 0, "the first leaf of an era is not named 0");
-            assert!(leaf.len() <= LEAF);
+            assert!(leaf.entries.len() <= LEAF);
             last_era = Some(era);
         }
     }
@@ -202,6 +251,22 @@ mod tests {
         (0..1_000_000).for_each(|handle| deadlines.insert(1_800_000_000_000 + i64::from(handle / 300), handle));
         deadlines.check();
         assert!(deadlines.memory() < 9_000_000, "{} bytes", deadlines.memory());
+    }
+
+    #[test]
+    fn every_deadline_is_chosen_about_as_often_as_any_other() {
+        let mut deadlines = Deadlines::default();
+        assert_eq!(deadlines.random(|_| 0), None);
+        // Most fall due close together, some far away: a choice by time would find nearly only those.
+        (0..900).for_each(|handle| deadlines.insert(i64::from(handle), handle));
+        (900..1000).for_each(|handle| deadlines.insert(i64::from(handle) << 32, handle));
+        let (mut generator, mut counts) = (fastrand::Rng::with_seed(1), [0; 1000]);
+        for _ in 0..200_000 {
+            let (_, handle) = deadlines.random(|bound| generator.usize(..bound)).expect("there are some");
+            counts[handle as usize] += 1;
+        }
+        let near = counts[..900].iter().sum::<u32>();
+        assert!((170_000..190_000).contains(&near), "{near} of 200,000 choices fell on nine tenths");
     }
 
     #[test]

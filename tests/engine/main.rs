@@ -12,6 +12,7 @@ mod functions;
 mod gates;
 mod keys;
 mod lua_holes;
+mod memory_limits;
 mod rows;
 mod settings;
 mod sorted_sets;

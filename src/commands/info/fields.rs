@@ -67,7 +67,7 @@ pub(super) const CLIENTS: &[Field] = &[
         scene.engine.sessions.iter().map(|session| session.buffers.output).max().unwrap_or(0).to_string()
     }),
     field("blocked_clients", |scene| scene.engine.blocked_sessions().to_string()),
-    none("tracking_clients"),
+    field("tracking_clients", |scene| scene.engine.interest.tracking.clients().to_string()),
     field("pubsub_clients", |scene| scene.engine.interest.subscriptions.subscribers.to_string()),
     field("watching_clients", |scene| scene.engine.interest.watches.sessions().to_string()),
     field("clients_in_timeout_table", |scene| scene.engine.interest.waiting.deadlines().to_string()),
@@ -101,7 +101,7 @@ pub(super) const MEMORY: &[Field] = &[
     field("used_memory_scripts", |scene| scene.engine.scripts.source_bytes().to_string()),
     field("used_memory_scripts_human", |scene| human(scene.engine.scripts.source_bytes() as u64)),
     field("maxmemory", |scene| setting(scene, "maxmemory")),
-    field("maxmemory_human", |_| human(0)),
+    field("maxmemory_human", |scene| human(scene.engine.settings.max_memory_bytes)),
     field("maxmemory_policy", |scene| setting(scene, "maxmemory-policy")),
     field("mem_fragmentation_ratio", |scene| format!("{:.2}", ratio(scene.usage.resident_bytes, used_bytes(scene)))),
     field("mem_fragmentation_bytes", |scene| {
@@ -164,11 +164,13 @@ pub(super) const STATS: &[Field] = &[
     field("expired_keys", |scene| scene.engine.stats.expired_keys.to_string()),
     field("expired_stale_perc", |_| "0.00".to_owned()),
     none("expired_time_cap_reached_count"),
-    none("evicted_keys"),
-    none("evicted_clients"),
+    field("evicted_keys", |scene| scene.engine.stats.evicted_keys.to_string()),
+    field("evicted_clients", |scene| scene.engine.stats.evicted_clients.to_string()),
     field("evicted_scripts", |scene| scene.engine.scripts.cache.evicted.to_string()),
-    none("total_eviction_exceeded_time"),
-    none("current_eviction_exceeded_time"),
+    field("total_eviction_exceeded_time", |scene| {
+        ((scene.engine.stats.short_of_memory_us + short_us(scene)) / 1000).to_string()
+    }),
+    field("current_eviction_exceeded_time", |scene| (short_us(scene) / 1000).to_string()),
     field("keyspace_hits", |scene| scene.engine.stats.keyspace_hits.to_string()),
     field("keyspace_misses", |scene| scene.engine.stats.keyspace_misses.to_string()),
     field("pubsub_channels", |scene| scene.engine.interest.subscriptions.count(Topic::Channel).to_string()),
@@ -182,9 +184,9 @@ pub(super) const STATS: &[Field] = &[
     none("active_defrag_misses"),
     none("active_defrag_key_hits"),
     none("active_defrag_key_misses"),
-    none("tracking_total_keys"),
-    none("tracking_total_items"),
-    none("tracking_total_prefixes"),
+    field("tracking_total_keys", |scene| scene.engine.interest.tracking.keys().to_string()),
+    field("tracking_total_items", |scene| scene.engine.interest.tracking.items().to_string()),
+    field("tracking_total_prefixes", |scene| scene.engine.interest.tracking.prefixes().to_string()),
     none("unexpected_error_replies"),
     field("total_error_replies", |scene| scene.engine.stats.errors.to_string()),
     none("dump_payload_sanitizations"),
@@ -225,6 +227,11 @@ pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled")];
 
 fn uptime_s(scene: &Scene<'_>) -> u64 {
     scene.now.since_us(scene.engine.started()) / 1_000_000
+}
+
+/// How long memory has been short now.
+fn short_us(scene: &Scene<'_>) -> u64 {
+    scene.engine.databases.pressure.short_us(scene.engine.host.elapsed_us())
 }
 
 fn setting(scene: &Scene<'_>, name: &str) -> String {

@@ -36,9 +36,10 @@ pub(super) const FLUSHDB: Command = Command {
 };
 
 fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    admit_flush_type(args)?;
+    let is_waited_for = is_waited_for(args)?;
     let index = cx.database_index();
     cx.empty(index);
+    tell_of_flush(cx, is_waited_for);
     cx.reply().ok();
     Ok(())
 }
@@ -47,20 +48,32 @@ pub(super) const FLUSHALL: Command =
     Command { name: "FLUSHALL", about: "Removes all keys of all databases.", run: flushall, ..FLUSHDB };
 
 fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    admit_flush_type(args)?;
+    let is_waited_for = is_waited_for(args)?;
     for index in 0..cx.databases().count() {
         cx.empty(index);
     }
+    tell_of_flush(cx, is_waited_for);
     cx.reply().ok();
     Ok(())
 }
 
-/// Both types do the same: the keys are gone at once, and their memory is freed elsewhere.
-fn admit_flush_type(mut args: Args<'_>) -> Result<(), Error> {
-    if !args.is_empty() && !args.take("ASYNC") && !args.take("SYNC") {
+/// Both types do the same: the keys are gone at once, and their memory is freed elsewhere. They differ in what the client
+/// reads first: the answer, or what it is told itself.
+fn is_waited_for(mut args: Args<'_>) -> Result<bool, Error> {
+    let is_waited_for = !args.take("ASYNC");
+    if is_waited_for && !args.is_empty() && !args.take("SYNC") {
         return Err(Error::Syntax);
     }
-    args.end()
+    args.end().map(|()| is_waited_for)
+}
+
+fn tell_of_flush(cx: &mut Ctx<'_>, is_waited_for: bool) {
+    let is_nested = cx.is_nested();
+    let engine = cx.engine();
+    engine.invalidate_all();
+    if is_waited_for && !is_nested {
+        engine.put_reply_last();
+    }
 }
 
 pub(super) const SWAPDB: Command = Command {

@@ -1,7 +1,7 @@
 //! A key's value as bytes that another server reads, and back: DUMP and RESTORE.
 
 use crate::engine::{
-    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RestoreError, access,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RestoreError, access::Use,
 };
 use crate::rdb::{self, Refusal};
 
@@ -72,8 +72,8 @@ pub(super) const RESTORE_ASKING: Command = Command {
 struct Options {
     replace: bool,
     is_absolute: bool,
-    idle_s: Option<i64>,
-    has_frequency: bool,
+    /// How it was used.
+    told: Option<Use>,
 }
 
 impl Options {
@@ -84,12 +84,12 @@ impl Options {
                 options.replace = true;
             } else if args.take("ABSTTL") {
                 options.is_absolute = true;
-            } else if !options.has_frequency && args.take_with("IDLETIME", 1) {
+            } else if !matches!(options.told, Some(Use::Frequency(_))) && args.take_with("IDLETIME", 1) {
                 let idle_s = Some(args.integer()?).filter(|&idle_s| idle_s >= 0);
-                options.idle_s = Some(idle_s.ok_or(RestoreError::NegativeIdleTime)?);
-            } else if options.idle_s.is_none() && args.take_with("FREQ", 1) {
-                u8::try_from(args.integer()?).map_err(|_| RestoreError::FrequencyOutOfRange)?;
-                options.has_frequency = true;
+                options.told = Some(Use::Idle(idle_s.ok_or(RestoreError::NegativeIdleTime)?));
+            } else if !matches!(options.told, Some(Use::Idle(_))) && args.take_with("FREQ", 1) {
+                let count = u8::try_from(args.integer()?).map_err(|_| RestoreError::FrequencyOutOfRange)?;
+                options.told = Some(Use::Frequency(count));
             } else {
                 return Err(Error::Syntax);
             }
@@ -114,8 +114,7 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= cx.now_ms()) {
         cx.remove(key, Event::DEL);
     } else {
-        let access = options.idle_s.map(|idle_s| access::before(cx.now(), idle_s));
-        cx.bring(key, value, deadline_ms, access, RESTORED);
+        cx.bring(key, value, deadline_ms, options.told, RESTORED);
     }
     cx.reply().ok();
     Ok(())

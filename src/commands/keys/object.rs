@@ -34,7 +34,7 @@ const ENCODING: Command = Command {
 const IDLETIME: Command = Command {
     name: "IDLETIME",
     about: "Answers for how many seconds a key has not been used.",
-    run: |cx, args| tell(cx, args, |reply, key, now| reply.integer(access::idle_s(key.access(), now))),
+    run: idletime,
     ..ENCODING
 };
 
@@ -48,7 +48,7 @@ const REFCOUNT: Command = Command {
 const FREQ: Command = Command {
     name: "FREQ",
     since: "4.0.0",
-    about: "Answers how often a key is used; only under an LFU policy, which there is not.",
+    about: "Answers how often a key is used, as a counter that grows ever more slowly; only under an LFU policy.",
     run: freq,
     ..ENCODING
 };
@@ -75,9 +75,30 @@ fn references(view: View<'_>) -> i64 {
     }
 }
 
+fn idletime(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    if cx.settings().policy.counts_uses() {
+        return refuse_for(cx, args, Error::LfuPolicy);
+    }
+    tell(cx, args, |reply, key, now| reply.integer(access::idle_s(key.access(), now)))
+}
+
 fn freq(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if !cx.settings().policy.counts_uses() {
+        return refuse_for(cx, args, Error::NoLfuPolicy);
+    }
+    let (now, decay_minutes) = (cx.now(), cx.settings().lfu_decay_minutes);
+    let (key, reply) = cx.inspect(args.key()?);
+    match key {
+        Some(key) => reply.integer(access::frequency(key.access(), now, decay_minutes).into()),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+/// Tells that the policy in force does not know it; of a key that is not there, that it is not.
+fn refuse_for(cx: &mut Ctx<'_>, mut args: Args<'_>, error: Error) -> Result<(), Error> {
     if cx.inspect(args.key()?).0.is_some() {
-        return Err(Error::NoLfuPolicy);
+        return Err(error);
     }
     cx.reply().null();
     Ok(())

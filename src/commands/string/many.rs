@@ -71,7 +71,7 @@ pub(super) const MSETNX: Command = Command {
 
 fn msetnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let pairs = pairs(&mut args, "msetnx")?;
-    let all_missing = !pairs.iter().any(|(key, _)| cx.exists(key));
+    let all_missing = !pairs.iter().any(|(key, _)| cx.exists_to_change(key));
     if all_missing {
         for (key, value) in pairs {
             cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, SET_EVENT);

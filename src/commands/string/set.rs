@@ -74,7 +74,7 @@ impl Condition {
     fn admits(self, cx: &mut Ctx<'_>, key: &[u8]) -> bool {
         match self {
             Condition::Always => true,
-            Condition::Missing => !cx.exists(key),
+            Condition::Missing => !cx.exists_to_change(key),
             Condition::Present => cx.exists(key),
         }
     }

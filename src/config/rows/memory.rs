@@ -3,6 +3,7 @@
 use super::{INT, LONG, LONG_BYTES};
 use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
+use crate::engine::Policy;
 
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::number("active-defrag-cycle-max", 1, 99, Held::Idle("25")),
@@ -18,26 +19,46 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::switch("lazyfree-lazy-server-del", Held::Idle("no")),
     Parameter::switch("lazyfree-lazy-user-del", Held::Idle("no")),
     Parameter::switch("lazyfree-lazy-user-flush", Held::Idle("no")),
-    Parameter::number("lfu-decay-time", 0, INT, Held::Always("1")),
-    Parameter::number("lfu-log-factor", 0, INT, Held::Always("10")),
-    Parameter::memory("maxmemory", 0, u64::MAX, Held::Always("0")),
-    Parameter::word("maxmemory-clients", words::memory_or_percent, Held::Always("0")),
-    Parameter::number("maxmemory-eviction-tenacity", 0, 100, Held::Always("10")),
+    Parameter::number(
+        "lfu-decay-time",
+        0,
+        INT,
+        Held::Field(|s| s.lfu_decay_minutes.into(), |s, minutes| s.lfu_decay_minutes = minutes as u32),
+    ),
+    Parameter::number(
+        "lfu-log-factor",
+        0,
+        INT,
+        Held::Field(|s| s.lfu_log_factor.into(), |s, factor| s.lfu_log_factor = factor as u32),
+    ),
+    Parameter::memory(
+        "maxmemory",
+        0,
+        u64::MAX,
+        Held::Field(|s| s.max_memory_bytes, |s, bytes| s.max_memory_bytes = bytes),
+    ),
+    Parameter::word(
+        "maxmemory-clients",
+        words::memory_or_percent,
+        Held::Field(words::shown_clients_limit, words::assign_clients_limit),
+    ),
+    Parameter::number(
+        "maxmemory-eviction-tenacity",
+        0,
+        100,
+        Held::Field(|s| s.eviction_tenacity.into(), |s, tenacity| s.eviction_tenacity = tenacity as u8),
+    ),
     Parameter::choice(
         "maxmemory-policy",
-        &[
-            "volatile-lru",
-            "volatile-lfu",
-            "volatile-random",
-            "volatile-ttl",
-            "allkeys-lru",
-            "allkeys-lfu",
-            "allkeys-random",
-            "noeviction",
-        ],
-        Held::Always("noeviction"),
+        &Policy::NAMES,
+        Held::Field(|s| s.policy.name(), |s, name| s.policy = Policy::named(name)),
     ),
-    Parameter::number("maxmemory-samples", 1, 64, Held::Always("5")),
+    Parameter::number(
+        "maxmemory-samples",
+        1,
+        64,
+        Held::Field(|s| s.eviction_samples.into(), |s, samples| s.eviction_samples = samples as u8),
+    ),
     Parameter::switch("activerehashing", Held::Idle("yes")),
     Parameter::number(
         "hash-max-listpack-entries",

@@ -93,6 +93,14 @@ mod tests {
             ("set-max-listpack-value", "15"),
             ("zset-max-listpack-entries", "9"),
             ("zset-max-listpack-value", "10"),
+            ("maxmemory", "14"),
+            ("maxmemory-clients", "15%"),
+            ("maxmemory-eviction-tenacity", "16"),
+            ("maxmemory-policy", "volatile-lfu"),
+            ("maxmemory-samples", "17"),
+            ("lfu-decay-time", "18"),
+            ("lfu-log-factor", "19"),
+            ("tracking-table-max-keys", "20"),
         ];
         let mut settings = Settings::default();
         for (name, value) in table {

@@ -85,7 +85,12 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::number("max-new-connections-per-cycle", 1, 1000, Held::Always("10")),
     Parameter::number("max-new-tls-connections-per-cycle", 1, 1000, Held::Always("1")),
     Parameter::number("socket-mark-id", 0, UINT, Held::Always("0")).at_start(),
-    Parameter::number("tracking-table-max-keys", 0, LONG, Held::Always("1000000")),
+    Parameter::number(
+        "tracking-table-max-keys",
+        0,
+        LONG,
+        Held::Field(|s| s.tracked_keys as i64, |s, keys| s.tracked_keys = keys as usize),
+    ),
     Parameter::word(
         "notify-keyspace-events",
         words::event_classes,

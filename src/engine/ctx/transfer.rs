@@ -1,6 +1,7 @@
 //! What a key holds goes to another key, with its deadline: RENAME, MOVE and COPY.
 
-use crate::engine::{Ctx, Event, access};
+use crate::engine::access::{self, Use};
+use crate::engine::{Ctx, Event};
 use crate::keyspace::New;
 use crate::value::Value;
 
@@ -10,6 +11,7 @@ impl Ctx<'_> {
     /// are announced under `left` and `arrived`. False when `from` is not there.
     pub fn relocate(&mut self, from: &[u8], left: Event, to: &[u8], database: usize, arrived: Event) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
+        self.note_access(slot);
         let origin = self.engine.databases.get_mut(self.database);
         let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
         let value = origin.remove(slot);
@@ -32,10 +34,10 @@ impl Ctx<'_> {
         true
     }
 
-    /// Gives `key` a value with a deadline, in place of what is there; `access` is noted as its last use, if that is not
-    /// now. It is the only thing that is announced.
-    pub fn bring(&mut self, key: &[u8], value: Value, deadline_ms: Option<i64>, access: Option<u32>, arrived: Event) {
-        let access = access.unwrap_or_else(|| access::clock(self.now()));
+    /// Gives `key` a value with a deadline, in place of what is there; `told` is noted of its use, if the policy in force
+    /// goes by that. It is the only thing that is announced.
+    pub fn bring(&mut self, key: &[u8], value: Value, deadline_ms: Option<i64>, told: Option<Use>, arrived: Event) {
+        let access = access::noted(told, &self.engine.settings, self.now());
         self.settle(key, self.database, value, deadline_ms, access);
         self.after(key, arrived, 1);
     }

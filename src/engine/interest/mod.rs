@@ -15,6 +15,7 @@ pub use waiting::{Block, Wait, Waiting};
 pub use watches::{Presence, Watches};
 
 use crate::engine::delivery::Overfull;
+use crate::engine::tracking::Tracking;
 use crate::engine::{Session, SessionId};
 
 /// Who wants to hear of what.
@@ -28,6 +29,8 @@ pub struct Interest {
     pub subscriptions: Subscriptions,
     /// Who watches every command (MONITOR).
     pub monitors: BTreeSet<SessionId>,
+    /// Who caches what it reads.
+    pub tracking: Tracking,
     /// Who does not read what it is told.
     pub overfull: Overfull,
 }
@@ -41,10 +44,11 @@ impl Interest {
         self.overfull.forget(session);
     }
 
-    /// A session wants to hear nothing any more: of no channel, of no command.
+    /// A session wants to hear nothing any more: of no channel, of no command, of no key.
     pub(super) fn deafen(&mut self, session: &mut Session) {
         self.monitors.remove(&session.id);
         session.monitors = false;
         self.subscriptions.remove_all(session.id, &mut session.subscribed);
+        self.tracking.leave(session);
     }
 }

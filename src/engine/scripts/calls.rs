@@ -1,7 +1,8 @@
 //! What a running script asks of the engine.
 //!
 //! A command that a script calls passes gates of its own, in Redis's order: is it known, does its length fit, may scripts
-//! call it, has the user the right to it, may this script write.
+//! call it, has the user the right to it, may this script write, is there memory for what it may add. A script that has
+//! written once goes on whatever memory there is, since it cannot be undone.
 
 use super::Running;
 use crate::engine::scripts::Ending;
@@ -70,12 +71,21 @@ impl Engine {
             self.stats.command_mut(id).rejected += 1;
             return Err(ServerError::NoReplicas.into());
         }
+        let is_short = self.databases.pressure.is_short;
         let running = self.running();
-        if running.is_read_only && (flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE)) {
+        let writes = flags.has(Flags::WRITE);
+        let refusal = if running.is_read_only && (writes || flags.has(Flags::MAY_REPLICATE)) {
+            Some(Error::WriteInReadOnlyScript)
+        } else if is_short && flags.has(Flags::DENYOOM) && !running.has_written && !running.allows_oom {
+            Some(Error::OutOfMemory)
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
             self.stats.command_mut(id).rejected += 1;
-            return Err(Error::WriteInReadOnlyScript);
+            return Err(refusal);
         }
-        running.has_written |= flags.has(Flags::WRITE);
+        running.has_written |= writes;
         Ok((id, words))
     }
 

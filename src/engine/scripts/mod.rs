@@ -94,6 +94,8 @@ struct Running {
     name: Name,
     /// It was called by a command that does not write.
     is_read_only: bool,
+    /// It said that it may run while memory is short.
+    allows_oom: bool,
     /// It called a command that writes, so it cannot be ended any more.
     has_written: bool,
     /// The protocol in which it is answered.
@@ -131,8 +133,11 @@ struct Outer {
 /// What a command that runs a script may do: what its row says, unless the script says it in a first line.
 pub fn flags_by(header: Option<&Header>, row: Flags) -> Flags {
     let Some(header) = header.filter(|header| header.is_there) else { return row };
-    let said =
-        [(!header.no_writes, Flags::WRITE), (!header.allow_oom, Flags::DENYOOM), (header.allow_stale, Flags::STALE)];
+    let said = [
+        (!header.no_writes, Flags::WRITE),
+        (!header.allow_oom && !header.no_writes, Flags::DENYOOM),
+        (header.allow_stale, Flags::STALE),
+    ];
     let settled = Flags::WRITE.and(Flags::DENYOOM).and(Flags::STALE).and(Flags::MAY_REPLICATE);
     let said = said.into_iter().filter(|(is_said, _)| *is_said);
     said.fold(row.without(settled), |flags, (_, flag)| flags.and(flag))

@@ -88,11 +88,15 @@ impl Ctx<'_> {
         if header.is_there && !header.no_writes && command.flags.has(Flags::READONLY) {
             return Err(Error::WritesThoughReading);
         }
+        if header.is_there && !header.allow_oom && !header.no_writes && self.engine.databases.pressure.is_short {
+            return Err(Error::ScriptWithoutMemory);
+        }
         self.engine.scripts.running = Some(Running {
             session: self.session,
             command: self.command,
             name,
             is_read_only: header.no_writes || command.flags.has(Flags::READONLY),
+            allows_oom: header.is_there && header.allow_oom,
             has_written: false,
             protocol: Protocol::Resp2,
             chance: Chance::of(self.engine.generator.u64(..)),
@@ -184,6 +188,8 @@ impl Engine {
         running.turn_us = now_us;
         let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
         self.timing.now = running.now;
+        let told = self.frames_of(session);
+        self.interest.tracking.begin_command(session);
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         let mut reply = Reply::new(&mut partial, protocol);
         let outcome = machine.go_on(self, &mut reply);
@@ -195,6 +201,8 @@ impl Engine {
             Outcome::Resting => self.put_aside(&mut partial, 0),
             outcome => self.conclude_script(session, outcome, partial),
         }
+        self.end_tracking(session, told + usize::from(!self.scripts.is_busy()));
+        self.interest.tracking.end_turn();
         self.timing.now = now;
         if !self.scripts.is_busy() {
             self.serve();

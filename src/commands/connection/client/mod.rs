@@ -2,6 +2,7 @@
 
 mod kill;
 mod list;
+mod tracking;
 
 use crate::commands::help;
 use crate::engine::{
@@ -17,7 +18,24 @@ pub(super) const CLIENT: Command = Command {
     cost: "Depends on the subcommand.",
     about: "Commands about clients.",
     subcommands: &[
-        ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, NO_EVICT, NO_TOUCH, REPLY, PAUSE, UNPAUSE, UNBLOCK, HELP,
+        ID,
+        GETNAME,
+        SETNAME,
+        SETINFO,
+        INFO,
+        LIST,
+        KILL,
+        NO_EVICT,
+        NO_TOUCH,
+        REPLY,
+        PAUSE,
+        UNPAUSE,
+        UNBLOCK,
+        tracking::TRACKING,
+        tracking::CACHING,
+        tracking::GETREDIR,
+        tracking::TRACKINGINFO,
+        HELP,
     ],
     ..Command::ROW
 };

@@ -1,0 +1,219 @@
+//! CLIENT TRACKING and what belongs to it: how a client says what it caches.
+//!
+//! What tracking does is in [`crate::engine::tracking`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::SUBCOMMAND;
+use crate::engine::tracking::{Choice, Mode};
+use crate::engine::{Args, Arity, Command, Ctx, Error, SessionId, shown};
+
+pub(super) const TRACKING: Command = Command {
+    name: "TRACKING",
+    syntax: "status:<ON|OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] \
+             [NOLOOP]",
+    arity: Arity::AtLeast(3),
+    since: "6.0.0",
+    cost: "O(1). Some options may introduce additional complexity.",
+    about: "Has this connection be told when what it has read changes.",
+    run: tracking,
+    ..SUBCOMMAND
+};
+
+/// What CLIENT TRACKING was given behind ON or OFF.
+#[derive(Default)]
+struct Options<'a> {
+    redirect: Option<SessionId>,
+    prefixes: Vec<&'a [u8]>,
+    broadcasts: bool,
+    opts_in: bool,
+    opts_out: bool,
+    no_loop: bool,
+}
+
+impl<'a> Options<'a> {
+    fn parse(cx: &mut Ctx<'_>, mut args: Args<'a>) -> Result<Options<'a>, Error> {
+        let mut options = Options::default();
+        while !args.is_empty() {
+            if args.take_with("REDIRECT", 1) {
+                if options.redirect.is_some() {
+                    return Err(Error::TrackingRedirectsTwice);
+                }
+                options.redirect = redirection(cx, args.integer()?)?;
+            } else if args.take("BCAST") {
+                options.broadcasts = true;
+            } else if args.take("OPTIN") {
+                options.opts_in = true;
+            } else if args.take("OPTOUT") {
+                options.opts_out = true;
+            } else if args.take("NOLOOP") {
+                options.no_loop = true;
+            } else if args.take_with("PREFIX", 1) {
+                options.prefixes.push(args.word()?);
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(options)
+    }
+
+    /// Which commands are tracked then, if these options go together, and with what the client asked for `before`.
+    fn choice(&self, before: Option<&Mode>) -> Result<Choice, Error> {
+        if !self.broadcasts && !self.prefixes.is_empty() {
+            return Err(Error::TrackingPrefixWithoutBroadcast);
+        }
+        if before.is_some_and(|before| before.broadcasts != self.broadcasts) {
+            return Err(Error::TrackingBroadcastSwitched);
+        }
+        if self.broadcasts && (self.opts_in || self.opts_out) {
+            return Err(Error::TrackingBroadcastWithChoice);
+        }
+        if self.opts_in && self.opts_out {
+            return Err(Error::TrackingBothChoices);
+        }
+        let choice = match (self.opts_in, self.opts_out) {
+            (true, _) => Choice::OnlyNamed,
+            (_, true) => Choice::UnlessNamed,
+            _ => Choice::All,
+        };
+        let is_switched = |before: &Mode| ![before.choice, choice].contains(&Choice::All) && before.choice != choice;
+        if before.is_some_and(is_switched) { Err(Error::TrackingChoiceSwitched) } else { Ok(choice) }
+    }
+
+    /// Whether the prefixes overlap with those there are, or with each other.
+    fn check_prefixes(&self, before: Option<&Mode>) -> Result<(), Error> {
+        for (index, prefix) in self.prefixes.iter().enumerate() {
+            let existing = before.and_then(|before| before.prefixes.iter().find(|known| overlap(known, prefix)));
+            if let Some(existing) = existing {
+                return Err(Error::TrackingPrefixExists { given: shown(prefix), existing: shown(existing) });
+            }
+            if let Some(other) = self.prefixes[index + 1..].iter().find(|other| overlap(other, prefix)) {
+                return Err(Error::TrackingPrefixesOverlap { given: shown(prefix), other: shown(other) });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The session of that number, 0 for none.
+fn redirection(cx: &mut Ctx<'_>, number: i64) -> Result<Option<SessionId>, Error> {
+    let mut sessions = cx.engine().sessions.iter();
+    let found = sessions.find(|session| session.id.number as i64 == number).map(|session| session.id);
+    found.map(Some).ok_or(Error::TrackingRedirectsNowhere)
+}
+
+fn overlap(one: &[u8], other: &[u8]) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+fn tracking(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (on, off) = (args.take("ON"), args.take("OFF"));
+    if !on && !off {
+        args.word()?;
+    }
+    let options = Options::parse(cx, args)?;
+    let session = cx.session().id;
+    if on {
+        let before = cx.session().tracking.as_deref();
+        let choice = options.choice(before)?;
+        options.check_prefixes(before)?;
+        let (redirect, broadcasts, no_loop) = (options.redirect, options.broadcasts, options.no_loop);
+        let prefixes = prefixes_of(&options);
+        cx.engine().track(session, Mode { redirect, broadcasts, choice, no_loop, prefixes, ..Mode::default() });
+    } else if off {
+        cx.engine().untrack(session);
+    } else {
+        return Err(Error::Syntax);
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+/// The prefixes that are asked for: without any, the one that every key begins with.
+fn prefixes_of(options: &Options<'_>) -> BTreeSet<Arc<[u8]>> {
+    if options.broadcasts && options.prefixes.is_empty() {
+        return BTreeSet::from([Arc::from(*b"")]);
+    }
+    options.prefixes.iter().map(|&prefix| prefix.into()).collect()
+}
+
+pub(super) const CACHING: Command = Command {
+    name: "CACHING",
+    syntax: "mode:<YES|NO>",
+    arity: Arity::Exactly(3),
+    since: "6.0.0",
+    about: "Has the next command be tracked, or not, where that is said for each (OPTIN, OPTOUT).",
+    run: caching,
+    ..SUBCOMMAND
+};
+
+fn caching(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let Some(mode) = cx.session_mut().tracking.as_deref_mut() else { return Err(Error::CachingWithoutTracking) };
+    let (yes, no) = (args.take("YES"), args.take("NO"));
+    match (yes, no, mode.choice) {
+        (true, _, Choice::OnlyNamed) | (_, true, Choice::UnlessNamed) => mode.is_exception = true,
+        (true, ..) => return Err(Error::CachingYesWithoutOptin),
+        (_, true, _) => return Err(Error::CachingNoWithoutOptout),
+        _ => return Err(Error::Syntax),
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+pub(super) const GETREDIR: Command = Command {
+    name: "GETREDIR",
+    since: "6.0.0",
+    about: "Answers the id of the connection that is told in this one's place: 0 for none, -1 without tracking.",
+    run: |cx, _| {
+        let redirect = redirect_number(cx);
+        cx.reply().integer(redirect);
+        Ok(())
+    },
+    ..SUBCOMMAND
+};
+
+fn redirect_number(cx: &Ctx<'_>) -> i64 {
+    let redirect = |mode: &Mode| mode.redirect.map_or(0, |receiver| receiver.number as i64);
+    cx.session().tracking.as_deref().map_or(-1, redirect)
+}
+
+pub(super) const TRACKINGINFO: Command = Command {
+    name: "TRACKINGINFO",
+    since: "6.2.0",
+    about: "Tells how this connection tracks what it has read.",
+    run: trackinginfo,
+    ..SUBCOMMAND
+};
+
+fn trackinginfo(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let redirect = redirect_number(cx);
+    let mode = cx.session().tracking.clone();
+    let flags = mode.as_deref().map_or_else(|| vec!["off"], flags_of);
+    let prefixes = mode.map(|mode| mode.prefixes).unwrap_or_default();
+    let reply = cx.reply();
+    reply.map(3);
+    reply.bulk(b"flags");
+    reply.set(flags.len());
+    flags.iter().for_each(|flag| reply.bulk(flag.as_bytes()));
+    reply.bulk(b"redirect");
+    reply.integer(redirect);
+    reply.bulk(b"prefixes");
+    reply.array(prefixes.len());
+    prefixes.iter().for_each(|prefix| reply.bulk(prefix));
+    Ok(())
+}
+
+fn flags_of(mode: &Mode) -> Vec<&'static str> {
+    let flags = [
+        (true, "on"),
+        (mode.broadcasts, "bcast"),
+        (mode.choice == Choice::OnlyNamed, "optin"),
+        (mode.choice == Choice::OnlyNamed && mode.is_exception, "caching-yes"),
+        (mode.choice == Choice::UnlessNamed, "optout"),
+        (mode.choice == Choice::UnlessNamed && mode.is_exception, "caching-no"),
+        (mode.no_loop, "noloop"),
+        (mode.is_broken, "broken_redirect"),
+    ];
+    flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect()
+}

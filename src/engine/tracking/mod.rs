@@ -1,0 +1,417 @@
+//! CLIENT TRACKING: clients that cache what they read, and are told when it changes.
+//!
+//! In the default mode the engine remembers which client read which key ([`known`]): the keys of every command that only
+//! reads, by the places that its row names, also within scripts and transactions. Whoever is told of a key is forgotten
+//! with it until he reads it again. With BCAST a client names prefixes instead ([`prefixes`]).
+//!
+//! A message goes to the client itself if it speaks RESP3, or to another one (REDIRECT); if that one speaks RESP2 it must
+//! be a subscriber, and reads a message on the channel `__redis__:invalidate`. Keys are told apart by their names alone,
+//! whatever their database.
+//!
+//! Order: what a client's own command invalidates is told behind its reply, and behind the whole reply of a transaction
+//! or script; what makes way before the command runs, before it. Others are told at once. Prefixes are told at the end of
+//! a turn.
+//!
+//! Costs: while nobody tracks, two comparisons a command and one a change.
+//!
+//! Source: Redis's documentation of client-side caching, and the behaviour of Redis 8.0.6.
+
+mod known;
+mod prefixes;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use known::Known;
+use prefixes::Prefixes;
+
+use crate::engine::{Command, Engine, Flags, KeyFlags, Session, SessionId};
+use crate::resp::{Protocol, Reply, Request};
+
+/// Where those hear who speak RESP2.
+const CHANNEL: &[u8] = b"__redis__:invalidate";
+/// So many keys too many are removed at a command, and as many more at each further one that finds too many.
+const KEYS_AT_ONCE: usize = 100;
+
+/// What a client asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Mode {
+    /// Who is told in its place.
+    pub redirect: Option<SessionId>,
+    /// It hears of the keys that begin with its prefixes.
+    pub broadcasts: bool,
+    /// Which of its commands are tracked.
+    pub choice: Choice,
+    /// It does not hear of what it changes itself.
+    pub no_loop: bool,
+    /// CLIENT CACHING was called, which makes an exception for the next command.
+    pub is_exception: bool,
+    /// Who was to be told in its place is gone.
+    pub is_broken: bool,
+    /// Its prefixes.
+    pub prefixes: BTreeSet<Arc<[u8]>>,
+}
+
+/// Which commands of a client are tracked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// All.
+    #[default]
+    All,
+    /// Those after CLIENT CACHING YES (OPTIN).
+    OnlyNamed,
+    /// All but those after CLIENT CACHING NO (OPTOUT).
+    UnlessNamed,
+}
+
+/// Who tracks what.
+#[derive(Debug, Default)]
+pub struct Tracking {
+    clients: BTreeSet<SessionId>,
+    known: Known,
+    prefixes: Prefixes,
+    /// Whose command has its turn.
+    current: Option<SessionId>,
+    /// That command runs, and has not answered yet.
+    is_running: bool,
+    /// What that client is told behind its reply: a key, or that all are gone.
+    pending: Vec<Option<Box<[u8]>>>,
+    /// The command that runs is answered behind all that it tells its own client.
+    pub(super) is_reply_last: bool,
+    /// How many commands in a row found too many keys.
+    rounds: usize,
+}
+
+impl Tracking {
+    /// True when changes concern anybody.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        !self.clients.is_empty() || self.known.len() > 0
+    }
+
+    /// How many clients track.
+    pub fn clients(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// How many keys are remembered.
+    pub fn keys(&self) -> usize {
+        self.known.len()
+    }
+
+    /// How many pairs of a key and a client.
+    pub fn items(&self) -> usize {
+        self.known.items()
+    }
+
+    /// How many prefixes are tracked.
+    pub fn prefixes(&self) -> usize {
+        self.prefixes.len()
+    }
+
+    /// About how many bytes of memory it takes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.known.memory_bytes()
+    }
+
+    /// A client tracks no longer.
+    pub(super) fn leave(&mut self, session: &mut Session) {
+        if let Some(mode) = session.tracking.take() {
+            self.clients.remove(&session.id);
+            mode.prefixes.iter().for_each(|prefix| self.prefixes.leave(prefix, session.id));
+        }
+    }
+}
+
+/// What a client asks for.
+impl Engine {
+    /// Has a client track by `mode`, whose prefixes are added to those that it has.
+    pub fn track(&mut self, session: SessionId, mut mode: Mode) {
+        let Some(client) = self.sessions.get_mut(session) else { return };
+        let tracking = &mut self.interest.tracking;
+        tracking.clients.insert(session);
+        mode.prefixes = mode.prefixes.iter().map(|prefix| tracking.prefixes.join(prefix, session)).collect();
+        if let Some(before) = client.tracking.take() {
+            mode.prefixes.extend(before.prefixes);
+        }
+        client.tracking = Some(Box::new(mode));
+    }
+
+    /// Has a client track no longer.
+    pub fn untrack(&mut self, session: SessionId) {
+        if let Some(client) = self.sessions.get_mut(session) {
+            self.interest.tracking.leave(client);
+        }
+    }
+}
+
+/// Whose changes they are.
+impl Tracking {
+    /// A session has its turn: what changes now, changes for its sake.
+    #[inline]
+    pub(super) fn begin_turn(&mut self, session: SessionId) {
+        self.current = Some(session);
+    }
+
+    /// Its command begins to run: what it hears of its own changes waits for the reply.
+    #[inline]
+    pub(super) fn begin_command(&mut self, session: SessionId) {
+        (self.current, self.is_running) = (Some(session), true);
+    }
+
+    /// Its turn is over.
+    #[inline]
+    pub(super) fn end_turn(&mut self) {
+        self.current = None;
+    }
+}
+
+/// What commands do.
+impl Engine {
+    /// The session's command has run: it is told what it changed itself, behind the `told` frames from before it.
+    #[inline]
+    pub(super) fn end_tracking(&mut self, session: SessionId, told: usize) {
+        self.interest.tracking.is_running = false;
+        if !self.interest.tracking.pending.is_empty() {
+            self.tell_pending(session, told);
+        }
+    }
+
+    /// The session is done with a command: what CLIENT CACHING said holds no longer, but it outlives CLIENT's own commands
+    /// and holds for a whole transaction.
+    pub(super) fn end_exception(&mut self, session: SessionId) {
+        if self.interest.tracking.clients.is_empty() {
+            return;
+        }
+        let Some(client) = self.sessions.get_mut(session).filter(|client| client.transaction.is_none()) else { return };
+        let name = client.last_command.map_or("", |id| &self.table.entry(id).name);
+        if let Some(mode) = client.tracking.as_deref_mut()
+            && !name.starts_with("client|")
+        {
+            mode.is_exception = false;
+        }
+    }
+
+    fn tell_pending(&mut self, session: SessionId, told: usize) {
+        let pending = std::mem::take(&mut self.interest.tracking.pending);
+        let mut place = told;
+        for key in pending {
+            let before = self.frames_of(session);
+            let mut message = match &key {
+                Some(key) => Message::of_keys([&**key].into_iter()),
+                None => self.message_of_all(session),
+            };
+            self.tell_tracker(session, &mut message, Some(place));
+            place += self.frames_of(session).saturating_sub(before);
+        }
+    }
+
+    /// A session ran a command: if it only reads, its keys are remembered.
+    pub(super) fn remember(&mut self, session: SessionId, command: &Command, request: Request<'_>) {
+        if !command.flags.has(Flags::READONLY) || command.is_of_scripts() {
+            return;
+        }
+        let Some(mode) = self.sessions.get(session).and_then(|client| client.tracking.as_deref()) else { return };
+        let is_tracked = match mode.choice {
+            Choice::All => true,
+            Choice::OnlyNamed => mode.is_exception,
+            Choice::UnlessNamed => !mode.is_exception,
+        };
+        if mode.broadcasts || !is_tracked {
+            return;
+        }
+        let specs = command.keys.iter().filter(|spec| !spec.access.has(KeyFlags::NOT_KEY));
+        for key in specs.flat_map(|spec| spec.places(request)).filter_map(|place| request.get(place)) {
+            self.interest.tracking.known.remember(key, session);
+        }
+    }
+
+    /// Removes keys at random while more are remembered than `tracking-table-max-keys`; whoever read them is told, as if
+    /// they had changed.
+    pub(super) fn limit_tracking(&mut self) {
+        let most = self.settings.tracked_keys;
+        if self.interest.tracking.clients.is_empty() {
+            return;
+        }
+        if most == 0 || self.interest.tracking.known.len() <= most {
+            self.interest.tracking.rounds = 0;
+            return;
+        }
+        self.interest.tracking.rounds = self.interest.tracking.rounds.saturating_add(1);
+        for _ in 0..self.interest.tracking.rounds.saturating_mul(KEYS_AT_ONCE) {
+            let number = self.generator.usize(..self.interest.tracking.known.len());
+            let key = self.interest.tracking.known.key(number);
+            self.invalidate_known(&key);
+            if self.interest.tracking.known.len() <= most {
+                self.interest.tracking.rounds = 0;
+                return;
+            }
+        }
+    }
+}
+
+/// What changes tell.
+impl Engine {
+    /// A key has changed.
+    pub(super) fn invalidate(&mut self, key: &[u8]) {
+        let tracking = &mut self.interest.tracking;
+        tracking.prefixes.note(key, tracking.current);
+        self.invalidate_known(key);
+    }
+
+    fn invalidate_known(&mut self, key: &[u8]) {
+        let Some(readers) = self.interest.tracking.known.forget(key) else { return };
+        let mut message = Message::of_keys([key].into_iter());
+        for reader in readers.iter() {
+            let Some(client) = self.sessions.get(reader) else { continue };
+            let Some(mode) = client.tracking.as_deref().filter(|mode| !mode.broadcasts) else { continue };
+            let tracking = &mut self.interest.tracking;
+            let is_own = tracking.current == Some(reader);
+            if is_own && mode.no_loop {
+                continue;
+            }
+            if is_own && tracking.is_running {
+                tracking.pending.push(Some(key.into()));
+            } else {
+                self.tell_tracker(reader, &mut message, None);
+            }
+        }
+    }
+
+    /// Has the command that runs be answered behind all that it tells its own client. Redis empties databases while the
+    /// client waits for it, as if it were blocked.
+    pub fn put_reply_last(&mut self) {
+        self.interest.tracking.is_reply_last = true;
+    }
+
+    /// All keys are gone: everyone who tracks is told so, the oldest first.
+    pub fn invalidate_all(&mut self) {
+        let tracking = &mut self.interest.tracking;
+        tracking.known.clear();
+        let mut clients: Vec<SessionId> = tracking.clients.iter().copied().collect();
+        clients.sort_unstable_by_key(|session| session.number);
+        for session in clients {
+            if self.interest.tracking.current == Some(session) {
+                self.interest.tracking.pending.push(None);
+            } else {
+                let mut message = self.message_of_all(session);
+                self.tell_tracker(session, &mut message, None);
+            }
+        }
+    }
+
+    /// Tells those who track prefixes what has changed since the last time; to be called at the end of a turn.
+    pub fn broadcast(&mut self) {
+        if !self.interest.tracking.prefixes.has_changes() {
+            return;
+        }
+        for gathered in self.interest.tracking.prefixes.take() {
+            let mut message = Message::of_keys(gathered.keys(None));
+            for session in gathered.clients() {
+                let mode = self.sessions.get(session).and_then(|client| client.tracking.as_deref());
+                if !mode.is_some_and(|mode| mode.no_loop) {
+                    self.tell_tracker(session, &mut message, None);
+                    continue;
+                }
+                let keys = gathered.keys(Some(session));
+                if keys.len() > 0 {
+                    self.tell_tracker(session, &mut Message::of_keys(keys), None);
+                }
+            }
+        }
+    }
+
+    /// Tells a client that tracks, or whoever is told in its place. What the client is told itself goes to `place` among
+    /// its frames, if that is given.
+    fn tell_tracker(&mut self, session: SessionId, message: &mut Message, place: Option<usize>) {
+        let Some(client) = self.sessions.get(session) else { return };
+        let Some(mode) = client.tracking.as_deref() else { return };
+        let (redirect, protocol) = (mode.redirect, client.protocol);
+        let receiver = redirect.unwrap_or(session);
+        let Some(listener) = self.sessions.get(receiver) else {
+            return self.tell_of_broken_redirection(session, receiver, protocol, place);
+        };
+        let frame = match listener.protocol {
+            Protocol::Resp3 => message.push(),
+            Protocol::Resp2 if redirect.is_some() && !listener.subscribed.is_empty() => message.published(),
+            Protocol::Resp2 => return,
+        };
+        self.tell_at(place.filter(|_| receiver == session), receiver, frame);
+    }
+
+    fn tell_of_broken_redirection(
+        &mut self,
+        session: SessionId,
+        gone: SessionId,
+        protocol: Protocol,
+        place: Option<usize>,
+    ) {
+        if let Some(mode) = self.sessions.get_mut(session).and_then(|client| client.tracking.as_deref_mut()) {
+            mode.is_broken = true;
+        }
+        if protocol == Protocol::Resp3 {
+            let mut frame = Vec::new();
+            let mut reply = Reply::new(&mut frame, protocol);
+            reply.push(2);
+            reply.bulk(b"tracking-redir-broken");
+            reply.integer(gone.number as i64);
+            self.tell_at(place, session, frame.into());
+        }
+    }
+
+    fn tell_at(&mut self, place: Option<usize>, session: SessionId, frame: Arc<[u8]>) {
+        match place {
+            Some(place) => self.listening().1.tell_after(place, session, frame),
+            None => self.tell(session, frame),
+        }
+    }
+
+    /// That all keys are gone, in the words of the client that tracks, whoever is told in its place.
+    fn message_of_all(&self, session: SessionId) -> Message {
+        let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
+        Message::written(protocol, |reply| reply.null())
+    }
+}
+
+/// An invalidation, in the frames that those read who speak RESP3 and those who speak RESP2.
+#[derive(Debug)]
+struct Message {
+    what: Vec<u8>,
+    push: Option<Arc<[u8]>>,
+    published: Option<Arc<[u8]>>,
+}
+
+impl Message {
+    fn written(protocol: Protocol, write: impl FnOnce(&mut Reply<'_>)) -> Message {
+        let mut what = Vec::new();
+        write(&mut Reply::new(&mut what, protocol));
+        Message { what, push: None, published: None }
+    }
+
+    fn of_keys<'k>(keys: impl ExactSizeIterator<Item = &'k [u8]>) -> Message {
+        Message::written(Protocol::Resp3, |reply| {
+            reply.array(keys.len());
+            keys.for_each(|key| reply.bulk(key));
+        })
+    }
+
+    fn push(&mut self) -> Arc<[u8]> {
+        let frame = self.push.get_or_insert_with(|| framed(Protocol::Resp3, &[b"invalidate"], &self.what));
+        Arc::clone(frame)
+    }
+
+    fn published(&mut self) -> Arc<[u8]> {
+        let frame = self.published.get_or_insert_with(|| framed(Protocol::Resp2, &[b"message", CHANNEL], &self.what));
+        Arc::clone(frame)
+    }
+}
+
+/// A push message that begins with these words and ends with what is written already.
+fn framed(protocol: Protocol, words: &[&[u8]], last: &[u8]) -> Arc<[u8]> {
+    let mut bytes = Vec::with_capacity(last.len() + 64);
+    let mut reply = Reply::new(&mut bytes, protocol);
+    reply.push(words.len() + 1);
+    words.iter().for_each(|word| reply.bulk(word));
+    bytes.extend_from_slice(last);
+    bytes.into()
+}

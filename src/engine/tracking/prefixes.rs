@@ -1,0 +1,133 @@
+//! Clients that want to hear of every change of the keys that begin with a prefix (BCAST), whether they read them or not.
+//!
+//! Changes are gathered while a turn lasts, and told together at its end: each prefix's clients hear of its keys in one
+//! message. With each key stands who changed it last, since that client may not want to hear of it (NOLOOP).
+//!
+//! Invariant: every prefix has a client; `has_changes` says whether any has keys.
+//!
+//! Costs: a change costs one comparison for each prefix that is not behind the key in the order of bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::engine::SessionId;
+
+/// The prefixes of all clients.
+#[derive(Debug, Default)]
+pub(super) struct Prefixes {
+    all: BTreeMap<Arc<[u8]>, Gathered>,
+    has_changes: bool,
+}
+
+/// The clients of one prefix, and the keys that have changed.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    clients: BTreeSet<SessionId>,
+    keys: BTreeMap<Box<[u8]>, Option<SessionId>>,
+}
+
+impl Gathered {
+    /// Who is to be told.
+    pub(super) fn clients(&self) -> impl Iterator<Item = SessionId> {
+        self.clients.iter().copied()
+    }
+
+    /// The keys in their order, without those that `except` changed last.
+    pub(super) fn keys(&self, except: Option<SessionId>) -> impl ExactSizeIterator<Item = &[u8]> {
+        let wanted = self.keys.iter().filter(move |(_, by)| except.is_none() || **by != except);
+        wanted.map(|(key, _)| &**key).collect::<Vec<_>>().into_iter()
+    }
+}
+
+impl Prefixes {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// A client wants to hear of a prefix. The name is shared.
+    pub(super) fn join(&mut self, prefix: &[u8], session: SessionId) -> Arc<[u8]> {
+        let name = self.all.get_key_value(prefix).map_or_else(|| prefix.into(), |(name, _)| Arc::clone(name));
+        self.all.entry(Arc::clone(&name)).or_default().clients.insert(session);
+        name
+    }
+
+    /// A client no longer wants to hear of a prefix.
+    pub(super) fn leave(&mut self, prefix: &[u8], session: SessionId) {
+        let Some(gathered) = self.all.get_mut(prefix) else { return };
+        gathered.clients.remove(&session);
+        if gathered.clients.is_empty() {
+            self.all.remove(prefix);
+        }
+    }
+
+    /// A key has changed, and who changed it, if a client did.
+    pub(super) fn note(&mut self, key: &[u8], by: Option<SessionId>) {
+        let not_behind = self.all.range_mut::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
+        for (_, gathered) in not_behind.filter(|(prefix, _)| key.starts_with(prefix)) {
+            gathered.keys.insert(key.into(), by);
+            self.has_changes = true;
+        }
+    }
+
+    /// True when there is something to tell.
+    pub(super) fn has_changes(&self) -> bool {
+        self.has_changes
+    }
+
+    /// Takes out what has changed: for each prefix with changes, its clients and its keys.
+    pub(super) fn take(&mut self) -> Vec<Gathered> {
+        self.has_changes = false;
+        let changed = self.all.values_mut().filter(|gathered| !gathered.keys.is_empty());
+        let take = |gathered: &mut Gathered| Gathered {
+            clients: gathered.clients.clone(),
+            keys: std::mem::take(&mut gathered.keys),
+        };
+        changed.map(take).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Now, Origin, Sessions};
+
+    fn told(prefixes: &mut Prefixes, except: Option<SessionId>) -> Vec<Vec<String>> {
+        let text = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
+        prefixes.take().iter().map(|gathered| gathered.keys(except).map(text).collect()).collect()
+    }
+
+    #[test]
+    fn a_key_is_told_once_under_each_prefix_that_it_begins_with() {
+        let mut sessions = Sessions::default();
+        let [one, other] = [0; 2].map(|_| sessions.open(Origin::default(), true, Now::default()));
+        let mut prefixes = Prefixes::default();
+        for prefix in ["", "a", "ab", "abc", "b"] {
+            prefixes.join(prefix.as_bytes(), one);
+        }
+        for key in ["ab", "aa", "c", "ab"] {
+            prefixes.note(key.as_bytes(), Some(one));
+        }
+        prefixes.note(b"c", Some(other));
+        assert!(prefixes.has_changes());
+        assert_eq!(told(&mut prefixes, None), [vec!["aa", "ab", "c"], vec!["aa", "ab"], vec!["ab"]]);
+        assert!(!prefixes.has_changes() && told(&mut prefixes, None).is_empty());
+        prefixes.note(b"c", Some(other));
+        prefixes.note(b"d", Some(one));
+        assert_eq!(told(&mut prefixes, Some(one)), [vec!["c"]]);
+    }
+
+    #[test]
+    fn a_prefix_lives_as_long_as_it_has_clients() {
+        let mut sessions = Sessions::default();
+        let [one, other] = [0; 2].map(|_| sessions.open(Origin::default(), true, Now::default()));
+        let mut prefixes = Prefixes::default();
+        [one, other].into_iter().for_each(|session| _ = prefixes.join(b"a", session));
+        prefixes.leave(b"a", one);
+        assert_eq!(prefixes.len(), 1);
+        prefixes.leave(b"a", other);
+        prefixes.note(b"a", None);
+        assert!(prefixes.len() == 0 && !prefixes.has_changes());
+    }
+}
