@@ -106,13 +106,21 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
     let databases = engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty());
     let tables: Vec<(usize, (usize, usize))> =
         databases.map(|(number, database)| (number, database.tables_memory())).collect();
-    let overhead = clients + tables.iter().map(|(_, (keys, deadlines))| (keys + deadlines) as u64).sum::<u64>();
+    let lookup: usize = tables.iter().map(|(_, (keys, deadlines))| keys + deadlines).sum();
+    let held = usage.resident_bytes.saturating_sub(engine.scripts.all_machine_bytes() as u64);
+    let overhead = clients + lookup as u64;
     let data = used.saturating_sub(overhead);
     let row = |name: &str, figure| (name.to_owned(), figure);
     let mut figures = vec![
         row("peak.allocated", Figure::Count(peak)),
         row("total.allocated", Figure::Count(used)),
+        row("startup.allocated", Figure::Count(engine.stats.startup_bytes)),
+        row("replication.backlog", Figure::Count(0)),
+        row("replica.fullsync.buffer", Figure::Count(0)),
+        row("clients.slaves", Figure::Count(0)),
         row("clients.normal", Figure::Count(clients)),
+        row("cluster.links", Figure::Count(0)),
+        row("aof.buffer", Figure::Count(0)),
         row("lua.caches", Figure::Count(engine.scripts.cache.memory_bytes() as u64)),
         row("functions.caches", Figure::Count(engine.scripts.functions.shelf.memory_bytes() as u64)),
         row("script.VMs", Figure::Count(engine.scripts.all_machine_bytes() as u64)),
@@ -120,12 +128,25 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
     let of_database = |&(number, (keys, deadlines))| (format!("db.{number}"), Figure::Tables(keys, deadlines));
     figures.extend(tables.iter().map(of_database));
     figures.extend([
+        row("overhead.db.hashtable.lut", Figure::Count(lookup as u64)),
+        row("overhead.db.hashtable.rehashing", Figure::Count(0)),
         row("overhead.total", Figure::Count(overhead)),
+        row("db.dict.rehashing.count", Figure::Count(0)),
         row("keys.count", Figure::Count(keys)),
         row("keys.bytes-per-key", Figure::Count(data.checked_div(keys).unwrap_or(0))),
         row("dataset.bytes", Figure::Count(data)),
         row("dataset.percentage", Figure::Ratio(100.0 * ratio(data, used))),
         row("peak.percentage", Figure::Ratio(100.0 * ratio(used, peak))),
+        row("allocator.allocated", Figure::Count(used)),
+        row("allocator.active", Figure::Count(held)),
+        row("allocator.resident", Figure::Count(held)),
+        row("allocator.muzzy", Figure::Count(0)),
+        row("allocator-fragmentation.ratio", Figure::Ratio(ratio(held, used))),
+        row("allocator-fragmentation.bytes", Figure::Count(held.saturating_sub(used))),
+        row("allocator-rss.ratio", Figure::Ratio(ratio(held, held))),
+        row("allocator-rss.bytes", Figure::Count(0)),
+        row("rss-overhead.ratio", Figure::Ratio(ratio(usage.resident_bytes, held))),
+        row("rss-overhead.bytes", Figure::Count(usage.resident_bytes.saturating_sub(held))),
         row("fragmentation", Figure::Ratio(ratio(usage.resident_bytes, used))),
         row("fragmentation.bytes", Figure::Count(usage.resident_bytes.saturating_sub(used))),
     ]);

@@ -91,7 +91,7 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engin
     put(text, "resp", session.protocol.version());
     put_bytes(text, "lib-name", &session.library_name);
     put_bytes(text, "lib-ver", &session.library_version);
-    text.extend_from_slice(b" io-thread=0");
+    put(text, "io-thread", session.origin.event_loop);
 }
 
 fn put(text: &mut Vec<u8>, name: &str, value: impl Display) {

@@ -217,7 +217,7 @@ impl Engine {
 
     fn pass_state(&self, session: SessionId, id: CommandId, flags: Flags) -> Result<Option<Now>, Error> {
         let Some(client) = self.sessions.get(session) else { return Ok(None) };
-        if flags.has(Flags::WRITE) && self.settings.lacks_replicas() {
+        if flags.has(Flags::WRITE) && self.settings.counts_replicas() {
             return Err(ServerError::NoReplicas.into());
         }
         if client.only_listens() && !flags.has(Flags::WHILE_LISTENING) {

@@ -40,6 +40,10 @@ pub struct Usage {
     pub system_us: u64,
     /// Processor time in the program, in microseconds.
     pub user_us: u64,
+    /// The part of both that the thread took which asks.
+    pub thread_system_us: u64,
+    /// See above.
+    pub thread_user_us: u64,
 }
 
 /// The world outside, as far as INFO tells of it and CONFIG SET depends on it.

@@ -79,7 +79,7 @@ pub use session::{Buffers, Origin, ReplyMode, Session, SessionId, Sessions, Tran
 pub use settings::{LogLevel, Permission, Settings};
 pub use slow_log::{SlowCommand, SlowLog};
 pub use spikes::{MOST_SAMPLES, Sample, Series, Spikes};
-pub use stats::{CommandStats, Stats};
+pub use stats::{CommandStats, Stats, Transfers};
 pub use stored::Stored;
 pub use table::{CommandId, Entry, Table};
 pub use transaction::Transaction;
@@ -127,6 +127,10 @@ pub struct Switches {
     pub active_expiry: bool,
     /// Scripts may look into the server as its tests do (DEBUG SET-DISABLE-DENY-SCRIPTS).
     pub scripts_inspect: bool,
+    /// Nothing is done by itself when it is due, neither that nor closing idle clients (DEBUG PAUSE-CRON).
+    pub rests: bool,
+    /// How often the name of the data's history was changed (DEBUG CHANGE-REPL-ID).
+    pub histories: u32,
     /// Key events are noted among the effects.
     pub announce: bool,
     /// What collections and databases can hold.
@@ -167,11 +171,14 @@ impl Engine {
             switches: Switches {
                 active_expiry: true,
                 scripts_inspect: false,
+                rests: false,
+                histories: 0,
                 announce: false,
                 capacity: Capacity::default(),
             },
             timing: Timing { started: now, now, running: None, stalled_us: 0, pause: Pause::default() },
         };
+        engine.stats.startup_bytes = engine.databases.memory_bytes() as u64;
         engine.set_default_password(&password);
         engine
     }
@@ -242,6 +249,7 @@ impl Engine {
         if !self.may_expire() {
             return expired;
         }
+        let (watch, before) = (self.start_watch(), expired);
         for database in 0..self.databases.count() {
             while expired < limit {
                 let ended = self.expire_next(database, limit - expired);
@@ -250,6 +258,11 @@ impl Engine {
                 }
                 expired += ended;
             }
+        }
+        if expired > before {
+            let elapsed_us = self.elapsed_us(watch);
+            self.stats.expiring_us += elapsed_us;
+            self.note_spike("expire-cycle", elapsed_us);
         }
         expired
     }
@@ -286,7 +299,7 @@ impl Engine {
     }
 
     fn may_expire(&self) -> bool {
-        self.switches.active_expiry && !self.timing.pause.holds(self.timing.now)
+        self.switches.active_expiry && !self.switches.rests && !self.timing.pause.holds(self.timing.now)
     }
 
     /// The key, if it is there and its deadline has not passed; if it has, this is its end. So with fields of a hash.
@@ -359,6 +372,7 @@ impl Engine {
     /// Drops what is small; has what is large dropped elsewhere.
     pub fn free(&mut self, trash: Trash) {
         if trash.memory() >= LARGE_BYTES {
+            self.stats.freed_elsewhere += 1;
             self.effects.push(Effect::Free(trash));
         }
     }

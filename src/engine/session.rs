@@ -50,6 +50,8 @@ pub struct Origin {
     pub descriptor: i64,
     /// True when the client is on this machine.
     pub is_local: bool,
+    /// The event loop that serves it, from 0.
+    pub event_loop: usize,
 }
 
 /// Which replies a session wants (CLIENT REPLY).

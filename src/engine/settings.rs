@@ -189,8 +189,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether writes are refused for want of replicas.
-    pub(super) fn lacks_replicas(&self) -> bool {
+    /// Whether writes depend on replicas. As there are none, they are refused then.
+    pub fn counts_replicas(&self) -> bool {
         self.min_replicas > 0 && self.min_replicas_max_lag_s > 0
     }
 

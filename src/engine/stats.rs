@@ -20,6 +20,15 @@ pub struct CommandStats {
     pub durations: Durations,
 }
 
+/// What an event loop has read and written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Transfers {
+    /// Reads that brought something.
+    pub reads: u64,
+    /// Times that something was sent.
+    pub writes: u64,
+}
+
 /// All counters.
 #[derive(Debug, Default)]
 pub struct Stats {
@@ -57,6 +66,14 @@ pub struct Stats {
     pub output_buffer_disconnections: u64,
     /// Errors by their code, such as `ERR`.
     pub errors_by_code: BTreeMap<String, u64>,
+    /// Reads and writes of sockets, by event loop.
+    pub transfers: Vec<Transfers>,
+    /// How long keys and fields were being removed at their deadlines, in microseconds.
+    pub expiring_us: u64,
+    /// Values that were freed elsewhere because they were large.
+    pub freed_elsewhere: u64,
+    /// Bytes that the server took when it started.
+    pub startup_bytes: u64,
     /// Rates and peaks.
     pub recent: Recent,
     /// The last commands that took long.
@@ -112,10 +129,19 @@ impl Stats {
         self.refusals[reason as usize]
     }
 
+    /// What that event loop has read and written, to be counted on.
+    pub fn transfers_mut(&mut self, event_loop: usize) -> &mut Transfers {
+        if self.transfers.len() <= event_loop {
+            self.transfers.resize(event_loop + 1, Transfers::default());
+        }
+        &mut self.transfers[event_loop]
+    }
+
     /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data, and logs
     /// are not counters.
     pub fn reset(&mut self) {
         let old = std::mem::replace(self, Stats::new(self.by_command.len()));
-        (self.changes, self.recent, self.slow_log, self.spikes) = (old.changes, old.recent, old.slow_log, old.spikes);
+        (self.changes, self.recent, self.startup_bytes) = (old.changes, old.recent, old.startup_bytes);
+        (self.slow_log, self.spikes) = (old.slow_log, old.spikes);
     }
 }

@@ -337,8 +337,11 @@ impl Connection {
         let Some(session) = engine.sessions.get_mut(self.session) else { return };
         let output = self.outbox.len();
         let sent = self.produced - output as u64;
-        let before = session.buffers;
+        let (before, event_loop) = (session.buffers, session.origin.event_loop);
         session.buffers = Buffers { query, query_free, output, received: self.received, sent };
+        let transfers = engine.stats.transfers_mut(event_loop);
+        transfers.reads += u64::from(self.received != before.received);
+        transfers.writes += u64::from(sent != before.sent);
         engine.stats.received_bytes += self.received - before.received;
         // Replies count as sent until the socket takes less than all of them.
         engine.stats.sent_bytes = (engine.stats.sent_bytes + sent).saturating_sub(before.sent);

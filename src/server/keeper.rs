@@ -70,7 +70,8 @@ impl Keeper {
     }
 
     fn close_idle(&mut self, shared: &Shared, engine: &Engine, now: Now) {
-        let timeout = Duration::from_secs(engine.settings.timeout_s.into());
+        let timeout_s = if engine.switches.rests { 0 } else { engine.settings.timeout_s };
+        let timeout = Duration::from_secs(timeout_s.into());
         if timeout != self.timeout {
             self.timeout = timeout;
             self.idle_check = None;

@@ -113,9 +113,10 @@ impl Hall {
         Hall { shared, others, turn: AtomicUsize::new(0) }
     }
 
-    fn admit(&self, stream: Stream, origin: Origin) {
+    fn admit(&self, stream: Stream, mut origin: Origin) {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % (self.others.len() + 1);
-        match self.others.get(turn) {
+        origin.event_loop = turn;
+        match turn.checked_sub(1).and_then(|other| self.others.get(other)) {
             None => serve(&self.shared, stream, origin),
             Some(other) => match stream.leave() {
                 // A loop that is gone has ended with the whole server, and its guests with it.
@@ -201,6 +202,7 @@ fn tcp_origin(stream: &TcpStream, peer: SocketAddr) -> Origin {
         local_address: stream.local_addr().map_or_else(|_| String::new(), |address| address.to_string()),
         descriptor: descriptor_of(stream),
         is_local: peer.ip().to_canonical().is_loopback(),
+        event_loop: 0,
     }
 }
 
@@ -315,6 +317,7 @@ mod unix {
                         local_address: address.clone(),
                         descriptor: descriptor_of(&stream),
                         is_local: true,
+                        event_loop: 0,
                     };
                     hall.admit(Stream::Unix(stream), origin);
                 }

@@ -40,8 +40,10 @@ impl Host for Machine {
     }
 
     fn usage(&self) -> Usage {
-        let (user_us, system_us) = processor_time();
-        Usage { allocated_bytes: 0, resident_bytes: resident_bytes(), system_us, user_us }
+        let (user_us, system_us) = processor_time(Whose::Process);
+        let (thread_user_us, thread_system_us) = processor_time(Whose::Thread);
+        let resident_bytes = resident_bytes();
+        Usage { allocated_bytes: 0, resident_bytes, system_us, user_us, thread_system_us, thread_user_us }
     }
 
     fn elapsed_us(&self) -> u64 {
@@ -145,16 +147,29 @@ fn system() -> String {
     format!("{} {}", env::consts::OS, env::consts::ARCH)
 }
 
+/// Whose processor time is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Process,
+    Thread,
+}
+
+/// Microseconds in the program and in the kernel.
 #[cfg(unix)]
-fn processor_time() -> (u64, u64) {
+fn processor_time(whose: Whose) -> (u64, u64) {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;
+    let who = match whose {
+        #[cfg(target_os = "linux")]
+        Whose::Thread => UsageWho::RUSAGE_THREAD,
+        _ => UsageWho::RUSAGE_SELF,
+    };
     let micros = |time: nix::sys::time::TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
-    getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| (micros(usage.user_time()), micros(usage.system_time())))
+    getrusage(who).map_or((0, 0), |usage| (micros(usage.user_time()), micros(usage.system_time())))
 }
 
 #[cfg(not(unix))]
-fn processor_time() -> (u64, u64) {
+fn processor_time(_: Whose) -> (u64, u64) {
     (0, 0)
 }
 

@@ -299,6 +299,7 @@ impl Shared {
 pub(crate) struct Mark {
     changes: u64,
     active_expiry: bool,
+    rests: bool,
     wait_ends: Option<i64>,
     overfull: Option<Now>,
 }
@@ -308,6 +309,7 @@ impl Mark {
         Mark {
             changes: engine.stats.changes,
             active_expiry: engine.switches.active_expiry,
+            rests: engine.switches.rests,
             wait_ends: engine.interest.waiting.next_deadline(),
             overfull: engine.interest.overfull.next(),
         }

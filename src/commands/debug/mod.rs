@@ -8,6 +8,7 @@ mod protocol;
 
 use std::num::NonZeroUsize;
 
+use crate::commands::config;
 use crate::config::parse_memory;
 use crate::engine::{
     Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, access, says, shown,
@@ -51,6 +52,22 @@ struct Tool {
 
 const TOOLS: &[Tool] = &[
     Tool {
+        name: "CHANGE-REPL-ID",
+        syntax: "",
+        least_words: 0,
+        most_words: 0,
+        about: "Gives the history of the data another name, as INFO tells it.",
+        run: change_history,
+    },
+    Tool {
+        name: "CONFIG-REWRITE-FORCE-ALL",
+        syntax: "",
+        least_words: 0,
+        most_words: 0,
+        about: "Is CONFIG REWRITE with a line for every parameter.",
+        run: |cx, _| config::rewrite(cx, true),
+    },
+    Tool {
         name: "DIGEST",
         syntax: "",
         least_words: 0,
@@ -82,6 +99,14 @@ const TOOLS: &[Tool] = &[
         most_words: 1,
         about: "Tells how the value of a key is kept.",
         run: object,
+    },
+    Tool {
+        name: "PAUSE-CRON",
+        syntax: "<0|1>",
+        least_words: 1,
+        most_words: 1,
+        about: "With 1, nothing is done by itself when it is due: no key expires and no idle client is closed.",
+        run: pause_cron,
     },
     Tool {
         name: "POPULATE",
@@ -252,14 +277,34 @@ fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+fn change_history(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let histories = &mut cx.engine().switches.histories;
+    *histories = histories.wrapping_add(1);
+    cx.reply().ok();
+    Ok(())
+}
+
+fn pause_cron(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    cx.engine().switches.rests = is_on(args.word()?);
+    // What was due meanwhile is done when it ends.
+    cx.effects().push(Effect::Setting("timeout"));
+    cx.reply().ok();
+    Ok(())
+}
+
+/// What C's `atoi` does not take for 0.
+fn is_on(word: &[u8]) -> bool {
+    leading_number(word) as i64 != 0
+}
+
 fn set_active_expire(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    cx.engine().switches.active_expiry = leading_number(args.word()?) as i64 != 0;
+    cx.engine().switches.active_expiry = is_on(args.word()?);
     cx.reply().ok();
     Ok(())
 }
 
 fn set_disable_deny_scripts(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    cx.engine().switches.scripts_inspect = leading_number(args.word()?) as i64 != 0;
+    cx.engine().switches.scripts_inspect = is_on(args.word()?);
     cx.reply().ok();
     Ok(())
 }

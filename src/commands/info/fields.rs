@@ -1,34 +1,39 @@
 //! The fields of INFO, one row each, in the order of Redis.
 
+use sha1::{Digest, Sha1};
+
 use super::Scene;
 use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::{REDIS_VERSION, Topic, access};
+use crate::rdb;
 
 /// One line of INFO.
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) value: fn(&Scene<'_>) -> String,
+    /// Whether it is told at all.
+    pub(super) is_told: fn(&Scene<'_>) -> bool,
 }
 
 const fn field(name: &'static str, value: fn(&Scene<'_>) -> String) -> Field {
-    Field { name, value }
+    Field { name, value, is_told: |_| true }
 }
 
 /// A count of something that this server does not do.
 const fn none(name: &'static str) -> Field {
-    Field { name, value: |_| "0".to_owned() }
+    field(name, |_| "0".to_owned())
 }
 
 /// A time that something took which this server does not do.
 const fn never(name: &'static str) -> Field {
-    Field { name, value: |_| "-1".to_owned() }
+    field(name, |_| "-1".to_owned())
 }
 
 /// The state of something that cannot fail, as it is not done.
 const fn well(name: &'static str) -> Field {
-    Field { name, value: |_| "ok".to_owned() }
+    field(name, |_| "ok".to_owned())
 }
 
 const NO_ID: &str = "0000000000000000000000000000000000000000";
@@ -38,9 +43,14 @@ pub(super) const SERVER: &[Field] = &[
     field("dunlin_version", |_| env!("CARGO_PKG_VERSION").to_owned()),
     field("redis_git_sha1", |_| "00000000".to_owned()),
     field("redis_git_dirty", |_| "0".to_owned()),
+    field("redis_build_id", |_| format!("{:016x}", rdb::crc64(env!("CARGO_PKG_VERSION").as_bytes()))),
     field("redis_mode", |_| "standalone".to_owned()),
     field("os", |scene| scene.facts.system.clone()),
     field("arch_bits", |_| usize::BITS.to_string()),
+    field("monotonic_clock", |_| "POSIX clock_gettime".to_owned()),
+    field("multiplexing_api", |_| if cfg!(target_os = "linux") { "epoll" } else { "kqueue" }.to_owned()),
+    field("atomicvar_api", |_| "core::sync::atomic".to_owned()),
+    field("gcc_version", |_| "0.0.0".to_owned()),
     field("process_id", |scene| scene.facts.process_id.to_string()),
     field("process_supervised", |_| "no".to_owned()),
     field("run_id", |scene| scene.facts.run_id.clone()),
@@ -84,7 +94,17 @@ pub(super) const MEMORY: &[Field] = &[
     field("used_memory_peak", |scene| peak_bytes(scene).to_string()),
     field("used_memory_peak_human", |scene| human(peak_bytes(scene))),
     field("used_memory_peak_perc", |scene| format!("{:.2}%", ratio(used_bytes(scene), peak_bytes(scene)) * 100.0)),
-    field("used_memory_dataset", |scene| scene.engine.databases.memory_bytes().to_string()),
+    field("used_memory_overhead", |scene| used_bytes(scene).saturating_sub(data_bytes(scene)).to_string()),
+    field("used_memory_startup", |scene| scene.engine.stats.startup_bytes.to_string()),
+    field("used_memory_dataset", |scene| data_bytes(scene).to_string()),
+    field("used_memory_dataset_perc", |scene| {
+        let beyond_start = used_bytes(scene).saturating_sub(scene.engine.stats.startup_bytes);
+        format!("{:.2}%", ratio(data_bytes(scene), beyond_start).min(1.0) * 100.0)
+    }),
+    field("allocator_allocated", |scene| used_bytes(scene).to_string()),
+    field("allocator_active", |scene| held_bytes(scene).to_string()),
+    field("allocator_resident", |scene| held_bytes(scene).to_string()),
+    none("allocator_muzzy"),
     field("total_system_memory", |scene| scene.facts.total_memory.to_string()),
     field("total_system_memory_human", |scene| human(scene.facts.total_memory)),
     field("used_memory_lua", |scene| scene.engine.scripts.machine_bytes().to_string()),
@@ -103,6 +123,12 @@ pub(super) const MEMORY: &[Field] = &[
     field("maxmemory", |scene| setting(scene, "maxmemory")),
     field("maxmemory_human", |scene| human(scene.engine.settings.max_memory_bytes)),
     field("maxmemory_policy", |scene| setting(scene, "maxmemory-policy")),
+    field("allocator_frag_ratio", |scene| format!("{:.2}", ratio(held_bytes(scene), used_bytes(scene)))),
+    field("allocator_frag_bytes", |scene| held_bytes(scene).saturating_sub(used_bytes(scene)).to_string()),
+    field("allocator_rss_ratio", |scene| format!("{:.2}", ratio(held_bytes(scene), held_bytes(scene)))),
+    none("allocator_rss_bytes"),
+    field("rss_overhead_ratio", |scene| format!("{:.2}", ratio(scene.usage.resident_bytes, held_bytes(scene)))),
+    field("rss_overhead_bytes", |scene| scene.usage.resident_bytes.saturating_sub(held_bytes(scene)).to_string()),
     field("mem_fragmentation_ratio", |scene| format!("{:.2}", ratio(scene.usage.resident_bytes, used_bytes(scene)))),
     field("mem_fragmentation_bytes", |scene| {
         (i128::from(scene.usage.resident_bytes) - i128::from(used_bytes(scene))).to_string()
@@ -110,19 +136,27 @@ pub(super) const MEMORY: &[Field] = &[
     none("mem_not_counted_for_evict"),
     none("mem_replication_backlog"),
     none("mem_total_replication_buffers"),
+    none("mem_replica_full_sync_buffer"),
     none("mem_clients_slaves"),
     field("mem_clients_normal", |scene| memory::client_bytes(scene.engine).to_string()),
     none("mem_cluster_links"),
     none("mem_aof_buffer"),
     field("mem_allocator", |scene| scene.facts.allocator.to_owned()),
+    none("mem_overhead_db_hashtable_rehashing"),
     none("active_defrag_running"),
     none("lazyfree_pending_objects"),
-    none("lazyfreed_objects"),
+    field("lazyfreed_objects", |scene| scene.engine.stats.freed_elsewhere.to_string()),
 ];
 
 pub(super) const PERSISTENCE: &[Field] = &[
     none("loading"),
     none("async_loading"),
+    none("current_cow_peak"),
+    none("current_cow_size"),
+    none("current_cow_size_age"),
+    field("current_fork_perc", |_| "0.00".to_owned()),
+    none("current_save_keys_processed"),
+    none("current_save_keys_total"),
     field("rdb_changes_since_last_save", |scene| scene.engine.stats.changes.to_string()),
     none("rdb_bgsave_in_progress"),
     field("rdb_last_save_time", |scene| scene.engine.started().unix_s().to_string()),
@@ -140,8 +174,11 @@ pub(super) const PERSISTENCE: &[Field] = &[
     never("aof_current_rewrite_time_sec"),
     well("aof_last_bgrewrite_status"),
     none("aof_rewrites"),
+    none("aof_rewrites_consecutive_failures"),
     well("aof_last_write_status"),
     none("aof_last_cow_size"),
+    none("module_fork_in_progress"),
+    none("module_fork_last_cow_size"),
 ];
 
 pub(super) const STATS: &[Field] = &[
@@ -164,6 +201,7 @@ pub(super) const STATS: &[Field] = &[
     field("expired_keys", |scene| scene.engine.stats.expired_keys.to_string()),
     field("expired_stale_perc", |_| "0.00".to_owned()),
     none("expired_time_cap_reached_count"),
+    field("expire_cycle_cpu_milliseconds", |scene| (scene.engine.stats.expiring_us / 1000).to_string()),
     field("evicted_keys", |scene| scene.engine.stats.evicted_keys.to_string()),
     field("evicted_clients", |scene| scene.engine.stats.evicted_clients.to_string()),
     field("evicted_scripts", |scene| scene.engine.scripts.cache.evicted.to_string()),
@@ -184,18 +222,34 @@ pub(super) const STATS: &[Field] = &[
     none("active_defrag_misses"),
     none("active_defrag_key_hits"),
     none("active_defrag_key_misses"),
+    none("total_active_defrag_time"),
+    none("current_active_defrag_time"),
     field("tracking_total_keys", |scene| scene.engine.interest.tracking.keys().to_string()),
     field("tracking_total_items", |scene| scene.engine.interest.tracking.items().to_string()),
     field("tracking_total_prefixes", |scene| scene.engine.interest.tracking.prefixes().to_string()),
     none("unexpected_error_replies"),
     field("total_error_replies", |scene| scene.engine.stats.errors.to_string()),
     none("dump_payload_sanitizations"),
+    field("total_reads_processed", |scene| {
+        scene.engine.stats.transfers.iter().map(|one| one.reads).sum::<u64>().to_string()
+    }),
+    field("total_writes_processed", |scene| {
+        scene.engine.stats.transfers.iter().map(|one| one.writes).sum::<u64>().to_string()
+    }),
+    field("io_threaded_reads_processed", |scene| {
+        scene.engine.stats.transfers.iter().skip(1).map(|one| one.reads).sum::<u64>().to_string()
+    }),
+    field("io_threaded_writes_processed", |scene| {
+        scene.engine.stats.transfers.iter().skip(1).map(|one| one.writes).sum::<u64>().to_string()
+    }),
     field("client_query_buffer_limit_disconnections", |scene| {
         scene.engine.stats.query_buffer_disconnections.to_string()
     }),
     field("client_output_buffer_limit_disconnections", |scene| {
         scene.engine.stats.output_buffer_disconnections.to_string()
     }),
+    none("reply_buffer_shrinks"),
+    none("reply_buffer_expands"),
     field("acl_access_denied_auth", |scene| scene.engine.stats.refusals(Reason::Auth).to_string()),
     field("acl_access_denied_cmd", |scene| scene.engine.stats.refusals(Reason::Command).to_string()),
     field("acl_access_denied_key", |scene| scene.engine.stats.refusals(Reason::Key).to_string()),
@@ -205,8 +259,9 @@ pub(super) const STATS: &[Field] = &[
 pub(super) const REPLICATION: &[Field] = &[
     field("role", |_| "master".to_owned()),
     none("connected_slaves"),
+    Field { is_told: |scene| scene.engine.settings.counts_replicas(), ..none("min_slaves_good_slaves") },
     field("master_failover_state", |_| "no-failover".to_owned()),
-    field("master_replid", |scene| scene.facts.run_id.clone()),
+    field("master_replid", history_id),
     field("master_replid2", |_| NO_ID.to_owned()),
     none("master_repl_offset"),
     never("second_repl_offset"),
@@ -221,9 +276,27 @@ pub(super) const PROCESSOR: &[Field] = &[
     field("used_cpu_user", |scene| seconds(scene.usage.user_us)),
     field("used_cpu_sys_children", |_| seconds(0)),
     field("used_cpu_user_children", |_| seconds(0)),
+    field("used_cpu_sys_main_thread", |scene| seconds(scene.usage.thread_system_us)),
+    field("used_cpu_user_main_thread", |scene| seconds(scene.usage.thread_user_us)),
 ];
 
 pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled")];
+
+/// 40 hexadecimal digits that name the history of the data.
+fn history_id(scene: &Scene<'_>) -> String {
+    let name = format!("{} {}", scene.facts.run_id, scene.engine.switches.histories);
+    Sha1::digest(name).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Bytes of keys and values with their tables.
+fn data_bytes(scene: &Scene<'_>) -> u64 {
+    scene.engine.databases.memory_bytes() as u64
+}
+
+/// Bytes that the allocator holds, as Redis tells it where the allocator says nothing: all of the process but scripts.
+fn held_bytes(scene: &Scene<'_>) -> u64 {
+    scene.usage.resident_bytes.saturating_sub(scene.engine.scripts.all_machine_bytes() as u64)
+}
 
 fn uptime_s(scene: &Scene<'_>) -> u64 {
     scene.now.since_us(scene.engine.started()) / 1_000_000

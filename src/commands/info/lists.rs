@@ -1,8 +1,10 @@
 //! The sections that have one line for each of several things.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Scene;
+use crate::value::View;
 
 /// A line for each command that was called or refused.
 pub(super) fn commands(scene: &Scene<'_>, text: &mut String) {
@@ -41,6 +43,66 @@ pub(super) fn latencies(scene: &Scene<'_>, text: &mut String) {
 pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
     for (code, count) in &scene.engine.stats.errors_by_code {
         line(text, format_args!("errorstat_{code}:count={count}"));
+    }
+}
+
+/// A line for each socket that clients come to.
+pub(super) fn listeners(scene: &Scene<'_>, text: &mut String) {
+    let (settings, facts) = (&scene.engine.settings, scene.facts);
+    let tcp =
+        (facts.tcp_port > 0).then(|| format!("name=tcp,bind={},port={}", settings.bind.join(",bind="), facts.tcp_port));
+    let unix = (!facts.unix_socket.is_empty()).then(|| format!("name=unix,bind={}", facts.unix_socket));
+    for (number, listener) in tcp.into_iter().chain(unix).enumerate() {
+        line(text, format_args!("listener{number}:{listener}"));
+    }
+}
+
+/// A line for each event loop.
+pub(super) fn threads(scene: &Scene<'_>, text: &mut String) {
+    let engine = scene.engine;
+    for number in 0..engine.settings.event_loops {
+        let clients = engine.sessions.iter().filter(|session| session.origin.event_loop == number).count();
+        let transfers = engine.stats.transfers.get(number).copied().unwrap_or_default();
+        let (reads, writes) = (transfers.reads, transfers.writes);
+        line(text, format_args!("io_thread_{number}:clients={clients},reads={reads},writes={writes}"));
+    }
+}
+
+/// A line for each database and type: how many keys have at least 0, 1, 2, 4, ... bytes or elements and fewer than the
+/// next such number.
+pub(super) fn sizes(scene: &Scene<'_>, text: &mut String) {
+    const KINDS: [&str; 5] = ["strings_sizes", "lists_items", "sets_items", "zsets_items", "hashes_items"];
+    for (number, database) in scene.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
+        let mut counts = [const { BTreeMap::new() }; KINDS.len()];
+        for (kind, size) in database.slots().filter_map(|slot| size_of_value(database.view(slot))) {
+            *counts[kind].entry(size.checked_ilog2()).or_insert(0_usize) += 1;
+        }
+        for (kind, counts) in KINDS.iter().zip(counts).filter(|(_, counts)| !counts.is_empty()) {
+            let bins = counts.into_iter().map(|(power, keys)| format!("{}={keys}", bin(power)));
+            let bins: Vec<String> = bins.collect();
+            line(text, format_args!("db{number}_distrib_{kind}:{}", bins.join(",")));
+        }
+    }
+}
+
+/// The place of a type among those told of, and how large a value is.
+fn size_of_value(view: View<'_>) -> Option<(usize, usize)> {
+    match view {
+        View::Text(text) => Some((0, text.len())),
+        View::List(list) => Some((1, list.len())),
+        View::Set(set) => Some((2, set.len())),
+        View::Zset(zset) => Some((3, zset.len())),
+        View::Hash(hash) => Some((4, hash.len())),
+    }
+}
+
+/// The least size of a bin: a power of two, or nothing.
+fn bin(power: Option<u32>) -> String {
+    const UNITS: [(u32, &str); 6] = [(60, "E"), (50, "P"), (40, "T"), (30, "G"), (20, "M"), (10, "K")];
+    let Some(power) = power else { return "0".to_owned() };
+    match UNITS.into_iter().find(|(bits, _)| power >= *bits) {
+        Some((bits, unit)) => format!("{}{unit}", 1_u64 << (power - bits)),
+        None => (1_u64 << power).to_string(),
     }
 }
 

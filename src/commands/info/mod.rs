@@ -2,8 +2,9 @@
 //!
 //! A line is a row with its name and the function that finds its value; [`fields`] holds those of the fixed sections and
 //! [`lists`] the sections that have a line per command, error or database. What is told is true or left out: a count of
-//! something that this server does not do is 0, and Redis's lines about its allocator and its event loop, its sections
-//! of threads and key sizes are not there.
+//! something that this server does not do is 0. Redis's lines about the turns of its event loop are not there. Of an
+//! allocator that tells nothing is told what Redis tells of such a one. Sizes of keys are counted when they are asked for
+//! by name or by `all`, which looks at every key; so they are not told otherwise.
 
 mod fields;
 mod lists;
@@ -44,6 +45,10 @@ struct Section {
     /// It is told unless other sections are asked for.
     is_default: bool,
     lines: Lines,
+    /// What the function appends after them.
+    more: Option<fn(&Scene<'_>, &mut String)>,
+    /// Another name for it, empty without one.
+    alias: &'static str,
 }
 
 enum Lines {
@@ -54,28 +59,30 @@ enum Lines {
 }
 
 const SECTIONS: &[Section] = &[
-    Section::of("server", "Server", fields::SERVER),
+    Section { more: Some(lists::listeners), ..Section::of("server", "Server", fields::SERVER) },
     Section::of("clients", "Clients", fields::CLIENTS),
     Section::of("memory", "Memory", fields::MEMORY),
     Section::of("persistence", "Persistence", fields::PERSISTENCE),
+    Section::list("threads", "Threads", lists::threads),
     Section::of("stats", "Stats", fields::STATS),
     Section::of("replication", "Replication", fields::REPLICATION),
     Section::of("cpu", "CPU", fields::PROCESSOR),
-    Section::of("modules", "Modules", &[]),
+    Section { alias: "module_list", ..Section::of("modules", "Modules", &[]) },
     Section { is_default: false, ..Section::list("commandstats", "Commandstats", lists::commands) },
     Section::list("errorstats", "Errorstats", lists::errors),
     Section { is_default: false, ..Section::list("latencystats", "Latencystats", lists::latencies) },
     Section::of("cluster", "Cluster", fields::CLUSTER),
     Section::list("keyspace", "Keyspace", lists::databases),
+    Section { is_default: false, ..Section::list("keysizes", "Keysizes", lists::sizes) },
 ];
 
 impl Section {
     const fn of(name: &'static str, title: &'static str, fields: &'static [Field]) -> Section {
-        Section { name, title, is_default: true, lines: Lines::Fields(fields) }
+        Section { name, title, is_default: true, lines: Lines::Fields(fields), more: None, alias: "" }
     }
 
     const fn list(name: &'static str, title: &'static str, list: fn(&Scene<'_>, &mut String)) -> Section {
-        Section { name, title, is_default: true, lines: Lines::List(list) }
+        Section { name, title, is_default: true, lines: Lines::List(list), more: None, alias: "" }
     }
 
     fn is_asked_for(&self, names: &Args<'_>) -> bool {
@@ -86,7 +93,7 @@ impl Section {
         names.any(|name| match name.to_ascii_lowercase().as_slice() {
             b"all" | b"everything" => true,
             b"default" => self.is_default,
-            name => name == self.name.as_bytes(),
+            name => name == self.name.as_bytes() || name == self.alias.as_bytes(),
         })
     }
 
@@ -97,11 +104,14 @@ impl Section {
         text.push_str(&format!("# {}\r\n", self.title));
         match self.lines {
             Lines::Fields(fields) => {
-                for field in fields {
+                for field in fields.iter().filter(|field| (field.is_told)(scene)) {
                     text.push_str(&format!("{}:{}\r\n", field.name, (field.value)(scene)));
                 }
             }
             Lines::List(list) => list(scene, text),
+        }
+        if let Some(more) = self.more {
+            more(scene, text);
         }
     }
 }

@@ -67,7 +67,7 @@ impl Engine {
             self.stats.command_mut(id).rejected += 1;
             return Err(error);
         }
-        if flags.has(Flags::WRITE) && self.settings.lacks_replicas() {
+        if flags.has(Flags::WRITE) && self.settings.counts_replicas() {
             self.stats.command_mut(id).rejected += 1;
             return Err(ServerError::NoReplicas.into());
         }
