@@ -32,7 +32,7 @@ impl Engine {
         let reason = |denial| match denial {
             Denial::Command => "no permission to execute the command or subcommand",
             Denial::Key(_) => "no permission to touch the specified keys",
-            Denial::Channel(_) => "no permission to access one of the channels used as arguments to the command",
+            Denial::Channel(_) => "no permission to access one of the channels used as arguments",
         };
         let checked = self.check_user(session, id, request, Context::Multi);
         checked.map_err(|denial| RightsError::Changed(reason(denial)).into())
