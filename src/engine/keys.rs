@@ -22,11 +22,16 @@ impl Command {
     /// The places of all keys in a request, and what happens to each. None of a request so malformed that nothing will
     /// happen to any.
     ///
-    /// Where a number of keys is none, Redis goes by the digits that it begins with, and does not tell what happens.
+    /// Where a number of keys is none, Redis goes by the digits that it begins with, does not tell what happens, and comes
+    /// to the key of the result last.
     pub fn keys_of(&self, request: Request<'_>) -> Vec<(usize, KeyFlags)> {
         let keys = self.counted_keys(request, number::parse_i64);
         let guessed = || {
-            let keys = self.counted_keys(request, leading_number).unwrap_or_default();
+            let mut keys = self.counted_keys(request, leading_number).unwrap_or_default();
+            let is_counted = |spec: &&KeySpec| matches!(spec.find, Find::Count { .. });
+            let results = self.keys.iter().take_while(|spec| !is_counted(spec)).count();
+            let results = results.min(keys.len());
+            keys.rotate_left(results);
             keys.into_iter().map(|(place, _)| (place, KeyFlags::NONE)).collect()
         };
         keys.unwrap_or_else(guessed)

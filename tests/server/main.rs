@@ -3,6 +3,7 @@
 
 mod effects;
 mod embedding;
+mod holes;
 mod limits;
 mod patience;
 mod program;
@@ -13,4 +14,5 @@ mod subscribers;
 mod time;
 #[cfg(unix)]
 mod unix_socket;
+mod users;
 mod wire;

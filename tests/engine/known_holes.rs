@@ -1,0 +1,406 @@
+//! Holes that were found in Redis and in servers like it, each tried here or where the list says.
+//!
+//! [`ROWS`] has a row for each of them; a test holds it to the tests that it names. What concerns a part that this server
+//! does not have is tried by the absence of that part.
+
+use std::fs;
+use std::path::Path;
+
+use dunlin::engine::Flow;
+
+use crate::world::World;
+
+/// A hole: its number, what it is known as, and the file and the test that try it.
+type Row = (u8, &'static str, &'static str, &'static str);
+
+const HERE: &str = "tests/engine/known_holes.rs";
+const LUA: &str = "tests/engine/lua_holes.rs";
+const RIGHTS: &str = "tests/engine/rights.rs";
+const USERS: &str = "src/acl/tests.rs";
+const SKETCH: &str = "src/value/hyperloglog/tests.rs";
+const MATRIX: &str = "tests/matrix/main.rs";
+const PARSER: &str = "src/resp/parser.rs";
+const LIMITS: &str = "tests/server/limits.rs";
+const GLOB: &str = "src/value/glob.rs";
+const FUZZ: &str = "tests/fuzz.rs";
+const WAITING: &str = "tests/engine/waiting.rs";
+
+const ROWS: &[Row] = &[
+    (1, "CVE-2014-5461", LUA, "a_function_with_many_parameters_is_called_with_any_number_of_arguments"),
+    (2, "CVE-2015-8080", "src/script/structure.rs", "no_announced_size_overflows"),
+    (3, "CVE-2018-11218", "src/script/cmsgpack/tests.rs", "many_arguments_and_deep_nesting_have_an_end"),
+    (4, "CVE-2018-11219", "src/script/structure.rs", "no_offset_reaches_beyond_the_data"),
+    (5, "CVE-2018-12326", "tests/server/program.rs", "what_it_does_not_understand_it_refuses"),
+    (6, "CVE-2018-12453", MATRIX, "every_command_treats_every_type_as_redis_does"),
+    (7, "CVE-2019-10192", SKETCH, "runs_that_are_not_of_all_registers_are_corrupted_and_stay_as_they_are"),
+    (8, "CVE-2019-10193", SKETCH, "registers_that_no_elements_can_have_made_are_counted_without_a_fault"),
+    (9, "CVE-2021-3470", "tests/tidy.rs", "unsafe_code_stands_only_where_it_is_named_here"),
+    (10, "CVE-2021-21309", PARSER, "announced_sizes_reserve_nothing"),
+    (11, "CVE-2021-29477", HERE, "texts_whose_table_would_be_too_large_are_refused"),
+    (13, "CVE-2021-32626", LUA, "a_command_takes_as_many_words_as_lua_unpacks_and_a_reply_may_nest_deep"),
+    (15, "CVE-2021-32628", HERE, "limits_of_encodings_may_be_as_large_as_they_like"),
+    (16, "CVE-2021-32672", LUA, "there_is_no_debugger_to_send_frames_to"),
+    (17, "CVE-2021-32675", LIMITS, "a_stranger_may_not_begin_what_he_does_not_finish"),
+    (18, "CVE-2021-32687", HERE, "limits_of_encodings_may_be_as_large_as_they_like"),
+    (19, "CVE-2021-32761", MATRIX, "every_number_at_the_edges_is_taken_or_refused_as_redis_does"),
+    (20, "CVE-2021-32762", HERE, "there_is_no_link_to_another_server"),
+    (21, "CVE-2021-41099", HERE, "a_text_grows_to_its_limit_and_not_one_byte_further"),
+    (22, "CVE-2022-0543", LUA, "scripts_see_these_names_and_no_others"),
+    (23, "CVE-2022-24735", LUA, "no_script_changes_what_others_see"),
+    (24, "CVE-2022-24736", LUA, "what_looks_like_lua_and_is_not_is_an_error"),
+    (25, "CVE-2022-24834", "src/script/cjson/tests.rs", "deep_and_large_values_end_in_an_error"),
+    (28, "CVE-2022-35977", HERE, "numbers_that_ended_servers_are_answered"),
+    (29, "CVE-2022-36021", GLOB, "many_stars_and_long_patterns_take_no_exponential_time"),
+    (30, "CVE-2023-22458", HERE, "numbers_that_ended_servers_are_answered"),
+    (31, "CVE-2023-25155", HERE, "numbers_that_ended_servers_are_answered"),
+    (32, "CVE-2023-28425", HERE, "the_same_key_twice_is_set_twice"),
+    (33, "CVE-2023-28856", HERE, "no_number_that_is_none_is_stored"),
+    (34, "CVE-2023-36824", RIGHTS, "keys_are_found_in_requests_of_any_shape"),
+    (35, "CVE-2023-41053", RIGHTS, "keys_that_are_used_are_keys_that_were_checked"),
+    (36, "CVE-2023-41056", "tests/server/requests.rs", "a_request_may_come_byte_by_byte"),
+    (
+        37,
+        "CVE-2023-45145",
+        "tests/server/unix_socket.rs",
+        "it_serves_with_the_permissions_asked_for_and_is_gone_with_the_server",
+    ),
+    (38, "CVE-2024-31227", USERS, "every_beginning_of_a_pattern_with_access_is_a_rule_or_refused"),
+    (39, "CVE-2024-31228", HERE, "patterns_of_millions_of_bytes_are_matched_or_not"),
+    (40, "CVE-2024-31449", "src/script/bit.rs", "the_most_negative_count_of_tohex_is_just_a_large_one"),
+    (41, "CVE-2024-46981", LUA, "the_collector_takes_nothing_that_is_used"),
+    (42, "CVE-2024-51741", USERS, "a_user_made_from_its_own_line_has_the_same_rights"),
+    (43, "CVE-2025-21605", LIMITS, "a_stranger_who_does_not_read_is_closed"),
+    (44, "CVE-2025-27151", "tests/server/program.rs", "what_it_does_not_understand_it_refuses"),
+    (45, "CVE-2025-32023", SKETCH, "no_bytes_behind_a_right_head_do_any_harm"),
+    (46, "CVE-2025-48367", "tests/server/holes.rs", "clients_that_come_and_go_at_once_keep_nobody_out"),
+    (47, "CVE-2025-46817", LUA, "a_range_to_unpack_is_counted_right"),
+    (48, "CVE-2025-46818", LUA, "no_script_changes_what_others_see"),
+    (49, "CVE-2025-46819", LUA, "brackets_that_do_not_close_are_errors"),
+    (50, "CVE-2025-49844", LUA, "the_collector_takes_nothing_that_is_used"),
+    (51, "CVE-2025-62507", HERE, "commands_of_later_versions_and_of_modules_are_unknown"),
+    (52, "CVE-2025-67733", HERE, "every_reply_is_one_frame_whatever_bytes_it_repeats"),
+    (53, "CVE-2026-27623", PARSER, "every_mix_of_empty_and_full_requests_stays_in_step"),
+    (54, "CVE-2026-21863", HERE, "there_is_no_link_to_another_server"),
+    (55, "CVE-2026-21864", HERE, "payloads_of_modules_are_refused"),
+    (56, "CVE-2026-23479", WAITING, "whoever_waits_gets_what_the_model_gives_him"),
+    (59, "CVE-2026-25588", HERE, "payloads_of_modules_are_refused"),
+    (58, "CVE-2026-23631", HERE, "there_is_no_link_to_another_server"),
+    (60, "CVE-2026-56684", "tests/server/holes.rs", "there_is_no_tls_to_be_held_up_by"),
+    (63, "R#15594", HERE, "clients_that_wait_for_one_key_may_go_while_another_is_served"),
+    (64, "R#15478", RIGHTS, "options_that_look_like_others_hide_no_key"),
+    (65, "R#14847", RIGHTS, "a_command_that_is_too_short_is_told_so_before_its_keys_are_looked_for"),
+    (66, "R#15673", RIGHTS, "rights_that_are_gone_when_a_transaction_runs_are_gone"),
+    (67, "R#14659", HERE, "commands_of_later_versions_and_of_modules_are_unknown"),
+    (69, "V#3801", RIGHTS, "options_that_look_like_others_hide_no_key"),
+    (70, "Redis 8.10.1", "tests/server/holes.rs", "there_is_no_tls_to_be_held_up_by"),
+    (71, "R#13274", RIGHTS, "users_may_come_and_go_while_their_clients_wait_and_listen"),
+    (74, "GHSA-fq2f-crmw-q97r", LUA, "there_is_no_debugger_to_send_frames_to"),
+    (75, "GHSA-f4q9-j22m-xqq9", HERE, "a_large_message_to_a_channel_of_a_long_name_arrives"),
+    (76, "GHSA-jcj7-v34w-v9vv", "tests/server/holes.rs", "there_is_no_tls_to_be_held_up_by"),
+    (77, "R#15722", HERE, "there_is_no_link_to_another_server"),
+    (78, "R#14982", MATRIX, "every_number_at_the_edges_is_taken_or_refused_as_redis_does"),
+    (79, "Redis 8.2.3", MATRIX, "every_request_that_is_too_short_or_too_long_is_refused_as_redis_does"),
+    (80, "R#14163", LUA, "tables_of_all_shapes_are_answered"),
+    (81, "R#13863", HERE, "a_random_key_is_looked_for_though_all_are_overdue_and_nobody_may_write"),
+    (82, "V#2872", FUZZ, "every_request_gets_one_well_formed_reply_and_a_refused_one_changes_nothing"),
+    (
+        85,
+        "cross-protocol scripting",
+        "tests/server/requests.rs",
+        "a_web_page_that_was_made_to_talk_to_us_hears_nothing",
+    ),
+    (86, "CVE-2025-26269", LUA, "no_function_of_a_library_minds_its_arguments"),
+    (87, "CVE-2026-41566", RIGHTS, "a_new_user_may_call_nothing_but_what_serves_to_log_in"),
+    (
+        88,
+        "KeyDB#961",
+        "tests/server/subscribers.rs",
+        "a_subscriber_that_does_not_read_is_cut_off_and_the_others_hear_everything",
+    ),
+    (89, "CVE-2025-46686", PARSER, "announced_sizes_reserve_nothing"),
+    (90, "vector sets", HERE, "commands_of_later_versions_and_of_modules_are_unknown"),
+];
+
+#[test]
+fn every_hole_has_the_test_that_is_named() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut missing = Vec::new();
+    for (number, name, file, test) in ROWS {
+        let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
+        if !text.contains(&format!("fn {test}(")) {
+            missing.push(format!("{number} {name}: {file} has no {test}"));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn numbers_that_ended_servers_are_answered() {
+    let mut world = World::fresh();
+    for command in ["RPUSH list 3 2 1", "HSET hash f 1", "ZADD zset 1 m", "SADD set m"] {
+        world.ask(command);
+    }
+    let too_long = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n";
+    let out_of_range = "-ERR value is out of range";
+    let table = [
+        ("SETRANGE key 9223372036854775807 x", too_long),
+        ("SORT list LIMIT 2 9223372036854775807", "*1\r\n$1\r\n3\r\n"),
+        ("SORT_RO list LIMIT 2 9223372036854775807", "*1\r\n$1\r\n3\r\n"),
+        ("LRANGE list -9223372036854775808 9223372036854775807", "*3\r\n"),
+        ("GETRANGE key -9223372036854775808 9223372036854775807", "$0\r\n"),
+        ("ZRANGE zset -inf +inf BYSCORE LIMIT 0 9223372036854775807", "*1\r\n"),
+        ("HRANDFIELD hash -9223372036854770000 WITHVALUES", out_of_range),
+        ("ZRANDMEMBER zset -9223372036854770000 WITHSCORES", out_of_range),
+        ("SRANDMEMBER set -9223372036854775808", out_of_range),
+        ("HRANDFIELD hash -9223372036854775808", out_of_range),
+        ("ZRANDMEMBER zset -9223372036854775808", out_of_range),
+    ];
+    for (command, start) in table {
+        let reply = world.ask(command);
+        assert!(reply.starts_with(start), "{command}: {reply}");
+    }
+    assert_eq!(world.ask("EXISTS key"), ":0\r\n");
+}
+
+#[test]
+fn the_same_key_twice_is_set_twice() {
+    let mut world = World::fresh();
+    assert_eq!(world.ask("MSETNX x a x b"), ":1\r\n");
+    assert_eq!(world.ask("GET x"), "$1\r\nb\r\n");
+}
+
+#[test]
+fn no_number_that_is_none_is_stored() {
+    let mut world = World::fresh();
+    world.ask("HSET hash f 1e308");
+    for amount in ["inf", "-inf", "nan"] {
+        assert!(world.ask(&format!("HINCRBYFLOAT hash f {amount}")).starts_with("-ERR"), "{amount}");
+    }
+    assert_eq!(world.ask("HGET hash f"), "$5\r\n1e308\r\n");
+}
+
+#[test]
+fn texts_whose_table_would_be_too_large_are_refused() {
+    let mut world = World::fresh();
+    let text = vec![b'x'; 1 << 20];
+    for key in [&b"a"[..], b"b"] {
+        world.send(world.client, &[b"SET", key, &text]);
+    }
+    let refusal = "-ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len\r\n";
+    for command in ["LCS a b", "LCS a b LEN", "LCS a b IDX WITHMATCHLEN"] {
+        assert_eq!(world.ask(command), refusal, "{command}");
+    }
+}
+
+#[test]
+fn limits_of_encodings_may_be_as_large_as_they_like() {
+    let mut world = World::fresh();
+    for parameter in [
+        "hash-max-listpack-entries",
+        "hash-max-listpack-value",
+        "zset-max-listpack-entries",
+        "zset-max-listpack-value",
+        "set-max-intset-entries",
+        "set-max-listpack-entries",
+        "set-max-listpack-value",
+    ] {
+        assert_eq!(world.ask(&format!("CONFIG SET {parameter} 9223372036854775807")), "+OK\r\n", "{parameter}");
+    }
+    let large = vec![b'x'; 3 << 20];
+    for (add, read) in [("HSET hash", "HGET hash"), ("ZADD zset 1", "ZSCORE zset"), ("SADD set", "SISMEMBER set")] {
+        let mut words: Vec<&[u8]> = add.split(' ').map(str::as_bytes).collect();
+        words.push(&large);
+        if add == "HSET hash" {
+            words.push(b"v");
+        }
+        assert_eq!(world.send(world.client, &words).0, b":1\r\n", "{add}");
+        let mut words: Vec<&[u8]> = read.split(' ').map(str::as_bytes).collect();
+        words.push(&large);
+        assert!(matches!(world.send(world.client, &words).0.as_slice(), b"$1\r\nv\r\n" | b"$1\r\n1\r\n" | b":1\r\n"));
+    }
+    for number in 0..20_000 {
+        world.ask(&format!("SADD numbers {number}"));
+    }
+    assert_eq!(world.ask("SCARD numbers"), ":20000\r\n");
+    assert_eq!(world.ask("OBJECT ENCODING numbers"), "$6\r\nintset\r\n");
+}
+
+#[test]
+fn a_text_grows_to_its_limit_and_not_one_byte_further() {
+    let mut world = World::fresh();
+    assert_eq!(world.ask("CONFIG SET proto-max-bulk-len 1mb"), "+OK\r\n");
+    assert_eq!(world.ask("SETRANGE key 1048575 x"), ":1048576\r\n");
+    let refusal = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n";
+    for command in ["APPEND key y", "SETRANGE key 1048576 y"] {
+        assert_eq!(world.ask(command), refusal, "{command}");
+    }
+    assert_eq!(world.ask("STRLEN key"), ":1048576\r\n");
+}
+
+#[test]
+fn patterns_of_millions_of_bytes_are_matched_or_not() {
+    let mut world = World::fresh();
+    world.ask("SET key 1");
+    let pattern = b"*a".repeat(8 << 20);
+    let requests: [&[&[u8]]; 6] = [
+        &[b"KEYS", &pattern],
+        &[b"SCAN", b"0", b"MATCH", &pattern],
+        &[b"COMMAND", b"LIST", b"FILTERBY", b"PATTERN", &pattern],
+        &[b"FUNCTION", b"LIST", b"LIBRARYNAME", &pattern],
+        &[b"CONFIG", b"GET", &pattern],
+        &[b"ACL", b"DRYRUN", b"default", b"PSUBSCRIBE", &pattern],
+    ];
+    for request in requests {
+        let (reply, flow) = world.send(world.client, request);
+        assert!(reply.len() < 100 && flow == Flow::Next, "{}", String::from_utf8_lossy(request[0]));
+    }
+    let rule = [b"~", pattern.as_slice()].concat();
+    assert_eq!(world.send(world.client, &[b"ACL", b"SETUSER", b"ann", b"+get", &rule]).0, b"+OK\r\n");
+    assert!(world.ask("ACL DRYRUN ann GET key").contains("no permissions to access the 'key' key"));
+    world.send(world.client, &[b"PSUBSCRIBE", &pattern]);
+    let other = world.join();
+    assert_eq!(world.ask_as(other, "PUBLISH key 1").0, ":0\r\n");
+}
+
+#[test]
+fn a_large_message_to_a_channel_of_a_long_name_arrives() {
+    let mut world = World::fresh();
+    let (listener, name, message) = (world.join(), vec![b'c'; 8 << 20], vec![b'm'; 8 << 20]);
+    world.send(listener, &[b"SUBSCRIBE", &name]);
+    assert_eq!(world.send(world.client, &[b"PUBLISH", &name, &message]).0, b":1\r\n");
+    let waiting = world.engine.sessions.get(listener).expect("it is there").outgoing.bytes();
+    assert!(waiting > 16 << 20, "{waiting}");
+}
+
+/// Where the reply at the beginning of `bytes` ends, if it is whole and well formed.
+fn frame_end(bytes: &[u8]) -> Option<usize> {
+    let line_end = bytes.windows(2).position(|pair| pair == b"\r\n")? + 2;
+    let line = &bytes[1..line_end - 2];
+    if line.contains(&0) && bytes[0] != b'$' {
+        return None;
+    }
+    let number = || str::from_utf8(line).ok().and_then(|text| text.parse::<i64>().ok());
+    match bytes[0] {
+        b'+' | b'-' => (!line.contains(&b'\n')).then_some(line_end),
+        b':' => number().map(|_| line_end),
+        b'$' => match usize::try_from(number()?) {
+            Ok(length) => bytes.get(line_end + length..)?.starts_with(b"\r\n").then_some(line_end + length + 2),
+            Err(_) => Some(line_end),
+        },
+        b'*' => {
+            let mut end = line_end;
+            for _ in 0..number()? {
+                end += frame_end(&bytes[end..])?;
+            }
+            Some(end)
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn every_reply_is_one_frame_whatever_bytes_it_repeats() {
+    let names: Vec<String> = World::fresh().engine.table.entries().iter().map(|entry| entry.name.clone()).collect();
+    let evil: &[u8] = b"a\r\n+OK\r\n\0b";
+    for name in names.iter().map(String::as_str).chain(["nosuch", "acl|nosuch"]) {
+        for length in 0..6 {
+            let mut world = World::fresh();
+            let mut request: Vec<&[u8]> = name.split('|').map(str::as_bytes).collect();
+            request.extend(std::iter::repeat_n(evil, length));
+            for _ in 0..2 {
+                let (reply, flow) = world.send(world.client, &request);
+                let frames = std::iter::successors(Some(0), |at| {
+                    reply.get(*at..).filter(|rest| !rest.is_empty()).and_then(frame_end).map(|end| at + end)
+                });
+                let end = frames.last().unwrap_or_default();
+                assert_eq!(end, reply.len(), "{name} {length}: {}", reply.escape_ascii());
+                let is_subscription = name.contains("subscribe");
+                assert!(is_subscription || frame_end(&reply).is_none_or(|end| end == reply.len()), "{name} {length}");
+                if flow != Flow::Next {
+                    break;
+                }
+            }
+        }
+    }
+    let mut world = World::fresh();
+    let scripts = [
+        "return redis.error_reply('a\\r\\n+OK\\r\\n\\0b')",
+        "return redis.status_reply('a\\r\\n+OK\\r\\n\\0b')",
+        "return {ok = 'a\\r\\n+OK'}",
+        "return {err = 'a\\r\\n+OK'}",
+        "error('a\\r\\n+OK')",
+        "error({err = 'a\\r\\n+OK'})",
+        "return redis.pcall('a\\r\\n+OK')",
+    ];
+    for script in scripts {
+        let (reply, _) = world.send(world.client, &[b"EVAL", script.as_bytes(), b"0"]);
+        assert_eq!(frame_end(&reply), Some(reply.len()), "{script}: {}", reply.escape_ascii());
+    }
+}
+
+#[test]
+fn commands_of_later_versions_and_of_modules_are_unknown() {
+    let mut world = World::fresh();
+    let names =
+        ["XACKDEL", "XDELEX", "MSETEX", "VADD", "VSIM", "VREM", "TS.ADD", "BF.ADD", "CMS.INITBYDIM", "JSON.SET"];
+    for name in names {
+        assert!(world.ask(&format!("{name} k a b c")).starts_with("-ERR unknown command"), "{name}");
+    }
+}
+
+#[test]
+fn there_is_no_link_to_another_server() {
+    let mut world = World::fresh();
+    assert!(world.ask("INFO cluster").contains("cluster_enabled:0\r\n"));
+    assert!(world.ask("INFO replication").contains("connected_slaves:0\r\n"));
+    assert!(world.ask("REPLICAOF 127.0.0.1 1").starts_with('-'));
+    assert!(world.ask("CLUSTER MEET 127.0.0.1 1").starts_with('-'));
+}
+
+#[test]
+fn payloads_of_modules_are_refused() {
+    let mut world = World::fresh();
+    for kind in [6, 7] {
+        let mut payload = vec![kind, 0x81];
+        payload.extend([0; 30]);
+        let (reply, _) = world.send(world.client, &[b"RESTORE", b"k", b"0", &payload]);
+        assert_eq!(reply, b"-ERR DUMP payload version or checksum are wrong\r\n");
+    }
+    assert_eq!(world.ask("DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn clients_that_wait_for_one_key_may_go_while_another_is_served() {
+    let mut world = World::fresh();
+    for count in [2, 3, 10, 50] {
+        let clients: Vec<_> = (0..count).map(|_| world.join()).collect();
+        for client in &clients {
+            assert_eq!(world.ask_as(*client, "BLMPOP 0 1 list LEFT").1, Flow::Block);
+        }
+        let goes = world.engine.sessions.get(clients[1]).expect("it is there").id.number;
+        world.ask("MULTI");
+        for command in ["RPUSH list x", &format!("CLIENT KILL ID {goes}"), "RPUSH list y", "DEL list", "SET list 1"] {
+            world.ask(command);
+        }
+        assert!(world.ask("EXEC").ends_with("+OK\r\n"));
+        world.ask("DEL list");
+        for _ in 0..count {
+            world.ask("RPUSH list z");
+        }
+        assert_eq!(world.ask("LLEN list"), ":1\r\n", "all that wait are served but the one that is gone");
+        world.ask("DEL list");
+        clients.into_iter().for_each(|client| world.engine.disconnect(client));
+    }
+}
+
+#[test]
+fn a_random_key_is_looked_for_though_all_are_overdue_and_nobody_may_write() {
+    let mut world = World::fresh();
+    for number in 0..100 {
+        world.ask(&format!("SET key{number} v PX 1"));
+    }
+    world.ask("CLIENT PAUSE 1000 WRITE");
+    world.pass_ms(10);
+    assert!(world.ask("RANDOMKEY").starts_with('$'));
+    assert!(world.ask("SCAN 0 COUNT 1000").starts_with('*'));
+}

@@ -1,0 +1,322 @@
+//! Users and their rights: the gate, what becomes of sessions whose user changes, and that keys which were checked are
+//! all keys that are used.
+
+use dunlin::engine::{Arity, Flags, Flow, SessionId};
+use fastrand::Rng;
+
+use crate::world::World;
+
+const NO_KEY: &str = "-NOPERM No permissions to access a key\r\n";
+
+fn text(words: &[&[u8]]) -> String {
+    words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A client that acts as a new user with these rules.
+fn join_as(world: &mut World, rules: &str) -> SessionId {
+    assert_eq!(world.ask(&format!("ACL SETUSER ann on nopass {rules}")), "+OK\r\n");
+    let client = world.join();
+    assert_eq!(world.ask_as(client, "AUTH ann x").0, "+OK\r\n");
+    client
+}
+
+#[test]
+fn a_new_user_may_call_nothing_but_what_serves_to_log_in() {
+    // Kvrocks CVE-2026-41566: what is not allowed by name is refused, whatever commands come.
+    let mut world = World::fresh();
+    let client = join_as(&mut world, "");
+    let entries: Vec<_> =
+        world.engine.table.entries().iter().map(|entry| (entry.name.clone(), entry.command)).collect();
+    // What a setting must enable first is refused before.
+    let is_enabled = |flags: Flags| !flags.has(Flags::PROTECTED) && !flags.has(Flags::EXTENDS);
+    let entries = entries.iter().filter(|(_, command)| !command.is_container() && is_enabled(command.flags));
+    for (name, command) in entries {
+        let (Arity::Exactly(words) | Arity::AtLeast(words)) = command.arity;
+        let mut request: Vec<&[u8]> = name.split('|').map(str::as_bytes).collect();
+        request.resize(request.len().max(words.into()), b"1");
+        let (reply, _) = world.send(client, &request);
+        let refusal = format!("User ann has no permissions to run the '{name}' command\r\n");
+        let is_refused = String::from_utf8_lossy(&reply).ends_with(&refusal);
+        assert_eq!(is_refused, !command.flags.has(Flags::NO_AUTH), "{name}");
+        if !is_refused {
+            world.ask_as(client, "AUTH ann x");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_is_too_short_is_told_so_before_its_keys_are_looked_for() {
+    // R#14847: keys were looked for behind the last word.
+    let mut world = World::fresh();
+    let client = join_as(&mut world, "+@all ~a");
+    let entries: Vec<_> =
+        world.engine.table.entries().iter().map(|entry| (entry.name.clone(), entry.command)).collect();
+    for (name, command) in entries.iter().filter(|(_, command)| !command.is_container()) {
+        let (Arity::Exactly(words) | Arity::AtLeast(words)) = command.arity;
+        let start: Vec<&[u8]> = name.split('|').map(str::as_bytes).collect();
+        for length in start.len()..words.into() {
+            let mut request = start.clone();
+            request.resize(length, b"b");
+            let (reply, _) = world.send(client, &request);
+            let told = format!("-ERR wrong number of arguments for '{name}' command\r\n");
+            assert_eq!(String::from_utf8_lossy(&reply), told, "{}", text(&request));
+        }
+    }
+}
+
+#[test]
+fn keys_are_found_in_requests_of_any_shape() {
+    // CVE-2023-36824: odd numbers of keys led behind the last word.
+    let mut world = World::fresh();
+    let names: Vec<String> = world.engine.table.entries().iter().map(|entry| entry.name.clone()).collect();
+    for name in names {
+        for count in ["-1", "0", "1", "2", "3", "2147483648", "9223372036854775807", "x", ""] {
+            for length in 0..6 {
+                let start = ["COMMAND", "GETKEYSANDFLAGS"].into_iter().chain(name.split('|'));
+                let mut request: Vec<&[u8]> = start.map(str::as_bytes).collect();
+                request.extend(std::iter::repeat_n(count.as_bytes(), length));
+                let (reply, _) = world.send(world.client, &request);
+                assert!(matches!(reply.first(), Some(b'*' | b'-')), "{}", text(&request));
+                request.drain(..2);
+                request.splice(..0, [&b"ACL"[..], b"DRYRUN", b"default"]);
+                world.send(world.client, &request);
+            }
+        }
+    }
+}
+
+#[test]
+fn rights_that_are_gone_when_a_transaction_runs_are_gone() {
+    // R#15673.
+    let mut world = World::fresh();
+    let client = join_as(&mut world, "+@all ~*");
+    for command in ["MULTI", "SET a 1", "GET a", "PING"] {
+        world.ask_as(client, command);
+    }
+    world.ask("ACL SETUSER ann resetkeys");
+    let refusal = "-NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
+                   command is no longer allowed for the following reason: no permission to touch the specified keys\r\n";
+    assert_eq!(world.ask_as(client, "EXEC").0, format!("*3\r\n{refusal}{refusal}+PONG\r\n"));
+    assert_eq!(world.ask("EXISTS a"), ":0\r\n");
+}
+
+#[test]
+fn options_that_look_like_others_hide_no_key() {
+    // CVE-2023-41053, R#15478: what was checked was not what was used.
+    let mut world = World::fresh();
+    world.ask("RPUSH a 1 2");
+    world.ask("SET b secret");
+    let client = join_as(&mut world, "+@all ~a");
+    let refused = [
+        "SORT a STORE b",
+        "SORT a STORE a STORE b",
+        "SORT a LIMIT 0 1 STORE b",
+        "SORT a BY nosort STORE b",
+        "SORT b",
+        "SORT_RO b",
+        "COPY a b",
+        "COPY a b DB 1",
+        "COPY b a DB 1 REPLACE DB 0",
+        "ZUNIONSTORE a 1 b",
+        "EVAL return 2 a b",
+        "LMPOP 1 b LEFT",
+        "MSET a 1 b 2",
+    ];
+    for command in refused {
+        assert_eq!(world.ask_as(client, command).0, NO_KEY, "{command}");
+    }
+    for command in ["SORT a BY b*", "SORT a GET b*", "SORT_RO a GET b", "SORT a GET #"] {
+        let reply = world.ask_as(client, command).0;
+        assert!(
+            reply.ends_with("option of SORT denied due to insufficient ACL permissions.\r\n"),
+            "{command}: {reply}"
+        );
+    }
+    assert_eq!(world.ask("GET b"), "$6\r\nsecret\r\n");
+}
+
+/// Words that options are made of, numbers, and the keys.
+const WORDS: &[&str] = &[
+    "a",
+    "a",
+    "a",
+    "b",
+    "b",
+    "0",
+    "1",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "10",
+    "STORE",
+    "STOREDIST",
+    "BY",
+    "GET",
+    "LIMIT",
+    "WEIGHTS",
+    "AGGREGATE",
+    "SUM",
+    "KEYS",
+    "STREAMS",
+    "COUNT",
+    "LEFT",
+    "RIGHT",
+    "MIN",
+    "MAX",
+    "NX",
+    "XX",
+    "EX",
+    "PX",
+    "DB",
+    "REPLACE",
+    "SET",
+    "INCRBY",
+    "u8",
+    "AND",
+    "NOT",
+    "ASC",
+    "ALPHA",
+    "FIELDS",
+    "WITHSCORES",
+    "(1",
+    "+",
+    "-",
+    "[a",
+    "a*",
+    "b*",
+    "#",
+    "m",
+    "km",
+    "FROMMEMBER",
+    "BYRADIUS",
+    "FROMLONLAT",
+    "GROUP",
+    "$",
+    "*",
+];
+
+/// A world in which `a` holds something, and `b` something else, or nothing.
+fn stocked(kind: usize, other: Option<usize>) -> (World, SessionId) {
+    let mut world = World::seeded(7, |_| ());
+    let stock = |world: &mut World, key: &str, kind: usize| {
+        let command = ["SET k 12", "RPUSH k 1 2 a", "SADD k 1 a", "ZADD k 1 1 2 a", "HSET k 1 a"][kind];
+        world.ask(&command.replacen('k', key, 1));
+    };
+    stock(&mut world, "a", kind);
+    if let Some(other) = other {
+        stock(&mut world, "b", other);
+    }
+    let client = join_as(&mut world, "+@all ~a");
+    world.engine.switches.announce = true;
+    (world, client)
+}
+
+#[test]
+fn keys_that_are_used_are_keys_that_were_checked() {
+    let (world, _) = stocked(0, None);
+    let table = world.engine.table.entries().iter();
+    let commands: Vec<_> =
+        table.filter(|entry| entry.command.has_keys()).map(|entry| (entry.name.clone(), entry.command.arity)).collect();
+    let mut chance = Rng::with_seed(11);
+    for round in 0..400 {
+        let (kind, other) = (round % 5, (round / 5) % 5);
+        let (mut with, mut without) = (stocked(kind, Some(other)), stocked(kind, None));
+        for _ in 0..40 {
+            let (name, arity) = &commands[chance.usize(..commands.len())];
+            let (Arity::Exactly(least) | Arity::AtLeast(least)) = *arity;
+            let more = if matches!(arity, Arity::AtLeast(_)) { chance.usize(..6) } else { 0 };
+            let mut request: Vec<&[u8]> = name.split('|').map(str::as_bytes).collect();
+            while request.len() < usize::from(least) + more {
+                request.push(WORDS[chance.usize(..WORDS.len())].as_bytes());
+            }
+            let (told, flow) = with.0.send(with.1, &request);
+            let (other_told, _) = without.0.send(without.1, &request);
+            assert_eq!(String::from_utf8_lossy(&told), String::from_utf8_lossy(&other_told), "{}", text(&request));
+            for event in with.0.events().into_iter().chain(without.0.events()) {
+                assert!(!event.ends_with(" b"), "{event} by {}", text(&request));
+            }
+            if flow != Flow::Next {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_waits_is_closed_with_its_user() {
+    let mut world = World::fresh();
+    let client = join_as(&mut world, "+@all ~*");
+    assert_eq!(world.ask_as(client, "BLPOP list 0").1, Flow::Block);
+    assert_eq!(world.ask("ACL DELUSER ann"), ":1\r\n");
+    assert!(world.engine.sessions.get(client).is_none_or(|session| session.closing));
+    assert_eq!(world.ask("RPUSH list x"), ":1\r\n");
+    assert_eq!(world.ask("LLEN list"), ":1\r\n", "nobody takes what comes then");
+}
+
+#[test]
+fn a_client_that_waits_and_loses_the_right_takes_nothing() {
+    let mut world = World::fresh();
+    let client = join_as(&mut world, "+@all ~*");
+    world.ask_as(client, "BLPOP list 0");
+    world.ask("ACL SETUSER ann resetkeys ~other");
+    world.ask("RPUSH list x");
+    assert_eq!(world.ask("LLEN list"), ":1\r\n");
+}
+
+#[test]
+fn who_removes_itself_within_a_transaction_gets_a_whole_answer_and_is_closed() {
+    let mut world = World::fresh();
+    let client = join_as(&mut world, "+@all ~*");
+    for command in ["MULTI", "ACL DELUSER ann", "ACL WHOAMI"] {
+        world.ask_as(client, command);
+    }
+    assert_eq!(world.ask_as(client, "EXEC"), ("*2\r\n:1\r\n$7\r\ndefault\r\n".to_owned(), Flow::Close));
+}
+
+#[test]
+fn a_wrong_password_fills_no_memory() {
+    let mut world = World::fresh();
+    for number in 0..10_000 {
+        let reply = world.ask(&format!("AUTH user{number} secret"));
+        assert_eq!(reply, "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+    }
+    assert_eq!(world.engine.sessions.guard.log.iter().len(), 128);
+    assert!(world.ask("INFO stats").contains("acl_access_denied_auth:10000\r\n"));
+    world.ask("CONFIG RESETSTAT");
+    assert!(world.ask("INFO stats").contains("acl_access_denied_auth:0\r\n"));
+}
+
+#[test]
+fn users_may_come_and_go_while_their_clients_wait_and_listen() {
+    // R#13274, V#3800: a user that went while a client of it was being freed ended the server.
+    let mut world = World::fresh();
+    let mut chance = Rng::with_seed(3);
+    let mut clients: Vec<SessionId> = (0..8).map(|_| world.join()).collect();
+    let acts = ["BLPOP l 0", "SUBSCRIBE c", "PSUBSCRIBE c*", "MULTI", "PING", "EXEC", "ACL DELUSER u1", "MONITOR"];
+    let rules =
+        ["-@all", "+@all", "resetchannels", "&c", "allchannels", "~l", "resetkeys", "reset", "off", "on nopass"];
+    for _ in 0..20_000 {
+        let at = chance.usize(..clients.len());
+        let user = chance.usize(..3);
+        let command = match chance.u8(..5) {
+            0 => format!("ACL SETUSER u{user} on nopass {}", rules[chance.usize(..rules.len())]),
+            1 => format!("ACL DELUSER u{user}"),
+            2 => format!("AUTH u{user} x"),
+            3 => ["RPUSH l x", "PUBLISH c m"][chance.usize(..2)].to_owned(),
+            _ => acts[chance.usize(..acts.len())].to_owned(),
+        };
+        let is_own = chance.bool() && command.len() > 4;
+        let sender = if is_own { clients[at] } else { world.client };
+        let is_gone = world.engine.sessions.get(sender).is_none_or(|session| session.closing);
+        if !is_own && !command.starts_with("ACL") || world.engine.is_blocked(sender) && !is_gone {
+            continue;
+        }
+        if is_gone || matches!(world.ask_as(sender, &command).1, Flow::Close | Flow::Abort) {
+            world.engine.disconnect(sender);
+            clients[at] = world.join();
+        }
+        world.engine.effects.take();
+    }
+    assert_eq!(world.ask("PING"), "+PONG\r\n");
+}
