@@ -133,6 +133,8 @@ pub struct Switches {
     pub histories: u32,
     /// Key events are noted among the effects.
     pub announce: bool,
+    /// The checksums of payloads are looked at (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
+    pub checks_seals: bool,
     /// What collections and databases can hold.
     pub capacity: Capacity,
 }
@@ -174,6 +176,7 @@ impl Engine {
                 rests: false,
                 histories: 0,
                 announce: false,
+                checks_seals: true,
                 capacity: Capacity::default(),
             },
             timing: Timing { started: now, now, running: None, stalled_us: 0, pause: Pause::default() },

@@ -53,10 +53,10 @@ impl<'a> Ziplist<'a> {
             left = behind;
             counted += 1;
         }
-        let count = u16::from_le_bytes(*count);
-        let is_right = (count == UNCOUNTED || usize::from(count) == counted)
-            && (counted == 0 || u32::from_le_bytes(*last) as usize == place);
-        is_right.then_some(Ziplist { left: elements })
+        let (count, last) = (u16::from_le_bytes(*count), u32::from_le_bytes(*last) as usize);
+        let is_counted = count == UNCOUNTED || usize::from(count) == counted;
+        let is_last = if counted == 0 { last < bytes.len() } else { last == place };
+        (is_counted && is_last).then_some(Ziplist { left: elements })
     }
 }
 
@@ -185,6 +185,7 @@ mod tests {
         }
         assert_eq!(read(&ziplist(&[b"\xff"])), None);
         assert_eq!(read(&ziplist(&[])), Some(vec![]));
+        assert_eq!(read(b"\x0b\0\0\0\x0b\0\0\0\0\0\xff"), None);
     }
 
     #[test]

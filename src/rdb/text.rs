@@ -36,6 +36,11 @@ impl Writer {
         Writer { out: Vec::new(), compresses }
     }
 
+    /// What was written so far, to be read.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.out)
+    }
+
     /// Appends a byte.
     pub fn byte(&mut self, byte: u8) {
         self.out.push(byte);

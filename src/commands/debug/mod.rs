@@ -157,6 +157,14 @@ const TOOLS: &[Tool] = &[
         run: set_disable_deny_scripts,
     },
     Tool {
+        name: "SET-SKIP-CHECKSUM-VALIDATION",
+        syntax: "<0|1>",
+        least_words: 1,
+        most_words: 1,
+        about: "With 1, RESTORE takes payloads whose checksum is wrong.",
+        run: skip_checksums,
+    },
+    Tool {
         name: "SLEEP",
         syntax: "<seconds>",
         least_words: 1,
@@ -305,6 +313,12 @@ fn set_active_expire(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> 
 
 fn set_disable_deny_scripts(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     cx.engine().switches.scripts_inspect = is_on(args.word()?);
+    cx.reply().ok();
+    Ok(())
+}
+
+fn skip_checksums(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    cx.engine().switches.checks_seals = leading_number(args.word()?) as i64 == 0;
     cx.reply().ok();
     Ok(())
 }

@@ -2,9 +2,8 @@
 
 use super::Ctx;
 use crate::engine::{Now, Presence, Settings, presence};
-use crate::keyspace::{Database, New, Trash, ValueMut};
-use crate::value::View;
-use crate::value::text::TextView;
+use crate::keyspace::{Database, New, Trash};
+use crate::rdb::{self, Writer};
 
 impl Ctx<'_> {
     /// Takes all keys out of a database at once and hands them over to be freed.
@@ -76,16 +75,11 @@ fn reload_key(database: &mut Database, key: &[u8], settings: &Settings, now: Now
         return database.delete(slot);
     }
     database.set_access(slot, 0);
-    if let View::Text(text) = database.view(slot) {
-        let bytes = text.to_cow().into_owned();
-        return database.replace(slot, New::Text(TextView::of(&bytes))).1;
+    let view = database.view(slot);
+    let mut saved = Writer::new(false);
+    saved.value(view);
+    match saved.reader().value(rdb::kind_of(view), &settings.forms()) {
+        Some(loaded) => database.replace(slot, New::Value(loaded)).1,
+        None => Trash::default(),
     }
-    database.edit_object(slot, |value| match value {
-        Some(ValueMut::Zset(zset)) => zset.reload(&settings.packed_zset),
-        Some(ValueMut::List(list)) => list.reload(&settings.list_nodes),
-        Some(ValueMut::Set(set)) => set.reload(&settings.packed_set),
-        Some(ValueMut::Hash(hash)) => hash.reload(&settings.packed_hash),
-        None => {}
-    });
-    Trash::default()
 }

@@ -66,7 +66,7 @@ impl Engine {
     /// # Errors
     /// What is wrong with the payload, or with one of its libraries; nothing has changed then.
     pub fn restore_libraries(&mut self, bytes: &[u8], policy: Policy) -> Result<(), Error> {
-        let payload = rdb::unsealed(bytes).ok_or(Error::PayloadWrong)?;
+        let payload = rdb::unsealed(bytes, self.switches.checks_seals).ok_or(Error::PayloadWrong)?;
         let mut machine = self.take_function_machine();
         let mut shelf = Shelf::default();
         let gone = match self.load_all(&mut shelf, payload, &mut machine) {

@@ -283,22 +283,6 @@ impl Hash {
         }
     }
 
-    /// Takes the form that such a hash has once it was saved and loaded again: if it is small, it is packed.
-    pub fn reload(&mut self, limits: &Limits) {
-        if self.encoding() != "hashtable" || self.len() > limits.entries {
-            return self.make_room(self.len(), limits);
-        }
-        let mut loaded = Hash::new();
-        for entry in self.iter() {
-            let field = entry.field.to_cow();
-            loaded.insert(&field, &entry.value.to_cow(), limits);
-            if let Some(deadline_ms) = self.deadline(&field).flatten() {
-                loaded.set_deadline(&field, Some(deadline_ms));
-            }
-        }
-        *self = loaded;
-    }
-
     /// Tells that `fields` of them are about to come: if a packed hash may not hold so many, it turns into a table at
     /// once, whether they come or not.
     pub fn make_room(&mut self, fields: usize, limits: &Limits) {

@@ -122,20 +122,6 @@ impl List {
         })
     }
 
-    /// Takes the form that such a list has once it was saved and loaded again: if it has one small node, it is packed.
-    pub fn reload(&mut self, limits: &Limits) {
-        let form = match &mut self.form {
-            Form::Nodes(nodes) => nodes.take_only(|bytes, items| limits.holds(bytes, items)).map(Form::Packed),
-            Form::Packed(run) if !limits.holds(run.size(), run.len()) => {
-                Some(Form::Nodes(Box::new(Nodes::of(std::mem::take(run), *limits))))
-            }
-            Form::Packed(_) => None,
-        };
-        if let Some(form) = form {
-            self.form = form;
-        }
-    }
-
     /// How many elements there are.
     pub fn len(&self) -> usize {
         match &self.form {

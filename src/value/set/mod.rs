@@ -227,19 +227,6 @@ impl Set {
         }
     }
 
-    /// Takes the form that such a set has once it was saved and loaded again: if it is small, it is packed or of integers.
-    pub fn reload(&mut self, limits: &Limits) {
-        let Form::Table(table) = &self.form else { return self.make_room(self.len(), limits) };
-        if table.len() > limits.integers {
-            return;
-        }
-        let mut loaded = Set::new();
-        for member in self.iter() {
-            loaded.insert(&member.to_cow(), limits);
-        }
-        *self = loaded;
-    }
-
     /// Tells that `members` are about to come: if the form may not hold so many, it turns into a table at once, whether
     /// they come or not.
     pub fn make_room(&mut self, members: usize, limits: &Limits) {

@@ -163,13 +163,6 @@ impl<const N: usize> Zset<N> {
         Zset { form }
     }
 
-    /// Takes the form that such a set has once it was saved and loaded again: if it is small, it is packed.
-    pub fn reload(&mut self, limits: &Limits) {
-        if !self.is_listpack() || self.len() > limits.entries {
-            *self = Zset::with_nodes_from(self.iter().map(|entry| (entry.member, entry.score)), limits);
-        }
-    }
-
     /// How many entries there are.
     pub fn len(&self) -> usize {
         match &self.form {

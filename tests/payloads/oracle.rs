@@ -1,0 +1,75 @@
+//! Beside a real Redis: the same commands give the same payload on both, wherever it follows from the value, and each
+//! reads what the other wrote. Runs when DUNLIN_ORACLE names a redis-server; DUNLIN_PAYLOADS is how many values it tries.
+
+use std::path::Path;
+
+use crate::process::Process;
+use crate::samples::{Words, sample};
+use crate::sealed::{OK, content};
+use crate::world::World;
+use fastrand::Rng;
+
+/// The first bytes of a payload of a packed hash with deadlines: a form, and the first deadline, which Redis goes on telling
+/// when the field that it belonged to has lost it.
+const TIMED: (u8, usize) = (25, 9);
+const CHECKSUM_BYTES: usize = 8;
+
+#[test]
+fn a_real_server_writes_the_same_and_reads_what_we_write() {
+    let Some(program) = std::env::var_os("DUNLIN_ORACLE") else { return };
+    let process = Process::start(Path::new(&program)).expect("the real server starts");
+    let client = redis::Client::open(format!("redis://{}", process.address)).expect("the address is right");
+    let mut other = client.get_connection().expect("the real server accepts");
+    let mut world = World::fresh();
+    let rounds = std::env::var("DUNLIN_PAYLOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000);
+    for seed in 0..rounds {
+        let commands = sample(&mut Rng::with_seed(seed));
+        crate::round_trip::make(&mut world, &commands);
+        make(&mut other, &commands);
+        let reply = world.send(world.client, &[b"DUMP", b"key"]).0;
+        let theirs: Option<Vec<u8>> = redis::cmd("DUMP").arg("key").query(&mut other).expect("DUMP answers");
+        let (Some(ours), Some(theirs)) = (content(&reply), theirs) else { continue };
+        let encoding = world.ask("OBJECT ENCODING key");
+        assert!(encoding.contains("hashtable") || is_same(ours, &theirs), "seed {seed}: {encoding}");
+        exchange(&mut world, &mut other, ours, &theirs, seed);
+    }
+}
+
+fn make(other: &mut redis::Connection, commands: &[Words]) {
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("DEL").arg("key").ignore();
+    for words in commands {
+        words[1..].iter().fold(pipeline.cmd(&String::from_utf8_lossy(&words[0])), |command, word| command.arg(word));
+    }
+    // What the real server refuses, ours refuses too: the payloads are what is compared.
+    let _: redis::RedisResult<redis::Value> = pipeline.query(other);
+}
+
+fn is_same(ours: &[u8], theirs: &[u8]) -> bool {
+    let comparable = |payload: &[u8]| match payload.first() {
+        Some(&kind) if kind == TIMED.0 => payload[TIMED.1..payload.len() - CHECKSUM_BYTES].to_vec(),
+        _ => payload.to_vec(),
+    };
+    comparable(ours) == comparable(theirs)
+}
+
+/// Each restores what the other wrote, and holds the same then.
+fn exchange(world: &mut World, other: &mut redis::Connection, ours: &[u8], theirs: &[u8], seed: u64) {
+    let reply = world.send(world.client, &[b"RESTORE", b"other", b"0", theirs, b"REPLACE"]).0;
+    assert_eq!(reply, OK, "seed {seed}: we read what the real server wrote");
+    let () = redis::cmd("RESTORE")
+        .arg("other")
+        .arg(0)
+        .arg(ours)
+        .arg("REPLACE")
+        .query(other)
+        .unwrap_or_else(|error| panic!("seed {seed}: the real server reads what we wrote: {error}"));
+    for words in [["OBJECT", "ENCODING"], ["DEBUG", "DIGEST-VALUE"]] {
+        let [ours, theirs] = ["key", "other"].map(|key| world.ask(&format!("{} {} {key}", words[0], words[1])));
+        assert_eq!(ours, theirs, "seed {seed}");
+        let told: redis::Value =
+            redis::cmd(words[0]).arg(words[1]).arg("other").query(other).expect("the real server tells");
+        let ours = redis::parse_redis_value(ours.as_bytes()).expect("our replies are well formed");
+        assert_eq!(ours, told, "seed {seed}");
+    }
+}

@@ -1,0 +1,72 @@
+//! A value that was dumped and restored is the same value in the same form; so is one whose payload is compressed, and
+//! one that DEBUG RELOAD saved and loaded.
+
+use crate::samples::{Words, sample};
+use crate::sealed::{OK, content};
+use crate::world::World;
+use fastrand::Rng;
+
+const ROUNDS: u64 = 600;
+
+fn ask(world: &mut World, words: &[&[u8]]) -> Vec<u8> {
+    world.send(world.client, words).0
+}
+
+pub(crate) fn make(world: &mut World, commands: &[Words]) {
+    ask(world, &[b"DEL", b"key"]);
+    for words in commands {
+        ask(world, &words.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    }
+}
+
+/// What tells values apart: the form, a hash of all there is, and the payload where that follows from the value.
+fn portrait(world: &mut World, key: &[u8]) -> [Vec<u8>; 3] {
+    let encoding = ask(world, &[b"OBJECT", b"ENCODING", key]);
+    let payload = if encoding.ends_with(b"hashtable\r\n") { Vec::new() } else { ask(world, &[b"DUMP", key]) };
+    [encoding, ask(world, &[b"DEBUG", b"DIGEST-VALUE", key]), payload]
+}
+
+#[test]
+fn what_was_dumped_is_restored_as_it_was() {
+    let mut world = World::fresh();
+    let mut forms = std::collections::BTreeSet::new();
+    for seed in 0..ROUNDS {
+        make(&mut world, &sample(&mut Rng::with_seed(seed)));
+        let yes: &[u8] = if seed % 2 == 0 { b"yes" } else { b"no" };
+        ask(&mut world, &[b"CONFIG", b"SET", b"rdbcompression", yes]);
+        let reply = ask(&mut world, &[b"DUMP", b"key"]);
+        let Some(payload) = content(&reply) else { continue };
+        assert_eq!(ask(&mut world, &[b"RESTORE", b"again", b"0", payload, b"REPLACE"]), OK, "seed {seed}");
+        let before = portrait(&mut world, b"key");
+        assert_eq!(portrait(&mut world, b"again"), before, "seed {seed}");
+        forms.insert([ask(&mut world, &[b"TYPE", b"key"]), before[0].clone()].concat());
+        world.engine.databases.iter().for_each(|database| database.check());
+    }
+    assert_eq!(forms.len(), 13, "every form is among the samples: {forms:?}");
+}
+
+#[test]
+fn what_was_saved_and_loaded_is_as_it_was() {
+    let mut world = World::fresh();
+    for seed in 0..ROUNDS / 3 {
+        make(&mut world, &sample(&mut Rng::with_seed(seed)));
+        let before = ask(&mut world, &[b"DEBUG", b"DIGEST"]);
+        assert_eq!(ask(&mut world, &[b"DEBUG", b"RELOAD"]), OK);
+        assert_eq!(ask(&mut world, &[b"DEBUG", b"DIGEST"]), before, "seed {seed}");
+        world.engine.databases.iter().for_each(|database| database.check());
+    }
+}
+
+#[test]
+fn a_payload_with_a_bit_that_is_wrong_is_refused() {
+    let mut world = World::fresh();
+    make(&mut world, &[["HSET", "key", "f", "v", "g", "1"].map(|word| word.as_bytes().to_vec()).to_vec()]);
+    let reply = ask(&mut world, &[b"DUMP", b"key"]);
+    let payload = content(&reply).expect("the key is there");
+    for bit in 0..payload.len() * 8 {
+        let mut payload = payload.to_vec();
+        payload[bit / 8] ^= 1 << (bit % 8);
+        let reply = ask(&mut world, &[b"RESTORE", b"other", b"0", &payload]);
+        assert_eq!(reply, b"-ERR DUMP payload version or checksum are wrong\r\n");
+    }
+}
