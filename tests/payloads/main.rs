@@ -2,7 +2,6 @@
 //! however it was damaged, does more than be refused.
 
 #[path = "../transcripts/runner/process.rs"]
-#[expect(dead_code, reason = "shared with the transcripts, which wait for more")]
 mod process;
 #[path = "../engine/world.rs"]
 #[expect(dead_code, reason = "shared with the engine's tests, which use all of it")]
