@@ -11,6 +11,7 @@ pub mod command;
 pub mod config;
 pub mod connection;
 pub mod debug;
+pub mod geo;
 pub mod hash;
 mod help;
 pub mod hyperloglog;
@@ -44,6 +45,7 @@ pub const FAMILIES: &[&[Command]] = &[
     config::COMMANDS,
     connection::COMMANDS,
     debug::COMMANDS,
+    geo::COMMANDS,
     hash::COMMANDS,
     hyperloglog::COMMANDS,
     info::COMMANDS,

@@ -372,6 +372,9 @@ impl KeySpec {
     /// The words that are keys by this rule, some of which may be missing at the end. `None` when the search for them
     /// does not begin, or what `count` reads is no number that keys can have.
     pub(super) fn announced_places(&self, request: Request<'_>, count: fn(&[u8]) -> Option<i64>) -> Option<Vec<usize>> {
+        if let Begin::EachKeyword(keyword, from) = self.begin {
+            return Some(behind_each(request, keyword, from));
+        }
         let words = request.len() as i64;
         let begin = self.begin.place(request)?;
         let (first, count, step) = match self.find {
@@ -401,6 +404,9 @@ pub enum Begin {
     Index(i32),
     /// At the word after that keyword, looked for from a place on (counted from the end when negative).
     Keyword(&'static str, i32),
+    /// At the word after each use of that keyword from a place on, if there is any: a command that takes it twice goes by
+    /// the last. COMMAND INFO has no word for that and calls it a keyword.
+    EachKeyword(&'static str, i32),
     /// At a place that follows from no word of the request.
     Unknown,
     /// At the word after the last option of that name, which may be missing; the others have so many words behind them.
@@ -422,15 +428,22 @@ impl Begin {
                 };
                 found.map(|place| place + 1)
             }
-            Begin::Unknown => None,
+            Begin::Unknown | Begin::EachKeyword(..) => None,
             Begin::Option(name, others) => last_option(request, name, others).map(|place| place as i64),
         }
     }
 
     /// Whether a request may do without the key.
     pub fn is_optional(self) -> bool {
-        matches!(self, Begin::Unknown | Begin::Option(..))
+        matches!(self, Begin::Unknown | Begin::Option(..) | Begin::EachKeyword(..))
     }
+}
+
+/// The places behind all uses of a keyword from a place on.
+fn behind_each(request: Request<'_>, keyword: &str, from: i32) -> Vec<usize> {
+    let from = usize::try_from(from).unwrap_or(0);
+    let is_keyword = |place: &usize| request.get(place - 1).is_some_and(|word| says(word, keyword));
+    (from + 1..request.len()).filter(is_keyword).collect()
 }
 
 /// The place behind the last option of that name, which has a word behind it as each of `others` has so many.

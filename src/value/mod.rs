@@ -7,6 +7,7 @@
 
 pub mod bits;
 pub(crate) mod deadlines;
+pub mod geo;
 pub mod glob;
 pub mod hash;
 pub(crate) mod hashing;

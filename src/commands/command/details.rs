@@ -54,7 +54,7 @@ fn write_key_spec(reply: &mut Reply<'_>, spec: &KeySpec) {
     match spec.begin {
         Begin::Unknown | Begin::Option(..) => write_rule(reply, "unknown", &[]),
         Begin::Index(index) => write_rule(reply, "index", &[("index", index.into())]),
-        Begin::Keyword(keyword, from) => {
+        Begin::Keyword(keyword, from) | Begin::EachKeyword(keyword, from) => {
             open_rule(reply, "keyword", 2);
             reply.bulk(b"keyword");
             reply.bulk(keyword.as_bytes());
@@ -64,7 +64,7 @@ fn write_key_spec(reply: &mut Reply<'_>, spec: &KeySpec) {
     }
     reply.bulk(b"find_keys");
     match spec.find {
-        _ if spec.begin.is_optional() => write_rule(reply, "unknown", &[]),
+        _ if matches!(spec.begin, Begin::Unknown | Begin::Option(..)) => write_rule(reply, "unknown", &[]),
         Find::Range { last, step, limit } => {
             let fields = [("lastkey", last.into()), ("keystep", step.into()), ("limit", limit.into())];
             write_rule(reply, "range", &fields);

@@ -40,7 +40,7 @@ pub(super) const ZINCRBY: Command = Command {
 };
 
 /// A score and its member.
-type Pair<'a> = (f64, &'a [u8]);
+pub(in crate::commands) type Pair<'a> = (f64, &'a [u8]);
 
 fn pair<'a>(args: &mut Args<'a>) -> Result<Pair<'a>, Error> {
     Ok((args.float()?, args.word()?))
@@ -69,7 +69,17 @@ fn add(cx: &mut Ctx<'_>, mut args: Args<'_>, mut mode: Mode) -> Result<(), Error
     Ok(())
 }
 
-fn put_all(cx: &mut Ctx<'_>, key: &[u8], mode: Mode, first: Pair<'_>, others: &[Pair<'_>]) -> Result<Tally, Error> {
+/// Gives members scores, all of them or none. At least one pair.
+///
+/// # Errors
+/// [`Error::WrongType`], or [`Error::ScoreNotANumber`] of a sum.
+pub(in crate::commands) fn put_all(
+    cx: &mut Ctx<'_>,
+    key: &[u8],
+    mode: Mode,
+    first: Pair<'_>,
+    others: &[Pair<'_>],
+) -> Result<Tally, Error> {
     let limits = cx.settings().packed_zset;
     let tally = cx.upsert(key, !mode.xx, mode.event(), |zset: &mut Zset| {
         zset.make_room(1 + others.len(), &limits);
@@ -85,9 +95,9 @@ fn put_all(cx: &mut Ctx<'_>, key: &[u8], mode: Mode, first: Pair<'_>, others: &[
 
 /// What became of the pairs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    added: usize,
-    moved: usize,
+pub(in crate::commands) struct Tally {
+    pub(in crate::commands) added: usize,
+    pub(in crate::commands) moved: usize,
     /// The score that the last member has now, unless the mode left it alone.
     score: Option<f64>,
 }
@@ -113,12 +123,12 @@ impl Tally {
 
 /// The options of ZADD.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mode {
-    nx: bool,
-    xx: bool,
+pub(in crate::commands) struct Mode {
+    pub(in crate::commands) nx: bool,
+    pub(in crate::commands) xx: bool,
     gt: bool,
     lt: bool,
-    ch: bool,
+    pub(in crate::commands) ch: bool,
     incr: bool,
 }
 

@@ -8,7 +8,7 @@
 //! [`add`] puts members in, [`remove`], [`pop`] and [`blocking`] take them out, [`score`], [`count`], [`range`], [`random`] and
 //! [`scan`] read, and [`combine`] makes one set of several.
 
-mod add;
+pub(super) mod add;
 mod blocking;
 mod bounds;
 mod combine;

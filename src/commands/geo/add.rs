@@ -1,0 +1,55 @@
+//! Putting members at places: GEOADD, which is ZADD with places for scores.
+
+use super::position;
+use crate::commands::sorted_set::add::{Mode, Pair, put_all};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+
+pub(super) const GEOADD: Command = Command {
+    name: "GEOADD",
+    syntax: "key condition:[NX|XX] [change:CH] longitude latitude member [longitude latitude member ...]",
+    family: Family::Geo,
+    arity: Arity::AtLeast(5),
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "3.2.0",
+    history: &[Change::brings("6.2.0", &["CH", "NX", "XX"])],
+    cost: "O(log(N)) for each member, N being the members of the sorted set.",
+    about: "Puts members at places on earth, or moves members that are there.",
+    run: geoadd,
+    ..Command::ROW
+};
+
+fn geoadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let mode = parse_mode(&mut args);
+    if args.is_empty() || !args.left().is_multiple_of(3) || mode.nx && mode.xx {
+        return Err(Error::Syntax);
+    }
+    let first = pair(&mut args)?;
+    let mut others = Vec::new();
+    while !args.is_empty() {
+        others.push(pair(&mut args)?);
+    }
+    let tally = put_all(cx, key, mode, first, &others)?;
+    cx.reply().count(if mode.ch { tally.added + tally.moved } else { tally.added });
+    Ok(())
+}
+
+fn parse_mode(args: &mut Args<'_>) -> Mode {
+    let mut mode = Mode::default();
+    loop {
+        if args.take("NX") {
+            mode.nx = true;
+        } else if args.take("XX") {
+            mode.xx = true;
+        } else if args.take("CH") {
+            mode.ch = true;
+        } else {
+            return mode;
+        }
+    }
+}
+
+fn pair<'a>(args: &mut Args<'a>) -> Result<Pair<'a>, Error> {
+    Ok((position(args)?.score(), args.word()?))
+}

@@ -1,0 +1,264 @@
+//! What a search asks for, read from its words.
+//!
+//! All six commands read the same options in any order; what a command's name says already, or does not allow, its
+//! [`Kind`] says. Where there is nothing to search in, the member to search around is not looked for, and the older
+//! commands do not look at the radius either.
+
+use super::member::place_of;
+use super::{position, unit};
+use crate::engine::{Args, Error, GeoError, shown};
+use crate::value::Zset;
+use crate::value::geo::{Area, Position, Shape};
+
+/// The commands, as far as they take different words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// GEOSEARCH.
+    Search,
+    /// GEOSEARCHSTORE.
+    Store,
+    /// GEORADIUS, which may store.
+    Radius,
+    /// GEORADIUS_RO.
+    RadiusReadOnly,
+    /// GEORADIUSBYMEMBER, which may store.
+    Member,
+    /// GEORADIUSBYMEMBER_RO.
+    MemberReadOnly,
+}
+
+impl Kind {
+    fn is_search(self) -> bool {
+        matches!(self, Kind::Search | Kind::Store)
+    }
+
+    fn takes_target(self) -> bool {
+        matches!(self, Kind::Radius | Kind::Member)
+    }
+}
+
+/// In which order members are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The nearest first.
+    Ascending,
+    /// The farthest first.
+    Descending,
+}
+
+/// Where the members that are found go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Target<'a> {
+    pub(super) key: &'a [u8],
+    /// Their scores are the distances, not the places.
+    pub(super) with_distances: bool,
+}
+
+/// A search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Query<'a> {
+    middle: Option<Middle>,
+    shape: Option<Shape>,
+    /// The metres of the unit that distances are answered in.
+    pub(super) unit_m: f64,
+    pub(super) order: Option<Order>,
+    /// The most members, if not all.
+    pub(super) count: Option<usize>,
+    /// Any so many members, not the nearest.
+    pub(super) any: bool,
+    pub(super) with_distance: bool,
+    pub(super) with_score: bool,
+    pub(super) with_position: bool,
+    pub(super) target: Option<Target<'a>>,
+}
+
+impl<'a> Query<'a> {
+    /// Reads what stands behind the key; `name` is the command as the client wrote it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn parse(
+        args: &mut Args<'a>,
+        kind: Kind,
+        name: &[u8],
+        target: Option<&'a [u8]>,
+        zset: Option<&Zset>,
+    ) -> Result<Query<'a>, Error> {
+        let mut query = Query {
+            middle: None,
+            shape: None,
+            unit_m: 1.0,
+            order: None,
+            count: None,
+            any: false,
+            with_distance: false,
+            with_score: false,
+            with_position: false,
+            target: target.map(|key| Target { key, with_distances: false }),
+        };
+        query.take_fixed(args, kind, zset)?;
+        while !args.is_empty() {
+            let is_known = query.take_flag(args)
+                || query.take_count(args)?
+                || query.take_target(args, kind)
+                || kind.is_search() && (query.take_middle(args, zset)? || query.take_shape(args)?);
+            if !is_known {
+                return Err(Error::Syntax);
+            }
+        }
+        query.check(kind, name)?;
+        Ok(query)
+    }
+
+    /// The area to search in; `None` if there is nothing to search in anyway.
+    pub(super) fn area(&self) -> Option<Area> {
+        let middle = match self.middle? {
+            Middle::Member(position) => position?,
+            Middle::Place(position) => position,
+        };
+        Some(Area { middle, shape: self.shape? })
+    }
+
+    /// Takes the words whose places are fixed in the older commands.
+    fn take_fixed(&mut self, args: &mut Args<'a>, kind: Kind, zset: Option<&Zset>) -> Result<(), Error> {
+        match (kind, zset) {
+            (Kind::Search | Kind::Store, _) => return Ok(()),
+            (Kind::Radius | Kind::RadiusReadOnly, _) => self.middle = Some(Middle::Place(position(args)?)),
+            (Kind::Member | Kind::MemberReadOnly, Some(_)) => self.middle = Some(Middle::Member(member(args, zset)?)),
+            (Kind::Member | Kind::MemberReadOnly, None) => {
+                args.words(3)?;
+                return Ok(());
+            }
+        }
+        self.take_radius(args)
+    }
+
+    fn take_flag(&mut self, args: &mut Args<'a>) -> bool {
+        let flags = [
+            ("WITHDIST", &mut self.with_distance),
+            ("WITHHASH", &mut self.with_score),
+            ("WITHCOORD", &mut self.with_position),
+            ("ANY", &mut self.any),
+        ];
+        for (name, flag) in flags {
+            if args.take(name) {
+                *flag = true;
+                return true;
+            }
+        }
+        for (name, order) in [("ASC", Order::Ascending), ("DESC", Order::Descending)] {
+            if args.take(name) {
+                self.order = Some(order);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn take_count(&mut self, args: &mut Args<'a>) -> Result<bool, Error> {
+        if !args.take_with("COUNT", 1) {
+            return Ok(false);
+        }
+        let count = usize::try_from(args.integer()?).ok().filter(|count| *count > 0);
+        self.count = Some(count.ok_or(GeoError::CountNotPositive)?);
+        Ok(true)
+    }
+
+    fn take_target(&mut self, args: &mut Args<'a>, kind: Kind) -> bool {
+        if kind == Kind::Store
+            && args.take("STOREDIST")
+            && let Some(target) = &mut self.target
+        {
+            target.with_distances = true;
+            return true;
+        }
+        for (name, with_distances) in [("STORE", false), ("STOREDIST", true)] {
+            if kind.takes_target()
+                && args.take_with(name, 1)
+                && let Ok(key) = args.key()
+            {
+                self.target = Some(Target { key, with_distances });
+                return true;
+            }
+        }
+        false
+    }
+
+    fn take_middle(&mut self, args: &mut Args<'a>, zset: Option<&Zset>) -> Result<bool, Error> {
+        if !matches!(self.middle, Some(Middle::Place(_))) && args.take_with("FROMMEMBER", 1) {
+            self.middle = Some(Middle::Member(member(args, zset)?));
+        } else if !matches!(self.middle, Some(Middle::Member(_))) && args.take_with("FROMLONLAT", 2) {
+            self.middle = Some(Middle::Place(position(args)?));
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn take_shape(&mut self, args: &mut Args<'a>) -> Result<bool, Error> {
+        if !matches!(self.shape, Some(Shape::Box { .. })) && args.take_with("BYRADIUS", 2) {
+            self.take_radius(args)?;
+        } else if !matches!(self.shape, Some(Shape::Circle { .. })) && args.take_with("BYBOX", 3) {
+            self.take_box(args)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn take_radius(&mut self, args: &mut Args<'a>) -> Result<(), Error> {
+        let radius = args.float().map_err(|_| GeoError::RadiusNotANumber)?;
+        if radius < 0.0 {
+            return Err(GeoError::NegativeRadius.into());
+        }
+        self.unit_m = unit(args)?;
+        self.shape = Some(Shape::Circle { radius_m: radius * self.unit_m });
+        Ok(())
+    }
+
+    fn take_box(&mut self, args: &mut Args<'a>) -> Result<(), Error> {
+        let width = args.float().map_err(|_| GeoError::WidthNotANumber)?;
+        let height = args.float().map_err(|_| GeoError::HeightNotANumber)?;
+        if width < 0.0 || height < 0.0 {
+            return Err(GeoError::NegativeBox.into());
+        }
+        self.unit_m = unit(args)?;
+        self.shape = Some(Shape::Box { width_m: width * self.unit_m, height_m: height * self.unit_m });
+        Ok(())
+    }
+
+    /// Refuses what is missing, and what does not go together.
+    fn check(&self, kind: Kind, name: &[u8]) -> Result<(), Error> {
+        if self.target.is_some() && (self.with_distance || self.with_score || self.with_position) {
+            let what = if kind == Kind::Store { "GEOSEARCHSTORE" } else { "STORE option in GEORADIUS" };
+            return Err(GeoError::DetailsStored(what).into());
+        }
+        if kind.is_search() && self.middle.is_none() {
+            return Err(GeoError::NoMiddle(shown(name)).into());
+        }
+        if kind.is_search() && self.shape.is_none() {
+            return Err(GeoError::NoShape(shown(name)).into());
+        }
+        if self.any && self.count.is_none() {
+            return Err(GeoError::AnyWithoutCount.into());
+        }
+        Ok(())
+    }
+}
+
+/// What is searched around.
+#[derive(Clone, Copy, Debug)]
+enum Middle {
+    /// A member; no place where there is no sorted set to find it in.
+    Member(Option<Position>),
+    Place(Position),
+}
+
+/// Takes a member, and answers where it is.
+fn member(args: &mut Args<'_>, zset: Option<&Zset>) -> Result<Option<Position>, Error> {
+    let member = args.word()?;
+    match zset {
+        Some(_) => Ok(Some(place_of(zset, member).ok_or(GeoError::NoSuchMember)?)),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,188 @@
+//! Areas to search in: a circle or a box around a place.
+//!
+//! An area is covered by the cell of its middle and the eight around it, small enough to look at few places outside and
+//! large enough to miss none inside. The order of the cells is that in which an unsorted search answers.
+//!
+//! A box is as many metres wide at its middle's latitude as on each other: its sides are measured along the latitude of
+//! the place that is tested.
+
+use super::cell::{Bounds, Cell};
+use super::{DEGREE, EARTH_M, Position};
+
+/// What an area looks like, in metres.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    /// So far in every direction.
+    Circle {
+        /// How far.
+        radius_m: f64,
+    },
+    /// A box whose sides run along the directions of the compass.
+    Box {
+        /// From west to east.
+        width_m: f64,
+        /// From south to north.
+        height_m: f64,
+    },
+}
+
+/// A shape around a place on the map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Area {
+    /// Its middle.
+    pub middle: Position,
+    /// Its shape.
+    pub shape: Shape,
+}
+
+/// Half the length of the equator on the Mercator map.
+const MAP_M: f64 = 20_037_726.37;
+/// The neighbours of a cell, in the order in which they are searched: north and east.
+const AROUND: [(i32, i32); 8] = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1)];
+
+impl Area {
+    /// The distance of a place from the middle, in metres, if it is in the area.
+    pub fn distance_m(&self, position: Position) -> Option<f64> {
+        match self.shape {
+            Shape::Circle { radius_m } => {
+                let distance_m = self.middle.distance_m(position);
+                (distance_m <= radius_m).then_some(distance_m)
+            }
+            Shape::Box { width_m, height_m } => {
+                let beside = Position { longitude: self.middle.longitude, ..position };
+                let is_within = position.north_south_m(self.middle) <= height_m / 2.0
+                    && position.distance_m(beside) <= width_m / 2.0;
+                is_within.then(|| self.middle.distance_m(position))
+            }
+        }
+    }
+
+    /// The cells to search, each once.
+    pub fn cells(&self) -> Vec<Cell> {
+        let bounds = self.bounds();
+        let mut steps = self.steps();
+        let mut middle = Cell::of(self.middle, steps);
+        if steps > 1 && !reaches(middle, &bounds) {
+            steps -= 1;
+            middle = Cell::of(self.middle, steps);
+        }
+        let own = middle.bounds();
+        // A cell that reaches beyond the area in one direction has no neighbour there that is worth a look.
+        let is_useless = |(north, east): (i32, i32)| {
+            steps >= 2
+                && (north < 0 && own.south < bounds.south
+                    || north > 0 && own.north > bounds.north
+                    || east < 0 && own.west < bounds.west
+                    || east > 0 && own.east > bounds.east)
+        };
+        let mut cells = vec![middle];
+        for (north, east) in AROUND.into_iter().filter(|way| !is_useless(*way)) {
+            let cell = middle.moved(north, east);
+            if !cells.contains(&cell) {
+                cells.push(cell);
+            }
+        }
+        cells
+    }
+
+    /// The steps of cells that are about as large as the area.
+    fn steps(&self) -> u32 {
+        let mut reach_m = match self.shape {
+            Shape::Circle { radius_m } => radius_m,
+            Shape::Box { width_m, height_m } => {
+                ((width_m / 2.0) * (width_m / 2.0) + (height_m / 2.0) * (height_m / 2.0)).sqrt()
+            }
+        };
+        if reach_m == 0.0 {
+            return super::STEPS;
+        }
+        let mut steps = 1i32;
+        while reach_m < MAP_M {
+            reach_m *= 2.0;
+            steps += 1;
+        }
+        // The map stretches what is near the poles.
+        let stretched = [66.0, 80.0].into_iter().filter(|latitude| self.middle.latitude.abs() > *latitude).count();
+        (steps - 2 - stretched as i32).clamp(1, super::STEPS as i32).cast_unsigned()
+    }
+
+    /// The degrees between which it lies, as wide as it is where it is widest.
+    fn bounds(&self) -> Bounds {
+        let (width_m, height_m) = match self.shape {
+            Shape::Circle { radius_m } => (radius_m, radius_m),
+            Shape::Box { width_m, height_m } => (width_m / 2.0, height_m / 2.0),
+        };
+        let Position { longitude, latitude } = self.middle;
+        let rise = height_m / EARTH_M / DEGREE;
+        let farthest = if latitude < 0.0 { latitude - rise } else { latitude + rise };
+        let reach = width_m / EARTH_M / (farthest * DEGREE).cos() / DEGREE;
+        Bounds { west: longitude - reach, east: longitude + reach, south: latitude - rise, north: latitude + rise }
+    }
+}
+
+/// Whether a cell and those around it reach as far as the area in all directions.
+fn reaches(middle: Cell, bounds: &Bounds) -> bool {
+    !(middle.moved(1, 0).bounds().north < bounds.north
+        || middle.moved(-1, 0).bounds().south > bounds.south
+        || middle.moved(0, 1).bounds().east < bounds.east
+        || middle.moved(0, -1).bounds().west > bounds.west)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::positions;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn is_covered(area: &Area, position: Position) -> bool {
+        let score = position.score() as u64;
+        area.cells().iter().any(|cell| cell.first_score() <= score && score < cell.end_score())
+    }
+
+    fn shapes() -> impl Strategy<Value = Shape> {
+        let length = || (0.0..25.0f64).prop_map(f64::exp2);
+        prop_oneof![
+            length().prop_map(|radius_m| Shape::Circle { radius_m }),
+            (length(), length()).prop_map(|(width_m, height_m)| Shape::Box { width_m, height_m }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_cell_is_searched_twice(middle in positions(), shape in shapes()) {
+            let mut firsts: Vec<u64> = Area { middle, shape }.cells().into_iter().map(Cell::first_score).collect();
+            firsts.sort_unstable();
+            let count = firsts.len();
+            firsts.dedup();
+            prop_assert_eq!(firsts.len(), count);
+        }
+
+        #[test]
+        fn what_is_near_away_from_the_poles_is_in_a_cell_that_is_searched(
+            middle in (-120.0..120.0, -60.0..60.0), east in -1.0..1.0f64, north in -1.0..1.0f64, reach in 1.0..20.0f64,
+        ) {
+            let middle = Position { longitude: middle.0, latitude: middle.1 };
+            let radius_m = reach.exp2();
+            let degrees = radius_m / EARTH_M / DEGREE;
+            let position = Position { longitude: middle.longitude + east * degrees, latitude: middle.latitude + north * degrees };
+            let area = Area { middle, shape: Shape::Circle { radius_m } };
+            prop_assert!(area.distance_m(position).is_none() || is_covered(&area, position));
+        }
+
+        #[test]
+        fn no_shape_is_too_odd(middle in positions(), one: f64, other: f64) {
+            let (one, other) = (one.abs(), other.abs());
+            for shape in [Shape::Circle { radius_m: one }, Shape::Box { width_m: one, height_m: other }] {
+                prop_assert!((1..=9).contains(&Area { middle, shape }.cells().len()));
+            }
+        }
+    }
+
+    #[test]
+    fn an_endless_circle_is_the_whole_map() {
+        let middle = Position { longitude: 10.0, latitude: 10.0 };
+        let area = Area { middle, shape: Shape::Circle { radius_m: f64::INFINITY } };
+        assert_eq!(area.cells().len(), 4);
+        assert!(area.distance_m(Position { longitude: -170.0, latitude: -10.0 }).is_some());
+    }
+}

@@ -1,0 +1,173 @@
+//! Places on earth as numbers in an order: what is near on the map is mostly near in the order.
+//!
+//! Longitude and latitude are cut into 2^26 steps each, and the bits of both numbers are dealt out in turn: 52 bits, which
+//! a double holds, and so a sorted set holds places as scores. A [`Cell`] is all places that begin with the same bits, a
+//! stretch of the order; an [`Area`] to search in is up to nine cells and a test of each place in them.
+//!
+//! Latitudes end at 85 degrees, where the Mercator map does. Distances are on a sphere, by the haversine formula. The
+//! arithmetic is Redis's, operation by operation, as its replies show the last digit of it.
+//!
+//! Sources: Gustavo Niemeyer's geohash; the replies of Redis 8.0.6.
+
+mod area;
+mod cell;
+pub mod nearest;
+
+pub use area::{Area, Shape};
+pub use cell::Cell;
+
+/// The steps of a place that is known as exactly as a score tells it.
+const STEPS: u32 = 26;
+const LONGITUDES: Span = Span { min: -180.0, max: 180.0 };
+const LATITUDES: Span = Span { min: -85.051_128_78, max: 85.051_128_78 };
+const POLES: Span = Span { min: -90.0, max: 90.0 };
+/// The radius of the sphere.
+const EARTH_M: f64 = 6_372_797.560_856;
+/// Radians of a degree.
+const DEGREE: f64 = std::f64::consts::PI / 180.0;
+
+/// A place on earth, in degrees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Position {
+    /// East of Greenwich.
+    pub longitude: f64,
+    /// North of the equator.
+    pub latitude: f64,
+}
+
+/// From one number to another.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    min: f64,
+    max: f64,
+}
+
+impl Span {
+    fn contains(self, value: f64) -> bool {
+        (self.min..=self.max).contains(&value)
+    }
+
+    /// The step that a number stands on; the end of the span is a step of its own behind the last.
+    fn step(self, value: f64, steps: u32) -> u32 {
+        let share = (value - self.min) / (self.max - self.min);
+        (share * (1u64 << steps) as f64) as u32
+    }
+
+    /// Where a step begins.
+    fn at(self, step: u32, steps: u32) -> f64 {
+        self.min + f64::from(step) / (1u64 << steps) as f64 * (self.max - self.min)
+    }
+}
+
+impl Position {
+    /// Whether it is on the map.
+    pub fn is_valid(self) -> bool {
+        LONGITUDES.contains(self.longitude) && LATITUDES.contains(self.latitude)
+    }
+
+    /// The score of a place that is on the map.
+    pub fn score(self) -> f64 {
+        Cell::of(self, STEPS).first_score() as f64
+    }
+
+    /// The middle of the smallest cell that a score stands for. Any score stands for one: those that no place has are cut
+    /// to 64 bits as a processor does it, and of these the even ones are taken for a latitude, the odd for a longitude.
+    pub fn of_score(score: f64) -> Position {
+        Cell::of_bits(whole_bits(score), STEPS).middle()
+    }
+
+    /// The distance to another place, in metres.
+    pub fn distance_m(self, to: Position) -> f64 {
+        let half_sine = ((to.longitude * DEGREE - self.longitude * DEGREE) / 2.0).sin();
+        if half_sine == 0.0 {
+            return self.north_south_m(to);
+        }
+        let (latitude, other) = (self.latitude * DEGREE, to.latitude * DEGREE);
+        let rise = ((other - latitude) / 2.0).sin();
+        let haversine = rise * rise + latitude.cos() * other.cos() * half_sine * half_sine;
+        // Rounded up beyond 1, it would have no arc: opposite ends of the earth.
+        2.0 * EARTH_M * haversine.sqrt().min(1.0).asin()
+    }
+
+    /// The distance to the other's latitude, in metres.
+    fn north_south_m(self, to: Position) -> f64 {
+        EARTH_M * (to.latitude * DEGREE - self.latitude * DEGREE).abs()
+    }
+
+    /// The geohash in letters as others write it, who cut latitudes from pole to pole. The last letter tells nothing, as
+    /// 52 bits are ten letters of five and two more bits.
+    pub fn geohash(self) -> [u8; 11] {
+        const LETTERS: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
+        let latitude = POLES.step(self.latitude, STEPS);
+        let bits = cell::interleaved(latitude, LONGITUDES.step(self.longitude, STEPS));
+        std::array::from_fn(|index| match index {
+            10 => LETTERS[0],
+            _ => LETTERS[(bits >> (47 - 5 * index) & 0x1f) as usize],
+        })
+    }
+}
+
+/// A double cut to 64 bits: what x86-64 makes of it where C leaves it open.
+fn whole_bits(score: f64) -> u64 {
+    const HALF: f64 = 9_223_372_036_854_775_808.0;
+    match score {
+        score if score < HALF => (score as i64).cast_unsigned(),
+        score if score < 2.0 * HALF => (score - HALF) as u64 ^ 1 << 63,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    pub(super) fn positions() -> impl Strategy<Value = Position> {
+        (-180.0..=180.0, -85.051_128_78..=85.051_128_78)
+            .prop_map(|(longitude, latitude)| Position { longitude, latitude })
+    }
+
+    const PALERMO: Position = Position { longitude: 13.361_389, latitude: 38.115_556 };
+    const CATANIA: Position = Position { longitude: 15.087_269, latitude: 37.502_669 };
+
+    /// GEOADD and GEOHASH of Redis 8.0.6.
+    #[test]
+    fn places_have_the_scores_and_the_geohashes_that_they_have_in_redis() {
+        assert_eq!(PALERMO.score(), 3_479_099_956_230_698.0);
+        assert_eq!(CATANIA.score(), 3_479_447_370_796_909.0);
+        assert_eq!(&Position::of_score(PALERMO.score()).geohash(), b"sqc8b49rny0");
+        assert_eq!(Position { longitude: 180.0, latitude: 10.0 }.score(), 10_138_940_401_276_180.0);
+    }
+
+    #[test]
+    fn a_distance_is_that_of_the_great_circle() {
+        let distance_m = Position::of_score(PALERMO.score()).distance_m(Position::of_score(CATANIA.score()));
+        assert!((distance_m - 166_274.1516).abs() < 0.0001, "{distance_m}");
+        let west = Position { longitude: -180.0, latitude: 0.0 };
+        assert_eq!(west.distance_m(Position { longitude: 180.0, ..west }), 0.0);
+    }
+
+    #[test]
+    fn any_score_stands_for_a_place() {
+        for score in [f64::NEG_INFINITY, -1e300, -1.5, -0.0, 1e300, 9.3e18, 1.8e19, 2e19, f64::INFINITY] {
+            assert!(Position::of_score(score).is_valid(), "{score}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_place_is_kept_to_less_than_a_metre(position in positions()) {
+            let kept = Position::of_score(position.score());
+            prop_assert!(position.distance_m(kept) < 1.0);
+            prop_assert_eq!(kept.score(), position.score());
+        }
+
+        #[test]
+        fn no_distance_is_longer_than_half_the_earth_or_no_number(one in positions(), other in positions()) {
+            let opposite = Position { longitude: one.longitude.signum() * -180.0 + one.longitude, latitude: -one.latitude };
+            for to in [one, other, opposite] {
+                prop_assert!((0.0..=EARTH_M * 3.1416).contains(&one.distance_m(to)));
+            }
+        }
+    }
+}
