@@ -173,7 +173,8 @@ mod tests {
         fn no_shape_is_too_odd(middle in positions(), one: f64, other: f64) {
             let (one, other) = (one.abs(), other.abs());
             for shape in [Shape::Circle { radius_m: one }, Shape::Box { width_m: one, height_m: other }] {
-                prop_assert!((1..=9).contains(&Area { middle, shape }.cells().len()));
+                let area = Area { middle, shape };
+                prop_assert!((1..=9).contains(&area.cells().len()));
             }
         }
     }
