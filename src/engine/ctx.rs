@@ -478,7 +478,6 @@ impl Ctx<'_> {
     /// for the deadline that it has.
     pub fn expire(&mut self, key: &[u8], deadline_ms: i64, admit: impl FnOnce(Option<i64>) -> bool) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
-        self.note_access(slot);
         if !admit(self.engine.databases.get(self.database).deadline(slot)) {
             return false;
         }
@@ -496,7 +495,6 @@ impl Ctx<'_> {
     /// Clears the deadline of `key`, announced as `persist`; false when it has none or is not there.
     pub fn persist(&mut self, key: &[u8]) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
-        self.note_access(slot);
         self.engine.databases.get(self.database).deadline(slot).is_some()
             && self.set_deadline(key, None, Event::PERSIST)
     }

@@ -81,7 +81,8 @@ pub(super) const PERSIST: Command = Command {
 };
 
 fn persist(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let persisted = cx.persist(args.key()?);
+    let key = args.key()?;
+    let persisted = cx.exists_to_change(key) && cx.persist(key);
     cx.reply().integer(i64::from(persisted));
     Ok(())
 }

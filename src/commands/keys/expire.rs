@@ -69,7 +69,8 @@ fn expire(
     let origin_ms = if origin == Origin::Now { cx.now_ms() } else { 0 };
     let deadline_ms = number.integer()?.checked_mul(ms_per_unit).and_then(|ms| ms.checked_add(origin_ms));
     let Some(deadline_ms) = deadline_ms else { return Err(Error::InvalidExpireTime(command)) };
-    let expires = cx.expire(key, deadline_ms, |current_ms| conditions.admit(current_ms, deadline_ms));
+    let expires =
+        cx.exists_to_change(key) && cx.expire(key, deadline_ms, |current_ms| conditions.admit(current_ms, deadline_ms));
     cx.reply().integer(i64::from(expires));
     Ok(())
 }

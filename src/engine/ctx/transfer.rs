@@ -8,14 +8,13 @@ use crate::value::Value;
 /// From one key to another.
 impl Ctx<'_> {
     /// Moves what `from` holds, with its deadline, to `to` in database `database`, in place of what is there; the two
-    /// are announced under `left` and `arrived`. False when `from` is not there.
+    /// are announced under `left` and `arrived`. It counts as a new key, used now. False when `from` is not there.
     pub fn relocate(&mut self, from: &[u8], left: Event, to: &[u8], database: usize, arrived: Event) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
-        self.note_access(slot);
         let origin = self.engine.databases.get_mut(self.database);
-        let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
+        let deadline_ms = origin.deadline(slot);
         let value = origin.remove(slot);
-        self.settle(to, database, value, deadline_ms, access);
+        self.settle(to, database, value, deadline_ms, None);
         self.after(from, left, 1);
         self.engine.changed(database, arrived, to);
         true
@@ -26,9 +25,9 @@ impl Ctx<'_> {
     pub fn duplicate(&mut self, from: &[u8], to: &[u8], database: usize, arrived: Event) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
         let origin = self.engine.databases.get_mut(self.database);
-        let (deadline_ms, access) = (origin.deadline(slot), origin.access(slot));
+        let deadline_ms = origin.deadline(slot);
         let value = origin.view(slot).to_value();
-        self.settle(to, database, value, deadline_ms, access);
+        self.settle(to, database, value, deadline_ms, None);
         self.engine.stats.changes += 1;
         self.engine.changed(database, arrived, to);
         true
@@ -37,12 +36,12 @@ impl Ctx<'_> {
     /// Gives `key` a value with a deadline, in place of what is there; `told` is noted of its use, if the policy in force
     /// goes by that. It is the only thing that is announced.
     pub fn bring(&mut self, key: &[u8], value: Value, deadline_ms: Option<i64>, told: Option<Use>, arrived: Event) {
-        let access = access::noted(told, &self.engine.settings, self.now());
-        self.settle(key, self.database, value, deadline_ms, access);
+        self.settle(key, self.database, value, deadline_ms, told);
         self.after(key, arrived, 1);
     }
 
-    fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, access: u32) {
+    fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, told: Option<Use>) {
+        let access = access::noted(told, &self.engine.settings, self.now());
         if let Some(slot) = self.engine.live_to_change(database, key) {
             let replaced = self.engine.databases.get_mut(database).delete(slot);
             self.engine.free(replaced);

@@ -175,6 +175,7 @@ impl World {
     }
 
     fn carry_out(&mut self) {
+        self.engine.broadcast();
         for effect in self.engine.effects.take() {
             match effect {
                 Effect::Close(session) => {
