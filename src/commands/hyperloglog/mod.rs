@@ -70,7 +70,7 @@ const PFCOUNT: Command = Command {
     syntax: "key [key ...]",
     family: Family::HyperLogLog,
     arity: Arity::AtLeast(2),
-    flags: Flags::READONLY,
+    flags: Flags::READONLY.and(Flags::MAY_REPLICATE),
     keys: &[KeySpec::all(KeyFlags::RW.and(KeyFlags::ACCESS))
         .noting("RW because it may change the internal representation of the key, and propagate to replicas")],
     since: "2.8.9",
