@@ -233,7 +233,6 @@ impl Parameter {
     pub fn assign_words(&self, settings: &mut Settings, words: &[&str]) -> Result<Assigned, String> {
         match words {
             [text] => self.assign_text(settings, text),
-            [] => Err(WRONG_NUMBER.to_owned()),
             _ => self.assign(settings, words),
         }
     }

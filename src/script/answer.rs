@@ -6,6 +6,7 @@
 //!
 //! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper.
 
+use super::ReturnedError;
 use crate::lua::{Kind, Stack};
 use crate::resp::{OpenArray, Protocol, Reply};
 
@@ -23,10 +24,10 @@ const FORM_LETTERS: usize = 3;
 /// Room that one more level needs.
 const LEVEL_VALUES: usize = 4;
 
-/// Writes the value on top; `protocol` is what the script reads replies in. Answers the line of an error that the script
-/// made up itself.
-pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol) -> Option<String> {
-    let error = made_up_error(stack);
+/// Writes the value on top; `protocol` is what the script reads replies in. Answers the error that it is, if
+/// it is one.
+pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol) -> Option<ReturnedError> {
+    let error = returned_error(stack);
     let base = stack.top();
     let mut levels: Vec<Level> = Vec::new();
     stack.push_copy(-1);
@@ -182,10 +183,9 @@ pub(super) fn is_counted(stack: &mut Stack<'_>) -> bool {
     is_counted
 }
 
-fn made_up_error(stack: &mut Stack<'_>) -> Option<String> {
+fn returned_error(stack: &mut Stack<'_>) -> Option<ReturnedError> {
     if stack.kind(-1) != Kind::Table {
         return None;
     }
-    let line = error_line(stack)?;
-    (!is_counted(stack)).then_some(line)
+    Some(ReturnedError { line: error_line(stack)?, is_counted: is_counted(stack) })
 }

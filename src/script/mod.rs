@@ -68,14 +68,22 @@ pub trait Server: Host {
     fn offered(&mut self) -> Option<&mut Vec<Function>>;
 }
 
+/// An error that a script returned.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ReturnedError {
+    /// Its line.
+    pub line: String,
+    /// It came from a command, and was counted among the errors then.
+    pub is_counted: bool,
+}
+
 /// What becomes of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has ended, and its reply is written. An error that it returned counts as its own failure unless the command
-    /// that made the error was counted already.
+    /// It has ended, and its reply is written.
     Done {
-        /// The line of the error that it returned, if that is still to be counted.
-        error: Option<String>,
+        /// The error that it returned, which is its failure.
+        error: Option<ReturnedError>,
     },
     /// It has failed; nothing is written.
     Failed(Failure),

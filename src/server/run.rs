@@ -132,12 +132,16 @@ impl Server {
         self.runtime.block_on(async {
             tokio::spawn(keeper::keep(Arc::clone(&self.shared)));
             tokio::spawn(deliveries::deliver(Arc::clone(&self.shared)));
-            for listener in self.doors.tcp {
-                tokio::spawn(listen::accept_tcp(listener, Arc::clone(&hall)));
-            }
+            let accept = |listener| tokio::spawn(listen::accept_tcp(listener, Arc::clone(&hall)));
+            let accepting: Vec<_> = self.doors.tcp.into_iter().map(accept).collect();
             #[cfg(unix)]
             let _file = self.doors.unix.map(|door| door.admit_to(&hall));
             self.shared.stopped().await;
+            // Who sees his connection close finds nobody to connect to.
+            for door in accepting {
+                door.abort();
+                let _ = door.await;
+            }
         });
         // Its connections end with the runtime.
         drop(self.runtime);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Digest, Ending, Kind, Name, Outer, Running};
 use crate::engine::{CommandId, Ctx, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Reply, Requests};
-use crate::script::{Chance, Failure, Function, Header, Machine, Outcome};
+use crate::script::{Chance, Failure, Function, Header, Machine, Outcome, ReturnedError};
 
 /// A script to run, and what it is told.
 #[derive(Debug)]
@@ -156,10 +156,12 @@ impl Engine {
     fn judge(&mut self, outcome: Outcome, name: Option<Name>, command: CommandId) -> Result<(), Error> {
         match outcome {
             Outcome::Done { error: None } | Outcome::Resting => Ok(()),
-            Outcome::Done { error: Some(line) } => {
+            Outcome::Done { error: Some(ReturnedError { line, is_counted }) } => {
                 self.stats.command_mut(command).failed += 1;
-                // What has no code counts as the common one.
-                self.stats.count_error(if line.contains(' ') { &line } else { "ERR" });
+                if !is_counted {
+                    // What has no code counts as the common one.
+                    self.stats.count_error(if line.contains(' ') { &line } else { "ERR" });
+                }
                 Ok(())
             }
             Outcome::Failed(failure) => Err(script_error(failure, name)),
