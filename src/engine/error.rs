@@ -9,6 +9,7 @@ mod hyperloglog;
 mod restore;
 mod rights;
 mod server;
+mod tracking;
 
 pub use bitmap::BitmapError;
 pub use geo::GeoError;
@@ -16,6 +17,7 @@ pub use hyperloglog::HyperLogLogError;
 pub use restore::RestoreError;
 pub use rights::RightsError;
 pub use server::ServerError;
+pub use tracking::TrackingError;
 
 use thiserror::Error as Texts;
 
@@ -542,66 +544,9 @@ pub enum Error {
     #[error("ERR DUMP payload version or checksum are wrong")]
     PayloadWrong,
 
-    // Tracking.
-    /// CLIENT TRACKING with two redirections.
-    #[error("ERR A client can only redirect to a single other client")]
-    TrackingRedirectsTwice,
-    /// CLIENT TRACKING redirects to a client that is not there.
-    #[error("ERR The client ID you want redirect to does not exist")]
-    TrackingRedirectsNowhere,
-    /// CLIENT TRACKING has prefixes for a mode without.
-    #[error("ERR PREFIX option requires BCAST mode to be enabled")]
-    TrackingPrefixWithoutBroadcast,
-    /// CLIENT TRACKING changes from one mode to the other.
-    #[error(
-        "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with \
-         a different mode."
-    )]
-    TrackingBroadcastSwitched,
-    /// CLIENT TRACKING wants exceptions in a mode that knows none.
-    #[error("ERR OPTIN and OPTOUT are not compatible with BCAST")]
-    TrackingBroadcastWithChoice,
-    /// CLIENT TRACKING wants exceptions both ways.
-    #[error("ERR You can't specify both OPTIN mode and OPTOUT mode")]
-    TrackingBothChoices,
-    /// CLIENT TRACKING wants exceptions the other way than before.
-    #[error(
-        "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a \
-         different mode."
-    )]
-    TrackingChoiceSwitched,
-    /// CLIENT TRACKING has a prefix that overlaps with one from before.
-    #[error(
-        "ERR Prefix '{given}' overlaps with an existing prefix '{existing}'. Prefixes for a single client must not overlap."
-    )]
-    TrackingPrefixExists {
-        /// The prefix.
-        given: String,
-        /// The one from before.
-        existing: String,
-    },
-    /// CLIENT TRACKING has two prefixes that overlap.
-    #[error(
-        "ERR Prefix '{given}' overlaps with another provided prefix '{other}'. Prefixes for a single client must not \
-         overlap."
-    )]
-    TrackingPrefixesOverlap {
-        /// The one.
-        given: String,
-        /// The other, behind it.
-        other: String,
-    },
-    /// CLIENT CACHING of a client that does not track.
-    #[error(
-        "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
-    )]
-    CachingWithoutTracking,
-    /// CLIENT CACHING YES where everything is tracked anyway.
-    #[error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")]
-    CachingYesWithoutOptin,
-    /// CLIENT CACHING NO where it says nothing.
-    #[error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")]
-    CachingNoWithoutOptout,
+    /// Of tracking keys.
+    #[error(transparent)]
+    Tracking(#[from] TrackingError),
 
     // DEBUG and SHUTDOWN.
     /// DEBUG PROTOCOL has no such type.

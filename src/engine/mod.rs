@@ -61,7 +61,9 @@ pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
 pub use durations::Durations;
 pub use effects::{Effect, Effects};
-pub use error::{BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, shown};
+pub use error::{
+    BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, TrackingError, shown,
+};
 pub use event::{Class, Event, Notifications};
 pub use eviction::{ClientsLimit, Policy, Pressure};
 pub use guard::Guard;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::SUBCOMMAND;
 use crate::engine::tracking::{Choice, Mode};
-use crate::engine::{Args, Arity, Command, Ctx, Error, SessionId, shown};
+use crate::engine::{Args, Arity, Command, Ctx, Error, SessionId, TrackingError, shown};
 
 pub(super) const TRACKING: Command = Command {
     name: "TRACKING",
@@ -38,7 +38,7 @@ impl<'a> Options<'a> {
         while !args.is_empty() {
             if args.take_with("REDIRECT", 1) {
                 if options.redirect.is_some() {
-                    return Err(Error::TrackingRedirectsTwice);
+                    return Err(TrackingError::RedirectsTwice.into());
                 }
                 options.redirect = redirection(cx, args.integer()?)?;
             } else if args.take("BCAST") {
@@ -61,16 +61,16 @@ impl<'a> Options<'a> {
     /// Which commands are tracked then, if these options go together, and with what the client asked for `before`.
     fn choice(&self, before: Option<&Mode>) -> Result<Choice, Error> {
         if !self.broadcasts && !self.prefixes.is_empty() {
-            return Err(Error::TrackingPrefixWithoutBroadcast);
+            return Err(TrackingError::PrefixWithoutBroadcast.into());
         }
         if before.is_some_and(|before| before.broadcasts != self.broadcasts) {
-            return Err(Error::TrackingBroadcastSwitched);
+            return Err(TrackingError::BroadcastSwitched.into());
         }
         if self.broadcasts && (self.opts_in || self.opts_out) {
-            return Err(Error::TrackingBroadcastWithChoice);
+            return Err(TrackingError::BroadcastWithChoice.into());
         }
         if self.opts_in && self.opts_out {
-            return Err(Error::TrackingBothChoices);
+            return Err(TrackingError::BothChoices.into());
         }
         let choice = match (self.opts_in, self.opts_out) {
             (true, _) => Choice::OnlyNamed,
@@ -78,7 +78,7 @@ impl<'a> Options<'a> {
             _ => Choice::All,
         };
         let is_switched = |before: &Mode| ![before.choice, choice].contains(&Choice::All) && before.choice != choice;
-        if before.is_some_and(is_switched) { Err(Error::TrackingChoiceSwitched) } else { Ok(choice) }
+        if before.is_some_and(is_switched) { Err(TrackingError::ChoiceSwitched.into()) } else { Ok(choice) }
     }
 
     /// Whether the prefixes overlap with those there are, or with each other.
@@ -86,10 +86,10 @@ impl<'a> Options<'a> {
         for (index, prefix) in self.prefixes.iter().enumerate() {
             let existing = before.and_then(|before| before.prefixes.iter().find(|known| overlap(known, prefix)));
             if let Some(existing) = existing {
-                return Err(Error::TrackingPrefixExists { given: shown(prefix), existing: shown(existing) });
+                return Err(TrackingError::PrefixExists { given: shown(prefix), existing: shown(existing) }.into());
             }
             if let Some(other) = self.prefixes[index + 1..].iter().find(|other| overlap(other, prefix)) {
-                return Err(Error::TrackingPrefixesOverlap { given: shown(prefix), other: shown(other) });
+                return Err(TrackingError::PrefixesOverlap { given: shown(prefix), other: shown(other) }.into());
             }
         }
         Ok(())
@@ -100,7 +100,7 @@ impl<'a> Options<'a> {
 fn redirection(cx: &mut Ctx<'_>, number: i64) -> Result<Option<SessionId>, Error> {
     let mut sessions = cx.engine().sessions.iter();
     let found = sessions.find(|session| session.id.number as i64 == number).map(|session| session.id);
-    found.map(Some).ok_or(Error::TrackingRedirectsNowhere)
+    Ok(Some(found.ok_or(TrackingError::RedirectsNowhere)?))
 }
 
 fn overlap(one: &[u8], other: &[u8]) -> bool {
@@ -149,12 +149,14 @@ pub(super) const CACHING: Command = Command {
 };
 
 fn caching(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let Some(mode) = cx.session_mut().tracking.as_deref_mut() else { return Err(Error::CachingWithoutTracking) };
+    let Some(mode) = cx.session_mut().tracking.as_deref_mut() else {
+        return Err(TrackingError::CachingWithoutTracking.into());
+    };
     let (yes, no) = (args.take("YES"), args.take("NO"));
     match (yes, no, mode.choice) {
         (true, _, Choice::OnlyNamed) | (_, true, Choice::UnlessNamed) => mode.is_exception = true,
-        (true, ..) => return Err(Error::CachingYesWithoutOptin),
-        (_, true, _) => return Err(Error::CachingNoWithoutOptout),
+        (true, ..) => return Err(TrackingError::CachingYesWithoutOptin.into()),
+        (_, true, _) => return Err(TrackingError::CachingNoWithoutOptout.into()),
         _ => return Err(Error::Syntax),
     }
     cx.reply().ok();
