@@ -22,6 +22,7 @@ mod dispatch;
 mod durations;
 mod effects;
 mod error;
+mod error_counts;
 mod event;
 mod eviction;
 mod fields;
@@ -64,6 +65,7 @@ pub use effects::{Effect, Effects};
 pub use error::{
     BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, TrackingError, shown,
 };
+pub use error_counts::ErrorCounts;
 pub use event::{Class, Event, Notifications};
 pub use eviction::{ClientsLimit, Policy, Pressure};
 pub use guard::Guard;

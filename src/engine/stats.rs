@@ -1,9 +1,7 @@
 //! Counters behind INFO: what happened since the start or since CONFIG RESETSTAT.
 
-use std::collections::BTreeMap;
-
 use crate::acl::Reason;
-use crate::engine::{CommandId, Durations, Recent, SlowLog, Spikes};
+use crate::engine::{CommandId, Durations, ErrorCounts, Recent, SlowLog, Spikes};
 
 /// How one command fared.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +63,7 @@ pub struct Stats {
     /// Clients closed for replies they did not read.
     pub output_buffer_disconnections: u64,
     /// Errors by their code, such as `ERR`.
-    pub errors_by_code: BTreeMap<String, u64>,
+    pub errors_by_code: ErrorCounts,
     /// Reads and writes of sockets, by event loop.
     pub transfers: Vec<Transfers>,
     /// How long keys and fields were being removed at their deadlines, in microseconds.
@@ -83,9 +81,6 @@ pub struct Stats {
     by_command: Vec<CommandStats>,
     refusals: [u64; 4],
 }
-
-/// How many error codes are told apart; a flood of made-up ones is one line after that.
-const ERROR_CODES: usize = 128;
 
 impl Stats {
     /// Counters for a table of `commands` entries.
@@ -111,12 +106,7 @@ impl Stats {
     /// Counts an error by the code it starts with.
     pub fn count_error(&mut self, line: &str) {
         self.errors += 1;
-        let code = line.split(' ').next().unwrap_or_default();
-        if let Some(count) = self.errors_by_code.get_mut(code) {
-            *count += 1;
-        } else if self.errors_by_code.len() < ERROR_CODES {
-            self.errors_by_code.insert(code.to_owned(), 1);
-        }
+        self.errors_by_code.count(line);
     }
 
     /// How often something was refused for that reason, to be counted on.

@@ -90,8 +90,8 @@ impl<'a> Reply<'a> {
     }
 
     /// A simple string.
-    pub fn simple(&mut self, text: &str) {
-        self.line(b'+', text.as_bytes());
+    pub fn simple(&mut self, text: impl AsRef<[u8]>) {
+        self.line(b'+', text.as_ref());
     }
 
     /// An error; `text` starts with its code, such as `ERR` or `WRONGTYPE`. Each of its characters stands for one byte,
@@ -195,12 +195,13 @@ impl<'a> Reply<'a> {
     }
 
     /// Text with a three-letter form such as `txt`: in RESP2 a bulk string.
-    pub fn verbatim(&mut self, form: &str, text: &[u8]) {
+    pub fn verbatim(&mut self, form: impl AsRef<[u8]>, text: &[u8]) {
+        let form = form.as_ref();
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),
             Protocol::Resp3 => {
                 self.number(b'=', (form.len() + 1 + text.len()) as i64);
-                self.out.extend_from_slice(form.as_bytes());
+                self.out.extend_from_slice(form);
                 self.out.push(b':');
                 self.out.extend_from_slice(text);
                 self.end_line();
@@ -209,10 +210,10 @@ impl<'a> Reply<'a> {
     }
 
     /// An integer of any size, in decimal digits: in RESP2 a bulk string.
-    pub fn big_number(&mut self, digits: &str) {
+    pub fn big_number(&mut self, digits: impl AsRef<[u8]>) {
         match self.protocol {
-            Protocol::Resp2 => self.bulk(digits.as_bytes()),
-            Protocol::Resp3 => self.line(b'(', digits.as_bytes()),
+            Protocol::Resp2 => self.bulk(digits.as_ref()),
+            Protocol::Resp3 => self.line(b'(', digits.as_ref()),
         }
     }
 

@@ -6,7 +6,6 @@
 //!
 //! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper.
 
-use super::ReturnedError;
 use crate::lua::{Kind, Stack};
 use crate::resp::{OpenArray, Protocol, Reply};
 
@@ -24,16 +23,24 @@ const FORM_LETTERS: usize = 3;
 /// Room that one more level needs.
 const LEVEL_VALUES: usize = 4;
 
-/// Writes the value on top; `protocol` is what the script reads replies in. Answers the error that it is, if
-/// it is one.
-pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol) -> Option<ReturnedError> {
-    let error = returned_error(stack);
+/// The errors in what a script returned.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// How many were counted when the command failed that made them.
+    pub counted: u64,
+    /// The lines of the others.
+    pub uncounted: Vec<String>,
+}
+
+/// Writes the value on top; `protocol` is what the script reads replies in. Answers which errors there are in it.
+pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol) -> Faults {
+    let mut faults = Faults::default();
     let base = stack.top();
     let mut levels: Vec<Level> = Vec::new();
     stack.push_copy(-1);
     loop {
         // A value lies on top: it is written and taken away, or becomes a level.
-        if let Some(level) = write_value(stack, reply, protocol) {
+        if let Some(level) = write_value(stack, reply, protocol, &mut faults) {
             levels.push(level);
         }
         // The next value of the innermost level that has one.
@@ -41,7 +48,7 @@ pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Prot
             match levels.last_mut() {
                 None => {
                     stack.truncate(base);
-                    return error;
+                    return faults;
                 }
                 Some(Level::Array(_, count)) => {
                     stack.get_element(-1, *count + 1);
@@ -69,7 +76,7 @@ pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Prot
 }
 
 /// Writes the value on top and takes it away, unless it is a table with more to write.
-fn write_value(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol) -> Option<Level> {
+fn write_value(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol, faults: &mut Faults) -> Option<Level> {
     if stack.reserve(LEVEL_VALUES).is_err() {
         reply.error("ERR reached lua stack limit");
         stack.pop(1);
@@ -79,7 +86,7 @@ fn write_value(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol)
         Kind::String => reply.bulk(stack.bytes(-1).unwrap_or_default()),
         Kind::Number => reply.integer(truncated(stack.number(-1).unwrap_or_default())),
         Kind::Boolean => write_boolean(stack.truth(-1), reply, protocol),
-        Kind::Table => return write_table(stack, reply),
+        Kind::Table => return write_table(stack, reply, faults),
         _ => reply.null(),
     }
     stack.pop(1);
@@ -102,20 +109,25 @@ fn write_boolean(value: bool, reply: &mut Reply<'_>, protocol: Protocol) {
     }
 }
 
-fn write_table(stack: &mut Stack<'_>, reply: &mut Reply<'_>) -> Option<Level> {
+fn write_table(stack: &mut Stack<'_>, reply: &mut Reply<'_>, faults: &mut Faults) -> Option<Level> {
     if let Some(line) = error_line(stack) {
         reply.error(&line);
+        if is_counted(stack) {
+            faults.counted += 1;
+        } else {
+            faults.uncounted.push(line);
+        }
     } else if let Some(text) = field_of(stack, "ok", Kind::String) {
-        reply.simple(&super::latin(&text));
+        reply.simple(super::up_to_nul(&text));
     } else if let Some(number) = double_field(stack) {
         reply.double(number);
     } else if let Some(digits) = field_of(stack, "big_number", Kind::String) {
         let digits: Vec<u8> =
             digits.iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }).collect();
-        reply.big_number(&super::latin(&digits));
+        reply.big_number(digits);
     } else if let Some((form, text)) = verbatim(stack) {
-        let form: String = super::latin(&form).chars().chain("   ".chars()).take(FORM_LETTERS).collect();
-        reply.verbatim(&form, &text);
+        let form = super::up_to_nul(&form).iter().chain(b"   ").copied().take(FORM_LETTERS);
+        reply.verbatim(form.collect::<Vec<u8>>(), &text);
     } else if let Some(count) = flatten(stack, "map") {
         reply.map(count);
         return Some(Level::Entries { next: 1, last: count * 2, step: 1 });
@@ -170,22 +182,15 @@ fn flatten(stack: &mut Stack<'_>, name: &str) -> Option<usize> {
     Some(count)
 }
 
-/// The line of the table on top, if it is an error: its text, in which CR and LF become spaces.
+/// The line of the table on top, if it is an error: its text up to the first NUL, without ends of lines behind it.
 fn error_line(stack: &mut Stack<'_>) -> Option<String> {
-    field_of(stack, "err", Kind::String).map(|text| super::latin(&text))
+    field_of(stack, "err", Kind::String).map(|text| super::latin(super::without_line_ends(super::up_to_nul(&text))))
 }
 
 /// Whether the error on top of the stack came from a command, which was counted.
 pub(super) fn is_counted(stack: &mut Stack<'_>) -> bool {
     stack.get_field(-1, "ignore_error_stats_update");
-    let is_counted = stack.truth(-1);
+    let is_counted = stack.kind(-1) == Kind::Boolean && stack.truth(-1);
     stack.pop(1);
     is_counted
-}
-
-fn returned_error(stack: &mut Stack<'_>) -> Option<ReturnedError> {
-    if stack.kind(-1) != Kind::Table {
-        return None;
-    }
-    Some(ReturnedError { line: error_line(stack)?, is_counted: is_counted(stack) })
 }

@@ -74,12 +74,18 @@ fn set_constants(stack: &mut Stack<'_>, is_wanted: impl Fn(&str) -> bool) -> Res
     stack.set_field(-2, "REDIS_VERSION")
 }
 
-/// Raises an error as `redis.call` does.
+/// Raises what is wrong with a call of Redis's API.
 pub(super) fn refuse(stack: &mut Stack<'_>, line: &str) -> Raise {
     push_refusal(stack, line).map_or_else(|raised| raised, |()| Raise::Top)
 }
 
+/// Pushes an error that nobody has counted: it is one only if the script ends with it.
 fn push_refusal(stack: &mut Stack<'_>, line: &str) -> Result<(), Raise> {
+    values::push_pair(stack, "err", line.as_bytes())
+}
+
+/// Pushes why a command was not run, which was counted.
+fn push_rejection(stack: &mut Stack<'_>, line: &str) -> Result<(), Raise> {
     let bytes: Vec<u8> = line.chars().map(|character| u8::try_from(character).unwrap_or(b'?')).collect();
     values::push_error(stack, &bytes)
 }
@@ -191,7 +197,7 @@ fn run_on<S: Server>(server: &mut S, stack: &mut Stack<'_>, words: &mut Words) -
             Ok(if words.reply.first() == Some(&b'-') { Reached::Error } else { Reached::Reply })
         }
         Err(line) => {
-            push_refusal(stack, &line)?;
+            push_rejection(stack, &line)?;
             Ok(Reached::Error)
         }
     }
@@ -251,11 +257,15 @@ fn acl_check_cmd<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 
 fn error_reply(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let Some(text) = only_string(stack) else { return wrong_reply(stack) };
-    let text = text.strip_prefix(b"-").unwrap_or(text);
-    // Without a code it gets the common one.
-    let line = if text.contains(&b' ') { text.to_vec() } else { [b"ERR ", text].concat() };
-    let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
-    values::push_pair(stack, "err", &line[..end])?;
+    let text = super::up_to_nul(text);
+    let text = super::without_line_ends(text.strip_prefix(b"-").unwrap_or(text));
+    if text.contains(&b' ') {
+        values::push_pair(stack, "err", text)?;
+    } else {
+        // Without a code it gets the common one.
+        let start = text.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(text.len());
+        values::push_pair(stack, "err", &[b"ERR ", &text[start..]].concat())?;
+    }
     Ok(1)
 }
 

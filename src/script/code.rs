@@ -90,7 +90,8 @@ fn compile(stack: &mut Stack<'_>, source: &[u8], name: &[u8]) -> usize {
     refused(stack)
 }
 
-/// `pcall`, but of an error that is a table with `err` only that text comes back.
+/// `pcall`, but of an error that is a table with `err` only that text comes back; of any other table an `err` that is no
+/// text follows.
 fn pcall(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let count = stack.top();
     if count == 0 {
@@ -108,8 +109,6 @@ fn pcall(stack: &mut Stack<'_>) -> Result<usize, Raise> {
         stack.get_field(-1, "err");
         if matches!(stack.kind(-1), Kind::String | Kind::Number) {
             stack.remove_below();
-        } else {
-            stack.pop(1);
         }
     }
     stack.push_boolean(is_right);

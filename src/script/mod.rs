@@ -36,6 +36,7 @@ use crate::lua::{Host, Lua, OUT_OF_MEMORY, Place, Progress, Raise, Reference, St
 use crate::resp::{Protocol, Reply, Request};
 use sandbox::Dwellers;
 
+pub use answer::Faults;
 pub use api::Words;
 pub use chance::Chance;
 pub use library::{Function, LibraryError, read_title};
@@ -68,23 +69,11 @@ pub trait Server: Host {
     fn offered(&mut self) -> Option<&mut Vec<Function>>;
 }
 
-/// An error that a script returned.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ReturnedError {
-    /// Its line.
-    pub line: String,
-    /// It came from a command, and was counted among the errors then.
-    pub is_counted: bool,
-}
-
 /// What becomes of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has ended, and its reply is written.
-    Done {
-        /// The error that it returned, which is its failure.
-        error: Option<ReturnedError>,
-    },
+    /// It has ended, and its reply is written, with these errors in it.
+    Done(Faults),
     /// It has failed; nothing is written.
     Failed(Failure),
     /// It rests.
@@ -294,7 +283,7 @@ impl Machine {
 fn conclude<S: Server>(server: &S, progress: Progress, stack: &mut Stack<'_>, reply: &mut Reply<'_>) -> Outcome {
     match progress {
         Progress::Resting => Outcome::Resting,
-        Progress::Done => Outcome::Done { error: answer::write(stack, reply, server.protocol()) },
+        Progress::Done => Outcome::Done(answer::write(stack, reply, server.protocol())),
         Progress::Failed => Outcome::Failed(Failure::from_top(stack)),
         Progress::Ended(place) => {
             Outcome::Failed(Failure { message: format!("ERR {ENDED}"), place, is_counted: false })
@@ -320,7 +309,7 @@ impl Failure {
             failure.message = format!("ERR {}", latin(&text));
             return failure;
         }
-        failure.message = text_field(stack, "err").map_or("ERR unknown error".into(), |text| latin(&text));
+        failure.message = text_field(stack, "err").map_or("ERR unknown error".into(), |text| latin(up_to_nul(&text)));
         if let (Some(source), Some(line)) = (text_field(stack, "source"), text_field(stack, "line")) {
             let line = latin(&line).parse().ok();
             failure.place = Some(Place { source: latin(&source), line });
@@ -342,6 +331,17 @@ fn text_field(stack: &mut Stack<'_>, name: &str) -> Option<Vec<u8>> {
 /// Bytes as characters, one for one, as [`Reply::error`] takes them.
 fn latin(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char::from(byte)).collect()
+}
+
+/// What C sees of a text.
+fn up_to_nul(text: &[u8]) -> &[u8] {
+    &text[..memchr::memchr(0, text).unwrap_or(text.len())]
+}
+
+/// A text without ends of lines behind it.
+fn without_line_ends(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+    &text[..end]
 }
 
 /// The SHA-1 of bytes, in hexadecimal digits: the name of a script.

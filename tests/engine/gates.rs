@@ -82,7 +82,7 @@ fn a_refused_command_is_counted_as_rejected_and_a_failed_one_as_failed() {
     let id = world.engine.table.find(b"get").expect("GET exists");
     let stats = world.engine.stats.command(id).clone();
     assert_eq!((stats.calls, stats.rejected, stats.failed), (1, 1, 1));
-    assert_eq!(world.engine.stats.errors_by_code.get("WRONGTYPE"), Some(&1));
+    assert!(world.engine.stats.errors_by_code.iter().any(|pair| pair == ("WRONGTYPE", 1)));
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub struct World {
 }
 
 /// Noon of 2026-01-01, in microseconds: any moment would do.
-const START: Now = Now { unix_us: 1_767_268_800_000_000 };
+pub const START: Now = Now { unix_us: 1_767_268_800_000_000 };
 
 impl World {
     pub fn fresh() -> World {
@@ -27,9 +27,30 @@ impl World {
     pub fn seeded(seed: u64, adjust: impl FnOnce(&mut Settings)) -> World {
         let mut settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
         adjust(&mut settings);
-        let mut engine = Engine::new(Table::of(FAMILIES), settings, seed, START, Box::new(NoHost::default()));
+        World::around(Engine::new(Table::of(FAMILIES), settings, seed, START, Box::new(NoHost::default())))
+    }
+
+    /// The world of an engine that nobody has come to yet.
+    pub fn around(mut engine: Engine) -> World {
         let client = engine.connect(START, Origin::default()).expect("the first client is welcome");
         World { engine, client, now: START }
+    }
+
+    /// A world in which whoever looks at the machine's clock finds that so many microseconds have passed: every script
+    /// takes long.
+    pub fn hurried(step_us: u64, adjust: impl FnOnce(&mut Settings)) -> World {
+        let mut settings = Settings::default();
+        adjust(&mut settings);
+        World::around(Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::hurried(step_us))))
+    }
+
+    /// What a client was told since the last time, behind its replies.
+    pub fn told(&mut self, client: SessionId) -> String {
+        let mut told = Vec::new();
+        if let Some(session) = self.engine.sessions.get_mut(client) {
+            session.outgoing.take(&mut told, usize::MAX);
+        }
+        String::from_utf8_lossy(&told).into_owned()
     }
 
     /// Another client.

@@ -41,7 +41,8 @@ pub(super) fn latencies(scene: &Scene<'_>, text: &mut String) {
 
 /// A line for each error code that was answered.
 pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
-    for (code, count) in &scene.engine.stats.errors_by_code {
+    for (code, count) in scene.engine.stats.errors_by_code.iter() {
+        let code = code.replace(['#', ':', '\n', '\r'], "_");
         line(text, format_args!("errorstat_{code}:count={count}"));
     }
 }

@@ -1,11 +1,12 @@
 //! Running a script: from its call to its answer, in one go or in turns.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::{Digest, Ending, Kind, Name, Outer, Running};
 use crate::engine::{CommandId, Ctx, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Reply, Requests};
-use crate::script::{Chance, Failure, Function, Header, Machine, Outcome, ReturnedError};
+use crate::script::{Chance, Failure, Faults, Function, Header, Machine, Outcome};
 
 /// A script to run, and what it is told.
 #[derive(Debug)]
@@ -155,17 +156,21 @@ impl Engine {
     /// Makes an error of what failed.
     fn judge(&mut self, outcome: Outcome, name: Option<Name>, command: CommandId) -> Result<(), Error> {
         match outcome {
-            Outcome::Done { error: None } | Outcome::Resting => Ok(()),
-            Outcome::Done { error: Some(ReturnedError { line, is_counted }) } => {
-                self.stats.command_mut(command).failed += 1;
-                if !is_counted {
-                    // What has no code counts as the common one.
-                    self.stats.count_error(if line.contains(' ') { &line } else { "ERR" });
-                }
+            Outcome::Done(faults) => {
+                self.count_faults(&faults, command);
                 Ok(())
             }
+            Outcome::Resting => Ok(()),
             Outcome::Failed(failure) => Err(script_error(failure, name)),
         }
+    }
+
+    /// Counts the errors that a script returned: all that it made up as one failure of its own, and each that a command had
+    /// made as one.
+    fn count_faults(&mut self, faults: &Faults, command: CommandId) {
+        let own = u64::from(!faults.uncounted.is_empty());
+        self.stats.command_mut(command).failed += faults.counted + own;
+        faults.uncounted.iter().for_each(|line| self.stats.count_error(line));
     }
 
     /// What a command that rests has written so far is answered later.
@@ -194,7 +199,10 @@ impl Engine {
         self.interest.tracking.begin_command(session);
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         let mut reply = Reply::new(&mut partial, protocol);
-        let outcome = machine.go_on(self, &mut reply);
+        // What panics ends its client and its machine, nothing else: the keeper of time has others to serve.
+        let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| machine.go_on(self, &mut reply))) else {
+            return self.give_up_script(session);
+        };
         match kind {
             Kind::Script => self.scripts.machine = Some(machine),
             Kind::Function => self.scripts.functions.machine = Some(machine),
@@ -208,6 +216,17 @@ impl Engine {
         self.timing.now = now;
         if !self.scripts.is_busy() {
             self.serve();
+        }
+    }
+
+    /// Ends the script that a panic went through, and its client.
+    fn give_up_script(&mut self, session: SessionId) {
+        let is_orphan = self.scripts.running.as_ref().is_some_and(|running| running.is_orphan);
+        self.end_script();
+        if is_orphan {
+            self.disconnect(session);
+        } else {
+            self.kill(session);
         }
     }
 
