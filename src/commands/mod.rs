@@ -31,6 +31,7 @@ pub mod set;
 pub mod shutdown;
 pub mod slowlog;
 pub mod sorted_set;
+pub mod stream;
 pub mod string;
 pub mod transactions;
 
@@ -63,6 +64,7 @@ pub const FAMILIES: &[&[Command]] = &[
     shutdown::COMMANDS,
     slowlog::COMMANDS,
     sorted_set::COMMANDS,
+    stream::COMMANDS,
     string::COMMANDS,
     transactions::COMMANDS,
 ];

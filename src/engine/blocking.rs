@@ -12,6 +12,7 @@ use crate::engine::dispatch::Admitted;
 use crate::engine::scripts::Ending;
 use crate::engine::{Args, Block, CommandId, Engine, Error, Flags, Session, SessionId, Wait};
 use crate::resp::{Protocol, Reply, Request};
+use crate::value::View;
 
 impl Engine {
     /// True while the session waits within a command, and runs no other.
@@ -51,9 +52,19 @@ impl Engine {
         spent_us: u64,
     ) {
         let Some(client) = self.sessions.get(session) else { return };
-        let mut wait = Wait::new(command, request.into(), client.database, block);
+        let mut wait = Wait::new(command, request, client.database, block);
         wait.spent_us = spent_us;
         self.interest.waiting.join(session, wait);
+    }
+
+    /// A key changed: who reads a stream is told when there is none any more.
+    pub(super) fn signal_loss(&mut self, database: usize, key: &[u8]) {
+        if self.interest.waiting.awaits(database, key) {
+            let data = self.databases.get(database);
+            if !data.find(key).is_some_and(|slot| matches!(data.view(slot), View::Stream(_))) {
+                self.interest.waiting.signal(database, key);
+            }
+        }
     }
 
     /// Serves those whose keys are ready, the key first that was ready first. What that makes ready is served too.
@@ -78,9 +89,9 @@ impl Engine {
         let (mut tickets, mut served) = (self.interest.waiting.tickets(), Served::All);
         while let Some((ticket, session)) = self.interest.waiting.first(database, key, tickets.clone()) {
             tickets.start = ticket + 1;
-            let Some(slot) = self.live(database, key) else { break };
+            let slot = self.live(database, key);
             let Some(wait) = self.interest.waiting.get(session) else { break };
-            if !(wait.is_served_by)(self.databases.get(database).view(slot)) {
+            if !(wait.is_served_by)(slot.map(|slot| self.databases.get(database).view(slot))) {
                 continue;
             }
             let writes = self.table.entry(wait.command).command.flags.has(Flags::WRITE);

@@ -11,18 +11,21 @@
 //! 6. what was replaced or removed and is large is freed elsewhere.
 //!
 //! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::text_to_change`], [`Ctx::glance`] and [`Ctx::peek`]
-//! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_text`], [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`],
+//! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_beside`], [`Ctx::edit_text`], [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`],
 //! [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and [`Ctx::persist`] write one key; [`Ctx::relocate`] and
 //! [`Ctx::duplicate`] go from one key to another; [`Ctx::empty`] and [`Ctx::swap`] change databases as wholes.
 //! [`Ctx::run`] runs a command within this one, and [`Ctx::block_or`] has it wait.
 //!
 //! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
 
+mod beside;
 mod flow;
 mod several;
 mod text;
 mod transfer;
 mod whole;
+
+pub use beside::Beside;
 
 use crate::engine::{
     Block, CommandId, Databases, Effects, Engine, Entry, Error, Event, Now, Peek, Session, SessionId, Settings, Stored,

@@ -9,6 +9,7 @@ mod hyperloglog;
 mod restore;
 mod rights;
 mod server;
+mod stream;
 mod tracking;
 
 pub use bitmap::BitmapError;
@@ -17,6 +18,7 @@ pub use hyperloglog::HyperLogLogError;
 pub use restore::RestoreError;
 pub use rights::RightsError;
 pub use server::ServerError;
+pub use stream::StreamError;
 pub use tracking::TrackingError;
 
 use thiserror::Error as Texts;
@@ -308,6 +310,9 @@ pub enum Error {
     /// Of places on earth.
     #[error(transparent)]
     Geo(#[from] GeoError),
+    /// Of streams.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
 
     // Hashes.
     /// A whole number was to be added to another value.

@@ -188,6 +188,11 @@ impl Event {
     pub const fn sorted_set(name: &'static str) -> Event {
         Event { class: Class::SortedSet, name }
     }
+
+    /// An event of streams.
+    pub const fn stream(name: &'static str) -> Event {
+        Event { class: Class::Stream, name }
+    }
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ mod transaction;
 pub use args::{Args, says};
 pub use capacity::Capacity;
 pub use command::{Arity, Begin, Channels, Command, Family, Find, Flags, Handler, KeyFlags, KeySpec};
-pub use ctx::{Changed, Ctx, Deadline};
+pub use ctx::{Beside, Changed, Ctx, Deadline};
 pub use databases::Databases;
 pub use delivery::{OutputLimit, OutputLimits};
 pub use derived::{CATEGORIES, KeyRange};
@@ -63,7 +63,8 @@ pub use dispatch::Flow;
 pub use durations::Durations;
 pub use effects::{Effect, Effects};
 pub use error::{
-    BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, TrackingError, shown,
+    BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, StreamError, TrackingError,
+    shown,
 };
 pub use error_counts::ErrorCounts;
 pub use event::{Class, Event, Notifications};
@@ -271,6 +272,7 @@ impl Engine {
             self.stats.expiring_us += elapsed_us;
             self.note_spike("expire-cycle", elapsed_us);
         }
+        self.serve();
         expired
     }
 
@@ -349,6 +351,14 @@ impl Engine {
         if self.interest.tracking.is_on() {
             self.invalidate(key);
         }
+        self.announce(database, event, key);
+        if !self.interest.waiting.is_empty() {
+            self.signal_loss(database, key);
+        }
+    }
+
+    /// Tells of an event.
+    fn announce(&mut self, database: usize, event: Event, key: &[u8]) {
         if self.switches.announce {
             self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
         }

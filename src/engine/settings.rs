@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::{ClientsLimit, Notifications, OutputLimits, Policy, Session};
 use crate::rdb::Forms;
-use crate::value::{hash, list, set, zset};
+use crate::value::{hash, list, set, stream, zset};
 
 /// Who may call commands that a setting must enable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -152,6 +152,8 @@ pub struct Settings {
     pub sparse_hll_bytes: usize,
     /// `list-max-listpack-size`.
     pub list_nodes: list::Limits,
+    /// `stream-node-max-bytes` and `stream-node-max-entries`.
+    pub stream_blocks: stream::Limits,
     /// `hz`: how often Redis looks for what is due; here everything is done when it is due.
     pub hz: u16,
     /// `min-replicas-to-write`: without so many replicas nothing may be written, and there are none.
@@ -243,6 +245,7 @@ impl Default for Settings {
             packed_set: set::Limits::default(),
             sparse_hll_bytes: 3000,
             list_nodes: list::Limits::default(),
+            stream_blocks: stream::Limits::default(),
             hz: 10,
             min_replicas: 0,
             min_replicas_max_lag_s: 10,

@@ -5,9 +5,9 @@
 //! own.
 
 use crate::keyspace::ValueMut;
-use crate::value::{Hash, HashView, List, Set, Value, View, Zset};
+use crate::value::{Hash, HashView, List, Set, Stream, Value, View, Zset};
 
-/// A collection that a key can hold. A key never holds an empty one.
+/// A collection that a key can hold. A key never holds an empty one, unless it is a stream.
 pub trait Stored: Sized {
     /// How it is read.
     type View<'a>
@@ -20,14 +20,14 @@ pub trait Stored: Sized {
     fn of_mut(value: ValueMut<'_>) -> Option<&mut Self>;
     /// One without elements.
     fn empty() -> Self;
-    /// True when it has no elements.
+    /// True when it has no elements and no key holds it so.
     fn is_empty(&self) -> bool;
     /// The collection as a value to be stored.
     fn into_value(self) -> Value;
 }
 
 macro_rules! stored {
-    ($($kind:ident as $view:ty),*) => {$(
+    ($($kind:ident as $view:ty, $is_empty:expr;)*) => {$(
         impl Stored for $kind {
             type View<'a> = $view;
 
@@ -44,7 +44,7 @@ macro_rules! stored {
             }
 
             fn is_empty(&self) -> bool {
-                $kind::is_empty(self)
+                $is_empty(self)
             }
 
             fn into_value(self) -> Value {
@@ -54,4 +54,10 @@ macro_rules! stored {
     )*};
 }
 
-stored!(Zset as &'a Zset, List as &'a List, Set as &'a Set, Hash as HashView<'a>);
+stored! {
+    Zset as &'a Zset, Zset::is_empty;
+    List as &'a List, List::is_empty;
+    Set as &'a Set, Set::is_empty;
+    Hash as HashView<'a>, Hash::is_empty;
+    Stream as &'a Stream, |_: &Stream| false;
+}

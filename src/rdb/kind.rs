@@ -12,6 +12,7 @@ pub(super) const LIST_ZIPLIST: u8 = 10;
 pub(super) const SET_INTSET: u8 = 11;
 pub(super) const ZSET_ZIPLIST: u8 = 12;
 pub(super) const HASH_ZIPLIST: u8 = 13;
+pub(super) const STREAM_3: u8 = 21;
 /// Nodes that are ziplists.
 pub(super) const LIST_QUICKLIST: u8 = 14;
 pub(super) const HASH_LISTPACK: u8 = 16;

@@ -18,6 +18,7 @@ mod listpack;
 mod load;
 mod lzf;
 mod save;
+mod save_stream;
 mod text;
 
 pub use checksum::crc64;

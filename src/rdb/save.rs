@@ -31,6 +31,7 @@ pub fn kind_of(view: View<'_>) -> u8 {
         },
         View::Zset(zset) if zset.is_listpack() => kind::ZSET_LISTPACK,
         View::Zset(_) => kind::ZSET_2,
+        View::Stream(_) => kind::STREAM_3,
     }
 }
 
@@ -43,6 +44,7 @@ impl Writer {
             View::Set(set) => self.set(set),
             View::Hash(hash) => self.hash(hash),
             View::Zset(zset) => self.zset(zset),
+            View::Stream(stream) => self.stream(stream),
         }
     }
 

@@ -272,6 +272,13 @@ impl<'a> Reply<'a> {
         self.put_in_front(open, end);
     }
 
+    /// The same for what [`Reply::open_array`] opened and is a map of so many pairs.
+    pub fn close_map(&mut self, open: OpenArray, pairs: usize) {
+        let end = self.out.len();
+        self.map(pairs);
+        self.put_in_front(open, end);
+    }
+
     /// Moves what was written since `end` to where an array was opened.
     fn put_in_front(&mut self, open: OpenArray, end: usize) {
         let header = self.out.len() - end;

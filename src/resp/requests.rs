@@ -16,12 +16,22 @@ pub struct Requests {
 impl Requests {
     /// Keeps a copy of `request`.
     pub fn push(&mut self, request: Request<'_>) {
-        for word in request.iter() {
-            let start = self.text.len();
-            self.text.extend_from_slice(word);
-            self.words.push(Span { start, end: self.text.len() });
-        }
+        request.iter().for_each(|word| self.push_word(word));
         self.ends.push(self.words.len());
+    }
+
+    fn push_word(&mut self, word: &[u8]) {
+        let start = self.text.len();
+        self.text.extend_from_slice(word);
+        self.words.push(Span { start, end: self.text.len() });
+    }
+
+    /// One request of these words.
+    pub fn of<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> Requests {
+        let mut requests = Requests::default();
+        words.into_iter().for_each(|word| requests.push_word(word));
+        requests.ends.push(requests.words.len());
+        requests
     }
 
     /// How many there are.

@@ -15,9 +15,11 @@ pub mod hyperloglog;
 mod integers;
 pub mod item;
 pub mod list;
+mod listpack;
 mod members;
 pub mod number;
 pub mod set;
+pub mod stream;
 mod strip;
 mod table;
 pub mod text;
@@ -27,6 +29,7 @@ pub use hash::{Hash, HashView};
 pub use item::Item;
 pub use list::List;
 pub use set::Set;
+pub use stream::Stream;
 pub use text::{Text, TextView};
 pub use zset::Zset;
 
@@ -43,6 +46,8 @@ pub enum Value {
     Set(Set),
     /// A hash.
     Hash(Hash),
+    /// A stream.
+    Stream(Stream),
 }
 
 impl Value {
@@ -54,6 +59,7 @@ impl Value {
             Value::List(list) => View::List(list),
             Value::Set(set) => View::Set(set),
             Value::Hash(hash) => View::Hash(hash.view()),
+            Value::Stream(stream) => View::Stream(stream),
         }
     }
 
@@ -75,6 +81,7 @@ impl Value {
             Value::List(list) => list.memory(),
             Value::Set(set) => set.memory(),
             Value::Hash(hash) => hash.memory(),
+            Value::Stream(stream) => stream.memory(),
         }
     }
 
@@ -86,6 +93,7 @@ impl Value {
             Value::List(list) => Some(ValueMut::List(list)),
             Value::Set(set) => Some(ValueMut::Set(set)),
             Value::Hash(hash) => Some(ValueMut::Hash(hash)),
+            Value::Stream(stream) => Some(ValueMut::Stream(stream)),
         }
     }
 }
@@ -103,6 +111,8 @@ pub enum View<'a> {
     Set(&'a Set),
     /// A hash.
     Hash(HashView<'a>),
+    /// A stream.
+    Stream(&'a Stream),
 }
 
 impl View<'_> {
@@ -114,6 +124,7 @@ impl View<'_> {
             View::List(_) => "list",
             View::Set(_) => "set",
             View::Hash(_) => "hash",
+            View::Stream(_) => "stream",
         }
     }
 
@@ -125,6 +136,7 @@ impl View<'_> {
             View::List(list) => list.encoding(),
             View::Set(set) => set.encoding(),
             View::Hash(hash) => hash.encoding(),
+            View::Stream(stream) => stream.encoding(),
         }
     }
 
@@ -132,14 +144,14 @@ impl View<'_> {
     pub fn first_deadline(&self) -> Option<i64> {
         match self {
             View::Hash(hash) => hash.first_deadline(),
-            View::Text(_) | View::Zset(_) | View::List(_) | View::Set(_) => None,
+            View::Text(_) | View::Zset(_) | View::List(_) | View::Set(_) | View::Stream(_) => None,
         }
     }
 
     /// Bytes of cells, of which a collection that has some can hold 8 GiB.
     pub fn cell_bytes(&self) -> usize {
         match self {
-            View::Text(_) | View::List(_) => 0,
+            View::Text(_) | View::List(_) | View::Stream(_) => 0,
             View::Zset(zset) => zset.cell_bytes(),
             View::Set(set) => set.cell_bytes(),
             View::Hash(hash) => hash.cell_bytes(),
@@ -154,6 +166,7 @@ impl View<'_> {
             View::List(list) => Value::List(list.clone()),
             View::Set(set) => Value::Set(set.clone()),
             View::Hash(hash) => Value::Hash(hash.to_hash()),
+            View::Stream(stream) => Value::Stream(stream.clone()),
         }
     }
 }
@@ -169,4 +182,6 @@ pub enum ValueMut<'a> {
     Set(&'a mut Set),
     /// A hash.
     Hash(&'a mut Hash),
+    /// A stream.
+    Stream(&'a mut Stream),
 }

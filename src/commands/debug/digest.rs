@@ -8,9 +8,10 @@ use sha1::{Digest, Sha1};
 
 use crate::engine::{Args, Ctx, Error};
 use crate::keyspace::{Database, Slot};
-use crate::value::View;
 use crate::value::number;
+use crate::value::stream::Id;
 use crate::value::zset::Zset;
+use crate::value::{Stream, View};
 
 type Hash = [u8; 20];
 
@@ -20,6 +21,7 @@ const LIST: u32 = 1;
 const SET: u32 = 2;
 const SORTED_SET: u32 = 3;
 const HASH: u32 = 4;
+const STREAM: u32 = 6;
 
 pub(super) fn whole(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let mut hash = Hash::default();
@@ -82,6 +84,10 @@ fn add_value(hash: &mut Hash, database: &Database, slot: Slot) {
                 join(hash, &element);
             }
         }
+        View::Stream(stream) => {
+            chain(hash, &STREAM.to_be_bytes());
+            add_entries(hash, stream);
+        }
     }
     if database.deadline(slot).is_some() {
         join(hash, b"!!expire!!");
@@ -97,6 +103,16 @@ fn add_members(hash: &mut Hash, zset: &Zset) {
         number::write_f64_by_digits(&mut digits, entry.score);
         chain(&mut element, &digits);
         join(hash, &element);
+    }
+}
+
+fn add_entries(hash: &mut Hash, stream: &Stream) {
+    for entry in stream.log().range(Id::MIN, Id::MAX) {
+        chain(hash, format!("{}.{}", entry.id().ms, entry.id().seq).as_bytes());
+        for (field, value) in entry.pairs() {
+            chain(hash, &field.to_cow());
+            chain(hash, &value.to_cow());
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::engine::{
 use crate::keyspace::New;
 use crate::value::View;
 use crate::value::number;
+use crate::value::stream::Id;
 use crate::value::text::TextView;
 
 /// The commands of this family.
@@ -218,6 +219,10 @@ fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         View::List(list) => list.iter().map(|element| element.len()).sum(),
         View::Set(set) => set.iter().map(|member| member.len()).sum(),
         View::Hash(hash) => hash.iter().map(|entry| entry.field.len() + entry.value.len()).sum(),
+        View::Stream(stream) => {
+            let pairs = stream.log().range(Id::MIN, Id::MAX).flat_map(|entry| entry.pairs());
+            pairs.map(|(field, value)| field.len() + value.len()).sum()
+        }
     };
     // Values have no address here that would mean anything to a reader, and are never shared.
     let line = format!(

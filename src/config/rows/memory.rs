@@ -106,8 +106,18 @@ pub(super) const ROWS: &[Parameter] = &[
         LONG,
         Held::Field(|s| s.packed_set.bytes as i64, |s, bytes| s.packed_set.bytes = bytes as usize),
     ),
-    Parameter::memory("stream-node-max-bytes", 0, LONG_BYTES, Held::Always("4096")),
-    Parameter::number("stream-node-max-entries", 0, LONG, Held::Always("100")),
+    Parameter::memory(
+        "stream-node-max-bytes",
+        0,
+        LONG_BYTES,
+        Held::Field(|s| s.stream_blocks.bytes as u64, |s, bytes| s.stream_blocks.bytes = bytes as usize),
+    ),
+    Parameter::number(
+        "stream-node-max-entries",
+        0,
+        LONG,
+        Held::Field(|s| s.stream_blocks.entries as i64, |s, count| s.stream_blocks.entries = count as usize),
+    ),
     Parameter::number(
         "zset-max-listpack-entries",
         0,

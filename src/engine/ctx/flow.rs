@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Ctx;
 use crate::engine::scripts::Ending;
 use crate::engine::{Args, Block, SessionId, Stored};
-use crate::resp::{Reply, Request};
+use crate::resp::{Reply, Request, Requests};
 use crate::value::View;
 
 impl Ctx<'_> {
@@ -44,9 +44,33 @@ impl Ctx<'_> {
         if self.is_nested {
             return at_once(&mut self.reply);
         }
-        let keys = keys.iter().map(|&key| key.into()).collect();
-        let is_served_by = |view: View<'_>| T::of(view).is_some();
-        self.block = Some(Block { keys, is_served_by, deadline_ms, at_last: |reply| reply.null_array() });
+        let is_served_by = |view: Option<View<'_>>| view.is_some_and(|view| T::of(view).is_some());
+        self.block = Some(Block {
+            keys: owned(keys),
+            is_served_by,
+            deadline_ms,
+            at_last: |reply| reply.null_array(),
+            request: None,
+        });
+    }
+
+    /// The same, but the command also goes on when one of the keys is gone or holds something else, if `heeds_loss`, and
+    /// what runs again is `request`.
+    pub fn block_as<T: Stored>(
+        &mut self,
+        keys: &[&[u8]],
+        deadline_ms: Option<i64>,
+        heeds_loss: bool,
+        request: Requests,
+        at_once: impl FnOnce(&mut Reply<'_>),
+    ) {
+        self.block_or::<T>(keys, deadline_ms, at_once);
+        if let Some(block) = &mut self.block {
+            block.request = Some(request);
+            if heeds_loss {
+                block.is_served_by = |_| true;
+            }
+        }
     }
 
     /// Has this command wait for nothing but the end of its time, at which `answer` is written. A command that runs within
@@ -55,7 +79,15 @@ impl Ctx<'_> {
         if self.is_nested {
             return answer(&mut self.reply);
         }
-        self.block = Some(Block { keys: BTreeSet::new(), is_served_by: |_| false, deadline_ms, at_last: answer });
+        self.block =
+            Some(Block { keys: BTreeSet::new(), is_served_by: |_| false, deadline_ms, at_last: answer, request: None });
+    }
+
+    /// What `key` holds changed so that who waits for it may go on: a key that comes to be needs no word.
+    pub fn signal(&mut self, key: &[u8]) {
+        if !self.engine.interest.waiting.is_empty() {
+            self.engine.interest.waiting.signal(self.database, key);
+        }
     }
 
     /// How the command ended.
@@ -74,4 +106,8 @@ impl Ctx<'_> {
         drop(sessions);
         id.is_some_and(|id| self.engine.unblock(id, with_error))
     }
+}
+
+fn owned(keys: &[&[u8]]) -> BTreeSet<Box<[u8]>> {
+    keys.iter().map(|&key| key.into()).collect()
 }

@@ -15,6 +15,7 @@ impl Ctx<'_> {
         engine.stats.changes += emptied.len() as u64;
         let trash = emptied.clear();
         engine.free(trash);
+        engine.interest.waiting.signal_all(database);
     }
 
     /// Makes all data what it would be after it was saved and loaded again: values take the forms that they are loaded
@@ -46,8 +47,7 @@ impl Ctx<'_> {
         engine.interest.watches.replace(other, in_second, in_first);
         engine.databases.swap(one, other);
         for database in [one, other] {
-            let swapped = engine.databases.get(database);
-            engine.interest.waiting.signal_all(database, |key| swapped.find(key).is_some());
+            engine.interest.waiting.signal_all(database);
         }
     }
 

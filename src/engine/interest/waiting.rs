@@ -1,8 +1,8 @@
 //! Who waits for which keys (BLPOP and its like), since when and until when.
 //!
 //! Who begins to wait draws a ticket and stands with it in the queue of each of its keys, so the lowest ticket in a queue
-//! came first. A key that arrives is noted as ready if somebody waits for it, once, and looked at when the command, or the
-//! transaction, that brought it is done.
+//! came first. A key that arrives, or gets what somebody waits for, or goes, is noted as ready if somebody waits for it,
+//! once, and looked at when the command, or the transaction, that did so is done.
 //!
 //! Invariant: a session stands in a queue exactly if its wait names that key, with the wait's ticket, and in the order of
 //! deadlines exactly if its wait has one. No queue is empty.
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::by_key::ByKey;
 use crate::engine::{CommandId, SessionId};
-use crate::resp::{Reply, Requests};
+use crate::resp::{Reply, Request, Requests};
 use crate::value::View;
 
 /// Everyone who waits.
@@ -38,8 +38,8 @@ pub struct Wait {
     pub database: usize,
     /// Its keys, each once.
     pub keys: BTreeSet<Box<[u8]>>,
-    /// Whether it can go on with what one of its keys holds.
-    pub is_served_by: fn(View<'_>) -> bool,
+    /// Whether it can go on with what one of its keys holds, if it holds anything.
+    pub is_served_by: fn(Option<View<'_>>) -> bool,
     /// When it gives up, in unix milliseconds.
     pub deadline_ms: Option<i64>,
     /// What it answers then.
@@ -58,9 +58,10 @@ struct Queue {
 }
 
 impl Wait {
-    /// A wait that has not begun.
-    pub fn new(command: CommandId, request: Requests, database: usize, block: Block) -> Wait {
-        let Block { keys, is_served_by, deadline_ms, at_last } = block;
+    /// A wait of a command that has not begun.
+    pub fn new(command: CommandId, request: Request<'_>, database: usize, block: Block) -> Wait {
+        let Block { keys, is_served_by, deadline_ms, request: other, at_last } = block;
+        let request = other.unwrap_or_else(|| request.into());
         Wait { command, request, database, keys, is_served_by, deadline_ms, at_last, spent_us: 0, ticket: 0 }
     }
 }
@@ -71,11 +72,13 @@ pub struct Block {
     /// See [`Wait::keys`].
     pub keys: BTreeSet<Box<[u8]>>,
     /// See [`Wait::is_served_by`].
-    pub is_served_by: fn(View<'_>) -> bool,
+    pub is_served_by: fn(Option<View<'_>>) -> bool,
     /// See [`Wait::deadline_ms`].
     pub deadline_ms: Option<i64>,
     /// See [`Wait::at_last`].
     pub at_last: fn(&mut Reply<'_>),
+    /// What is run again, if not the request itself.
+    pub request: Option<Requests>,
 }
 
 impl Waiting {
@@ -128,13 +131,17 @@ impl Waiting {
         }
     }
 
-    /// All keys of a database were replaced: those that are there now and waited for are noted.
-    pub fn signal_all(&mut self, database: usize, is_there: impl Fn(&[u8]) -> bool) {
-        let arrived = self.queues.iter_mut(database).map(|(key, _)| Box::<[u8]>::from(key)).filter(|key| is_there(key));
-        let arrived: Vec<Box<[u8]>> = arrived.collect();
-        for key in arrived {
+    /// All keys of a database were replaced or removed: those that are waited for are noted.
+    pub fn signal_all(&mut self, database: usize) {
+        let keys: Vec<Box<[u8]>> = self.queues.iter_mut(database).map(|(key, _)| key.into()).collect();
+        for key in keys {
             self.signal(database, &key);
         }
+    }
+
+    /// Whether anyone waits for a key.
+    pub fn awaits(&self, database: usize, key: &[u8]) -> bool {
+        self.queues.get(database, key).is_some()
     }
 
     /// True when a key is noted as ready.

@@ -398,7 +398,7 @@ impl Nodes {
         let (Some(Node::Run(first)), Some(Node::Run(second))) = (self.nodes.get(at), self.nodes.get(at + 1)) else {
             return false;
         };
-        let size = first.size() + second.size() - super::size::EMPTY;
+        let size = first.size() + second.size() - crate::value::listpack::EMPTY;
         if self.limits.exceeds(size, first.len() + second.len()) {
             return false;
         }

@@ -1,11 +1,11 @@
 //! A run: some items of a list in one strip, and the size that a listpack of them has.
 //!
-//! - Invariant: `len` is the strip's, and `size` is [`super::size::EMPTY`] and the cost of each item.
+//! - Invariant: `len` is the strip's, and `size` is [`crate::value::listpack::EMPTY`] and the cost of each item.
 //!
 //! Both stand beside the strip's allocation, so that a walk over nodes need not look into it.
 
-use super::size::{EMPTY, cost};
 use crate::value::item::Item;
+use crate::value::listpack::{EMPTY, cost};
 use crate::value::strip::{self, Strip};
 use std::ops::Range;
 

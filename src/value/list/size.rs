@@ -5,11 +5,8 @@
 //!
 //! Sources: the listpack format, as documented by its author; the limits, asked of Redis 8.0.6.
 
-use crate::value::item::Item;
 use std::num::NonZeroUsize;
 
-/// The size of a listpack without an item: its head and its end.
-pub(super) const EMPTY: usize = 7;
 /// What Redis adds to an item's length when it guesses what the item will take.
 const GUESS: usize = 8;
 /// Most bytes of a node whose items are counted.
@@ -77,31 +74,6 @@ impl Limits {
     }
 }
 
-/// What a listpack spends on an item.
-pub(super) fn cost(item: Item<'_>) -> usize {
-    let bytes = match item {
-        Item::Int(0..=127) => 1,
-        Item::Int(-4096..=4095) => 2,
-        Item::Int(-32_768..=32_767) => 3,
-        Item::Int(-8_388_608..=8_388_607) => 4,
-        Item::Int(-2_147_483_648..=2_147_483_647) => 5,
-        Item::Int(_) => 9,
-        Item::Text(..) => match item.len() {
-            length @ 0..64 => 1 + length,
-            length @ 64..4096 => 2 + length,
-            length => 5 + length,
-        },
-    };
-    let way_back = match bytes {
-        0..128 => 1,
-        128..16_383 => 2,
-        16_383..2_097_151 => 3,
-        2_097_151..268_435_455 => 4,
-        _ => 5,
-    };
-    bytes + way_back
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,25 +96,5 @@ mod tests {
         assert!(!Limits { size: -1, ..Limits::default() }.is_small(2049, 1));
         assert!(Limits { size: 7, ..Limits::default() }.is_small(100_000, 3));
         assert!(!Limits { size: 7, ..Limits::default() }.is_small(10, 4));
-    }
-
-    #[test]
-    fn an_item_costs_what_it_costs_in_a_listpack() {
-        for (bytes, expected) in [
-            ("127", 2),
-            ("128", 3),
-            ("-4096", 3),
-            ("4096", 4),
-            ("-32769", 5),
-            ("8388608", 6),
-            ("2147483648", 10),
-            ("", 2),
-            ("product-0000001", 17),
-        ] {
-            assert_eq!(cost(Item::of(bytes.as_bytes())), expected, "{bytes}");
-        }
-        for (length, expected) in [(63, 65), (64, 67), (126, 130), (4095, 4099), (4096, 4103)] {
-            assert_eq!(cost(Item::Text(&vec![b'x'; length], &[])), expected, "{length} bytes");
-        }
     }
 }

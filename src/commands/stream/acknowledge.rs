@@ -1,0 +1,36 @@
+//! XACK: what consumers say they are done with.
+
+use super::ids;
+use crate::engine::{Args, Arity, Beside, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::value::Stream;
+
+pub(super) const XACK: Command = Command {
+    name: "XACK",
+    syntax: "key group id [id ...]",
+    family: Family::Stream,
+    arity: Arity::AtLeast(4),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "5.0.0",
+    cost: "O(1) for each id.",
+    about: "Takes entries off what is pending in a group, and answers how many were.",
+    run: xack,
+    ..Command::ROW
+};
+
+/// The ids are looked at last: of no group, any word is acknowledged in vain.
+fn xack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, group) = (args.key()?, args.word()?);
+    let (stream, reply) = cx.read::<Stream>(key)?;
+    if stream.and_then(|stream| stream.group(group)).is_none() {
+        reply.integer(0);
+        return Ok(());
+    }
+    let ids = ids(&mut args)?;
+    let acknowledged = cx.edit_beside(key, |stream: &mut Stream, _| {
+        let done = stream.edit_group(group, |_, group| ids.iter().filter(|id| group.acknowledge(**id)).count());
+        Ok(Beside::by(done.unwrap_or(0), None, done))
+    })?;
+    cx.reply().count(acknowledged.flatten().unwrap_or(0));
+    Ok(())
+}

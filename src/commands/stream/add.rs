@@ -1,0 +1,122 @@
+//! XADD: an entry at the end of a stream, trimmed at once if that is wanted.
+
+use super::trim::{TrimOptions, XTRIM_EVENT};
+use super::write_id;
+use crate::engine::{
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, StreamError, says,
+};
+use crate::value::Stream;
+use crate::value::stream::{Id, Limits, Log, MOST_BYTES};
+
+pub(super) const XADD: Command = Command {
+    name: "XADD",
+    syntax: "key [NOMKSTREAM] trim:[strategy:<MAXLEN|MINID> operator:[equal:=|approximately:~] threshold [LIMIT count]] \
+             id-selector:<auto-id:*|id> field value [field value ...]",
+    family: Family::Stream,
+    arity: Arity::AtLeast(5),
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))
+        .noting("UPDATE instead of INSERT because of the optional trimming feature")],
+    since: "5.0.0",
+    history: &[
+        Change::brings("6.2.0", &["NOMKSTREAM", "MINID", "LIMIT"]),
+        Change::says("7.0.0", "An id may leave its number open: `<ms>-*`."),
+    ],
+    cost: "O(1) for the entry, and O(N) for trimming, N being the entries that go.",
+    about: "Puts an entry at the end of a stream, and makes the stream if there is none.",
+    tips: &["nondeterministic_output"],
+    run: xadd,
+    ..Command::ROW
+};
+
+const ADDED: Event = Event::stream("xadd");
+
+fn xadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let limits = cx.settings().stream_blocks;
+    let (options, wanted) = parse(&mut args, &limits)?;
+    if args.left() < 2 || !args.left().is_multiple_of(2) {
+        return Err(Error::WrongArity("xadd".to_owned()));
+    }
+    if wanted == Wanted::Exactly(Id::MIN) {
+        return Err(StreamError::EntryIdZero.into());
+    }
+    let now_ms = u64::try_from(cx.now_ms()).unwrap_or(0);
+    let added = cx.upsert(key, options.makes_stream, ADDED, |stream: &mut Stream| {
+        let id = wanted.id_in(stream.log(), now_ms)?;
+        if args.rest().map(<[u8]>::len).sum::<usize>() > MOST_BYTES {
+            return Err(StreamError::EntryTooLarge.into());
+        }
+        stream.log_mut().push(id, args.rest(), &limits);
+        Ok(Changed::by(1, id))
+    })?;
+    let Some(id) = added else {
+        cx.reply().null();
+        return Ok(());
+    };
+    cx.signal(key);
+    if let Some(trim) = options.trim {
+        cx.edit(key, XTRIM_EVENT, |stream: &mut Stream| {
+            let is_shorter = trim.carry_out(stream) > 0;
+            Ok(if is_shorter { Changed::by(0, ()).announced() } else { Changed::by(0, ()) })
+        })?;
+    }
+    write_id(cx.reply(), id);
+    Ok(())
+}
+
+/// The id that an entry is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// One made of the current time.
+    Now,
+    /// One of that time, whose number is the next free one.
+    Of(u64),
+    /// That one.
+    Exactly(Id),
+}
+
+impl Wanted {
+    fn parse(word: &[u8]) -> Result<Wanted, Error> {
+        let (ms, seq) = Id::parse_open(word).ok_or(StreamError::InvalidStreamId)?;
+        Ok(seq.map_or(Wanted::Of(ms), |seq| Wanted::Exactly(Id::new(ms, seq))))
+    }
+
+    /// The id in a stream that has those entries.
+    fn id_in(self, log: &Log, now_ms: u64) -> Result<Id, Error> {
+        let next = log.next_id(now_ms).ok_or(StreamError::EntryIdsExhausted)?;
+        let last = log.last();
+        let id = match self {
+            Wanted::Now => next,
+            Wanted::Of(ms) if ms == last.ms => {
+                Id::new(ms, last.seq.checked_add(1).ok_or(StreamError::EntryIdTooSmall)?)
+            }
+            Wanted::Of(ms) => Id::new(ms, 0),
+            Wanted::Exactly(id) => id,
+        };
+        if id > last { Ok(id) } else { Err(StreamError::EntryIdTooSmall.into()) }
+    }
+}
+
+/// The options, and the id that ends them.
+fn parse(args: &mut Args<'_>, limits: &Limits) -> Result<(TrimOptions, Wanted), Error> {
+    let mut options = TrimOptions::default();
+    let mut wanted = Wanted::Now;
+    while let Some(word) = args.peek() {
+        if says(word, "*") {
+            args.word()?;
+            break;
+        }
+        if options.take(args)? {
+            continue;
+        }
+        if args.take("NOMKSTREAM") {
+            options.makes_stream = false;
+        } else {
+            wanted = Wanted::parse(args.word()?)?;
+            break;
+        }
+    }
+    options.settle(limits)?;
+    Ok((options, wanted))
+}

@@ -1,0 +1,268 @@
+//! Taking over what another consumer was given: XCLAIM by ids, XAUTOCLAIM by how long it was left alone.
+//!
+//! Both make the consumer if it is not there, and take what is no longer in the stream off what is pending.
+
+use super::{find_group, id, interval_start, write_entry, write_id, write_ids};
+use crate::engine::{
+    Args, Arity, Beside, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Stored, StreamError,
+    shown,
+};
+use crate::resp::Reply;
+use crate::value::stream::{ConsumerNumber, Entry, Group, Id, Log};
+use crate::value::{Stream, number};
+
+pub(super) const XCLAIM: Command = Command {
+    name: "XCLAIM",
+    syntax: "key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] \
+             [FORCE] [JUSTID] [LASTID lastid]",
+    family: Family::Stream,
+    arity: Arity::AtLeast(6),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
+    since: "5.0.0",
+    cost: "O(log N), N being what is pending in the group.",
+    about: "Gives entries that are pending to another consumer.",
+    tips: &["nondeterministic_output"],
+    run: xclaim,
+    ..Command::ROW
+};
+
+/// The arguments are looked at when the group was found.
+fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, group) = (args.key()?, args.word()?);
+    find_group(cx.read::<Stream>(key)?.0, key, group)?;
+    let now_ms = cx.now_ms();
+    let (consumer, claim) = Claim::parse(&mut args, now_ms)?;
+    cx.edit_beside(key, |stream: &mut Stream, reply| {
+        let changed = stream.edit_group(group, |log, group| {
+            let is_further = claim.last > group.last;
+            group.last = group.last.max(claim.last);
+            let mut taker = Taker::new(group, consumer, now_ms);
+            let array = reply.open_array();
+            let told = claim.ids.iter().filter(|id| claim.carry_out(&mut taker, log, reply, **id)).count();
+            reply.close_array(array, told);
+            // What was claimed tells of the last id along with itself.
+            let tells_last = is_further && taker.changes == 0;
+            (taker.changes + usize::from(tells_last), taker.is_new)
+        });
+        Ok(beside(changed.unwrap_or_default()))
+    })?;
+    Ok(())
+}
+
+/// Who takes entries over, and what came of it.
+struct Taker<'g> {
+    group: &'g mut Group,
+    number: ConsumerNumber,
+    is_new: bool,
+    now_ms: i64,
+    changes: usize,
+}
+
+impl<'g> Taker<'g> {
+    fn new(group: &'g mut Group, consumer: &[u8], now_ms: i64) -> Taker<'g> {
+        let (number, is_new) = group.add_consumer(consumer, now_ms);
+        group.consumer_mut(number).seen_ms = now_ms;
+        Taker { group, number, is_new, now_ms, changes: 0 }
+    }
+
+    /// An entry that is no longer there is not pending any more.
+    fn drop(&mut self, id: Id) {
+        self.changes += usize::from(self.group.acknowledge(id));
+    }
+
+    /// Whether an entry was left alone for so long.
+    fn is_idle(&self, given_ms: i64, min_idle_ms: i64) -> bool {
+        min_idle_ms == 0 || self.now_ms.wrapping_sub(given_ms) >= min_idle_ms
+    }
+
+    fn take(&mut self, id: Id, given_ms: i64, times: u64) {
+        self.group.settle(id, self.number, given_ms, times);
+        self.group.consumer_mut(self.number).active_ms = Some(self.now_ms);
+        self.changes += 1;
+    }
+}
+
+/// The changes and whether a consumer came, as what is to be counted and told.
+fn beside((changes, is_new): (usize, bool)) -> Beside<()> {
+    Beside::by(changes + usize::from(is_new), is_new.then_some(Event::stream("xgroup-createconsumer")), ())
+}
+
+fn write_claimed(reply: &mut Reply<'_>, entry: &Entry<'_>, ids_only: bool) {
+    if ids_only { write_id(reply, entry.id()) } else { write_entry(reply, entry) }
+}
+
+/// What XCLAIM is asked for.
+struct Claim {
+    min_idle_ms: i64,
+    ids: Vec<Id>,
+    /// When the entries count as given.
+    given_ms: i64,
+    /// How often they count as given.
+    times: Option<u64>,
+    forces: bool,
+    ids_only: bool,
+    /// The group has read at least up to here.
+    last: Id,
+}
+
+impl Claim {
+    fn parse<'a>(args: &mut Args<'a>, now_ms: i64) -> Result<(&'a [u8], Claim), Error> {
+        let consumer = args.word()?;
+        let min_idle_ms = claim_number(args, "min-idle-time", "XCLAIM")?.max(0);
+        let mut ids = Vec::new();
+        while let Some(id) = args.peek().and_then(|word| Id::parse(word, 0)) {
+            ids.push(id);
+            args.word()?;
+        }
+        let (given_ms, times, last) = (now_ms, None, Id::MIN);
+        let mut claim = Claim { min_idle_ms, ids, given_ms, times, forces: false, ids_only: false, last };
+        while let Some(word) = args.peek() {
+            if args.take("FORCE") {
+                claim.forces = true;
+            } else if args.take("JUSTID") {
+                claim.ids_only = true;
+            } else if args.take_with("IDLE", 1) {
+                claim.given_ms = now_ms.wrapping_sub(claim_number(args, "IDLE option", "XCLAIM")?);
+            } else if args.take_with("TIME", 1) {
+                claim.given_ms = claim_number(args, "TIME option", "XCLAIM")?;
+            } else if args.take_with("RETRYCOUNT", 1) {
+                claim.times = u64::try_from(claim_number(args, "RETRYCOUNT option", "XCLAIM")?).ok();
+            } else if args.take_with("LASTID", 1) {
+                claim.last = id(args)?;
+            } else {
+                return Err(StreamError::ClaimOption(shown(word)).into());
+            }
+        }
+        // A client's clock may be ahead of ours, which is no reason to refuse it.
+        if !(0..=now_ms).contains(&claim.given_ms) {
+            claim.given_ms = now_ms;
+        }
+        Ok((consumer, claim))
+    }
+
+    /// Claims one entry and tells of it; false if it is not to be had.
+    fn carry_out(&self, taker: &mut Taker<'_>, log: &Log, reply: &mut Reply<'_>, id: Id) -> bool {
+        let Some(entry) = log.get(id) else {
+            taker.drop(id);
+            return false;
+        };
+        let times = match taker.group.pending(id) {
+            Some(pending) if !taker.is_idle(pending.given_ms, self.min_idle_ms) => return false,
+            Some(pending) => pending.times,
+            None if self.forces => 1,
+            None => return false,
+        };
+        let more = if self.ids_only { times } else { times.wrapping_add(1) };
+        taker.take(id, self.given_ms, self.times.unwrap_or(more));
+        write_claimed(reply, &entry, self.ids_only);
+        true
+    }
+}
+
+fn claim_number(args: &mut Args<'_>, argument: &'static str, command: &'static str) -> Result<i64, Error> {
+    Ok(number::parse_i64(args.word()?).ok_or(StreamError::InvalidClaimNumber { argument, command })?)
+}
+
+pub(super) const XAUTOCLAIM: Command = Command {
+    name: "XAUTOCLAIM",
+    syntax: "key group consumer min-idle-time start [COUNT count] [JUSTID]",
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
+    since: "6.2.0",
+    history: &[Change::says("7.0.0", "Tells which pending entries are no longer there.")],
+    cost: "O(1) for a small count.",
+    about: "Gives pending entries that were left alone for long to another consumer.",
+    run: xautoclaim,
+    ..XCLAIM
+};
+
+/// So many entries are claimed where no count is given.
+const USUAL_COUNT: i64 = 100;
+/// Among so many times as many it is looked.
+const LOOKED_AT: usize = 10;
+/// Most entries that may be asked for.
+const MOST_COUNT: i64 = i64::MAX / 16;
+/// From here on Redis finds no memory for the ids of so many.
+const UNBEARABLE_COUNT: i64 = 1 << 43;
+
+fn xautoclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (key, group, consumer) = (args.key()?, args.word()?, args.word()?);
+    cx.meet(key);
+    let sweep = Sweep::parse(&mut args)?;
+    let stream = cx.peek(key).map(|peek| Stream::of(peek.view()).ok_or(Error::WrongType)).transpose()?;
+    find_group(stream, key, group)?;
+    if sweep.count >= UNBEARABLE_COUNT {
+        return Err(StreamError::ClaimCountTooHigh.into());
+    }
+    let now_ms = cx.now_ms();
+    cx.edit_beside(key, |stream: &mut Stream, reply| {
+        let changed = stream.edit_group(group, |log, group| {
+            let mut taker = Taker::new(group, consumer, now_ms);
+            sweep.carry_out(&mut taker, log, reply);
+            (taker.changes, taker.is_new)
+        });
+        Ok(beside(changed.unwrap_or_default()))
+    })?;
+    Ok(())
+}
+
+/// What XAUTOCLAIM is asked for.
+struct Sweep {
+    min_idle_ms: i64,
+    start: Id,
+    count: i64,
+    ids_only: bool,
+}
+
+impl Sweep {
+    fn parse(args: &mut Args<'_>) -> Result<Sweep, Error> {
+        let min_idle_ms = claim_number(args, "min-idle-time", "XAUTOCLAIM")?.max(0);
+        let start = interval_start(args.word()?)?;
+        let mut sweep = Sweep { min_idle_ms, start, count: USUAL_COUNT, ids_only: false };
+        while !args.is_empty() {
+            if args.take_with("COUNT", 1) {
+                let count = number::parse_i64(args.word()?).filter(|count| (1..=MOST_COUNT).contains(count));
+                sweep.count = count.ok_or(StreamError::ClaimCount)?;
+            } else if args.take("JUSTID") {
+                sweep.ids_only = true;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(sweep)
+    }
+
+    /// Claims entries, and answers where to go on, what was claimed, and what was pending though it is gone.
+    fn carry_out(&self, taker: &mut Taker<'_>, log: &Log, reply: &mut Reply<'_>) {
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX);
+        let look = count.saturating_mul(LOOKED_AT);
+        let pending = taker.group.pending_from(self.start).take(look).map(|pending| (pending.id(), pending.given_ms));
+        let pending: Vec<(Id, i64)> = pending.collect();
+        let (mut claimed, mut gone, mut next) = (Vec::new(), Vec::new(), Some(self.start));
+        for (id, given_ms) in pending {
+            if claimed.len() + gone.len() == count {
+                break;
+            }
+            next = id.next();
+            match log.get(id) {
+                None => {
+                    taker.drop(id);
+                    gone.push(id);
+                }
+                Some(entry) if taker.is_idle(given_ms, self.min_idle_ms) => {
+                    let times = taker.group.pending(id).map_or(0, |pending| pending.times);
+                    taker.take(id, taker.now_ms, if self.ids_only { times } else { times.wrapping_add(1) });
+                    claimed.push(entry);
+                }
+                Some(_) => {}
+            }
+        }
+        let cursor =
+            next.and_then(|next| taker.group.pending_from(next).next()).map_or(Id::MIN, |pending| pending.id());
+        reply.array(3);
+        write_id(reply, cursor);
+        reply.array(claimed.len());
+        claimed.iter().for_each(|entry| write_claimed(reply, entry, self.ids_only));
+        write_ids(reply, &gone);
+    }
+}

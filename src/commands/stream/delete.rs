@@ -1,0 +1,39 @@
+//! XDEL: entries removed by their ids.
+
+use super::ids;
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Stored};
+use crate::value::Stream;
+
+pub(super) const XDEL: Command = Command {
+    name: "XDEL",
+    syntax: "key id [id ...]",
+    family: Family::Stream,
+    arity: Arity::AtLeast(3),
+    flags: Flags::WRITE.and(Flags::FAST),
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
+    since: "5.0.0",
+    cost: "O(1) for each entry, whatever the length of the stream.",
+    about: "Removes entries from a stream, and answers how many were there.",
+    run: xdel,
+    ..Command::ROW
+};
+
+/// The ids are looked at last: of no stream, or of something else, any word is removed in vain.
+fn xdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    match cx.peek(key) {
+        None => {
+            cx.reply().integer(0);
+            return Ok(());
+        }
+        Some(peek) if Stream::of(peek.view()).is_none() => return Err(Error::WrongType),
+        Some(_) => {}
+    }
+    let ids = ids(&mut args)?;
+    let deleted = cx.edit(key, Event::stream("xdel"), |stream: &mut Stream| {
+        let deleted = ids.iter().filter(|id| stream.log_mut().delete(**id)).count();
+        Ok(Changed::by(deleted, deleted))
+    })?;
+    cx.reply().count(deleted.unwrap_or(0));
+    Ok(())
+}

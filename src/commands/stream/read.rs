@@ -1,0 +1,289 @@
+//! Reading on: XREAD answers what came behind the ids that the client says, XREADGROUP what no other consumer of a group
+//! was given yet, or what the consumer itself was given and has not acknowledged.
+//!
+//! With BLOCK, both wait for an entry where there is none. They run again from the start when one comes, so what is to be
+//! waited for is written into the request first: `$` becomes the last id there is now. XREADGROUP also goes on when a
+//! key or its group is gone, and answers why it cannot read.
+
+use super::{all_if_zero, count, parse_id, write_entries, write_entry, write_id};
+use crate::engine::{
+    Args, Arity, Begin, Beside, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, Now, StreamError,
+    says, shown,
+};
+use crate::resp::{Protocol, Reply, Requests};
+use crate::value::Stream;
+use crate::value::number;
+use crate::value::stream::{ConsumerNumber, Group, Id, Log};
+
+pub(super) const XREAD: Command = Command {
+    name: "XREAD",
+    syntax: "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
+    family: Family::Stream,
+    arity: Arity::AtLeast(4),
+    flags: Flags::READONLY.and(Flags::BLOCKING),
+    keys: &[streams(1)],
+    since: "5.0.0",
+    cost: "",
+    about: "Answers the entries behind an id, of each stream, and may wait for one.",
+    run: |cx, args| read(cx, args, false),
+    ..Command::ROW
+};
+
+pub(super) const XREADGROUP: Command = Command {
+    name: "XREADGROUP",
+    syntax: "group-block:<GROUP group consumer> [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] \
+             id [id ...]",
+    arity: Arity::AtLeast(7),
+    flags: Flags::WRITE.and(Flags::BLOCKING),
+    keys: &[streams(4)],
+    cost: "O(M), M being the entries answered. Where it waits, XADD pays O(N) for the N clients that it serves.",
+    about: "Gives a consumer of a group the entries that no other has, of each stream, and may wait for one.",
+    run: |cx, args| read(cx, args, true),
+    ..XREAD
+};
+
+/// The first half of what stands behind `STREAMS`.
+const fn streams(from: i32) -> KeySpec {
+    KeySpec {
+        begin: Begin::Keyword("STREAMS", from),
+        find: Find::Range { last: -1, step: 1, limit: 2 },
+        access: KeyFlags::RO.and(KeyFlags::ACCESS),
+        notes: "",
+    }
+}
+
+fn read(cx: &mut Ctx<'_>, mut args: Args<'_>, is_group: bool) -> Result<(), Error> {
+    let request: Vec<&[u8]> = std::iter::once(args.previous()).chain(args.rest()).collect();
+    let wish = Wish::parse(&mut args, cx.now(), is_group)?;
+    let after = wish.resolve(cx)?;
+    let answer = cx.reply().open_array();
+    let mut told = 0;
+    for (key, &after) in wish.keys.iter().zip(&after) {
+        told += usize::from(match wish.reader {
+            Some(reader) => wish.give(cx, key, reader, after)?,
+            None => wish.answer(cx, key, after)?,
+        });
+    }
+    if told > 0 {
+        match cx.reply().protocol() {
+            Protocol::Resp2 => cx.reply().close_array(answer, told),
+            Protocol::Resp3 => cx.reply().close_map(answer, told),
+        }
+        return Ok(());
+    }
+    match wish.deadline_ms {
+        None => cx.reply().null_array(),
+        Some(deadline_ms) => {
+            let again = again(&request, &after);
+            cx.block_as::<Stream>(&wish.keys, deadline_ms, is_group, again, |reply| reply.null_array());
+        }
+    }
+    Ok(())
+}
+
+/// The request with the ids that its last words mean now in place of `$`.
+fn again(request: &[&[u8]], after: &[Id]) -> Requests {
+    let (head, words) = request.split_at(request.len() - after.len());
+    let ids: Vec<Vec<u8>> = words
+        .iter()
+        .zip(after)
+        .map(|(word, id)| if says(word, "$") { id.to_string().into_bytes() } else { word.to_vec() })
+        .collect();
+    Requests::of(head.iter().copied().chain(ids.iter().map(Vec::as_slice)))
+}
+
+/// Who reads: a group and one of its consumers.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    group: &'a [u8],
+    consumer: &'a [u8],
+}
+
+/// What is to be read.
+struct Wish<'a> {
+    reader: Option<Reader<'a>>,
+    most: usize,
+    /// Whether it waits, and until when, in unix milliseconds.
+    deadline_ms: Option<Option<i64>>,
+    acknowledged: bool,
+    keys: Vec<&'a [u8]>,
+    ids: Vec<&'a [u8]>,
+}
+
+/// Stands for `>`: what no other consumer has.
+const NEW: Id = Id::MAX;
+
+impl<'a> Wish<'a> {
+    fn parse(args: &mut Args<'a>, now: Now, is_group: bool) -> Result<Wish<'a>, Error> {
+        let none = Vec::new;
+        let mut wish =
+            Wish { reader: None, most: usize::MAX, deadline_ms: None, acknowledged: false, keys: none(), ids: none() };
+        while !args.is_empty() {
+            if args.take_with("BLOCK", 1) {
+                wish.deadline_ms = Some(deadline(args.word()?, now)?);
+            } else if args.take_with("COUNT", 1) {
+                wish.most = all_if_zero(count(args)?);
+            } else if args.take_with("STREAMS", 1) {
+                wish.take_streams(args, is_group)?;
+            } else if args.take_with("GROUP", 2) {
+                let (group, consumer) = (args.word()?, args.word()?);
+                if !is_group {
+                    return Err(StreamError::OnlyReadGroup("GROUP").into());
+                }
+                wish.reader = Some(Reader { group, consumer });
+            } else if args.take("NOACK") {
+                if !is_group {
+                    return Err(StreamError::OnlyReadGroup("NOACK").into());
+                }
+                wish.acknowledged = true;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        match (wish.keys.is_empty(), is_group && wish.reader.is_none()) {
+            (true, _) => Err(Error::Syntax),
+            (_, true) => Err(StreamError::GroupMissing.into()),
+            _ => Ok(wish),
+        }
+    }
+
+    fn take_streams(&mut self, args: &mut Args<'a>, is_group: bool) -> Result<(), Error> {
+        if !args.left().is_multiple_of(2) {
+            let (command, ids) = if is_group { ("xreadgroup", "ID or '>'") } else { ("xread", "ID, '+', or '$'") };
+            return Err(StreamError::UnbalancedStreams { command, ids }.into());
+        }
+        let half = args.left() / 2;
+        self.keys = args.words(half)?;
+        self.ids = args.words(half)?;
+        Ok(())
+    }
+
+    /// The ids behind which each stream is read. Nothing is read, given or waited for before all are known.
+    fn resolve(&self, cx: &mut Ctx<'_>) -> Result<Vec<Id>, Error> {
+        self.keys.iter().zip(&self.ids).map(|(key, id)| self.resolve_one(cx, key, id)).collect()
+    }
+
+    fn resolve_one(&self, cx: &mut Ctx<'_>, key: &[u8], id: &[u8]) -> Result<Id, Error> {
+        let (stream, _) = cx.read::<Stream>(key)?;
+        let log = stream.map(Stream::log);
+        let Some(reader) = self.reader else {
+            return match id {
+                _ if says(id, "$") => Ok(log.map_or(Id::MIN, Log::last)),
+                _ if says(id, "+") => Ok(log.and_then(before_last).unwrap_or(Id::MIN)),
+                _ if says(id, ">") => Err(StreamError::NewEntriesWithoutGroup.into()),
+                _ => parse_id(id, 0),
+            };
+        };
+        if stream.and_then(|stream| stream.group(reader.group)).is_none() {
+            return Err(StreamError::NoGroupToRead { key: shown(key), group: shown(reader.group) }.into());
+        }
+        match id {
+            _ if says(id, "$") => Err(StreamError::MeaninglessId('$').into()),
+            _ if says(id, "+") => Err(StreamError::MeaninglessId('+').into()),
+            _ if says(id, ">") => Ok(NEW),
+            _ => parse_id(id, 0),
+        }
+    }
+
+    /// Answers what one stream has behind an id; false if it has nothing.
+    fn answer(&self, cx: &mut Ctx<'_>, key: &[u8], after: Id) -> Result<bool, Error> {
+        let (stream, reply) = cx.read::<Stream>(key)?;
+        let Some(log) = stream.map(Stream::log).filter(|log| log.has_after(after)) else { return Ok(false) };
+        write_key(reply, key);
+        write_entries(reply, log.range(after.next().unwrap_or(NEW), Id::MAX).take(self.most));
+        Ok(true)
+    }
+
+    /// Gives the consumer what one stream has for it, which is made if it is not there; false if there is nothing.
+    fn give(&self, cx: &mut Ctx<'_>, key: &[u8], reader: Reader<'_>, after: Id) -> Result<bool, Error> {
+        let now_ms = cx.now_ms();
+        if !cx.meet(key) {
+            return Ok(false);
+        }
+        let is_told = cx.edit_beside(key, |stream: &mut Stream, reply| {
+            let given = stream.edit_group(reader.group, |log, group| {
+                let (consumer, is_new) = group.add_consumer(reader.consumer, now_ms);
+                group.consumer_mut(consumer).seen_ms = now_ms;
+                let has_entries = after == NEW && log.has_after(group.last);
+                if has_entries {
+                    write_key(reply, key);
+                    self.give_new(reply, log, group, consumer, now_ms);
+                } else if after != NEW {
+                    write_key(reply, key);
+                    self.give_again(reply, log, group, consumer, after, now_ms);
+                }
+                (is_new, has_entries, after != NEW)
+            });
+            let (is_new, has_entries, is_history) = given.unwrap_or_default();
+            let event = is_new.then_some(Event::stream("xgroup-createconsumer"));
+            Ok(Beside::by(usize::from(is_new) + usize::from(has_entries), event, has_entries || is_history))
+        })?;
+        Ok(is_told.unwrap_or(false))
+    }
+
+    /// What nobody was given yet.
+    fn give_new(&self, reply: &mut Reply<'_>, log: &Log, group: &mut Group, consumer: ConsumerNumber, now_ms: i64) {
+        let first = group.last.next().unwrap_or(NEW);
+        let array = reply.open_array();
+        let mut told = 0;
+        for entry in log.range(first, Id::MAX).take(self.most) {
+            group.advance(log, entry.id());
+            write_entry(reply, &entry);
+            if !self.acknowledged {
+                group.give(entry.id(), consumer, now_ms);
+            }
+            told += 1;
+        }
+        reply.close_array(array, told);
+    }
+
+    /// What the consumer was given before and has not acknowledged; of an entry that is gone, the id.
+    fn give_again(
+        &self,
+        reply: &mut Reply<'_>,
+        log: &Log,
+        group: &mut Group,
+        consumer: ConsumerNumber,
+        after: Id,
+        now_ms: i64,
+    ) {
+        let first = after.next().unwrap_or(NEW);
+        let ids: Vec<Id> = group.pending_of(consumer, first).map(|pending| pending.id()).take(self.most).collect();
+        reply.array(ids.len());
+        for id in ids {
+            let Some(entry) = log.get(id) else {
+                reply.array(2);
+                write_id(reply, id);
+                reply.null_array();
+                continue;
+            };
+            write_entry(reply, &entry);
+            if let Some(pending) = group.pending_mut(id) {
+                pending.given_ms = now_ms;
+                pending.times = pending.times.wrapping_add(1);
+            }
+        }
+    }
+}
+
+/// The id before the last entry.
+fn before_last(log: &Log) -> Option<Id> {
+    log.last_entry()?.previous()
+}
+
+/// What stands before the entries of a stream: in RESP2 a pair is an array of two.
+fn write_key(reply: &mut Reply<'_>, key: &[u8]) {
+    if reply.protocol() == Protocol::Resp2 {
+        reply.array(2);
+    }
+    reply.bulk(key);
+}
+
+/// Milliseconds to wait, as the moment when that is over; `None` for 0, which is for ever.
+fn deadline(word: &[u8], now: Now) -> Result<Option<i64>, Error> {
+    match number::parse_i64(word).ok_or(Error::TimeoutNotAnInteger)? {
+        ..0 => Err(Error::TimeoutNegative),
+        0 => Ok(None),
+        timeout_ms => now.unix_ms().checked_add(timeout_ms).ok_or(Error::TimeoutOutOfRange).map(Some),
+    }
+}

@@ -1,0 +1,145 @@
+//! XTRIM: the first entries of a stream go, until few enough or only young ones are left. XADD trims by the same options.
+
+use super::id;
+use crate::engine::{
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, StreamError,
+};
+use crate::value::Stream;
+use crate::value::stream::{Limits, Trim};
+
+pub(super) const XTRIM: Command = Command {
+    name: "XTRIM",
+    syntax: "key trim:<strategy:<MAXLEN|MINID> operator:[equal:=|approximately:~] threshold [LIMIT count]>",
+    family: Family::Stream,
+    arity: Arity::AtLeast(4),
+    flags: Flags::WRITE,
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
+    since: "5.0.0",
+    history: &[Change::brings("6.2.0", &["MINID", "LIMIT"])],
+    cost: "O(N), N being the entries that go.",
+    about: "Removes the first entries of a stream, down to a length or up to an id.",
+    tips: &["nondeterministic_output"],
+    run: xtrim,
+    ..Command::ROW
+};
+
+pub(super) const XTRIM_EVENT: Event = Event::stream("xtrim");
+
+fn xtrim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = args.key()?;
+    let mut options = TrimOptions::default();
+    while !args.is_empty() {
+        if !options.take(&mut args)? {
+            return Err(Error::Syntax);
+        }
+    }
+    if options.trim.is_none() && options.limit.is_none_or(|limit| limit == 0) {
+        return Err(StreamError::TrimMissing.into());
+    }
+    let trim = options.settle(&cx.settings().stream_blocks)?.ok_or(StreamError::TrimMissing)?;
+    let gone = cx.edit(key, XTRIM_EVENT, |stream: &mut Stream| {
+        let gone = trim.carry_out(stream);
+        Ok(Changed::by(gone, gone))
+    })?;
+    cx.reply().count(gone.unwrap_or(0));
+    Ok(())
+}
+
+/// The options of XADD and XTRIM.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TrimOptions {
+    /// What is to go.
+    pub(super) trim: Option<Trimming>,
+    limit: Option<usize>,
+    /// XADD makes a stream where there is none.
+    pub(super) makes_stream: bool,
+}
+
+/// What is to go, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trimming {
+    which: Trim,
+    approximately: bool,
+    /// At most so many go, 0 for any number.
+    limit: usize,
+}
+
+/// At most so many entries go at once by trimming approximately, whatever the size of blocks.
+const MOST_UNASKED: i64 = 1_000_000;
+/// So many go where blocks have no size.
+const USUAL_UNASKED: i64 = 10_000;
+
+impl Default for TrimOptions {
+    fn default() -> TrimOptions {
+        TrimOptions { trim: None, limit: None, makes_stream: true }
+    }
+}
+
+impl TrimOptions {
+    /// Takes one option of trimming; false when the next word is none.
+    pub(super) fn take(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
+        if args.take_with("MAXLEN", 1) {
+            self.say(args, |args| {
+                let length = usize::try_from(args.integer()?).map_err(|_| StreamError::TrimLengthNegative)?;
+                Ok(Trim::ToLength(length))
+            })?;
+        } else if args.take_with("MINID", 1) {
+            self.say(args, |args| id(args).map(Trim::Before))?;
+        } else if args.take_with("LIMIT", 1) {
+            self.limit = Some(usize::try_from(args.integer()?).map_err(|_| StreamError::TrimLimitNegative)?);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn say<'a>(
+        &mut self,
+        args: &mut Args<'a>,
+        threshold: impl FnOnce(&mut Args<'a>) -> Result<Trim, Error>,
+    ) -> Result<(), Error> {
+        if self.trim.is_some() {
+            return Err(StreamError::SeveralTrims.into());
+        }
+        let approximately = args.take_with("~", 1);
+        if !approximately {
+            args.take_with("=", 1);
+        }
+        self.trim = Some(Trimming { which: threshold(args)?, approximately, limit: 0 });
+        Ok(())
+    }
+
+    /// Sees whether the options fit together, and answers what is to go. Trimming approximately has a limit even where
+    /// none was given: a hundred blocks.
+    pub(super) fn settle(&mut self, limits: &Limits) -> Result<Option<Trimming>, Error> {
+        let Some(trim) = &mut self.trim else {
+            return match self.limit {
+                None => Ok(None),
+                Some(0) => Err(StreamError::TrimLimitExact.into()),
+                Some(_) => Err(StreamError::TrimLimitAlone.into()),
+            };
+        };
+        match self.limit {
+            Some(_) if !trim.approximately => return Err(StreamError::TrimLimitExact.into()),
+            Some(limit) => trim.limit = limit,
+            None if trim.approximately => trim.limit = unasked_limit(limits),
+            None => {}
+        }
+        Ok(self.trim)
+    }
+}
+
+fn unasked_limit(limits: &Limits) -> usize {
+    let limit = match (limits.entries as i64).wrapping_mul(100) {
+        ..=0 => USUAL_UNASKED,
+        limit => limit.min(MOST_UNASKED),
+    };
+    limit as usize
+}
+
+impl Trimming {
+    /// Trims, and answers how many entries went.
+    pub(super) fn carry_out(self, stream: &mut Stream) -> usize {
+        stream.log_mut().trim(self.which, self.approximately, self.limit)
+    }
+}

@@ -1,0 +1,99 @@
+//! Streams to bytes: each block as a listpack, the counters, and the groups with their consumers and what is pending.
+//!
+//! ```text
+//!   blocks, each: its first id | listpack        entries | last id | first id | last deleted id | added
+//!   groups, each: name | last id | read | pending, each: id, moment, times | consumers, each: name | seen | active | ids
+//! ```
+//!
+//! The listpack is the one that Redis would have, dead entries and all: see `value::stream`'s notes on its size.
+
+use super::listpack::Builder;
+use super::text::Writer;
+use crate::value::Item;
+use crate::value::stream::{Block, Group, Id, Stream};
+
+/// What an entry's listpack begins with.
+pub(super) const DEAD: i64 = 1;
+pub(super) const SHARES_FIELDS: i64 = 1 << 1;
+
+impl Writer {
+    pub(super) fn stream(&mut self, stream: &Stream) {
+        let log = stream.log();
+        self.length(log.blocks().count() as u64);
+        for block in log.blocks() {
+            let mut first = Vec::new();
+            put_raw(&mut first, block.first());
+            self.text(&first);
+            self.text(&listpack(block));
+        }
+        self.length(log.len() as u64);
+        for id in [log.last(), log.first(), log.max_deleted()] {
+            self.id(id);
+        }
+        self.length(log.added());
+        self.length(stream.groups().len() as u64);
+        stream.groups().iter().for_each(|group| self.group(group));
+    }
+
+    fn group(&mut self, group: &Group) {
+        self.text(group.name());
+        self.id(group.last);
+        self.length(group.read.unwrap_or(-1).cast_unsigned());
+        self.length(group.pending_len() as u64);
+        for pending in group.pending_from(Id::MIN) {
+            put_raw(&mut self.out, pending.id());
+            self.moment(pending.given_ms);
+            self.length(pending.times);
+        }
+        self.length(group.consumers().len() as u64);
+        for (number, consumer) in group.consumers() {
+            self.text(consumer.name());
+            self.moment(consumer.seen_ms);
+            self.moment(consumer.active_ms.unwrap_or(-1));
+            self.length(consumer.pending_len() as u64);
+            group.pending_of(number, Id::MIN).for_each(|pending| put_raw(&mut self.out, pending.id()));
+        }
+    }
+
+    fn id(&mut self, id: Id) {
+        self.length(id.ms);
+        self.length(id.seq);
+    }
+}
+
+/// An id in 16 bytes, the high ones first.
+fn put_raw(out: &mut Vec<u8>, id: Id) {
+    out.extend_from_slice(&id.ms.to_be_bytes());
+    out.extend_from_slice(&id.seq.to_be_bytes());
+}
+
+fn listpack(block: &Block) -> Vec<u8> {
+    let mut builder = Builder::new();
+    let number = |builder: &mut Builder, number: usize| builder.push(Item::Int(number as i64));
+    for count in [block.live(), block.dead(), block.fields().count()] {
+        number(&mut builder, count);
+    }
+    block.fields().for_each(|field| builder.push(field));
+    number(&mut builder, 0);
+    let first = block.first();
+    for row in block.walk() {
+        let shares = row.has_shared_fields();
+        let flags = if row.is_dead() { DEAD } else { 0 } | if shares { SHARES_FIELDS } else { 0 };
+        let id = row.entry.id();
+        for part in [flags, id.ms.wrapping_sub(first.ms).cast_signed(), id.seq.wrapping_sub(first.seq).cast_signed()] {
+            builder.push(Item::Int(part));
+        }
+        let fields = row.entry.len();
+        if !shares {
+            number(&mut builder, fields);
+        }
+        for (field, value) in row.entry.pairs() {
+            if !shares {
+                builder.push(field);
+            }
+            builder.push(value);
+        }
+        number(&mut builder, if shares { fields + 3 } else { 2 * fields + 4 });
+    }
+    builder.finish()
+}

@@ -1,0 +1,61 @@
+//! The size that Redis's listpack has for the same items.
+//!
+//! Redis chooses forms, and where one node ends and the next begins, by the size of its own layout, which is not ours; and
+//! a client can tell. So what is counted, is counted in these bytes.
+//!
+//! Source: the listpack format, as documented by its author.
+
+use crate::value::item::Item;
+
+/// The size of a listpack without an item: its head and its end.
+pub(super) const EMPTY: usize = 7;
+
+/// What a listpack spends on an item.
+pub(super) fn cost(item: Item<'_>) -> usize {
+    let bytes = match item {
+        Item::Int(0..=127) => 1,
+        Item::Int(-4096..=4095) => 2,
+        Item::Int(-32_768..=32_767) => 3,
+        Item::Int(-8_388_608..=8_388_607) => 4,
+        Item::Int(-2_147_483_648..=2_147_483_647) => 5,
+        Item::Int(_) => 9,
+        Item::Text(..) => match item.len() {
+            length @ 0..64 => 1 + length,
+            length @ 64..4096 => 2 + length,
+            length => 5 + length,
+        },
+    };
+    let way_back = match bytes {
+        0..128 => 1,
+        128..16_383 => 2,
+        16_383..2_097_151 => 3,
+        2_097_151..268_435_455 => 4,
+        _ => 5,
+    };
+    bytes + way_back
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_costs_what_it_costs_in_a_listpack() {
+        for (bytes, expected) in [
+            ("127", 2),
+            ("128", 3),
+            ("-4096", 3),
+            ("4096", 4),
+            ("-32769", 5),
+            ("8388608", 6),
+            ("2147483648", 10),
+            ("", 2),
+            ("product-0000001", 17),
+        ] {
+            assert_eq!(cost(Item::of(bytes.as_bytes())), expected, "{bytes}");
+        }
+        for (length, expected) in [(63, 65), (64, 67), (126, 130), (4095, 4099), (4096, 4103)] {
+            assert_eq!(cost(Item::Text(&vec![b'x'; length], &[])), expected, "{length} bytes");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! A block: some entries that follow one another, packed.
+//!
+//! ```text
+//! +-----------------------------+-----------+-----------+--
+//! | n, field 1, field 2 ..      | entry     | entry     |      of the first entry: what most of them share
+//! +-----------------------------+-----------+-----------+--
+//!
+//! entry:  length | head | time | number | [n, field 1, ..] | value 1, value 2 ..
+//! head:   bit 0 dead, bit 1 fields of its own (each before its value), bit 2 a number follows,
+//!         bits 3 to 7 the time since the entry before, 31: it follows
+//! ```
+//!
+//! - The first entry's id is the block's; of the others, the time is told as the difference to the entry before, and
+//!   the number, unless it is 0, by how much it is more than the smallest that it could be.
+//! - An entry that is deleted stays as a dead one until the whole block goes: what remains keeps its place. Redis does so,
+//!   and a client can tell, as dead entries count where a block is full.
+//! - Invariant: `live` and `dead` count the entries, `last` is the id of the last one, dead or not, ids ascend, and
+//!   `spent` is the size of the listpack that Redis would have, without its two counts. A block has a live entry.
+//! - An entry `temperature 21` costs five bytes here, and seventeen in a listpack.
+//!
+//! Costs: adding an entry at the end is O(its words); finding one is a walk over the block by the lengths of its entries.
+
+use super::coding::{Reader, put_item, put_number};
+use super::entry::Entry;
+use super::id::Id;
+use super::runs::Keyed;
+use super::size::{self, Limits};
+use crate::value::item::Item;
+
+const DEAD: u8 = 1;
+const OWN_FIELDS: u8 = 1 << 1;
+const NUMBERED: u8 = 1 << 2;
+const TIME_SHIFT: u32 = 3;
+/// The time does not fit into the head.
+const LONG_TIME: u8 = 31;
+
+/// Some entries of a stream.
+#[derive(Clone)]
+pub struct Block {
+    first: Id,
+    last: Id,
+    live: u32,
+    dead: u32,
+    spent: usize,
+    /// Where the entries begin.
+    entries_at: u32,
+    bytes: Vec<u8>,
+}
+
+impl Keyed for Block {
+    fn id(&self) -> Id {
+        self.first
+    }
+}
+
+impl Block {
+    /// A block for entries with these fields, of which the first must be pushed at once.
+    pub(super) fn new<'a>(first: Id, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Block {
+        let spent = size::of_head(fields.clone().map(Item::of));
+        let mut bytes = Vec::new();
+        put_number(&mut bytes, fields.len() as u64);
+        fields.for_each(|field| put_item(&mut bytes, Item::of(field)));
+        Block { first, last: first, live: 0, dead: 0, spent, entries_at: bytes.len() as u32, bytes }
+    }
+
+    /// The id of the first entry, dead or not.
+    pub fn first(&self) -> Id {
+        self.first
+    }
+
+    /// The id of the last entry, dead or not.
+    pub(super) fn last(&self) -> Id {
+        self.last
+    }
+
+    /// How many entries are alive.
+    pub fn live(&self) -> usize {
+        self.live as usize
+    }
+
+    /// How many entries are dead.
+    pub fn dead(&self) -> usize {
+        self.dead as usize
+    }
+
+    /// Bytes of its allocation.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Whether there is room for an entry whose words have so many bytes.
+    pub(super) fn admits(&self, limits: &Limits, more: usize) -> bool {
+        limits.admit(self.listpack_bytes(), self.live() + self.dead(), more)
+    }
+
+    /// Bytes of the listpack that Redis would have.
+    pub(super) fn listpack_bytes(&self) -> usize {
+        self.spent + size::of_count(self.live()) + size::of_count(self.dead())
+    }
+
+    /// Gives back what is not used: no entry comes any more.
+    pub(super) fn seal(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+
+    /// Puts an entry at the end: fields and values in turn, with an id behind the last one.
+    pub(super) fn push<'a>(&mut self, id: Id, words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) {
+        let has_own_fields = !self.has_fields(words.clone().step_by(2));
+        let step = if has_own_fields { 1 } else { 2 };
+        let kept = words.skip(step - 1).step_by(step).map(Item::of);
+        self.spent += size::of_entry(self.first, id, has_own_fields, kept.clone());
+        self.bytes.push(0);
+        let at = self.bytes.len();
+        self.put_head(id, has_own_fields);
+        if has_own_fields {
+            put_number(&mut self.bytes, kept.len() as u64 / 2);
+        }
+        kept.for_each(|item| put_item(&mut self.bytes, item));
+        self.put_length(at);
+        self.live += 1;
+        self.last = id;
+    }
+
+    fn has_fields<'a>(&self, mut fields: impl ExactSizeIterator<Item = &'a [u8]>) -> bool {
+        let mut reader = Reader::of(&self.bytes);
+        reader.number() == fields.len() as u64 && fields.all(|field| reader.item() == *field)
+    }
+
+    fn put_head(&mut self, id: Id, has_own_fields: bool) {
+        let (ms, seq) = if self.live + self.dead == 0 {
+            (0, 0)
+        } else {
+            let ms = id.ms.wrapping_sub(self.last.ms);
+            (ms, if ms == 0 { id.seq.wrapping_sub(self.last.seq).wrapping_sub(1) } else { id.seq })
+        };
+        let short = u8::try_from(ms).map_or(LONG_TIME, |ms| ms.min(LONG_TIME));
+        let own = if has_own_fields { OWN_FIELDS } else { 0 };
+        self.bytes.push(short << TIME_SHIFT | if seq == 0 { 0 } else { NUMBERED } | own);
+        if short == LONG_TIME {
+            put_number(&mut self.bytes, ms);
+        }
+        if seq != 0 {
+            put_number(&mut self.bytes, seq);
+        }
+    }
+
+    /// Writes the length of the entry whose content begins at `at` into the byte before it, and more where it needs more.
+    fn put_length(&mut self, at: usize) {
+        let length = self.bytes.len() - at;
+        match u8::try_from(length) {
+            Ok(short @ ..=0x7f) => self.bytes[at - 1] = short,
+            _ => {
+                let mut long = Vec::new();
+                put_number(&mut long, length as u64);
+                self.bytes.splice(at - 1..at, long);
+            }
+        }
+    }
+
+    /// Kills the entry of that id; false when there is no live one.
+    pub(super) fn kill(&mut self, id: Id) -> bool {
+        let found = self.walk().find(|row| row.id >= id).filter(|row| row.id == id && !row.is_dead());
+        let Some(head_at) = found.map(|row| row.head_at) else { return false };
+        self.bytes[head_at] |= DEAD;
+        self.live -= 1;
+        self.dead += 1;
+        true
+    }
+
+    /// Kills the first live entries, at most `most` and only those before an id; answers how many.
+    pub(super) fn kill_first(&mut self, most: usize, before: Option<Id>) -> usize {
+        let early = self.walk().take_while(|row| before.is_none_or(|before| row.id < before));
+        let heads: Vec<usize> = early.filter(|row| !row.is_dead()).map(|row| row.head_at).take(most).collect();
+        heads.iter().for_each(|&at| self.bytes[at] |= DEAD);
+        self.live -= heads.len() as u32;
+        self.dead += heads.len() as u32;
+        heads.len()
+    }
+
+    /// The fields that most entries share.
+    pub fn fields(&self) -> impl Iterator<Item = Item<'_>> {
+        let mut reader = Reader::of(&self.bytes);
+        let count = reader.number();
+        (0..count).map(move |_| reader.item())
+    }
+
+    /// The live entries.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.walk().filter(|row| !row.is_dead()).map(|row| row.entry)
+    }
+
+    /// All entries, with whether each is dead.
+    pub fn walk(&self) -> Walk<'_> {
+        let (head, entries) = self.bytes.split_at(self.entries_at as usize);
+        let mut fields = Reader::of(head);
+        let count = fields.number() as usize;
+        Walk { block: self, fields, count, entries: Reader::of(entries), before: None }
+    }
+
+    /// Panics unless the invariants hold.
+    pub(super) fn check(&self) {
+        let ids: Vec<Id> = self.walk().map(|row| row.id).collect();
+        assert!(ids.is_sorted_by(|one, next| one < next), "ids ascend");
+        assert_eq!((ids.first(), ids.last()), (Some(&self.first), Some(&self.last)));
+        assert_eq!(self.walk().filter(|row| row.is_dead()).count(), self.dead());
+        assert_eq!(ids.len(), self.live() + self.dead());
+        assert!(self.live > 0, "a block has a live entry");
+    }
+}
+
+/// An entry as it lies in its block.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    id: Id,
+    head: u8,
+    head_at: usize,
+    /// The entry.
+    pub entry: Entry<'a>,
+}
+
+impl Row<'_> {
+    /// Whether it was deleted.
+    pub fn is_dead(&self) -> bool {
+        self.head & DEAD != 0
+    }
+
+    /// Whether it has the fields that most entries share.
+    pub fn has_shared_fields(&self) -> bool {
+        self.head & OWN_FIELDS == 0
+    }
+}
+
+/// Goes over all entries of a block.
+pub struct Walk<'a> {
+    block: &'a Block,
+    fields: Reader<'a>,
+    count: usize,
+    entries: Reader<'a>,
+    before: Option<Id>,
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Row<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Row<'a>> {
+        if self.entries.rest().is_empty() {
+            return None;
+        }
+        let length = self.entries.number();
+        let head_at = self.block.bytes.len() - self.entries.rest().len();
+        let mut content = Reader::of(self.entries.bytes(length));
+        let head = content.byte();
+        let ms = match head >> TIME_SHIFT {
+            LONG_TIME => content.number(),
+            short => u64::from(short),
+        };
+        let seq = if head & NUMBERED == 0 { 0 } else { content.number() };
+        let id = match self.before {
+            None => self.block.first,
+            Some(before) if ms == 0 => Id::new(before.ms, before.seq.wrapping_add(seq).wrapping_add(1)),
+            Some(before) => Id::new(before.ms.wrapping_add(ms), seq),
+        };
+        self.before = Some(id);
+        let entry = if head & OWN_FIELDS == 0 {
+            Entry::new(id, self.count, Some(self.fields), content)
+        } else {
+            let count = content.number() as usize;
+            Entry::new(id, count, None, content)
+        };
+        Some(Row { id, head, head_at, entry })
+    }
+}

@@ -1,0 +1,147 @@
+//! The id of an entry: a time in unix milliseconds, and a number that tells entries of the same time apart.
+//!
+//! What counts as an id in text follows Redis, which reads each number by two rules, one after the other: as the integer
+//! that it takes everywhere, which must not be negative, and then as C's `strtoull`, which takes blanks, a sign and zeros
+//! in front. A NUL ends the text.
+//!
+//! Source: ids with blanks, signs, zeros and NULs, asked of Redis 8.0.6.
+
+use crate::value::number::{parse_i64, until_nul};
+use std::fmt;
+
+/// The id of an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id {
+    /// When it was made, in unix milliseconds, or what the client says.
+    pub ms: u64,
+    /// Which one it is of those of that time.
+    pub seq: u64,
+}
+
+/// The longest text that is looked at, in bytes.
+const LONGEST: usize = 127;
+
+impl Id {
+    /// `0-0`, which no entry has.
+    pub const MIN: Id = Id { ms: 0, seq: 0 };
+    /// The last one there is.
+    pub const MAX: Id = Id { ms: u64::MAX, seq: u64::MAX };
+
+    /// An id of its two parts.
+    pub const fn new(ms: u64, seq: u64) -> Id {
+        Id { ms, seq }
+    }
+
+    /// The id after this one.
+    pub fn next(self) -> Option<Id> {
+        match self.seq.checked_add(1) {
+            Some(seq) => Some(Id { seq, ..self }),
+            None => self.ms.checked_add(1).map(|ms| Id { ms, seq: 0 }),
+        }
+    }
+
+    /// The id before this one.
+    pub fn previous(self) -> Option<Id> {
+        match self.seq.checked_sub(1) {
+            Some(seq) => Some(Id { seq, ..self }),
+            None => self.ms.checked_sub(1).map(|ms| Id { ms, seq: u64::MAX }),
+        }
+    }
+
+    /// The id that `text` is; one that is a time alone gets `missing_seq`.
+    pub fn parse(text: &[u8], missing_seq: u64) -> Option<Id> {
+        let (ms, seq) = parts(text)?;
+        let seq = seq.map_or(Some(missing_seq), parse_u64)?;
+        Some(Id { ms, seq })
+    }
+
+    /// The same, where the number may be `*`: then there is none.
+    pub fn parse_open(text: &[u8]) -> Option<(u64, Option<u64>)> {
+        let (ms, seq) = parts(text)?;
+        match seq {
+            None => Some((ms, Some(0))),
+            Some(b"*") => Some((ms, None)),
+            Some(seq) => parse_u64(seq).map(|seq| (ms, Some(seq))),
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}-{}", self.ms, self.seq)
+    }
+}
+
+/// The time, and what stands behind the dash.
+fn parts(text: &[u8]) -> Option<(u64, Option<&[u8]>)> {
+    if text.len() > LONGEST {
+        return None;
+    }
+    let text = until_nul(text);
+    match text.iter().position(|&byte| byte == b'-') {
+        Some(dash) => Some((parse_u64(&text[..dash])?, Some(&text[dash + 1..]))),
+        None => Some((parse_u64(text)?, None)),
+    }
+}
+
+fn parse_u64(text: &[u8]) -> Option<u64> {
+    match parse_i64(text) {
+        Some(number) => u64::try_from(number).ok(),
+        None => parse_as_c_does(text),
+    }
+}
+
+/// `strtoull`: a negative number is what its bits are without a sign.
+fn parse_as_c_does(text: &[u8]) -> Option<u64> {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let text = &text[text.iter().take_while(|byte| blank(byte)).count()..];
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let number = digits.iter().try_fold(0_u64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })?;
+    Some(if is_negative { number.wrapping_neg() } else { number })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_two_numbers_or_one() {
+        assert_eq!(Id::parse(b"5-7", 0), Some(Id::new(5, 7)));
+        assert_eq!(Id::parse(b"5", 9), Some(Id::new(5, 9)));
+        assert_eq!(Id::parse(b"18446744073709551615-18446744073709551615", 0), Some(Id::MAX));
+        assert_eq!(Id::parse_open(b"5-*"), Some((5, None)));
+        assert_eq!(Id::parse_open(b"5"), Some((5, Some(0))));
+        for text in ["", "-", "-5", "5-", "5-*", "18446744073709551616", "5-7-9", "5--3", "a", "5-a", "(5"] {
+            assert_eq!(Id::parse(text.as_bytes(), 0), None, "{text}");
+        }
+        assert_eq!(Id::parse(&[b'0'; 128], 0), None, "too long");
+    }
+
+    #[test]
+    fn numbers_are_read_as_c_reads_them_too() {
+        for (text, id) in [
+            ("007-01", Id::new(7, 1)),
+            (" +7- 1", Id::new(7, 1)),
+            ("5--03", Id::new(5, 3_u64.wrapping_neg())),
+            ("5\0-1", Id::new(5, 0)),
+        ] {
+            assert_eq!(Id::parse(text.as_bytes(), 0), Some(id), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ids_follow_one_another() {
+        assert_eq!(Id::new(5, u64::MAX).next(), Some(Id::new(6, 0)));
+        assert_eq!(Id::new(6, 0).previous(), Some(Id::new(5, u64::MAX)));
+        assert_eq!((Id::MAX.next(), Id::MIN.previous()), (None, None));
+    }
+}

@@ -1,0 +1,295 @@
+//! A sequence sorted by id, in runs: what the blocks of a stream and its pending entries lie in.
+//!
+//! ```text
+//! runs:  [ 3 5 9 ]  [ 12 13 20 21 ]  [ 22 40 ]      each of at most 64 items, none empty
+//! ```
+//!
+//! Most items come at the end and go at the beginning, so that is where it is quick; between, a change moves the items of
+//! one run. Runs that have become small are joined with a neighbour.
+//!
+//! - Invariant: ids ascend strictly, within runs and from run to run; no run is empty or longer than 64.
+//!
+//! Costs: both ends O(1) amortised; any other place O(log n) to find, and a change there moves at most 64 items, and every
+//! 32nd time the handles of the runs behind it. Memory is known exactly: no item has a node of its own.
+//!
+//! Source: unrolled linked lists (Shao, Reppy, Appel 1994), with an array in place of the links.
+
+use super::id::Id;
+use std::collections::VecDeque;
+
+/// Most items of a run.
+const RUN: usize = 64;
+
+/// Something that has an id.
+pub(super) trait Keyed {
+    fn id(&self) -> Id;
+}
+
+impl Keyed for Id {
+    fn id(&self) -> Id {
+        *self
+    }
+}
+
+/// Items in the order of their ids, of which no two are equal.
+pub(super) struct Runs<T> {
+    runs: VecDeque<Vec<T>>,
+    len: usize,
+    /// Items that all runs have room for.
+    room: usize,
+}
+
+impl<T> Default for Runs<T> {
+    fn default() -> Runs<T> {
+        Runs { runs: VecDeque::new(), len: 0, room: 0 }
+    }
+}
+
+impl<T: Clone> Clone for Runs<T> {
+    fn clone(&self) -> Runs<T> {
+        let runs = self.runs.clone();
+        let room = runs.iter().map(Vec::capacity).sum();
+        Runs { runs, len: self.len, room }
+    }
+}
+
+impl<T: Keyed> Runs<T> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of its allocations, without those of the items.
+    pub(super) fn memory(&self) -> usize {
+        self.runs.capacity() * size_of::<Vec<T>>() + self.room * size_of::<T>()
+    }
+
+    pub(super) fn first(&self) -> Option<&T> {
+        self.runs.front()?.first()
+    }
+
+    pub(super) fn first_mut(&mut self) -> Option<&mut T> {
+        self.runs.front_mut()?.first_mut()
+    }
+
+    pub(super) fn last(&self) -> Option<&T> {
+        self.runs.back()?.last()
+    }
+
+    pub(super) fn last_mut(&mut self) -> Option<&mut T> {
+        self.runs.back_mut()?.last_mut()
+    }
+
+    pub(super) fn get(&self, id: Id) -> Option<&T> {
+        let (run, place) = self.find(id);
+        place.ok().map(|at| &self.runs[run][at])
+    }
+
+    pub(super) fn get_mut(&mut self, id: Id) -> Option<&mut T> {
+        let (run, place) = self.find(id);
+        place.ok().map(|at| &mut self.runs[run][at])
+    }
+
+    /// The last item whose id is not behind `id`.
+    pub(super) fn floor_mut(&mut self, id: Id) -> Option<&mut T> {
+        let (run, at) = self.behind(id);
+        self.runs.get_mut(run)?[..at].last_mut()
+    }
+
+    /// Puts an item in its place; false, and nothing happens, when there is one with its id.
+    pub(super) fn insert(&mut self, item: T) -> bool {
+        let id = item.id();
+        if self.last().is_none_or(|last| last.id() < id) {
+            self.push(item);
+            return true;
+        }
+        let (mut run, place) = self.find(id);
+        let Err(mut at) = place else { return false };
+        if self.runs[run].len() == RUN {
+            self.split(run);
+            if at > RUN / 2 {
+                (run, at) = (run + 1, at - RUN / 2);
+            }
+        }
+        self.make_room(run);
+        self.runs[run].insert(at, item);
+        self.len += 1;
+        true
+    }
+
+    /// Removes the item of that id.
+    pub(super) fn remove(&mut self, id: Id) -> Option<T> {
+        let (run, Ok(at)) = self.find(id) else { return None };
+        let item = self.runs[run].remove(at);
+        self.len -= 1;
+        self.tidy(run);
+        Some(item)
+    }
+
+    /// All items.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.runs.iter().flatten()
+    }
+
+    /// The items from `id` on.
+    pub(super) fn from(&self, id: Id) -> impl Iterator<Item = &T> {
+        let (run, place) = self.find(id);
+        self.walk(run, place.unwrap_or_else(|at| at))
+    }
+
+    /// The items from the last one on whose id is not behind `id`, or from the first on if there is none.
+    pub(super) fn from_floor(&self, id: Id) -> impl Iterator<Item = &T> {
+        let (run, at) = self.behind(id);
+        self.walk(run, at.saturating_sub(1))
+    }
+
+    /// The items up to `id`, the last first.
+    pub(super) fn back_from(&self, id: Id) -> impl Iterator<Item = &T> {
+        let (run, at) = self.behind(id);
+        let part = self.runs.get(run).map_or(&[][..], |items| &items[..at]);
+        part.iter().rev().chain(self.runs.range(..run.min(self.runs.len())).rev().flat_map(|items| items.iter().rev()))
+    }
+
+    fn walk(&self, run: usize, at: usize) -> impl Iterator<Item = &T> {
+        let part = self.runs.get(run).map_or(&[][..], |items| &items[at..]);
+        part.iter().chain(self.runs.range((run + 1).min(self.runs.len())..).flatten())
+    }
+
+    /// The run where an id is or belongs, and its place there.
+    fn find(&self, id: Id) -> (usize, Result<usize, usize>) {
+        let run = self.run_of(id);
+        let place = self.runs.get(run).map_or(Err(0), |items| items.binary_search_by_key(&id, Keyed::id));
+        (run, place)
+    }
+
+    /// The run of the last item not behind an id, and the place behind that item; 0 if there is none.
+    fn behind(&self, id: Id) -> (usize, usize) {
+        let run = self.run_of(id);
+        (run, self.runs.get(run).map_or(0, |items| items.partition_point(|item| item.id() <= id)))
+    }
+
+    fn run_of(&self, id: Id) -> usize {
+        self.runs.partition_point(|items| items[0].id() <= id).saturating_sub(1)
+    }
+
+    fn push(&mut self, item: T) {
+        if self.runs.back().is_none_or(|items| items.len() == RUN) {
+            if self.runs.is_empty() {
+                self.runs.reserve_exact(1);
+            }
+            self.runs.push_back(Vec::new());
+        }
+        let run = self.runs.len() - 1;
+        self.make_room(run);
+        self.runs[run].push(item);
+        self.len += 1;
+    }
+
+    /// Has a run take one more item: its room doubles when it is full.
+    fn make_room(&mut self, run: usize) {
+        let items = &mut self.runs[run];
+        if items.len() == items.capacity() {
+            self.room -= items.capacity();
+            items.reserve_exact(items.len().clamp(1, RUN - items.len()));
+            self.room += items.capacity();
+        }
+    }
+
+    fn split(&mut self, run: usize) {
+        let behind = self.runs[run].split_off(RUN / 2);
+        self.room += behind.capacity();
+        self.runs.insert(run + 1, behind);
+    }
+
+    /// After an item was removed from a run: an empty one goes, one that has become small joins a neighbour.
+    fn tidy(&mut self, run: usize) {
+        let len = self.runs[run].len();
+        if len == 0 {
+            self.drop_run(run);
+        } else if len < RUN / 4 {
+            let joins =
+                |one: usize| self.runs.get(one + 1).is_some_and(|next| self.runs[one].len() + next.len() <= RUN / 2);
+            match [Some(run), run.checked_sub(1)].into_iter().flatten().find(|&one| joins(one)) {
+                Some(one) => self.join(one),
+                None => self.shrink(run),
+            }
+        }
+    }
+
+    fn drop_run(&mut self, run: usize) {
+        if let Some(items) = self.runs.remove(run) {
+            self.room -= items.capacity();
+        }
+        if self.runs.len() < self.runs.capacity() / 4 {
+            self.runs.shrink_to(self.runs.len() * 2);
+        }
+    }
+
+    /// Puts the items of the run behind one at its end.
+    fn join(&mut self, one: usize) {
+        let Some(mut behind) = self.runs.remove(one + 1) else { return };
+        self.room -= behind.capacity() + self.runs[one].capacity();
+        self.runs[one].reserve_exact(behind.len());
+        self.runs[one].append(&mut behind);
+        self.room += self.runs[one].capacity();
+    }
+
+    fn shrink(&mut self, run: usize) {
+        let items = &mut self.runs[run];
+        if items.len() * 4 <= items.capacity() {
+            self.room -= items.capacity();
+            items.shrink_to(items.len() * 2);
+            self.room += items.capacity();
+        }
+    }
+
+    /// Panics unless the invariants hold.
+    pub(super) fn check(&self) {
+        assert_eq!(self.iter().count(), self.len);
+        assert_eq!(self.runs.iter().map(Vec::capacity).sum::<usize>(), self.room);
+        assert!(self.runs.iter().all(|items| (1..=RUN).contains(&items.len())), "runs have items, and not too many");
+        assert!(self.iter().map(Keyed::id).is_sorted_by(|one, next| one < next), "ids ascend");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn ids<'a>(items: impl Iterator<Item = &'a Id>) -> Vec<u64> {
+        items.map(|id| id.ms).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+        #[test]
+        fn runs_hold_what_a_tree_holds(steps in prop::collection::vec((0..400_u64, 0..5_u8), 0..1500)) {
+            let (mut runs, mut tree) = (Runs::default(), BTreeSet::new());
+            for (number, kind) in steps {
+                let id = Id::new(number, 0);
+                if kind < 3 {
+                    prop_assert_eq!(runs.insert(id), tree.insert(number));
+                } else {
+                    prop_assert_eq!(runs.remove(id).is_some(), tree.remove(&number));
+                }
+                runs.check();
+                prop_assert_eq!(runs.get(id).is_some(), tree.contains(&number));
+                prop_assert_eq!(runs.floor_mut(id).map(|id| id.ms), tree.range(..=number).next_back().copied());
+                prop_assert_eq!(ids(runs.from(id)), tree.range(number..).copied().collect::<Vec<_>>());
+                prop_assert_eq!(ids(runs.back_from(id)), tree.range(..=number).rev().copied().collect::<Vec<_>>());
+                let floor = tree.range(..=number).next_back().copied().unwrap_or(0);
+                prop_assert_eq!(ids(runs.from_floor(id)), tree.range(floor..).copied().collect::<Vec<_>>());
+            }
+            runs.clone().check();
+        }
+    }
+
+    #[test]
+    fn what_comes_in_order_fills_its_runs() {
+        let mut runs = Runs::default();
+        (0..6400).for_each(|number| _ = runs.insert(Id::new(number, 0)));
+        assert_eq!((runs.runs.len(), runs.room), (100, 6400));
+    }
+}
