@@ -196,7 +196,9 @@ pub(super) fn rewrite(cx: &mut Ctx<'_>, all: bool) -> Result<(), Error> {
         return Err(ServerError::NoConfigFile.into());
     }
     let old = engine.host.read_config().map_err(ServerError::ConfigNotWritten)?;
-    let text = config::rewritten(&old, &engine.settings, all);
+    let users = engine.sessions.guard.users.iter().map(|user| user.line());
+    let users = engine.settings.user_file.is_empty().then(|| users.collect());
+    let text = config::rewritten(&old, &engine.settings, users, all);
     engine.host.write_config(&text).map_err(ServerError::ConfigNotWritten)?;
     let line = "CONFIG REWRITE executed with success.".to_owned();
     engine.effects.push(Effect::Log(LogLevel::Notice, line));

@@ -271,7 +271,8 @@ impl Engine {
     }
 
     fn begin(&mut self, session: SessionId, id: CommandId) {
-        self.timing.running = Some(Running { session, command: id, started: self.timing.now });
+        self.timing.running =
+            Some(Running { session, command: id, started: self.timing.now, stalled_us: self.timing.stalled_us });
         if let Some(client) = self.sessions.get_mut(session) {
             client.commands += 1;
             client.last_command = Some(id);

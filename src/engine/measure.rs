@@ -16,6 +16,8 @@ pub(super) struct Running {
     pub(super) session: SessionId,
     pub(super) command: CommandId,
     pub(super) started: Now,
+    /// How long everybody was to wait before.
+    pub(super) stalled_us: u64,
 }
 
 /// The beginning of something within a request.
@@ -38,7 +40,9 @@ impl Engine {
     pub fn finish(&mut self, now: Now, request: Request<'_>) {
         self.at(now);
         let Some(running) = self.timing.running.take() else { return };
-        let elapsed_us = now.since_us(running.started);
+        // Where nobody waits, as time stands still, it is the wish that counts.
+        let stalled_us = self.timing.stalled_us - running.stalled_us;
+        let elapsed_us = now.since_us(running.started).max(stalled_us);
         match self.interest.waiting.get_mut(running.session).filter(|wait| wait.command == running.command) {
             Some(wait) => wait.spent_us += elapsed_us,
             None => self.note_time(running.session, running.command, request, elapsed_us),

@@ -18,6 +18,7 @@ mod panics;
 mod rights;
 mod rows;
 mod settings;
+mod slow;
 mod slow_functions;
 mod sorted_sets;
 mod waiting;

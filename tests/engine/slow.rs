@@ -1,0 +1,123 @@
+//! What takes long: the slow log, latency, and how long the calls of commands took.
+
+use dunlin::engine::Flow;
+
+use crate::world::World;
+
+fn slow_world() -> World {
+    let mut world = World::with(|settings| settings.slow_from_us = Some(100_000));
+    world.ask("SLOWLOG RESET");
+    world
+}
+
+/// The words of the logged commands, the last first.
+fn logged(world: &World) -> Vec<String> {
+    let words =
+        |words: &[Vec<u8>]| words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+    world.engine.stats.slow_log.entries().map(|entry| words(&entry.words)).collect()
+}
+
+#[test]
+fn a_command_that_takes_long_is_logged_with_its_time_and_client() {
+    let mut world = slow_world();
+    world.ask("CLIENT SETNAME ann");
+    world.ask("DEBUG SLEEP 0.2");
+    world.ask("PING");
+    let entry = world.engine.stats.slow_log.entries().next().expect("one command took long").clone();
+    assert_eq!((entry.number, entry.elapsed_us, entry.client_name.as_slice()), (0, 200_000, &b"ann"[..]));
+    assert_eq!(entry.unix_s, world.now().unix_s());
+    assert_eq!(logged(&world), ["DEBUG SLEEP 0.2"]);
+}
+
+#[test]
+fn of_a_transaction_the_command_is_logged_that_took_long() {
+    let mut world = slow_world();
+    world.ask("MULTI");
+    world.ask("PING");
+    world.ask("DEBUG SLEEP 0.2");
+    world.ask("EXEC");
+    assert_eq!(logged(&world), ["DEBUG SLEEP 0.2"]);
+}
+
+#[test]
+fn a_command_that_waits_is_logged_once_when_it_has_ended() {
+    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    let waiter = world.join();
+    assert_eq!(world.ask_as(waiter, "BLPOP list 0").1, Flow::Block);
+    assert!(logged(&world).is_empty());
+    world.ask("LPUSH list a");
+    assert_eq!(logged(&world), ["LPUSH list a", "BLPOP list 0"]);
+    assert_eq!(world.engine.stats.command(world.engine.table.find(b"blpop").expect("known")).durations.calls(), 1);
+}
+
+#[test]
+fn a_wait_that_times_out_is_counted_too() {
+    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    let waiter = world.join();
+    world.ask_as(waiter, "WAIT 1 50");
+    world.pass_ms(60);
+    world.expire();
+    assert_eq!(logged(&world), ["WAIT 1 50"]);
+}
+
+#[test]
+fn secrets_are_not_logged() {
+    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    world.ask("AUTH ann secret");
+    world.ask("HELLO 3 AUTH ann secret SETNAME x");
+    world.ask("CONFIG SET requirepass secret masterauth secret maxclients 5");
+    let expected = [
+        "CONFIG SET requirepass (redacted) masterauth (redacted) maxclients 5",
+        "HELLO 3 AUTH (redacted) (redacted) SETNAME x",
+        "AUTH (redacted) (redacted)",
+    ];
+    assert_eq!(logged(&world), expected);
+}
+
+#[test]
+fn calls_are_counted_by_time_unless_that_is_off() {
+    let mut world = World::fresh();
+    world.ask("PING");
+    world.ask("CONFIG SET latency-tracking no");
+    world.ask("PING");
+    assert!(world.ask("LATENCY HISTOGRAM ping").contains("calls\r\n:1\r\n"));
+    assert!(world.ask("INFO latencystats").contains("latency_percentiles_usec_ping:p50=0.001,p99=0.001,p99.9=0.001"));
+    world.ask("CONFIG RESETSTAT");
+    assert_eq!(world.ask("LATENCY HISTOGRAM ping"), "*0\r\n");
+}
+
+#[test]
+fn keys_that_take_long_to_remove_are_no_spike_of_a_command() {
+    let mut world = World::with(|settings| settings.spikes_from_ms = 1);
+    world.ask("SET key value PX 5");
+    world.pass_ms(10);
+    assert_eq!(world.expire(), 1);
+    assert_eq!(world.ask("LATENCY LATEST"), "*0\r\n");
+    world.ask("DEBUG SLEEP 0.003");
+    assert!(world.ask("LATENCY LATEST").contains("command"));
+}
+
+#[test]
+fn nothing_is_done_by_itself_while_cron_is_paused() {
+    let mut world = World::fresh();
+    world.ask("DEBUG PAUSE-CRON 1");
+    world.ask("SET key value PX 5");
+    world.pass_ms(10);
+    assert_eq!((world.expire(), world.engine.next_deadline()), (0, None));
+    world.ask("DEBUG PAUSE-CRON 0");
+    assert_eq!(world.expire(), 1);
+}
+
+#[test]
+fn there_is_no_cluster_bus_and_no_replication_to_attack() {
+    let mut world = World::fresh();
+    for command in ["CLUSTER MEET 127.0.0.1 1", "CLUSTER NODES", "READONLY", "ASKING"] {
+        assert_eq!(world.ask(command), "-ERR This instance has cluster support disabled\r\n", "{command}");
+    }
+    for command in ["SYNC", "PSYNC ? -1", "REPLCONF listening-port 1", "REPLICAOF localhost 6379"] {
+        assert_eq!(world.ask(command), "-ERR this server does not replicate\r\n", "{command}");
+    }
+    let refused =
+        "-ERR CONFIG SET failed (possibly related to argument 'cluster-enabled') - can't set immutable config\r\n";
+    assert_eq!(world.ask("CONFIG SET cluster-enabled yes"), refused);
+}
