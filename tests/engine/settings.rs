@@ -16,7 +16,7 @@ fn settings_told(world: &mut World) -> Vec<&'static str> {
 fn a_setting_without_effect_is_not_promised() {
     let mut world = World::fresh();
     for (parameter, value, actual) in
-        [("appendonly", "yes", "no"), ("activedefrag", "yes", "no"), ("lazyfree-lazy-eviction", "yes", "no")]
+        [("appendonly", "yes", "no"), ("activedefrag", "yes", "no"), ("oom-score-adj", "yes", "no")]
     {
         let reply = world.ask(&format!("CONFIG SET {parameter} {value}"));
         let reason = format!("this server supports only '{actual}'");
@@ -25,6 +25,17 @@ fn a_setting_without_effect_is_not_promised() {
             format!("-ERR CONFIG SET failed (possibly related to argument '{parameter}') - {reason}\r\n")
         );
         assert!(world.ask(&format!("CONFIG GET {parameter}")).ends_with(&format!("\r\n{actual}\r\n")));
+    }
+}
+
+#[test]
+fn a_setting_that_nothing_depends_on_keeps_what_it_is_given() {
+    let mut world = World::fresh();
+    for (parameter, value) in
+        [("lazyfree-lazy-eviction", "yes"), ("repl-backlog-size", "10485760"), ("tls-ciphers", "a")]
+    {
+        assert_eq!(world.ask(&format!("CONFIG SET {parameter} {value}")), "+OK\r\n");
+        assert!(world.ask(&format!("CONFIG GET {parameter}")).ends_with(&format!("\r\n{value}\r\n")));
     }
 }
 

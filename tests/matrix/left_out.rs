@@ -8,8 +8,13 @@ use crate::shape::Sameness;
 /// Commands that are not tried against a real server at all. A name with a `|` is a subcommand.
 const COMMANDS: &[(&str, &str)] = &[
     ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
+    ("psync", "it makes a replica of the client"),
+    ("replconf", "it makes a replica of the client"),
+    ("replicaof", "it makes a replica of a real server"),
     ("script|debug", "there is a debugger in Redis and none here"),
     ("shutdown", "it ends the server"),
+    ("slaveof", "it makes a replica of a real server"),
+    ("sync", "it makes a replica of the client"),
     (
         "memory|malloc-stats",
         "it asks the allocator, and ours keeps no statistics: Redis with such a one answers so too",
@@ -73,6 +78,7 @@ const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("command|info", "there are fewer commands here than in Redis"),
     ("command|list", "there are fewer commands here than in Redis"),
     ("config|get", "the defaults differ where a setting is not supported"),
+    ("module|list", "Redis has a module built in"),
     ("lolwut", "what it draws is chance, and ours is our own"),
     ("memory|usage", "our values take other amounts of memory than Redis's"),
     ("hello", "it tells the number of the connection"),

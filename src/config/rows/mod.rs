@@ -60,6 +60,20 @@ mod tests {
     }
 
     #[test]
+    fn the_docs_tell_which_parameters_have_one_value() {
+        let docs = include_str!("../../../docs/configuration.md");
+        let table = docs.split("<!-- fixed -->").nth(1).and_then(|rest| rest.split("<!-- end -->").next());
+        let rows = table.expect("the table stands between marks").lines().filter_map(|line| line.split('|').nth(1));
+        let told: BTreeSet<&str> = rows.flat_map(|names| names.split('`').skip(1).step_by(2)).collect();
+        let all = ALL.iter().copied().flatten();
+        let fixed: BTreeSet<&str> = all
+            .filter(|parameter| parameter.is_fixed() && !parameter.is_hidden)
+            .map(|parameter| parameter.name)
+            .collect();
+        assert_eq!(told, fixed);
+    }
+
+    #[test]
     fn a_field_shows_what_was_set() {
         let table = [
             ("bind", "127.0.0.1 ::1"),

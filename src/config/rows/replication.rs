@@ -8,7 +8,7 @@ use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
 
 pub(super) const ROWS: &[Parameter] = &[
-    Parameter::switch("cluster-allow-pubsubshard-when-down", Held::Always("yes")),
+    Parameter::switch("cluster-allow-pubsubshard-when-down", Held::Idle("yes")),
     Parameter::switch("cluster-allow-reads-when-down", Held::Idle("no")),
     Parameter::switch("cluster-allow-replica-migration", Held::Idle("yes")),
     Parameter::number("cluster-announce-bus-port", 0, PORT, Held::Idle("0")),

@@ -4,7 +4,7 @@ use super::INT;
 use crate::config::parameter::{Held, Parameter};
 
 pub(super) const ROWS: &[Parameter] = &[
-    Parameter::choice("tls-auth-clients", &["no", "yes", "optional"], Held::Always("yes")),
+    Parameter::choice("tls-auth-clients", &["no", "yes", "optional"], Held::Idle("yes")),
     Parameter::text("tls-ca-cert-dir", Held::Idle("")),
     Parameter::text("tls-ca-cert-file", Held::Idle("")),
     Parameter::text("tls-cert-file", Held::Idle("")),
