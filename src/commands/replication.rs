@@ -86,7 +86,7 @@ fn failover(_: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             abort = true;
         } else if !target && args.take_with("TO", 2) {
             args.word()?;
-            args.int32()?;
+            args.integer()?;
             target = true;
         } else if !force && args.take("FORCE") {
             force = true;

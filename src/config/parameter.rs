@@ -352,6 +352,8 @@ fn read_memory(word: &str, least: u64, most: u64) -> Result<u64, String> {
 /// Bytes, with or without a unit: `k` is a thousand and `kb` is 1024, and so on. No digits at all mean 0, and what does
 /// not fit is the largest value that does, as in Redis.
 pub fn parse_memory(word: &str) -> Option<u64> {
+    // Redis reads up to the first NUL.
+    let word = word.split('\0').next().unwrap_or_default();
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, unit) = word.split_at(digits);
     let unit: u64 = match unit.to_ascii_lowercase().as_str() {
@@ -390,7 +392,9 @@ mod tests {
     #[test]
     fn a_thousand_bytes_and_1024_have_units_of_their_own() {
         let table = [("1", 1), ("1b", 1), ("2k", 2_000), ("2KB", 2_048), ("1m", 1_000_000), ("1mb", 1 << 20)];
-        for (word, bytes) in table.into_iter().chain([("3g", 3_000_000_000), ("3Gb", 3 << 30), ("", 0), ("gb", 0)]) {
+        for (word, bytes) in
+            table.into_iter().chain([("3g", 3_000_000_000), ("3Gb", 3 << 30), ("", 0), ("gb", 0), ("5\0x", 5)])
+        {
             assert_eq!(parse_memory(word), Some(bytes), "{word}");
         }
         for word in ["-1", "1xb", "1.5gb", "1 mb", "x"] {
