@@ -7,6 +7,7 @@ use crate::shape::Sameness;
 
 /// Commands that are not tried against a real server at all. A name with a `|` is a subcommand.
 const COMMANDS: &[(&str, &str)] = &[
+    ("acl|setuser", "a user stays when the data is gone"),
     ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
     ("psync", "it makes a replica of the client"),
     ("replconf", "it makes a replica of the client"),
@@ -70,6 +71,8 @@ pub(crate) fn count_of_keys(value: &str) -> bool {
 
 /// Commands whose answer is the same only in kind, beside those whose row says `nondeterministic_output`.
 const ONLY_IN_KIND: &[(&str, &str)] = &[
+    ("acl|genpass", "a password is chance"),
+    ("acl|log", "it tells addresses and times"),
     ("client|id", "the number of a connection counts all that came before"),
     ("client|info", "addresses, ages and numbers"),
     ("command", "there are fewer commands here than in Redis"),
