@@ -1,92 +1,131 @@
-//! A short fuzz run: random commands made from the rows of the command table, good ones and bad ones mixed.
+//! The fuzz targets for a short time, without a fuzzer: each runs its seeds, then seeds with random changes.
 //!
-//! After every request: the reply is exactly one well-formed frame, a refused request changed nothing, and nothing
-//! panicked. From time to time every structure proves its invariants. The run is seeded, so a failure repeats;
-//! `DUNLIN_FUZZ_COMMANDS` sets its length (200,000 by default) and `DUNLIN_FUZZ_SEED` its seed.
+//! The targets are functions of bytes in `tests/fuzz`; `fuzz/` hands them to libFuzzer, which `fuzz/run` starts. What is
+//! here repeats: a failure tells the bytes that it comes from. `DUNLIN_FUZZ_ROUNDS` is how many inputs each target gets,
+//! `DUNLIN_FUZZ_COMMANDS` how many commands the engine (200,000 by default), and `DUNLIN_FUZZ_SEED` the seed.
 
+#[path = "fuzz/choices.rs"]
+mod choices;
 #[path = "fuzz/frame.rs"]
 mod frame;
 #[path = "fuzz/grammar.rs"]
 mod grammar;
+#[path = "fuzz/numbers.rs"]
+mod numbers;
+#[path = "fuzz/patterns.rs"]
+mod patterns;
+#[path = "fuzz/payloads.rs"]
+mod payloads;
+#[path = "fuzz/play.rs"]
+mod play;
+#[path = "fuzz/requests.rs"]
+mod requests;
+#[path = "fuzz/scripts.rs"]
+mod scripts;
 #[path = "engine/world.rs"]
 #[expect(dead_code, reason = "shared with the engine's tests, which use all of it")]
 mod world;
 
 use std::env;
+use std::path::Path;
 
-use dunlin::engine::Flow;
-use frame::frame_length;
-use grammar::Grammar;
-use world::World;
+use choices::Choices;
+use fastrand::Rng;
+use play::Play;
 
 fn from_environment(name: &str, default: u64) -> u64 {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// Every command is reached: one that is not fails this, so that none is left out of the fuzzing unseen.
 #[test]
-fn every_request_gets_one_well_formed_reply_and_a_refused_one_changes_nothing() {
+fn every_request_gets_one_well_formed_reply_and_every_command_runs() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
-    let mut world = World::seeded(seed, |settings| settings.max_bulk_bytes = 1 << 20);
-    let mut grammar = Grammar::new(seed, world.engine.table.entries());
+    let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::new(seed));
     for round in 0..from_environment("DUNLIN_FUZZ_COMMANDS", 200_000) {
-        let words = grammar.request();
-        let shown: Vec<String> = words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        ask(
-            &mut world,
-            &words.iter().map(Vec::as_slice).collect::<Vec<_>>(),
-            &format!("seed {seed} round {round} {shown:?}"),
-        );
-        world.pass_ms(grammar.below(3) as i64);
-        world.expire();
-        world.engine.effects.take();
-        if round % 1000 == 0 {
-            world.engine.databases.iter().for_each(|database| database.check());
+        play.step(&mut choices, &format!("seed {seed} round {round}"));
+    }
+    let missed = play.missed();
+    assert!(missed.is_empty(), "the grammar of tests/fuzz does not reach {missed:?}");
+}
+
+#[test]
+fn a_play_of_bytes_ends_well() {
+    try_out("engine", play::run, 200);
+}
+
+#[test]
+fn a_payload_is_refused_or_becomes_a_key_like_any_other() {
+    try_out("payloads", payloads::run, 20_000);
+}
+
+#[test]
+fn the_parser_finds_the_same_requests_however_they_come() {
+    try_out("requests", requests::run, 20_000);
+}
+
+#[test]
+fn a_script_ends_with_one_reply() {
+    try_out("scripts", scripts::run, 300);
+}
+
+#[test]
+fn a_pattern_matches_what_it_must() {
+    try_out("patterns", patterns::run, 50_000);
+}
+
+#[test]
+fn a_number_reads_as_it_was_written() {
+    try_out("numbers", numbers::run, 50_000);
+}
+
+/// Runs a target on its seeds, and on seeds with changes.
+fn try_out(name: &str, run: fn(&[u8]), rounds: u64) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name);
+    let files = std::fs::read_dir(&folder).expect("every target has seeds");
+    let mut paths: Vec<_> = files.map(|file| file.expect("the folder can be read").path()).collect();
+    paths.sort();
+    let seeds: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).expect("a seed can be read")).collect();
+    let mut rng = Rng::with_seed(from_environment("DUNLIN_FUZZ_SEED", 2026));
+    seeds.iter().for_each(|seed| tell_if_it_fails(run, seed));
+    for _ in 0..from_environment("DUNLIN_FUZZ_ROUNDS", rounds) {
+        tell_if_it_fails(run, &changed(&mut rng, &seeds));
+    }
+}
+
+/// A seed with some bytes changed, added, left out, or taken from another one.
+fn changed(rng: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
+    const EDGES: [u8; 12] = [0, 1, 2, 13, 0x7f, 0x80, 0x81, 0xc0, 0xc3, 0xf0, 0xfe, 0xff];
+    let mut bytes = seeds[rng.usize(..seeds.len())].clone();
+    for _ in 0..rng.usize(1..6) {
+        let at = rng.usize(..=bytes.len());
+        match rng.u8(..6) {
+            0 => bytes.insert(at, rng.u8(..)),
+            1 => bytes.truncate(at.max(1)),
+            2 => {
+                let other = &seeds[rng.usize(..seeds.len())];
+                bytes.truncate(at);
+                bytes.extend_from_slice(&other[rng.usize(..=other.len())..]);
+            }
+            _ if at == bytes.len() => {}
+            3 => bytes[at] ^= 1 << rng.u8(..8),
+            4 => bytes[at] = EDGES[rng.usize(..EDGES.len())],
+            _ => _ = bytes.remove(at),
         }
     }
+    bytes
 }
 
-fn ask(world: &mut World, words: &[&[u8]], context: &str) {
-    let before = world.engine.stats.changes;
-    let (reply, flow) = world.send(world.client, words);
-    match flow {
-        Flow::Wait(until) => {
-            assert!(reply.is_empty(), "{context}: a request that waits has no reply yet");
-            world.pass_ms(until.since_us(world.now()).div_ceil(1000).min(1 << 40) as i64);
-            world.engine.pause_mut().end();
+/// Runs a target, and shows the bytes if it panics.
+fn tell_if_it_fails(run: fn(&[u8]), bytes: &[u8]) {
+    struct Shown<'b>(&'b [u8]);
+    impl Drop for Shown<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!("these bytes fail: b\"{}\"", self.0.escape_ascii());
+            }
         }
-        Flow::Close | Flow::Abort | Flow::Block => rejoin(world),
-        Flow::Next if reply.is_empty() => rejoin(world),
-        Flow::Next if listens(words) => {
-            assert!(frames(&reply).is_some(), "{context}: {}", String::from_utf8_lossy(&reply));
-            rejoin(world);
-        }
-        Flow::Next => assert_eq!(frames(&reply), Some(1), "{context}: {}", String::from_utf8_lossy(&reply)),
     }
-    // What a script did before it failed stays done.
-    let is_script = words.first().is_some_and(|name| name.starts_with(b"EVAL") || name.starts_with(b"FCALL"));
-    if reply.first() == Some(&b'-') && !is_script {
-        assert_eq!(world.engine.stats.changes, before, "{context}: a refused request changed something");
-    }
-}
-
-/// How many well-formed frames these bytes are.
-fn frames(mut bytes: &[u8]) -> Option<usize> {
-    let mut count = 0;
-    while !bytes.is_empty() {
-        bytes = bytes.get(frame_length(bytes)?..)?;
-        count += 1;
-    }
-    Some(count)
-}
-
-/// True for commands that are answered once for each channel, or go on being answered.
-fn listens(words: &[&[u8]]) -> bool {
-    let name = words.first().map(|name| name.to_ascii_lowercase()).unwrap_or_default();
-    name.ends_with(b"subscribe") || name == b"monitor"
-}
-
-/// A fresh client in place of one that was closed, is blocked or wants no replies.
-fn rejoin(world: &mut World) {
-    world.engine.disconnect(world.client);
-    world.client = world.join();
+    let shown = Shown(bytes);
+    run(shown.0);
 }

@@ -1,35 +1,7 @@
-//! Any bytes, cut anywhere, into the request parser: no panic, no request that reaches beyond what came, and the same
-//! requests whether the bytes come at once or one by one.
+//! Any bytes as what a client sends. See `tests/fuzz`, where the target is.
 #![no_main]
 
-use dunlin::resp::{Limits, Parser};
-use libfuzzer_sys::fuzz_target;
+#[path = "../../tests/fuzz/requests.rs"]
+mod requests;
 
-const LIMITS: Limits = Limits { max_bulk_bytes: 1 << 20, authenticated: true };
-
-/// The requests in `bytes`, of which `step` arrive at a time, until they end or break the protocol.
-fn requests(bytes: &[u8], step: usize) -> Vec<Vec<Vec<u8>>> {
-    let (mut parser, mut start, mut end, mut found) = (Parser::new(), 0, 0, Vec::new());
-    while end < bytes.len() {
-        end = (end + step).min(bytes.len());
-        loop {
-            let words = match parser.next(&bytes[start..end], &LIMITS) {
-                Err(_) => return found,
-                Ok(request) => request.map(|request| request.iter().map(<[u8]>::to_vec).collect()),
-            };
-            let consumed = parser.consumed();
-            assert!(consumed <= end - start);
-            start += consumed;
-            match words {
-                Some(words) => found.push(words),
-                None => break,
-            }
-        }
-    }
-    found
-}
-
-fuzz_target!(|bytes: &[u8]| {
-    let at_once = requests(bytes, bytes.len().max(1));
-    assert_eq!(requests(bytes, 1), at_once);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| requests::run(bytes));

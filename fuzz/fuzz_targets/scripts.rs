@@ -1,62 +1,7 @@
-//! Any bytes as the source of a script, and as what each library of scripts decodes: no panic, one well-formed end.
+//! Any bytes as a script, and as what the libraries of scripts decode. See `tests/fuzz`, where the target is.
 #![no_main]
 
-use dunlin::commands::FAMILIES;
-use dunlin::engine::host::{Facts, Usage};
-use dunlin::engine::{Engine, Host, Now, Origin, Settings, Table};
-use dunlin::resp::{Request, Span};
-use libfuzzer_sys::fuzz_target;
-use std::sync::atomic::{AtomicU64, Ordering};
+#[path = "../../tests/fuzz/scripts.rs"]
+mod scripts;
 
-/// A world whose clock moves on by a second whenever it is looked at, so that no script runs for long.
-#[derive(Debug, Default)]
-struct Hurry {
-    facts: Facts,
-    elapsed_us: AtomicU64,
-}
-
-impl Host for Hurry {
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    fn usage(&self) -> Usage {
-        Usage::default()
-    }
-
-    fn elapsed_us(&self) -> u64 {
-        self.elapsed_us.fetch_add(1_000_000, Ordering::Relaxed)
-    }
-
-    fn make_room_for(&self, clients: usize) -> usize {
-        clients
-    }
-}
-
-/// The first byte says what the rest is: source, or the argument of one of these.
-const READERS: &[&str] = &[
-    "return cjson.encode(cjson.decode(ARGV[1]))",
-    "return cmsgpack.pack(cmsgpack.unpack(ARGV[1]))",
-    "return {cmsgpack.unpack_limit(ARGV[1], 3, 0)}",
-    "return {struct.unpack(ARGV[1]:sub(1, 8), ARGV[1]:sub(9))}",
-    "return {string.find(ARGV[1]:sub(9), ARGV[1]:sub(1, 8))}",
-    "return {loadstring(ARGV[1])}",
-];
-
-fuzz_target!(|bytes: &[u8]| {
-    let Some((&kind, rest)) = bytes.split_first() else { return };
-    let now = Now::from_us(1_767_268_800_000_000);
-    let mut engine = Engine::new(Table::of(FAMILIES), Settings::default(), 1, now, Box::new(Hurry::default()));
-    let client = engine.connect(now, Origin::default()).expect("the first client is welcome");
-    let reader = READERS.get(usize::from(kind)).map(|reader| reader.as_bytes());
-    let words = [&b"EVAL"[..], reader.unwrap_or(rest), b"0", rest];
-    let (mut text, mut spans) = (Vec::new(), Vec::new());
-    for word in words {
-        let start = text.len();
-        text.extend_from_slice(word);
-        spans.push(Span { start, end: text.len() });
-    }
-    let mut out = Vec::new();
-    engine.run(now, client, Request::new(&text, &spans), &mut out);
-    assert!(!out.is_empty() || engine.scripts.is_busy());
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| scripts::run(bytes));

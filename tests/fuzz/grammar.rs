@@ -1,9 +1,37 @@
-//! Random requests that know the command table: names, the literal words of each syntax line, few keys, odd numbers.
+//! Requests made of choices by what the command table tells: names, the literal words of each syntax line, few keys, odd
+//! numbers. Every command is among them but those left out, each for a reason.
 
+use crate::choices::Choices;
 use dunlin::engine::{Arity, Entry};
+use dunlin::rdb;
 
-/// Commands that do nothing a reply could show, or would fill the memory by design.
-const LEFT_OUT: &[&str] = &["debug", "shutdown"];
+/// Commands that are never made, and why.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("debug", "it fills the memory when asked to, and has tests of its own"),
+    ("shutdown", "it ends everything"),
+    ("module|load", "a setting of the start refuses it before it runs"),
+    ("module|loadex", "a setting of the start refuses it before it runs"),
+    ("module|unload", "a setting of the start refuses it before it runs"),
+];
+
+/// Requests that many others only make sense after: transactions, waiting, listening, the other protocol.
+const OFTEN: &[&[&str]] = &[
+    &["MULTI"],
+    &["EXEC"],
+    &["EXEC"],
+    &["WATCH", "k1"],
+    &["BLPOP", "k1", "k2", "0"],
+    &["BZPOPMIN", "k1", "0.5"],
+    &["RPUSH", "k1", "a", "b"],
+    &["ZADD", "k1", "1", "a"],
+    &["DEL", "k1"],
+    &["FLUSHALL"],
+    &["SUBSCRIBE", "a"],
+    &["PUBLISH", "a", "b"],
+    &["UNSUBSCRIBE"],
+    &["HELLO", "3"],
+    &["RESET"],
+];
 
 const KEYS: &[&[u8]] = &[b"k1", b"k2", b"k3", b"k4", b"k5", b"k\r\n6", b""];
 
@@ -46,6 +74,10 @@ const NUMBERS: &[&[u8]] = &[
 
 const TEXTS: &[&[u8]] = &[b"a", b"b", b"c", b"member", b"*", b"k?", b"a\r\n-ERR b", b"\0\xff", b"GET", b"0123456789"];
 
+/// What RESTORE reads, before it is sealed: a string, a list, a set of integers.
+const PAYLOADS: &[&[u8]] =
+    &[b"\0\x01v", b"\x12\x01\x02\x0d\x0d\0\0\0\x02\0\x81a\x02\x07\x01\xff", b"\x0b\x0a\x02\0\0\0\x01\0\0\0\x05\0"];
+
 /// Sources of scripts: what they are given becomes calls, values and the input of every library.
 const SCRIPTS: &[&[u8]] = &[
     b"return redis.call(unpack(ARGV))",
@@ -68,8 +100,8 @@ const SCRIPTS: &[&[u8]] = &[
 
 /// Makes requests.
 pub struct Grammar {
-    state: u64,
     commands: Vec<Shape>,
+    payloads: Vec<Vec<u8>>,
 }
 
 struct Shape {
@@ -77,70 +109,67 @@ struct Shape {
     least_words: usize,
     literals: Vec<Vec<u8>>,
     runs_script: bool,
+    takes_payload: bool,
+}
+
+/// Whether requests call that command.
+pub fn is_made(entry: &Entry) -> bool {
+    let is_left_out = |(name, _): &(&str, &str)| entry.name == *name || entry.name.split('|').next() == Some(name);
+    !LEFT_OUT.iter().any(is_left_out) && !entry.command.is_container()
 }
 
 impl Grammar {
     /// A grammar of all `entries` but those left out.
-    pub fn new(seed: u64, entries: &[Entry]) -> Grammar {
-        let kept = entries.iter().filter(|entry| {
-            let is_left_out = LEFT_OUT.iter().any(|name| entry.name.split('|').next() == Some(name));
-            !is_left_out && !entry.command.is_container()
-        });
-        Grammar { state: seed | 1, commands: kept.map(Shape::of).collect() }
-    }
-
-    /// A random number below `bound`.
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        (self.state % bound as u64) as usize
+    pub fn new(entries: &[Entry]) -> Grammar {
+        Grammar {
+            commands: entries.iter().filter(|entry| is_made(entry)).map(Shape::of).collect(),
+            payloads: PAYLOADS.iter().map(|payload| rdb::sealed(payload.to_vec())).collect(),
+        }
     }
 
     /// A request: a name and words that may or may not fit.
-    pub fn request(&mut self) -> Vec<Vec<u8>> {
-        let command = self.below(self.commands.len());
-        let mut words = self.commands[command].name.clone();
-        if self.commands[command].runs_script {
-            words.extend(self.script());
+    pub fn request(&self, choices: &mut Choices<'_>) -> Vec<Vec<u8>> {
+        if choices.below(12) == 0 {
+            return OFTEN[choices.below(OFTEN.len())].iter().map(|word| word.as_bytes().to_vec()).collect();
         }
-        let least = self.commands[command].least_words.saturating_sub(words.len());
-        let extra = self.below(8).saturating_sub(3);
+        let command = &self.commands[choices.below(self.commands.len())];
+        let mut words = command.name.clone();
+        if command.runs_script {
+            words.extend(self.script(choices));
+        }
+        let least = command.least_words.saturating_sub(words.len());
+        let extra = choices.below(8).saturating_sub(3);
         for position in 0..least + extra {
-            let word = self.word(command, position);
-            words.push(word);
+            words.push(self.word(choices, command, position));
         }
         words
     }
 
     /// A script, no keys, and often the words of a request as its arguments.
-    fn script(&mut self) -> Vec<Vec<u8>> {
-        let mut words = vec![self.one_of(SCRIPTS), b"0".to_vec()];
-        let inner = self.below(self.commands.len());
-        if !self.commands[inner].runs_script {
-            words.extend(self.commands[inner].name.clone());
+    fn script(&self, choices: &mut Choices<'_>) -> Vec<Vec<u8>> {
+        let mut words = vec![one_of(choices, SCRIPTS), b"0".to_vec()];
+        let inner = &self.commands[choices.below(self.commands.len())];
+        if !inner.runs_script {
+            words.extend(inner.name.clone());
         }
         words
     }
 
-    fn word(&mut self, command: usize, position: usize) -> Vec<u8> {
-        let literals = self.commands[command].literals.len();
-        match self.below(10) {
-            0..=4 if position == 0 => self.one_of(KEYS),
-            0..=2 => self.one_of(NUMBERS),
-            3 | 4 if literals > 0 => {
-                let literal = self.below(literals);
-                self.commands[command].literals[literal].clone()
-            }
-            3..=6 => self.one_of(KEYS),
-            7 => (self.below(200) as i64 - 100).to_string().into_bytes(),
-            _ => self.one_of(TEXTS),
+    fn word(&self, choices: &mut Choices<'_>, command: &Shape, position: usize) -> Vec<u8> {
+        match choices.below(10) {
+            0..=4 if position == 0 => one_of(choices, KEYS),
+            0..=2 => one_of(choices, NUMBERS),
+            3..=5 if command.takes_payload => self.payloads[choices.below(self.payloads.len())].clone(),
+            3 | 4 if !command.literals.is_empty() => command.literals[choices.below(command.literals.len())].clone(),
+            3..=6 => one_of(choices, KEYS),
+            7 => (choices.below(200) as i64 - 100).to_string().into_bytes(),
+            _ => one_of(choices, TEXTS),
         }
     }
+}
 
-    fn one_of(&mut self, words: &[&[u8]]) -> Vec<u8> {
-        words[self.below(words.len())].to_vec()
-    }
+fn one_of(choices: &mut Choices<'_>, words: &[&[u8]]) -> Vec<u8> {
+    words[choices.below(words.len())].to_vec()
 }
 
 impl Shape {
@@ -152,6 +181,7 @@ impl Shape {
             name: entry.name.split('|').map(|word| word.as_bytes().to_vec()).collect(),
             least_words: usize::from(words),
             runs_script: entry.command.syntax.starts_with("script numkeys"),
+            takes_payload: entry.command.syntax.contains("serialized-value"),
             literals: literals.map(|word| word.as_bytes().to_vec()).collect(),
         }
     }

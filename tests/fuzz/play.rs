@@ -1,0 +1,170 @@
+//! The command engine under fire: some clients send requests made of choices, in turns, while time passes.
+//!
+//! After every request: its reply is exactly one well-formed frame, and so is whatever else a client is told; a refused
+//! request changed nothing; nothing panicked. Clients wait, listen, queue transactions and speak either protocol. A client
+//! whose replies can no longer be counted (it sent a command that is answered more or less than once, or was closed) is
+//! replaced by a new one.
+
+use crate::choices::Choices;
+use crate::frame::frame_length;
+use crate::grammar::{Grammar, is_made};
+use crate::world::World;
+use dunlin::engine::{Flow, SessionId};
+
+const CLIENTS: usize = 3;
+
+/// A client and what is known of it.
+struct Client {
+    id: SessionId,
+    /// It hears of more than the replies to its requests.
+    listens: bool,
+    /// It has no reply to its last request yet.
+    waits: bool,
+}
+
+/// A game that can be played on without end.
+pub struct Play {
+    world: World,
+    grammar: Grammar,
+    clients: Vec<Client>,
+    rounds: u64,
+    /// Whether each command ran, in the order of the table: counters can be reset.
+    reached: Vec<bool>,
+}
+
+/// Plays until the bytes are used up.
+pub fn run(bytes: &[u8]) {
+    let (mut choices, mut play) = (Choices::Bytes(bytes), Play::new(1));
+    while !choices.is_empty() {
+        play.step(&mut choices, "");
+    }
+    play.check();
+}
+
+impl Play {
+    pub fn new(seed: u64) -> Play {
+        let mut world = World::seeded(seed, |settings| settings.max_bulk_bytes = 1 << 20);
+        let grammar = Grammar::new(world.engine.table.entries());
+        let clients = (0..CLIENTS).map(|_| Client { id: world.join(), listens: false, waits: false }).collect();
+        let reached = vec![false; world.engine.table.entries().len()];
+        Play { world, grammar, clients, rounds: 0, reached }
+    }
+
+    /// One request of one client, and what follows from it.
+    pub fn step(&mut self, choices: &mut Choices<'_>, context: &str) {
+        let who = choices.below(2 * CLIENTS).saturating_sub(CLIENTS);
+        if self.clients[who].waits {
+            if choices.below(4) == 0 {
+                self.replace(who);
+            }
+        } else {
+            let words = self.grammar.request(choices);
+            let shown: Vec<String> = words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+            self.ask(who, &words, &format!("{context} client {who} {shown:?}"));
+        }
+        self.world.pass_ms(choices.below(3) as i64);
+        self.world.expire();
+        self.hear(context);
+        self.world.engine.effects.take();
+        self.rounds += 1;
+        if self.rounds.is_multiple_of(50) {
+            self.note_reached();
+        }
+        if self.rounds.is_multiple_of(1000) {
+            self.check();
+        }
+    }
+
+    fn note_reached(&mut self) {
+        for (reached, stats) in self.reached.iter_mut().zip(self.world.engine.stats.by_command()) {
+            *reached |= stats.calls > 0;
+        }
+    }
+
+    /// The commands that requests call and that never ran.
+    pub fn missed(&mut self) -> Vec<&str> {
+        self.note_reached();
+        let entries = self.world.engine.table.entries().iter().zip(&self.reached);
+        entries.filter(|(entry, reached)| is_made(entry) && !**reached).map(|(entry, _)| entry.name.as_str()).collect()
+    }
+
+    /// Every structure proves its invariants.
+    pub fn check(&self) {
+        self.world.engine.databases.iter().for_each(|database| database.check());
+    }
+
+    fn ask(&mut self, who: usize, words: &[Vec<u8>], context: &str) {
+        let before = self.world.engine.stats.changes;
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        let (reply, flow) = self.world.send(self.clients[who].id, &words);
+        let text = String::from_utf8_lossy(&reply);
+        self.clients[who].listens |= listens(&words);
+        match flow {
+            Flow::Wait(until) => {
+                assert!(reply.is_empty(), "{context}: a request that waits has no reply yet");
+                self.world.pass_ms(until.since_us(self.world.now()).div_ceil(1000).min(1 << 40) as i64);
+                self.world.engine.pause_mut().end();
+            }
+            Flow::Block if !self.clients[who].listens && reply.is_empty() => self.clients[who].waits = true,
+            Flow::Close | Flow::Abort | Flow::Block => self.replace(who),
+            Flow::Next if reply.is_empty() => self.replace(who),
+            Flow::Next if self.clients[who].listens => {
+                assert!(frames(&reply).is_some(), "{context}: {text}");
+                if self.rounds.is_multiple_of(8) {
+                    self.replace(who);
+                }
+            }
+            Flow::Next => assert_eq!(frames(&reply), Some(1), "{context}: {text}"),
+        }
+        // What a script did before it failed stays done.
+        let is_script = words.first().is_some_and(|name| name.starts_with(b"EVAL") || name.starts_with(b"FCALL"));
+        if reply.first() == Some(&b'-') && !is_script {
+            assert_eq!(self.world.engine.stats.changes, before, "{context}: a refused request changed something");
+        }
+    }
+
+    /// Takes what clients are told beside their replies.
+    fn hear(&mut self, context: &str) {
+        for who in 0..CLIENTS {
+            let client = &mut self.clients[who];
+            let Some(session) = self.world.engine.sessions.get_mut(client.id) else {
+                self.replace(who);
+                continue;
+            };
+            let mut told = Vec::new();
+            session.outgoing.take(&mut told, usize::MAX);
+            let is_closing = session.closing;
+            let count = frames(&told);
+            assert!(count.is_some(), "{context}: client {who} is told {}", String::from_utf8_lossy(&told));
+            if client.waits && count > Some(0) {
+                assert_eq!(count, Some(1), "{context}: client {who} gets {}", String::from_utf8_lossy(&told));
+                client.waits = false;
+            }
+            if is_closing {
+                self.replace(who);
+            }
+        }
+    }
+
+    /// A new client in the place of one.
+    fn replace(&mut self, who: usize) {
+        self.world.engine.disconnect(self.clients[who].id);
+        self.clients[who] = Client { id: self.world.join(), listens: false, waits: false };
+    }
+}
+
+/// How many well-formed frames these bytes are.
+fn frames(mut bytes: &[u8]) -> Option<usize> {
+    let mut count = 0;
+    while !bytes.is_empty() {
+        bytes = bytes.get(frame_length(bytes)?..)?;
+        count += 1;
+    }
+    Some(count)
+}
+
+/// True for commands that are answered once for each channel, or after which a client hears of more.
+fn listens(words: &[&[u8]]) -> bool {
+    let word = |index: usize| words.get(index).map(|word| word.to_ascii_lowercase()).unwrap_or_default();
+    word(0).ends_with(b"subscribe") || word(0) == b"monitor" || word(0) == b"client" && word(1) == b"tracking"
+}
