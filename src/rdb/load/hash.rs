@@ -42,15 +42,15 @@ impl Reader<'_> {
     fn one_by_one(&mut self, kind: u8, limits: &Limits) -> Option<Hash> {
         let first_ms = if kind == kind::HASH_METADATA { self.moment()? } else { 1 };
         let is_timed = kind != kind::HASH;
-        let mut owned: Vec<(Cow<'_, [u8]>, Cow<'_, [u8]>, i64)> = Vec::new();
+        let mut owned: Vec<([Cow<'_, [u8]>; 2], i64)> = Vec::new();
         for _ in 0..self.length()? {
             let deadline_ms = match if is_timed { self.length()? } else { 0 } {
                 0 => 0,
                 distance_ms => deadline(first_ms.checked_add(distance_ms - 1)?)?,
             };
-            owned.push((self.text()?, self.text()?, deadline_ms));
+            owned.push(([self.text()?, self.text()?], deadline_ms));
         }
-        let rows: Vec<_> = owned.iter().map(|(field, value, due_ms)| row(field, value, *due_ms)).collect();
+        let rows: Vec<_> = owned.iter().map(|([field, value], due_ms)| row(field, value, *due_ms)).collect();
         let is_packed = fits(&rows, limits);
         built(if is_packed && is_timed { ordered(rows) } else { rows }, is_packed, is_timed, limits)
     }
