@@ -301,10 +301,11 @@ impl Engine {
         }
     }
 
-    /// When [`Engine::expire`] has something to do next, in unix milliseconds.
+    /// When [`Engine::expire`] or [`Engine::limit_tracking`] has something to do next, in unix milliseconds.
     pub fn next_deadline(&self) -> Option<i64> {
         let keys = if self.may_expire() { self.databases.next_deadline() } else { None };
-        [keys, self.interest.waiting.next_deadline()].into_iter().flatten().min()
+        let tracking = self.tracking_deadline();
+        [keys, self.interest.waiting.next_deadline(), tracking].into_iter().flatten().min()
     }
 
     fn may_expire(&self) -> bool {

@@ -50,6 +50,9 @@ impl Keeper {
         self.end_pause(shared, engine, now);
         self.close_idle(shared, engine, now);
         let expired = engine.expire(now, SLICE_KEYS);
+        if !engine.switches.rests {
+            engine.limit_tracking();
+        }
         let goes_on_evicting = engine.go_on_evicting(now);
         shared.settle(engine);
         if expired == SLICE_KEYS || goes_on_evicting {

@@ -293,14 +293,15 @@ impl Shared {
     }
 }
 
-/// What makes something fall due earlier when it changes: the data, whether keys fall due at all, who waits, and who does
-/// not read.
+/// What makes something fall due earlier when it changes: the data, whether keys fall due at all, who waits, how much is
+/// tracked, and who does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     changes: u64,
     active_expiry: bool,
     rests: bool,
     wait_ends: Option<i64>,
+    tracking: Option<i64>,
     overfull: Option<Now>,
 }
 
@@ -311,6 +312,7 @@ impl Mark {
             active_expiry: engine.switches.active_expiry,
             rests: engine.switches.rests,
             wait_ends: engine.interest.waiting.next_deadline(),
+            tracking: engine.tracking_deadline(),
             overfull: engine.interest.overfull.next(),
         }
     }

@@ -281,7 +281,8 @@ fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             _ => return Err(Error::ReloadOption),
         }
     }
-    if !save || (!flush && !merge && !cx.databases().is_empty()) {
+    let is_empty = cx.databases().is_empty() && cx.engine().scripts.functions.shelf.library_count() == 0;
+    if !save || (!flush && !merge && !is_empty) {
         return Err(Error::NotLoaded);
     }
     cx.reload();

@@ -41,7 +41,7 @@ const IDLETIME: Command = Command {
 const REFCOUNT: Command = Command {
     name: "REFCOUNT",
     about: "Answers how many refer to a key's value: one, except for small numbers, which Redis shares.",
-    run: |cx, args| tell(cx, args, |reply, key, _| reply.integer(references(key.view()))),
+    run: refcount,
     ..ENCODING
 };
 
@@ -67,6 +67,14 @@ fn tell(cx: &mut Ctx<'_>, mut args: Args<'_>, write: fn(&mut Reply<'_>, Peek<'_>
 /// The numbers of which Redis keeps one object each for all keys, and the count it gives those.
 const SHARED_NUMBERS: Range<i64> = 0..10_000;
 const SHARED_REFERENCES: i64 = i32::MAX as i64;
+
+/// Redis shares no number while it must tell for each key when or how often that was used.
+fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    if cx.settings().max_memory_bytes > 0 && cx.settings().policy.goes_by_use() {
+        return tell(cx, args, |reply, _, _| reply.integer(1));
+    }
+    tell(cx, args, |reply, key, _| reply.integer(references(key.view())))
+}
 
 fn references(view: View<'_>) -> i64 {
     match view {

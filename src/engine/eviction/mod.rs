@@ -86,6 +86,11 @@ impl Policy {
         matches!(self, Policy::VolatileLfu | Policy::AllkeysLfu)
     }
 
+    /// True when it goes by when or how often keys are used.
+    pub fn goes_by_use(self) -> bool {
+        self.counts_uses() || matches!(self, Policy::VolatileLru | Policy::AllkeysLru)
+    }
+
     /// True when only keys with a deadline may go.
     fn spares_lasting_keys(self) -> bool {
         matches!(self, Policy::VolatileLru | Policy::VolatileLfu | Policy::VolatileRandom | Policy::VolatileTtl)

@@ -32,6 +32,8 @@ use crate::resp::{Protocol, Reply, Request};
 const CHANNEL: &[u8] = b"__redis__:invalidate";
 /// So many keys too many are removed at a command, and as many more at each further one that finds too many.
 const KEYS_AT_ONCE: usize = 100;
+/// Without any command they are removed that often, as Redis's clock ticks.
+const LIMIT_EVERY_MS: i64 = 100;
 
 /// What a client asked for.
 #[derive(Clone, Debug, Default)]
@@ -226,9 +228,17 @@ impl Engine {
         }
     }
 
+    /// When that is to be done at the latest, in unix milliseconds, though no command comes.
+    pub fn tracking_deadline(&self) -> Option<i64> {
+        let (tracking, most) = (&self.interest.tracking, self.settings.tracked_keys);
+        let is_over = !self.switches.rests && most > 0 && !tracking.clients.is_empty() && tracking.known.len() > most;
+        let tick = self.timing.now.unix_ms().div_euclid(LIMIT_EVERY_MS).saturating_add(1);
+        is_over.then_some(tick.saturating_mul(LIMIT_EVERY_MS))
+    }
+
     /// Removes keys at random while more are remembered than `tracking-table-max-keys`; whoever read them is told, as if
     /// they had changed.
-    pub(super) fn limit_tracking(&mut self) {
+    pub fn limit_tracking(&mut self) {
         let most = self.settings.tracked_keys;
         if self.interest.tracking.clients.is_empty() {
             return;
