@@ -12,6 +12,10 @@ pub(super) const LIST_ZIPLIST: u8 = 10;
 pub(super) const SET_INTSET: u8 = 11;
 pub(super) const ZSET_ZIPLIST: u8 = 12;
 pub(super) const HASH_ZIPLIST: u8 = 13;
+pub(super) const STREAM: u8 = 15;
+/// With how many entries each group has read.
+pub(super) const STREAM_2: u8 = 19;
+/// With when each consumer was last active.
 pub(super) const STREAM_3: u8 = 21;
 /// Nodes that are ziplists.
 pub(super) const LIST_QUICKLIST: u8 = 14;

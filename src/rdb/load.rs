@@ -10,6 +10,7 @@
 mod hash;
 mod list;
 mod set;
+mod stream;
 mod zset;
 
 use super::early::Ziplist;
@@ -56,6 +57,7 @@ impl Reader<'_> {
             | kind::HASH_METADATA_EARLY => {
                 self.hash(kind, &forms.hash).filter(|hash| !hash.is_empty()).map(Value::Hash)
             }
+            kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => self.stream(kind).map(Value::Stream),
             _ => None,
         }
     }

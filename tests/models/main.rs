@@ -5,4 +5,5 @@ mod keyspace;
 mod list;
 mod set;
 mod soak;
+mod stream;
 mod zset;

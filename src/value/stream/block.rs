@@ -55,7 +55,7 @@ impl Keyed for Block {
 
 impl Block {
     /// A block for entries with these fields, of which the first must be pushed at once.
-    pub(super) fn new<'a>(first: Id, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Block {
+    pub fn new<'a>(first: Id, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Block {
         let spent = size::of_head(fields.clone().map(Item::of));
         let mut bytes = Vec::new();
         put_number(&mut bytes, fields.len() as u64);
@@ -99,12 +99,12 @@ impl Block {
     }
 
     /// Gives back what is not used: no entry comes any more.
-    pub(super) fn seal(&mut self) {
+    pub fn seal(&mut self) {
         self.bytes.shrink_to_fit();
     }
 
     /// Puts an entry at the end: fields and values in turn, with an id behind the last one.
-    pub(super) fn push<'a>(&mut self, id: Id, words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) {
+    pub fn push<'a>(&mut self, id: Id, words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) {
         let has_own_fields = !self.has_fields(words.clone().step_by(2));
         let step = if has_own_fields { 1 } else { 2 };
         let kept = words.skip(step - 1).step_by(step).map(Item::of);
@@ -158,7 +158,7 @@ impl Block {
     }
 
     /// Kills the entry of that id; false when there is no live one.
-    pub(super) fn kill(&mut self, id: Id) -> bool {
+    pub fn kill(&mut self, id: Id) -> bool {
         let found = self.walk().find(|row| row.id >= id).filter(|row| row.id == id && !row.is_dead());
         let Some(head_at) = found.map(|row| row.head_at) else { return false };
         self.bytes[head_at] |= DEAD;

@@ -126,6 +126,18 @@ impl Log {
         }
     }
 
+    /// Puts a block that was filled elsewhere at the end; false if it does not belong there.
+    pub fn append(&mut self, block: Block) -> bool {
+        if self.blocks.last().is_some_and(|last| block.first() <= last.last()) {
+            return false;
+        }
+        self.len += block.live();
+        self.last = block.last();
+        self.open(block);
+        self.find_first();
+        true
+    }
+
     /// Puts a block at the end, and answers it.
     fn open(&mut self, block: Block) -> &mut Block {
         if let Some(last) = self.blocks.last_mut() {

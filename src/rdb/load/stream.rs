@@ -1,0 +1,159 @@
+//! Streams: blocks as listpacks, counters, and groups with their consumers and what is pending.
+//!
+//! Everything is held against everything else: ids ascend within a block and from block to block, counts are those of what is
+//! there, no counter contradicts an entry, and what is pending has one consumer, which says so too.
+
+use super::Reader;
+use crate::rdb::kind;
+use crate::rdb::save_stream::{DEAD, SHARES_FIELDS};
+use crate::value::Item;
+use crate::value::stream::{Block, Group, Id, Log, Stream};
+use std::borrow::Cow;
+
+/// The room of a group or a consumer, in elements.
+const GROUP_ROOM: usize = 8;
+
+impl Reader<'_> {
+    pub(super) fn stream(&mut self, kind: u8) -> Option<Stream> {
+        let mut stream = Stream::new();
+        for _ in 0..self.length()? {
+            let block = self.block()?;
+            stream.log_mut().append(block).then_some(())?;
+        }
+        self.counters(kind, stream.log_mut())?;
+        for _ in 0..self.length()? {
+            self.take_room(GROUP_ROOM, 0)?;
+            let (name, last) = (self.text()?, self.id()?);
+            let read = match kind {
+                kind::STREAM => stream.log().place(last).map(u64::cast_signed),
+                _ => Some(self.length()?.cast_signed()),
+            };
+            let read = read.filter(|read| *read != -1);
+            (read.is_none_or(|read| read >= 0) && stream.add_group(&name, last, read)).then_some(())?;
+            stream.edit_group(&name, |_, group| self.group(kind, group))??;
+        }
+        Some(stream)
+    }
+
+    fn counters(&mut self, kind: u8, log: &mut Log) -> Option<()> {
+        let (len, last) = (self.length()?, self.id()?);
+        let (first, max_deleted, added) = match kind {
+            kind::STREAM => (log.first(), Id::MIN, len),
+            _ => (self.id()?, self.id()?, self.length()?),
+        };
+        let fits = len == log.len() as u64
+            && first == log.first()
+            && last >= log.last()
+            && max_deleted <= last
+            && added >= len
+            && i64::try_from(added).is_ok();
+        log.set_last(last);
+        log.set_max_deleted(max_deleted);
+        log.set_added(added);
+        fits.then_some(())
+    }
+
+    fn id(&mut self) -> Option<Id> {
+        Some(Id::new(self.length()?, self.length()?))
+    }
+
+    /// An id in 16 bytes, the high ones first.
+    fn raw_id(&mut self) -> Option<Id> {
+        raw_id(self.bytes(16)?)
+    }
+
+    fn group(&mut self, kind: u8, group: &mut Group) -> Option<()> {
+        let mut pending = Vec::new();
+        for _ in 0..self.length()? {
+            self.take_room(2, 0)?;
+            let (id, given_ms, times) = (self.raw_id()?, self.moment()?, self.length()?);
+            pending.push((id, i64::try_from(given_ms).ok()?, times));
+        }
+        pending.is_sorted_by(|one, next| one.0 < next.0).then_some(())?;
+        for _ in 0..self.length()? {
+            self.take_room(GROUP_ROOM, 0)?;
+            let (name, seen_ms) = (self.text()?, self.moment()?.cast_signed());
+            let active_ms = if kind == kind::STREAM_3 { self.moment()?.cast_signed() } else { seen_ms };
+            let (number, is_new) = group.add_consumer(&name, seen_ms);
+            (is_new && seen_ms >= 0 && active_ms >= -1).then_some(())?;
+            for _ in 0..self.length()? {
+                let id = self.raw_id()?;
+                let (_, given_ms, times) = pending[pending.binary_search_by_key(&id, |pending| pending.0).ok()?];
+                group.pending(id).is_none().then_some(())?;
+                group.settle(id, number, given_ms, times);
+            }
+            group.consumer_mut(number).active_ms = Some(active_ms).filter(|active_ms| *active_ms >= 0);
+        }
+        (group.pending_len() == pending.len()).then_some(())
+    }
+
+    fn block(&mut self) -> Option<Block> {
+        let first = raw_id(&self.text()?)?;
+        let bytes = self.text()?;
+        let mut items = self.listpack(&bytes)?.iter();
+        let (live, dead) = (count(&mut items)?, count(&mut items)?);
+        let fields = count(&mut items)?;
+        let fields = texts(&mut items, fields)?;
+        (!fields.is_empty() && integer(&mut items)? == 0).then_some(())?;
+        let mut block = Block::new(first, fields.iter().map(|field| &**field));
+        let mut killed = Vec::new();
+        let mut before = None;
+        while let Some(flags) = items.next() {
+            let flags = flags.as_int().filter(|flags| (0..=DEAD | SHARES_FIELDS).contains(flags))?;
+            let id = id_behind(first, &mut items)?;
+            before.map_or(id == first, |before| before < id).then_some(())?;
+            before = Some(id);
+            let words = words(&mut items, flags & SHARES_FIELDS != 0, &fields)?;
+            block.push(id, words.iter().map(|word| &**word));
+            if flags & DEAD != 0 {
+                killed.push(id);
+            }
+        }
+        killed.into_iter().for_each(|id| _ = block.kill(id));
+        block.seal();
+        (live > 0 && (live, dead) == (block.live(), block.dead())).then_some(block)
+    }
+}
+
+fn raw_id(bytes: &[u8]) -> Option<Id> {
+    let (ms, seq) = bytes.split_first_chunk()?;
+    Some(Id::new(u64::from_be_bytes(*ms), u64::from_be_bytes(seq.try_into().ok()?)))
+}
+
+fn integer<'a>(items: &mut impl Iterator<Item = Item<'a>>) -> Option<i64> {
+    items.next()?.as_int()
+}
+
+fn count<'a>(items: &mut impl Iterator<Item = Item<'a>>) -> Option<usize> {
+    usize::try_from(integer(items)?).ok()
+}
+
+/// The next elements as texts; `None` if there are fewer.
+fn texts<'a>(items: &mut impl Iterator<Item = Item<'a>>, count: usize) -> Option<Vec<Cow<'a, [u8]>>> {
+    (0..count).map(|_| items.next().map(|item| item.to_cow())).collect()
+}
+
+/// The id that is told as two differences to the first one of its block.
+fn id_behind<'a>(first: Id, items: &mut impl Iterator<Item = Item<'a>>) -> Option<Id> {
+    let (ms, seq) = (integer(items)?, integer(items)?);
+    Some(Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq)))
+}
+
+/// The fields and values of an entry, and the number of its elements behind them.
+fn words<'a>(
+    items: &mut impl Iterator<Item = Item<'a>>,
+    shares_fields: bool,
+    fields: &[Cow<'a, [u8]>],
+) -> Option<Vec<Cow<'a, [u8]>>> {
+    let (words, elements) = if shares_fields {
+        let values = texts(items, fields.len())?;
+        (fields.iter().cloned().zip(values).flat_map(|(field, value)| [field, value]).collect(), fields.len() + 3)
+    } else {
+        let own = count(items)?.checked_mul(2)?;
+        let words = texts(items, own)?;
+        let elements = words.len() + 4;
+        (words, elements)
+    };
+    let is_whole = !words.is_empty() && count(items)? == elements;
+    is_whole.then_some(words)
+}
