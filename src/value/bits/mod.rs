@@ -85,12 +85,14 @@ fn count_blocks(blocks: &[[u8; BLOCK_BYTES]]) -> u64 {
     8 * eights + 4 * count_lanes(fours) + 2 * count_lanes(twos) + count_lanes(ones)
 }
 
+#[inline]
 fn lanes_at(block: &[u8; BLOCK_BYTES], lane: usize) -> Lanes {
     let words = block.as_chunks::<8>().0;
     std::array::from_fn(|index| u64::from_ne_bytes(words[lane * 4 + index]))
 }
 
 /// Adds two words to a sum, bit by bit, and answers what carries over.
+#[inline]
 fn carry(sum: &mut Lanes, one: Lanes, other: Lanes) -> Lanes {
     let mut carried = [0; 4];
     for lane in 0..4 {
@@ -101,6 +103,7 @@ fn carry(sum: &mut Lanes, one: Lanes, other: Lanes) -> Lanes {
     carried
 }
 
+#[inline]
 fn count_lanes(lanes: Lanes) -> u64 {
     lanes.iter().map(|word| u64::from(word.count_ones())).sum()
 }

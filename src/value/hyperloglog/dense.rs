@@ -1,12 +1,15 @@
 //! Registers side by side, 6 bits each, the lowest bits of the first byte first.
 //!
-//! Eight registers are six bytes. Taken as one word they are spread to a byte each, and packed again, in three steps of
-//! shifts and masks, so whole sketches are read and written without a look at single registers.
+//! A block of 32 registers is three words. They are spread to a byte each, and packed again, by shifts and masks of whole
+//! words, so sketches are read and written without a look at single registers.
 
 use super::{Histogram, REGISTERS, Registers};
 
 const REGISTER_BITS: usize = 6;
 const MASK: u16 = (1 << REGISTER_BITS) - 1;
+/// Registers that are read and written together, and their bytes.
+const BLOCK: usize = 32;
+const BLOCK_BYTES: usize = BLOCK * REGISTER_BITS / 8;
 /// The bytes of all registers.
 pub(super) const BYTES: usize = REGISTERS * REGISTER_BITS / 8;
 
@@ -38,49 +41,76 @@ pub(super) fn raise(bytes: &mut [u8], index: usize, value: u8) -> bool {
 
 /// How many registers hold each value.
 pub(super) fn histogram(bytes: &[u8]) -> Histogram {
-    // Two of them, as most registers hold one of a few values and would wait for each other.
-    let mut halves: [Histogram; 2] = [[0; 64]; 2];
-    for group in bytes.as_chunks::<6>().0 {
-        let [first, second] = &mut halves;
-        for pair in spread(*group).as_chunks::<2>().0 {
-            first[usize::from(pair[0] % 64)] += 1;
-            second[usize::from(pair[1] % 64)] += 1;
+    let mut registers = [0; REGISTERS];
+    read(bytes, |block, values| registers.as_chunks_mut().0[block] = values);
+    histogram_of(&registers)
+}
+
+/// How many registers hold each value, when each has a byte.
+pub(super) fn histogram_of(registers: &Registers) -> Histogram {
+    // Four of them, as most registers hold one of a few values and would wait for each other.
+    let mut parts: [Histogram; 4] = [[0; 64]; 4];
+    for four in registers.as_chunks::<4>().0 {
+        for (part, value) in parts.iter_mut().zip(four) {
+            part[usize::from(value % 64)] += 1;
         }
     }
-    std::array::from_fn(|value| halves[0][value] + halves[1][value])
+    std::array::from_fn(|value| parts.iter().map(|part| part[value]).sum())
 }
 
 /// Raises `registers` to these where these are greater.
 pub(super) fn merge_into(bytes: &[u8], registers: &mut Registers) {
-    let groups = registers.as_chunks_mut::<8>().0;
-    for (eight, group) in groups.iter_mut().zip(bytes.as_chunks::<6>().0) {
-        let values = spread(*group);
-        eight.iter_mut().zip(values).for_each(|(register, value)| *register = (*register).max(value));
+    let blocks = registers.as_chunks_mut::<BLOCK>().0;
+    read(bytes, |block, values| {
+        blocks[block].iter_mut().zip(values).for_each(|(register, value)| *register = (*register).max(value));
+    });
+}
+
+/// Visits all registers, a block of them after the other.
+#[inline]
+fn read(bytes: &[u8], mut visit: impl FnMut(usize, [u8; BLOCK])) {
+    for (index, block) in bytes.as_chunks::<BLOCK_BYTES>().0.iter().enumerate() {
+        visit(index, spread(block));
     }
 }
 
 /// Writes all registers.
 pub(super) fn write(bytes: &mut [u8], registers: &Registers) {
-    let groups = bytes.as_chunks_mut::<6>().0;
-    for (group, eight) in groups.iter_mut().zip(registers.as_chunks::<8>().0) {
-        *group = packed(*eight);
+    let blocks = bytes.as_chunks_mut::<BLOCK_BYTES>().0;
+    for (block, values) in blocks.iter_mut().zip(registers.as_chunks::<BLOCK>().0) {
+        *block = packed(values);
     }
 }
 
-/// Eight registers from their six bytes: halves, quarters and eighths move apart.
-fn spread(group: [u8; 6]) -> [u8; 8] {
-    let [a, b, c, d, e, f] = group;
-    let bits = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
-    let halves = bits & 0x00ff_ffff | (bits & 0xffff_ff00_0000) << 8;
-    let quarters = halves & 0x0000_0fff_0000_0fff | (halves & 0x00ff_f000_00ff_f000) << 4;
-    (quarters & 0x003f_003f_003f_003f | (quarters & 0x0fc0_0fc0_0fc0_0fc0) << 2).to_le_bytes()
+/// The registers of a block, from its bytes: groups of eight registers first, then halves, quarters and eighths of these
+/// move apart.
+#[inline]
+fn spread(block: &[u8; BLOCK_BYTES]) -> [u8; BLOCK] {
+    let words = block.as_chunks::<8>().0;
+    let [low, middle, high] = std::array::from_fn(|index| u64::from_le_bytes(words[index]));
+    let groups = [low, low >> 48 | middle << 16, middle >> 32 | high << 32, high >> 16];
+    let mut registers = [0; BLOCK];
+    for (eight, group) in registers.as_chunks_mut::<8>().0.iter_mut().zip(groups) {
+        let halves = group & 0x00ff_ffff | (group & 0xffff_ff00_0000) << 8;
+        let quarters = halves & 0x0000_0fff_0000_0fff | (halves & 0x00ff_f000_00ff_f000) << 4;
+        let eighths = quarters & 0x003f_003f_003f_003f | (quarters & 0x0fc0_0fc0_0fc0_0fc0) << 2;
+        *eight = eighths.to_le_bytes();
+    }
+    registers
 }
 
-/// The six bytes of eight registers.
-fn packed(eight: [u8; 8]) -> [u8; 6] {
-    let bits = u64::from_le_bytes(eight) & 0x3f3f_3f3f_3f3f_3f3f;
-    let quarters = bits & 0x003f_003f_003f_003f | (bits & 0x3f00_3f00_3f00_3f00) >> 2;
-    let halves = quarters & 0x0000_0fff_0000_0fff | (quarters & 0x0fff_0000_0fff_0000) >> 4;
-    let [a, b, c, d, e, f, _, _] = (halves & 0x00ff_ffff | (halves & 0x00ff_ffff_0000_0000) >> 8).to_le_bytes();
-    [a, b, c, d, e, f]
+/// The bytes of a block of registers.
+#[inline]
+fn packed(registers: &[u8; BLOCK]) -> [u8; BLOCK_BYTES] {
+    let eights = registers.as_chunks::<8>().0;
+    let [first, second, third, fourth] = std::array::from_fn(|index| {
+        let eighths = u64::from_le_bytes(eights[index]) & 0x3f3f_3f3f_3f3f_3f3f;
+        let quarters = eighths & 0x003f_003f_003f_003f | (eighths & 0x3f00_3f00_3f00_3f00) >> 2;
+        let halves = quarters & 0x0000_0fff_0000_0fff | (quarters & 0x0fff_0000_0fff_0000) >> 4;
+        halves & 0x00ff_ffff | (halves & 0x00ff_ffff_0000_0000) >> 8
+    });
+    let words: [u64; 3] = [first | second << 48, second >> 16 | third << 32, third >> 32 | fourth << 16];
+    let mut block = [0; BLOCK_BYTES];
+    block.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+    block
 }

@@ -154,9 +154,7 @@ impl<'a> Sketch<'a> {
 
 /// About how many elements were added to the sketches whose greatest registers these are.
 pub fn count_of(registers: &Registers) -> u64 {
-    let mut histogram: Histogram = [0; 64];
-    registers.iter().for_each(|value| histogram[usize::from(value % 64)] += 1);
-    estimate::count(&histogram)
+    estimate::count(&dense::histogram_of(registers))
 }
 
 /// The bytes of a sketch, to be changed.
