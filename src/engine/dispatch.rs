@@ -252,7 +252,7 @@ impl Engine {
         let flags = command.map_or(Flags::NONE, |id| self.table.entry(id).command.flags);
         let Some(client) = self.sessions.get_mut(session) else { return error };
         if flags.has(Flags::RUNS_QUEUE) {
-            client.transaction = None;
+            (client.transaction, client.watched_bytes) = (None, 0);
             self.interest.watches.unwatch(session);
             let text = error.to_string();
             return Error::TransactionRefused(text.strip_prefix("ERR ").unwrap_or(&text).to_owned());

@@ -138,6 +138,8 @@ pub struct Session {
     pub overfull_until: Option<Now>,
     /// It caches what it reads, and wants to hear when that changes (CLIENT TRACKING).
     pub tracking: Option<Box<tracking::Mode>>,
+    /// What the keys that it watches take, in bytes.
+    pub watched_bytes: usize,
     /// What it is counted as among those who take memory.
     weight: Weight,
 }
@@ -151,7 +153,10 @@ impl Session {
     /// About how many bytes of memory it takes.
     pub fn memory_bytes(&self) -> usize {
         let queued = self.transaction.as_ref().map_or(0, |transaction| transaction.queue.memory_bytes());
-        size_of::<Session>() + self.buffers.query + self.buffers.query_free + self.waiting_bytes() + queued
+        let prefixes = self.tracking.as_ref().map_or(0, |mode| mode.prefix_bytes);
+        let wanted = self.subscribed.memory_bytes() + self.watched_bytes + prefixes;
+        let buffers = self.buffers.query + self.buffers.query_free + self.waiting_bytes();
+        size_of::<Session>() + buffers + queued + wanted
     }
 
     /// True when it hears of what others do.
@@ -240,6 +245,7 @@ impl Sessions {
             held_back: false,
             overfull_until: None,
             tracking: None,
+            watched_bytes: 0,
             weight: Weight::default(),
         });
         match self.places.get_mut(place as usize) {

@@ -4,6 +4,9 @@
 
 use super::request::{Request, Span};
 
+/// From this size on a request gets just the room that it needs, for doubling what is large would waste much.
+const LARGE_BYTES: usize = 64 << 10;
+
 /// Owned copies of requests, in the order in which they were kept.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
@@ -16,6 +19,10 @@ pub struct Requests {
 impl Requests {
     /// Keeps a copy of `request`.
     pub fn push(&mut self, request: Request<'_>) {
+        let bytes: usize = request.iter().map(<[u8]>::len).sum();
+        if bytes >= LARGE_BYTES {
+            self.text.reserve_exact(bytes);
+        }
         request.iter().for_each(|word| self.push_word(word));
         self.ends.push(self.words.len());
     }

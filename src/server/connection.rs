@@ -284,6 +284,10 @@ impl Connection {
         let shared = &*self.shared;
         let mut engine = shared.engine();
         self.report(&mut engine, input.len(), READ_BYTES.saturating_sub(input.len()));
+        if input.len() > READ_BYTES {
+            // It is this client's own memory, and what it has become is about to be run.
+            self.weigh(&mut engine);
+        }
         let mark = shared.begin_batch(&mut engine);
         let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {

@@ -21,5 +21,6 @@ mod settings;
 mod slow;
 mod slow_functions;
 mod sorted_sets;
+mod tracking;
 mod waiting;
 mod world;

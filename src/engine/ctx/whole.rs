@@ -55,6 +55,7 @@ impl Ctx<'_> {
     pub fn watch(&mut self, key: &[u8]) {
         let presence = self.engine.presence(self.database, key);
         self.engine.interest.watches.watch(self.session, self.database, key, presence);
+        self.session_mut().watched_bytes = self.engine.interest.watches.memory_of(self.session);
     }
 
     /// Ends all watches of the session; true when one of its keys is no longer what it was.
@@ -64,6 +65,7 @@ impl Ctx<'_> {
         let presence = |database: usize, key: &[u8]| presence(databases.get(database), key, now);
         let is_broken = engine.interest.watches.is_broken(self.session, presence);
         engine.interest.watches.unwatch(self.session);
+        self.session_mut().watched_bytes = 0;
         is_broken
     }
 }

@@ -36,12 +36,22 @@ pub struct Subscribed {
     channels: BTreeSet<Arc<[u8]>>,
     patterns: BTreeSet<Arc<[u8]>>,
     shards: BTreeSet<Arc<[u8]>>,
+    /// The bytes of all names, with what it takes to keep them.
+    memory_bytes: usize,
 }
+
+/// What it takes to keep a name, here and where its sessions are listed, beside its bytes.
+const NAME_BYTES: usize = 128;
 
 impl Subscribed {
     /// How many names of that kind.
     pub fn count(&self, topic: Topic) -> usize {
         self.names(topic).len()
+    }
+
+    /// About how many bytes of memory they take, as if nobody shared them.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory_bytes
     }
 
     /// True while there is none of any kind.
@@ -97,6 +107,7 @@ impl Subscriptions {
             Topic::Shard => join(&mut self.shards, session, name),
             Topic::Pattern => self.patterns.join(session, name),
         };
+        own.memory_bytes += name.len() + NAME_BYTES;
         own.names_mut(topic).insert(name);
         true
     }
@@ -106,6 +117,7 @@ impl Subscriptions {
         if !own.names_mut(topic).remove(name) {
             return false;
         }
+        own.memory_bytes -= name.len() + NAME_BYTES;
         match topic {
             Topic::Channel => leave(&mut self.channels, session, name),
             Topic::Shard => leave(&mut self.shards, session, name),

@@ -35,9 +35,14 @@ struct Watcher {
     was_overdue: bool,
 }
 
+/// What it takes to keep a key here and in the session's list, beside its bytes.
+const KEY_BYTES: usize = 128;
+
 #[derive(Debug, Default)]
 struct Watched {
     keys: Vec<(usize, Box<[u8]>)>,
+    /// The bytes of all keys, with what it takes to keep them.
+    memory_bytes: usize,
     is_broken: bool,
 }
 
@@ -75,6 +80,7 @@ impl Watches {
         if watchers.iter().all(|watcher| watcher.session != session) {
             watchers.push(Watcher { session, was_overdue: presence == Presence::Overdue });
             watched.keys.push((database, key.into()));
+            watched.memory_bytes += 2 * key.len() + KEY_BYTES;
         }
     }
 
@@ -122,7 +128,7 @@ impl Watches {
     fn break_all(&mut self, broken: Vec<SessionId>) {
         for session in broken {
             self.unwatch(session);
-            self.sessions.insert(session, Watched { keys: Vec::new(), is_broken: true });
+            self.sessions.insert(session, Watched { is_broken: true, ..Watched::default() });
         }
     }
 
@@ -141,6 +147,11 @@ impl Watches {
     /// Whether a watch of the session is known to be broken.
     pub fn is_known_broken(&self, session: SessionId) -> bool {
         self.sessions.get(&session).is_some_and(|watched| watched.is_broken)
+    }
+
+    /// About how many bytes of memory the session's watches take.
+    pub fn memory_of(&self, session: SessionId) -> usize {
+        self.sessions.get(&session).map_or(0, |watched| watched.memory_bytes)
     }
 
     /// How many keys the session watches.

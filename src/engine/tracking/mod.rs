@@ -30,6 +30,8 @@ use crate::resp::{Protocol, Reply, Request};
 
 /// Where those hear who speak RESP2.
 const CHANNEL: &[u8] = b"__redis__:invalidate";
+/// What it takes to keep a prefix, beside its bytes.
+const PREFIX_BYTES: usize = 128;
 /// So many keys too many are removed at a command, and as many more at each further one that finds too many.
 const KEYS_AT_ONCE: usize = 100;
 /// Without any command they are removed that often, as Redis's clock ticks.
@@ -52,6 +54,8 @@ pub struct Mode {
     pub is_broken: bool,
     /// Its prefixes.
     pub prefixes: BTreeSet<Arc<[u8]>>,
+    /// What they take, in bytes.
+    pub prefix_bytes: usize,
 }
 
 /// Which commands of a client are tracked.
@@ -136,6 +140,7 @@ impl Engine {
         if let Some(before) = client.tracking.take() {
             mode.prefixes.extend(before.prefixes);
         }
+        mode.prefix_bytes = mode.prefixes.iter().map(|prefix| prefix.len() + PREFIX_BYTES).sum();
         client.tracking = Some(Box::new(mode));
     }
 

@@ -1,0 +1,114 @@
+//! What clients that cache what they read are told, and when.
+
+use dunlin::engine::SessionId;
+
+use crate::world::World;
+
+fn told(world: &mut World, session: SessionId) -> String {
+    world.engine.broadcast();
+    let mut frames = Vec::new();
+    if let Some(client) = world.engine.sessions.get_mut(session) {
+        client.outgoing.take(&mut frames, usize::MAX);
+    }
+    String::from_utf8_lossy(&frames).into_owned()
+}
+
+fn invalidation(key: &str) -> String {
+    format!(">2\r\n$10\r\ninvalidate\r\n*1\r\n${}\r\n{key}\r\n", key.len())
+}
+
+/// A world whose client speaks RESP3 and tracks, with another one.
+fn tracking(options: &str) -> (World, SessionId) {
+    let mut world = World::fresh();
+    world.ask("HELLO 3");
+    assert_eq!(world.ask(&format!("CLIENT TRACKING on {options}")), "+OK\r\n");
+    let other = world.join();
+    (world, other)
+}
+
+#[test]
+fn a_key_that_makes_way_for_a_command_is_told_before_its_reply() {
+    let (mut world, _) = tracking("");
+    world.ask("SET key value");
+    world.ask("GET key");
+    world.ask("CONFIG SET maxmemory-policy allkeys-random");
+    world.ask("CONFIG SET maxmemory 1");
+    let reply = world.ask("PING");
+    assert_eq!(reply, format!("{}+PONG\r\n", invalidation("key")));
+}
+
+#[test]
+fn a_change_of_ones_own_is_told_behind_the_reply_and_behind_what_a_client_publishes_to_itself_before_it() {
+    let (mut world, _) = tracking("");
+    world.ask("GET key");
+    assert_eq!(world.ask("SET key value"), format!("+OK\r\n{}", invalidation("key")));
+    world.ask("GET key");
+    world.ask("MULTI");
+    world.ask("SET key other");
+    world.ask("GET key");
+    assert_eq!(world.ask("EXEC"), format!("*2\r\n+OK\r\n$5\r\nother\r\n{}", invalidation("key")));
+}
+
+#[test]
+fn a_flush_that_is_waited_for_is_answered_behind_what_it_tells() {
+    let (mut world, _) = tracking("");
+    let null = ">2\r\n$10\r\ninvalidate\r\n_\r\n";
+    assert_eq!(world.ask("FLUSHALL"), format!("{null}+OK\r\n"));
+    assert_eq!(world.ask("FLUSHDB ASYNC"), format!("+OK\r\n{null}"));
+}
+
+#[test]
+fn keys_beyond_the_limit_are_forgotten_at_random_and_told() {
+    let (mut world, other) = tracking("");
+    world.ask("CONFIG SET tracking-table-max-keys 50");
+    (0..60).for_each(|number| _ = world.ask(&format!("GET key:{number}")));
+    world.ask_as(other, "PING");
+    assert_eq!(world.engine.interest.tracking.keys(), 50);
+    let client = world.client;
+    let frames = told(&mut world, client);
+    // All but the last were told before some reply.
+    assert!(frames.matches("invalidate").count() <= 10);
+    world.ask("CONFIG SET tracking-table-max-keys 0");
+    (0..60).for_each(|number| _ = world.ask(&format!("GET key:{number}")));
+    assert_eq!(world.engine.interest.tracking.keys(), 60);
+}
+
+#[test]
+fn a_client_is_told_when_whoever_was_told_in_its_place_is_gone() {
+    let mut world = World::fresh();
+    let redirected = world.join();
+    world.ask("HELLO 3");
+    world.ask(&format!("CLIENT TRACKING on REDIRECT {}", redirected.number));
+    world.ask("GET key");
+    world.engine.disconnect(redirected);
+    let other = world.join();
+    world.ask_as(other, "SET key value");
+    let client = world.client;
+    let broken = format!(">2\r\n$21\r\ntracking-redir-broken\r\n:{}\r\n", redirected.number);
+    assert_eq!(told(&mut world, client), broken);
+    assert!(world.ask("CLIENT TRACKINGINFO").contains("broken_redirect"));
+    assert!(world.ask(&format!("CLIENT LIST ID {}", client.number)).contains(" flags=tR "));
+}
+
+#[test]
+fn prefixes_are_told_once_at_the_end_of_a_turn_whatever_happened_in_it() {
+    let (mut world, other) = tracking("BCAST PREFIX user: PREFIX job:");
+    for command in ["SET user:2 a", "SET user:1 a", "DEL user:2", "SET other a", "SET job:1 a"] {
+        world.ask_as(other, command);
+    }
+    let client = world.client;
+    let users = ">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nuser:1\r\n$6\r\nuser:2\r\n";
+    assert_eq!(told(&mut world, client), format!("{}{users}", invalidation("job:1")));
+    assert_eq!(told(&mut world, client), "");
+}
+
+#[test]
+fn who_leaves_or_stops_hears_nothing_and_leaves_no_prefix() {
+    let (mut world, other) = tracking("BCAST PREFIX a");
+    world.ask_as(other, "CLIENT TRACKING on BCAST PREFIX b");
+    assert_eq!((world.engine.interest.tracking.prefixes(), world.engine.interest.tracking.clients()), (2, 2));
+    world.engine.disconnect(other);
+    world.ask("RESET");
+    assert_eq!((world.engine.interest.tracking.prefixes(), world.engine.interest.tracking.clients()), (0, 0));
+    assert!(!world.engine.interest.tracking.is_on());
+}
