@@ -7,15 +7,14 @@
 mod binary;
 #[path = "clients/programs.rs"]
 mod programs;
+#[path = "clients/redis_rs.rs"]
+mod redis_rs;
 
 use std::fs;
 use std::process::Command;
 
 use binary::Binary;
 use programs::{Program, run};
-
-const REDIS_PY: &str = include_str!("clients/redis_py.py");
-const IOREDIS: &str = include_str!("clients/ioredis.js");
 
 #[test]
 fn redis_cli_reads_the_recency_pattern_as_a_real_server_answers_it() {
@@ -89,20 +88,104 @@ fn redis_benchmark_runs_with_its_defaults() {
     assert!(!output.to_lowercase().contains("error"), "{output}");
 }
 
+/// Runs a program of `tests/clients` against a server of its own, in each protocol that is given.
+fn is_content(program: Option<Program>, file: &str, protocols: &[&str], says: &str) {
+    let Some(program) = program else { return };
+    let server = Binary::start();
+    for protocol in protocols {
+        let file = format!("{}/tests/clients/{file}", env!("CARGO_MANIFEST_DIR"));
+        let output = run(program.command().args([&file, &server.port(), *protocol]), "");
+        assert_eq!(output.trim(), format!("{says} is content"));
+    }
+}
+
 #[test]
 fn redis_py_works_with_its_defaults() {
-    let Some(python) = Program::python_with_redis() else { return };
-    let server = Binary::start();
-    let output = run(python.command().args(["-c", REDIS_PY, &server.port()]), "");
-    assert_eq!(output.trim(), "redis-py is content");
+    is_content(Program::python_with("redis"), "redis_py.py", &[""], "redis-py");
+}
+
+#[test]
+fn redis_py_keeps_to_the_patterns() {
+    is_content(Program::python_with("redis"), "redis_py_patterns.py", &["2", "3"], "redis-py");
+}
+
+#[test]
+fn redis_py_keeps_to_the_patterns_with_asyncio() {
+    is_content(Program::python_with("redis"), "redis_py_asyncio.py", &["2", "3"], "redis-py");
 }
 
 #[test]
 fn ioredis_works_with_its_defaults() {
-    let Some(node) = Program::node_with_ioredis() else { return };
+    is_content(Program::node_with("ioredis"), "ioredis.js", &[""], "ioredis");
+}
+
+#[test]
+fn ioredis_keeps_to_the_patterns() {
+    is_content(Program::node_with("ioredis"), "ioredis_patterns.js", &[""], "ioredis");
+}
+
+#[test]
+fn node_redis_keeps_to_the_patterns() {
+    is_content(Program::node_with("redis"), "node_redis.js", &["2", "3"], "node-redis");
+}
+
+#[test]
+fn go_redis_keeps_to_the_patterns() {
+    let Some(program) = Program::of_go() else { return };
     let server = Binary::start();
-    let output = run(node.command().args(["-e", IOREDIS, &server.port()]), "");
-    assert_eq!(output.trim(), "ioredis is content");
+    for protocol in ["2", "3"] {
+        assert_eq!(run(program.command().args([&server.port(), protocol]), "").trim(), "go-redis is content");
+    }
+}
+
+#[test]
+fn jedis_keeps_to_the_patterns() {
+    is_content(Program::java_with_clients(), "java/JedisPatterns.java", &["2", "3"], "Jedis");
+}
+
+#[test]
+fn lettuce_keeps_to_the_patterns() {
+    is_content(Program::java_with_clients(), "java/LettucePatterns.java", &["2", "3"], "Lettuce");
+}
+
+#[test]
+fn redis_rs_keeps_to_the_patterns() {
+    let server = Binary::start();
+    for protocol in ["resp2", "resp3"] {
+        redis_rs::blocking(&server, protocol).expect("it is content");
+        redis_rs::on_one_connection(&server, protocol).expect("it is content");
+        redis_rs::through_a_manager(&server, protocol).expect("it is content");
+    }
+    redis_rs::hearing_pushes(&server).expect("it is content");
+}
+
+#[test]
+fn rq_runs_its_jobs() {
+    is_content(Program::python_with("rq"), "applications/rq_jobs.py", &[""], "RQ");
+}
+
+#[test]
+fn celery_runs_its_tasks() {
+    is_content(Program::python_with("celery"), "applications/celery_tasks.py", &[""], "Celery");
+}
+
+#[test]
+fn django_keeps_its_cache() {
+    is_content(Program::python_with("django_redis"), "applications/django_cache.py", &[""], "django-redis");
+}
+
+#[test]
+fn bullmq_runs_its_jobs() {
+    is_content(Program::node_with("bullmq"), "applications/bullmq.js", &[""], "BullMQ");
+}
+
+#[test]
+fn redlock_locks_over_three_servers() {
+    let Some(node) = Program::node_with("redlock") else { return };
+    let servers = [(); 3].map(|()| Binary::start());
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/applications/redlock.js");
+    let output = run(node.command().arg(file).args(servers.iter().map(Binary::port)), "");
+    assert_eq!(output.trim(), "Redlock is content");
 }
 
 fn pattern(name: &str) {

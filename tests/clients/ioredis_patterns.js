@@ -2,7 +2,7 @@
 const assert = require("assert");
 const Redis = require("ioredis");
 
-const port = Number(process.argv.at(-1));
+const port = Number(process.argv[2]);
 const numbers = (count) => Array.from({ length: count }, (_, number) => number);
 
 async function aPipelineKeepsAListOfWhatWasViewedLast(client) {

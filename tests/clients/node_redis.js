@@ -2,7 +2,7 @@
 const assert = require("assert");
 const { createClient, createClientPool, defineScript, WatchError } = require("redis");
 
-const [port, protocol] = process.argv.slice(-2).map(Number);
+const [port, protocol] = process.argv.slice(2).map(Number);
 const options = {
   socket: { port, host: "127.0.0.1" },
   RESP: protocol,

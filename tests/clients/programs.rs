@@ -16,17 +16,33 @@ impl Program {
         Program { path: name.to_owned(), environment: Vec::new() }.checked(name, probe)
     }
 
-    /// A Python that has redis-py; `DUNLIN_TEST_PYTHON` names one.
-    pub fn python_with_redis() -> Option<Program> {
+    /// A Python that has a module; `DUNLIN_TEST_PYTHON` names one.
+    pub fn python_with(module: &str) -> Option<Program> {
         let path = env::var("DUNLIN_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        Program { path, environment: Vec::new() }.checked("redis-py", &["-c", "import redis"])
+        let probe = format!("import {module}");
+        Program { path, environment: Vec::new() }.checked(&format!("Python's {module}"), &["-c", &probe])
     }
 
-    /// A Node.js that has ioredis; `DUNLIN_TEST_NODE_PATH` names the folder of its modules.
-    pub fn node_with_ioredis() -> Option<Program> {
+    /// A Node.js that has a module; `DUNLIN_TEST_NODE_PATH` names the folder of its modules.
+    pub fn node_with(module: &str) -> Option<Program> {
         let modules = env::var("DUNLIN_TEST_NODE_PATH").map(|path| ("NODE_PATH", path));
         let environment = modules.into_iter().collect();
-        Program { path: "node".to_owned(), environment }.checked("ioredis", &["-e", "require('ioredis')"])
+        let probe = format!("require('{module}')");
+        Program { path: "node".to_owned(), environment }.checked(&format!("Node's {module}"), &["-e", &probe])
+    }
+
+    /// The program of `clients/go`, which `DUNLIN_TEST_GO_PROGRAM` names, built.
+    pub fn of_go() -> Option<Program> {
+        let path = env::var("DUNLIN_TEST_GO_PROGRAM").unwrap_or_default();
+        Program { path, environment: Vec::new() }.checked("the program in Go", &["--help"])
+    }
+
+    /// A Java that has the clients of `clients/java`; `DUNLIN_TEST_JAVA_CLASSPATH` names their archives.
+    pub fn java_with_clients() -> Option<Program> {
+        let archives = env::var("DUNLIN_TEST_JAVA_CLASSPATH").unwrap_or_default();
+        let environment = vec![("CLASSPATH", archives.clone())];
+        let path = if archives.is_empty() { String::new() } else { "java".to_owned() };
+        Program { path, environment }.checked("Java with clients", &["--version"])
     }
 
     fn checked(self, name: &str, probe: &[&str]) -> Option<Program> {

@@ -98,7 +98,7 @@ fn messages_reach_who_listens_in_order(client: &redis::Client) -> RedisResult<()
 
 fn workers_take_jobs_as_they_come(client: &redis::Client) -> RedisResult<()> {
     let mut connection = client.get_connection()?;
-    thread::scope(|scope| {
+    thread::scope(|scope| -> RedisResult<()> {
         let worker = scope.spawn(|| -> RedisResult<usize> {
             let mut own = client.get_connection()?;
             let mut done = 0;

@@ -24,6 +24,10 @@ const (
 var ctx = context.Background()
 
 func main() {
+	if len(os.Args) < 3 {
+		fmt.Println("usage: patterns PORT PROTOCOL")
+		return
+	}
 	protocol, err := strconv.Atoi(os.Args[2])
 	check(err)
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + os.Args[1], Protocol: protocol, PoolSize: 4})
@@ -110,7 +114,7 @@ func aTransactionThatWasOvertakenIsTriedAgain(client *redis.Client) {
 		return err
 	}
 	inParallel(func() {
-		err := redis.TxFailedErr
+		var err error = redis.TxFailedErr
 		for errors.Is(err, redis.TxFailedErr) {
 			err = client.Watch(ctx, sellOne, "stock")
 		}
