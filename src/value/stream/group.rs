@@ -19,7 +19,6 @@ use super::log::Log;
 use super::runs::{Keyed, Runs};
 
 /// A consumer group.
-#[derive(Clone)]
 pub struct Group {
     name: Box<[u8]>,
     /// The last entry that was given to anyone.
@@ -59,6 +58,16 @@ pub struct Consumer {
 /// A consumer of a group, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsumerNumber(u32);
+
+impl Clone for Group {
+    /// A copy, whose allocations have no room to spare.
+    fn clone(&self) -> Group {
+        let consumers = self.consumers.clone();
+        let consumer_bytes = consumers.iter().flatten().map(Consumer::memory).sum();
+        let (name, pending, order) = (self.name.clone(), self.pending.clone(), self.order.clone());
+        Group { name, last: self.last, read: self.read, pending, consumers, order, consumer_bytes }
+    }
+}
 
 impl Keyed for Pending {
     fn id(&self) -> Id {
