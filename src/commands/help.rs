@@ -25,10 +25,10 @@ fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let command = cx.table().entry(id).command;
     let reply = cx.reply();
     reply.array(1 + command.subcommands.len() * 2);
-    reply.simple(&format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", command.name));
+    reply.simple(format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", command.name));
     for subcommand in command.subcommands {
         reply.simple(format!("{} {}", subcommand.name, syntax::shown(subcommand.syntax)).trim_end());
-        reply.simple(&format!("    {}", subcommand.about));
+        reply.simple(format!("    {}", subcommand.about));
     }
     Ok(())
 }

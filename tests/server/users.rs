@@ -38,7 +38,7 @@ impl Drop for UserFile {
 
 fn ask<S: std::io::Read + std::io::Write>(client: &mut Wire<S>, exchanges: &[(&str, &str)]) {
     for (command, reply) in exchanges {
-        client.ask(&format!("{command}\r\n"), &format!("{reply}\r\n"));
+        client.ask(format!("{command}\r\n"), format!("{reply}\r\n"));
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn whole(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             join(&mut hash, &entry);
         }
     }
-    cx.reply().simple(&hexadecimal(&hash));
+    cx.reply().simple(hexadecimal(&hash));
     Ok(())
 }
 
@@ -48,7 +48,7 @@ pub(super) fn values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
                 add_value(&mut hash, database, slot);
             }
         }
-        cx.reply().simple(&hexadecimal(&hash));
+        cx.reply().simple(hexadecimal(&hash));
     }
     Ok(())
 }

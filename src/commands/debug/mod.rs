@@ -191,7 +191,7 @@ fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     reply.simple("DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
     for tool in TOOLS {
         reply.simple(format!("{} {}", tool.name, tool.syntax).trim_end());
-        reply.simple(&format!("    {}", tool.about));
+        reply.simple(format!("    {}", tool.about));
     }
     Ok(())
 }

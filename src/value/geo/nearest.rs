@@ -99,16 +99,17 @@ fn swap_ranges<T>(items: &mut [T], start: usize, end: usize, count: usize) {
 /// The place of an item that is likely to be in the middle.
 fn pivot<T>(items: &[T], order: &impl Fn(&T, &T) -> Ordering) -> usize {
     let (middle, last) = (items.len() / 2, items.len() - 1);
-    match items.len() {
-        ..=SHORT => middle,
-        ..=LONG => median(items, [0, middle, last], order),
-        length => {
-            let step = length / 8;
-            let low = median(items, [0, step, 2 * step], order);
-            let middle = median(items, [middle - step, middle, middle + step], order);
-            let high = median(items, [last - 2 * step, last - step, last], order);
-            median(items, [low, middle, high], order)
-        }
+    let len = items.len();
+    if len <= SHORT {
+        middle
+    } else if len <= LONG {
+        median(items, [0, middle, last], order)
+    } else {
+        let step = len / 8;
+        let low = median(items, [0, step, 2 * step], order);
+        let middle = median(items, [middle - step, middle, middle + step], order);
+        let high = median(items, [last - 2 * step, last - step, last], order);
+        median(items, [low, middle, high], order)
     }
 }
 

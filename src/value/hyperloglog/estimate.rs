@@ -8,7 +8,7 @@
 use super::{Histogram, MOST, REGISTERS};
 
 /// The constant of infinitely many registers, 1 / (2 ln 2).
-const ALPHA: f64 = 0.721_347_520_444_481_703_680;
+const ALPHA: f64 = 0.721_347_520_444_481_7;
 
 /// About how many elements fill registers so.
 pub(super) fn count(histogram: &Histogram) -> u64 {

@@ -238,7 +238,7 @@ impl Log {
 
     /// The entries from one id to another, both included.
     pub fn range(&self, from: Id, to: Id) -> impl Iterator<Item = Entry<'_>> {
-        let blocks = self.blocks.from_floor(from).take_while(move |block| block.id() <= to);
+        let blocks = self.blocks.walk_from(from).take_while(move |block| block.id() <= to);
         let entries = blocks.flat_map(Block::entries);
         entries.skip_while(move |entry| entry.id() < from).take_while(move |entry| entry.id() <= to)
     }

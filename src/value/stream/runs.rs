@@ -137,7 +137,7 @@ impl<T: Keyed> Runs<T> {
     }
 
     /// The items from the last one on whose id is not behind `id`, or from the first on if there is none.
-    pub(super) fn from_floor(&self, id: Id) -> impl Iterator<Item = &T> {
+    pub(super) fn walk_from(&self, id: Id) -> impl Iterator<Item = &T> {
         let (run, at) = self.behind(id);
         self.walk(run, at.saturating_sub(1))
     }
@@ -280,7 +280,7 @@ mod tests {
                 prop_assert_eq!(ids(runs.from(id)), tree.range(number..).copied().collect::<Vec<_>>());
                 prop_assert_eq!(ids(runs.back_from(id)), tree.range(..=number).rev().copied().collect::<Vec<_>>());
                 let floor = tree.range(..=number).next_back().copied().unwrap_or(0);
-                prop_assert_eq!(ids(runs.from_floor(id)), tree.range(floor..).copied().collect::<Vec<_>>());
+                prop_assert_eq!(ids(runs.walk_from(id)), tree.range(floor..).copied().collect::<Vec<_>>());
             }
             runs.clone().check();
         }
