@@ -2,6 +2,7 @@
 #![no_main]
 
 #[path = "../../tests/fuzz/choices.rs"]
+#[allow(dead_code, reason = "the tests use all of it")]
 mod choices;
 #[path = "../../tests/fuzz/frame.rs"]
 mod frame;
