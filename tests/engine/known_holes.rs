@@ -109,7 +109,7 @@ const ROWS: &[Row] = &[
     (79, "Redis 8.2.3", MATRIX, "every_request_that_is_too_short_or_too_long_is_refused_as_redis_does"),
     (80, "R#14163", LUA, "tables_of_all_shapes_are_answered"),
     (81, "R#13863", HERE, "a_random_key_is_looked_for_though_all_are_overdue_and_nobody_may_write"),
-    (82, "V#2872", FUZZ, "every_request_gets_one_well_formed_reply_and_a_refused_one_changes_nothing"),
+    (82, "V#2872", FUZZ, "every_request_gets_one_well_formed_reply_and_every_command_runs"),
     (83, "V#4733", PAYLOADS, "no_length_is_allocated_before_it_is_there"),
     (84, "V#3921", PAYLOADS, "scores_are_numbers_and_zipmaps_end_where_they_say"),
     (
