@@ -5,6 +5,8 @@
 
 #[path = "clients/binary.rs"]
 mod binary;
+#[path = "server/patience.rs"]
+mod patience;
 #[path = "clients/programs.rs"]
 mod programs;
 #[path = "clients/redis_rs.rs"]

@@ -165,8 +165,10 @@ fn assignments<'a>(args: &mut Args<'a>, may_protected: bool) -> Result<Vec<Assig
         let (parameter, name) = find(given).ok_or_else(|| Error::ConfigUnknown(shown(given)))?;
         let refused = |reason| refused(&shown(given), reason);
         match parameter.mutability {
-            Mutability::AtStart => return Err(refused("can't set immutable config")),
-            Mutability::Protected if !may_protected => return Err(refused("can't set protected config")),
+            Mutability::Protected | Mutability::ProtectedAtStart if !may_protected => {
+                return Err(refused("can't set protected config"));
+            }
+            Mutability::AtStart | Mutability::ProtectedAtStart => return Err(refused("can't set immutable config")),
             Mutability::Protected | Mutability::Anytime => {}
         }
         if assignments.iter().any(|(_, known, _)| *known == name) {

@@ -53,6 +53,8 @@ pub enum Mutability {
     AtStart,
     /// By CONFIG SET only where `enable-protected-configs` allows it.
     Protected,
+    /// Only at the start, though CONFIG SET refuses it as protected first, which it is in Redis.
+    ProtectedAtStart,
 }
 
 /// What a configuration file gets that asks for a value we do not behave by.
@@ -161,6 +163,10 @@ impl Parameter {
 
     pub(super) const fn protected(self) -> Parameter {
         Parameter { mutability: Mutability::Protected, ..self }
+    }
+
+    pub(super) const fn protected_at_start(self) -> Parameter {
+        Parameter { mutability: Mutability::ProtectedAtStart, ..self }
     }
 
     pub(super) const fn hidden(self) -> Parameter {

@@ -9,6 +9,7 @@ use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::{AsyncCommands, AsyncConnectionConfig, Commands, Connection, PushKind, RedisResult, Script};
 
 use crate::binary::Binary;
+use crate::patience::{PATIENCE, wait_until};
 
 const FIRST_SEEN: &str =
     "local added = redis.call('SADD', KEYS[1], ARGV[1]) redis.call('EXPIRE', KEYS[1], ARGV[2]) return added";
@@ -41,7 +42,7 @@ pub fn blocking(server: &Binary, protocol: &str) -> RedisResult<()> {
     let met: HashSet<String> = connection.scan_match("user:*")?.collect::<RedisResult<_>>()?;
     assert_eq!(met.len(), 500);
     let () = connection.pset_ex("session", "ann", 30)?;
-    while connection.exists("session")? {}
+    wait_until("a key ends on its millisecond", || connection.exists("session").is_ok_and(|is_there: bool| !is_there));
     assert_eq!(connection.pttl::<_, i64>("session")?, -2);
     Ok(())
 }
@@ -173,9 +174,11 @@ async fn patterns_of_tasks<C: ConnectionLike + Send + Sync>(connection: &mut C) 
     assert_eq!(met.len(), 200);
     drop(names);
     let () = connection.pset_ex("session", "ann", 30).await?;
-    while connection.exists("session").await? {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    tokio::time::timeout(PATIENCE, until_gone(connection, "session")).await.expect("a key ends on its millisecond")
+}
+
+async fn until_gone<C: ConnectionLike + Send + Sync>(connection: &mut C, key: &str) -> RedisResult<()> {
+    while connection.exists(key).await? {}
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! What CONFIG changes, and what it refuses to promise.
 
-use dunlin::engine::Effect;
+use dunlin::engine::{Effect, Permission};
 
 use crate::world::World;
 
@@ -36,6 +36,15 @@ fn a_setting_that_nothing_depends_on_keeps_what_it_is_given() {
     {
         assert_eq!(world.ask(&format!("CONFIG SET {parameter} {value}")), "+OK\r\n");
         assert!(world.ask(&format!("CONFIG GET {parameter}")).ends_with(&format!("\r\n{value}\r\n")));
+    }
+}
+
+#[test]
+fn the_working_directory_of_a_running_server_stays_whoever_asks() {
+    for (permission, reason) in [(Permission::No, "protected"), (Permission::Yes, "immutable")] {
+        let mut world = World::with(|settings| settings.protected_configs = permission);
+        let refusal = format!("(possibly related to argument 'dir') - can't set {reason} config");
+        assert_eq!(world.ask("CONFIG SET dir /"), format!("-ERR CONFIG SET failed {refusal}\r\n"));
     }
 }
 

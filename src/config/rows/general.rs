@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Parameter] = &[
         Held::Field(|s| s.databases as i64, |s, count| s.databases = count as usize),
     )
     .at_start(),
-    Parameter::text("dir", Held::Field(|s| s.directory.clone(), |s, path| s.directory = path)).protected(),
+    Parameter::text("dir", Held::Field(|s| s.directory.clone(), |s, path| s.directory = path)).protected_at_start(),
     Parameter::switch("disable-thp", Held::Always("yes")).at_start(),
     Parameter::switch("dynamic-hz", Held::Idle("yes")),
     Parameter::choice(
