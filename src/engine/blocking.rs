@@ -120,7 +120,7 @@ impl Engine {
                 self.interest.tracking.end_turn();
                 let spent_us = wait.spent_us + self.elapsed_us(watch);
                 if let Ending::Waits(block) = ending {
-                    let block = Block { deadline_ms: wait.deadline_ms, ..block };
+                    let block = Block { deadline_ms: wait.deadline_ms, ..*block };
                     return self.park(session, id, request, block, spent_us);
                 }
                 self.note_time(session, id, request, spent_us);

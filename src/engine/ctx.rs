@@ -89,7 +89,7 @@ pub struct Ctx<'c> {
     /// It runs within another command, which does not wait for it.
     is_nested: bool,
     /// What it wants to wait for.
-    block: Option<Block>,
+    block: Option<Box<Block>>,
     /// A script in it was put aside.
     pub(super) rests: bool,
 }

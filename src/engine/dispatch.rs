@@ -39,9 +39,6 @@ impl Engine {
         let mut told = client.outgoing.frames();
         (client.active, client.held_back) = (now, false);
         let (mut start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
-        if speaks_http(request) {
-            return Flow::Abort;
-        }
         self.interest.tracking.begin_turn(session);
         let admitted = self.admit(session, request);
         if self.interest.tracking.is_on() {
@@ -64,11 +61,12 @@ impl Engine {
                 }
                 match ending {
                     Ending::Answered => {}
-                    Ending::Waits(block) => self.park(session, id, request, block, 0),
+                    Ending::Waits(block) => self.park(session, id, request, *block, 0),
                     Ending::Rests => self.put_aside(out, start),
                 }
                 self.show(session, id, request);
             }
+            Err(Error::UnknownCommand { .. }) if speaks_http(request) => return Flow::Abort,
             Err(error) => self.refuse(error, &mut Reply::new(out, protocol)),
         }
         self.end_exception(session);

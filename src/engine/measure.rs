@@ -29,11 +29,17 @@ pub(super) struct Stopwatch {
 
 impl Engine {
     /// Tells what time it is.
+    #[inline]
     pub fn at(&mut self, now: Now) {
         self.timing.now = now;
         if self.stats.recent.is_due(now) {
-            self.stats.sample(now, self.databases.memory_bytes());
+            self.take_sample();
         }
+    }
+
+    #[cold]
+    fn take_sample(&mut self) {
+        self.stats.sample(self.timing.now, self.databases.memory_bytes());
     }
 
     /// Tells that a request is done, so that its time can be counted.
@@ -66,6 +72,7 @@ impl Engine {
     }
 
     /// Counts the time that a command took.
+    #[inline]
     pub(super) fn note_time(&mut self, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
         let stats = self.stats.command_mut(id);
         stats.elapsed_us += elapsed_us;
@@ -76,9 +83,14 @@ impl Engine {
             self.note_slow(session, id, request, elapsed_us);
         }
         if self.settings.spikes_from_ms > 0 {
-            let is_fast = self.table.entry(id).command.flags.has(Flags::FAST);
-            self.note_spike(if is_fast { "fast-command" } else { "command" }, elapsed_us);
+            self.note_spike_of(id, elapsed_us);
         }
+    }
+
+    #[cold]
+    fn note_spike_of(&mut self, id: CommandId, elapsed_us: u64) {
+        let is_fast = self.table.entry(id).command.flags.has(Flags::FAST);
+        self.note_spike(if is_fast { "fast-command" } else { "command" }, elapsed_us);
     }
 
     /// Notes that something held everybody up, if it took long enough.

@@ -25,6 +25,6 @@ impl Now {
 
     /// Microseconds from `earlier` until now, 0 if the clock went back meanwhile.
     pub fn since_us(self, earlier: Now) -> u64 {
-        u64::try_from(self.unix_us.saturating_sub(earlier.unix_us)).unwrap_or(0)
+        self.unix_us.saturating_sub(earlier.unix_us).max(0).cast_unsigned()
     }
 }

@@ -23,28 +23,35 @@ impl Engine {
     }
 
     /// Shows a command that a session ran to those who watch, unless [`Engine::show_early`] did.
+    #[inline]
     pub(super) fn show(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
-        if !self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
+        if self.is_watched() && !self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
             self.show_of(session, id, request, false);
         }
     }
 
     /// Shows a command that is about to run a script.
+    #[inline]
     pub(super) fn show_early(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
-        if self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
+        if self.is_watched() && self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
             self.show_of(session, id, request, false);
         }
     }
 
     /// Shows a command that a session's script ran.
+    #[inline]
     pub(super) fn show_from_script(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
-        self.show_of(session, id, request, true);
+        if self.is_watched() {
+            self.show_of(session, id, request, true);
+        }
     }
 
+    fn is_watched(&self) -> bool {
+        !self.interest.monitors.is_empty()
+    }
+
+    #[cold]
     fn show_of(&mut self, session: SessionId, id: CommandId, request: Request<'_>, is_script: bool) {
-        if self.interest.monitors.is_empty() {
-            return;
-        }
         let command = self.table.entry(id).command;
         if command.flags.has(Flags::ADMIN) {
             return;

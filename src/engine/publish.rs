@@ -53,11 +53,15 @@ impl Engine {
     }
 
     /// Tells subscribers what happened to a key, if `notify-keyspace-events` has that class.
+    #[inline]
     pub(super) fn notify(&mut self, database: usize, event: Event, key: &[u8]) {
-        let wanted = self.settings.notifications;
-        if !wanted.has(event.class) || self.interest.subscriptions.are_deaf() {
-            return;
+        if self.settings.notifications.has(event.class) && !self.interest.subscriptions.are_deaf() {
+            self.publish_event(database, event, key);
         }
+    }
+
+    fn publish_event(&mut self, database: usize, event: Event, key: &[u8]) {
+        let wanted = self.settings.notifications;
         let mut channel = Vec::with_capacity(32 + key.len());
         if wanted.by_key {
             name_channel(&mut channel, "keyspace", database, key);

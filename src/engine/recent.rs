@@ -17,17 +17,19 @@ pub struct Recent {
     /// The most bytes that the data took in any sample.
     pub peak_memory_bytes: usize,
     sampled: Now,
+    due: Now,
     commands: u64,
     received_bytes: u64,
     sent_bytes: u64,
 }
 
-const BETWEEN_SAMPLES_US: u64 = 1_000_000;
+const BETWEEN_SAMPLES_US: i64 = 1_000_000;
 
 impl Recent {
     /// True when it is time for a sample.
+    #[inline]
     pub fn is_due(&self, now: Now) -> bool {
-        now.since_us(self.sampled) >= BETWEEN_SAMPLES_US
+        now >= self.due
     }
 }
 
@@ -51,6 +53,7 @@ impl Stats {
             sent_per_s: rate(self.sent_bytes, last.sent_bytes),
             peak_memory_bytes,
             sampled: now,
+            due: Now::from_us(now.unix_us.saturating_add(BETWEEN_SAMPLES_US)),
             commands: self.commands,
             received_bytes: self.received_bytes,
             sent_bytes: self.sent_bytes,

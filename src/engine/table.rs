@@ -116,12 +116,15 @@ impl Table {
         loop {
             let found = &self.places[place];
             let id = found.id?;
-            let is_whole = name.len() <= NAME_BYTES || self.entry(id).name.as_bytes().eq_ignore_ascii_case(name);
-            if found.name == wanted && is_whole {
+            if found.name == wanted && (name.len() <= NAME_BYTES || self.is_name(id, name)) {
                 return Some(id);
             }
             place = (place + 1) % self.places.len();
         }
+    }
+
+    fn is_name(&self, id: CommandId, name: &[u8]) -> bool {
+        self.entry(id).name.as_bytes().eq_ignore_ascii_case(name)
     }
 
     /// The subcommand `name` of the container `id`.
@@ -181,7 +184,8 @@ impl Name {
         } else if let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) {
             (half(first), half(last))
         } else {
-            (name.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)), 0)
+            let byte = |at: usize| u64::from(name.get(at).copied().unwrap_or(0));
+            (byte(0) | byte(1) << 8 | byte(2) << 16, 0)
         };
         Name { first: lowercase(first), last: lowercase(last), length: name.len() }
     }
@@ -191,8 +195,8 @@ impl Name {
 fn lowercase(word: u64) -> u64 {
     let each = |byte: u8| u64::from_le_bytes([byte; 8]);
     let low = word & each(0x7f);
-    let is_past_z = low + each(0x7f - b'Z');
-    let is_from_a = low + each(0x80 - b'A');
+    let is_past_z = low.wrapping_add(each(0x7f - b'Z'));
+    let is_from_a = low.wrapping_add(each(0x80 - b'A'));
     let is_capital = (is_from_a ^ is_past_z) & !word & each(0x80);
     word | is_capital >> 2
 }

@@ -45,13 +45,9 @@ impl Ctx<'_> {
             return at_once(&mut self.reply);
         }
         let is_served_by = |view: Option<View<'_>>| view.is_some_and(|view| T::of(view).is_some());
-        self.block = Some(Block {
-            keys: owned(keys),
-            is_served_by,
-            deadline_ms,
-            at_last: |reply| reply.null_array(),
-            request: None,
-        });
+        let at_last = |reply: &mut Reply<'_>| reply.null_array();
+        let block = Block { keys: owned(keys), is_served_by, deadline_ms, at_last, request: None };
+        self.block = Some(Box::new(block));
     }
 
     /// The same, but the command also goes on when one of the keys is gone or holds something else, if `heeds_loss`, and
@@ -79,8 +75,9 @@ impl Ctx<'_> {
         if self.is_nested {
             return answer(&mut self.reply);
         }
-        self.block =
-            Some(Block { keys: BTreeSet::new(), is_served_by: |_| false, deadline_ms, at_last: answer, request: None });
+        let keys = BTreeSet::new();
+        let block = Block { keys, is_served_by: |_| false, deadline_ms, at_last: answer, request: None };
+        self.block = Some(Box::new(block));
     }
 
     /// What `key` holds changed so that who waits for it may go on: a key that comes to be needs no word.

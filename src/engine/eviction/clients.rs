@@ -83,7 +83,15 @@ impl Weights {
 
 impl Engine {
     /// Closes clients until the others take less than they may; the session that has its turn may be among them.
+    #[inline]
     pub fn evict_clients(&mut self) {
+        if self.settings.max_client_bytes != ClientsLimit::Bytes(0) {
+            self.evict_clients_beyond_limit();
+        }
+    }
+
+    #[cold]
+    fn evict_clients_beyond_limit(&mut self) {
         let Some(limit) = self.settings.max_client_bytes.bytes(self.settings.max_memory_bytes) else { return };
         while self.sessions.memory_bytes() as u64 >= limit {
             let Some(session) = self.sessions.largest() else {

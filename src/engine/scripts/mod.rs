@@ -149,7 +149,7 @@ pub(super) enum Ending {
     /// It has answered.
     Answered,
     /// It waits.
-    Waits(crate::engine::Block),
+    Waits(Box<crate::engine::Block>),
     /// It is a script, or a transaction with one in it, that was put aside.
     Rests,
 }

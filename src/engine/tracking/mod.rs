@@ -199,6 +199,7 @@ impl Engine {
         }
     }
 
+    #[cold]
     fn tell_pending(&mut self, session: SessionId, told: usize) {
         let pending = std::mem::take(&mut self.interest.tracking.pending);
         let mut place = told;
@@ -243,11 +244,16 @@ impl Engine {
 
     /// Removes keys at random while more are remembered than `tracking-table-max-keys`; whoever read them is told, as if
     /// they had changed.
+    #[inline]
     pub fn limit_tracking(&mut self) {
-        let most = self.settings.tracked_keys;
-        if self.interest.tracking.clients.is_empty() {
-            return;
+        if !self.interest.tracking.clients.is_empty() {
+            self.limit_tracked_keys();
         }
+    }
+
+    #[cold]
+    fn limit_tracked_keys(&mut self) {
+        let most = self.settings.tracked_keys;
         if most == 0 || self.interest.tracking.known.len() <= most {
             self.interest.tracking.rounds = 0;
             return;
