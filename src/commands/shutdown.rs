@@ -1,6 +1,6 @@
 //! SHUTDOWN: the end of the process, or of an embedded server.
 
-use crate::engine::{Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags, LogLevel};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[SHUTDOWN];
@@ -47,13 +47,22 @@ fn shutdown(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::Syntax);
     }
     if options.abort {
-        // A shutdown takes effect at once: there is never one under way to be called off.
-        return Err(Error::NoShutdown);
+        return abort(cx);
     }
     if options.save {
         return Err(Error::ShutdownFailed);
     }
     cx.session_mut().closing = true;
     cx.effects().push(Effect::Shutdown);
+    Ok(())
+}
+
+/// Calls a shutdown off. It takes effect at once, so there is one under way only while nothing is done by itself.
+fn abort(cx: &mut Ctx<'_>) -> Result<(), Error> {
+    if !std::mem::take(&mut cx.engine().switches.ends) {
+        return Err(Error::NoShutdown);
+    }
+    cx.effects().push(Effect::Log(LogLevel::Notice, "Shutdown manually aborted.".to_owned()));
+    cx.reply().ok();
     Ok(())
 }

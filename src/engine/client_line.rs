@@ -77,7 +77,7 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engin
     put(text, "watch", engine.interest.watches.of(session.id));
     put(text, "qbuf", buffers.query);
     put(text, "qbuf-free", buffers.query_free);
-    put(text, "argv-mem", request_bytes);
+    put(text, "argv-mem", request_bytes + buffers.words);
     put(text, "multi-mem", queue.map_or(0, Requests::memory_bytes));
     text.extend_from_slice(b" rbs=0 rbp=0 obl=0");
     put(text, "oll", session.outgoing.frames() + usize::from(buffers.output > 0));

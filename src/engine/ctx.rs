@@ -107,6 +107,11 @@ impl<'c> Ctx<'c> {
         Ctx { engine, session, command, database, reply, is_nested, block: None, rests: false }
     }
 
+    /// How long an answer may get whose length the client asked for, in bytes; [`Error::ReplyTooLong`] if it is longer.
+    pub fn reply_room(&self) -> usize {
+        self.engine.reply_room(self.session, self.is_in_script())
+    }
+
     /// The command that runs.
     pub fn command(&self) -> &Entry {
         self.engine.table.entry(self.command)

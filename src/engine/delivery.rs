@@ -2,9 +2,9 @@
 //!
 //! A frame goes into the session's [`crate::engine::Outgoing`], and its connection is woken if it was the first. What
 //! waits for a client, here and in its connection, is weighed against the limit of its class (`client-output-buffer-limit`): at the hard one
-//! the client is closed at once, over the soft one when that has lasted for so many seconds. Redis keeps the first
-//! 16 KiB of a client's output in a buffer that it does not count, so neither do we: else the smallest limits would close
-//! clients that Redis keeps.
+//! the client is closed at once, over the soft one when that has lasted for so many seconds. What waits is counted as
+//! Redis would keep it, so that the same clients are closed: the first 16 KiB in a buffer that does not count, and the rest
+//! in blocks that do, the last of which has room left.
 //!
 //! Costs: O(1) for each frame; no copy.
 
@@ -15,6 +15,9 @@ use crate::engine::{Effect, Effects, Engine, Now, Session, SessionId, Sessions, 
 
 /// So much may wait for a client and does not count.
 const FREE_BYTES: usize = 16 << 10;
+/// So much goes into a block of what waits beyond that, and so much is the block.
+const BLOCK_BYTES: usize = 20_464;
+const WHOLE_BLOCK_BYTES: usize = BLOCK_BYTES + 40;
 
 /// How much may wait for the clients of a class; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +55,12 @@ impl OutputLimits {
     /// False when any amount may wait for that client, and always might.
     pub(super) fn concern(&self, session: &Session) -> bool {
         self.of(session) != OutputLimit::default() || session.overfull_until.is_some()
+    }
+
+    /// From how many bytes on a reply has its client closed; `None` for no number.
+    pub(super) fn most_reply_bytes(&self, session: &Session) -> Option<u64> {
+        let limit = self.of(session);
+        (limit.hard_bytes > 0).then(|| limit.hard_bytes.saturating_add(FREE_BYTES as u64))
     }
 
     /// The limit for that client.
@@ -128,7 +137,7 @@ impl Delivery<'_> {
             return;
         }
         let limit = self.limits.of(client);
-        let bytes = (client.waiting_bytes() + more).saturating_sub(FREE_BYTES) as u64;
+        let bytes = counted_bytes(client.waiting_bytes() + more);
         let exceeds = |limit_bytes: u64| limit_bytes > 0 && bytes > 0 && bytes >= limit_bytes;
         if exceeds(limit.hard_bytes) {
             self.cut_off(session);
@@ -142,7 +151,8 @@ impl Delivery<'_> {
         }
     }
 
-    fn cut_off(&mut self, session: SessionId) {
+    /// Closes a session for which too much waits.
+    pub(super) fn cut_off(&mut self, session: SessionId) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
         (client.closing, client.cut_off) = (true, true);
         self.overfull.forget(client);
@@ -150,6 +160,11 @@ impl Delivery<'_> {
         self.stats.output_buffer_disconnections += 1;
         self.effects.push(Effect::CutOff(session));
     }
+}
+
+/// What of so many bytes that wait for a client is held against it.
+fn counted_bytes(waiting_bytes: usize) -> u64 {
+    (waiting_bytes.saturating_sub(FREE_BYTES).div_ceil(BLOCK_BYTES) * WHOLE_BLOCK_BYTES) as u64
 }
 
 impl Engine {
@@ -175,6 +190,23 @@ impl Engine {
     /// called when that has changed.
     pub fn weigh_output(&mut self, session: SessionId, more: usize) {
         self.listening().1.weigh(session, more);
+    }
+
+    /// How long a reply may get whose length the client asked for, in bytes: what one argument may have, or what his limit
+    /// for replies is, unless it is for a script.
+    pub(super) fn reply_room(&self, session: SessionId, is_in_script: bool) -> usize {
+        let client = self.sessions.get(session).filter(|_| !is_in_script);
+        let most_bytes = client.and_then(|client| self.settings.output_limits.most_reply_bytes(client));
+        let most_bytes = most_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.settings.max_bulk_bytes.min(most_bytes)
+    }
+
+    /// A reply became longer than [`Engine::reply_room`]: closes the client if that was his limit.
+    #[cold]
+    pub(super) fn overrun(&mut self, session: SessionId, is_in_script: bool) {
+        if self.reply_room(session, is_in_script) < self.settings.max_bulk_bytes {
+            self.listening().1.cut_off(session);
+        }
     }
 
     /// What the log says of a client that was cut off because too much waited for it. That is forgotten then.

@@ -132,6 +132,9 @@ impl Engine {
             }
         }
         if let Err(error) = result {
+            if matches!(error, Error::ReplyTooLong) {
+                self.overrun(session, is_nested && self.scripts.is_any_running());
+            }
             self.refuse(error, &mut reply);
         }
         ending

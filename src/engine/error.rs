@@ -106,6 +106,9 @@ pub enum Error {
     /// An integer outside of what the argument can mean.
     #[error("ERR value is out of range")]
     OutOfRange,
+    /// A count that makes a reply too long. Where that is the client's limit, it is closed.
+    #[error("ERR value is out of range")]
+    ReplyTooLong,
     /// An integer that must not be negative.
     #[error("ERR value is out of range, must be positive")]
     NotPositive,

@@ -142,6 +142,8 @@ pub struct Switches {
     pub checks_seals: bool,
     /// What collections and databases can hold.
     pub capacity: Capacity,
+    /// The process was asked to end while it [`Switches::rests`]; it does when that is over.
+    pub ends: bool,
 }
 
 #[derive(Debug)]
@@ -154,8 +156,9 @@ struct Timing {
     pause: Pause,
 }
 
-/// From how many bytes on a value is freed elsewhere: below, freeing it takes less time than handing it over.
+/// From how many bytes or parts on a value is freed elsewhere: below, freeing it takes less time than handing it over.
 const LARGE_BYTES: usize = 64 << 10;
+const MANY_PARTS: usize = 64;
 
 impl Engine {
     /// An engine without keys or clients, started at `now`, whose chance and hashing follow from `seed`.
@@ -183,6 +186,7 @@ impl Engine {
                 announce: false,
                 checks_seals: true,
                 capacity: Capacity::default(),
+                ends: false,
             },
             timing: Timing { started: now, now, running: None, stalled_us: 0, pause: Pause::default() },
         };
@@ -389,7 +393,7 @@ impl Engine {
 
     /// Drops what is small; has what is large dropped elsewhere.
     pub fn free(&mut self, trash: Trash) {
-        if trash.memory() >= LARGE_BYTES {
+        if trash.memory() >= LARGE_BYTES || trash.parts() > MANY_PARTS {
             self.stats.freed_elsewhere += 1;
             self.effects.push(Effect::Free(trash));
         }

@@ -71,6 +71,8 @@ pub enum ReplyMode {
 pub struct Buffers {
     /// Bytes of requests that wait to be completed.
     pub query: usize,
+    /// Bytes before those, of the words that the first of these requests has so far.
+    pub words: usize,
     /// Room that is kept for requests beyond those.
     pub query_free: usize,
     /// Bytes of replies that wait to be sent.
@@ -155,7 +157,8 @@ impl Session {
         let queued = self.transaction.as_ref().map_or(0, |transaction| transaction.queue.memory_bytes());
         let prefixes = self.tracking.as_ref().map_or(0, |mode| mode.prefix_bytes);
         let wanted = self.subscribed.memory_bytes() + self.watched_bytes + prefixes;
-        let buffers = self.buffers.query + self.buffers.query_free + self.waiting_bytes();
+        let Buffers { query, words, query_free, .. } = self.buffers;
+        let buffers = query + words + query_free + self.waiting_bytes();
         size_of::<Session>() + buffers + queued + wanted
     }
 

@@ -83,6 +83,14 @@ impl Trash {
             Contents::Database(database) => database.memory(),
         }
     }
+
+    /// How many allocations it has whose number grows with what a value holds.
+    pub fn parts(&self) -> usize {
+        match &self.0 {
+            Contents::Value(value) => value.parts(),
+            Contents::Nothing | Contents::Database(_) => 0,
+        }
+    }
 }
 
 impl From<Value> for Trash {

@@ -157,6 +157,11 @@ impl Parser {
         self.consumed
     }
 
+    /// How many bytes behind those that are done with are read, as words of a request that is not complete.
+    pub fn begun(&self) -> usize {
+        self.progress.position
+    }
+
     /// Forgets the request before this one, and lets go of what it took if that was much.
     fn begin(&mut self) {
         self.words.clear();

@@ -83,7 +83,9 @@ pub(crate) struct Connection {
     holds_back: bool,
     /// Whether the engine may have something to tell that was not fetched.
     is_told: bool,
-    received: u64,
+    /// What its buffers hold, as the engine is told. Room that grows with the requests in it is at most a quarter more,
+    /// and is not counted.
+    buffers: Buffers,
     /// Bytes of replies so far, whether sent or waiting in the outbox.
     produced: u64,
     state: State,
@@ -144,7 +146,7 @@ impl Connection {
             outbox: Outbox::default(),
             holds_back: false,
             is_told: false,
-            received: 0,
+            buffers: Buffers::default(),
             produced: 0,
             state: State::Fresh,
         }
@@ -178,14 +180,16 @@ impl Connection {
                 self.state = State::Closing;
                 break;
             }
-            self.received += length as u64;
+            self.buffers.received += length as u64;
             self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
             if length == READ_BYTES {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
         }
-        if self.outbox.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        // Where it ends with the whole server, it ends when the doors are closed, so that it cannot come again.
+        let is_over = self.outbox.is_empty() && !self.shared.is_ending();
+        if is_over { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     /// Sends what the engine has to tell, as far as the socket takes it; goes on if that answered the command that waited.
@@ -220,12 +224,17 @@ impl Connection {
         if self.unread.is_empty() && self.state == State::Open {
             let taken = self.run(cx, arrived, work)?;
             if self.state != State::Closing {
-                self.unread.extend_from_slice(&arrived[taken..]);
+                append(&mut self.unread, &arrived[taken..]);
             }
         } else {
-            self.unread.extend_from_slice(arrived);
+            append(&mut self.unread, arrived);
             if self.state == State::Open {
                 self.run_unread(cx, work)?;
+            } else {
+                self.buffers.query += arrived.len();
+                let mut engine = self.shared.engine();
+                self.report(&mut engine);
+                self.weigh(&mut engine);
             }
         }
         self.guard_query()
@@ -283,7 +292,9 @@ impl Connection {
         let before = output.len();
         let shared = &*self.shared;
         let mut engine = shared.engine();
-        self.report(&mut engine, input.len(), READ_BYTES.saturating_sub(input.len()));
+        (self.buffers.query, self.buffers.words) = (input.len(), 0);
+        self.buffers.query_free = READ_BYTES.saturating_sub(input.len());
+        self.report(&mut engine);
         if input.len() > READ_BYTES {
             // It is this client's own memory, and what it has become is about to be run.
             self.weigh(&mut engine);
@@ -298,15 +309,18 @@ impl Connection {
         let taken = batch.end_of(done);
         self.produced += (output.len() - before) as u64;
         self.limits = self.limits(&engine);
-        self.report(&mut engine, input.len() - taken, 0);
+        if done < batch.len() {
+            // The rest is found again when its time comes, from its beginning.
+            self.parser = Parser::new();
+        }
+        let left = input.len() - taken;
+        self.buffers.words = self.parser.begun().min(left);
+        (self.buffers.query, self.buffers.query_free) = (left - self.buffers.words, 0);
+        self.report(&mut engine);
         self.weigh(&mut engine);
         if stop == Stop::More {
             // A long pipeline lets those in who wait meanwhile.
             MutexGuard::unlock_fair(engine);
-        }
-        if done < batch.len() {
-            // The rest is found again when its time comes, from its beginning.
-            self.parser = Parser::new();
         }
         (taken, stop)
     }
@@ -337,19 +351,19 @@ impl Connection {
     }
 
     /// Tells the engine how this connection's buffers stand.
-    fn report(&self, engine: &mut Engine, query: usize, query_free: usize) {
+    fn report(&self, engine: &mut Engine) {
         let Some(session) = engine.sessions.get_mut(self.session) else { return };
         let output = self.outbox.len();
-        let sent = self.produced - output as u64;
+        let now = Buffers { output, sent: self.produced - output as u64, ..self.buffers };
         let (before, event_loop) = (session.buffers, session.origin.event_loop);
-        session.buffers = Buffers { query, query_free, output, received: self.received, sent };
+        session.buffers = now;
         let transfers = engine.stats.transfers_mut(event_loop);
-        transfers.reads += u64::from(self.received != before.received);
-        transfers.writes += u64::from(sent != before.sent);
-        engine.stats.received_bytes += self.received - before.received;
+        transfers.reads += u64::from(now.received != before.received);
+        transfers.writes += u64::from(now.sent != before.sent);
+        engine.stats.received_bytes += now.received - before.received;
         // Replies count as sent until the socket takes less than all of them.
-        engine.stats.sent_bytes = (engine.stats.sent_bytes + sent).saturating_sub(before.sent);
-        if output != before.output {
+        engine.stats.sent_bytes = (engine.stats.sent_bytes + now.sent).saturating_sub(before.sent);
+        if now.output != before.output {
             engine.weigh_output(self.session, 0);
             self.shared.carry_out(engine, None);
         }
@@ -379,7 +393,7 @@ impl Connection {
             return self.guard_output();
         }
         let mut engine = self.shared.engine();
-        self.report(&mut engine, self.unread.len(), self.unread.capacity() - self.unread.len());
+        self.report(&mut engine);
         self.weigh(&mut engine);
         Ok(())
     }
@@ -390,7 +404,7 @@ impl Connection {
             return Ok(());
         }
         let mut engine = self.shared.engine();
-        self.report(&mut engine, self.unread.len(), 0);
+        self.report(&mut engine);
         self.weigh(&mut engine);
         if self.outbox.len() > STRANGER_OUTPUT_BYTES && !self.is_authenticated(&engine) {
             engine.stats.output_buffer_disconnections += 1;
@@ -416,6 +430,15 @@ impl Connection {
     fn is_authenticated(&self, engine: &Engine) -> bool {
         engine.sessions.get(self.session).is_some_and(|session| session.authenticated)
     }
+}
+
+/// Adds to the end of `buffer`, whose room grows by a quarter.
+fn append(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    let needed = buffer.len() + bytes.len();
+    if needed > buffer.capacity() {
+        buffer.reserve_exact(bytes.len().max(buffer.len() / 4));
+    }
+    buffer.extend_from_slice(bytes);
 }
 
 impl Future for Connection {

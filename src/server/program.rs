@@ -112,27 +112,41 @@ fn places(addresses: &[SocketAddr], unix_socket: String) -> String {
 /// stall, which ends then.
 fn stop_when_told(shared: Arc<Shared>) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
-    let end = {
+    let signals = {
         let _entered = runtime.enter();
-        told_to_end()
+        Signals::new()
     };
     let wait = move || {
-        runtime.block_on(end);
-        shared.stop();
+        let mut signals = signals;
+        loop {
+            runtime.block_on(signals.told_to_end());
+            if shared.stop_if_awake() {
+                return;
+            }
+        }
     };
     thread::Builder::new().name("dunlin-signals".to_owned()).spawn(wait)?;
     Ok(())
 }
 
-/// What returns when the process is asked to end (SIGINT, SIGTERM). From the call on, signals do not end it at once.
+/// What asks the process to end (SIGINT, SIGTERM). From its making on, signals do not end it at once.
 #[cfg(unix)]
-fn told_to_end() -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals =
-        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
-    async {
-        match signals {
-            Ok((mut interrupt, mut terminate)) => {
+struct Signals {
+    signals: io::Result<[tokio::signal::unix::Signal; 2]>,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Signals {
+        use tokio::signal::unix::{SignalKind, signal};
+        let terminate = || signal(SignalKind::terminate());
+        Signals { signals: signal(SignalKind::interrupt()).and_then(|interrupt| Ok([interrupt, terminate()?])) }
+    }
+
+    /// Returns when one has come.
+    async fn told_to_end(&mut self) {
+        match &mut self.signals {
+            Ok([interrupt, terminate]) => {
                 let name = tokio::select! {
                     _ = interrupt.recv() => "SIGINT",
                     _ = terminate.recv() => "SIGTERM",
@@ -147,14 +161,24 @@ fn told_to_end() -> impl Future<Output = ()> {
     }
 }
 
-/// What returns when the process is asked to end.
+/// What asks the process to end.
 #[cfg(not(unix))]
-async fn told_to_end() {
-    if let Err(error) = tokio::signal::ctrl_c().await {
-        warn!("signals cannot be received: {error}");
-        future::pending().await
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Signals {
+        Signals
     }
-    info!("closing down");
+
+    /// Returns when the process is asked to end.
+    async fn told_to_end(&mut self) {
+        if let Err(error) = tokio::signal::ctrl_c().await {
+            warn!("signals cannot be received: {error}");
+            future::pending().await
+        }
+        info!("closing down");
+    }
 }
 
 fn current_directory() -> String {

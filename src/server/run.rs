@@ -142,6 +142,7 @@ impl Server {
                 door.abort();
                 let _ = door.await;
             }
+            self.shared.close_connections();
         });
         // Its connections end with the runtime.
         drop(self.runtime);
@@ -189,7 +190,7 @@ fn start_thread(
                 }
             };
             tokio::select! {
-                () = shared.stopped() => {}
+                () = shared.connections_closed() => {}
                 () = welcome => {}
             }
         });

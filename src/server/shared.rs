@@ -36,7 +36,17 @@ pub(crate) struct Shared {
     alarm: Alarm,
     reaper: Reaper,
     deliveries: Deliveries,
-    stop: watch::Sender<bool>,
+    phase: watch::Sender<Phase>,
+}
+
+/// How far the server has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Serving,
+    /// It is told to end: nobody is let in any more.
+    Ending,
+    /// Nobody comes in: connections end.
+    Closing,
 }
 
 impl Shared {
@@ -48,7 +58,7 @@ impl Shared {
             alarm: Alarm::default(),
             reaper: Reaper::default(),
             deliveries: Deliveries::default(),
-            stop: watch::Sender::new(false),
+            phase: watch::Sender::new(Phase::Serving),
         }
     }
 
@@ -244,7 +254,7 @@ impl Shared {
     /// Sleeps in short parts, so that a server told to end ends.
     fn sleep(&self, length: Duration) {
         let mut rest = length;
-        while !rest.is_zero() && !*self.stop.borrow() {
+        while !rest.is_zero() && !self.is_ending() {
             let part = rest.min(STALL_PART);
             #[expect(
                 clippy::disallowed_methods,
@@ -281,15 +291,50 @@ impl Shared {
         }
     }
 
-    /// Tells all threads to end.
+    /// Has the server end: nobody is let in from now on, and then all connections are closed.
     pub(crate) fn stop(&self) {
-        self.stop.send_replace(true);
+        self.reach(Phase::Ending);
+    }
+
+    /// The process is asked to end. False when that has to wait, as nothing is done by itself now.
+    pub(crate) fn stop_if_awake(&self) -> bool {
+        if let Some(mut engine) = self.engine.try_lock()
+            && engine.switches.rests
+        {
+            engine.switches.ends = true;
+            return false;
+        }
+        self.stop();
+        true
+    }
+
+    /// Nobody is let in any more: connections are closed.
+    pub(crate) fn close_connections(&self) {
+        self.reach(Phase::Closing);
+    }
+
+    /// Whether the server is told to end.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.phase.borrow() > Phase::Serving
     }
 
     /// Returns when [`Shared::stop`] was called.
     pub(crate) async fn stopped(&self) {
+        self.reached(Phase::Ending).await;
+    }
+
+    /// Returns when [`Shared::close_connections`] was called.
+    pub(crate) async fn connections_closed(&self) {
+        self.reached(Phase::Closing).await;
+    }
+
+    fn reach(&self, phase: Phase) {
+        self.phase.send_modify(|reached| *reached = phase.max(*reached));
+    }
+
+    async fn reached(&self, phase: Phase) {
         // The sender lives in `self`, so it cannot be gone.
-        let _ = self.stop.subscribe().wait_for(|&stopped| stopped).await;
+        let _ = self.phase.subscribe().wait_for(|&reached| reached >= phase).await;
     }
 }
 

@@ -85,6 +85,15 @@ impl Value {
         }
     }
 
+    /// How many allocations it has whose number grows with what it holds: nodes and blocks, where others have one array.
+    pub fn parts(&self) -> usize {
+        match self {
+            Value::List(list) => list.nodes().len(),
+            Value::Stream(stream) => stream.log().block_count(),
+            Value::Text(_) | Value::Zset(_) | Value::Set(_) | Value::Hash(_) => 1,
+        }
+    }
+
     /// This value, to be changed in place; `None` for a text, which the keyspace edits itself.
     pub fn object_mut(&mut self) -> Option<ValueMut<'_>> {
         match self {

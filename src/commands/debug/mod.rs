@@ -299,7 +299,11 @@ fn change_history(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 }
 
 fn pause_cron(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    cx.engine().switches.rests = is_on(args.word()?);
+    let switches = &mut cx.engine().switches;
+    switches.rests = is_on(args.word()?);
+    if !switches.rests && std::mem::take(&mut switches.ends) {
+        cx.effects().push(Effect::Shutdown);
+    }
     // What was due meanwhile is done when it ends.
     cx.effects().push(Effect::Setting("timeout"));
     cx.reply().ok();

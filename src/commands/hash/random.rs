@@ -37,7 +37,7 @@ fn hrandfield(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args)?) };
     let mut rng = Rng::with_seed(cx.random());
-    let most_bytes = cx.settings().max_bulk_bytes;
+    let most_bytes = cx.reply_room();
     cx.meet_fields(key, |hash, now_ms| hash.remove_due(now_ms, usize::MAX));
     let (fields, reply) = fields(cx, key)?;
     match (fields, wanted) {
@@ -99,16 +99,16 @@ fn repeated(
     rng: &mut Rng,
     most_bytes: usize,
 ) -> Result<(), Error> {
-    let count = usize::try_from(wanted.count.unsigned_abs()).map_err(|_| Error::OutOfRange)?;
+    let count = usize::try_from(wanted.count.unsigned_abs()).map_err(|_| Error::ReplyTooLong)?;
     if count > most_bytes / LEAST_BYTES {
-        return Err(Error::OutOfRange);
+        return Err(Error::ReplyTooLong);
     }
     let start = reply.position();
     wanted.write_header(reply, count);
     for _ in 0..count {
         fields.random(rng).into_iter().for_each(|entry| wanted.write_entry(reply, entry));
         if reply.position() - start > most_bytes {
-            return Err(Error::OutOfRange);
+            return Err(Error::ReplyTooLong);
         }
     }
     Ok(())

@@ -30,7 +30,7 @@ fn srandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let count = if args.is_empty() { None } else { Some(count(&mut args)?) };
     let mut generator = Rng::with_seed(cx.random());
-    let most_bytes = cx.settings().max_bulk_bytes;
+    let most_bytes = cx.reply_room();
     let (set, reply) = cx.read::<Set>(key)?;
     match (set, count) {
         (None, None) => reply.null(),
@@ -68,16 +68,16 @@ fn distinct(reply: &mut Reply<'_>, set: &Set, count: usize, generator: &mut Rng)
 /// Answers `count` members, each of them any. A reply longer than `most_bytes` is refused, where Redis goes on until
 /// memory ends.
 fn repeated(reply: &mut Reply<'_>, set: &Set, count: u64, generator: &mut Rng, most_bytes: usize) -> Result<(), Error> {
-    let count = usize::try_from(count).map_err(|_| Error::OutOfRange)?;
+    let count = usize::try_from(count).map_err(|_| Error::ReplyTooLong)?;
     if count > most_bytes / LEAST_BYTES {
-        return Err(Error::OutOfRange);
+        return Err(Error::ReplyTooLong);
     }
     let start = reply.position();
     reply.array(count);
     for _ in 0..count {
         set.random(generator).into_iter().for_each(|member| reply.item(member));
         if reply.position() - start > most_bytes {
-            return Err(Error::OutOfRange);
+            return Err(Error::ReplyTooLong);
         }
     }
     Ok(())

@@ -37,7 +37,7 @@ fn zrandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args)?) };
     let mut rng = Rng::with_seed(cx.random());
-    let most_bytes = cx.settings().max_bulk_bytes;
+    let most_bytes = cx.reply_room();
     let (zset, reply) = cx.read::<Zset>(key)?;
     match (zset, wanted) {
         (None, None) => reply.null(),
@@ -79,16 +79,16 @@ fn any<'a>(zset: &'a Zset, rng: &mut Rng) -> Option<Entry<'a>> {
 /// Answers as many members as the count is negative, each of them any. A reply longer than `most_bytes` is refused, where
 /// Redis goes on until memory ends.
 fn repeated(reply: &mut Reply<'_>, zset: &Zset, wanted: Wanted, rng: &mut Rng, most_bytes: usize) -> Result<(), Error> {
-    let count = usize::try_from(wanted.count.unsigned_abs()).map_err(|_| Error::OutOfRange)?;
+    let count = usize::try_from(wanted.count.unsigned_abs()).map_err(|_| Error::ReplyTooLong)?;
     if count > most_bytes / LEAST_BYTES {
-        return Err(Error::OutOfRange);
+        return Err(Error::ReplyTooLong);
     }
     let start = reply.position();
     write_header(reply, count, wanted.with_scores);
     for _ in 0..count {
         any(zset, rng).into_iter().for_each(|entry| write_entry(reply, entry, wanted.with_scores));
         if reply.position() - start > most_bytes {
-            return Err(Error::OutOfRange);
+            return Err(Error::ReplyTooLong);
         }
     }
     Ok(())

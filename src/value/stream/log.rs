@@ -252,6 +252,11 @@ impl Log {
         })
     }
 
+    /// How many blocks there are.
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// The blocks, in order.
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.blocks.iter()
