@@ -162,6 +162,12 @@ impl Parser {
         self.progress.position
     }
 
+    /// How many bytes the word under way still needs, where `arrived` came of its request.
+    pub fn missing(&self, arrived: usize) -> usize {
+        let end = self.progress.bulk_bytes.map_or(0, |length| self.progress.position.saturating_add(length));
+        end.saturating_sub(arrived)
+    }
+
     /// Forgets the request before this one, and lets go of what it took if that was much.
     fn begin(&mut self) {
         self.words.clear();

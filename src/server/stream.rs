@@ -1,9 +1,10 @@
 //! A connection's two ends of bytes, over TCP or a Unix socket.
 
-use std::io;
+use std::io::{self, Read};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 #[cfg(unix)]
@@ -33,6 +34,40 @@ impl Stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
             #[cfg(unix)]
             Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+
+    /// Reads what has arrived since a read that tokio took for the last, or comes when the other end knows of it; `None`
+    /// if nothing does.
+    pub(crate) fn read_on(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let arrived = self.read_at_once(buffer)?;
+        if arrived.is_some() {
+            return Ok(arrived);
+        }
+        self.confirm();
+        self.read_at_once(buffer)
+    }
+
+    fn read_at_once(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let socket = match self {
+            Stream::Tcp(stream) => SockRef::from(stream),
+            #[cfg(unix)]
+            Stream::Unix(stream) => SockRef::from(stream),
+        };
+        match (&*socket).read(buffer) {
+            Ok(length) => Ok(Some(length)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has the other end know at once what has arrived: one that gathers small pieces (Nagle's algorithm) sends the next
+    /// only then, and would wait for 40 ms within one request.
+    fn confirm(&self) {
+        #[cfg(target_os = "linux")]
+        if let Stream::Tcp(stream) = self {
+            // Without it the request is only slower.
+            let _ = SockRef::from(stream).set_tcp_quickack(true);
         }
     }
 

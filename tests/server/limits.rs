@@ -2,7 +2,8 @@
 
 use dunlin::Server;
 
-use crate::wire::connect;
+use crate::patience::wait_until;
+use crate::wire::{connect, request};
 
 const MEBIBYTE: usize = 1 << 20;
 
@@ -87,4 +88,66 @@ fn an_idle_client_is_closed_when_its_time_is_up_and_a_busy_one_is_not() {
     server.advance(std::time::Duration::from_secs(1));
     assert_eq!(idle.rest(), b"");
     busy.ask("GET a\r\n", "$1\r\n1\r\n");
+}
+
+/// The field of a client's line in CLIENT LIST; none where it is not listed.
+fn listed(client: &mut dunlin::Client, name: &str, field: &str) -> Option<usize> {
+    let list = client.call(["CLIENT", "LIST"]).expect("it is answered");
+    let list = list.text().expect("it is text").into_owned();
+    let line = list.lines().find(|line| line.contains(&format!(" name={name} ")))?;
+    let value = line.split(' ').find_map(|word| word.strip_prefix(&format!("{field}=")))?;
+    Some(value.parse().expect("it is a number"))
+}
+
+#[test]
+fn what_has_come_of_a_request_is_counted_as_words_and_as_what_is_not_yet_one() {
+    let server = Server::start().expect("it starts");
+    let (mut site, mut sender) = (server.client().expect("it is let in"), connect(server.addr()));
+    sender.ask("CLIENT SETNAME ann\r\n", "+OK\r\n");
+    let begun = b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1000000\r\n";
+    sender.send(begun);
+    sender.send(vec![b'x'; 300_000]);
+    wait_until("all of it has come", || listed(&mut site, "ann", "qbuf") == Some(300_000));
+    assert_eq!(listed(&mut site, "ann", "argv-mem"), Some(begun.len()));
+    let total = listed(&mut site, "ann", "tot-mem").expect("it is listed");
+    assert!((300_000..302_000).contains(&total), "{total}");
+}
+
+#[test]
+fn a_client_that_sends_too_much_is_closed_before_its_request_is_run_and_is_listed_no_more() {
+    let server = Server::builder().set("maxmemory-clients", "1mb").start().expect("it starts");
+    let (mut site, mut sender) = (server.client().expect("it is let in"), connect(server.addr()));
+    sender.ask("CLIENT SETNAME ann\r\n", "+OK\r\n");
+    sender.send(request(&[b"SET", b"a", &vec![b'x'; 900_000]]));
+    sender.expect("+OK\r\n");
+    // It may be closed before all is sent.
+    sender.send_as_far_as_it_goes(request(&[b"SET", b"a", &vec![b'y'; 2 * MEBIBYTE]]));
+    assert_eq!(sender.rest(), b"");
+    assert_eq!(listed(&mut site, "ann", "qbuf"), None);
+    assert_eq!(site.call(["STRLEN", "a"]).expect("it is answered"), 900_000);
+}
+
+#[test]
+fn a_client_is_closed_for_a_reply_beyond_its_limit_as_redis_counts_it() {
+    let server = Server::start().expect("it starts");
+    let mut site = server.client().expect("it is let in");
+    for number in 0..100 {
+        site.call(["SADD", "s", &format!("{number:01000}")]).expect("it is answered");
+    }
+    // 16 KiB do not count, and the rest comes in blocks of 20,504 bytes.
+    let replies = [("SMEMBERS s\r\n", 102_500, true), ("SMEMBERS s\r\n", 102_521, false)];
+    let counts = [("SRANDMEMBER s -1000000\r\n", 102_520, true), ("SRANDMEMBER s -20\r\n", 102_520, false)];
+    for (asked, limit_bytes, is_closed) in replies.into_iter().chain(counts) {
+        site.call(["CONFIG", "SET", "client-output-buffer-limit", &format!("normal {limit_bytes} 0 0")])
+            .expect("it is a setting");
+        let mut reader = connect(server.addr());
+        reader.send(asked);
+        if is_closed {
+            assert_eq!(reader.rest(), b"", "{asked} {limit_bytes}");
+        } else {
+            reader.read_until(b"\r\n");
+        }
+    }
+    let refusal = site.call(["EVAL", "return redis.pcall('SRANDMEMBER', 's', -100000000).err", "0"]);
+    assert_eq!(refusal.expect("scripts are not clients"), "ERR value is out of range");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
@@ -117,6 +117,44 @@ fn shutdown_ends_the_program() {
     let mut client = connect(program.address());
     client.send("SHUTDOWN\r\n");
     assert_eq!(client.rest(), b"");
+    assert!(program.end().0.success());
+}
+
+#[test]
+fn who_sees_his_connection_end_with_the_program_cannot_come_again() {
+    for threads in ["1", "3"] {
+        let mut program = start(&["--port", "0", "--io-threads", threads]);
+        let mut clients: Vec<_> = (0..8).map(|_| connect(program.address())).collect();
+        clients[3].send("SHUTDOWN\r\n");
+        for client in &mut clients {
+            assert_eq!(client.rest(), b"");
+            assert!(TcpStream::connect(program.address()).is_err());
+        }
+        assert!(program.end().0.success());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_shutdown_that_has_to_wait_can_be_called_off() {
+    let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
+    let mut client = connect(program.address());
+    for told in ["called off", "done"] {
+        client.ask("SHUTDOWN ABORT\r\n", "-ERR No shutdown in progress.\r\n");
+        client.ask("DEBUG PAUSE-CRON 1\r\n", "+OK\r\n");
+        program.signal("TERM");
+        program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("SIGTERM")).expect("it logs that");
+        if told == "done" {
+            client.send("DEBUG PAUSE-CRON 0\r\n");
+            break;
+        }
+        let asked = || {
+            client.send("SHUTDOWN ABORT\r\n");
+            client.read_until(b"\r\n") == "+OK\r\n"
+        };
+        wait_until("the signal is heeded", asked);
+        client.ask("DEBUG PAUSE-CRON 0\r\n", "+OK\r\n");
+    }
     assert!(program.end().0.success());
 }
 

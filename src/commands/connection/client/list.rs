@@ -18,7 +18,9 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let wanted = Wanted::parse(args)?;
     let mut text = Vec::new();
     let (asking, engine) = (cx.session().id, cx.engine());
-    for session in engine.sessions.iter().filter(|session| wanted.includes(session)) {
+    // Who was cut off is gone, though his connection may not know it yet.
+    let is_shown = |session: &&Session| wanted.includes(session) && (!session.cut_off || session.id == asking);
+    for session in engine.sessions.iter().filter(is_shown) {
         let request_bytes = if session.id == asking { args.request_bytes() } else { 0 };
         write_line(&mut text, session, request_bytes, engine);
     }
