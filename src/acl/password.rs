@@ -4,6 +4,8 @@ use std::hint::black_box;
 
 use sha2::{Digest, Sha256};
 
+use crate::value::hexadecimal;
+
 const BYTES: usize = 32;
 
 /// The SHA-256 of a password.
@@ -30,7 +32,7 @@ impl Password {
 
     /// In 64 hexadecimal digits.
     pub fn digits(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal::text(&self.0)
     }
 }
 

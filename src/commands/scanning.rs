@@ -66,36 +66,17 @@ impl<'a> Options<'a> {
     }
 }
 
-/// The cursor that the next word of `args` is: an unsigned number, read as C's `strtoull` reads one, since that is what
-/// Redis falls back to: blanks and a sign may lead, a NUL ends it, and a negative number counts down from 2^64. A plain negative number
-/// is none.
+/// The cursor that the next word of `args` is: an unsigned number, as [`number::parse_u64`] reads one.
 ///
 /// # Errors
 /// [`Error::Syntax`] when there is no word, [`Error::InvalidCursor`] when it is no cursor.
 pub fn cursor(args: &mut Args<'_>) -> Result<u64, Error> {
-    read_cursor(args.word()?).ok_or(Error::InvalidCursor)
+    number::parse_u64(args.word()?).ok_or(Error::InvalidCursor)
 }
 
 /// Answers the cursor to go on from.
 pub fn write_cursor(reply: &mut Reply<'_>, next: u64) {
     reply.bulk(itoa::Buffer::new().format(next).as_bytes());
-}
-
-fn read_cursor(word: &[u8]) -> Option<u64> {
-    let word = number::until_nul(word);
-    if let Some(plain) = number::parse_i64(word) {
-        return u64::try_from(plain).ok();
-    }
-    let text = std::str::from_utf8(word).ok()?.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
-    let (is_negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let magnitude: u64 = digits.parse().ok()?;
-    Some(if is_negative { magnitude.wrapping_neg() } else { magnitude })
 }
 
 #[cfg(test)]
@@ -112,17 +93,6 @@ mod tests {
             spans.push(Span { start, end: buffer.len() });
         }
         act(Args::new(Request::new(&buffer, &spans), 0))
-    }
-
-    #[test]
-    fn a_cursor_is_read_as_redis_reads_it() {
-        assert_eq!(read_cursor(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(read_cursor(b" +007"), Some(7));
-        assert_eq!(read_cursor(b"-0"), Some(0));
-        assert_eq!(read_cursor(b"7\0x"), Some(7));
-        for word in ["", "\0", "-1", "x", "1x", "1 ", "18446744073709551616", "0x10", "+-1"] {
-            assert_eq!(read_cursor(word.as_bytes()), None, "{word}");
-        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ use sha1::{Digest, Sha1};
 
 use crate::lua::{Host, Lua, OUT_OF_MEMORY, Place, Progress, Raise, Reference, Stack};
 use crate::resp::{Protocol, Reply, Request};
+use crate::value::hexadecimal;
 use sandbox::Dwellers;
 
 pub use answer::Faults;
@@ -346,11 +347,7 @@ fn without_line_ends(text: &[u8]) -> &[u8] {
 
 /// The SHA-1 of bytes, in hexadecimal digits: the name of a script.
 pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut hex = [0; 40];
-    for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha1::digest(bytes)) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
-    }
+    hex.iter_mut().zip(hexadecimal::digits(&Sha1::digest(bytes))).for_each(|(place, digit)| *place = digit);
     hex
 }

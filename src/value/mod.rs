@@ -11,6 +11,7 @@ pub mod geo;
 pub mod glob;
 pub mod hash;
 pub(crate) mod hashing;
+pub mod hexadecimal;
 pub mod hyperloglog;
 mod integers;
 pub mod item;

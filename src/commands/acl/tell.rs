@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::acl::{Denial, Entry};
 use crate::engine::{Args, CATEGORIES, Ctx, Error, RightsError, shown};
 use crate::resp::{Reply, Request, Span};
+use crate::value::hexadecimal;
 
 pub(super) fn cat(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let subcommand = args.previous();
@@ -53,9 +54,8 @@ pub(super) fn password(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
         bytes
     });
     let blocks = (0_u32..).map(|number| Sha256::new().chain_update(secret).chain_update(number.to_le_bytes()));
-    let bytes = blocks.flat_map(|block| block.finalize().to_vec());
-    let text: String = bytes.take(digits.div_ceil(2)).map(|byte| format!("{byte:02x}")).collect();
-    cx.reply().bulk(&text.as_bytes()[..digits]);
+    let bytes: Vec<u8> = blocks.flat_map(|block| block.finalize()).take(digits.div_ceil(2)).collect();
+    cx.reply().bulk(&hexadecimal::text(&bytes).as_bytes()[..digits]);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use sha1::{Digest, Sha1};
 
 use crate::engine::{Args, Ctx, Error};
 use crate::keyspace::{Database, Slot};
+use crate::value::hexadecimal;
 use crate::value::number;
 use crate::value::stream::Id;
 use crate::value::zset::Zset;
@@ -34,7 +35,7 @@ pub(super) fn whole(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             join(&mut hash, &entry);
         }
     }
-    cx.reply().simple(hexadecimal(&hash));
+    cx.reply().simple(hexadecimal::text(&hash));
     Ok(())
 }
 
@@ -48,7 +49,7 @@ pub(super) fn values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
                 add_value(&mut hash, database, slot);
             }
         }
-        cx.reply().simple(hexadecimal(&hash));
+        cx.reply().simple(hexadecimal::text(&hash));
     }
     Ok(())
 }
@@ -126,8 +127,4 @@ fn join(hash: &mut Hash, bytes: &[u8]) {
 fn chain(hash: &mut Hash, bytes: &[u8]) {
     join(hash, bytes);
     *hash = Sha1::digest(*hash).into();
-}
-
-fn hexadecimal(hash: &Hash) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,12 +1,10 @@
 //! The id of an entry: a time in unix milliseconds, and a number that tells entries of the same time apart.
 //!
-//! What counts as an id in text follows Redis, which reads each number by two rules, one after the other: as the integer
-//! that it takes everywhere, which must not be negative, and then as C's `strtoull`, which takes blanks, a sign and zeros
-//! in front. A NUL ends the text.
+//! What counts as an id in text follows Redis: two numbers as [`parse_u64`] reads them, and a NUL ends the text.
 //!
 //! Source: ids with blanks, signs, zeros and NULs, asked of Redis 8.0.6.
 
-use crate::value::number::{parse_i64, until_nul};
+use crate::value::number::{parse_u64, until_nul};
 use std::fmt;
 
 /// The id of an entry.
@@ -82,31 +80,6 @@ fn parts(text: &[u8]) -> Option<(u64, Option<&[u8]>)> {
         Some(dash) => Some((parse_u64(&text[..dash])?, Some(&text[dash + 1..]))),
         None => Some((parse_u64(text)?, None)),
     }
-}
-
-fn parse_u64(text: &[u8]) -> Option<u64> {
-    match parse_i64(text) {
-        Some(number) => u64::try_from(number).ok(),
-        None => parse_as_c_does(text),
-    }
-}
-
-/// `strtoull`: a negative number is what its bits are without a sign.
-fn parse_as_c_does(text: &[u8]) -> Option<u64> {
-    let blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
-    let text = &text[text.iter().take_while(|byte| blank(byte)).count()..];
-    let (is_negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] | digits => (false, digits),
-    };
-    if digits.is_empty() {
-        return None;
-    }
-    let number = digits.iter().try_fold(0_u64, |number, &byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })?;
-    Some(if is_negative { number.wrapping_neg() } else { number })
 }
 
 #[cfg(test)]

@@ -1,0 +1,24 @@
+//! Bytes as text in hexadecimal digits, two for each byte, in lower case: hashes, and secrets to be typed.
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// The digits of `bytes`, as text.
+pub fn text(bytes: &[u8]) -> String {
+    digits(bytes).map(char::from).collect()
+}
+
+/// The digits of `bytes`, one by one.
+pub fn digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15].map(|half| DIGITS[usize::from(half)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_has_two_digits() {
+        assert_eq!(text(&[0, 9, 0x0a, 0x5f, 0xff]), "00090a5fff");
+        assert_eq!(text(&[]), "");
+    }
+}
