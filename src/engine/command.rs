@@ -4,6 +4,8 @@
 //! told or checked about a command derives from its row: the arity and login gates, COMMAND and its subcommands, ACL
 //! categories, the keys that a request touches, statistics by name, the README's table.
 
+use std::ops::Range;
+
 use crate::engine::{Args, Change, Ctx, Engine, Error, Secrets, says};
 use crate::resp::Request;
 use crate::value::number;
@@ -30,6 +32,8 @@ pub struct Command {
     pub flags_of: Option<fn(&Engine, Request<'_>) -> Flags>,
     /// Where its keys stand.
     pub keys: &'static [KeySpec],
+    /// Which of its words are keys where `keys` does not tell it exactly; what happens to them is what the first of those says.
+    pub keys_by: Option<fn(Request<'_>) -> Range<usize>>,
     /// What happens to its keys where that follows from its other arguments ([`KeyFlags::VARIABLE`]).
     pub access_of: Option<fn(Request<'_>) -> KeyFlags>,
     /// Which of its arguments are channels that it tells or listens to.
@@ -64,6 +68,7 @@ impl Command {
         flags: Flags::NONE,
         flags_of: None,
         keys: &[],
+        keys_by: None,
         access_of: None,
         channels: Channels::None,
         since: "1.0.0",

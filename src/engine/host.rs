@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::Now;
+use crate::engine::{Errand, Fault, Now, Report};
 
 /// Facts that stay the same while the process runs.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,8 @@ pub struct Usage {
     pub thread_system_us: u64,
     /// See above.
     pub thread_user_us: u64,
+    /// Connections to other servers that are kept.
+    pub kept_connections: usize,
 }
 
 /// The world outside, as far as INFO tells of it and CONFIG SET depends on it.
@@ -81,6 +83,8 @@ pub trait Host: Send + std::fmt::Debug {
     /// # Errors
     /// Why it cannot be written, in the words of the system.
     fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String>;
+    /// Has another server told something, and waits for what comes of it.
+    fn carry(&self, errand: Errand) -> Report;
     /// Bytes that nobody can guess; `None` in a world where chance repeats.
     fn secret(&self) -> Option<[u8; 32]>;
 }
@@ -137,6 +141,10 @@ impl Host for NoHost {
 
     fn write_users(&self, _: &str, _: &[u8]) -> Result<(), String> {
         Err(NO_FILES.to_owned())
+    }
+
+    fn carry(&self, _: Errand) -> Report {
+        Report::of(Fault::Connecting)
     }
 
     fn secret(&self) -> Option<[u8; 32]> {

@@ -25,9 +25,15 @@ impl Command {
     /// Where a number of keys is none, Redis goes by the digits that it begins with, does not tell what happens, and comes
     /// to the key of the result last.
     pub fn keys_of(&self, request: Request<'_>) -> Vec<(usize, KeyFlags)> {
+        if let (Some(keys_by), Some(first)) = (self.keys_by, self.keys.first()) {
+            return keys_by(request)
+                .filter(|place| *place < request.len())
+                .map(|place| (place, first.access))
+                .collect();
+        }
         let keys = self.counted_keys(request, number::parse_i64);
         let guessed = || {
-            let mut keys = self.counted_keys(request, leading_number).unwrap_or_default();
+            let mut keys = self.counted_keys(request, |word| Some(number::leading_i64(word))).unwrap_or_default();
             let is_counted = |spec: &&KeySpec| matches!(spec.find, Find::Count { .. });
             let results = self.keys.iter().take_while(|spec| !is_counted(spec)).count();
             let results = results.min(keys.len());
@@ -56,13 +62,4 @@ impl Command {
         }
         Some(keys)
     }
-}
-
-/// The number that a text begins with, as C reads it; 0 if it begins with none.
-fn leading_number(text: &[u8]) -> Option<i64> {
-    let blanks = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let text = text[blanks..].strip_prefix(b"+").unwrap_or(&text[blanks..]);
-    let digits = text.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
-    let number = str::from_utf8(&text[..text.len().min(1 + digits)]).ok().and_then(|text| text.parse().ok());
-    Some(number.unwrap_or(0))
 }

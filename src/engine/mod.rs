@@ -21,6 +21,7 @@ mod derived;
 mod dispatch;
 mod durations;
 mod effects;
+mod errand;
 mod error;
 mod error_counts;
 mod event;
@@ -62,6 +63,7 @@ pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
 pub use durations::Durations;
 pub use effects::{Effect, Effects};
+pub use errand::{Errand, Fault, Report};
 pub use error::{
     BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, StreamError, TrackingError,
     shown,

@@ -18,6 +18,15 @@ pub enum Secrets {
     Behind(usize),
     /// So many arguments after that word.
     After(&'static str, usize),
+    /// So many arguments after each of these options, which begin at the word `first` and end with the option `last`.
+    Options {
+        /// The place of the first word that may be an option.
+        first: usize,
+        /// What follows this option are no options.
+        last: &'static str,
+        /// The options with secrets, and how many words each has.
+        secret: &'static [(&'static str, usize)],
+    },
     /// The one argument after each of these words.
     ValuesOf(&'static [&'static str]),
 }
@@ -32,6 +41,18 @@ impl Secrets {
             Secrets::After(word, count) => {
                 let is_word = |place: usize| request.get(place).is_some_and(|given| says(given, word));
                 (1..=count).any(|distance| index > distance && is_word(index - distance))
+            }
+            Secrets::Options { first, last, secret } => {
+                let mut place = first;
+                while let Some(word) = request.get(place).filter(|word| place < index && !says(word, last)) {
+                    let option = secret.iter().find(|(name, _)| says(word, name));
+                    let values = option.map_or(0, |(_, values)| *values);
+                    if index <= place + values {
+                        return place + values < request.len();
+                    }
+                    place += 1 + values;
+                }
+                false
             }
             Secrets::ValuesOf(words) => {
                 let before = index.checked_sub(1).and_then(|place| request.get(place)).unwrap_or_default();

@@ -12,25 +12,28 @@ use std::sync::Arc;
 
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
+use super::courier::Courier;
 use crate::engine::host::{Facts, Usage};
-use crate::engine::{Host, Now};
+use crate::engine::{Errand, Host, Now, Report};
 
 /// The world that a server runs in.
 #[derive(Debug)]
 pub(crate) struct Machine {
     facts: Facts,
     clock: Arc<Clock>,
+    courier: Courier,
     /// Chance repeats itself, so nothing is asked for that would not.
     repeats: bool,
 }
 
 impl Machine {
-    /// Completes `facts` about one server, whose clock that is, by what is true for every one in this process.
-    pub(crate) fn new(facts: Facts, clock: Arc<Clock>, repeats: bool) -> Machine {
+    /// Completes `facts` about one server, whose clock and courier those are, by what is true for every one in this
+    /// process.
+    pub(crate) fn new(facts: Facts, clock: Arc<Clock>, courier: Courier, repeats: bool) -> Machine {
         let executable = env::current_exe().map_or_else(|_| String::new(), |path| path.display().to_string());
         let facts =
             Facts { process_id: process::id(), executable, system: system(), total_memory: total_memory(), ..facts };
-        Machine { facts, clock, repeats }
+        Machine { facts, clock, courier, repeats }
     }
 }
 
@@ -43,7 +46,15 @@ impl Host for Machine {
         let (user_us, system_us) = processor_time(Whose::Process);
         let (thread_user_us, thread_system_us) = processor_time(Whose::Thread);
         let resident_bytes = resident_bytes();
-        Usage { allocated_bytes: 0, resident_bytes, system_us, user_us, thread_system_us, thread_user_us }
+        Usage {
+            allocated_bytes: 0,
+            resident_bytes,
+            system_us,
+            user_us,
+            thread_system_us,
+            thread_user_us,
+            kept_connections: self.courier.kept(),
+        }
     }
 
     fn elapsed_us(&self) -> u64 {
@@ -72,6 +83,10 @@ impl Host for Machine {
 
     fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String> {
         config_file::replace(Path::new(path), text).map_err(|error| reason(&error))
+    }
+
+    fn carry(&self, errand: Errand) -> Report {
+        self.courier.take(errand)
     }
 
     fn secret(&self) -> Option<[u8; 32]> {
@@ -213,6 +228,7 @@ fn kilobytes_in(path: &str, name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::shared::Phase;
 
     #[test]
     fn a_run_is_named_by_forty_hexadecimal_digits() {
@@ -223,7 +239,8 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_that_runs_is_in_memory_and_took_time() {
-        let usage = Machine::new(Facts::default(), Arc::new(Clock::system()), false).usage();
+        let courier = Courier::new(tokio::sync::watch::Sender::new(Phase::Serving).subscribe());
+        let usage = Machine::new(Facts::default(), Arc::new(Clock::system()), courier, false).usage();
         assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
     }
 }

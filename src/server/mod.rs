@@ -8,6 +8,7 @@ mod alarm;
 pub(crate) mod clock;
 mod config_file;
 mod connection;
+mod courier;
 mod deliveries;
 mod keeper;
 mod listen;

@@ -11,15 +11,16 @@ use std::thread;
 
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tracing::warn;
 
 use super::clock::Clock;
+use super::courier::Courier;
 use super::deliveries;
 use super::keeper;
 use super::listen::{self, Guest, Hall};
 use super::machine::{self, Machine};
-use super::shared::Shared;
+use super::shared::{Phase, Shared};
 use crate::commands;
 use crate::engine::host::Facts;
 use crate::engine::{Engine, Settings, Table};
@@ -108,10 +109,11 @@ impl Server {
             ..Facts::default()
         };
         let clock = Arc::new(clock);
-        let host = Box::new(Machine::new(facts, Arc::clone(&clock), repeats));
+        let phase = watch::Sender::new(Phase::Serving);
+        let host = Box::new(Machine::new(facts, Arc::clone(&clock), Courier::new(phase.subscribe()), repeats));
         let mut engine = Engine::new(Table::of(commands::FAMILIES), settings, seed, clock.now(), host);
         engine.enlist_users().map_err(io::Error::other)?;
-        let shared = Arc::new(Shared::new(engine, clock));
+        let shared = Arc::new(Shared::new(engine, clock, phase));
         Ok(Server { shared, runtime, doors, addresses, event_loops })
     }
 

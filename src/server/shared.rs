@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 
 /// How far the server has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+pub(crate) enum Phase {
     Serving,
     /// It is told to end: nobody is let in any more.
     Ending,
@@ -50,7 +50,8 @@ enum Phase {
 }
 
 impl Shared {
-    pub(crate) fn new(engine: Engine, clock: Arc<Clock>) -> Shared {
+    /// All threads of the server go by `phase`.
+    pub(crate) fn new(engine: Engine, clock: Arc<Clock>, phase: watch::Sender<Phase>) -> Shared {
         Shared {
             engine: Mutex::new(engine),
             clock,
@@ -58,7 +59,7 @@ impl Shared {
             alarm: Alarm::default(),
             reaper: Reaper::default(),
             deliveries: Deliveries::default(),
-            phase: watch::Sender::new(Phase::Serving),
+            phase,
         }
     }
 

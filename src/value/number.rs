@@ -1,6 +1,7 @@
 //! Numbers as Redis reads and writes them: what counts as a number, and with which bytes it is answered.
 //!
 //! - [`parse_i64`] and [`write_i64`]: integers in the one form that Redis takes for an integer.
+//! - [`parse_u64`]: cursors and the parts of ids, where Redis is more lenient.
 //! - [`parse_f64`], [`parse_f64_bound`], [`write_f64`] and [`write_f64_by_digits`]: scores, coordinates and RESP3 doubles.
 //! - [`LongDouble`]: the wider format that `INCRBYFLOAT` adds in.
 //!
@@ -41,6 +42,43 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
         value = if negative { value.checked_sub(digit)? } else { value.checked_add(digit)? };
     }
     Some(value)
+}
+
+/// Reads an unsigned number the way Redis does where it wants one (a cursor, a part of an id), by two rules, one after
+/// the other: as the integer of [`parse_i64`], which must not be negative, and then as C's `strtoull`, which takes blanks,
+/// a sign and zeros in front, and where a negative number counts down from 2^64. A NUL ends the text.
+pub fn parse_u64(text: &[u8]) -> Option<u64> {
+    let text = until_nul(text);
+    match parse_i64(text) {
+        Some(number) => u64::try_from(number).ok(),
+        None => parse_as_strtoull(text),
+    }
+}
+
+/// The number that a text begins with, as C's `atoi` reads it; 0 if it begins with none, or with one that does not fit.
+pub fn leading_i64(text: &[u8]) -> i64 {
+    let blanks = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let text = text[blanks..].strip_prefix(b"+").unwrap_or(&text[blanks..]);
+    let digits = text.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+    let number = str::from_utf8(&text[..text.len().min(1 + digits)]).ok().and_then(|text| text.parse().ok());
+    number.unwrap_or(0)
+}
+
+fn parse_as_strtoull(text: &[u8]) -> Option<u64> {
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let text = &text[text.iter().take_while(|byte| blank(byte)).count()..];
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let number = digits.iter().try_fold(0_u64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })?;
+    Some(if is_negative { number.wrapping_neg() } else { number })
 }
 
 /// Appends an integer in decimal digits.
@@ -197,6 +235,26 @@ mod tests {
     }
 
     /// What INCRBY of Redis 8.0.6 takes for an integer, and what not.
+    #[test]
+    fn a_number_may_have_anything_behind_it() {
+        for (text, number) in
+            [("12", 12), (" +7x", 7), ("-3.5", -3), ("", 0), ("x1", 0), ("-", 0), ("9223372036854775808", 0)]
+        {
+            assert_eq!(leading_i64(text.as_bytes()), number, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unsigned_number_is_read_as_redis_reads_it() {
+        assert_eq!(parse_u64(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_u64(b" +007"), Some(7));
+        assert_eq!(parse_u64(b"-0"), Some(0));
+        assert_eq!(parse_u64(b"7\0x"), Some(7));
+        for word in ["", "\0", "-1", "x", "1x", "1 ", "18446744073709551616", "0x10", "+-1"] {
+            assert_eq!(parse_u64(word.as_bytes()), None, "{word}");
+        }
+    }
+
     #[test]
     fn an_integer_has_one_form() {
         let table: [(&[u8], Option<i64>); 18] = [

@@ -1,59 +1,9 @@
 //! Any bytes as the source of a script, and as what each library of scripts decodes: no panic, one well-formed end.
 
 use dunlin::commands::FAMILIES;
-use dunlin::engine::host::{Facts, NoHost, Usage};
-use dunlin::engine::{Engine, Host, Now, Origin, Settings, Table};
+use dunlin::engine::host::NoHost;
+use dunlin::engine::{Engine, Now, Origin, Settings, Table};
 use dunlin::resp::{Request, Span};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A world whose clock moves on by a second whenever it is looked at, so that no script runs for long.
-#[derive(Debug, Default)]
-struct Hurry {
-    rest: NoHost,
-    elapsed_us: AtomicU64,
-}
-
-impl Host for Hurry {
-    fn elapsed_us(&self) -> u64 {
-        self.elapsed_us.fetch_add(1_000_000, Ordering::Relaxed)
-    }
-
-    fn facts(&self) -> &Facts {
-        self.rest.facts()
-    }
-
-    fn usage(&self) -> Usage {
-        self.rest.usage()
-    }
-
-    fn now(&self) -> Now {
-        self.rest.now()
-    }
-
-    fn make_room_for(&self, clients: usize) -> usize {
-        self.rest.make_room_for(clients)
-    }
-
-    fn read_config(&self) -> Result<Vec<u8>, String> {
-        self.rest.read_config()
-    }
-
-    fn write_config(&self, text: &[u8]) -> Result<(), String> {
-        self.rest.write_config(text)
-    }
-
-    fn read_users(&self, path: &str) -> Result<Vec<u8>, String> {
-        self.rest.read_users(path)
-    }
-
-    fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String> {
-        self.rest.write_users(path, text)
-    }
-
-    fn secret(&self) -> Option<[u8; 32]> {
-        self.rest.secret()
-    }
-}
 
 /// The first byte says what the rest is: source, or the argument of one of these.
 const READERS: &[&str] = &[
@@ -68,7 +18,9 @@ const READERS: &[&str] = &[
 pub fn run(bytes: &[u8]) {
     let Some((&kind, rest)) = bytes.split_first() else { return };
     let now = Now::from_us(1_767_268_800_000_000);
-    let mut engine = Engine::new(Table::of(FAMILIES), Settings::default(), 1, now, Box::new(Hurry::default()));
+    // With each look at the clock a second has passed, so that no script runs for long.
+    let host = Box::new(NoHost::hurried(1_000_000));
+    let mut engine = Engine::new(Table::of(FAMILIES), Settings::default(), 1, now, host);
     let client = engine.connect(now, Origin::default()).expect("the first client is welcome");
     let reader = READERS.get(usize::from(kind)).map(|reader| reader.as_bytes());
     let words = [&b"EVAL"[..], reader.unwrap_or(rest), b"0", rest];

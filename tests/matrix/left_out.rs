@@ -9,6 +9,7 @@ use crate::shape::Sameness;
 const COMMANDS: &[(&str, &str)] = &[
     ("acl|setuser", "a user stays when the data is gone"),
     ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
+    ("migrate", "it needs another server"),
     ("module|list", "Redis has a module built in"),
     ("psync", "it makes a replica of the client"),
     ("replconf", "it makes a replica of the client"),

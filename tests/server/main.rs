@@ -5,6 +5,7 @@ mod effects;
 mod embedding;
 mod holes;
 mod limits;
+mod migrate;
 mod patience;
 mod program;
 mod queues;

@@ -35,14 +35,20 @@ impl<S: Read + Write> Wire<S> {
     /// Reads as many bytes as `expected` has and compares.
     pub fn expect(&mut self, expected: impl AsRef<[u8]>) {
         let expected = expected.as_ref();
-        let mut bytes = vec![0; expected.len()];
-        self.stream.read_exact(&mut bytes).expect("the server answers");
+        let bytes = self.read_bytes(expected.len());
         assert_eq!(bytes.escape_ascii().to_string(), expected.escape_ascii().to_string());
     }
 
     pub fn ask(&mut self, bytes: impl AsRef<[u8]>, expected: impl AsRef<[u8]>) {
         self.send(bytes);
         self.expect(expected);
+    }
+
+    /// Reads so many bytes.
+    pub fn read_bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.stream.read_exact(&mut bytes).expect("the server answers");
+        bytes
     }
 
     /// Reads until `end` has come.

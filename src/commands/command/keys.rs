@@ -66,6 +66,10 @@ fn keys_of(cx: &Ctx<'_>, request: Request<'_>) -> Result<Vec<(usize, KeyFlags)>,
     if !command.arity.admits(request.len()) {
         return Err(Error::InvalidArityGiven);
     }
+    if command.keys_by.is_some() {
+        let keys = command.keys_of(request);
+        return if keys.is_empty() { Err(Error::InvalidArgumentsGiven) } else { Ok(keys) };
+    }
     let mut keys = Vec::new();
     for spec in command.keys {
         let places = spec.places(request);

@@ -3,7 +3,7 @@
 //! | notation | meaning |
 //! |---|---|
 //! | `seconds` | an argument; its name tells its type |
-//! | `KEEPTTL` | a literal word |
+//! | `KEEPTTL` | a literal word; `""` is the empty one |
 //! | `EX seconds` | an argument after a literal word, its token; with several arguments the token is their block's |
 //! | `[...]` | may be left out |
 //! | `a\|b` | one of them; `<a\|b>` where it may not be left out |
@@ -97,6 +97,9 @@ pub fn shown(syntax: &str) -> String {
 fn labelled(word: &str) -> (Option<&str>, &str) {
     word.split_once(':').map_or((None, word), |(label, rest)| (Some(label), rest))
 }
+
+/// The literal word that has no letters.
+const EMPTY: &str = "\"\"";
 
 /// What ends a word.
 const DELIMITERS: [char; 6] = ['[', ']', '<', '>', '|', ' '];
@@ -252,6 +255,7 @@ const UNNAMED: Argument = Argument {
 };
 
 fn literal(word: &str) -> Argument {
+    let word = if word == EMPTY { "" } else { word };
     let name = word.to_ascii_lowercase();
     Argument { display: name.clone(), name, shape: Shape::Token, token: Some(word.to_owned()), ..UNNAMED }
 }

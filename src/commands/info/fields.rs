@@ -8,6 +8,7 @@ use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::{REDIS_VERSION, Topic, access};
 use crate::rdb;
+use crate::value::hexadecimal;
 
 /// One line of INFO.
 pub(super) struct Field {
@@ -216,7 +217,7 @@ pub(super) const STATS: &[Field] = &[
     field("pubsubshard_channels", |scene| scene.engine.interest.subscriptions.count(Topic::Shard).to_string()),
     none("latest_fork_usec"),
     none("total_forks"),
-    none("migrate_cached_sockets"),
+    field("migrate_cached_sockets", |scene| scene.usage.kept_connections.to_string()),
     none("slave_expires_tracked_keys"),
     none("active_defrag_hits"),
     none("active_defrag_misses"),
@@ -285,7 +286,7 @@ pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled")];
 /// 40 hexadecimal digits that name the history of the data.
 fn history_id(scene: &Scene<'_>) -> String {
     let name = format!("{} {}", scene.facts.run_id, scene.engine.switches.histories);
-    Sha1::digest(name).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal::text(&Sha1::digest(name))
 }
 
 /// Bytes of keys and values with their tables.

@@ -8,6 +8,7 @@ mod deadline;
 mod dump;
 mod expire;
 mod list;
+mod migrate;
 mod object;
 mod presence;
 mod remove;
@@ -29,6 +30,7 @@ pub const COMMANDS: &[Command] = &[
     databases::FLUSHALL,
     databases::FLUSHDB,
     list::KEYS,
+    migrate::MIGRATE,
     transfer::MOVE,
     object::OBJECT,
     deadline::PERSIST,

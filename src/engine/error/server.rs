@@ -39,6 +39,18 @@ pub enum ServerError {
     /// Another server was to be followed, or wanted to follow.
     #[error("ERR this server does not replicate")]
     NoReplication,
+    /// MIGRATE with a key, and KEYS beside it.
+    #[error("ERR When using MIGRATE KEYS option, the key argument must be set to the empty string")]
+    KeyBesideKeys,
+    /// Another server could not be reached.
+    #[error("IOERR error or timeout connecting to the client")]
+    Unreachable,
+    /// Another server was lost, or took too long, while it was written to or read from.
+    #[error("IOERR error or timeout {0} to target instance")]
+    Interrupted(&'static str),
+    /// Another server refused a key; its words, code first.
+    #[error("ERR Target instance replied with error: {0}")]
+    Target(String),
     /// The port of another server is none.
     #[error("ERR Invalid master port")]
     PrimaryPort,

@@ -1,0 +1,185 @@
+//! Keys that go to another server: MIGRATE.
+//!
+//! Each key becomes a RESTORE there, and is removed here when its own is answered well. Between the two nobody else is
+//! served, as in Redis: what a client is told it wrote was never written to a key that is about to go. That holds in a
+//! transaction and in a script as well. How the other server is reached is the host's ([`crate::engine::Errand`]).
+//!
+//! Source: the requests that Redis 8.0.6 sends, and its answers to servers that refuse, stay silent or hang up.
+
+use std::ops::Range;
+
+use crate::engine::{
+    Args, Arity, Begin, Change, Command, Ctx, Errand, Error, Event, Family, Fault, Flags, KeyFlags, KeySpec, Report,
+    Secrets, ServerError, says, shown,
+};
+use crate::rdb;
+use crate::resp::{Protocol, Reply, Request};
+use crate::value::number;
+
+const GOES: KeyFlags = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE);
+
+/// The first word that may be an option.
+const OPTIONS: usize = 6;
+
+pub(super) const MIGRATE: Command = Command {
+    name: "MIGRATE",
+    syntax: "host port key-selector:<key|empty-string:\"\"> destination-db timeout [COPY] [REPLACE] \
+             authentication:[AUTH auth:password|AUTH2 username password] [KEYS keys:key [keys:key ...]]",
+    family: Family::Generic,
+    arity: Arity::AtLeast(6),
+    flags: Flags::WRITE.and(Flags::DANGEROUS),
+    keys: &[
+        KeySpec::at(3, GOES),
+        KeySpec { begin: Begin::Keyword("KEYS", -2), ..KeySpec::range(0, -1, 1, GOES.and(KeyFlags::INCOMPLETE)) },
+    ],
+    keys_by: Some(places_of_keys),
+    since: "2.6.0",
+    history: &[
+        Change::brings("3.0.0", &["COPY", "REPLACE"]),
+        Change::brings("3.0.6", &["KEYS"]),
+        Change::brings("4.0.7", &["AUTH"]),
+        Change::brings("6.0.0", &["AUTH2"]),
+    ],
+    cost: "That of DUMP and DEL here and of RESTORE there, and of O(N) bytes on the way between",
+    about: "Moves keys to another server, or copies them there.",
+    tips: &["nondeterministic_output"],
+    secrets: Secrets::Options { first: OPTIONS, last: "KEYS", secret: &[("AUTH", 1), ("AUTH2", 2)] },
+    run: migrate,
+    ..Command::ROW
+};
+
+/// Where the keys stand: behind KEYS, or, if nothing is there, where one always stands. Both at once are none.
+fn places_of_keys(request: Request<'_>) -> Range<usize> {
+    let mut place = OPTIONS;
+    while let Some(word) = request.get(place) {
+        place += 1;
+        if says(word, "KEYS") && place < request.len() {
+            let is_selected = request.get(3).is_some_and(|key| !key.is_empty());
+            return if is_selected { 0..0 } else { place..request.len() };
+        }
+        place += if says(word, "AUTH") {
+            1
+        } else if says(word, "AUTH2") {
+            2
+        } else {
+            0
+        };
+    }
+    3..4
+}
+
+/// How keys are to go.
+#[derive(Default)]
+struct Options<'a> {
+    /// They stay here as well.
+    copies: bool,
+    /// They go in the place of what is there.
+    replaces: bool,
+    /// The words that log in there.
+    login: Vec<&'a [u8]>,
+    keys: Vec<&'a [u8]>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(args: &mut Args<'a>, key: &'a [u8]) -> Result<Options<'a>, Error> {
+        let mut options = Options { keys: vec![key], ..Options::default() };
+        while !args.is_empty() {
+            if args.take("COPY") {
+                options.copies = true;
+            } else if args.take("REPLACE") {
+                options.replaces = true;
+            } else if args.take("AUTH") {
+                options.login = args.words(1)?;
+            } else if args.take("AUTH2") {
+                options.login = args.words(2)?;
+            } else if args.take("KEYS") {
+                if !key.is_empty() {
+                    return Err(ServerError::KeyBesideKeys.into());
+                }
+                options.keys = args.words(args.left())?;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// How long a step takes at most if nobody says so, in milliseconds.
+const USUAL_PATIENCE_MS: u64 = 1000;
+
+fn migrate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (host, port, key) = (args.word()?, args.word()?, args.key()?);
+    let (database, timeout) = (args.word()?, args.word()?);
+    let options = Options::parse(&mut args, key)?;
+    let timeout_ms = number::parse_i64(timeout).ok_or(Error::NotAnInteger)?;
+    let database = number::parse_i64(database).ok_or(Error::NotAnInteger)?;
+    let mut requests = Vec::new();
+    let goes = |key: &&[u8]| cx.meet(key) && write_restore(cx, key, options.replaces, &mut requests);
+    let keys: Vec<&[u8]> = options.keys.iter().copied().filter(goes).collect();
+    if keys.is_empty() {
+        cx.reply().simple("NOKEY");
+        return Ok(());
+    }
+    let port = number::leading_i64(port);
+    if port < 0 {
+        return Err(ServerError::Unreachable.into());
+    }
+    let patience_ms = u64::try_from(timeout_ms).ok().filter(|&ms| ms > 0).unwrap_or(USUAL_PATIENCE_MS);
+    let mut errand = Errand {
+        host: shown(host),
+        port: port as u16,
+        database,
+        login: Vec::new(),
+        requests,
+        count: keys.len(),
+        patience_ms,
+    };
+    if !options.login.is_empty() {
+        let words = [&b"AUTH"[..]].into_iter().chain(options.login.iter().copied());
+        write_request(&mut errand.login, 1 + options.login.len(), words);
+    }
+    let report = cx.engine().host.carry(errand);
+    conclude(cx, &keys, options.copies, &report)
+}
+
+fn write_request<'w>(out: &mut Vec<u8>, count: usize, words: impl Iterator<Item = &'w [u8]>) {
+    let mut request = Reply::new(out, Protocol::Resp2);
+    request.array(count);
+    words.for_each(|word| request.bulk(word));
+}
+
+/// Has the other server make a key of what is here; false when it is not here.
+fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>) -> bool {
+    let (now_ms, compresses) = (cx.now_ms(), cx.settings().rdb_compression);
+    let Some(found) = cx.peek(key) else { return false };
+    // A deadline of what is here is still to come.
+    let ttl_ms = found.deadline_ms().map_or(0, |deadline_ms| deadline_ms.saturating_sub(now_ms)).to_string();
+    let payload = rdb::dump(found.view(), compresses);
+    let words = [&b"RESTORE"[..], key, ttl_ms.as_bytes(), &payload].into_iter();
+    let words = words.chain(replaces.then_some(&b"REPLACE"[..]));
+    write_request(out, 4 + usize::from(replaces), words);
+    true
+}
+
+/// Removes the keys that have arrived, and answers.
+fn conclude(cx: &mut Ctx<'_>, keys: &[&[u8]], copies: bool, report: &Report) -> Result<(), Error> {
+    let mut refusal = None;
+    for (number, key) in keys.iter().enumerate().take(report.replies.len()) {
+        match report.refusal_of(number) {
+            Some(line) => _ = refusal.get_or_insert(line),
+            None if copies => {}
+            None => _ = cx.remove(key, Event::DEL),
+        }
+    }
+    match (refusal, report.fault) {
+        (Some(line), _) => Err(ServerError::Target(shown(line.get(1..).unwrap_or_default())).into()),
+        (None, Some(Fault::Connecting)) => Err(ServerError::Unreachable.into()),
+        (None, Some(Fault::Writing)) => Err(ServerError::Interrupted("writing").into()),
+        (None, Some(Fault::Reading)) => Err(ServerError::Interrupted("reading").into()),
+        (None, None) => {
+            cx.reply().ok();
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The courier: a thread that takes errands to other servers (MIGRATE).
+//!
+//! Whoever has an errand waits for its report, with the engine's lock in hand: nobody else is served meanwhile, as in
+//! Redis. So the waiting has an end in any case: each step has its time, and a server that is told to stop waits for no
+//! other. A thread of its own, because the one that waits may be an event loop, where nothing can be awaited within a
+//! request.
+//!
+//! A connection is kept for the next errand to the same place, until nobody had one for ten seconds. What is kept may
+//! have been closed by the other side, so an errand of which nothing has come is begun anew, once.
+//!
+//! It is started with the first errand, and ends with the server.
+//!
+//! Source: the connections that Redis 8.0.6 makes, keeps and closes for MIGRATE.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc as answers;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use tokio::net::{TcpStream, lookup_host};
+use tokio::runtime::Builder;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::shared::Phase;
+use crate::engine::{Errand, Fault, Report};
+use crate::resp::{Protocol, Reply};
+
+/// How long a connection is kept that nobody needs.
+const KEPT: Duration = Duration::from_secs(10);
+/// How many are kept.
+const MOST_KEPT: usize = 64;
+/// What is sent in one step, which has its own time.
+const PART_BYTES: usize = 64 << 10;
+/// What one read takes at most.
+const READ_BYTES: usize = 16 << 10;
+/// What is longer counts as several lines.
+const LONGEST_LINE: usize = 1023;
+
+/// A database that nobody chooses, as in Redis, which sends keys for it to where the last ones went.
+const UNKNOWN: i64 = -1;
+
+/// Takes errands to other servers.
+#[derive(Debug)]
+pub(crate) struct Courier {
+    inbox: OnceLock<mpsc::UnboundedSender<Order>>,
+    kept: Arc<AtomicUsize>,
+    phase: watch::Receiver<Phase>,
+}
+
+/// An errand, and where its report goes.
+type Order = (Errand, answers::Sender<Report>);
+
+impl Courier {
+    /// One that waits for nobody from the phase on in which the server ends.
+    pub(crate) fn new(phase: watch::Receiver<Phase>) -> Courier {
+        Courier { inbox: OnceLock::new(), kept: Arc::default(), phase }
+    }
+
+    /// How many connections are kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Takes an errand, and waits for what comes of it.
+    pub(crate) fn take(&self, errand: Errand) -> Report {
+        let (sender, report) = answers::channel();
+        let inbox = self.inbox.get_or_init(|| start(Arc::clone(&self.kept), self.phase.clone()));
+        if inbox.send((errand, sender)).is_err() {
+            return Report::of(Fault::Connecting);
+        }
+        // Without a report the courier has stopped on the way.
+        report.recv().unwrap_or_else(|_| Report::of(Fault::Reading))
+    }
+}
+
+fn start(kept: Arc<AtomicUsize>, mut phase: watch::Receiver<Phase>) -> mpsc::UnboundedSender<Order> {
+    let (inbox, orders) = mpsc::unbounded_channel();
+    let run = move || {
+        let Ok(runtime) = Builder::new_current_thread().enable_io().enable_time().build() else { return };
+        let mut stable = Stable { peers: HashMap::new(), kept };
+        runtime.block_on(async {
+            tokio::select! {
+                _ = phase.wait_for(|&phase| phase > Phase::Serving) => {}
+                () = stable.serve(orders) => {}
+            }
+        });
+        // A name that is being looked up is not waited for.
+        runtime.shutdown_background();
+    };
+    // Without a thread the other end is dropped at once, and sending fails.
+    drop(thread::Builder::new().name("dunlin-courier".to_owned()).spawn(run));
+    inbox
+}
+
+/// The connections that are kept, by the places they lead to.
+struct Stable {
+    peers: HashMap<(String, u16), Peer>,
+    kept: Arc<AtomicUsize>,
+}
+
+impl Stable {
+    async fn serve(&mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        loop {
+            let end = self.peers.values().map(|peer| peer.used + KEPT).min();
+            let order = match end {
+                None => orders.recv().await,
+                Some(end) => tokio::select! {
+                    order = orders.recv() => order,
+                    () = sleep_until(end) => {
+                        self.let_go();
+                        continue;
+                    }
+                },
+            };
+            let Some((errand, report)) = order else { return };
+            // Who does not wait any more needs no report.
+            drop(report.send(self.carry(&errand).await));
+        }
+    }
+
+    /// Closes what was not needed for long enough.
+    fn let_go(&mut self) {
+        self.peers.retain(|_, peer| peer.used.elapsed() < KEPT);
+        self.count();
+    }
+
+    fn count(&self) {
+        self.kept.store(self.peers.len(), Ordering::Relaxed);
+    }
+
+    async fn carry(&mut self, errand: &Errand) -> Report {
+        let place = (errand.host.clone(), errand.port);
+        let mut has_begun_anew = false;
+        loop {
+            let known = self.peers.remove(&place);
+            self.count();
+            let connected = match known {
+                Some(peer) => Ok(peer),
+                None => Peer::connect(errand).await,
+            };
+            let mut peer = match connected {
+                Ok(peer) => peer,
+                Err(fault) => return Report::of(fault),
+            };
+            let (report, trouble) = peer.carry(errand).await;
+            match trouble {
+                None => {
+                    self.keep(place, peer);
+                    return report;
+                }
+                Some(Trouble::Lost) if report.replies.is_empty() && !has_begun_anew => has_begun_anew = true,
+                Some(_) => return report,
+            }
+        }
+    }
+
+    fn keep(&mut self, place: (String, u16), peer: Peer) {
+        if self.peers.len() >= MOST_KEPT
+            && let Some(longest) = self.peers.iter().min_by_key(|(_, peer)| peer.used).map(|(place, _)| place.clone())
+        {
+            self.peers.remove(&longest);
+        }
+        self.peers.insert(place, Peer { used: Instant::now(), ..peer });
+        self.count();
+    }
+}
+
+/// Why a step failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    /// The connection has ended.
+    Lost,
+    TimedOut,
+}
+
+impl From<io::Error> for Trouble {
+    fn from(_: io::Error) -> Trouble {
+        Trouble::Lost
+    }
+}
+
+/// Waits for a step that may take so long.
+async fn within<T>(patience: Duration, step: impl Future<Output = io::Result<T>>) -> Result<T, Trouble> {
+    Ok(timeout(patience, step).await.map_err(|_| Trouble::TimedOut)??)
+}
+
+/// A connection to another server.
+struct Peer {
+    stream: TcpStream,
+    /// What was read behind the last line.
+    unread: Vec<u8>,
+    /// The database that was chosen there; [`UNKNOWN`] where that is not known.
+    database: i64,
+    used: Instant,
+}
+
+impl Peer {
+    /// Redis finds out that nobody listens there only when it writes, and says so.
+    async fn connect(errand: &Errand) -> Result<Peer, Fault> {
+        let patience = Duration::from_millis(errand.patience_ms);
+        let look_up = lookup_host((errand.host.as_str(), errand.port));
+        let addresses = within(patience, look_up).await.map_err(|_| Fault::Connecting)?;
+        let addresses: Vec<SocketAddr> = addresses.collect();
+        let connect = async {
+            let stream = TcpStream::connect(&addresses[..]).await?;
+            stream.set_nodelay(true)?;
+            Ok(stream)
+        };
+        let stream = within(patience, connect).await.map_err(|trouble| match trouble {
+            Trouble::TimedOut => Fault::Connecting,
+            Trouble::Lost => Fault::Writing,
+        })?;
+        Ok(Peer { stream, unread: Vec::new(), database: UNKNOWN, used: Instant::now() })
+    }
+
+    async fn carry(&mut self, errand: &Errand) -> (Report, Option<Trouble>) {
+        let mut report = Report::default();
+        let (choice, mut greeting) = (self.database != errand.database, errand.login.clone());
+        if choice {
+            write_choice(errand.database, &mut greeting);
+        }
+        let patience = Duration::from_millis(errand.patience_ms);
+        for part in [&greeting, &errand.requests].into_iter().flat_map(|bytes| bytes.chunks(PART_BYTES)) {
+            if let Err(trouble) = within(patience, self.send(part)).await {
+                report.fault = Some(Fault::Writing);
+                return (report, Some(trouble));
+            }
+        }
+        let greetings = usize::from(!errand.login.is_empty()) + usize::from(choice);
+        let trouble = self.hear(greetings, errand, &mut report).await.err();
+        report.fault = trouble.map(|_| Fault::Reading);
+        let is_well = report.refusal.is_none() && !report.replies.iter().any(|line| line.starts_with(b"-"));
+        self.database = if is_well { errand.database } else { UNKNOWN };
+        (report, trouble)
+    }
+
+    async fn hear(&mut self, greetings: usize, errand: &Errand, report: &mut Report) -> Result<(), Trouble> {
+        let patience = Duration::from_millis(errand.patience_ms);
+        for _ in 0..greetings {
+            let line = within(patience, self.line()).await?;
+            if line.starts_with(b"-") && report.refusal.is_none() {
+                report.refusal = Some(line);
+            }
+        }
+        for _ in 0..errand.count {
+            report.replies.push(within(patience, self.line()).await?);
+        }
+        Ok(())
+    }
+
+    async fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.stream.writable().await?;
+            match self.stream.try_write(bytes) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next line, without its end.
+    async fn line(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            if let Some(end) = self.unread.iter().take(LONGEST_LINE).position(|&byte| byte == b'\n') {
+                let mut line: Vec<u8> = self.unread.drain(..=end).collect();
+                line.truncate(line.len() - if line.ends_with(b"\r\n") { 2 } else { 1 });
+                return Ok(line);
+            }
+            if self.unread.len() >= LONGEST_LINE {
+                return Ok(self.unread.drain(..LONGEST_LINE).collect());
+            }
+            self.read().await?;
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<()> {
+        let mut bytes = [0; READ_BYTES];
+        self.stream.readable().await?;
+        match self.stream.try_read(&mut bytes) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                self.unread.extend_from_slice(&bytes[..count]);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The request that chooses a database.
+fn write_choice(database: i64, out: &mut Vec<u8>) {
+    let mut request = Reply::new(out, Protocol::Resp2);
+    request.array(2);
+    request.bulk(b"SELECT");
+    request.bulk(itoa::Buffer::new().format(database).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::TcpListener;
+
+    async fn peer_used(before: Duration) -> Peer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
+        let address = listener.local_addr().expect("it has an address");
+        let stream = TcpStream::connect(address).await.expect("it listens");
+        let used = Instant::now().checked_sub(before).expect("the machine has run for longer");
+        Peer { stream, unread: Vec::new(), database: UNKNOWN, used }
+    }
+
+    #[test]
+    fn what_nobody_needed_for_ten_seconds_is_closed() {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("it can be built");
+        runtime.block_on(async {
+            let mut stable = Stable { peers: HashMap::new(), kept: Arc::default() };
+            for (port, seconds) in [(1, 9), (2, 10), (3, 60)] {
+                stable.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
+            }
+            stable.let_go();
+            assert_eq!(stable.peers.keys().map(|(_, port)| *port).collect::<Vec<_>>(), [1]);
+            assert_eq!(stable.kept.load(Ordering::Relaxed), 1);
+        });
+    }
+
+    #[test]
+    fn the_connection_that_was_not_needed_for_longest_makes_room() {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("it can be built");
+        runtime.block_on(async {
+            let mut stable = Stable { peers: HashMap::new(), kept: Arc::default() };
+            for port in 1..=MOST_KEPT as u16 {
+                let seconds = if port == 7 { 5 } else { 1 };
+                stable.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
+            }
+            let fresh = peer_used(Duration::ZERO).await;
+            stable.keep((String::new(), 0), fresh);
+            assert_eq!(stable.peers.len(), MOST_KEPT);
+            assert!(stable.peers.contains_key(&(String::new(), 0)) && !stable.peers.contains_key(&(String::new(), 7)));
+        });
+    }
+}
