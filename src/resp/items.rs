@@ -17,6 +17,8 @@ use crate::value::Item;
 const BLOCK_BYTES: usize = 1024;
 /// Bytes that one frame of a short element takes at most: a front, the rest of the element, the line's end.
 const FRAME_BYTES: usize = 64;
+/// Where the last frame of a block may begin.
+const LAST_FRAME: usize = BLOCK_BYTES - FRAME_BYTES;
 /// Bytes of a front, and of the rest of an element, that is short.
 const FRONT_BYTES: usize = 32;
 const REST_BYTES: usize = 28;
@@ -75,18 +77,30 @@ impl<'o, 'i> Block<'o, 'i> {
         if len != self.front.len || !std::ptr::eq(prefix, self.front.prefix) {
             self.front = Front::of(prefix, len);
         }
-        if self.front.used == 0 || rest.len() > REST_BYTES {
+        let front = self.front.used;
+        // Said once, so that nothing below has to be checked again.
+        if front == 0 || front > FRONT_BYTES || rest.len() > REST_BYTES {
             return self.put_long(prefix, rest);
         }
-        if self.used > BLOCK_BYTES - FRAME_BYTES {
-            self.flush();
-        }
-        let Some(frame) = self.bytes[self.used..].first_chunk_mut::<FRAME_BYTES>() else { return };
+        let start = match self.used {
+            used @ ..=LAST_FRAME => used,
+            _ => self.begin_anew(),
+        };
+        let Some(frame) = self.bytes.get_mut(start..).and_then(|room| room.first_chunk_mut::<FRAME_BYTES>()) else {
+            return;
+        };
         frame[..FRONT_BYTES].copy_from_slice(&self.front.bytes);
-        let end = self.front.used + rest.len();
-        place(frame, self.front.used, rest);
+        let end = front + rest.len();
+        place(frame, front, rest);
         frame[end..end + 2].copy_from_slice(b"\r\n");
-        self.used += end + 2;
+        self.used = start + end + 2;
+    }
+
+    /// Sends what is put together; answers where the next frame begins.
+    #[inline(never)]
+    fn begin_anew(&mut self) -> usize {
+        self.flush();
+        0
     }
 
     #[cold]

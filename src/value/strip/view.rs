@@ -184,6 +184,38 @@ impl<'a> Iterator for Iter<'a> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.positions.size_hint()
     }
+
+    /// All at once: what the items have in common is looked at once.
+    fn fold<B, F: FnMut(B, Item<'a>) -> B>(self, init: B, mut f: F) -> B {
+        let Iter { strip, head, positions, front_at, back_at } = self;
+        let (prefix, content) = (strip.prefix(&head), strip.bytes.get(front_at..back_at).unwrap_or_default());
+        match head.width {
+            0 if head.common > TEXT => {
+                let texts = content.chunks_exact(head.common - TEXT);
+                texts.fold(init, |sum, text| f(sum, Item::Text(prefix, text)))
+            }
+            1 => {
+                let codes = strip.bytes[strip.column(&head, positions)].iter().rev();
+                let mut at = front_at;
+                codes.fold(init, |sum, &code| {
+                    let (code, start) = (usize::from(code), at);
+                    at += length_of(code);
+                    match code.checked_sub(TEXT) {
+                        Some(_) => f(sum, Item::Text(prefix, &strip.bytes[start..at])),
+                        None => f(sum, strip.item(&head, code, start)),
+                    }
+                })
+            }
+            _ => {
+                positions
+                    .fold((init, front_at), |(sum, at), position| {
+                        let code = strip.code(&head, position);
+                        (f(sum, strip.item(&head, code, at)), at + length_of(code))
+                    })
+                    .0
+            }
+        }
+    }
 }
 
 impl DoubleEndedIterator for Iter<'_> {
