@@ -4,9 +4,8 @@
 //! than they have to, each over what the one before wrote too much; the block goes out as a whole. For the few bytes
 //! that elements have, that is quicker than to append exactly as many to a buffer that has to be asked for room.
 //!
-//! Elements of one collection are often alike: they begin with the same prefix, which a packed collection keeps once, and
-//! are equally long. So the front of a frame, its length and the prefix, is made once and copied for each element that
-//! has the same.
+//! Elements of one collection are often alike: they begin with the same prefix, which a packed collection keeps once. It
+//! is copied into the block's own hands once, and from there to each element that has the same.
 //!
 //! It writes what [`Reply::item`] writes for each element, byte for byte.
 
@@ -15,29 +14,39 @@ use crate::value::Item;
 
 /// Bytes that are put together before they go out.
 const BLOCK_BYTES: usize = 1024;
-/// Bytes that one frame of a short element takes at most: a front, the rest of the element, the line's end.
+/// Bytes that one frame of a short element takes at most: a header, the prefix, the rest of the element, the line's end.
 const FRAME_BYTES: usize = 64;
 /// Where the last frame of a block may begin.
 const LAST_FRAME: usize = BLOCK_BYTES - FRAME_BYTES;
-/// Bytes of a front, and of the rest of an element, that is short.
-const FRONT_BYTES: usize = 32;
-const REST_BYTES: usize = 28;
+/// Bytes of a prefix, and of the rest of an element, that is short.
+const PREFIX_BYTES: usize = 32;
+const REST_BYTES: usize = 24;
+
+/// `$length` and the line's end, for each length of a short element.
+const HEADERS: [[u8; 8]; PREFIX_BYTES + REST_BYTES + 1] = headers();
+
+const fn headers() -> [[u8; 8]; PREFIX_BYTES + REST_BYTES + 1] {
+    let mut headers = [[0; 8]; PREFIX_BYTES + REST_BYTES + 1];
+    let mut len = 0;
+    while len < headers.len() {
+        let (ten, digit) = (b'0' + (len / 10) as u8, b'0' + (len % 10) as u8);
+        headers[len] = match len {
+            ..10 => [b'$', digit, b'\r', b'\n', 0, 0, 0, 0],
+            _ => [b'$', ten, digit, b'\r', b'\n', 0, 0, 0],
+        };
+        len += 1;
+    }
+    headers
+}
 
 /// Frames on their way out.
 struct Block<'o, 'i> {
     out: &'o mut Vec<u8>,
     bytes: [u8; BLOCK_BYTES],
     used: usize,
-    front: Front<'i>,
-}
-
-/// The front of the frames of elements that are alike.
-struct Front<'i> {
+    /// What the last element began with, and a copy of it if it is short.
     prefix: &'i [u8],
-    /// The length of an element.
-    len: usize,
-    bytes: [u8; FRONT_BYTES],
-    used: usize,
+    copy: [u8; PREFIX_BYTES],
 }
 
 impl Reply<'_> {
@@ -67,20 +76,19 @@ impl Reply<'_> {
 
 impl<'o, 'i> Block<'o, 'i> {
     fn new(out: &'o mut Vec<u8>) -> Block<'o, 'i> {
-        Block { out, bytes: [0; BLOCK_BYTES], used: 0, front: Front::of(&[], 0) }
+        Block { out, bytes: [0; BLOCK_BYTES], used: 0, prefix: &[], copy: [0; PREFIX_BYTES] }
     }
 
     /// Adds an element that begins with `prefix`.
     #[inline]
     fn put(&mut self, prefix: &'i [u8], rest: &[u8]) {
-        let len = prefix.len() + rest.len();
-        if len != self.front.len || !std::ptr::eq(prefix, self.front.prefix) {
-            self.front = Front::of(prefix, len);
-        }
-        let front = self.front.used;
         // Said once, so that nothing below has to be checked again.
-        if front == 0 || front > FRONT_BYTES || rest.len() > REST_BYTES {
+        if prefix.len() > PREFIX_BYTES || rest.len() > REST_BYTES {
             return self.put_long(prefix, rest);
+        }
+        if !std::ptr::eq(prefix, self.prefix) {
+            self.prefix = prefix;
+            self.copy[..prefix.len()].copy_from_slice(prefix);
         }
         let start = match self.used {
             used @ ..=LAST_FRAME => used,
@@ -89,9 +97,12 @@ impl<'o, 'i> Block<'o, 'i> {
         let Some(frame) = self.bytes.get_mut(start..).and_then(|room| room.first_chunk_mut::<FRAME_BYTES>()) else {
             return;
         };
-        frame[..FRONT_BYTES].copy_from_slice(&self.front.bytes);
-        let end = front + rest.len();
-        place(frame, front, rest);
+        let len = prefix.len() + rest.len();
+        frame[..8].copy_from_slice(&HEADERS[len]);
+        let content = if len < 10 { 4 } else { 5 };
+        frame[content..content + PREFIX_BYTES].copy_from_slice(&self.copy);
+        place(frame, content + prefix.len(), rest);
+        let end = content + len;
         frame[end..end + 2].copy_from_slice(b"\r\n");
         self.used = start + end + 2;
     }
@@ -112,24 +123,6 @@ impl<'o, 'i> Block<'o, 'i> {
     fn flush(&mut self) {
         self.out.extend_from_slice(&self.bytes[..self.used]);
         self.used = 0;
-    }
-}
-
-impl<'i> Front<'i> {
-    /// The front of an element of `len` bytes; an empty one if that is long.
-    fn of(prefix: &'i [u8], len: usize) -> Front<'i> {
-        let mut front = Front { prefix, len, bytes: [0; FRONT_BYTES], used: 0 };
-        let (header, used) = match len as u8 {
-            _ if len > 99 => return front,
-            digit @ ..10 => ([b'$', b'0' + digit, b'\r', b'\n', 0], 4),
-            number => ([b'$', b'0' + number / 10, b'0' + number % 10, b'\r', b'\n'], 5),
-        };
-        front.bytes[..5].copy_from_slice(&header);
-        if let Some(room) = front.bytes.get_mut(used..used + prefix.len()) {
-            room.copy_from_slice(prefix);
-            front.used = used + prefix.len();
-        }
-        front
     }
 }
 
