@@ -21,7 +21,7 @@ pub(super) const fn row(family: Family, since: &'static str) -> Command {
 
 fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let container = cx.command().name.split('|').next().unwrap_or_default();
-    let Some(id) = cx.table().find(container.as_bytes()) else { return Err(Error::Syntax) };
+    let Some(id) = cx.table().known(container.as_bytes()) else { return Err(Error::Syntax) };
     let command = cx.table().entry(id).command;
     let reply = cx.reply();
     reply.array(1 + command.subcommands.len() * 2);

@@ -13,7 +13,8 @@ use std::fmt;
 
 use super::parameter::{Assigned, Otherwise, Parameter};
 use super::users;
-use crate::engine::{REDIS_VERSION, Settings};
+use crate::commands::FAMILIES;
+use crate::engine::{REDIS_VERSION, Settings, Table};
 use crate::resp::split_words;
 
 /// The files around a configuration file.
@@ -129,9 +130,8 @@ impl Loader<'_> {
             ("include", [pattern]) => self.include(pattern, depth + 1),
             (name, [_]) if IGNORED.contains(&name) => Ok(()),
             ("user", [_, ..]) => Ok(users::declare(&mut self.loaded.settings, &words)?),
-            (name @ "rename-command", [_, _]) | (name @ "loadmodule", [_, ..]) => {
-                Err(format!("'{name}' is not supported").into())
-            }
+            ("rename-command", [name, called]) => self.rename(name, called),
+            (name @ "loadmodule", [_, ..]) => Err(format!("'{name}' is not supported").into()),
             _ => Err("Bad directive or wrong number of arguments".to_owned().into()),
         }
     }
@@ -153,6 +153,12 @@ impl Loader<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn rename(&mut self, name: &str, called: &str) -> Result<(), Fault> {
+        let renames = &mut self.loaded.settings.renames;
+        renames.push((name.to_owned(), called.to_owned()));
+        Ok(Table::of(FAMILIES).renamed(renames).map(drop).map_err(str::to_owned)?)
     }
 
     fn include(&mut self, pattern: &str, depth: usize) -> Result<(), Fault> {
@@ -301,7 +307,10 @@ mod tests {
             ("nosuch 1", "Bad directive or wrong number of arguments"),
             ("include", "Bad directive or wrong number of arguments"),
             ("cluster-enabled yes", "this server supports only 'no'"),
-            ("rename-command GET FETCH", "'rename-command' is not supported"),
+            ("rename-command GET SET", "Target command name already exists"),
+            ("rename-command FETCH GET", "No such command in rename-command"),
+            ("rename-command GET", "Bad directive or wrong number of arguments"),
+            ("loadmodule x", "'loadmodule' is not supported"),
             ("user alice on foo", "Error in user declaration 'alice': Syntax error"),
             ("user alice on nopass +@all (foo", "Error in user declaration 'nopass': Wrong format"),
         ];

@@ -14,10 +14,10 @@ pub struct Guard {
     pub log: Log,
 }
 
-/// Rules name commands as they stand in the table.
+/// Rules name commands by the names they go by, whatever they are called by.
 impl Commands for Table {
     fn place(&self, name: &[u8]) -> Option<usize> {
-        self.find_full(name).map(CommandId::index)
+        self.known(name).map(CommandId::index)
     }
 
     fn name(&self, place: usize) -> &str {

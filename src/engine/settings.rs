@@ -94,6 +94,8 @@ pub struct Settings {
     pub user_file: String,
     /// `user`: users with their rules, as the configuration file declares them.
     pub users: Vec<(String, Vec<String>)>,
+    /// `rename-command`: names of commands, and what they are called by instead.
+    pub renames: Vec<(String, String)>,
     /// `acl-pubsub-default`: whether new users may listen to all channels.
     pub new_users_hear_all: bool,
     /// `acllog-max-len`: how many entries ACL LOG has.
@@ -216,6 +218,7 @@ impl Default for Settings {
             password: String::new(),
             user_file: String::new(),
             users: Vec::new(),
+            renames: Vec::new(),
             new_users_hear_all: false,
             access_log_entries: 128,
             max_clients: 10_000,

@@ -1,7 +1,9 @@
 //! The command table: every row found by its name in one probe, numbered for statistics.
 //!
-//! It is made once from the families that `commands/` hands in and never changes. A name is hashed without regard to
-//! case into a table of four times as many places as there are commands, so almost every look-up compares one name.
+//! It is made once from the families that `commands/` hands in and never changes, but for names that `rename-command`
+//! gives at the start: a command is called by the new one alone, and goes by its own everywhere else. A name is hashed
+//! without regard to case into a table of four times as many places as there are commands, so almost every look-up compares
+//! one name.
 
 use crate::engine::{Command, Error, shown};
 use crate::resp::Request;
@@ -24,10 +26,23 @@ pub struct Entry {
     pub command: &'static Command,
     /// The name in lower case; a subcommand's is `container|subcommand`.
     pub name: String,
+    /// The name that requests call it by, or its container; empty if none does.
+    called: String,
     /// True for the second word of a container.
     pub is_subcommand: bool,
     /// The place of the first subcommand's entry; they follow one another in the order of the row.
     first_child: u16,
+}
+
+impl Entry {
+    /// Whether a request can call it, or its container.
+    pub fn is_callable(&self) -> bool {
+        !self.called.is_empty()
+    }
+
+    fn is_called_by_itself(&self) -> bool {
+        self.is_callable() && !self.is_subcommand
+    }
 }
 
 /// All commands that exist.
@@ -56,27 +71,49 @@ impl Table {
             let children = command.subcommands.iter().map(|child| Entry {
                 command: child,
                 name: format!("{name}|{}", child.name.to_ascii_lowercase()),
+                called: name.clone(),
                 is_subcommand: true,
                 first_child: 0,
             });
             let children: Vec<Entry> = children.collect();
-            entries.push(Entry { command, name, is_subcommand: false, first_child });
+            entries.push(Entry { command, called: name.clone(), name, is_subcommand: false, first_child });
             entries.extend(children);
         }
-        let vacant = Place { name: Name::of(b""), id: None };
-        let places = vec![vacant; (entries.len() * 4).next_power_of_two()];
-        let mut table = Table { shift: u64::BITS - places.len().ilog2(), places, entries };
-        for index in 0..table.entries.len() {
-            if !table.entries[index].is_subcommand {
-                let name = Name::of(table.entries[index].name.as_bytes());
-                let mut place = table.home(name);
-                while table.places[place].id.is_some() {
-                    place = (place + 1) % table.places.len();
-                }
-                table.places[place] = Place { name, id: Some(CommandId(index as u16)) };
-            }
-        }
+        let places = (entries.len() * 4).next_power_of_two();
+        let mut table = Table { shift: u64::BITS - places.ilog2(), places: Vec::new(), entries };
+        table.settle(places);
         table
+    }
+
+    /// Gives every command that is called by a name its place among so many.
+    fn settle(&mut self, places: usize) {
+        self.places = vec![Place { name: Name::of(b""), id: None }; places];
+        for (index, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.is_called_by_itself()) {
+            let name = Name::of(entry.called.as_bytes());
+            let mut place = self.home(name);
+            while self.places[place].id.is_some() {
+                place = (place + 1) % places;
+            }
+            self.places[place] = Place { name, id: Some(CommandId(index as u16)) };
+        }
+    }
+
+    /// The same table with other names to call commands by: pairs of the name that it goes by and the new one, in their
+    /// order. Nobody can call a command whose new name is empty.
+    ///
+    /// # Errors
+    /// There is no command of that name, or one of the new name; in Redis's words.
+    pub fn renamed(mut self, renames: &[(String, String)]) -> Result<Table, &'static str> {
+        for (name, called) in renames {
+            let id = self.find(name.as_bytes()).ok_or("No such command in rename-command")?;
+            if !called.is_empty() && self.find(called.as_bytes()).is_some_and(|known| known != id) {
+                return Err("Target command name already exists");
+            }
+            let last = id.index() + self.entry(id).command.subcommands.len();
+            self.entries[id.index()..=last].iter_mut().for_each(|entry| entry.called = called.to_ascii_lowercase());
+            self.settle(self.places.len());
+        }
+        Ok(self)
     }
 
     /// Every command and subcommand, each container before its subcommands.
@@ -84,9 +121,9 @@ impl Table {
         &self.entries
     }
 
-    /// The commands without their subcommands.
+    /// The commands that can be called, without their subcommands.
     pub fn commands(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| !entry.is_subcommand)
+        self.entries.iter().filter(|entry| entry.is_called_by_itself())
     }
 
     /// The numbers of all entries.
@@ -109,7 +146,12 @@ impl Table {
         &self.entries[id.index()]
     }
 
-    /// The command of that name, in any case; not a subcommand.
+    /// The command or subcommand that goes by that name, in any case, whatever it is called by. O(commands).
+    pub fn known(&self, name: &[u8]) -> Option<CommandId> {
+        self.ids().find(|id| self.entry(*id).name.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// The command that is called by that name, in any case; not a subcommand.
     pub fn find(&self, name: &[u8]) -> Option<CommandId> {
         let wanted = Name::of(name);
         let mut place = self.home(wanted);
@@ -124,7 +166,7 @@ impl Table {
     }
 
     fn is_name(&self, id: CommandId, name: &[u8]) -> bool {
-        self.entry(id).name.as_bytes().eq_ignore_ascii_case(name)
+        self.entry(id).called.as_bytes().eq_ignore_ascii_case(name)
     }
 
     /// The subcommand `name` of the container `id`.
@@ -134,7 +176,7 @@ impl Table {
         Some(CommandId(container.first_child + at as u16))
     }
 
-    /// The command that COMMAND names: `get`, or `client|list` for a subcommand.
+    /// The command that is called by that name: `get`, or `client|list` for a subcommand.
     pub fn find_full(&self, name: &[u8]) -> Option<CommandId> {
         match name.iter().position(|&byte| byte == b'|') {
             None => self.find(name),
@@ -225,6 +267,45 @@ fn unknown_command(request: Request<'_>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ROWS: &[&[Command]] = &[&[
+        Command { name: "GET", ..Command::ROW },
+        Command { name: "SET", ..Command::ROW },
+        Command { name: "CONFIG", subcommands: &[Command { name: "REWRITE", ..Command::ROW }], ..Command::ROW },
+    ]];
+
+    fn renamed(renames: &[(&str, &str)]) -> Result<Table, &'static str> {
+        let renames: Vec<(String, String)> =
+            renames.iter().map(|(name, called)| ((*name).to_owned(), (*called).to_owned())).collect();
+        Table::of(ROWS).renamed(&renames)
+    }
+
+    #[test]
+    fn a_command_is_called_by_its_last_name_alone_and_goes_by_its_own() {
+        let long = "A-name-of-more-than-sixteen-bytes";
+        let table =
+            renamed(&[("get", "fetch"), ("FETCH", long), ("set", "GET"), ("config", "")]).expect("all are known");
+        let called = |name: &str| table.find(name.as_bytes()).map(|id| table.entry(id).name.as_str());
+        assert_eq!(
+            (called(long), called("Get"), called("a-name-of-more-than-sixty_bytes!!")),
+            (Some("get"), Some("set"), None)
+        );
+        assert_eq!((called("fetch"), called("set"), called("config"), called("")), (None, None, None, None));
+        assert!(table.find_full(b"config|rewrite").is_none());
+        let known = |name: &str| table.known(name.as_bytes()).map(|id| table.entry(id).command.name);
+        assert_eq!((known("GET"), known("fetch"), known("Config|Rewrite")), (Some("GET"), None, Some("REWRITE")));
+        assert_eq!(table.commands().count(), 2);
+        assert_eq!(table.entries().iter().filter(|entry| entry.is_callable()).count(), 2);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_or_not_known_is_no_name() {
+        assert_eq!(renamed(&[("get", "Get")]).map(|table| table.commands().count()), Ok(3));
+        assert_eq!(renamed(&[("get", "set")]).err(), Some("Target command name already exists"));
+        for name in ["nosuch", "config|rewrite", ""] {
+            assert_eq!(renamed(&[(name, "fetch")]).err(), Some("No such command in rename-command"));
+        }
+    }
 
     #[test]
     fn names_differ_in_more_than_the_case_of_letters() {

@@ -111,7 +111,8 @@ impl Server {
         let clock = Arc::new(clock);
         let phase = watch::Sender::new(Phase::Serving);
         let host = Box::new(Machine::new(facts, Arc::clone(&clock), Courier::new(phase.subscribe()), repeats));
-        let mut engine = Engine::new(Table::of(commands::FAMILIES), settings, seed, clock.now(), host);
+        let table = Table::of(commands::FAMILIES).renamed(&settings.renames).map_err(io::Error::other)?;
+        let mut engine = Engine::new(table, settings, seed, clock.now(), host);
         engine.enlist_users().map_err(io::Error::other)?;
         let shared = Arc::new(Shared::new(engine, clock, phase));
         Ok(Server { shared, runtime, doors, addresses, event_loops })

@@ -157,7 +157,7 @@ impl<'a> Filter<'a> {
 fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let filter = Filter::parse(&mut args)?;
     let (engine, reply) = cx.engine_and_reply();
-    let admitted = || engine.table.entries().iter().filter(|entry| filter.admits(entry));
+    let admitted = || engine.table.entries().iter().filter(|entry| entry.is_callable() && filter.admits(entry));
     reply.array(admitted().count());
     for entry in admitted() {
         reply.bulk(entry.name.as_bytes());
