@@ -203,6 +203,26 @@ fn the_log_goes_where_it_is_wanted_and_says_as_much_as_is_wanted() {
     assert!(line.contains("Z warning ") && line.contains("save"), "{line}");
 }
 
+/// Redis 8.0.6 answered so.
+#[test]
+fn a_command_with_another_name_is_called_by_that_alone_and_rules_name_it_as_ever() {
+    let arguments = ["--port", "0", "--rename-command", "flushdb", "badger", "--rename-command", "config", ""];
+    let program = start(&arguments);
+    let mut client = connect(program.address());
+    client.ask("FLUSHDB\r\n", "-ERR unknown command 'FLUSHDB', with args beginning with: \r\n");
+    client.ask("CONFIG GET port\r\n", "-ERR unknown command 'CONFIG', with args beginning with: 'GET' 'port' \r\n");
+    client.ask("SET a 1\r\nBADGER x y\r\nBadger\r\nEXISTS a\r\n", "+OK\r\n-ERR syntax error\r\n+OK\r\n:0\r\n");
+    client.ask("EVAL \"return redis.call('badger')\" 0\r\n", "+OK\r\n");
+    client.ask("COMMAND INFO flushdb config\r\n", "*2\r\n$-1\r\n$-1\r\n");
+    client.ask("COMMAND INFO badger\r\n", "*1\r\n*10\r\n$7\r\nflushdb\r\n");
+    let mut client = connect(program.address());
+    client.ask("ACL SETUSER bob +flushdb +config\r\n", "+OK\r\n");
+    client.ask("ACL DRYRUN bob badger\r\n", "+OK\r\n");
+    client.ask("ACL DRYRUN bob flushdb\r\n", "-ERR Command 'flushdb' not found\r\n");
+    let refusal = "-ERR Error in ACL SETUSER modifier '+badger': Unknown command or category name in ACL\r\n";
+    client.ask("ACL SETUSER bob +badger\r\n", refusal);
+}
+
 #[test]
 fn what_it_does_not_understand_it_refuses() {
     let output = run_to_end(&["--no-such-thing", "1"]);
