@@ -3,10 +3,14 @@
 //! While C code runs, an allocation over the limit fails, and Lua raises "not enough memory" in its own way. While Rust
 //! code runs it never fails, since Lua would jump over our frames: [`super::Stack`] asks [`Account::is_over`] before it
 //! makes anything large.
+//!
+//! Scripts make and drop many small values, and the collector drops them in heaps: more of one size than the system's
+//! allocator keeps at hand. So some of what is dropped is kept here, by size, for the next value ([`Spare`]).
 
 use std::alloc::{self, Layout};
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::ptr::{self, NonNull};
 
 use super::Context;
 
@@ -15,6 +19,8 @@ pub const OUT_OF_MEMORY: &str = "not enough memory";
 
 /// As C's allocators align.
 const ALIGNMENT: usize = 16;
+/// Dropped blocks that are kept, in bytes together: about what the scripts between two rounds of the collector drop.
+const SPARE_BYTES: usize = 256 << 10;
 
 /// Bytes taken, and how many may be.
 #[derive(Debug)]
@@ -25,15 +31,23 @@ pub(super) struct Account {
     depth: Cell<u32>,
     /// The next allocation fails.
     refuses_next: Cell<bool>,
+    spare: Spare,
 }
 
 impl Account {
     pub(super) fn new(limit: usize) -> Account {
-        Account { used: Cell::new(0), limit, depth: Cell::new(0), refuses_next: Cell::new(false) }
+        Account {
+            used: Cell::new(0),
+            limit,
+            depth: Cell::new(0),
+            refuses_next: Cell::new(false),
+            spare: Spare::new(SPARE_BYTES),
+        }
     }
 
+    /// What was asked for and not given back, and what is kept for the next time.
     pub(super) fn used(&self) -> usize {
-        self.used.get()
+        self.used.get() + self.spare.bytes.get()
     }
 
     pub(super) fn is_over(&self, more: usize) -> bool {
@@ -83,6 +97,92 @@ impl Drop for WithinC {
     }
 }
 
+/// Blocks that were dropped, in a list for each size. A block of a list begins with the place of the next one.
+#[derive(Debug)]
+struct Spare {
+    lists: [Cell<Option<NonNull<Link>>>; SIZES],
+    bytes: Cell<usize>,
+    most_bytes: usize,
+}
+
+/// The beginning of a dropped block.
+#[derive(Debug)]
+struct Link {
+    next: Option<NonNull<Link>>,
+}
+
+/// How many sizes of blocks are kept.
+const SIZES: usize = 16;
+
+impl Spare {
+    fn new(most_bytes: usize) -> Spare {
+        Spare { lists: [const { Cell::new(None) }; SIZES], bytes: Cell::new(0), most_bytes }
+    }
+
+    /// A block of that size.
+    fn take(&self, size: Size) -> Option<NonNull<u8>> {
+        let list = &self.lists[size.0];
+        let block = list.get()?;
+        // SAFETY: a block of the list is ours, and begins with the link that `keep` wrote.
+        list.set(unsafe { block.read() }.next);
+        self.bytes.set(self.bytes.get() - size.bytes());
+        Some(block.cast())
+    }
+
+    /// Keeps a block; false when there are enough.
+    ///
+    /// # Safety
+    /// The block has that size, came from [`alloc::alloc`] and is used by nobody any more.
+    unsafe fn keep(&self, block: NonNull<u8>, size: Size) -> bool {
+        let bytes = self.bytes.get() + size.bytes();
+        if bytes > self.most_bytes {
+            return false;
+        }
+        let (list, block) = (&self.lists[size.0], block.cast::<Link>());
+        // SAFETY: the caller's promise; every size holds a link, and blocks are aligned for one.
+        unsafe { block.write(Link { next: list.get() }) };
+        list.set(Some(block));
+        self.bytes.set(bytes);
+        true
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        for size in (0..SIZES).map(Size) {
+            while let Some(block) = self.take(size) {
+                // SAFETY: it came from `alloc::alloc` with this layout.
+                unsafe { alloc::dealloc(block.as_ptr(), layout(size.bytes())) };
+            }
+        }
+    }
+}
+
+/// The size of a small block, as one of few: what the system's allocator would round it up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Size(usize);
+
+impl Size {
+    const LEAST_BYTES: usize = 24;
+    const STEP_BYTES: usize = 16;
+
+    /// That of so many bytes; `None` when they are none, or too many to be kept.
+    fn of(bytes: usize) -> Option<Size> {
+        let steps = bytes.saturating_sub(Size::LEAST_BYTES).div_ceil(Size::STEP_BYTES);
+        (bytes > 0 && steps < SIZES).then_some(Size(steps))
+    }
+
+    fn bytes(self) -> usize {
+        Size::LEAST_BYTES + self.0 * Size::STEP_BYTES
+    }
+}
+
+/// The layout of a block that Lua knows to be of so many bytes.
+fn layout(bytes: usize) -> Layout {
+    let whole = Size::of(bytes).map_or(bytes, Size::bytes);
+    Layout::from_size_align(whole, ALIGNMENT).expect("Lua asks for no more than fits the address space")
+}
+
 /// The allocator that Lua is given.
 ///
 /// # Safety
@@ -96,27 +196,153 @@ pub(super) unsafe extern "C" fn allocate(
 ) -> *mut c_void {
     // SAFETY: `data` is the context, which outlives the state.
     let account = unsafe { &(*data.cast::<Context>()).account };
-    let old = if block.is_null() { 0 } else { old };
-    if wanted > old && account.depth.get() == 0 && (account.refuses_next.take() || account.is_over(wanted - old)) {
-        return std::ptr::null_mut();
-    }
-    let Ok(layout) = Layout::from_size_align(wanted, ALIGNMENT) else { return std::ptr::null_mut() };
-    // SAFETY: `block` came from here with `old` bytes and the same alignment; sizes of zero are never passed on.
-    let moved = unsafe {
-        match (old, wanted) {
-            (0, 0) => return std::ptr::null_mut(),
-            (0, _) => alloc::alloc(layout),
-            (_, 0) => {
-                alloc::dealloc(block.cast(), Layout::from_size_align_unchecked(old, ALIGNMENT));
-                account.used.set(account.used.get() - old);
-                return std::ptr::null_mut();
-            }
-            _ => alloc::realloc(block.cast(), Layout::from_size_align_unchecked(old, ALIGNMENT), wanted),
+    // SAFETY: the caller's promise.
+    unsafe { account.change(NonNull::new(block.cast()), old, wanted) }
+        .map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+}
+
+impl Account {
+    /// Makes a block one of `wanted` bytes, or drops it for none; `None` where there is no block afterwards.
+    ///
+    /// # Safety
+    /// The block came from here with `old` bytes.
+    unsafe fn change(&self, block: Option<NonNull<u8>>, old: usize, wanted: usize) -> Option<NonNull<u8>> {
+        let old = if block.is_some() { old } else { 0 };
+        if wanted > old && self.depth.get() == 0 && (self.refuses_next.take() || self.is_over(wanted - old)) {
+            return None;
         }
-    };
-    if moved.is_null() {
-        alloc::handle_alloc_error(layout);
+        if wanted > isize::MAX as usize - ALIGNMENT {
+            return None;
+        }
+        self.used.set(self.used.get() - old + wanted);
+        match block {
+            None if wanted == 0 => None,
+            None => Some(self.make(wanted)),
+            // SAFETY: the caller's promise.
+            Some(block) if wanted == 0 => unsafe {
+                self.drop_block(block, old);
+                None
+            },
+            // SAFETY: as above.
+            Some(block) => Some(unsafe { self.resize(block, old, wanted) }),
+        }
     }
-    account.used.set(account.used.get() - old + wanted);
-    moved.cast()
+
+    fn make(&self, wanted: usize) -> NonNull<u8> {
+        if let Some(block) = Size::of(wanted).and_then(|size| self.spare.take(size)) {
+            return block;
+        }
+        let layout = layout(wanted);
+        // SAFETY: a layout of something is never empty.
+        NonNull::new(unsafe { alloc::alloc(layout) }).unwrap_or_else(|| alloc::handle_alloc_error(layout))
+    }
+
+    /// # Safety
+    /// The block came from here with `old` bytes.
+    unsafe fn drop_block(&self, block: NonNull<u8>, old: usize) {
+        // SAFETY: the caller's promise; it was made with this layout.
+        unsafe {
+            if !Size::of(old).is_some_and(|size| self.spare.keep(block, size)) {
+                alloc::dealloc(block.as_ptr(), layout(old));
+            }
+        }
+    }
+
+    /// # Safety
+    /// The block came from here with `old` bytes.
+    unsafe fn resize(&self, block: NonNull<u8>, old: usize, wanted: usize) -> NonNull<u8> {
+        match (Size::of(old), Size::of(wanted)) {
+            (Some(before), Some(after)) if before == after => block,
+            (None, None) => {
+                let wanted_layout = layout(wanted);
+                // SAFETY: the caller's promise; both are too large to be kept, so these are their layouts.
+                let moved = unsafe { alloc::realloc(block.as_ptr(), layout(old), wanted) };
+                NonNull::new(moved).unwrap_or_else(|| alloc::handle_alloc_error(wanted_layout))
+            }
+            _ => {
+                let moved = self.make(wanted);
+                // SAFETY: both blocks have as many bytes, and they are not the same.
+                unsafe {
+                    ptr::copy_nonoverlapping(block.as_ptr(), moved.as_ptr(), old.min(wanted));
+                    self.drop_block(block, old);
+                }
+                moved
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(spare_bytes: usize) -> Account {
+        Account { spare: Spare::new(spare_bytes), ..Account::new(1 << 20) }
+    }
+
+    #[test]
+    fn a_size_is_one_that_the_block_fits_in() {
+        for bytes in 1..=Size(SIZES - 1).bytes() {
+            let size = Size::of(bytes).expect("it is small");
+            assert!(size.bytes() >= bytes && size.bytes() < bytes + Size::LEAST_BYTES, "{bytes} bytes");
+        }
+        assert_eq!((Size::of(0), Size::of(Size(SIZES - 1).bytes() + 1)), (None, None));
+    }
+
+    #[test]
+    fn what_was_dropped_is_given_again_to_who_wants_as_much() {
+        let account = account(64);
+        // SAFETY: each block is given back once, with the bytes it was asked for.
+        unsafe {
+            let first = account.change(None, 0, 30).expect("there is memory");
+            assert_eq!(account.change(Some(first), 30, 0), None);
+            assert_eq!(account.used(), 40);
+            let second = account.change(None, 0, 40);
+            assert_eq!((second, account.used()), (Some(first), 40));
+            account.change(second, 40, 0);
+        }
+    }
+
+    #[test]
+    fn no_more_is_kept_than_the_limit_says() {
+        let account = account(64);
+        // SAFETY: as above.
+        unsafe {
+            let blocks: Vec<_> = (0..5).map(|_| account.change(None, 0, 24)).collect();
+            blocks.into_iter().for_each(|block| assert_eq!(account.change(block, 24, 0), None));
+        }
+        assert_eq!(account.used(), 48);
+    }
+
+    #[test]
+    fn a_block_keeps_its_bytes_when_it_grows_and_shrinks() {
+        let account = account(1 << 10);
+        // SAFETY: as above; as many bytes are written and read as the block has.
+        unsafe {
+            let (mut block, mut bytes) = (account.change(None, 0, 8), 8);
+            block.expect("there is memory").as_ptr().copy_from(b"as it is".as_ptr(), 8);
+            for wanted in [20, 25, 200, 400, 5_000, 100, 9, 8] {
+                block = account.change(block, bytes, wanted);
+                bytes = wanted;
+                let start = block.expect("there is memory").as_ptr();
+                assert_eq!(std::slice::from_raw_parts(start, 8), b"as it is", "{wanted} bytes");
+            }
+            account.change(block, bytes, 0);
+        }
+    }
+
+    #[test]
+    fn over_the_limit_there_is_no_block_unless_rust_code_runs() {
+        let account = account(0);
+        // SAFETY: as above.
+        unsafe {
+            assert_eq!(account.change(None, 0, 2 << 20), None);
+            let within = account.within_rust();
+            let block = account.change(None, 0, 2 << 20);
+            drop(within);
+            assert!(block.is_some() && account.used() == 2 << 20);
+            account.change(block, 2 << 20, 0);
+        }
+        assert_eq!(account.used(), 0);
+    }
 }
