@@ -164,6 +164,13 @@ impl<'a> Args<'a> {
         (self.next.min(request.len())..request.len()).map(move |index| request.get(index).unwrap_or_default())
     }
 
+    /// Takes the next `count` words, or all that are left if there are fewer.
+    pub fn part(&mut self, count: usize) -> Request<'a> {
+        let part = self.request.part(self.next, self.next.saturating_add(count));
+        self.next += part.len();
+        part
+    }
+
     /// Takes the next `count` words.
     ///
     /// # Errors

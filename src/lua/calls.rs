@@ -101,7 +101,7 @@ unsafe fn call(raw: *mut ffi::lua_State, function: Function) -> c_int {
     let _within = context.account.within_rust();
     // SAFETY: as above.
     let arguments = unsafe { ffi::lua_gettop(raw) };
-    let mut stack = Stack::new(raw, arguments);
+    let mut stack = Stack::of_call(raw, context, arguments);
     match catch_unwind(AssertUnwindSafe(|| function(&mut stack))) {
         Ok(Ok(count)) => c_int::try_from(count).expect("a stack has at most some thousand values"),
         Ok(Err(raised)) => {

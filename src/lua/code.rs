@@ -1,11 +1,11 @@
 //! Code and what is kept of it: compiling, calling, guarding functions, and values that outlive a call.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int, c_void};
 
 use mlua_sys as ffi;
 
 use super::stack::index;
-use super::{Function, Reference, Stack, calls, context};
+use super::{Function, Reference, Stack, bytecode, calls};
 
 /// Values that are kept.
 impl Stack<'_> {
@@ -19,7 +19,7 @@ impl Stack<'_> {
     /// Pushes a kept value.
     pub fn push_kept(&mut self, kept: &Reference) {
         self.ensure(1);
-        unsafe { ffi::lua_rawgeti(self.raw(), ffi::LUA_REGISTRYINDEX, kept.0.into()) };
+        unsafe { ffi::lua_rawgeti_(self.raw(), ffi::LUA_REGISTRYINDEX, kept.0) };
     }
 
     /// Keeps a value no longer.
@@ -57,15 +57,14 @@ impl Stack<'_> {
         let results = results.map_or(ffi::LUA_MULTRET, index);
         // SAFETY: the state is open; errors are caught.
         unsafe {
-            let _within = context(self.raw()).account.within_c();
+            let _within = self.context().account.within_c();
             ffi::lua_pcall(self.raw(), index(arguments), results, 0) == ffi::LUA_OK
         }
     }
 
     /// Bytes that the interpreter takes.
     pub fn memory_bytes(&self) -> usize {
-        // SAFETY: the state is open.
-        unsafe { context(self.raw()).account.used() }
+        self.context().account.used()
     }
 
     /// Collects all garbage.
@@ -79,6 +78,14 @@ impl Stack<'_> {
         self.assert_at_rest();
         self.assert_table(-1);
         unsafe { ffi::lua_setfenv(self.raw(), at) };
+    }
+
+    /// Whether the function on top, which was just compiled, or one within it may give a global name a value.
+    pub fn assigns_globals(&mut self) -> bool {
+        let mut dump: Vec<u8> = Vec::new();
+        // SAFETY: `append` is given the vector, which lives until `lua_dump` returns; that raises no error.
+        let status = unsafe { ffi::lua_dump_(self.raw(), append, (&raw mut dump).cast()) };
+        status != ffi::LUA_OK || bytecode::assigns_globals(&dump)
     }
 
     /// Replaces the C function on top by one that calls `guard` with the same arguments first, and does not run if that
@@ -97,4 +104,19 @@ impl Stack<'_> {
             ffi::lua_pushcclosure(self.raw(), calls::guarded, 3);
         }
     }
+}
+
+/// Appends a part of what Lua would save.
+///
+/// # Safety
+/// As Lua promises its writers: there are so many bytes at `part`, and `out` is the vector that was given to `lua_dump`.
+unsafe extern "C-unwind" fn append(
+    _: *mut ffi::lua_State,
+    part: *const c_void,
+    length: usize,
+    out: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { (*out.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(part.cast(), length)) };
+    0
 }

@@ -36,6 +36,7 @@
 
 #![expect(unsafe_code, reason = "this module wraps the pointers of the C library; its head says why that is sound")]
 
+mod bytecode;
 mod calls;
 mod code;
 mod memory;
@@ -43,6 +44,7 @@ mod places;
 mod run;
 mod stack;
 mod standard;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -56,7 +58,7 @@ use mlua_sys as ffi;
 pub use calls::{Function, Raise};
 pub use memory::OUT_OF_MEMORY;
 pub use run::Progress;
-pub use stack::{Kind, Place, Reference, Stack};
+pub use stack::{Kind, Place, Reference, Scalar, Stack};
 
 /// What an interpreter asks whoever runs it.
 pub trait Host: Any {
@@ -104,6 +106,13 @@ impl std::fmt::Debug for Context {
 // run's own stack. `Function`s are plain code.
 unsafe impl Send for Lua {}
 
+/// How large all values may have become, in percent of what was left of them, when the collector begins anew. Lua's own
+/// choice, and ours for short runs in an interpreter that holds little: they spend a tenth of their time on collecting
+/// otherwise, most of it on looking at what stays.
+const SHORT_PAUSE: c_int = 200;
+const LONG_PAUSE: c_int = 400;
+const LITTLE_BYTES: usize = 512 << 10;
+
 impl Lua {
     /// An interpreter without any globals, whose values may take so many bytes together.
     pub fn new(memory_bytes: usize) -> Lua {
@@ -131,7 +140,7 @@ impl Lua {
         let raw = self.raw.as_ptr();
         // SAFETY: the state is ours and open.
         let top = unsafe { ffi::lua_gettop(raw) };
-        let result = act(&mut Stack::new(raw, top));
+        let result = act(&mut Stack::new(raw, &self.context, top));
         // SAFETY: `top` values were there before, and a `Stack` takes none of those away.
         unsafe { ffi::lua_settop(raw, top) };
         result
@@ -142,11 +151,11 @@ impl Lua {
         self.context.account.used()
     }
 
-    /// Collects some garbage.
-    pub fn collect_step(&mut self) {
-        let _within = self.context.account.within_rust();
-        // SAFETY: the state is open; there are no finalizers, so nothing of ours runs.
-        unsafe { ffi::lua_gc(self.raw.as_ptr(), ffi::LUA_GCSTEP, 1) };
+    /// Sets the collector's pace for a run that is to be short: while there is little, more garbage may gather.
+    fn collect_seldom(&mut self) {
+        let pause = if self.memory_bytes() < LITTLE_BYTES { LONG_PAUSE } else { SHORT_PAUSE };
+        // SAFETY: the state is open; nothing is collected yet.
+        unsafe { ffi::lua_gc(self.raw.as_ptr(), ffi::LUA_GCSETPAUSE, pause) };
     }
 }
 

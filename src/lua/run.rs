@@ -17,7 +17,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use mlua_sys as ffi;
 
 use super::calls::{self, Function, Raise};
-use super::{Host, Lua, OUT_OF_MEMORY, Place, Pulse, Reference, Stack, context};
+use super::{Host, Lua, OUT_OF_MEMORY, Place, Pulse, Reference, SHORT_PAUSE, Stack, context};
 
 pub(super) type Yielder = corosensei::Yielder<(), ()>;
 
@@ -85,11 +85,12 @@ impl Lua {
         finish: impl FnOnce(&mut H, Progress, &mut Stack<'_>) -> R,
     ) -> R {
         assert!(!self.is_resting(), "a run is under way");
+        self.collect_seldom();
         let raw = self.raw.as_ptr();
         let within = self.context.account.within_rust();
         // SAFETY: the state is open.
         let top = unsafe { ffi::lua_gettop(raw) };
-        let mut stack = Stack::new(raw, top);
+        let mut stack = Stack::new(raw, &self.context, top);
         stack.push_kept(handler);
         let arguments = c_int::try_from(push(&mut stack)).expect("a stack has at most some thousand values");
         drop(within);
@@ -114,11 +115,11 @@ impl Lua {
         let _within = self.context.account.within_rust();
         if progress == Progress::Resting {
             // The values on the stack are the run's.
-            return finish(host, progress, &mut Stack::new(raw, 0));
+            return finish(host, progress, &mut Stack::new(raw, &self.context, 0));
         }
         // SAFETY: the run has ended, so the state is as `start` left it: below the result lies the handler.
         let top = unsafe { ffi::lua_gettop(raw) };
-        let result = finish(host, progress, &mut Stack::new(raw, top));
+        let result = finish(host, progress, &mut Stack::new(raw, &self.context, top));
         // SAFETY: as above; what lies there are the handler and what `finish` left.
         unsafe { ffi::lua_settop(raw, top - 2) };
         result
@@ -168,6 +169,7 @@ unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debu
     // that of missing memory passes by the handlers of the script, which could go on for ever, as there are no hooks within
     // a hook. So that is the one we make.
     unsafe {
+        ffi::lua_gc(raw, ffi::LUA_GCSETPAUSE, SHORT_PAUSE);
         if ask(raw, 0) {
             context(raw).account.refuse_next();
             ffi::lua_newuserdata(raw, 1);
@@ -192,7 +194,7 @@ unsafe fn ask(raw: *mut ffi::lua_State, level: usize) -> bool {
             }
             Pulse::End => {
                 if context.ended.borrow().is_none() {
-                    context.ended.replace(Some(Stack::new(raw, 0).caller(level)));
+                    context.ended.replace(Some(Stack::new(raw, context, 0).caller(level)));
                 }
                 // A script that catches this one shall get no further than to the next instruction.
                 // SAFETY: the state is open.
@@ -216,8 +218,7 @@ impl Stack<'_> {
 
     /// Gives `act` the host of this run; `None` outside of a run, or when somebody uses the host already.
     pub fn host<H: Host, R>(&mut self, act: impl FnOnce(&mut H, &mut Stack<'_>) -> R) -> Option<R> {
-        // SAFETY: a stack's state is open.
-        let context = unsafe { context(self.raw()) };
+        let context = self.context();
         let mut pointer = context.host.take()?;
         // SAFETY: `resume` borrows the host until it returns, and as the pointer was taken, this is the only use of it.
         let host: &mut dyn Any = unsafe { pointer.as_mut() };

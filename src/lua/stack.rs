@@ -4,14 +4,13 @@
 //! stay where they are until it ends, so what is borrowed from them lasts as long.
 
 use std::ffi::c_int;
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::slice;
 
 use mlua_sys as ffi;
 
-use super::calls::{self, Raise};
-use super::{OUT_OF_MEMORY, context, upvalue};
+use super::calls::Raise;
+use super::{Context, OUT_OF_MEMORY, upvalue};
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,26 +43,36 @@ pub struct Place {
 
 /// A table that is walked, and the key at which the walk has come.
 #[derive(Clone, Copy, Debug)]
-struct Path {
-    table: c_int,
-    key: c_int,
+pub(super) struct Path {
+    pub(super) table: c_int,
+    pub(super) key: c_int,
+}
+
+/// A value without parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar<'s> {
+    /// A string.
+    Text(&'s [u8]),
+    /// A number.
+    Number(f64),
+    /// Anything else.
+    Other(Kind),
 }
 
 /// The values of one call.
 #[derive(Debug)]
 pub struct Stack<'c> {
     raw: *mut ffi::lua_State,
+    context: &'c Context,
     /// How many values lie at the bottom that must stay.
     arguments: c_int,
+    /// So many values have room for sure.
+    room: usize,
     /// How many tables are being walked by [`Stack::each`], during which none may change.
-    walks: u32,
+    pub(super) walks: u32,
     /// The tables that are being walked by [`Stack::walk`], the innermost last.
-    paths: Vec<Path>,
-    call: PhantomData<&'c ()>,
+    pub(super) paths: Vec<Path>,
 }
-
-/// Places that Lua promises a C function above its arguments.
-const LEAST_PLACES: usize = ffi::LUA_MINSTACK as usize;
 
 pub(super) fn index(number: usize) -> c_int {
     c_int::try_from(number).expect("a stack has at most some thousand values")
@@ -71,12 +80,26 @@ pub(super) fn index(number: usize) -> c_int {
 
 /// Looking at values.
 impl<'c> Stack<'c> {
-    pub(super) fn new(raw: *mut ffi::lua_State, arguments: c_int) -> Stack<'c> {
-        Stack { raw, arguments, walks: 0, paths: Vec::new(), call: PhantomData }
+    /// The values of an open state whose context that is, of which the first so many must stay.
+    pub(super) fn new(raw: *mut ffi::lua_State, context: &'c Context, arguments: c_int) -> Stack<'c> {
+        Stack { raw, context, arguments, room: 0, walks: 0, paths: Vec::new() }
     }
 
+    /// The values of a call that has just begun. Lua has made some room above its arguments, however many those are.
+    pub(super) fn of_call(raw: *mut ffi::lua_State, context: &'c Context, arguments: c_int) -> Stack<'c> {
+        let mut stack = Stack::new(raw, context, arguments);
+        stack.room = stack.arguments() + ffi::LUA_MINSTACK as usize;
+        stack
+    }
+
+    #[inline]
     pub(super) fn raw(&self) -> *mut ffi::lua_State {
         self.raw
+    }
+
+    #[inline]
+    pub(super) fn context(&self) -> &'c Context {
+        self.context
     }
 
     /// How many values there are: in a function that was just called, its arguments.
@@ -144,16 +167,32 @@ impl<'c> Stack<'c> {
         (index(number) <= self.arguments).then(|| self.string(index(number))).flatten()
     }
 
-    fn string<'s>(&self, at: i32) -> Option<&'s [u8]> {
-        if self.kind(at) != Kind::String {
-            return None;
+    /// What the value is, and all of it unless it has parts.
+    #[inline]
+    pub fn scalar(&self, at: i32) -> Scalar<'_> {
+        match self.kind(at) {
+            // SAFETY: it is a string.
+            Kind::String => Scalar::Text(unsafe { self.string_at(at) }),
+            Kind::Number => Scalar::Number(unsafe { ffi::lua_tonumber(self.raw, at) }),
+            kind => Scalar::Other(kind),
         }
+    }
+
+    fn string<'s>(&self, at: i32) -> Option<&'s [u8]> {
+        // SAFETY: it is a string.
+        (self.kind(at) == Kind::String).then(|| unsafe { self.string_at(at) })
+    }
+
+    /// # Safety
+    /// The value is a string. Lua keeps its bytes in place for as long as it lies on the stack; the callers see to it that
+    /// what they give away does not live longer.
+    #[inline]
+    unsafe fn string_at<'s>(&self, at: i32) -> &'s [u8] {
         let mut length = 0;
-        // SAFETY: the value is a string, so that nothing is converted; Lua keeps its bytes in place for as long as it
-        // lies on the stack. The callers see to it that what they give away does not live longer.
+        // SAFETY: the caller's promise, so that nothing is converted.
         unsafe {
             let start = ffi::lua_tolstring(self.raw, at, &raw mut length);
-            Some(slice::from_raw_parts(start.cast(), length))
+            slice::from_raw_parts(start.cast(), length)
         }
     }
 
@@ -233,14 +272,23 @@ impl Stack<'_> {
     ///
     /// # Errors
     /// When a stack cannot hold as many.
+    #[inline]
     pub fn reserve(&mut self, count: usize) -> Result<(), Raise> {
-        let fits = |count| unsafe { ffi::lua_checkstack(self.raw, count) != 0 };
-        // A call has some places above its arguments, however many those are.
-        let has_places = || self.top() + count <= self.arguments() + LEAST_PLACES;
-        let has_room = c_int::try_from(count).is_ok_and(fits) || has_places();
-        if has_room { Ok(()) } else { Err(Raise::text("stack overflow")) }
+        let has_room = self.top().checked_add(count).is_some_and(|top| top <= self.room);
+        if has_room { Ok(()) } else { self.ask_for_room(count) }
     }
 
+    fn ask_for_room(&mut self, count: usize) -> Result<(), Raise> {
+        let fits = |count| unsafe { ffi::lua_checkstack(self.raw, count) != 0 };
+        if !c_int::try_from(count).is_ok_and(fits) {
+            return Err(Raise::text("stack overflow"));
+        }
+        // Lua keeps the room for as long as the call lasts.
+        self.room = self.top() + count;
+        Ok(())
+    }
+
+    #[inline]
     pub(super) fn ensure(&mut self, count: usize) {
         self.reserve(count).expect("who pushes many values reserves their room");
     }
@@ -249,10 +297,9 @@ impl Stack<'_> {
     ///
     /// # Errors
     /// When it has run out.
+    #[inline]
     pub fn afford(&self, bytes: usize) -> Result<(), Raise> {
-        // SAFETY: the state is open.
-        let account = unsafe { &context(self.raw).account };
-        if account.is_over(bytes) { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
+        if self.context.account.is_over(bytes) { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
     }
 
     /// Pushes nil.
@@ -321,19 +368,6 @@ impl Stack<'_> {
         unsafe { ffi::lua_pushvalue(self.raw, ffi::LUA_GLOBALSINDEX) };
     }
 
-    /// Pushes a table with room for so many elements and fields.
-    ///
-    /// # Errors
-    /// When memory has run out.
-    pub fn push_table(&mut self, elements: usize, fields: usize) -> Result<(), Raise> {
-        self.afford(elements.saturating_add(fields.saturating_mul(3)).saturating_mul(16))?;
-        self.ensure(1);
-        let (elements, fields) = (c_int::try_from(elements), c_int::try_from(fields));
-        let (Ok(elements), Ok(fields)) = (elements, fields) else { return Err(Raise::text(OUT_OF_MEMORY)) };
-        unsafe { ffi::lua_createtable(self.raw, elements, fields) };
-        Ok(())
-    }
-
     /// How many values lie at the bottom that must stay.
     pub(super) fn floor(&self) -> c_int {
         self.paths.last().map_or(self.arguments, |path| path.key)
@@ -366,202 +400,5 @@ impl Stack<'_> {
         assert!(self.paths.is_empty(), "what is walked stays where it is");
         assert!(self.kind(at) != Kind::String || at < ffi::LUA_REGISTRYINDEX, "a string that may be borrowed stays");
         unsafe { ffi::lua_replace(self.raw, at) };
-    }
-}
-
-/// Tables. None of these asks a metatable.
-impl Stack<'_> {
-    pub(super) fn assert_table(&self, at: i32) {
-        assert!(self.kind(at) == Kind::Table, "the place holds a table");
-    }
-
-    pub(super) fn assert_at_rest(&self) {
-        assert!(self.walks == 0 && self.paths.is_empty(), "a table that is walked does not change");
-    }
-
-    /// Replaces the key on top by its value.
-    pub fn get(&mut self, table: i32) {
-        self.assert_table(table);
-        assert!(index(self.top()) > self.floor(), "the key on top may be replaced");
-        unsafe { ffi::lua_rawget(self.raw, table) };
-    }
-
-    /// Pushes the value of a field.
-    pub fn get_field(&mut self, table: i32, name: &str) {
-        let table = self.absolute(table);
-        self.push_plain(name.as_bytes());
-        self.get(table);
-    }
-
-    /// Pushes an element, counted from 1.
-    pub fn get_element(&mut self, table: i32, number: usize) {
-        self.assert_table(table);
-        self.ensure(1);
-        let Ok(number) = c_int::try_from(number) else { return self.push_nil() };
-        unsafe { ffi::lua_rawgeti(self.raw, table, number.into()) };
-    }
-
-    /// Gives the key below the top the value on top, and takes both away.
-    ///
-    /// # Errors
-    /// When the key is nil or no number, or memory has run out.
-    pub fn set(&mut self, table: i32) -> Result<(), Raise> {
-        self.assert_table(table);
-        self.assert_at_rest();
-        if self.kind(-2) == Kind::Nil {
-            return Err(Raise::text("table index is nil"));
-        }
-        if self.kind(-2) == Kind::Number && self.number(-2).is_some_and(f64::is_nan) {
-            return Err(Raise::text("table index is NaN"));
-        }
-        self.afford(0)?;
-        unsafe { ffi::lua_rawset(self.raw, table) };
-        Ok(())
-    }
-
-    /// Gives a field the value on top, and takes that away.
-    ///
-    /// # Errors
-    /// When memory has run out.
-    pub fn set_field(&mut self, table: i32, name: &str) -> Result<(), Raise> {
-        let table = self.absolute(table);
-        self.push_plain(name.as_bytes());
-        self.ensure(1);
-        unsafe { ffi::lua_insert(self.raw, -2) };
-        self.set(table)
-    }
-
-    /// Gives an element, counted from 1, the value on top, and takes that away.
-    ///
-    /// # Errors
-    /// When memory has run out, or the number is too large.
-    pub fn set_element(&mut self, table: i32, number: usize) -> Result<(), Raise> {
-        self.assert_table(table);
-        self.assert_at_rest();
-        self.afford(0)?;
-        let number = c_int::try_from(number).map_err(|_| Raise::text("table overflow"))?;
-        unsafe { ffi::lua_rawseti(self.raw, table, number.into()) };
-        Ok(())
-    }
-
-    /// Calls `act` for each entry, its key below its value on top. Meanwhile no table may change, and nothing of Lua may
-    /// run.
-    ///
-    /// # Errors
-    /// Those of `act`, which end the walk.
-    pub fn each(&mut self, table: i32, mut act: impl FnMut(&mut Self) -> Result<(), Raise>) -> Result<(), Raise> {
-        self.assert_table(table);
-        self.reserve(3)?;
-        let table = self.absolute(table);
-        let start = self.top();
-        self.walks += 1;
-        self.push_nil();
-        let mut result = Ok(());
-        // SAFETY: the key on top is nil or one that `lua_next` gave, and as no table has changed since, it is valid.
-        while result.is_ok() && unsafe { ffi::lua_next(self.raw, table) != 0 } {
-            result = act(self);
-            if result.is_ok() {
-                self.truncate(start + 1);
-            }
-        }
-        self.walks -= 1;
-        result
-    }
-
-    /// Begins to walk a table without a closure, so that tables in it can be walked too, however deep they nest. Until
-    /// [`Stack::next`] has come to its end, or [`Stack::leave`], no table may change, and nothing of Lua may run.
-    ///
-    /// # Errors
-    /// When the stack is full.
-    pub fn walk(&mut self, table: i32) -> Result<(), Raise> {
-        self.assert_table(table);
-        self.reserve(3)?;
-        let table = self.absolute(table);
-        self.push_nil();
-        self.paths.push(Path { table, key: index(self.top()) });
-        Ok(())
-    }
-
-    /// Goes on with the innermost walk: takes away what lies above its key, and puts the next key and its value there.
-    /// False at its end.
-    #[expect(clippy::should_implement_trait, reason = "what it goes through are tables of Lua")]
-    pub fn next(&mut self) -> bool {
-        let Some(path) = self.paths.last().copied() else { return false };
-        // SAFETY: the key on top is nil or one that `lua_next` gave: `floor` and the assertions of `replace` keep its
-        // place and the table's as they are. As no table has changed since, the key is valid.
-        let is_there = unsafe {
-            ffi::lua_settop(self.raw, path.key);
-            ffi::lua_next(self.raw, path.table) != 0
-        };
-        if !is_there {
-            self.paths.pop();
-        }
-        is_there
-    }
-
-    /// Ends the innermost walk, and takes away its key and what lies above.
-    pub fn leave(&mut self) {
-        if let Some(path) = self.paths.pop() {
-            // SAFETY: the key's place is within the stack.
-            unsafe { ffi::lua_settop(self.raw, path.key - 1) };
-        }
-    }
-
-    /// Replaces the key on top by what a script would find there, asking the table's metatable; or by the error of that,
-    /// and answers false.
-    pub fn look_up(&mut self, table: i32) -> bool {
-        self.assert_at_rest();
-        assert!(index(self.top()) > self.floor(), "the key on top may be replaced");
-        self.ensure(2);
-        let table = self.absolute(table);
-        // SAFETY: there is room. The call takes the function, the table and the key, and catches errors.
-        unsafe {
-            ffi::lua_pushcfunction(self.raw, calls::look_up);
-            ffi::lua_insert(self.raw, -2);
-            ffi::lua_pushvalue(self.raw, self.valid(table));
-            ffi::lua_insert(self.raw, -2);
-        }
-        self.call(2, Some(1))
-    }
-
-    /// Pushes a table that holds the keys and values of another in a row; answers how many of each there are.
-    ///
-    /// # Errors
-    /// When memory has run out; what was pushed is empty then.
-    pub fn push_entries(&mut self, table: i32) -> Result<usize, Raise> {
-        self.assert_table(table);
-        self.reserve(4)?;
-        let table = self.absolute(table);
-        self.push_table(0, 0)?;
-        let (entries, mut count) = (self.absolute(-1), 0);
-        self.push_nil();
-        // SAFETY: the key on top is nil or one that `lua_next` gave, and that table does not change meanwhile.
-        while unsafe { ffi::lua_next(self.raw, table) != 0 } {
-            self.push_copy(-2);
-            self.set_element(entries, count * 2 + 1)?;
-            self.set_element(entries, count * 2 + 2)?;
-            count += 1;
-        }
-        Ok(count)
-    }
-
-    /// Takes away the value below the top.
-    pub fn remove_below(&mut self) {
-        let below = index(self.top()) - 1;
-        assert!(below > self.floor(), "the arguments of a call stay where they are");
-        unsafe { ffi::lua_remove(self.raw, below) };
-    }
-
-    /// Pushes the value's metatable; false, with nothing pushed, when it has none.
-    pub fn get_metatable(&mut self, at: i32) -> bool {
-        self.ensure(1);
-        unsafe { ffi::lua_getmetatable(self.raw, self.valid(at)) != 0 }
-    }
-
-    /// Makes the table on top the metatable of the value at `at`, and takes it away.
-    pub fn set_metatable(&mut self, at: i32) {
-        self.assert_table(-1);
-        self.assert_at_rest();
-        unsafe { ffi::lua_setmetatable(self.raw, at) };
     }
 }

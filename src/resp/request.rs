@@ -46,6 +46,12 @@ impl<'a> Request<'a> {
         self.words.get(index).map(|&span| slice(self.buffer, span))
     }
 
+    /// The words from `start` up to, not with, `end`, as far as there are so many.
+    pub fn part(&self, start: usize, end: usize) -> Request<'a> {
+        let end = end.min(self.words.len());
+        Request { buffer: self.buffer, words: &self.words[start.min(end)..end] }
+    }
+
     /// All words in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + DoubleEndedIterator + Clone + use<'a> {
         let buffer = self.buffer;

@@ -2,7 +2,7 @@
 //!
 //! Source: the behaviour of Redis 8.0, asked with each function and wrong arguments of every kind.
 
-use crate::lua::{Function, Kind, Raise, Stack};
+use crate::lua::{Function, Kind, Raise, Scalar, Stack};
 use crate::resp::{Protocol, Request, Span, Values};
 
 use super::{Server, library, sandbox, values};
@@ -146,11 +146,11 @@ impl Words {
     }
 
     /// Takes a string as it is, and a number with as many digits as it needs: up to 17, where Lua itself shows 14.
-    fn push(&mut self, stack: &mut Stack<'_>, at: i32) -> bool {
-        match stack.kind(at) {
-            Kind::String => self.text.extend_from_slice(stack.bytes(at).unwrap_or_default()),
-            Kind::Number => write_number(stack.number(at).unwrap_or_default(), &mut self.text),
-            _ => return false,
+    fn push(&mut self, stack: &Stack<'_>, at: i32) -> bool {
+        match stack.scalar(at) {
+            Scalar::Text(bytes) => self.text.extend_from_slice(bytes),
+            Scalar::Number(number) => write_number(number, &mut self.text),
+            Scalar::Other(_) => return false,
         }
         true
     }
@@ -174,10 +174,10 @@ fn write_number(number: f64, out: &mut Vec<u8>) {
 /// Runs a command and pushes its reply, or the error for which it was not run.
 fn run<S: Server>(stack: &mut Stack<'_>) -> Result<Reached, Raise> {
     let reached = stack.host(|server: &mut S, stack| {
-        let mut words = std::mem::take(server.words());
+        let mut words = server.words().take().unwrap_or_default();
         let reached = run_on(server, stack, &mut words);
         words.clear();
-        *server.words() = words;
+        *server.words() = Some(words);
         reached
     });
     reached.unwrap_or_else(|| Err(Raise::text("redis.call/pcall can only be called inside a script invocation")))
@@ -188,13 +188,11 @@ fn run_on<S: Server>(server: &mut S, stack: &mut Stack<'_>, words: &mut Words) -
         push_refusal(stack, line)?;
         return Ok(Reached::Error);
     }
-    let mut reply = std::mem::take(&mut words.reply);
-    let result = server.run_command(words.request(), &mut reply);
-    words.reply = reply;
-    match result {
+    let Words { text, spans, reply } = words;
+    match server.run_command(Request::new(text, spans), reply) {
         Ok(()) => {
-            values::push(stack, &mut Values::new(&words.reply), server.protocol())?;
-            Ok(if words.reply.first() == Some(&b'-') { Reached::Error } else { Reached::Reply })
+            values::push(stack, &mut Values::new(reply), server.protocol())?;
+            Ok(if reply.first() == Some(&b'-') { Reached::Error } else { Reached::Reply })
         }
         Err(line) => {
             push_rejection(stack, &line)?;

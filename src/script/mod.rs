@@ -60,7 +60,7 @@ pub trait Server: Host {
     /// Sets that protocol (`redis.setresp`).
     fn set_protocol(&mut self, protocol: Protocol);
     /// Room for the calls of scripts, kept from one to the next.
-    fn words(&mut self) -> &mut Words;
+    fn words(&mut self) -> &mut Option<Box<Words>>;
     /// The random numbers of this run.
     fn chance(&mut self) -> &mut Chance;
     /// Processor time of the process in seconds (`os.clock`).
@@ -99,8 +99,6 @@ pub struct Compiled(Reference);
 /// Bytes that scripts and what they keep may take together. Redis has no such limit; a script that fills a laptop helps
 /// nobody.
 const MEMORY_BYTES: usize = 1 << 30;
-/// Of how many scripts one is followed by a step of the collector.
-const SCRIPTS_PER_STEP: u32 = 50;
 
 /// What becomes of a script that somebody ended.
 const ENDED: &str = "Script killed by user with SCRIPT KILL...";
@@ -124,7 +122,6 @@ pub struct Prepared {
 pub struct Machine {
     lua: Lua,
     globals: sandbox::Globals,
-    runs: u32,
 }
 
 impl Machine {
@@ -147,7 +144,7 @@ impl Machine {
     fn with<S: Server>(dwellers: Dwellers) -> Machine {
         let mut lua = Lua::new(MEMORY_BYTES);
         let built = lua.with(|stack| sandbox::build::<S>(stack, dwellers));
-        Machine { lua, globals: built.expect("there is memory for the libraries"), runs: 0 }
+        Machine { lua, globals: built.expect("there is memory for the libraries") }
     }
 
     /// Compiles a script.
@@ -209,11 +206,10 @@ impl Machine {
         &mut self,
         server: &mut S,
         script: &Compiled,
-        keys: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
-        arguments: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+        keys: Request<'_>,
+        arguments: Request<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        self.step();
         let globals = &self.globals;
         let told = self.lua.with(|stack| globals.tell(stack, keys, arguments));
         if let Err(raised) = told {
@@ -234,14 +230,13 @@ impl Machine {
     pub fn prepare(
         &mut self,
         function: &Function,
-        keys: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
-        arguments: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+        keys: Request<'_>,
+        arguments: Request<'_>,
     ) -> Result<Prepared, Failure> {
-        self.step();
         self.lua
             .with(|stack| {
-                sandbox::push_list(stack, keys)?;
-                sandbox::push_list(stack, arguments)?;
+                stack.push_list(keys.iter())?;
+                stack.push_list(arguments.iter())?;
                 stack.push_kept(&function.callback.0);
                 Ok(Prepared { function: stack.keep(), arguments: stack.keep(), keys: stack.keep() })
             })
@@ -260,14 +255,6 @@ impl Machine {
         self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
             conclude(server, progress, stack, reply)
         })
-    }
-
-    /// Has the collector work in step with the scripts.
-    fn step(&mut self) {
-        self.runs = self.runs.wrapping_add(1);
-        if self.runs.is_multiple_of(SCRIPTS_PER_STEP) {
-            self.lua.collect_step();
-        }
     }
 
     /// Continues a script that rests.

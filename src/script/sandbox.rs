@@ -8,13 +8,16 @@
 //! ```
 //!
 //! Functions of Lua that look past metatables are guarded: those that only look are given the table behind, those that
-//! would change it are refused. Global names go the same way, one step further: what is not there is an error.
+//! would change it are refused. Global names go the same way, one step further: what is not there is an error. A script
+//! whose code never assigns a global name is spared the way: it has the table behind for its environment, which it can read
+//! by names and has no means to take in hand.
 //!
 //! Invariant: no script can reach a table behind, or change a front; so scripts share nothing that changes.
 
 use super::arguments::{Open, lower_half, to_i64};
 use super::{Server, api, bit, cjson, cmsgpack, code, patterns, structure};
 use crate::lua::{Function, Kind, Raise, Reference, Stack};
+use crate::resp::Request;
 
 /// What a script is told that tries to change what all share.
 pub(super) const READ_ONLY: &str = "Attempt to modify a readonly table";
@@ -55,6 +58,9 @@ pub(super) struct Globals {
     nursery: Option<(Reference, Reference)>,
     /// What errors pass through on their way out of a script.
     pub(super) explain: Reference,
+    /// `KEYS` and `ARGV`, as strings of Lua.
+    keys_name: Reference,
+    arguments_name: Reference,
 }
 
 /// The places of values during the building.
@@ -261,7 +267,11 @@ fn front_the_globals<S: Server>(stack: &mut Stack<'_>, places: &Places, dwellers
     let behind = stack.keep();
     stack.push_function(api::explain);
     let explain = stack.keep();
-    Ok(Globals { front, behind, nursery, explain })
+    stack.push_plain(b"KEYS");
+    let keys_name = stack.keep();
+    stack.push_plain(b"ARGV");
+    let arguments_name = stack.keep();
+    Ok(Globals { front, behind, nursery, explain, keys_name, arguments_name })
 }
 
 /// Pushes a metatable for which a missing name is an error.
@@ -331,9 +341,13 @@ fn getmetatable(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 }
 
 impl Globals {
-    /// Makes the function on top see these globals.
+    /// Makes the function on top, which was just compiled, see these globals.
+    ///
+    /// Who never assigns a global name needs no front: he has nothing to change the globals by, as nothing gives him his
+    /// environment as a table. So he reads them from the table behind.
     pub(super) fn enclose(&self, stack: &mut Stack<'_>) {
-        stack.push_kept(&self.front);
+        let only_reads = self.nursery.is_none() && !stack.assigns_globals();
+        stack.push_kept(if only_reads { &self.behind } else { &self.front });
         stack.set_environment(-2);
     }
 
@@ -351,29 +365,13 @@ impl Globals {
     }
 
     /// Sets `KEYS` and `ARGV`.
-    pub(super) fn tell(
-        &self,
-        stack: &mut Stack<'_>,
-        keys: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
-        arguments: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
-    ) -> Result<(), Raise> {
+    pub(super) fn tell(&self, stack: &mut Stack<'_>, keys: Request<'_>, arguments: Request<'_>) -> Result<(), Raise> {
         stack.push_kept(&self.behind);
-        push_list(stack, keys)?;
-        stack.set_field(-2, "KEYS")?;
-        push_list(stack, arguments)?;
-        stack.set_field(-2, "ARGV")
+        for (name, words) in [(&self.keys_name, keys), (&self.arguments_name, arguments)] {
+            stack.push_kept(name);
+            stack.push_list(words.iter())?;
+            stack.set(-3)?;
+        }
+        Ok(())
     }
-}
-
-/// Pushes a table of words.
-pub(super) fn push_list(
-    stack: &mut Stack<'_>,
-    words: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
-) -> Result<(), Raise> {
-    stack.push_table(words.len(), 0)?;
-    for (number, word) in (1..).zip(words) {
-        stack.push_bytes(word.as_ref())?;
-        stack.set_element(-2, number)?;
-    }
-    Ok(())
 }

@@ -62,9 +62,7 @@ pub(super) fn push_error(stack: &mut Stack<'_>, text: &[u8]) -> Result<(), Raise
 
 /// A table with one field.
 pub(super) fn push_pair(stack: &mut Stack<'_>, name: &str, text: &[u8]) -> Result<(), Raise> {
-    stack.push_table(0, 1)?;
-    stack.push_bytes(text)?;
-    stack.set_field(-2, name)
+    stack.push_record(name, text)
 }
 
 fn push_verbatim(stack: &mut Stack<'_>, text: &[u8]) -> Result<(), Raise> {

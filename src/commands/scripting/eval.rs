@@ -97,5 +97,5 @@ fn call<'a>(digest: Digest, source: Option<&'a [u8]>, mut args: Args<'a>) -> Res
         return Err(Error::NumkeysTooLarge);
     }
     let count = usize::try_from(count).map_err(|_| Error::NumkeysNegative)?;
-    Ok(Call { digest, source, keys: args.words(count)?, arguments: args.rest().collect() })
+    Ok(Call { digest, source, keys: args.part(count), arguments: args.part(usize::MAX) })
 }

@@ -136,7 +136,7 @@ impl Server for Engine {
         self.running().protocol = protocol;
     }
 
-    fn words(&mut self) -> &mut Words {
+    fn words(&mut self) -> &mut Option<Box<Words>> {
         &mut self.scripts.words
     }
 

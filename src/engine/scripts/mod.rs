@@ -36,7 +36,7 @@ pub struct Scripts {
     pub functions: Functions,
     machine: Option<Box<Machine>>,
     /// What calls of commands are put together in.
-    words: Words,
+    words: Option<Box<Words>>,
     running: Option<Running>,
 }
 

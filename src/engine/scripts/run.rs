@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Digest, Ending, Kind, Name, Outer, Running};
 use crate::engine::{CommandId, Ctx, Engine, Error, Flags, Now, SessionId};
-use crate::resp::{Protocol, Reply, Requests};
+use crate::resp::{Protocol, Reply, Request, Requests};
 use crate::script::{Chance, Failure, Faults, Function, Header, Machine, Outcome};
 
 /// A script to run, and what it is told.
@@ -16,9 +16,9 @@ pub struct Call<'a> {
     /// Its source, if it was sent along.
     pub source: Option<&'a [u8]>,
     /// `KEYS`.
-    pub keys: Vec<&'a [u8]>,
+    pub keys: Request<'a>,
     /// `ARGV`.
-    pub arguments: Vec<&'a [u8]>,
+    pub arguments: Request<'a>,
 }
 
 /// A function to call, and what it is told.
@@ -27,9 +27,9 @@ pub struct FunctionCall<'a> {
     /// The function.
     pub function: Arc<Function>,
     /// Its first argument.
-    pub keys: Vec<&'a [u8]>,
+    pub keys: Request<'a>,
     /// Its second one.
-    pub arguments: Vec<&'a [u8]>,
+    pub arguments: Request<'a>,
 }
 
 impl Ctx<'_> {
@@ -50,10 +50,9 @@ impl Ctx<'_> {
             cache.add(source, call.digest, false, machine)?;
         }
         let (header, script) = cache.lend(call.digest, machine)?;
-        let outcome = self.begin_script(Name::Script(call.digest), &header).map(|()| {
-            let (keys, arguments) = (call.keys.iter(), call.arguments.iter());
-            machine.run(self.engine, &script, keys, arguments, &mut self.reply)
-        });
+        let outcome = self
+            .begin_script(Name::Script(call.digest), &header)
+            .map(|()| machine.run(self.engine, &script, call.keys, call.arguments, &mut self.reply));
         self.engine.scripts.cache.take_back(call.digest, script);
         self.answer_script(outcome?)
     }
@@ -66,7 +65,7 @@ impl Ctx<'_> {
         let function = &*call.function;
         self.begin_script(Name::Function(Arc::clone(&call.function)), &function.header)?;
         let mut machine = self.engine.take_function_machine();
-        let outcome = match machine.prepare(function, call.keys.iter(), call.arguments.iter()) {
+        let outcome = match machine.prepare(function, call.keys, call.arguments) {
             Ok(prepared) => machine.call(self.engine, prepared, &mut self.reply),
             Err(failure) => Outcome::Failed(failure),
         };
