@@ -11,6 +11,7 @@ pub mod command;
 pub mod config;
 pub mod connection;
 pub mod debug;
+pub mod dunlin;
 pub mod geo;
 pub mod hash;
 mod help;
@@ -37,7 +38,7 @@ pub mod transactions;
 
 use crate::engine::Command;
 
-/// Every command there is, family by family.
+/// Every command of Redis, family by family.
 pub const FAMILIES: &[&[Command]] = &[
     acl::COMMANDS,
     bitmap::COMMANDS,
@@ -68,3 +69,19 @@ pub const FAMILIES: &[&[Command]] = &[
     string::COMMANDS,
     transactions::COMMANDS,
 ];
+
+/// The same with DUNLIN, the command of the test kit.
+pub const WITH_TEST_KIT: &[&[Command]] = &{
+    let mut families = [dunlin::COMMANDS; FAMILIES.len() + 1];
+    let mut index = 0;
+    while index < FAMILIES.len() {
+        families[index] = FAMILIES[index];
+        index += 1;
+    }
+    families
+};
+
+/// The commands of a server, with those of the test kit or without.
+pub fn families(has_test_kit: bool) -> &'static [&'static [Command]] {
+    if has_test_kit { WITH_TEST_KIT } else { FAMILIES }
+}

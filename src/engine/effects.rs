@@ -4,7 +4,7 @@
 //! server carries it out after the batch, when the engine's lock is free again. A wish that nobody carries out changes
 //! nothing inside, so the engine stays deterministic.
 
-use crate::engine::{LogLevel, SessionId};
+use crate::engine::{LogLevel, Now, SessionId};
 use crate::keyspace::Trash;
 
 /// Wishes, in the order in which they came up.
@@ -27,6 +27,8 @@ pub enum Effect {
     Resume,
     /// Keep everyone waiting for so many microseconds (DEBUG SLEEP).
     Stall(u64),
+    /// Change what the clock shows, or how fast it runs (DUNLIN).
+    Clock(ClockOrder),
     /// End the process (SHUTDOWN).
     Shutdown,
     /// A parameter changed that the server acts on (CONFIG SET); its name.
@@ -44,6 +46,17 @@ pub enum Effect {
         /// To which key.
         key: Vec<u8>,
     },
+}
+
+/// What a clock is told to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ClockOrder {
+    /// Show that moment, unless it shows a later one; what falls due on the way happens first.
+    Reach(Now),
+    /// Show that moment; nothing happens on the way.
+    Set(Now),
+    /// Go on so many times as fast as time passes; at 0 it stands still.
+    Speed(f64),
 }
 
 impl Effects {

@@ -55,6 +55,14 @@ impl Engine {
         }
     }
 
+    /// Tells that the clock was moved while a command ran, which did not take that long.
+    pub fn jump(&mut self, now: Now) {
+        self.timing.now = now;
+        if let Some(running) = &mut self.timing.running {
+            running.started = now;
+        }
+    }
+
     /// Has everybody wait (DEBUG SLEEP).
     pub fn stall(&mut self, stall_us: u64) {
         self.timing.stalled_us = self.timing.stalled_us.saturating_add(stall_us);

@@ -62,7 +62,7 @@ pub use delivery::{OutputLimit, OutputLimits};
 pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
 pub use durations::Durations;
-pub use effects::{Effect, Effects};
+pub use effects::{ClockOrder, Effect, Effects};
 pub use errand::{Errand, Fault, Report};
 pub use error::{
     BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, StreamError, TrackingError,
@@ -312,6 +312,13 @@ impl Engine {
         let keys = if self.may_expire() { self.databases.next_deadline() } else { None };
         let tracking = self.tracking_deadline();
         [keys, self.interest.waiting.next_deadline(), tracking].into_iter().flatten().min()
+    }
+
+    /// When something happens next though no request comes, except that an idle client is closed.
+    pub fn next_moment(&self) -> Option<Now> {
+        let due = self.next_deadline().map(|unix_ms| Now::from_us(unix_ms.saturating_mul(1000)));
+        let pause_end = self.timing.pause.current(self.timing.now).map(|(end, _)| end);
+        [due, pause_end, self.interest.overfull.next()].into_iter().flatten().min()
     }
 
     fn may_expire(&self) -> bool {

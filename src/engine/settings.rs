@@ -140,6 +140,8 @@ pub struct Settings {
     pub notifications: Notifications,
     /// `enable-debug-command`.
     pub debug_command: Permission,
+    /// `test-kit`: whether the commands of the test kit exist.
+    pub test_kit: bool,
     /// `enable-module-command`.
     pub module_command: Permission,
     /// `enable-protected-configs`.
@@ -241,6 +243,7 @@ impl Default for Settings {
             latency_percentiles: vec![50.0, 99.0, 99.9],
             notifications: Notifications::default(),
             debug_command: Permission::No,
+            test_kit: false,
             module_command: Permission::No,
             protected_configs: Permission::No,
             packed_zset: zset::Limits::default(),

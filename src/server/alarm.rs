@@ -41,12 +41,11 @@ impl Alarm {
     /// Sleeps until it rings.
     pub(crate) async fn rings(&self, clock: &Clock) {
         let at_us = self.at_us.load(Ordering::Acquire);
-        if at_us == NEVER || clock.is_frozen() {
+        let Some(rest) = clock.time_until(Now::from_us(at_us)).filter(|_| at_us != NEVER) else {
             return self.earlier.notified().await;
-        }
-        let rest = Now::from_us(at_us).since_us(clock.now());
+        };
         // A timer may end within the millisecond before its time is up; asking again at once would be a spin.
-        let rest = Duration::from_micros(rest).max(Duration::from_millis(1));
+        let rest = rest.max(Duration::from_millis(1));
         tokio::select! {
             () = self.earlier.notified() => {}
             () = tokio::time::sleep(rest) => {}

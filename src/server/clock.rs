@@ -1,62 +1,116 @@
-//! The clock: the system's, or one that stands still; and either can be moved on.
+//! The clock: the system's, or one that a test moves: it can stand still, run faster or slower, and be set.
 //!
-//! The engine never asks for the time; it is told. This is the only place that looks. A clock has a source, which runs
-//! or stands still, and a shift, by which it was moved on. Both kinds count from the Unix epoch, so a deadline means the
-//! same under either. Reading the system's costs about 20 ns, which one command can afford.
+//! The engine never asks for the time; it is told. This is the only place that looks. Every clock counts from the Unix
+//! epoch, so a deadline means the same under any. One that nobody slowed, stopped or set back is the system's with a
+//! shift, by which it was moved on; reading it costs about 20 ns, which one command can afford. Any other shows what it
+//! was set to, and since then so many times as much as has passed.
+//!
+//! Clocks are changed under the engine's lock only, so a request sees one time.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::engine::Now;
+use crate::engine::{ClockOrder, Now};
 
 /// Tells the time.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    source: Source,
+    /// It shows the system's time and the shift.
+    is_plain: AtomicBool,
     shift_us: AtomicI64,
+    /// What it shows otherwise.
+    motion: Mutex<Motion>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    System,
-    Frozen(Now),
+/// A clock that showed one moment when the system's showed another, and runs at a speed of its own.
+#[derive(Clone, Copy, Debug, Default)]
+struct Motion {
+    shown: Now,
+    system: Now,
+    /// So many times as fast as time passes.
+    speed: f64,
+}
+
+impl Motion {
+    fn at(self, system: Now) -> Now {
+        let passed_us = system.since_us(self.system) as f64 * self.speed;
+        Now::from_us(self.shown.unix_us.saturating_add(passed_us as i64))
+    }
 }
 
 impl Clock {
     /// The system's clock.
     pub(crate) fn system() -> Clock {
-        Clock { source: Source::System, shift_us: AtomicI64::new(0) }
+        Clock { is_plain: AtomicBool::new(true), shift_us: AtomicI64::new(0), motion: Mutex::default() }
     }
 
     /// A clock that stands still at that moment.
     pub(crate) fn frozen(moment: Now) -> Clock {
-        Clock { source: Source::Frozen(moment), shift_us: AtomicI64::new(0) }
+        let motion = Motion { shown: moment, system: moment, speed: 0.0 };
+        Clock { is_plain: AtomicBool::new(false), shift_us: AtomicI64::new(0), motion: Mutex::new(motion) }
     }
 
     /// The time.
     pub(crate) fn now(&self) -> Now {
-        Now::from_us(self.source.now().unix_us.saturating_add(self.shift_us.load(Ordering::Acquire)))
+        if self.is_plain.load(Ordering::Acquire) {
+            let shift_us = self.shift_us.load(Ordering::Acquire);
+            Now::from_us(system_now().unix_us.saturating_add(shift_us))
+        } else {
+            self.motion().at(system_now())
+        }
     }
 
     /// Moves on to `moment`, unless it is that late already.
     pub(crate) fn reach(&self, moment: Now) {
-        let shift_us = moment.unix_us.saturating_sub(self.source.now().unix_us);
-        self.shift_us.fetch_max(shift_us, Ordering::AcqRel);
+        if self.is_plain.load(Ordering::Acquire) {
+            self.shift_us.fetch_max(moment.unix_us.saturating_sub(system_now().unix_us), Ordering::AcqRel);
+        } else if self.now() < moment {
+            self.set(moment);
+        }
+    }
+
+    /// Does what it is told, but nothing of what falls due on the way.
+    pub(crate) fn obey(&self, order: ClockOrder) {
+        match order {
+            ClockOrder::Reach(moment) => self.reach(moment),
+            ClockOrder::Set(moment) => self.set(moment),
+            ClockOrder::Speed(speed) => self.run_at(speed),
+        }
+    }
+
+    fn set(&self, moment: Now) {
+        let system = system_now();
+        let mut motion = self.motion();
+        (motion.shown, motion.system) = (moment, system);
+        self.shift_us.store(moment.unix_us.saturating_sub(system.unix_us), Ordering::Release);
+    }
+
+    fn run_at(&self, speed: f64) {
+        self.set(self.now());
+        self.motion().speed = speed;
+        self.is_plain.store(speed == 1.0, Ordering::Release);
     }
 
     /// True when it moves only when it is told to.
     pub(crate) fn is_frozen(&self) -> bool {
-        matches!(self.source, Source::Frozen(_))
+        self.speed() == 0.0
     }
-}
 
-impl Source {
-    fn now(self) -> Now {
-        match self {
-            Source::System => system_now(),
-            Source::Frozen(moment) => moment,
-        }
+    /// How much time passes until it shows `moment`; `None` if that is never.
+    pub(crate) fn time_until(&self, moment: Now) -> Option<Duration> {
+        let (speed, rest) = (self.speed(), Duration::from_micros(moment.since_us(self.now())));
+        // What takes longer than anybody waits is never.
+        Duration::try_from_secs_f64(rest.as_secs_f64() / speed).ok()
+    }
+
+    fn speed(&self) -> f64 {
+        if self.is_plain.load(Ordering::Acquire) { 1.0 } else { self.motion().speed }
+    }
+
+    fn motion(&self) -> MutexGuard<'_, Motion> {
+        // Whoever panicked while he held it left a whole motion behind.
+        self.motion.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,6 +186,33 @@ mod tests {
         let target = later(clock.now(), Duration::from_secs(3600));
         clock.reach(target);
         assert!(target <= clock.now() && clock.now() < later(target, Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn a_clock_that_was_stopped_goes_on_from_where_it_is() {
+        let clock = Clock::system();
+        clock.obey(ClockOrder::Set(Now::from_us(5_000_000)));
+        clock.obey(ClockOrder::Speed(0.0));
+        let shown = clock.now();
+        assert!(clock.is_frozen() && clock.time_until(later(shown, Duration::from_secs(1))).is_none());
+        clock.obey(ClockOrder::Speed(1.0));
+        assert!(shown <= clock.now() && clock.now() < later(shown, Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn at_twice_the_speed_a_moment_comes_in_half_the_time() {
+        let clock = Clock::frozen(Now::from_us(0));
+        clock.obey(ClockOrder::Speed(2.0));
+        let rest = clock.time_until(later(clock.now(), Duration::from_secs(3600))).expect("the clock runs");
+        assert!(rest <= Duration::from_secs(1800) && rest > Duration::from_secs(1700), "{rest:?}");
+    }
+
+    #[test]
+    fn a_clock_can_be_set_back_whether_it_runs_or_not() {
+        for clock in [Clock::system(), Clock::frozen(Now::from_us(9_000_000))] {
+            clock.obey(ClockOrder::Set(Now::from_us(7_000_000)));
+            assert!(clock.now().since_us(Now::from_us(7_000_000)) < 60_000_000);
+        }
     }
 
     #[test]

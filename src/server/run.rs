@@ -109,6 +109,7 @@ impl Server {
             allocator: "libc",
             ..Facts::default()
         };
+        let table = Table::of(commands::families(settings.test_kit));
         let clock = Arc::new(clock);
         let phase = watch::Sender::new(Phase::Serving);
         let host = Box::new(Machine::new(facts, Arc::clone(&clock), Courier::new(phase.subscribe()), repeats));

@@ -21,7 +21,7 @@ use super::keeper::{Keeper, Next};
 use super::log;
 use super::mailbox::{Letter, Mailbox};
 use super::reaper::Reaper;
-use crate::engine::{Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
+use crate::engine::{ClockOrder, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
 use crate::resp::Request;
 
 /// How long a stall goes on at most once the server is told to end.
@@ -194,6 +194,7 @@ impl Shared {
                     self.wake(session, woken);
                 }
                 Effect::Resume => self.resume(engine),
+                Effect::Clock(order) => self.set_clock(engine, order),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
                 Effect::Shutdown => {
                     info!("SHUTDOWN received: closing down");
@@ -266,12 +267,31 @@ impl Shared {
         }
     }
 
+    /// Changes the clock. What falls due on the way to a later moment happens, in order, each at its moment.
+    fn set_clock(&self, engine: &mut Engine, order: ClockOrder) {
+        match order {
+            ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
+            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock.obey(order),
+        }
+        engine.jump(self.clock.now());
+        self.wake_keeper();
+    }
+
+    /// Changes the clock, from outside of any request.
+    pub(crate) fn obey(&self, order: ClockOrder) {
+        self.set_clock(&mut self.engine(), order);
+    }
+
+    /// Has the keeper look at the clock again: he sleeps by the time that was.
+    fn wake_keeper(&self) {
+        self.alarm.ring_by(Now::from_us(i64::MIN));
+    }
+
     /// Moves the clock on, and lets everything happen that falls due on the way, in order, each at its moment.
     pub(crate) fn advance(&self, by: Duration) {
         let mut engine = self.engine();
         self.advance_engine(&mut engine, later(self.clock.now(), by));
-        // The keeper sleeps by the time that was.
-        self.alarm.ring_by(Now::from_us(i64::MIN));
+        self.wake_keeper();
     }
 
     fn advance_engine(&self, engine: &mut Engine, target: Now) {

@@ -55,7 +55,8 @@ pub enum StartError {
 
 impl Default for Builder {
     fn default() -> Builder {
-        let settings = Settings { port: 0, bind: vec!["127.0.0.1".to_owned()], ..Settings::default() };
+        let bind = vec!["127.0.0.1".to_owned()];
+        let settings = Settings { port: 0, bind, test_kit: true, ..Settings::default() };
         Builder { settings, frozen_at: None, seed: None, fault: None }
     }
 }

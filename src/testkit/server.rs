@@ -6,7 +6,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use super::{Builder, CallError, Client, StartError};
-use crate::server::clock::to_system;
+use crate::engine::ClockOrder;
+use crate::server::clock::{from_system, to_system};
 use crate::server::mailbox::Letter;
 use crate::server::run::{self, Plan};
 use crate::server::shared::Shared;
@@ -87,6 +88,37 @@ impl Server {
     /// order and each at its moment, before this returns.
     pub fn advance(&self, by: Duration) {
         self.shared.advance(by);
+    }
+
+    /// Moves the clock on to when something falls due next, and lets it happen; answers when that is, or `None` if it is
+    /// never. An idle client that is to be closed does not count.
+    pub fn advance_to_next(&self) -> Option<SystemTime> {
+        let moment = self.shared.engine().next_moment()?;
+        self.shared.obey(ClockOrder::Reach(moment));
+        Some(self.now())
+    }
+
+    /// Sets the clock: forward as [`Server::advance`] does, or back.
+    pub fn set_time(&self, time: SystemTime) {
+        let moment = from_system(time);
+        let is_later = moment >= self.shared.clock().now();
+        self.shared.obey(if is_later { ClockOrder::Reach(moment) } else { ClockOrder::Set(moment) });
+    }
+
+    /// Has the clock stand still where it is.
+    pub fn freeze(&self) {
+        self.shared.obey(ClockOrder::Speed(0.0));
+    }
+
+    /// Has the clock go on from where it is, as fast as time passes.
+    pub fn resume(&self) {
+        self.set_speed(1.0);
+    }
+
+    /// Has the clock go on from where it is, `factor` times as fast as time passes. What is not above 0 has it stand
+    /// still.
+    pub fn set_speed(&self, factor: f64) {
+        self.shared.obey(ClockOrder::Speed(if factor > 0.0 { factor } else { 0.0 }));
     }
 
     /// What the server's clock shows.

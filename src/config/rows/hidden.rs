@@ -1,4 +1,5 @@
-//! What CONFIG GET does not show unless it is named: levers of Redis's own tests, for doing slowly what is never slow here.
+//! What CONFIG GET does not show unless it is named: levers of Redis's own tests, for doing slowly what is never
+//! slow here, and the switch of our own test kit.
 
 use super::INT;
 use crate::config::parameter::{Held, Parameter};
@@ -10,6 +11,7 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::number("loading-process-events-interval-bytes", 1024, INT, Held::Idle("524288")).hidden(),
     Parameter::switch("lua-enable-deprecated-api", Held::Always("no")).at_start().hidden(),
     Parameter::number("rdb-key-save-delay", -INT - 1, INT, Held::Idle("0")).hidden(),
+    Parameter::switch("test-kit", Held::Field(|s| s.test_kit, |s, on| s.test_kit = on)).at_start().hidden(),
     Parameter::switch("use-exit-on-panic", Held::Always("no")).hidden(),
     Parameter::number("watchdog-period", 0, INT, Held::Always("0")).hidden(),
 ];

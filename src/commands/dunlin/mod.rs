@@ -1,0 +1,49 @@
+//! DUNLIN: time, chance, failure and state in the hands of a test, from any language.
+//!
+//! It is no command of Redis, so it exists only where it was asked for: with `test-kit yes` in the configuration, and in
+//! servers that a test embeds. Where it is off, it is an unknown command like any other.
+
+mod chance;
+mod clock;
+
+use super::help;
+use crate::engine::{Arity, Command, Family, Flags};
+
+/// The commands of this family.
+pub const COMMANDS: &[Command] = &[DUNLIN];
+
+const DUNLIN: Command = Command {
+    name: "DUNLIN",
+    family: Family::Server,
+    arity: Arity::AtLeast(2),
+    since: SINCE,
+    cost: "Depends on the subcommand.",
+    about: "Puts time, chance, failure and state into the hands of a test.",
+    subcommands: &[
+        clock::ADVANCE,
+        clock::ADVANCE_TO_NEXT,
+        clock::FREEZE,
+        help::row(Family::Server, SINCE),
+        clock::RESUME,
+        chance::SEED,
+        clock::SET_TIME,
+        clock::SPEED,
+    ],
+    ..Command::ROW
+};
+
+/// It came with the first release, which answers as this version of Redis.
+const SINCE: &str = "8.0.0";
+
+/// What all of them share: they are not for applications, and what they do is done between commands.
+const ROW: Command = Command {
+    family: Family::Server,
+    flags: Flags::ADMIN
+        .and(Flags::NOSCRIPT)
+        .and(Flags::NO_MULTI)
+        .and(Flags::LOADING)
+        .and(Flags::STALE)
+        .and(Flags::SKIP_SLOWLOG),
+    since: SINCE,
+    ..Command::ROW
+};

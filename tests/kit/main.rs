@@ -1,0 +1,20 @@
+//! The test kit, used as its users do: from Rust, and over the wire with DUNLIN.
+
+mod chance;
+mod clock;
+
+use dunlin::{Client, Reply, Server};
+
+fn served() -> (Server, Client) {
+    let server = Server::start().expect("the server starts");
+    let client = server.client().expect("there is room for a client");
+    (server, client)
+}
+
+fn call<'a>(client: &mut Client, words: impl IntoIterator<Item = &'a str>) -> Reply {
+    client.call(words).expect("the server answers")
+}
+
+fn error<'a>(client: &mut Client, words: impl IntoIterator<Item = &'a str>) -> String {
+    client.call(words).expect_err("the server refuses").to_string()
+}
