@@ -26,7 +26,7 @@ impl Engine {
 
     /// True while a pause keeps the session from running its last request.
     pub fn is_held_back(&self, session: &Session) -> bool {
-        session.held_back && self.timing.pause.holds(self.now())
+        session.held_back.is_some() && self.timing.pause.holds(self.now())
     }
 
     /// How many sessions get no answer for now: they wait within a command, or a pause holds them back.
@@ -37,9 +37,18 @@ impl Engine {
 
     /// Notes that a pause keeps a session from running its request.
     pub(super) fn hold_back(&mut self, session: SessionId) {
+        let turn = self.timing.pause.next_turn();
         if let Some(client) = self.sessions.get_mut(session) {
-            client.held_back = true;
+            client.held_back = Some(turn);
         }
+    }
+
+    /// The sessions that a pause holds or held back, in the order in which they came.
+    pub fn held_back(&self) -> Vec<SessionId> {
+        let mut turns: Vec<_> =
+            self.sessions.iter().filter_map(|session| Some((session.held_back?, session.id))).collect();
+        turns.sort_unstable();
+        turns.into_iter().map(|(_, session)| session).collect()
     }
 
     /// Has a session wait, whose command has run for `spent_us` microseconds before.
@@ -154,11 +163,38 @@ impl Engine {
             (wait.at_last)(&mut reply);
         }
         self.count(wait.command, with_error);
+        if with_error {
+            self.count_unblocking(wait.keys.is_empty().then_some(wait.command));
+        }
         if let Some(request) = wait.request.iter().next() {
             self.note_time(session, wait.command, request, wait.spent_us);
         }
         self.answer(session, self.frames_of(session), out);
         true
+    }
+
+    /// Counts as Redis does where a wait ends with an error: whoever ended it has failed, and a command that waits for no
+    /// key counts twice.
+    fn count_unblocking(&mut self, keyless: Option<CommandId>) {
+        if let Some(running) = self.running_command() {
+            self.stats.command_mut(running).failed += 1;
+        }
+        if let Some(command) = keyless {
+            self.count(command, false);
+        }
+    }
+
+    /// The session that waits is gone. As in Redis, a command that waits for no key (WAIT) counts as having run; others as
+    /// never called.
+    pub(super) fn give_up(&mut self, session: SessionId) {
+        if self.interest.waiting.get(session).is_none_or(|wait| !wait.keys.is_empty()) {
+            return;
+        }
+        let Some(wait) = self.interest.waiting.leave(session) else { return };
+        self.count(wait.command, false);
+        if let Some(request) = wait.request.iter().next() {
+            self.note_time(session, wait.command, request, wait.spent_us);
+        }
     }
 
     pub(super) fn frames_of(&self, session: SessionId) -> usize {

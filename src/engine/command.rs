@@ -374,6 +374,13 @@ impl KeySpec {
         if places.last().is_some_and(|&last| last >= request.len()) { Vec::new() } else { places }
     }
 
+    /// True when keys and what belongs to each of them are not as many: such a request is refused, and none of its keys is
+    /// read.
+    pub(super) fn is_unbalanced(&self, request: Request<'_>) -> bool {
+        let Find::Range { limit: parts @ 2.., .. } = self.find else { return false };
+        self.begin.place(request).is_some_and(|begin| (request.len() as i64 - begin) % i64::from(parts) != 0)
+    }
+
     /// The words that are keys by this rule, some of which may be missing at the end. `None` when the search for them
     /// does not begin, or what `count` reads is no number that keys can have.
     pub(super) fn announced_places(&self, request: Request<'_>, count: fn(&[u8]) -> Option<i64>) -> Option<Vec<usize>> {

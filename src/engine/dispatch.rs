@@ -37,7 +37,7 @@ impl Engine {
             return Flow::Abort;
         }
         let mut told = client.outgoing.frames();
-        (client.active, client.held_back) = (now, false);
+        (client.active, client.held_back) = (now, None);
         let (mut start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
         self.interest.tracking.begin_turn(session);
         let admitted = self.admit(session, request);
@@ -67,7 +67,10 @@ impl Engine {
                 self.show(session, id, request);
             }
             Err(Error::UnknownCommand { .. }) if speaks_http(request) => return Flow::Abort,
-            Err(error) => self.refuse(error, &mut Reply::new(out, protocol)),
+            Err(error) => {
+                self.refuse(error, &mut Reply::new(out, protocol));
+                self.show_refused(session, request);
+            }
         }
         self.end_exception(session);
         self.interest.tracking.end_turn();
@@ -75,6 +78,15 @@ impl Engine {
             self.serve();
         }
         self.conclude(session, wanted_reply, start, told, out)
+    }
+
+    /// A request was refused: what ends a transaction is shown all the same, as its beginning was.
+    fn show_refused(&mut self, session: SessionId, request: Request<'_>) {
+        if let Ok((id, _)) = self.table.resolve(request)
+            && self.table.entry(id).command.flags.has(Flags::RUNS_QUEUE)
+        {
+            self.show(session, id, request);
+        }
     }
 
     /// Runs a request of a session within the command that it runs.
@@ -173,10 +185,6 @@ impl Engine {
             Ok(None) => Ok(Admitted::Now(id, words)),
             Err(error) => {
                 self.stats.command_mut(id).rejected += 1;
-                if command.flags.has(Flags::RUNS_QUEUE) {
-                    // It ends a transaction whose beginning was shown.
-                    self.show(session, id, request);
-                }
                 Err(self.spoil(session, Some(id), error))
             }
         }

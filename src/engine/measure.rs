@@ -63,6 +63,11 @@ impl Engine {
         }
     }
 
+    /// The command that a request named and that runs.
+    pub(super) fn running_command(&self) -> Option<CommandId> {
+        self.timing.running.map(|running| running.command)
+    }
+
     /// Has everybody wait (DEBUG SLEEP).
     pub fn stall(&mut self, stall_us: u64) {
         self.timing.stalled_us = self.timing.stalled_us.saturating_add(stall_us);
@@ -116,7 +121,8 @@ impl Engine {
         if command.flags.has(Flags::SKIP_SLOWLOG) || most == 0 {
             return;
         }
-        let client = self.sessions.get(session);
+        // What a script calls, nobody in particular has called.
+        let client = self.sessions.get(session).filter(|_| !self.scripts.is_any_running());
         let entry = SlowCommand {
             number: 0,
             unix_s: self.now().unix_s(),

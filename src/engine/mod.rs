@@ -234,6 +234,7 @@ impl Engine {
         if self.scripts.orphan(session) {
             return;
         }
+        self.give_up(session);
         if let Some(client) = self.sessions.get_mut(session) {
             self.interest.forget(client);
         }
@@ -242,6 +243,7 @@ impl Engine {
 
     /// Ends a session (CLIENT KILL): it gets nothing any more.
     pub fn kill(&mut self, session: SessionId) {
+        self.give_up(session);
         if let Some(client) = self.sessions.get_mut(session) {
             self.interest.forget(client);
             client.closing = true;
@@ -362,9 +364,6 @@ impl Engine {
     /// A key changed: every change passes through here, so that whoever wants to hear of it does.
     fn changed(&mut self, database: usize, event: Event, key: &[u8]) {
         self.touched(database, key);
-        if self.interest.tracking.is_on() {
-            self.invalidate(key);
-        }
         self.announce(database, event, key);
         if !self.interest.waiting.is_empty() {
             self.signal_loss(database, key);
@@ -379,8 +378,11 @@ impl Engine {
         self.notify(database, event, key);
     }
 
-    /// What a key holds is other bytes than before: whoever watches it must know.
+    /// What a key holds is other bytes than before: whoever watches or has read it must know.
     fn touched(&mut self, database: usize, key: &[u8]) {
+        if self.interest.tracking.is_on() {
+            self.invalidate(key);
+        }
         if self.interest.watches.includes(database, key) {
             let presence = self.presence(database, key);
             self.interest.watches.touch(database, key, presence);

@@ -15,6 +15,8 @@ pub enum PauseScope {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pause {
     current: Option<(Now, PauseScope)>,
+    /// How many requests were held back so far.
+    turns: u64,
 }
 
 impl Pause {
@@ -24,6 +26,12 @@ impl Pause {
             Some((end, held)) => Some((end.max(until), held.max(scope))),
             None => Some((until, scope)),
         };
+    }
+
+    /// Another request is held back; after how many others.
+    pub(super) fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
     }
 
     /// Ends it.

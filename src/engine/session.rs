@@ -134,8 +134,8 @@ pub struct Session {
     pub subscribed: Subscribed,
     /// It watches every command (MONITOR).
     pub monitors: bool,
-    /// A pause held its last request back.
-    pub held_back: bool,
+    /// A pause held its last request back, after so many others.
+    pub held_back: Option<u64>,
     /// So much waits for it that it is closed at that moment, unless it reads before.
     pub overfull_until: Option<Now>,
     /// It caches what it reads, and wants to hear when that changes (CLIENT TRACKING).
@@ -245,7 +245,7 @@ impl Sessions {
             cut_off: false,
             subscribed: Subscribed::default(),
             monitors: false,
-            held_back: false,
+            held_back: None,
             overfull_until: None,
             tracking: None,
             watched_bytes: 0,

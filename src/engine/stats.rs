@@ -128,10 +128,10 @@ impl Stats {
     }
 
     /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data, and logs
-    /// are not counters.
+    /// are not counters. What was refused stays counted as well, as in Redis.
     pub fn reset(&mut self) {
         let old = std::mem::replace(self, Stats::new(self.by_command.len()));
         (self.changes, self.recent, self.startup_bytes) = (old.changes, old.recent, old.startup_bytes);
-        (self.slow_log, self.spikes) = (old.slow_log, old.spikes);
+        (self.slow_log, self.spikes, self.refusals) = (old.slow_log, old.spikes, old.refusals);
     }
 }

@@ -301,6 +301,10 @@ impl Connection {
 
     /// Finds some requests, and runs them under one lock; answers how many bytes are done with.
     fn run_batch(&mut self, input: &[u8], Work { batch, output }: &mut Work) -> (usize, Stop) {
+        if !self.limits.authenticated {
+            // Somebody else may have opened the door since.
+            self.limits = self.limits(&self.shared.engine());
+        }
         let fault = batch.fill(&mut self.parser, input, &self.limits).err();
         let before = output.len();
         let shared = &*self.shared;
@@ -444,7 +448,8 @@ impl Connection {
     }
 
     fn is_authenticated(&self, engine: &Engine) -> bool {
-        engine.sessions.get(self.session).is_some_and(|session| session.authenticated)
+        let has_logged_in = engine.sessions.get(self.session).is_some_and(|session| session.authenticated);
+        has_logged_in || !engine.sessions.guard.users.must_log_in()
     }
 }
 

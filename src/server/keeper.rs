@@ -67,7 +67,7 @@ impl Keeper {
 
     fn end_pause(&mut self, shared: &Shared, engine: &Engine, now: Now) {
         if self.pause_end.is_some_and(|end| end <= now) {
-            shared.post_to_all(Letter::Resume);
+            shared.resume(engine);
         }
         self.pause_end = engine.pause().current(now).map(|(end, _)| end);
     }

@@ -222,9 +222,9 @@ impl Shared {
         &self.deliveries
     }
 
-    /// Lets everyone go on whom a pause held back, the keeper too.
-    fn resume(&self, engine: &Engine) {
-        self.post_to_all(Letter::Resume);
+    /// Lets everyone go on whom a pause held back, who came first goes first, and the keeper too.
+    pub(super) fn resume(&self, engine: &Engine) {
+        engine.held_back().into_iter().for_each(|session| self.post(session, Letter::Resume));
         self.alarm.ring_by(engine.now());
     }
 

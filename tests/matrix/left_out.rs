@@ -2,6 +2,7 @@
 
 use dunlin::engine::{Entry, Flags};
 
+use crate::sampler::Sample;
 use crate::server::Manner;
 use crate::shape::Sameness;
 
@@ -77,6 +78,7 @@ pub(crate) fn count_of_keys(value: &str) -> bool {
 
 /// Commands whose answer is the same only in kind, beside those whose row says `nondeterministic_output`.
 const ONLY_IN_KIND: &[(&str, &str)] = &[
+    ("acl|cat", "there are fewer commands here than in Redis"),
     ("acl|genpass", "a password is chance"),
     ("acl|log", "it tells addresses and times"),
     ("client|id", "the number of a connection counts all that came before"),
@@ -87,6 +89,7 @@ const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("command|info", "there are fewer commands here than in Redis"),
     ("command|list", "there are fewer commands here than in Redis"),
     ("config|get", "the defaults differ where a setting is not supported"),
+    ("function|dump", "libraries come in the order of a table in Redis, which is chance"),
     ("lolwut", "what it draws is chance, and ours is our own"),
     ("memory|usage", "our values take other amounts of memory than Redis's"),
     ("hello", "it tells the number of the connection"),
@@ -97,6 +100,96 @@ const ONLY_IN_CONTENTS: &[(&str, &str)] = &[
     ("sort", "members of equal weight come in the order of a table in Redis, which is chance"),
     ("sort_ro", "members of equal weight come in the order of a table in Redis, which is chance"),
 ];
+
+/// Commands that walks do not call from their syntax, beside those that are not tried at all. Most are among the lines of a
+/// walk, in a form whose outcome is certain.
+const OF_WALKS: &[(&str, &str)] = &[
+    ("acl|setuser", "its rules are given by lines"),
+    ("client|pause", "it would hold the walk itself up; lines pause for writers"),
+    ("command", "a reply of hundreds of kilobytes"),
+    ("command|docs", "a reply of hundreds of kilobytes"),
+    ("command|info", "a reply of hundreds of kilobytes"),
+    ("config|set", "lines set what does not change the kind of the server"),
+    ("flushall", "little would be left to meet"),
+    ("flushdb", "little would be left to meet"),
+    ("function|flush", "Redis makes a client of its own for the new interpreter, and numbers it"),
+    ("function|restore", "which of several libraries is refused first is chance; a line replaces"),
+    ("info", "it is compared field by field at the end of an outing"),
+    ("lolwut", "what it draws is chance"),
+    ("pfselftest", "it takes a second"),
+    ("replicaof", "a line says NO ONE"),
+    ("script|flush", "Redis makes a client of its own for the new interpreter, and numbers it"),
+    ("slaveof", "a line of REPLICAOF says NO ONE"),
+    ("spop", "what it takes is chance, unless it takes all, as a line does"),
+    ("wait", "lines wait for none, or for long"),
+    ("waitaof", "lines wait for none, or for long"),
+];
+
+/// Commands that change by chance, or tell what differs, and which walks compare in full all the same: their lines take
+/// care of chance, and what differs is put out of the way.
+const EXACT_IN_WALKS: &[&str] = &[
+    "acl|log",
+    "client|id",
+    "client|info",
+    "client|list",
+    "hello",
+    "slowlog|get",
+    "slowlog|len",
+    "xadd",
+    "xautoclaim",
+    "xclaim",
+    "xinfo|consumers",
+    "xinfo|groups",
+    "xinfo|stream",
+    "xpending",
+    "role",
+    "pubsub|numpat",
+    "pubsub|numsub",
+];
+
+/// What walks compare in any order: with a large COUNT a scan is over at once.
+const UNORDERED_IN_WALKS: &[&str] =
+    &["hscan", "pubsub|channels", "pubsub|shardchannels", "scan", "spop", "sscan", "zscan"];
+
+/// True when walks do not call the command from its syntax.
+pub(crate) fn of_walks(name: &str) -> bool {
+    command(name) || OF_WALKS.iter().any(|(left_out, _)| *left_out == name)
+}
+
+/// Samples that walks leave out: EXPIRE with GT or LT, as a span that begins a little later ends a little later, but only
+/// on a clock that runs; scans, which need a large COUNT; and XADD with an id of the time.
+pub(crate) fn sample_of_walks(name: &str, sample: &Sample) -> bool {
+    let says = |word: &[u8]| sample.iter().any(|other| other.bytes == word);
+    let is_span = name.ends_with("expire");
+    is_span && (says(b"GT") || says(b"LT")) || name.ends_with("scan") || name == "xadd" && says(b"*")
+}
+
+/// True for requests that walks do not queue, as EXEC then answers with fewer replies than it announces: a login that
+/// fails, which Redis does not tell of while there are replies that were not sent yet, and CLIENT REPLY.
+pub(crate) fn of_transactions(words: &[Vec<u8>]) -> bool {
+    let is = |place: usize, name: &str| words.get(place).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    is(0, "auth") || is(0, "hello") || is(0, "client") && is(1, "reply")
+}
+
+/// True for requests that walks do not make of clients that monitor: Redis shows them what they do in the midst of its
+/// answers, in those of EXEC too, which are then short of one.
+pub(crate) fn of_monitors(words: &[Vec<u8>]) -> bool {
+    !words[0].eq_ignore_ascii_case(b"reset")
+}
+
+/// How much of the answers to a command walks compare.
+pub(crate) fn sameness_in_walks(entry: &Entry) -> Sameness {
+    if EXACT_IN_WALKS.contains(&entry.name.as_str()) {
+        Sameness::Exact
+    } else if UNORDERED_IN_WALKS.contains(&entry.name.as_str()) {
+        Sameness::Unordered
+    } else if entry.name.ends_with("expiretime") || entry.name.ends_with("ttl") {
+        // Deadlines are counted from moments that differ.
+        Sameness::Kind
+    } else {
+        sameness(entry)
+    }
+}
 
 /// True when the command is not tried.
 pub(crate) fn command(name: &str) -> bool {

@@ -13,6 +13,8 @@ use dunlin::engine::Entry;
 pub(crate) struct Word {
     pub(crate) bytes: Vec<u8>,
     pub(crate) role: Role,
+    /// The argument that it is given for; empty for literals.
+    pub(crate) argument: String,
 }
 
 /// What a word of a sample stands for.
@@ -123,7 +125,7 @@ fn variants(argument: &Argument) -> Vec<Sample> {
 }
 
 fn literal(word: &str) -> Word {
-    Word { bytes: word.as_bytes().to_vec(), role: Role::Literal }
+    Word { bytes: word.as_bytes().to_vec(), role: Role::Literal, argument: String::new() }
 }
 
 /// A word that fits the argument, by its type and its name.
@@ -146,13 +148,13 @@ fn example(argument: &Argument) -> Word {
         (_, "value") => (Role::Text, "10"),
         _ => (Role::Text, name),
     };
-    Word { bytes: word.as_bytes().to_vec(), role }
+    Word { bytes: word.as_bytes().to_vec(), role, argument: name.to_owned() }
 }
 
 /// The words of a repetition: texts differ from those of the first time.
 fn again(once: &Sample) -> Sample {
     let other = |word: &Word| match (word.role, word.bytes.as_slice()) {
-        (Role::Text, b"a") => Word { bytes: b"b".to_vec(), ..*word },
+        (Role::Text, b"a") => Word { bytes: b"b".to_vec(), ..word.clone() },
         _ => word.clone(),
     };
     once.iter().map(other).collect()

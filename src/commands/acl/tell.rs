@@ -41,8 +41,10 @@ const MOST_BITS: i64 = 4096;
 
 pub(super) fn password(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let subcommand = args.previous();
+    if args.left() > 1 {
+        return Err(Error::SubcommandOrArity { container: "ACL", subcommand: shown(subcommand) });
+    }
     let bits = if args.is_empty() { 256 } else { args.integer()? };
-    nothing_left(&args, subcommand)?;
     if !(1..=MOST_BITS).contains(&bits) {
         return Err(RightsError::PasswordBits.into());
     }

@@ -27,12 +27,12 @@ fn pfdebug(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let text = cx.text_to_change(key)?.ok_or(HyperLogLogError::Missing)?;
     let form = sketch_of(text)?.form();
+    // Whatever is asked, the text is raw from then on.
+    cx.edit_text(key, None, |_| Ok(Changed::by(0, ())))?;
     if says(subcommand, "GETREG") {
         getreg(cx, key)
     } else if says(subcommand, "DECODE") {
-        let runs = sketch_of(text)?.runs().ok_or(HyperLogLogError::NotSparse)?;
-        cx.reply().bulk(runs.as_bytes());
-        Ok(())
+        decode(cx, key)
     } else if says(subcommand, "ENCODING") {
         cx.reply().simple(form.name());
         Ok(())
@@ -66,11 +66,18 @@ fn getreg(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
+fn decode(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
+    if let (Some(text), reply) = cx.text(key)? {
+        reply.bulk(sketch_of(text)?.runs().ok_or(HyperLogLogError::NotSparse)?.as_bytes());
+    }
+    Ok(())
+}
+
+/// Counts as a change that nobody is told of.
 fn make_dense(cx: &mut Ctx<'_>, key: &[u8]) -> Result<bool, Error> {
-    cx.edit_text(key, None, |bytes| {
-        let changed = open(bytes, 0)?.make_dense()?;
-        Ok(Changed::by(usize::from(changed), changed))
-    })
+    let changed = cx.edit_text(key, None, |bytes| Ok(Changed::by(0, open(bytes, 0)?.make_dense()?)))?;
+    cx.engine().stats.changes += u64::from(changed);
+    Ok(changed)
 }
 
 pub(super) const PFSELFTEST: Command = Command {

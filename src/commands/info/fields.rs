@@ -84,7 +84,7 @@ pub(super) const CLIENTS: &[Field] = &[
     field("clients_in_timeout_table", |scene| scene.engine.interest.waiting.deadlines().to_string()),
     field("total_watched_keys", |scene| scene.engine.interest.watches.keys().to_string()),
     field("total_blocking_keys", |scene| scene.engine.interest.waiting.keys().to_string()),
-    none("total_blocking_keys_on_nokey"),
+    field("total_blocking_keys_on_nokey", |scene| scene.engine.interest.waiting.keys_to_be_lost().to_string()),
 ];
 
 pub(super) const MEMORY: &[Field] = &[

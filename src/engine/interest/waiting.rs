@@ -195,6 +195,12 @@ impl Waiting {
         self.queues.len()
     }
 
+    /// For how many keys somebody waits who goes on when the key is gone.
+    pub fn keys_to_be_lost(&self) -> usize {
+        let heeding = self.waits.values().filter(|wait| (wait.is_served_by)(None));
+        heeding.flat_map(|wait| wait.keys.iter().map(|key| (wait.database, key))).collect::<BTreeSet<_>>().len()
+    }
+
     /// True when nobody waits.
     pub fn is_empty(&self) -> bool {
         self.waits.is_empty()

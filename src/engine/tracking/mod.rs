@@ -25,7 +25,7 @@ use std::sync::Arc;
 use known::Known;
 use prefixes::Prefixes;
 
-use crate::engine::{Command, Engine, Flags, KeyFlags, Session, SessionId};
+use crate::engine::{Command, Engine, Flags, KeyFlags, KeySpec, Session, SessionId};
 use crate::resp::{Protocol, Reply, Request};
 
 /// Where those hear who speak RESP2.
@@ -228,8 +228,14 @@ impl Engine {
         if mode.broadcasts || !is_tracked {
             return;
         }
-        let specs = command.keys.iter().filter(|spec| !spec.access.has(KeyFlags::NOT_KEY));
-        for key in specs.flat_map(|spec| spec.places(request)).filter_map(|place| request.get(place)) {
+        let is_read = |spec: &&KeySpec| !spec.access.has(KeyFlags::NOT_KEY) && !spec.is_unbalanced(request);
+        for key in command
+            .keys
+            .iter()
+            .filter(is_read)
+            .flat_map(|spec| spec.places(request))
+            .filter_map(|place| request.get(place))
+        {
             self.interest.tracking.known.remember(key, session);
         }
     }
@@ -276,7 +282,8 @@ impl Engine {
     /// A key has changed.
     pub(super) fn invalidate(&mut self, key: &[u8]) {
         let tracking = &mut self.interest.tracking;
-        tracking.prefixes.note(key, tracking.current);
+        // What a script changes is nobody's own, as far as prefixes go.
+        tracking.prefixes.note(key, tracking.current.filter(|_| !self.scripts.is_any_running()));
         self.invalidate_known(key);
     }
 

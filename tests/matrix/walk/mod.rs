@@ -1,0 +1,271 @@
+//! A random walk: many requests of several clients, one after the other, to a real server and to ours.
+//!
+//! Where the other sheets ask every request from the same start, here each one meets what those before it have left: a
+//! client listens, waits, queues, tracks or has few rights, scripts and functions are there, payloads of values come back.
+//! The requests are samples of every command with other words in their places, now and then with a word too many or too
+//! few, and lines that make something of them. After every request, what each client hears is compared, and from time to
+//! time what is left behind.
+//!
+//! A walk is many outings, each with new servers and a seed of its own. One that finds a difference is taken again with
+//! that seed: it is told, with the last requests.
+
+mod lines;
+mod pair;
+mod remains;
+mod said;
+mod vocabulary;
+mod volatile;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::thread;
+
+use dunlin::commands::FAMILIES;
+use dunlin::engine::{Entry, Table};
+
+use crate::left_out;
+use crate::process::Process;
+use crate::reply::Reply;
+use crate::sampler::{Sample, is_by_member, pairs_of_options, samples};
+use crate::words::{quote, split};
+use lines::LINES;
+use pair::{OWN, Pair};
+use said::{Said, unlike};
+use vocabulary::Vocabulary;
+
+/// The clients of each server, the walk's own among them.
+const CLIENTS: usize = 5;
+
+/// How many requests an outing has.
+const OUTING: usize = 2500;
+
+/// How many of the last requests are told when answers differ, unless DUNLIN_WALK_TOLD says otherwise.
+const TOLD: usize = 40;
+
+/// How often what is left behind is compared.
+const LOOKS: usize = 50;
+
+/// How often clients get back what lets them do something.
+const AMENDS: usize = 40;
+
+/// Walks for so many requests, beginning with the outing of that seed.
+pub(crate) fn compare(real: &Path, seed: u64, requests: usize) {
+    let table = Table::of(FAMILIES);
+    let mut faults = Vec::new();
+    for outing in 0..requests.div_ceil(OUTING) as u64 {
+        let taken = requests.min(OUTING);
+        if let Some(fault) = Outing::new(real, &table, seed + outing).take(taken) {
+            faults.push(fault);
+        }
+    }
+    let again = "DUNLIN_WALK_REQUESTS=1 DUNLIN_WALK_SEED=<seed> takes an outing again";
+    assert!(faults.is_empty(), "{} outings differ; {again}\n\n{}", faults.len(), faults.join("\n\n"));
+}
+
+/// One outing.
+struct Outing<'t> {
+    table: &'t Table,
+    shapes: Vec<(&'t Entry, Vec<Sample>)>,
+    seed: u64,
+    pair: Pair,
+    words: Vocabulary,
+    said: Vec<Said<'t>>,
+    told: Vec<String>,
+}
+
+impl<'t> Outing<'t> {
+    fn new(real: &Path, table: &'t Table, seed: u64) -> Outing<'t> {
+        // Every other outing goes through the large form of sorted sets, where ranges of members among different scores
+        // depend on chance in Redis.
+        let is_large = seed % 2 == 1;
+        let walked = table.entries().iter().filter(|entry| !left_out::of_walks(&entry.name));
+        let shapes = walked.map(|entry| shapes(entry, !is_large)).filter(|(_, samples)| !samples.is_empty()).collect();
+        let real = Process::start(real).expect("the real server starts");
+        let ours = dunlin::Server::builder().frozen().allow_debug().seed(seed).start().expect("our server starts");
+        let mut outing = Outing {
+            table,
+            shapes,
+            seed,
+            pair: Pair::new(real, ours, CLIENTS),
+            words: Vocabulary::new(seed),
+            said: (0..CLIENTS).map(|_| Said::default()).collect(),
+            told: Vec::new(),
+        };
+        outing.begin(is_large);
+        outing
+    }
+
+    fn begin(&mut self, is_large: bool) {
+        let limit = if is_large { "1" } else { "128" };
+        // What is slow depends on the machine: every request is, or none.
+        let slow = if self.seed % 4 < 2 { "0" } else { "-1" };
+        let settings = [
+            &["ACL", "SETUSER", "walker", "on", "nopass", "+@all", "allkeys", "allchannels"][..],
+            &["AUTH", "walker", "any"],
+            &["CONFIG", "SET", "zset-max-listpack-entries", limit, "slowlog-log-slower-than", slow],
+            &["CONFIG", "RESETSTAT"],
+        ];
+        for words in settings {
+            let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+            assert_eq!(self.pair.ask_own(&words), [Reply::Simple(b"OK".to_vec()), Reply::Simple(b"OK".to_vec())]);
+        }
+        (1..CLIENTS).for_each(|who| self.learn_number(who));
+    }
+
+    /// Has the vocabulary know a new client's number.
+    fn learn_number(&mut self, who: usize) {
+        let words = [b"CLIENT".to_vec(), b"ID".to_vec()];
+        let heard = self.pair.ask(who, &words).map(|sides| sides.map(|mut side| side.remove(who).replies));
+        assert!(heard.as_ref().is_none_or(|sides| sides[0] == sides[1]), "clients have other numbers: {heard:?}");
+        let number = match heard.as_ref().map(|sides| sides[0].as_slice()) {
+            Some([Reply::Integer(number)]) => number.clone(),
+            // Who has to log in, or has few rights, learns no number.
+            _ => "1".to_owned(),
+        };
+        self.words.clients.resize(CLIENTS, String::new());
+        self.words.clients[who] = number;
+        self.words.clients[OWN] = "99999".to_owned();
+    }
+
+    /// Goes on for so many requests. The answer is what differs.
+    fn take(&mut self, requests: usize) -> Option<String> {
+        for step in 0..requests {
+            let who = 1 + self.words.below(CLIENTS - 1);
+            let fault = if self.said[who].waits() || self.words.below(150) == 0 {
+                self.come_again(who);
+                None
+            } else {
+                match self.step(who) {
+                    Ok(fault) => fault,
+                    Err(OwnIsGone) => return None,
+                }
+            };
+            if step % AMENDS == 0 {
+                self.make_amends();
+            }
+            let is_time = step % LOOKS == 0 || step + 1 == requests;
+            let fault = fault.or_else(|| if is_time { self.difference_in_what_is_left() } else { None });
+            if let Some(fault) = fault {
+                return Some(self.told_of(step, &fault));
+            }
+        }
+        None
+    }
+
+    fn difference_in_what_is_left(&mut self) -> Option<String> {
+        remains::difference(&mut self.pair).or_else(|| remains::overall_difference(&mut self.pair))
+    }
+
+    /// Lets clients do something again, if there was no memory left or no right.
+    fn make_amends(&mut self) {
+        self.pair.ask_own(&[b"CONFIG", b"SET", b"maxmemory", b"0", b"maxmemory-policy", b"noeviction"]);
+        self.pair.ask_own(&[b"ACL", b"SETUSER", b"default", b"reset", b"on", b"nopass", b"+@all", b"~*", b"&*"]);
+        self.pair.ask_own(&[b"CLIENT", b"UNPAUSE"]);
+        self.told.push("0: (amends)".to_owned());
+    }
+
+    fn told_of(&self, step: usize, fault: &str) -> String {
+        let told = std::env::var("DUNLIN_WALK_TOLD").ok().and_then(|text| text.parse().ok()).unwrap_or(TOLD);
+        let last = &self.told[self.told.len().saturating_sub(told)..];
+        format!("seed {}, request {step}:\n  {}\n{fault}", self.seed, last.join("\n  "))
+    }
+
+    /// Another client comes in the place of one.
+    fn come_again(&mut self, who: usize) {
+        if self.words.below(3) == 0 {
+            self.pair.ask_own(&[b"CLIENT", b"UNPAUSE"]);
+        }
+        self.told.push(format!("{who}: (another client)"));
+        self.pair.replace(who);
+        self.said[who] = Said::default();
+        self.learn_number(who);
+    }
+
+    /// One request.
+    fn step(&mut self, who: usize) -> Result<Option<String>, OwnIsGone> {
+        let words = self.request();
+        let is_left_out = self.said[who].monitors() && left_out::of_monitors(&words)
+            || self.said[who].is_in_transaction() && left_out::of_transactions(&words);
+        if is_left_out {
+            return Ok(None);
+        }
+        self.told.push(format!("{who}: {}", words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")));
+        let [real, ours] = self.pair.ask(who, &words).ok_or(OwnIsGone)?;
+        self.said[who].begin(self.table, &words);
+        for (other, (real, ours)) in real.iter().zip(&ours).enumerate() {
+            if let Some(fault) = unlike(&self.said[other], other == who, real, ours) {
+                return Ok(Some(format!("client {other}: {fault}")));
+            }
+        }
+        self.keep(who, &real[who].replies);
+        for other in 1..CLIENTS {
+            self.said[other].end(&real[other]);
+            if real[other].closed {
+                self.come_again(other);
+            }
+        }
+        Ok(None)
+    }
+
+    fn keep(&mut self, who: usize, replies: &[Reply]) {
+        if let [Reply::Bulk(word)] = replies {
+            self.words.keep(self.said[who].command(), word);
+        }
+    }
+
+    /// Some request, or one that a script makes.
+    fn request(&mut self) -> Vec<Vec<u8>> {
+        let mut words = match self.words.below(15) {
+            0 => vec![b"EVAL".to_vec(), self.words.named("calling"), b"0".to_vec()],
+            1 => vec![b"FCALL".to_vec(), self.words.named("function"), b"0".to_vec()],
+            _ => Vec::new(),
+        };
+        words.extend(self.plain_request());
+        words
+    }
+
+    fn plain_request(&mut self) -> Vec<Vec<u8>> {
+        if self.words.below(2) == 0 {
+            let line = *self.words.pick(LINES);
+            let words = split(line).expect("a line is well formed");
+            return words.into_iter().map(|word| self.filled_in(word)).collect();
+        }
+        let place = self.words.below(self.shapes.len());
+        let (entry, samples) = &self.shapes[place];
+        let sample = &samples[self.words.below(samples.len())];
+        let mut words: Vec<Vec<u8>> = sample.iter().map(|word| self.words.instead_of(&entry.name, word)).collect();
+        match self.words.below(40) {
+            0 => drop(words.pop_if(|_| sample.len() > 1)),
+            1 => words.push(self.words.named("text")),
+            _ => {}
+        }
+        words
+    }
+
+    /// A word of a line.
+    fn filled_in(&mut self, word: Vec<u8>) -> Vec<u8> {
+        match word.strip_prefix(b"@").and_then(|name| str::from_utf8(name).ok()) {
+            Some(name) => self.words.named(name),
+            None => word,
+        }
+    }
+}
+
+impl Drop for Outing<'_> {
+    /// A fault that ends the walk is told with its requests too.
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let _ = writeln!(io::stderr(), "{}", self.told_of(self.told.len(), "it went no further"));
+        }
+    }
+}
+
+/// The walk's own client was closed, by a request that closes many: the outing ends.
+struct OwnIsGone;
+
+/// The samples of a command that are walked.
+fn shapes(entry: &Entry, with_members: bool) -> (&Entry, Vec<Sample>) {
+    let mut samples = [samples(entry), pairs_of_options(entry)].concat();
+    samples.retain(|sample| !left_out::sample_of_walks(&entry.name, sample) && (with_members || !is_by_member(sample)));
+    (entry, samples)
+}

@@ -1,0 +1,196 @@
+//! What a client of a walk has said last, and so what is to be compared of what it hears.
+
+use dunlin::engine::{Entry, Table};
+
+use crate::left_out;
+use crate::reply::Reply;
+use crate::shape::{Sameness, line};
+use crate::walk::pair::Heard;
+use crate::walk::volatile;
+
+/// How many letters of a long reply are shown.
+const SHOWN: usize = 600;
+
+/// A client's last request, and those that it has queued.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Said<'t> {
+    last: Option<&'t Entry>,
+    queued: Vec<Option<&'t Entry>>,
+    in_transaction: bool,
+    monitors: bool,
+    waits: bool,
+}
+
+impl<'t> Said<'t> {
+    /// It asks this.
+    pub(super) fn begin(&mut self, table: &'t Table, words: &[Vec<u8>]) {
+        self.last = meant(table, words);
+        self.waits = true;
+    }
+
+    /// It heard this. A push may be about anything, unless the request was about pushes.
+    pub(super) fn end(&mut self, heard: &Heard) {
+        let is_about_pushes = self.command().ends_with("subscribe");
+        if !heard.replies.iter().any(|reply| is_about_pushes || !matches!(reply, Reply::Push(_))) {
+            return;
+        }
+        self.waits = false;
+        let says = |text: &[u8]| heard.replies.contains(&Reply::Simple(text.to_vec()));
+        match self.command() {
+            _ if says(b"QUEUED") => self.queued.push(self.last),
+            "exec" | "discard" => (self.in_transaction, self.queued) = (false, Vec::new()),
+            "reset" => *self = Said::default(),
+            "multi" => self.in_transaction |= says(b"OK"),
+            "monitor" => self.monitors |= says(b"OK"),
+            _ => {}
+        }
+    }
+
+    /// True when it is shown what others ask.
+    pub(super) fn monitors(&self) -> bool {
+        self.monitors
+    }
+
+    /// True while what it asks is queued.
+    pub(super) fn is_in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
+    /// True while nothing has come for its last request.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// The full name of the command that it called last.
+    pub(super) fn command(&self) -> &str {
+        self.last.map_or("", |entry| entry.name.as_str())
+    }
+}
+
+/// The command that a request is about: for a script that calls one, that one.
+fn meant<'t>(table: &'t Table, words: &[Vec<u8>]) -> Option<&'t Entry> {
+    let id = table.find(words.first()?)?;
+    let inner = words.get(1).and_then(|word| table.find_subcommand(id, word));
+    let entry = table.entry(inner.unwrap_or(id));
+    let is_script = entry.name.starts_with("eval") || entry.name.starts_with("fcall");
+    if !is_script {
+        return Some(entry);
+    }
+    let keys = words.get(2).and_then(|count| str::from_utf8(count).ok()?.parse::<usize>().ok());
+    let called = keys.and_then(|keys| words.get(3_usize.checked_add(keys)?..)).and_then(|words| meant(table, words));
+    called.or(Some(entry))
+}
+
+/// How what a client hears differs, if it does; `asks` when it is the one that has just asked something.
+pub(super) fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) -> Option<String> {
+    if real == ours {
+        return None;
+    }
+    let [told_real, told_ours] = [real, ours].map(|heard| volatile::arranged(heard.replies.clone()));
+    let all_alike = |real: &[Reply], ours: &[Reply]| {
+        real.len() == ours.len() && real.iter().zip(ours).all(|(real, ours)| are_alike(said, real, ours))
+    };
+    // What goes on after a wait has a turn of its own here, at whose end prefixes are told.
+    let is_same = real.closed == ours.closed
+        && (all_alike(&told_real, &told_ours)
+            || !asks && all_alike(&pushes_first(&told_real), &pushes_first(&told_ours)));
+    if is_same {
+        return None;
+    }
+    if let Some(fault) = unlike_in_queue(said, &told_real, &told_ours) {
+        return Some(fault);
+    }
+    let settled = |replies: Vec<Reply>| {
+        replies.into_iter().map(|reply| volatile::settled_message(volatile::settled(said.command(), reply))).collect()
+    };
+    let [told_real, told_ours] =
+        [(real, told_real), (ours, told_ours)].map(|(heard, told)| shown(&Heard { replies: settled(told), ..*heard }));
+    let [shown_real, shown_ours] = around_difference(&told_real, &told_ours);
+    Some(format!("{:?}\n  real: {shown_real}\n  ours: {shown_ours}", said.command()))
+}
+
+fn pushes_first(replies: &[Reply]) -> Vec<Reply> {
+    let mut sorted = replies.to_vec();
+    sorted.sort_by_key(|reply| !matches!(reply, Reply::Push(_)));
+    sorted
+}
+
+/// Which of the answers of EXEC differ, if they do.
+fn unlike_in_queue(said: &Said<'_>, real: &[Reply], ours: &[Reply]) -> Option<String> {
+    let answers = real.iter().zip(ours).find_map(|pair| match pair {
+        (Reply::Array(real), Reply::Array(ours)) if said.command() == "exec" && real.len() == ours.len() => {
+            Some((real, ours))
+        }
+        _ => None,
+    });
+    let (real, ours) = answers?;
+    let nth = (0..real.len()).find(|&nth| !is_answer_of_queue(said, real.len(), nth, &real[nth], &ours[nth]))?;
+    let command = said.queued.get(nth).copied().flatten().map_or("", |entry| entry.name.as_str());
+    let queued = said.queued.len();
+    let [real, ours] = around_difference(&full(&real[nth]), &full(&ours[nth]));
+    Some(format!("answer {nth} of {queued}: {command}\n  real: {real}\n  ours: {ours}"))
+}
+
+/// Of two long texts, what stands around the place from which on they differ.
+fn around_difference(one: &str, other: &str) -> [String; 2] {
+    let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    let start = same.saturating_sub(SHOWN / 2);
+    [one, other].map(|text| text.chars().skip(start).take(SHOWN).collect())
+}
+
+fn are_alike(said: &Said<'_>, real: &Reply, ours: &Reply) -> bool {
+    if real == ours {
+        return true;
+    }
+    let is_behind = || said.command() == "exec" && is_answer_of_queue(said, usize::MAX, 0, real, ours);
+    if let ("exec", Reply::Array(real), Reply::Array(ours)) = (said.command(), real, ours)
+        && real.len() == ours.len()
+    {
+        let mut pairs = real.iter().zip(ours).enumerate();
+        let is_one_by_one = pairs.all(|(place, (one, other))| is_answer_of_queue(said, real.len(), place, one, other));
+        return is_one_by_one || is_behind();
+    }
+    is_behind() || is_like(said.last, real, ours)
+}
+
+/// Whether both are alike as the answer to what was queued at that place. A command that is answered several times makes
+/// it uncertain which one that is, and whether its answer stands in that of EXEC or behind it.
+fn is_answer_of_queue(said: &Said<'_>, answers: usize, place: usize, real: &Reply, ours: &Reply) -> bool {
+    let several = |entry: &Option<&Entry>| entry.is_some_and(|entry| entry.name.ends_with("subscribe"));
+    let is_certain = said.queued.len() == answers && !said.queued.iter().any(several);
+    let asked = if is_certain { &said.queued[place..=place] } else { &said.queued[..] };
+    asked.iter().any(|entry| is_like(*entry, real, ours))
+}
+
+fn is_like(entry: Option<&Entry>, real: &Reply, ours: &Reply) -> bool {
+    let command = entry.map_or("", |entry| entry.name.as_str());
+    let [real, ours] = [real, ours].map(|reply| volatile::settled_message(volatile::settled(command, reply.clone())));
+    let sameness = entry.map_or(Sameness::Exact, left_out::sameness_in_walks);
+    real == ours || sameness != Sameness::Exact && line(&real, sameness) == line(&ours, sameness)
+}
+
+fn shown(heard: &Heard) -> String {
+    let mut text = heard.replies.iter().map(|reply| full(reply)).collect::<Vec<_>>().join(" then ");
+    if heard.closed {
+        text.push_str(" (closed)");
+    }
+    if text.is_empty() { "(nothing)".to_owned() } else { text }
+}
+
+/// The whole of a reply.
+fn full(reply: &Reply) -> String {
+    match reply {
+        Reply::Array(items) => format!("[{}]", items.iter().map(full).collect::<Vec<_>>().join(" ")),
+        Reply::Push(items) => format!(">[{}]", items.iter().map(full).collect::<Vec<_>>().join(" ")),
+        Reply::Set(items) => format!("~[{}]", items.iter().map(full).collect::<Vec<_>>().join(" ")),
+        Reply::Map(pairs) => {
+            let pair = |(key, value): &(Reply, Reply)| format!("{}: {}", full(key), full(value));
+            format!("%[{}]", pairs.iter().map(pair).collect::<Vec<_>>().join(" "))
+        }
+        Reply::Bulk(bytes) | Reply::Verbatim(bytes) => format!("\"{}\"", bytes.escape_ascii()),
+        Reply::Error(text) => format!("-{}", text.escape_ascii()),
+        Reply::Simple(text) => format!("+{}", text.escape_ascii()),
+        Reply::Integer(number) => number.clone(),
+        other => format!("{other:?}"),
+    }
+}

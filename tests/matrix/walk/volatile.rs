@@ -1,0 +1,247 @@
+//! What in a reply differs between two servers that do the same: times, addresses, sizes, and what Redis itself has from
+//! chance. It is put out of the way, so that all the rest is compared.
+
+use crate::reply::Reply;
+
+/// What stands in the place of something that is not compared.
+const ANY: &[u8] = b"...";
+
+/// Fields of lines that tell of clients, which depend on sockets, times and buffers.
+const OF_CLIENTS: &[&str] = &[
+    "addr",
+    "laddr",
+    "fd",
+    "age",
+    "idle",
+    "qbuf",
+    "qbuf-free",
+    "argv-mem",
+    "multi-mem",
+    "rbs",
+    "rbp",
+    "obl",
+    "oll",
+    "omem",
+    "tot-mem",
+    "events",
+    "io-thread",
+    "tot-net-in",
+    "tot-net-out",
+];
+
+/// Fields of replies that are maps, and of those that are lists of names and values: times, and how Redis's trees look.
+const FIELDS: &[&str] = &[
+    "idle",
+    "inactive",
+    "seen-time",
+    "active-time",
+    "age-seconds",
+    "timestamp-created",
+    "timestamp-last-updated",
+    "duration_ms",
+    "radix-tree-nodes",
+    "modules",
+];
+
+/// What a client hears, without what differs: patterns are told of a message in an order of chance, and channels are left
+/// in one.
+pub(super) fn arranged(mut replies: Vec<Reply>) -> Vec<Reply> {
+    let shown = |reply: &Reply| format!("{reply:?}");
+    for run in replies.chunk_by_mut(are_of_one_message) {
+        run.sort_by_key(shown);
+    }
+    let left = |one: &Reply, other: &Reply| channel_left(one).is_some() && channel_left(other).is_some();
+    for run in replies.chunk_by_mut(left).filter(|run| run.len() > 1) {
+        let mut channels: Vec<Reply> = run.iter().filter_map(channel_left).cloned().collect();
+        channels.sort_by_key(shown);
+        for (reply, channel) in run.iter_mut().zip(channels) {
+            if let Reply::Array(items) | Reply::Push(items) = reply {
+                items[1] = channel;
+            }
+        }
+    }
+    replies
+}
+
+/// The channel that a client is told that it has left.
+fn channel_left(reply: &Reply) -> Option<&Reply> {
+    match reply {
+        Reply::Array(items) | Reply::Push(items) => match items.as_slice() {
+            [Reply::Bulk(kind), channel, Reply::Integer(_)] if kind.ends_with(b"unsubscribe") => Some(channel),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether both are told because of patterns, and of the same message.
+fn are_of_one_message(one: &Reply, other: &Reply) -> bool {
+    match (one, other) {
+        (Reply::Array(one), Reply::Array(other)) | (Reply::Push(one), Reply::Push(other)) => {
+            one.len() == 4
+                && other.len() == 4
+                && one[0] == Reply::Bulk(b"pmessage".to_vec())
+                && one[0] == other[0]
+                && one[2..] == other[2..]
+        }
+        _ => false,
+    }
+}
+
+/// A reply of that command without what differs.
+pub(super) fn settled(command: &str, reply: Reply) -> Reply {
+    match command {
+        "client|list" | "client|info" => of_text(reply, &client_lines),
+        "acl|log" => of_text(without_fields(reply), &client_lines),
+        "xinfo|stream" => without_delivery_times(without_fields(reply)),
+        "xinfo|consumers" | "xinfo|groups" | "function|stats" | "hello" => without_fields(reply),
+        "role" => within_place(reply, 1),
+        // Whoever changes the policy has what was kept by the one read by the other.
+        "object|idletime" | "object|freq" if matches!(reply, Reply::Integer(_)) => Reply::Simple(ANY.to_vec()),
+        "xpending" => within_items(reply, &|entry| within_place(entry, 2)),
+        "slowlog|get" => {
+            within_items(without_pings(reply), &|entry| [0, 1, 2, 4].into_iter().fold(entry, within_place))
+        }
+        _ => reply,
+    }
+}
+
+/// How many entries of the slow log are compared.
+const SLOW: usize = 20;
+
+/// The walk's own requests are among the slow ones, some of them now before another client's, now behind it.
+fn without_pings(reply: Reply) -> Reply {
+    let is_ping = |entry: &Reply| matches!(entry, Reply::Array(parts) if parts.get(3) == Some(&Reply::Array(vec![Reply::Bulk(b"PING".to_vec())])));
+    match reply {
+        Reply::Array(entries) => {
+            let kept = entries.into_iter().filter(|entry| !is_ping(entry)).take(SLOW);
+            Reply::Array(kept.map(without_secrets).collect())
+        }
+        reply => reply,
+    }
+}
+
+/// Secrets are hidden here in every request; in Redis only once they were looked at.
+fn without_secrets(entry: Reply) -> Reply {
+    let Reply::Array(mut parts) = entry else { return entry };
+    if let Some(Reply::Array(words)) = parts.get_mut(3)
+        && let Some(Reply::Bulk(name)) = words.first()
+        && [&b"AUTH"[..], b"HELLO"].contains(&name.as_slice())
+    {
+        words.truncate(1);
+    }
+    Reply::Array(parts)
+}
+
+/// A message without what differs: a line of MONITOR begins with a time and holds an address.
+pub(super) fn settled_message(message: Reply) -> Reply {
+    match message {
+        Reply::Simple(line) => Reply::Simple(monitored(&line).unwrap_or(line)),
+        message => message,
+    }
+}
+
+/// `+1700000000.000001 [0 127.0.0.1:5000] "GET" "a"` with only the database in its brackets.
+fn monitored(line: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(line).ok()?;
+    let (time, rest) = text.split_once(" [")?;
+    let (place, words) = rest.split_once("] ")?;
+    let (database, from) = place.split_once(' ')?;
+    time.parse::<f64>().ok()?;
+    let from = if from == "lua" { "lua" } else { "..." };
+    let words = if words.starts_with("\"AUTH\"") || words.starts_with("\"HELLO\"") { &words[..6] } else { words };
+    Some(format!("[{database} {from}] {words}").into_bytes())
+}
+
+fn client_lines(text: &str) -> String {
+    let field = |field: &str| match field.split_once('=') {
+        Some((name, _)) if OF_CLIENTS.contains(&name) => format!("{name}=..."),
+        _ => field.to_owned(),
+    };
+    let line = |line: &str| line.split(' ').map(field).collect::<Vec<_>>().join(" ");
+    // The walk's own client may have asked something else meanwhile.
+    text.split('\n').filter(|line| !line.contains(" user=walker ")).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The reply with every text in it rewritten.
+fn of_text(reply: Reply, rewrite: &dyn Fn(&str) -> String) -> Reply {
+    let text =
+        |bytes: Vec<u8>| std::str::from_utf8(&bytes).map(|text| rewrite(text).into_bytes()).unwrap_or(bytes.clone());
+    match reply {
+        Reply::Bulk(bytes) => Reply::Bulk(text(bytes)),
+        Reply::Verbatim(bytes) => Reply::Verbatim(text(bytes)),
+        reply => within(reply, &|inner| of_text(inner, rewrite)),
+    }
+}
+
+/// The reply with the elements of the outermost list changed.
+fn within_items(reply: Reply, change: &dyn Fn(Reply) -> Reply) -> Reply {
+    match reply {
+        Reply::Array(items) => Reply::Array(items.into_iter().map(change).collect()),
+        reply => reply,
+    }
+}
+
+/// The list without what stands at one place of it.
+fn within_place(reply: Reply, place: usize) -> Reply {
+    match reply {
+        Reply::Array(mut items) => {
+            if let Some(item @ (Reply::Integer(_) | Reply::Bulk(_))) = items.get_mut(place) {
+                *item = Reply::Simple(ANY.to_vec());
+            }
+            Reply::Array(items)
+        }
+        reply => reply,
+    }
+}
+
+fn within(reply: Reply, change: &dyn Fn(Reply) -> Reply) -> Reply {
+    match reply {
+        Reply::Array(items) => Reply::Array(items.into_iter().map(change).collect()),
+        Reply::Set(items) => Reply::Set(items.into_iter().map(change).collect()),
+        Reply::Push(items) => Reply::Push(items.into_iter().map(change).collect()),
+        Reply::Map(pairs) => Reply::Map(pairs.into_iter().map(|(key, value)| (key, change(value))).collect()),
+        leaf => leaf,
+    }
+}
+
+/// The reply without the values of some fields.
+fn without_fields(reply: Reply) -> Reply {
+    let is_field =
+        |name: &Reply| matches!(name, Reply::Bulk(name) if FIELDS.iter().any(|field| field.as_bytes() == name));
+    match reply {
+        Reply::Map(pairs) => Reply::Map(
+            pairs
+                .into_iter()
+                .map(|(name, value)| {
+                    let value = if is_field(&name) { Reply::Simple(ANY.to_vec()) } else { without_fields(value) };
+                    (name, value)
+                })
+                .collect(),
+        ),
+        Reply::Array(items) => {
+            let mut kept: Vec<Reply> = Vec::new();
+            for item in items {
+                let is_value = kept.len() % 2 == 1 && kept.last().is_some_and(is_field);
+                kept.push(if is_value { Reply::Simple(ANY.to_vec()) } else { without_fields(item) });
+            }
+            Reply::Array(kept)
+        }
+        reply => reply,
+    }
+}
+
+/// XINFO STREAM FULL tells when each pending entry was delivered: `[id consumer time count]`, `[id time count]`.
+fn without_delivery_times(reply: Reply) -> Reply {
+    let reply = match reply {
+        Reply::Array(items) => match items.as_slice() {
+            [Reply::Bulk(_), Reply::Bulk(_), Reply::Integer(_), Reply::Integer(_)] => {
+                within_place(Reply::Array(items), 2)
+            }
+            [Reply::Bulk(_), Reply::Integer(_), Reply::Integer(_)] => within_place(Reply::Array(items), 1),
+            _ => Reply::Array(items),
+        },
+        reply => reply,
+    };
+    within(reply, &without_delivery_times)
+}
