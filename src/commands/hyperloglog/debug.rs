@@ -67,9 +67,9 @@ fn getreg(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
 }
 
 fn decode(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
-    if let (Some(text), reply) = cx.text(key)? {
-        reply.bulk(sketch_of(text)?.runs().ok_or(HyperLogLogError::NotSparse)?.as_bytes());
-    }
+    let text = cx.text_to_change(key)?.ok_or(HyperLogLogError::Missing)?;
+    let runs = sketch_of(text)?.runs().ok_or(HyperLogLogError::NotSparse)?;
+    cx.reply().bulk(runs.as_bytes());
     Ok(())
 }
 

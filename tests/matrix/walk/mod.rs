@@ -42,7 +42,7 @@ const OUTING: usize = 2500;
 /// How many of the last requests are told when answers differ, unless DUNLIN_WALK_TOLD says otherwise.
 const TOLD: usize = 40;
 
-/// How often what is left behind is compared.
+/// How often what is left behind is compared, unless DUNLIN_WALK_LOOKS says otherwise: 1 finds the very request.
 const LOOKS: usize = 50;
 
 /// How often clients get back what lets them do something.
@@ -60,6 +60,11 @@ pub(crate) fn compare(real: &Path, seed: u64, requests: usize) {
     }
     let again = "DUNLIN_WALK_REQUESTS=1 DUNLIN_WALK_SEED=<seed> takes an outing again";
     assert!(faults.is_empty(), "{} outings differ; {again}\n\n{}", faults.len(), faults.join("\n\n"));
+}
+
+/// A number that the environment may set.
+fn number(name: &str, otherwise: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise).max(1)
 }
 
 /// One outing.
@@ -143,7 +148,7 @@ impl<'t> Outing<'t> {
             if step % AMENDS == 0 {
                 self.make_amends();
             }
-            let is_time = step % LOOKS == 0 || step + 1 == requests;
+            let is_time = step % number("DUNLIN_WALK_LOOKS", LOOKS) == 0 || step + 1 == requests;
             let fault = fault.or_else(|| if is_time { self.difference_in_what_is_left() } else { None });
             if let Some(fault) = fault {
                 return Some(self.told_of(step, &fault));
@@ -165,8 +170,7 @@ impl<'t> Outing<'t> {
     }
 
     fn told_of(&self, step: usize, fault: &str) -> String {
-        let told = std::env::var("DUNLIN_WALK_TOLD").ok().and_then(|text| text.parse().ok()).unwrap_or(TOLD);
-        let last = &self.told[self.told.len().saturating_sub(told)..];
+        let last = &self.told[self.told.len().saturating_sub(number("DUNLIN_WALK_TOLD", TOLD))..];
         format!("seed {}, request {step}:\n  {}\n{fault}", self.seed, last.join("\n  "))
     }
 

@@ -115,6 +115,9 @@ const KEYS: &[&str] = &["a", "b", "c", "d", "e"];
 const NUMBERS: &[&str] =
     &["0", "1", "2", "3", "-1", "-2", "10", "1.5", "-0.5", "1e3", "inf", "-inf", "x", "9223372036854775807"];
 
+/// Without those of which Redis reads the first digits where it only looks for keys (tracking).
+const COUNTS_OF_KEYS: &[&str] = &["0", "1", "2", "3", "-1", "x"];
+
 const BOUNDS: &[&str] = &["-inf", "+inf", "(1", "1", "2", "0", "-1", "-2", "[a", "(b", "[c", "-", "+", "(x"];
 
 const TEXTS: &[&str] = &["a", "b", "c", "d", "", "7", "3.5", "a longer word, one that is not kept in a number"];
@@ -174,7 +177,8 @@ impl Vocabulary {
             _ if is_stream && matches!(name, "id" | "start" | "end" | "last-id" | "max-deleted-id") => self.id(),
             _ if BY_NAME.iter().any(|(names, _)| names.contains(&name)) => self.named(name),
             Role::KeyCount if self.below(8) > 0 => word.bytes.clone(),
-            Role::Number | Role::KeyCount => self.mostly(word, NUMBERS),
+            Role::KeyCount => self.mostly(word, COUNTS_OF_KEYS),
+            Role::Number => self.mostly(word, NUMBERS),
             Role::Bound => self.mostly(word, BOUNDS),
             _ => self.mostly(word, TEXTS),
         }
