@@ -83,7 +83,8 @@ impl Server {
     /// When it cannot listen where it shall, or the system is out of descriptors.
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
         let Plan { mut settings, tcp, clock, seed, repeats, config_file } = plan;
-        let table = Table::of(commands::FAMILIES).renamed(&settings.renames).map_err(io::Error::other)?;
+        let table =
+            Table::of(commands::families(settings.test_kit)).renamed(&settings.renames).map_err(io::Error::other)?;
         let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
@@ -109,7 +110,6 @@ impl Server {
             allocator: "libc",
             ..Facts::default()
         };
-        let table = Table::of(commands::families(settings.test_kit));
         let clock = Arc::new(clock);
         let phase = watch::Sender::new(Phase::Serving);
         let host = Box::new(Machine::new(facts, Arc::clone(&clock), Courier::new(phase.subscribe()), repeats));
