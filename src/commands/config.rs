@@ -124,6 +124,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     unsupported.map_or(Ok(()), Err)?;
     let engine = cx.engine();
     make_room(engine, &settings)?;
+    listen(engine, &settings, &assignments)?;
     let is_password_other = engine.settings.password != settings.password;
     engine.settings = settings;
     if is_password_other {
@@ -148,6 +149,20 @@ fn make_room(engine: &Engine, settings: &Settings) -> Result<(), Error> {
         return Err(refused("maxclients", &reason));
     }
     Ok(())
+}
+
+/// Has the server listen elsewhere, if the port or the addresses are to be others.
+fn listen(engine: &Engine, settings: &Settings, assignments: &[Assignment<'_>]) -> Result<(), Error> {
+    let before = &engine.settings;
+    let is_other = |name: &str| match name {
+        "port" => before.port != settings.port,
+        "bind" => before.bind != settings.bind,
+        _ => false,
+    };
+    match assignments.iter().find(|(_, name, _)| is_other(name)) {
+        Some((_, name, _)) => engine.host.listen(before, settings).map_err(|reason| refused(name, reason)),
+        None => Ok(()),
+    }
 }
 
 fn refused(name: &str, reason: &str) -> Error {

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::{Errand, Fault, Now, Report};
+use crate::engine::{Errand, Fault, Now, Report, Settings};
 
 /// Facts that stay the same while the process runs.
 #[derive(Clone, Debug, Default)]
@@ -21,8 +21,6 @@ pub struct Facts {
     pub config_file: String,
     /// The operating system, as `uname` tells it.
     pub system: String,
-    /// The port that TCP clients reach, 0 without one.
-    pub tcp_port: u16,
     /// The Unix socket's path, empty without one.
     pub unix_socket: String,
     /// The name of the memory allocator.
@@ -73,6 +71,11 @@ pub trait Host: Send + std::fmt::Debug {
     fn write_config(&self, text: &[u8]) -> Result<(), String>;
     /// Makes room for so many clients, as far as the system allows. Answers for how many of them there is room.
     fn make_room_for(&self, clients: usize) -> usize;
+    /// Listens where `after` says instead of where `before` did.
+    ///
+    /// # Errors
+    /// Why it cannot, in Redis's words; it listens where it did.
+    fn listen(&self, before: &Settings, after: &Settings) -> Result<(), &'static str>;
     /// What the file of users holds (ACL LOAD).
     ///
     /// # Errors
@@ -133,6 +136,10 @@ impl Host for NoHost {
 
     fn make_room_for(&self, clients: usize) -> usize {
         clients
+    }
+
+    fn listen(&self, _: &Settings, _: &Settings) -> Result<(), &'static str> {
+        Ok(())
     }
 
     fn read_users(&self, _: &str) -> Result<Vec<u8>, String> {

@@ -1,13 +1,15 @@
 //! Where clients come in: TCP on every address of `bind`, and a Unix socket.
 //!
-//! Sockets are opened before anything else, so that a server that cannot listen says so instead of starting. Accepting
+//! How they come in by TCP, and what becomes of the sockets, see [`super::doors`]. Sockets are opened before anything else, so that a server that cannot listen says so instead of starting. Accepting
 //! never ends and never spins: a client that went away again is passed over, and when the system is out of descriptors
 //! the next try comes a little later, while those who are connected are served.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
@@ -157,17 +159,21 @@ fn is_protected(engine: &Engine) -> bool {
 
 /// Tells a client why it is not let in. One that does not take the few bytes at once is not waited for.
 async fn turn_away(mut stream: Stream, why: &'static str) {
-    std::future::poll_fn(|cx| {
+    poll_fn(|cx| {
         drop(stream.poll_write(cx, why.as_bytes()));
-        std::task::Poll::Ready(())
+        Poll::Ready(())
     })
     .await;
 }
 
-/// Lets TCP clients in until the server ends.
-pub(crate) async fn accept_tcp(listener: TcpListener, hall: Arc<Hall>) {
-    loop {
-        match listener.accept().await {
+/// Lets TCP clients in until the door is closed, whose socket is nobody's then.
+pub(crate) async fn accept_tcp(listener: Weak<TcpListener>, hall: Arc<Hall>) {
+    let next = |cx: &mut Context<'_>| match listener.upgrade() {
+        Some(listener) => listener.poll_accept(cx).map(Some),
+        None => Poll::Ready(None),
+    };
+    while let Some(came) = poll_fn(next).await {
+        match came {
             Ok((stream, peer)) => {
                 let keepalive_s = hall.shared.engine().settings.tcp_keepalive_s;
                 if let Err(error) = prepare(&stream, keepalive_s) {
@@ -229,6 +235,29 @@ async fn endure(error: &io::Error) {
 
 #[cfg(unix)]
 pub(crate) use unix::UnixDoor;
+
+/// There are no Unix sockets on this system.
+#[cfg(not(unix))]
+#[derive(Debug)]
+pub(crate) enum UnixDoor {}
+
+#[cfg(not(unix))]
+impl UnixDoor {
+    /// Opens none.
+    ///
+    /// # Errors
+    /// When one is wanted.
+    pub(crate) fn open(settings: &Settings) -> io::Result<Option<UnixDoor>> {
+        if settings.unix_socket.is_empty() {
+            return Ok(None);
+        }
+        Err(io::Error::new(io::ErrorKind::Unsupported, "there are no Unix sockets on this system"))
+    }
+
+    pub(crate) fn admit_to(self, _: &Arc<Hall>) {
+        match self {}
+    }
+}
 
 #[cfg(unix)]
 mod unix {

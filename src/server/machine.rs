@@ -13,8 +13,9 @@ use std::sync::Arc;
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
 use super::courier::Courier;
+use super::doors::Doors;
 use crate::engine::host::{Facts, Usage};
-use crate::engine::{Errand, Host, Now, Report};
+use crate::engine::{Errand, Host, Now, Report, Settings};
 
 /// The world that a server runs in.
 #[derive(Debug)]
@@ -22,18 +23,19 @@ pub(crate) struct Machine {
     facts: Facts,
     clock: Arc<Clock>,
     courier: Courier,
+    doors: Arc<Doors>,
     /// Chance repeats itself, so nothing is asked for that would not.
     repeats: bool,
 }
 
 impl Machine {
-    /// Completes `facts` about one server, whose clock and courier those are, by what is true for every one in this
-    /// process.
-    pub(crate) fn new(facts: Facts, clock: Arc<Clock>, courier: Courier, repeats: bool) -> Machine {
+    /// Completes `facts` about one server, whose clock, courier and doors those are, by what is true for every one in
+    /// this process.
+    pub(crate) fn new(facts: Facts, clock: Arc<Clock>, courier: Courier, doors: Arc<Doors>, repeats: bool) -> Machine {
         let executable = env::current_exe().map_or_else(|_| String::new(), |path| path.display().to_string());
         let facts =
             Facts { process_id: process::id(), executable, system: system(), total_memory: total_memory(), ..facts };
-        Machine { facts, clock, courier, repeats }
+        Machine { facts, clock, courier, doors, repeats }
     }
 }
 
@@ -75,6 +77,10 @@ impl Host for Machine {
 
     fn make_room_for(&self, clients: usize) -> usize {
         make_room_for(clients)
+    }
+
+    fn listen(&self, before: &Settings, after: &Settings) -> Result<(), &'static str> {
+        self.doors.change(before, after)
     }
 
     fn read_users(&self, path: &str) -> Result<Vec<u8>, String> {
@@ -240,7 +246,10 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_process_that_runs_is_in_memory_and_took_time() {
         let courier = Courier::new(tokio::sync::watch::Sender::new(Phase::Serving).subscribe());
-        let usage = Machine::new(Facts::default(), Arc::new(Clock::system()), courier, false).usage();
+        let event_loop = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("it can be had");
+        let doors = Doors::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
+        let machine = Machine::new(Facts::default(), Arc::new(Clock::system()), courier, Arc::new(doors), false);
+        let usage = machine.usage();
         assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
     }
 }

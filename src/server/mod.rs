@@ -10,6 +10,7 @@ mod config_file;
 mod connection;
 mod courier;
 mod deliveries;
+mod doors;
 mod keeper;
 mod listen;
 mod log;

@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 use tracing::warn;
@@ -17,6 +16,7 @@ use tracing::warn;
 use super::clock::Clock;
 use super::courier::Courier;
 use super::deliveries;
+use super::doors::Doors;
 use super::keeper;
 use super::listen::{self, Guest, Hall};
 use super::machine::{self, Machine};
@@ -45,32 +45,10 @@ pub(crate) struct Plan {
 pub(crate) struct Server {
     shared: Arc<Shared>,
     runtime: Runtime,
-    doors: Doors,
+    doors: Arc<Doors>,
+    unix_door: Option<listen::UnixDoor>,
     addresses: Vec<SocketAddr>,
     event_loops: usize,
-}
-
-/// Where clients come in. They belong to the event loop that they were opened on.
-#[derive(Debug)]
-struct Doors {
-    tcp: Vec<TcpListener>,
-    #[cfg(unix)]
-    unix: Option<listen::UnixDoor>,
-}
-
-impl Doors {
-    fn open(listeners: Vec<std::net::TcpListener>, settings: &Settings) -> io::Result<Doors> {
-        let tcp = listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<Vec<_>>>()?;
-        #[cfg(not(unix))]
-        if !settings.unix_socket.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "there are no Unix sockets on this system"));
-        }
-        Ok(Doors {
-            tcp,
-            #[cfg(unix)]
-            unix: listen::UnixDoor::open(settings)?,
-        })
-    }
 }
 
 /// So many turns of connections, and other tasks, are taken at most before the system is asked for events.
@@ -89,11 +67,7 @@ impl Server {
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
         let runtime = event_loop()?;
-        let opened = {
-            let _entered = runtime.enter();
-            Doors::open(listeners, &settings)
-        };
-        let doors = match opened {
+        let (doors, unix_door) = match open_doors(&runtime, listeners, &settings) {
             Ok(doors) => doors,
             Err(error) => {
                 // Who embeds us may start us within a runtime, where another one that is dropped panics.
@@ -105,18 +79,23 @@ impl Server {
         let facts = Facts {
             run_id: machine::run_id(&mut fastrand::Rng::with_seed(seed)),
             config_file,
-            tcp_port: settings.port,
             unix_socket: settings.unix_socket.clone(),
             allocator: "libc",
             ..Facts::default()
         };
         let clock = Arc::new(clock);
         let phase = watch::Sender::new(Phase::Serving);
-        let host = Box::new(Machine::new(facts, Arc::clone(&clock), Courier::new(phase.subscribe()), repeats));
+        let host = Box::new(Machine::new(
+            facts,
+            Arc::clone(&clock),
+            Courier::new(phase.subscribe()),
+            Arc::clone(&doors),
+            repeats,
+        ));
         let mut engine = Engine::new(table, settings, seed, clock.now(), host);
         engine.enlist_users().map_err(io::Error::other)?;
         let shared = Arc::new(Shared::new(engine, clock, phase));
-        Ok(Server { shared, runtime, doors, addresses, event_loops })
+        Ok(Server { shared, runtime, doors, unix_door, addresses, event_loops })
     }
 
     /// What others need to talk to it.
@@ -136,16 +115,11 @@ impl Server {
         self.runtime.block_on(async {
             tokio::spawn(keeper::keep(Arc::clone(&self.shared)));
             tokio::spawn(deliveries::deliver(Arc::clone(&self.shared)));
-            let accept = |listener| tokio::spawn(listen::accept_tcp(listener, Arc::clone(&hall)));
-            let accepting: Vec<_> = self.doors.tcp.into_iter().map(accept).collect();
-            #[cfg(unix)]
-            let _file = self.doors.unix.map(|door| door.admit_to(&hall));
+            self.doors.admit_to(&hall);
+            let _file = self.unix_door.map(|door| door.admit_to(&hall));
             self.shared.stopped().await;
             // Who sees his connection close finds nobody to connect to.
-            for door in accepting {
-                door.abort();
-                let _ = door.await;
-            }
+            self.doors.close();
             self.shared.close_connections();
         });
         // Its connections end with the runtime.
@@ -155,6 +129,17 @@ impl Server {
             drop(thread.join());
         }
     }
+}
+
+/// Opens what lets clients in, on that event loop.
+fn open_doors(
+    event_loop: &Runtime,
+    listeners: Vec<std::net::TcpListener>,
+    settings: &Settings,
+) -> io::Result<(Arc<Doors>, Option<listen::UnixDoor>)> {
+    let _entered = event_loop.enter();
+    let doors = Doors::new(listeners, event_loop.handle().clone())?;
+    Ok((Arc::new(doors), listen::UnixDoor::open(settings)?))
 }
 
 /// What serves the connections of one thread. It asks the system for events only when all connections that had some

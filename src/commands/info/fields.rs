@@ -55,7 +55,7 @@ pub(super) const SERVER: &[Field] = &[
     field("process_id", |scene| scene.facts.process_id.to_string()),
     field("process_supervised", |_| "no".to_owned()),
     field("run_id", |scene| scene.facts.run_id.clone()),
-    field("tcp_port", |scene| scene.facts.tcp_port.to_string()),
+    field("tcp_port", |scene| scene.engine.settings.port.to_string()),
     field("server_time_usec", |scene| scene.now.unix_us.to_string()),
     field("uptime_in_seconds", |scene| uptime_s(scene).to_string()),
     field("uptime_in_days", |scene| (uptime_s(scene) / 86_400).to_string()),

@@ -51,7 +51,7 @@ pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
 pub(super) fn listeners(scene: &Scene<'_>, text: &mut String) {
     let (settings, facts) = (&scene.engine.settings, scene.facts);
     let tcp =
-        (facts.tcp_port > 0).then(|| format!("name=tcp,bind={},port={}", settings.bind.join(",bind="), facts.tcp_port));
+        (settings.port > 0).then(|| format!("name=tcp,bind={},port={}", settings.bind.join(",bind="), settings.port));
     let unix = (!facts.unix_socket.is_empty()).then(|| format!("name=unix,bind={}", facts.unix_socket));
     for (number, listener) in tcp.into_iter().chain(unix).enumerate() {
         line(text, format_args!("listener{number}:{listener}"));

@@ -6,9 +6,9 @@ use crate::config::words;
 use crate::engine::{Notifications, Settings};
 
 pub(super) const ROWS: &[Parameter] = &[
-    Parameter::words("bind", words::addresses, Held::Field(|s| s.bind.join(" "), set_bind)).at_start(),
+    Parameter::words("bind", words::addresses, Held::Field(|s| s.bind.join(" "), set_bind)),
     Parameter::text("bind-source-addr", Held::Idle("")),
-    Parameter::number("port", 0, PORT, Held::Field(|s| s.port.into(), |s, port| s.port = port as u16)).at_start(),
+    Parameter::number("port", 0, PORT, Held::Field(|s| s.port.into(), |s, port| s.port = port as u16)),
     Parameter::number("tls-port", 0, PORT, Held::Always("0")).or_refuse(),
     Parameter::text("unixsocket", Held::Field(|s| s.unix_socket.clone(), |s, path| s.unix_socket = path)).at_start(),
     Parameter::mode(

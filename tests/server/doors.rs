@@ -1,0 +1,67 @@
+//! Where clients come in, when that changes while the server runs. The refusals are those of Redis 8.0.6.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use dunlin::Server;
+
+use crate::wire::connect;
+
+/// A port that nobody has at this moment.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    listener.local_addr().expect("it is bound").port()
+}
+
+fn is_open(address: SocketAddr) -> bool {
+    TcpStream::connect(address).is_ok()
+}
+
+#[test]
+fn another_port_is_open_at_once_and_the_old_one_closed_but_to_those_who_are_in() {
+    for threads in ["1", "3"] {
+        let server = Server::builder().set("io-threads", threads).start().expect("it starts");
+        let (old, port) = (server.addr(), free_port());
+        let mut clients: Vec<_> = (0..4).map(|_| connect(old)).collect();
+        clients[1].ask(format!("CONFIG SET port {port}\r\n"), "+OK\r\n");
+        assert!(!is_open(old));
+        clients.push(connect(SocketAddr::new(old.ip(), port)));
+        for client in &mut clients {
+            client.ask("PING\r\n", "+PONG\r\n");
+        }
+        clients[0].ask("CONFIG SET port 0\r\n", "+OK\r\n");
+        assert!(!is_open(SocketAddr::new(old.ip(), port)));
+        clients[4].ask(format!("CONFIG SET port {}\r\n", old.port()), "+OK\r\n");
+        connect(old).ask("PING\r\n", "+PONG\r\n");
+    }
+}
+
+#[test]
+fn other_addresses_of_the_same_port_take_the_place_of_the_old_ones() {
+    let server = Server::builder().set("io-threads", "2").start().expect("it starts");
+    let mut client = connect(server.addr());
+    for bind in ["*", "127.0.0.1", "127.0.0.1 -10.255.255.1", "* -::*"] {
+        client.ask(format!("CONFIG SET bind \"{bind}\"\r\n"), "+OK\r\n");
+        connect(server.addr()).ask("PING\r\n", "+PONG\r\n");
+    }
+    client.ask("CONFIG SET bind \"\"\r\n", "+OK\r\n");
+    assert!(!is_open(server.addr()));
+    client.ask("PING\r\n", "+PONG\r\n");
+}
+
+#[test]
+fn where_it_cannot_listen_all_stays_as_it_was() {
+    let server = Server::start().expect("it starts");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let port = taken.local_addr().expect("it is bound").port();
+    let mut client = connect(server.addr());
+    client.ask(
+        format!("CONFIG SET maxclients 77 port {port}\r\n"),
+        "-ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check server logs.\r\n",
+    );
+    client.ask(
+        "CONFIG SET maxclients 77 bind 999.999.999.999\r\n",
+        "-ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.\r\n",
+    );
+    client.ask("CONFIG GET maxclients\r\n", "*2\r\n$10\r\nmaxclients\r\n$5\r\n10000\r\n");
+    connect(server.addr()).ask("PING\r\n", "+PONG\r\n");
+}
