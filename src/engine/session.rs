@@ -69,9 +69,9 @@ pub enum ReplyMode {
 /// What the connection tells about its buffers, for CLIENT LIST.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Buffers {
-    /// Bytes of requests that wait to be completed.
+    /// Bytes of requests that wait to be completed, but for the words that the first of them has so far.
     pub query: usize,
-    /// Bytes before those, of the words that the first of these requests has so far.
+    /// Bytes of those words.
     pub words: usize,
     /// Room that is kept for requests beyond those.
     pub query_free: usize,

@@ -94,6 +94,8 @@ struct Progress {
     /// How many bytes from `position` on are known not to end the line.
     searched: usize,
     words_left: usize,
+    /// Bytes of the words before `position`.
+    word_bytes: usize,
     /// The length of the bulk string at `position`, once its line has been read.
     bulk_bytes: Option<usize>,
 }
@@ -157,9 +159,10 @@ impl Parser {
         self.consumed
     }
 
-    /// How many bytes behind those that are done with are read, as words of a request that is not complete.
-    pub fn begun(&self) -> usize {
-        self.progress.position
+    /// How much of a request that is not complete is read, behind what is done with: so many bytes, of which so many are
+    /// words.
+    pub fn begun(&self) -> (usize, usize) {
+        (self.progress.position, self.progress.word_bytes)
     }
 
     /// How many bytes the word under way still needs, where `arrived` came of its request.
@@ -225,6 +228,7 @@ impl Progress {
         }
         let word = Span { start: self.position, end: self.position + length };
         self.position = word.end + 2;
+        self.word_bytes += length;
         self.bulk_bytes = None;
         self.words_left -= 1;
         Ok(Some(word))

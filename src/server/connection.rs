@@ -330,9 +330,9 @@ impl Connection {
             // The rest is found again when its time comes, from its beginning.
             self.parser = Parser::new();
         }
-        let left = input.len() - taken;
-        self.buffers.words = self.parser.begun().min(left);
-        (self.buffers.query, self.buffers.query_free) = (left - self.buffers.words, 0);
+        let (begun, words) = self.parser.begun();
+        (self.buffers.query, self.buffers.words) = ((input.len() - taken).saturating_sub(begun), words);
+        self.buffers.query_free = 0;
         self.report(&mut engine);
         self.weigh(&mut engine);
         if engine.sessions.get(self.session).is_none_or(|session| session.cut_off) {

@@ -131,6 +131,7 @@ fn the_clients_listed_are_told_with_what_they_sent_and_left_unread() {
     let mut first = connect(server.addr());
     first.ask("SET a 1\r\n", "+OK\r\n");
     first.send("*2\r\n$3\r\nGET\r\n$5\r\nab");
+    // Redis 8.0.6 tells the word that is there apart from the beginning of the next one.
     let mut lister = server.client().expect("there is room");
     let line = loop {
         let list = lister.call(["CLIENT", "LIST", "ID", "1"]).expect("it is answered");
@@ -139,7 +140,7 @@ fn the_clients_listed_are_told_with_what_they_sent_and_left_unread() {
             break text;
         }
     };
-    assert!(line.contains(" qbuf=19 ") && line.contains(" cmd=set "), "{line}");
+    assert!(line.contains(" qbuf=2 ") && line.contains(" argv-mem=3 ") && line.contains(" cmd=set "), "{line}");
     let stats = lister.call(["INFO", "stats"]).expect("it is answered").text().expect("it is text").into_owned();
     assert!(
         stats.contains("total_net_input_bytes:28\r\n") && stats.contains("total_net_output_bytes:5\r\n"),
