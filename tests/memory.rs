@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "an allocator that counts is one; it hands every call on as it is")]
 
 use dunlin::keyspace::{Database, New, Slot};
+use dunlin::value::stream::{self, Id, Stream};
 use dunlin::value::{Hash, List, Set, Text, Value, Zset, hash, list, set, zset};
 use fastrand::Rng;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -142,6 +143,41 @@ fn a_list_says_what_it_takes() {
         |list, number| _ = list.pop(if number % 2 == 0 { list::End::Head } else { list::End::Tail }, &limits),
         List::memory,
     );
+}
+
+#[test]
+fn a_stream_says_what_it_takes() {
+    let limits = stream::Limits::default();
+    let id = |number: usize| Id::new(1 + number as u64, 0);
+    check_collection(
+        Stream::new,
+        |stream, number| {
+            let (field, value) = (member(number % 3), member(number));
+            stream.log_mut().push(id(number), [&field[..], &value].into_iter(), &limits);
+        },
+        |stream, number| _ = stream.log_mut().delete(id(number)),
+        Stream::memory,
+    );
+}
+
+#[test]
+fn a_group_says_what_it_takes() {
+    const NAMES: [&[u8]; 3] = [b"ann", b"bob", b"a consumer whose name is longer than most"];
+    let make = || {
+        let mut stream = Stream::new();
+        stream.add_group(b"group", Id::MIN, None);
+        stream
+    };
+    let give = |stream: &mut Stream, number: usize| {
+        stream.edit_group(b"group", |_, group| {
+            let (consumer, _) = group.add_consumer(NAMES[number % NAMES.len()], 1);
+            group.settle(Id::new(1 + number as u64, 0), consumer, 1, 1);
+        });
+    };
+    let take = |stream: &mut Stream, number: usize| {
+        stream.edit_group(b"group", |_, group| group.acknowledge(Id::new(1 + number as u64, 0)));
+    };
+    check_collection(make, give, take, Stream::memory);
 }
 
 /// A value of any kind and size.

@@ -125,7 +125,7 @@ impl Engine {
                 let reply = Reply::new(&mut out, self.protocol_of(session));
                 self.interest.tracking.begin_command(session);
                 let ending = self.execute(session, id, Args::new(request, words), false, reply);
-                self.end_tracking(session, told);
+                self.end_tracking(session);
                 self.interest.tracking.end_turn();
                 let spent_us = wait.spent_us + self.elapsed_us(watch);
                 if let Ending::Waits(block) = ending {

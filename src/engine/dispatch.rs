@@ -55,7 +55,7 @@ impl Engine {
                 self.begin(session, id);
                 self.interest.tracking.begin_command(session);
                 let ending = self.execute(session, id, Args::new(request, words), false, Reply::new(out, protocol));
-                self.end_tracking(session, told);
+                self.end_tracking(session);
                 if std::mem::take(&mut self.interest.tracking.is_reply_last) {
                     (start, told) = self.move_reply_last(session, told, start, out);
                 }

@@ -5,6 +5,7 @@
 
 mod collections;
 mod scripts;
+mod streams;
 mod windows;
 
 use std::thread;

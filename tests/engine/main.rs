@@ -21,6 +21,7 @@ mod settings;
 mod slow;
 mod slow_functions;
 mod sorted_sets;
+mod stream_holes;
 mod tracking;
 mod waiting;
 mod world;

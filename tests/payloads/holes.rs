@@ -40,6 +40,18 @@ fn types_of_modules_are_refused() {
     ]);
 }
 
+/// Redis 8.10.1 (SLOT_INFO): what stands between the values of a file is no value, whatever it says.
+#[test]
+fn what_files_hold_beside_values_is_refused() {
+    let mut payloads = Vec::new();
+    for opcode in [8, 26, 27, 100].into_iter().chain(240..=255) {
+        for rest in [&b""[..], b"\0", b"\x05", b"\x81\xff\xff\xff\xff\xff\xff\xff\xff", b"\x01a\x01b\0\x01c\x01d"] {
+            payloads.push([&[opcode], rest].concat());
+        }
+    }
+    all_are_refused(&payloads);
+}
+
 /// Valkey 9.1.3: lengths near the end of what a number can be.
 #[test]
 fn no_length_is_allocated_before_it_is_there() {

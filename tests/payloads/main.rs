@@ -12,3 +12,4 @@ mod oracle;
 mod round_trip;
 mod samples;
 mod sealed;
+mod streams;

@@ -7,12 +7,13 @@ pub(crate) type Words = Vec<Vec<u8>>;
 
 /// Commands after which `key` most likely holds something.
 pub(crate) fn sample(rng: &mut Rng) -> Vec<Words> {
-    match rng.u8(..6) {
+    match rng.u8(..7) {
         0 => vec![command("SET", vec![element(rng)])],
         1 => list(rng),
         2 => set(rng),
         3 => hash(rng),
         4 => timed_hash(rng),
+        5 => stream(rng),
         _ => sorted_set(rng),
     }
 }
@@ -122,4 +123,36 @@ fn sorted_set(rng: &mut Rng) -> Vec<Words> {
         words.push(member);
     }
     vec![command("ZADD", words)]
+}
+
+/// With entries that share their fields and others, of which some are deleted, and groups that were given some.
+fn stream(rng: &mut Rng) -> Vec<Words> {
+    let mut commands = Vec::new();
+    let entries = size(rng);
+    for number in 1..=entries {
+        let fields = if rng.u8(..4) > 0 {
+            vec![b"field".to_vec(), short(rng)]
+        } else {
+            vec![short(rng), element(rng), short(rng), short(rng)]
+        };
+        let id = format!("{}-{}", number / 3 + 1, number).into_bytes();
+        commands.push(command("XADD", [vec![id], fields].concat()));
+    }
+    for number in 1..=entries {
+        if rng.u8(..5) == 0 {
+            commands.push(command("XDEL", vec![format!("{}-{}", number / 3 + 1, number).into_bytes()]));
+        }
+    }
+    for group in 0..rng.usize(..3) {
+        let words = |text: String| text.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Words>();
+        commands.push(words(format!("XGROUP CREATE key group-{group} 0")));
+        for consumer in 0..rng.usize(..3) {
+            let count = rng.usize(1..20);
+            commands
+                .push(words(format!("XREADGROUP GROUP group-{group} consumer-{consumer} COUNT {count} STREAMS key >")));
+        }
+        commands.push(words(format!("XACK key group-{group} 1-1 1-2 2-4")));
+        commands.push(words(format!("XGROUP CREATECONSUMER key group-{group} idle")));
+    }
+    commands
 }

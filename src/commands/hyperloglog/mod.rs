@@ -11,8 +11,8 @@ mod debug;
 use crate::engine::{
     Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, HyperLogLogError, KeyFlags, KeySpec,
 };
+use crate::value::TextView;
 use crate::value::hyperloglog::{Corrupted, Form, REGISTERS, Registers, Sketch, SketchMut, count_of};
-use crate::value::{TextView, View};
 
 /// The family's rows.
 pub const COMMANDS: &[Command] = &[PFADD, PFCOUNT, debug::PFDEBUG, PFMERGE, debug::PFSELFTEST];
@@ -120,14 +120,13 @@ fn sketch_of(text: TextView<'_>) -> Result<Sketch<'_>, Error> {
 
 /// The greatest registers of several sketches, and whether one of them is dense. A missing key is one without elements.
 fn merged(cx: &mut Ctx<'_>, keys: &[&[u8]]) -> Result<(Registers, bool), Error> {
-    let is_sketch = |view: &View<'_>| matches!(view, View::Text(text) if sketch_of(*text).is_ok());
-    let (views, _) = cx.views_while(keys, is_sketch);
     let (mut registers, mut is_dense) = ([0; REGISTERS], false);
-    for view in views.into_iter().flatten() {
-        let View::Text(text) = view else { return Err(Error::WrongType) };
-        let sketch = sketch_of(text)?;
-        sketch.merge_into(&mut registers)?;
-        is_dense |= sketch.form() == Form::Dense;
+    for key in keys {
+        if let (Some(text), _) = cx.text(key)? {
+            let sketch = sketch_of(text)?;
+            sketch.merge_into(&mut registers)?;
+            is_dense |= sketch.form() == Form::Dense;
+        }
     }
     Ok((registers, is_dense))
 }

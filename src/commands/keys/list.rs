@@ -57,15 +57,16 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (now_ms, index) = (cx.now_ms(), cx.database_index());
     let (engine, reply) = cx.engine_and_reply();
     let database = engine.databases.get(index);
-    let mut found = Vec::new();
+    let (mut found, mut due) = (Vec::new(), 0);
     let next = database.scan(cursor, options.count, |slot| {
-        if options.admits(database.key(slot)) && !is_due(database, slot, now_ms) {
-            found.push(slot);
+        if options.admits(database.key(slot)) {
+            if is_due(database, slot, now_ms) { due += 1 } else { found.push(slot) }
         }
     });
     if let Some(wanted) = options.type_name {
         // Whoever asks for a type has each key looked up.
         engine.stats.keyspace_hits += found.len() as u64;
+        engine.stats.keyspace_misses += due;
         found.retain(|slot| says(wanted, database.view(*slot).type_name()));
     }
     reply.array(2);

@@ -194,7 +194,6 @@ impl Engine {
         running.turn_us = now_us;
         let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
         self.timing.now = running.now;
-        let told = self.frames_of(session);
         self.interest.tracking.begin_command(session);
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         let mut reply = Reply::new(&mut partial, protocol);
@@ -210,7 +209,7 @@ impl Engine {
             Outcome::Resting => self.put_aside(&mut partial, 0),
             outcome => self.conclude_script(session, outcome, partial),
         }
-        self.end_tracking(session, told + usize::from(!self.scripts.is_busy()));
+        self.end_tracking(session);
         self.interest.tracking.end_turn();
         self.timing.now = now;
         if !self.scripts.is_busy() {

@@ -175,12 +175,12 @@ impl Tracking {
 
 /// What commands do.
 impl Engine {
-    /// The session's command has run: it is told what it changed itself, behind the `told` frames from before it.
+    /// The session's command has run: it is told what it changed itself, behind all else.
     #[inline]
-    pub(super) fn end_tracking(&mut self, session: SessionId, told: usize) {
+    pub(super) fn end_tracking(&mut self, session: SessionId) {
         self.interest.tracking.is_running = false;
         if !self.interest.tracking.pending.is_empty() {
-            self.tell_pending(session, told);
+            self.tell_pending(session);
         }
     }
 
@@ -200,17 +200,13 @@ impl Engine {
     }
 
     #[cold]
-    fn tell_pending(&mut self, session: SessionId, told: usize) {
-        let pending = std::mem::take(&mut self.interest.tracking.pending);
-        let mut place = told;
-        for key in pending {
-            let before = self.frames_of(session);
+    fn tell_pending(&mut self, session: SessionId) {
+        for key in std::mem::take(&mut self.interest.tracking.pending) {
             let mut message = match &key {
                 Some(key) => Message::of_keys([&**key].into_iter()),
                 None => self.message_of_all(session),
             };
-            self.tell_tracker(session, &mut message, Some(place));
-            place += self.frames_of(session).saturating_sub(before);
+            self.tell_tracker(session, &mut message);
         }
     }
 
@@ -301,7 +297,7 @@ impl Engine {
             if is_own && tracking.is_running {
                 tracking.pending.push(Some(key.into()));
             } else {
-                self.tell_tracker(reader, &mut message, None);
+                self.tell_tracker(reader, &mut message);
             }
         }
     }
@@ -323,7 +319,7 @@ impl Engine {
                 self.interest.tracking.pending.push(None);
             } else {
                 let mut message = self.message_of_all(session);
-                self.tell_tracker(session, &mut message, None);
+                self.tell_tracker(session, &mut message);
             }
         }
     }
@@ -338,12 +334,12 @@ impl Engine {
             for session in gathered.clients() {
                 let mode = self.sessions.get(session).and_then(|client| client.tracking.as_deref());
                 if !mode.is_some_and(|mode| mode.no_loop) {
-                    self.tell_tracker(session, &mut message, None);
+                    self.tell_tracker(session, &mut message);
                     continue;
                 }
                 let keys = gathered.keys(Some(session));
                 if keys.len() > 0 {
-                    self.tell_tracker(session, &mut Message::of_keys(keys), None);
+                    self.tell_tracker(session, &mut Message::of_keys(keys));
                 }
             }
         }
@@ -351,29 +347,23 @@ impl Engine {
 
     /// Tells a client that tracks, or whoever is told in its place. What the client is told itself goes to `place` among
     /// its frames, if that is given.
-    fn tell_tracker(&mut self, session: SessionId, message: &mut Message, place: Option<usize>) {
+    fn tell_tracker(&mut self, session: SessionId, message: &mut Message) {
         let Some(client) = self.sessions.get(session) else { return };
         let Some(mode) = client.tracking.as_deref() else { return };
         let (redirect, protocol) = (mode.redirect, client.protocol);
         let receiver = redirect.unwrap_or(session);
         let Some(listener) = self.sessions.get(receiver) else {
-            return self.tell_of_broken_redirection(session, receiver, protocol, place);
+            return self.tell_of_broken_redirection(session, receiver, protocol);
         };
         let frame = match listener.protocol {
             Protocol::Resp3 => message.push(),
             Protocol::Resp2 if redirect.is_some() && !listener.subscribed.is_empty() => message.published(),
             Protocol::Resp2 => return,
         };
-        self.tell_at(place.filter(|_| receiver == session), receiver, frame);
+        self.tell(receiver, frame);
     }
 
-    fn tell_of_broken_redirection(
-        &mut self,
-        session: SessionId,
-        gone: SessionId,
-        protocol: Protocol,
-        place: Option<usize>,
-    ) {
+    fn tell_of_broken_redirection(&mut self, session: SessionId, gone: SessionId, protocol: Protocol) {
         if let Some(mode) = self.sessions.get_mut(session).and_then(|client| client.tracking.as_deref_mut()) {
             mode.is_broken = true;
         }
@@ -383,14 +373,7 @@ impl Engine {
             reply.push(2);
             reply.bulk(b"tracking-redir-broken");
             reply.integer(gone.number as i64);
-            self.tell_at(place, session, frame.into());
-        }
-    }
-
-    fn tell_at(&mut self, place: Option<usize>, session: SessionId, frame: Arc<[u8]>) {
-        match place {
-            Some(place) => self.listening().1.tell_after(place, session, frame),
-            None => self.tell(session, frame),
+            self.tell(session, frame.into());
         }
     }
 

@@ -67,15 +67,17 @@ pub(super) fn runs(mut code: &[u8]) -> impl Iterator<Item = Run> {
 
 /// Visits all runs, each with its first register, while they are within all registers and if they are all of them.
 fn walk(code: &[u8], mut visit: impl FnMut(usize, Run)) -> Result<(), Corrupted> {
-    let mut first = 0;
+    let (mut first, mut read) = (0, 0);
     for run in runs(code) {
+        read += run.width;
         if first + run.length > REGISTERS {
             return Err(Corrupted);
         }
         visit(first, run);
         first += run.length;
     }
-    if first == REGISTERS { Ok(()) } else { Err(Corrupted) }
+    // A run that is cut off is one too many.
+    if first == REGISTERS && read == code.len() { Ok(()) } else { Err(Corrupted) }
 }
 
 /// How many registers hold each value.

@@ -1,5 +1,7 @@
 //! CLIENT LIST and CLIENT INFO: a line for each client ([`Engine::describe_client`]), or for the one that asks.
 
+use std::collections::HashMap;
+
 use crate::engine::{Args, Ctx, Engine, Error, Session, shown};
 use crate::value::number;
 
@@ -19,8 +21,8 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let mut text = Vec::new();
     let (asking, engine) = (cx.session().id, cx.engine());
     // Who was cut off is gone, though his connection may not know it yet.
-    let is_shown = |session: &&Session| wanted.includes(session) && (!session.cut_off || session.id == asking);
-    for session in engine.sessions.iter().filter(is_shown) {
+    let is_shown = |session: &&Session| !session.cut_off || session.id == asking;
+    for session in wanted.among(engine).into_iter().filter(is_shown) {
         let request_bytes = if session.id == asking { args.request_bytes() } else { 0 };
         write_line(&mut text, session, request_bytes, engine);
     }
@@ -51,11 +53,17 @@ impl Wanted {
         Ok(wanted)
     }
 
-    fn includes(&self, session: &Session) -> bool {
+    /// Those that are wanted: by their ids, in the order of these and as often as they are named.
+    fn among<'e>(&self, engine: &'e Engine) -> Vec<&'e Session> {
+        let all = engine.sessions.iter();
         match self {
-            Wanted::All => true,
-            Wanted::Type(kind) => *kind == ClientType::of(session),
-            Wanted::Ids(ids) => ids.contains(&(session.id.number as i64)),
+            Wanted::All => all.collect(),
+            Wanted::Type(kind) => all.filter(|session| *kind == ClientType::of(session)).collect(),
+            Wanted::Ids(ids) => {
+                let by_number: HashMap<i64, &Session> =
+                    all.map(|session| (session.id.number.cast_signed(), session)).collect();
+                ids.iter().filter_map(|id| by_number.get(id).copied()).collect()
+            }
         }
     }
 }
