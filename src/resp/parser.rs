@@ -165,10 +165,10 @@ impl Parser {
         (self.progress.position, self.progress.word_bytes)
     }
 
-    /// How many bytes the word under way still needs, where `arrived` came of its request.
-    pub fn missing(&self, arrived: usize) -> usize {
-        let end = self.progress.bulk_bytes.map_or(0, |length| self.progress.position.saturating_add(length));
-        end.saturating_sub(arrived)
+    /// Where in its request the word under way is going to end, if it has so many bytes or more.
+    pub fn word_end(&self, least_bytes: usize) -> Option<usize> {
+        let length = self.progress.bulk_bytes.filter(|length| *length >= least_bytes)?;
+        Some(self.progress.position.saturating_add(length))
     }
 
     /// Forgets the request before this one, and lets go of what it took if that was much.

@@ -38,7 +38,9 @@ use crate::resp::{Batch, Limits, Parser};
 
 /// What one read takes at most. Most batches are smaller, and then the socket needs no second read to be known empty.
 const READ_BYTES: usize = 64 << 10;
-/// So much of a long word is read in one turn: about what the system keeps of what was sent and is not read.
+/// A word is long from so many bytes on, and so much of it is read in one turn: about what the system keeps of what was
+/// sent and is not read.
+const LONG_BYTES: usize = 32 << 10;
 const TURN_BYTES: u64 = 4 << 20;
 /// From so many requests on, memory is told beforehand what they will look at.
 const PREFETCHED: usize = 4;
@@ -184,7 +186,8 @@ impl Connection {
             }
             self.buffers.received += length as u64;
             self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
-            goes_on = self.parser.missing(self.unread.len()) > 0 && self.buffers.received - received < TURN_BYTES;
+            let is_within_word = self.parser.word_end(LONG_BYTES).is_some_and(|end| self.unread.len() < end);
+            goes_on = is_within_word && self.buffers.received - received < TURN_BYTES;
             if length == READ_BYTES && !goes_on {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
