@@ -4,7 +4,7 @@
 //! when all of it is on the disk. Whoever reads the file meanwhile, or starts with it after a crash, finds the old text or
 //! the new one. The file keeps its permissions.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -54,7 +54,7 @@ fn write(beside: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+    fs::File::open(folder)?.sync_all()
 }
 
 /// Elsewhere a folder cannot be opened as a file.

@@ -234,7 +234,6 @@ fn kilobytes_in(path: &str, name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::shared::Phase;
 
     #[test]
     fn a_run_is_named_by_forty_hexadecimal_digits() {
@@ -245,7 +244,8 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_that_runs_is_in_memory_and_took_time() {
-        let courier = Courier::new(tokio::sync::watch::Sender::new(Phase::Serving).subscribe());
+        let phase = tokio::sync::watch::Sender::new(crate::server::shared::Phase::Serving);
+        let courier = Courier::new(phase.subscribe());
         let event_loop = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("it can be had");
         let doors = Doors::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
         let machine = Machine::new(Facts::default(), Arc::new(Clock::system()), courier, Arc::new(doors), false);
