@@ -117,7 +117,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         match parameter.assign_text(&mut settings, value).map_err(|reason| refused(name, &reason))? {
             Assigned::InForce => {}
             Assigned::Differs { actual, .. } => {
-                unsupported.get_or_insert_with(|| refused(name, &config::unsupported(actual)));
+                unsupported.get_or_insert_with(|| refused(name, &parameter.refusal(actual)));
             }
         }
     }
@@ -154,14 +154,14 @@ fn make_room(engine: &Engine, settings: &Settings) -> Result<(), Error> {
 /// Has the server listen elsewhere, if the port or the addresses are to be others.
 fn listen(engine: &Engine, settings: &Settings, assignments: &[Assignment<'_>]) -> Result<(), Error> {
     let before = &engine.settings;
-    let is_other = |name: &str| match name {
-        "port" => before.port != settings.port,
-        "bind" => before.bind != settings.bind,
-        _ => false,
-    };
-    match assignments.iter().find(|(_, name, _)| is_other(name)) {
-        Some((_, name, _)) => engine.host.listen(before, settings).map_err(|reason| refused(name, reason)),
-        None => Ok(()),
+    let refusal = assignments.iter().find_map(|(_, name, _)| match *name {
+        "port" if before.port != settings.port => Some((name, "Unable to listen on this port. Check server logs.")),
+        "bind" if before.bind != settings.bind => Some((name, "Failed to bind to specified addresses.")),
+        _ => None,
+    });
+    match refusal {
+        Some((name, reason)) if !engine.host.listen(before, settings) => Err(refused(name, reason)),
+        _ => Ok(()),
     }
 }
 
@@ -236,7 +236,8 @@ const RESETSTAT: Command = Command {
 };
 
 fn reset_statistics(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.engine().stats.reset();
+    let engine = cx.engine();
+    engine.stats.reset(engine.host.turns());
     cx.reply().ok();
     Ok(())
 }

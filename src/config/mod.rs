@@ -14,9 +14,6 @@
 //! (`cluster-enabled yes`), the start is refused. A malformed value is refused with Redis's words in all cases, and so is
 //! a name that Redis does not know.
 //!
-//! Some parameters that Redis lets CONFIG SET change can here be set only at the start: `port` and `bind`, because the
-//! listening sockets are opened once.
-//!
 //! It opens no file: what a configuration file includes is asked of [`Files`].
 //!
 //! Source: the answers of Redis 8.0.6 to CONFIG GET, CONFIG SET and its command line.
@@ -30,7 +27,7 @@ mod users;
 mod words;
 
 pub use arguments::{HELP, Invocation, Sources, invocation};
-pub(crate) use file::unsupported;
+use file::unsupported;
 pub use file::{Fatal, Files, Loaded, Unreadable, load};
 pub use parameter::{Assigned, Mutability, Otherwise, Parameter, parse_memory};
 pub use rewrite::rewritten;

@@ -93,6 +93,8 @@ pub struct Parameter {
     pub otherwise: Otherwise,
     /// CONFIG GET shows it only to who names it.
     pub is_hidden: bool,
+    /// What CONFIG SET says of a value that we do not behave by, where Redis has words for not being able to.
+    refusal: Option<&'static str>,
     kind: Kind,
 }
 
@@ -105,6 +107,7 @@ impl Parameter {
             mutability: Mutability::Anytime,
             otherwise: Otherwise::Warn,
             is_hidden: false,
+            refusal: None,
             kind,
         }
     }
@@ -173,6 +176,10 @@ impl Parameter {
         Parameter { is_hidden: true, ..self }
     }
 
+    pub(super) const fn refusing(self, refusal: &'static str) -> Parameter {
+        Parameter { refusal: Some(refusal), ..self }
+    }
+
     pub(super) const fn or_refuse(self) -> Parameter {
         Parameter { otherwise: Otherwise::Refuse, ..self }
     }
@@ -196,6 +203,11 @@ impl Parameter {
             Kind::Choice(_, held) => held.shown(name, settings, |name| (*name).to_owned()),
             Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => held.shown(name, settings, String::clone),
         }
+    }
+
+    /// Why CONFIG SET does not take a well-formed value, as the server behaves by `actual`.
+    pub fn refusal(&self, actual: &str) -> String {
+        self.refusal.map_or_else(|| super::unsupported(actual), str::to_owned)
     }
 
     /// True when the server does not go by any value but one, which a configuration file need not know of.

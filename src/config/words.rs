@@ -17,6 +17,31 @@ pub(super) fn addresses(words: &[&str]) -> Result<String, String> {
     Ok(words.join(" "))
 }
 
+/// `locale-collate`: texts are compared byte by byte, which is the locale of C; there is no other.
+pub(super) fn locale(word: &str) -> Result<String, String> {
+    if matches!(word, "" | "C" | "POSIX") { Ok(word.to_owned()) } else { Err("Invalid locale name".to_owned()) }
+}
+
+/// `proc-title-template`: a text that is not blank, with these variables in braces.
+pub(super) fn title_template(word: &str) -> Result<String, String> {
+    const VARIABLES: [&str; 7] =
+        ["title", "listen-addr", "server-mode", "port", "tls-port", "unixsocket", "config-file"];
+    let mut rest = word;
+    let mut is_known = !word.trim().is_empty();
+    while let Some((_, after)) = rest.split_once('{') {
+        // Two braces are one.
+        rest = if let Some(after) = after.strip_prefix('{') {
+            after
+        } else {
+            let variable = after.split_once('}').filter(|(name, _)| VARIABLES.contains(name));
+            is_known &= variable.is_some();
+            variable.map_or("", |(_, after)| after)
+        };
+    }
+    let reason = "template format is invalid or contains unknown variables";
+    if is_known { Ok(word.to_owned()) } else { Err(reason.to_owned()) }
+}
+
 /// `save`: pairs of seconds and changes.
 pub(super) fn save_points(words: &[&str]) -> Result<String, String> {
     let number = |word: &str| if word.is_empty() { Some(0) } else { number::parse_i64(word.as_bytes()) };
@@ -220,6 +245,25 @@ mod tests {
         for (reader, text, shown) in table {
             assert_eq!(read(reader, text), Ok(shown.to_owned()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_title_is_made_of_variables_that_exist() {
+        for template in
+            ["{title} x", "title}", "{{title}}", "{{", "{port}{tls-port}{unixsocket}{config-file}{server-mode}"]
+        {
+            assert_eq!(title_template(template), Ok(template.to_owned()));
+        }
+        for template in ["", "  ", "{foo}", "{title", "{ title}", "{TITLE}", "{port}{"] {
+            let reason = "template format is invalid or contains unknown variables";
+            assert_eq!(title_template(template), Err(reason.to_owned()), "{template}");
+        }
+    }
+
+    #[test]
+    fn there_is_one_locale_by_three_names() {
+        assert_eq!(["", "C", "POSIX"].map(|name| locale(name).is_ok()), [true; 3]);
+        assert_eq!(locale("de_DE"), Err("Invalid locale name".to_owned()));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A client in one line of `field=value`, in Redis 8.0's order of fields: CLIENT LIST shows it, ACL LOG keeps it.
 //!
-//! Figures about buffers are our own: `rbs` and `rbp` (the fixed reply buffer that Redis keeps per client) are 0, since
-//! replies go into one buffer that grows and shrinks, which is `omem`.
+//! Figures about buffers are our own. `rbs` and `rbp` are the room that the connection keeps for replies and the most that
+//! they took of it; Redis's is never less than 1 KiB. What waits in it counts as `omem`, and `obl` is 0.
 
 use std::fmt::Display;
 
-use crate::engine::{Engine, Session, SessionId, Topic, Transport, tracking};
+use crate::engine::{Engine, Session, SessionId, Topic, Transaction, Transport, tracking};
 use crate::resp::{Requests, write_escaped};
 
 /// So many bytes of a request that is too long are shown in the log.
@@ -44,6 +44,15 @@ impl Engine {
         String::from_utf8_lossy(&self.describe_client(session, 0)).into_owned()
     }
 
+    /// Whether a client that has begun a transaction sent more than it may: what is queued counts as if it had not been read,
+    /// beside `unread_bytes` that have not run.
+    pub fn has_queued_too_much(&self, session: SessionId, unread_bytes: usize) -> bool {
+        let client = self.sessions.get(session);
+        let transaction = client.and_then(|client| client.transaction.as_ref());
+        let queued = |transaction: &Transaction| transaction.queue.argument_bytes();
+        transaction.is_some_and(|begun| queued(begun) + unread_bytes > self.settings.query_buffer_bytes)
+    }
+
     /// A client is closed because its unfinished request, which begins so, is too long: counts it, and gives the line for
     /// the log.
     pub fn end_query(&mut self, session: SessionId, unfinished: &[u8]) -> String {
@@ -78,8 +87,10 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engin
     put(text, "qbuf", buffers.query);
     put(text, "qbuf-free", buffers.query_free);
     put(text, "argv-mem", request_bytes + buffers.words);
-    put(text, "multi-mem", queue.map_or(0, Requests::memory_bytes));
-    text.extend_from_slice(b" rbs=0 rbp=0 obl=0");
+    put(text, "multi-mem", queue.map_or(0, Requests::argument_bytes));
+    put(text, "rbs", buffers.reply_room);
+    put(text, "rbp", buffers.reply_peak);
+    put(text, "obl", 0);
     put(text, "oll", session.outgoing.frames() + usize::from(buffers.output > 0));
     put(text, "omem", waiting);
     put(text, "tot-mem", session.memory_bytes());

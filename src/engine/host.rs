@@ -48,12 +48,30 @@ pub struct Usage {
     pub kept_connections: usize,
 }
 
+/// Turns of the event loops: from waking up to having nothing to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// How many there were.
+    pub count: u64,
+    /// How long they took together, in microseconds.
+    pub busy_us: u64,
+}
+
+impl Turns {
+    /// Those since `before`.
+    pub fn since(self, before: Turns) -> Turns {
+        Turns { count: self.count.saturating_sub(before.count), busy_us: self.busy_us.saturating_sub(before.busy_us) }
+    }
+}
+
 /// The world outside, as far as INFO tells of it and CONFIG SET depends on it.
 pub trait Host: Send + std::fmt::Debug {
     /// What stays the same.
     fn facts(&self) -> &Facts;
     /// What changes, looked up now.
     fn usage(&self) -> Usage;
+    /// The turns of the event loops since the start.
+    fn turns(&self) -> Turns;
     /// Microseconds since some moment, by a clock that nobody sets; 0 in a world without a clock.
     fn elapsed_us(&self) -> u64;
     /// What time it is on the clock by which the engine is told the time, to see how long something takes within one
@@ -71,11 +89,8 @@ pub trait Host: Send + std::fmt::Debug {
     fn write_config(&self, text: &[u8]) -> Result<(), String>;
     /// Makes room for so many clients, as far as the system allows. Answers for how many of them there is room.
     fn make_room_for(&self, clients: usize) -> usize;
-    /// Listens where `after` says instead of where `before` did.
-    ///
-    /// # Errors
-    /// Why it cannot, in Redis's words; it listens where it did.
-    fn listen(&self, before: &Settings, after: &Settings) -> Result<(), &'static str>;
+    /// Listens where `after` says instead of where `before` did. False when it cannot: it listens where it did.
+    fn listen(&self, before: &Settings, after: &Settings) -> bool;
     /// What the file of users holds (ACL LOAD).
     ///
     /// # Errors
@@ -118,6 +133,10 @@ impl Host for NoHost {
         Usage::default()
     }
 
+    fn turns(&self) -> Turns {
+        Turns::default()
+    }
+
     fn elapsed_us(&self) -> u64 {
         self.elapsed_us.fetch_add(self.step_us, Ordering::Relaxed)
     }
@@ -138,8 +157,8 @@ impl Host for NoHost {
         clients
     }
 
-    fn listen(&self, _: &Settings, _: &Settings) -> Result<(), &'static str> {
-        Ok(())
+    fn listen(&self, _: &Settings, _: &Settings) -> bool {
+        true
     }
 
     fn read_users(&self, _: &str) -> Result<Vec<u8>, String> {

@@ -39,7 +39,20 @@ impl Engine {
 
     #[cold]
     fn take_sample(&mut self) {
-        self.stats.sample(self.timing.now, self.databases.memory_bytes());
+        self.stats.sample(self.timing.now, self.databases.memory_bytes(), self.host.turns());
+    }
+
+    /// Requests are about to be run, one after the other.
+    #[inline]
+    pub fn begin_batch(&mut self, now: Now) {
+        self.at(now);
+        self.timing.batch_began = now;
+    }
+
+    /// They have been run.
+    #[inline]
+    pub fn end_batch(&mut self) {
+        self.stats.running_us += self.timing.now.since_us(self.timing.batch_began);
     }
 
     /// Tells that a request is done, so that its time can be counted.

@@ -82,7 +82,7 @@ pub use peek::Peek;
 pub use recent::Recent;
 pub use scripts::Scripts;
 pub use secrets::{REDACTED, Secrets};
-pub use session::{Buffers, Origin, ReplyMode, Session, SessionId, Sessions, Transport};
+pub use session::{Buffers, Origin, ReplyMode, ReplyRoom, Session, SessionId, Sessions, Transport};
 pub use settings::{LogLevel, Permission, Settings};
 pub use slow_log::{SlowCommand, SlowLog};
 pub use spikes::{MOST_SAMPLES, Sample, Series, Spikes};
@@ -144,6 +144,8 @@ pub struct Switches {
     pub checks_seals: bool,
     /// What collections and databases can hold.
     pub capacity: Capacity,
+    /// How much room for replies is kept (DEBUG REPLYBUFFER).
+    pub reply_room: ReplyRoom,
     /// The process was asked to end while it [`Switches::rests`]; it does when that is over.
     pub ends: bool,
 }
@@ -153,6 +155,8 @@ struct Timing {
     started: Now,
     now: Now,
     running: Option<measure::Running>,
+    /// When the requests that are run now began.
+    batch_began: Now,
     /// How long everybody was to wait so far.
     stalled_us: u64,
     pause: Pause,
@@ -188,9 +192,17 @@ impl Engine {
                 announce: false,
                 checks_seals: true,
                 capacity: Capacity::default(),
+                reply_room: ReplyRoom::default(),
                 ends: false,
             },
-            timing: Timing { started: now, now, running: None, stalled_us: 0, pause: Pause::default() },
+            timing: Timing {
+                started: now,
+                now,
+                running: None,
+                batch_began: now,
+                stalled_us: 0,
+                pause: Pause::default(),
+            },
         };
         engine.stats.startup_bytes = engine.databases.memory_bytes() as u64;
         engine.set_default_password(&password);

@@ -77,10 +77,29 @@ pub struct Buffers {
     pub query_free: usize,
     /// Bytes of replies that wait to be sent.
     pub output: usize,
+    /// Room that is kept for replies.
+    pub reply_room: usize,
+    /// The most bytes that replies took of it lately.
+    pub reply_peak: usize,
     /// Bytes read from the client since it came.
     pub received: u64,
     /// Bytes sent to the client since it came.
     pub sent: u64,
+}
+
+/// How much room for replies is kept where none wait (DEBUG REPLYBUFFER).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyRoom {
+    /// It shrinks when all are sent.
+    pub shrinks: bool,
+    /// To what replies took at most within so many milliseconds; `None` for ever.
+    pub peak_ms: Option<u64>,
+}
+
+impl Default for ReplyRoom {
+    fn default() -> ReplyRoom {
+        ReplyRoom { shrinks: true, peak_ms: Some(0) }
+    }
 }
 
 /// What the engine knows about one client.
@@ -157,8 +176,8 @@ impl Session {
         let queued = self.transaction.as_ref().map_or(0, |transaction| transaction.queue.memory_bytes());
         let prefixes = self.tracking.as_ref().map_or(0, |mode| mode.prefix_bytes);
         let wanted = self.subscribed.memory_bytes() + self.watched_bytes + prefixes;
-        let Buffers { query, words, query_free, .. } = self.buffers;
-        let buffers = query + words + query_free + self.waiting_bytes();
+        let Buffers { query, words, query_free, output, reply_room, .. } = self.buffers;
+        let buffers = query + words + query_free + reply_room.saturating_sub(output) + self.waiting_bytes();
         size_of::<Session>() + buffers + queued + wanted
     }
 

@@ -174,6 +174,8 @@ pub struct Settings {
     pub bind: Vec<String>,
     /// `tcp-backlog`: connections that may wait to be accepted.
     pub tcp_backlog: u32,
+    /// `max-new-connections-per-cycle`: so many clients are let in before others are served.
+    pub accepted_at_once: u16,
     /// `tcp-keepalive`: seconds between probes of a silent connection, 0 for none.
     pub tcp_keepalive_s: u32,
     /// `timeout`: seconds after which a silent client is closed, 0 for never.
@@ -260,6 +262,7 @@ impl Default for Settings {
             port: 6379,
             bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
             tcp_backlog: 511,
+            accepted_at_once: 10,
             tcp_keepalive_s: 300,
             timeout_s: 0,
             unix_socket: String::new(),

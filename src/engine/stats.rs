@@ -1,6 +1,7 @@
 //! Counters behind INFO: what happened since the start or since CONFIG RESETSTAT.
 
 use crate::acl::Reason;
+use crate::engine::host::Turns;
 use crate::engine::{CommandId, Durations, ErrorCounts, Recent, SlowLog, Spikes};
 
 /// How one command fared.
@@ -72,6 +73,10 @@ pub struct Stats {
     pub freed_elsewhere: u64,
     /// Bytes that the server took when it started.
     pub startup_bytes: u64,
+    /// How long requests were being run, in microseconds.
+    pub running_us: u64,
+    /// The turns of the event loops before counting began.
+    pub turns_before: Turns,
     /// Rates and peaks.
     pub recent: Recent,
     /// The last commands that took long.
@@ -128,9 +133,10 @@ impl Stats {
     }
 
     /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data, and logs
-    /// are not counters. What was refused stays counted as well, as in Redis.
-    pub fn reset(&mut self) {
+    /// are not counters. What was refused stays counted as well, as in Redis. `turns` are all so far.
+    pub fn reset(&mut self, turns: Turns) {
         let old = std::mem::replace(self, Stats::new(self.by_command.len()));
+        self.turns_before = turns;
         (self.changes, self.recent, self.startup_bytes) = (old.changes, old.recent, old.startup_bytes);
         (self.slow_log, self.spikes, self.refusals) = (old.slow_log, old.spikes, old.refusals);
     }

@@ -59,6 +59,11 @@ impl Requests {
         })
     }
 
+    /// Bytes of all their words, and of a pointer to each: so Redis counts what a transaction has queued.
+    pub fn argument_bytes(&self) -> usize {
+        self.text.len() + size_of::<u64>() * self.words.len()
+    }
+
     /// Bytes that they take.
     pub fn memory_bytes(&self) -> usize {
         self.text.capacity() + size_of::<Span>() * self.words.capacity() + size_of::<usize>() * self.ends.capacity()
@@ -84,5 +89,6 @@ mod tests {
         requests.push(Request::new(b"xPING", &[Span { start: 1, end: 5 }]));
         let words: Vec<Vec<&[u8]>> = requests.iter().map(|request| request.iter().collect()).collect();
         assert_eq!(words, [vec![&b"GET"[..], b"key"], vec![b"PING"]]);
+        assert_eq!(requests.argument_bytes(), 10 + 3 * 8);
     }
 }

@@ -136,11 +136,16 @@ pub(crate) fn system_time() -> SystemTime {
 }
 
 /// Microseconds since this was asked first, by a clock that nobody sets.
-#[expect(clippy::disallowed_methods, reason = "this is the place that asks the system what time it is")]
 pub(crate) fn monotonic_us() -> u64 {
+    monotonic_ns() / 1000
+}
+
+/// The same in nanoseconds.
+#[expect(clippy::disallowed_methods, reason = "this is the place that asks the system what time it is")]
+pub(crate) fn monotonic_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let elapsed = START.get_or_init(Instant::now).elapsed();
-    u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX)
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The moment that the system calls `time`.

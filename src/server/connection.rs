@@ -319,6 +319,10 @@ impl Connection {
             // It is this client's own memory, and what it has become is about to be run.
             self.weigh(&mut engine);
         }
+        if engine.has_queued_too_much(self.session, input.len()) {
+            self.end_query(&mut engine, input);
+            return (0, Stop::Aborted);
+        }
         let mark = shared.begin_batch(&mut engine);
         let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
@@ -375,9 +379,16 @@ impl Connection {
 
     /// Tells the engine how this connection's buffers stand.
     fn report(&self, engine: &mut Engine) {
+        self.outbox.keep(engine.switches.reply_room, engine.now());
         let Some(session) = engine.sessions.get_mut(self.session) else { return };
         let output = self.outbox.len();
-        let now = Buffers { output, sent: self.produced - output as u64, ..self.buffers };
+        let now = Buffers {
+            output,
+            reply_room: self.outbox.room(),
+            reply_peak: self.outbox.peak(),
+            sent: self.produced - output as u64,
+            ..self.buffers
+        };
         let (before, event_loop) = (session.buffers, session.origin.event_loop);
         session.buffers = now;
         let transfers = engine.stats.transfers_mut(event_loop);
@@ -444,10 +455,16 @@ impl Connection {
         }
         let mut engine = self.shared.engine();
         if self.unread.len() > engine.settings.query_buffer_bytes || !self.is_authenticated(&engine) {
-            warn!("{}", engine.end_query(self.session, &self.unread));
+            self.end_query(&mut engine, &self.unread);
             return Err(Ended);
         }
         Ok(())
+    }
+
+    fn end_query(&self, engine: &mut Engine, unread: &[u8]) {
+        // Not within the macro, which looks at nothing where nobody reads the log.
+        let line = engine.end_query(self.session, unread);
+        warn!("{line}");
     }
 
     fn is_authenticated(&self, engine: &Engine) -> bool {

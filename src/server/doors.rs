@@ -83,24 +83,23 @@ impl Doors {
         *self.open.lock() = Open::default();
     }
 
-    /// Opens the doors that `after` asks for, and closes those that `before` did.
-    ///
-    /// # Errors
-    /// Why that cannot be, in Redis's words; the doors are as they were.
-    pub(crate) fn change(&self, before: &Settings, after: &Settings) -> Result<(), &'static str> {
+    /// Opens the doors that `after` asks for, and closes those that `before` did. False when that cannot be: the doors are
+    /// as they were.
+    pub(crate) fn change(&self, before: &Settings, after: &Settings) -> bool {
         let mut open = self.open.lock();
         if before.port == after.port {
             // What stands open may be in the way of what is to be.
             close(&mut open.doors);
             let opened = self.opened(after);
-            let refusal = opened.as_ref().err().map(|_| "Failed to bind to specified addresses.");
+            let is_changed = opened.is_ok();
             open.doors = opened.or_else(|_| self.opened(before)).unwrap_or_default();
             self.attend(&mut open);
-            return refusal.map_or(Ok(()), Err);
+            return is_changed;
         }
-        open.doors = self.opened(after).map_err(|_| "Unable to listen on this port. Check server logs.")?;
+        let Ok(doors) = self.opened(after) else { return false };
+        open.doors = doors;
         self.attend(&mut open);
-        Ok(())
+        true
     }
 
     fn opened(&self, settings: &Settings) -> io::Result<Vec<Door>> {

@@ -53,7 +53,7 @@ pub(crate) fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListe
                 port = listener.local_addr()?.port();
                 listeners.push(listener);
             }
-            Err(error) if may_be_missing => missing = Some(error),
+            Err(error) if may_be_missing && is_of_address(&error) => missing = Some(error),
             Err(error) => return Err(error),
         }
     }
@@ -61,6 +61,11 @@ pub(crate) fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListe
         Some(error) if listeners.is_empty() => Err(error),
         _ => Ok(listeners),
     }
+}
+
+/// Whether the machine has no such address, rather than that it may not be had.
+fn is_of_address(error: &io::Error) -> bool {
+    !matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
 fn listen_on(name: &str, port: u16, backlog: u32) -> io::Result<std::net::TcpListener> {
@@ -166,22 +171,32 @@ async fn turn_away(mut stream: Stream, why: &'static str) {
     .await;
 }
 
-/// Lets TCP clients in until the door is closed, whose socket is nobody's then.
+/// Lets TCP clients in until the door is closed, whose socket is nobody's then; so many at a time that others are served in
+/// between (`max-new-connections-per-cycle`).
 pub(crate) async fn accept_tcp(listener: Weak<TcpListener>, hall: Arc<Hall>) {
     let next = |cx: &mut Context<'_>| match listener.upgrade() {
         Some(listener) => listener.poll_accept(cx).map(Some),
         None => Poll::Ready(None),
     };
+    let mut at_once = 0;
     while let Some(came) = poll_fn(next).await {
         match came {
             Ok((stream, peer)) => {
-                let keepalive_s = hall.shared.engine().settings.tcp_keepalive_s;
+                let (keepalive_s, most_at_once) = {
+                    let engine = hall.shared.engine();
+                    (engine.settings.tcp_keepalive_s, engine.settings.accepted_at_once)
+                };
                 if let Err(error) = prepare(&stream, keepalive_s) {
                     debug!("a client came and went: {error}");
                     continue;
                 }
                 let origin = tcp_origin(&stream, peer);
                 hall.admit(Stream::Tcp(stream), origin);
+                at_once += 1;
+                if at_once >= most_at_once {
+                    at_once = 0;
+                    tokio::task::yield_now().await;
+                }
             }
             Err(error) => endure(&error).await,
         }

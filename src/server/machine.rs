@@ -14,7 +14,8 @@ use super::clock::{Clock, monotonic_us};
 use super::config_file;
 use super::courier::Courier;
 use super::doors::Doors;
-use crate::engine::host::{Facts, Usage};
+use super::turns::Turns;
+use crate::engine::host::{self, Facts, Usage};
 use crate::engine::{Errand, Host, Now, Report, Settings};
 
 /// The world that a server runs in.
@@ -24,18 +25,25 @@ pub(crate) struct Machine {
     clock: Arc<Clock>,
     courier: Courier,
     doors: Arc<Doors>,
+    turns: Arc<Turns>,
     /// Chance repeats itself, so nothing is asked for that would not.
     repeats: bool,
 }
 
 impl Machine {
-    /// Completes `facts` about one server, whose clock, courier and doors those are, by what is true for every one in
-    /// this process.
-    pub(crate) fn new(facts: Facts, clock: Arc<Clock>, courier: Courier, doors: Arc<Doors>, repeats: bool) -> Machine {
+    /// Completes `facts` about one server, whose parts those are, by what is true for every one in this process.
+    pub(crate) fn new(
+        facts: Facts,
+        clock: Arc<Clock>,
+        courier: Courier,
+        doors: Arc<Doors>,
+        turns: Arc<Turns>,
+        repeats: bool,
+    ) -> Machine {
         let executable = env::current_exe().map_or_else(|_| String::new(), |path| path.display().to_string());
         let facts =
             Facts { process_id: process::id(), executable, system: system(), total_memory: total_memory(), ..facts };
-        Machine { facts, clock, courier, doors, repeats }
+        Machine { facts, clock, courier, doors, turns, repeats }
     }
 }
 
@@ -59,6 +67,10 @@ impl Host for Machine {
         }
     }
 
+    fn turns(&self) -> host::Turns {
+        self.turns.so_far()
+    }
+
     fn elapsed_us(&self) -> u64 {
         monotonic_us()
     }
@@ -79,7 +91,7 @@ impl Host for Machine {
         make_room_for(clients)
     }
 
-    fn listen(&self, before: &Settings, after: &Settings) -> Result<(), &'static str> {
+    fn listen(&self, before: &Settings, after: &Settings) -> bool {
         self.doors.change(before, after)
     }
 
@@ -248,7 +260,8 @@ mod tests {
         let courier = Courier::new(phase.subscribe());
         let event_loop = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("it can be had");
         let doors = Doors::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
-        let machine = Machine::new(Facts::default(), Arc::new(Clock::system()), courier, Arc::new(doors), false);
+        let clock = Arc::new(Clock::system());
+        let machine = Machine::new(Facts::default(), clock, courier, Arc::new(doors), Arc::default(), false);
         let usage = machine.usage();
         assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
     }

@@ -22,5 +22,6 @@ mod reaper;
 pub(crate) mod run;
 pub(crate) mod shared;
 mod stream;
+mod turns;
 
 pub use program::program;

@@ -6,6 +6,7 @@
 //!
 //! Invariant: the first piece is empty only when nothing waits.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::mem;
@@ -13,8 +14,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::stream::Stream;
+use crate::engine::{Now, ReplyRoom};
 
-/// Room that is kept while it is empty.
+/// The least room that is kept while it is empty.
 const KEPT_BYTES: usize = 512;
 /// From this size on, replies are kept as they are instead of copied.
 const LARGE_BYTES: usize = 256 << 10;
@@ -43,11 +45,22 @@ pub(crate) struct Outbox {
     sent: usize,
     later: VecDeque<Piece>,
     later_bytes: usize,
+    /// Room that is kept while it is empty.
+    kept_bytes: Cell<usize>,
+    /// The most bytes that were gathered since then.
+    peak: Cell<(usize, Now)>,
 }
 
 impl Default for Outbox {
     fn default() -> Outbox {
-        Outbox { first: Piece::Own(Vec::new()), sent: 0, later: VecDeque::new(), later_bytes: 0 }
+        Outbox {
+            first: Piece::Own(Vec::new()),
+            sent: 0,
+            later: VecDeque::new(),
+            later_bytes: 0,
+            kept_bytes: Cell::new(KEPT_BYTES),
+            peak: Cell::new((0, Now::default())),
+        }
     }
 }
 
@@ -61,6 +74,27 @@ impl Outbox {
         self.len() == 0
     }
 
+    /// Room for gathered replies.
+    pub(crate) fn room(&self) -> usize {
+        match &self.first {
+            Piece::Own(bytes) => bytes.capacity(),
+            Piece::Shared(_) => 0,
+        }
+    }
+
+    /// The most that were gathered lately.
+    pub(crate) fn peak(&self) -> usize {
+        self.peak.get().0
+    }
+
+    /// Decides how much room is kept from now on when all is sent.
+    pub(crate) fn keep(&self, rule: ReplyRoom, now: Now) {
+        if rule.peak_ms.is_some_and(|peak_ms| now.since_us(self.peak.get().1) >= peak_ms.saturating_mul(1000)) {
+            self.peak.set((self.len(), now));
+        }
+        self.kept_bytes.set(if rule.shrinks { self.peak().max(KEPT_BYTES) } else { usize::MAX });
+    }
+
     /// Adds to the end, to be sent later.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         match (self.later.back_mut(), &mut self.first) {
@@ -70,6 +104,8 @@ impl Outbox {
                     self.sent = 0;
                 }
                 first.extend_from_slice(bytes);
+                let (peak, since) = self.peak.get();
+                self.peak.set((peak.max(first.len()), since));
                 return;
             }
             (Some(Piece::Own(last)), _) => last.extend_from_slice(bytes),
@@ -132,7 +168,7 @@ impl Outbox {
         match &mut self.first {
             Piece::Own(bytes) => {
                 bytes.clear();
-                bytes.shrink_to(KEPT_BYTES);
+                bytes.shrink_to(self.kept_bytes.get());
             }
             Piece::Shared(_) => self.first = Piece::Own(Vec::new()),
         }
@@ -151,4 +187,51 @@ fn write(stream: &mut Stream, cx: &mut Context<'_>, bytes: &[u8]) -> io::Result<
         }
     }
     Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: usize = 10_000;
+
+    /// The room that an outbox keeps when it has sent a large reply.
+    fn room_kept(outbox: &mut Outbox) -> usize {
+        outbox.push(&[0; LARGE]);
+        outbox.next_piece();
+        outbox.room()
+    }
+
+    #[test]
+    fn room_shrinks_as_soon_as_all_is_sent() {
+        let mut outbox = Outbox::default();
+        outbox.keep(ReplyRoom::default(), Now::from_us(1));
+        assert_eq!(room_kept(&mut outbox), KEPT_BYTES);
+        assert_eq!(outbox.peak(), LARGE);
+        outbox.keep(ReplyRoom::default(), Now::from_us(2));
+        assert_eq!(outbox.peak(), 0);
+    }
+
+    #[test]
+    fn room_that_may_not_shrink_stays() {
+        let mut outbox = Outbox::default();
+        outbox.keep(ReplyRoom { shrinks: false, ..ReplyRoom::default() }, Now::from_us(1));
+        assert!(room_kept(&mut outbox) >= LARGE);
+    }
+
+    #[test]
+    fn room_for_the_largest_reply_stays_for_its_time() {
+        let rule = ReplyRoom { peak_ms: Some(100), ..ReplyRoom::default() };
+        let mut outbox = Outbox::default();
+        outbox.keep(rule, Now::from_us(1_000_000));
+        room_kept(&mut outbox);
+        outbox.keep(rule, Now::from_us(1_099_999));
+        assert!(room_kept(&mut outbox) >= LARGE);
+        outbox.keep(rule, Now::from_us(1_100_000));
+        assert_eq!(room_kept(&mut outbox), KEPT_BYTES);
+        let forever = ReplyRoom { peak_ms: None, ..ReplyRoom::default() };
+        outbox.keep(forever, Now::from_us(1_200_000));
+        outbox.keep(forever, Now::from_us(i64::MAX));
+        assert!(room_kept(&mut outbox) >= LARGE);
+    }
 }

@@ -21,6 +21,7 @@ use super::keeper;
 use super::listen::{self, Guest, Hall};
 use super::machine::{self, Machine};
 use super::shared::{Phase, Shared};
+use super::turns::Turns;
 use crate::commands;
 use crate::engine::host::Facts;
 use crate::engine::{Engine, Settings, Table};
@@ -49,6 +50,7 @@ pub(crate) struct Server {
     unix_door: Option<listen::UnixDoor>,
     addresses: Vec<SocketAddr>,
     event_loops: usize,
+    turns: Arc<Turns>,
 }
 
 /// So many turns of connections, and other tasks, are taken at most before the system is asked for events.
@@ -66,7 +68,8 @@ impl Server {
         let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
-        let runtime = event_loop()?;
+        let turns = Arc::new(Turns::default());
+        let runtime = event_loop(&turns)?;
         let (doors, unix_door) = match open_doors(&runtime, listeners, &settings) {
             Ok(doors) => doors,
             Err(error) => {
@@ -90,12 +93,13 @@ impl Server {
             Arc::clone(&clock),
             Courier::new(phase.subscribe()),
             Arc::clone(&doors),
+            Arc::clone(&turns),
             repeats,
         ));
         let mut engine = Engine::new(table, settings, seed, clock.now(), host);
         engine.enlist_users().map_err(io::Error::other)?;
         let shared = Arc::new(Shared::new(engine, clock, phase));
-        Ok(Server { shared, runtime, doors, unix_door, addresses, event_loops })
+        Ok(Server { shared, runtime, doors, unix_door, addresses, event_loops, turns })
     }
 
     /// What others need to talk to it.
@@ -110,7 +114,7 @@ impl Server {
 
     /// Serves until it is told to stop; then all connections are closed.
     pub(crate) fn serve(self) {
-        let (others, threads) = start_threads(&self.shared, self.event_loops);
+        let (others, threads) = start_threads(&self.shared, self.event_loops, &self.turns);
         let hall = Arc::new(Hall::new(Arc::clone(&self.shared), others));
         self.runtime.block_on(async {
             tokio::spawn(keeper::keep(Arc::clone(&self.shared)));
@@ -144,17 +148,19 @@ fn open_doors(
 
 /// What serves the connections of one thread. It asks the system for events only when all connections that had some
 /// have been served, as long as there are not too many: what they send meanwhile is found together.
-fn event_loop() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_io().enable_time().event_interval(TURNS).build()
+fn event_loop(turns: &Arc<Turns>) -> io::Result<Runtime> {
+    let mut builder = Builder::new_current_thread();
+    turns.count(builder.enable_io().enable_time().event_interval(TURNS));
+    builder.build()
 }
 
 type Threads = (Vec<mpsc::UnboundedSender<Guest>>, Vec<thread::JoinHandle<()>>);
 
 /// Starts the event loops beside the first, or as many of them as can be had.
-fn start_threads(shared: &Arc<Shared>, event_loops: usize) -> Threads {
+fn start_threads(shared: &Arc<Shared>, event_loops: usize, turns: &Arc<Turns>) -> Threads {
     let (mut inboxes, mut threads) = (Vec::new(), Vec::new());
     for number in 1..event_loops {
-        match start_thread(Arc::clone(shared), number) {
+        match start_thread(Arc::clone(shared), number, turns) {
             Ok((inbox, thread)) => {
                 inboxes.push(inbox);
                 threads.push(thread);
@@ -168,8 +174,9 @@ fn start_threads(shared: &Arc<Shared>, event_loops: usize) -> Threads {
 fn start_thread(
     shared: Arc<Shared>,
     number: usize,
+    turns: &Arc<Turns>,
 ) -> io::Result<(mpsc::UnboundedSender<Guest>, thread::JoinHandle<()>)> {
-    let runtime = event_loop()?;
+    let runtime = event_loop(turns)?;
     let (inbox, mut guests) = mpsc::unbounded_channel();
     let serve = move || {
         runtime.block_on(async {

@@ -89,7 +89,7 @@ impl Shared {
 
     /// Begins a batch.
     pub(crate) fn begin_batch(&self, engine: &mut Engine) -> Mark {
-        engine.at(self.clock.now());
+        engine.begin_batch(self.clock.now());
         Mark::of(engine)
     }
 
@@ -117,6 +117,7 @@ impl Shared {
 
     /// Ends a batch that began at `mark`, and sees to it that the keeper sleeps no longer than it may now.
     pub(crate) fn end_batch(&self, engine: &mut Engine, mark: Mark) {
+        engine.end_batch();
         self.settle(engine);
         if mark != Mark::of(engine) {
             let due = [next_deadline(engine), engine.interest.overfull.next()];

@@ -65,3 +65,47 @@ fn where_it_cannot_listen_all_stays_as_it_was() {
     client.ask("CONFIG GET maxclients\r\n", "*2\r\n$10\r\nmaxclients\r\n$5\r\n10000\r\n");
     connect(server.addr()).ask("PING\r\n", "+PONG\r\n");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_first_of_both_parameters_is_blamed_and_both_change_at_once() {
+    let server = Server::start().expect("it starts");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let port = taken.local_addr().expect("it is bound").port();
+    let mut client = connect(server.addr());
+    let refusal =
+        |name, reason| format!("-ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}\r\n");
+    client.ask(
+        format!("CONFIG SET bind \"127.0.0.2 127.0.0.1\" port {port}\r\n"),
+        refusal("bind", "Failed to bind to specified addresses."),
+    );
+    client.ask(
+        format!("CONFIG SET port {port} bind \"127.0.0.2 127.0.0.1\"\r\n"),
+        refusal("port", "Unable to listen on this port. Check server logs."),
+    );
+    assert!(is_open(server.addr()));
+    client.ask(format!("CONFIG SET port {port} bind 127.0.0.2\r\n"), "+OK\r\n");
+    assert!(!is_open(server.addr()) && is_open(SocketAddr::from(([127, 0, 0, 2], port))));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn one_address_that_cannot_be_had_spoils_all() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    for addresses in ["127.0.0.1 203.0.113.1", "127.0.0.2 127.0.0.2", " 127.0.0.1", "127.0.0.1  127.0.0.2"] {
+        client.ask(
+            format!("CONFIG SET bind \"{addresses}\"\r\n"),
+            "-ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.\r\n",
+        );
+        connect(server.addr()).ask("PING\r\n", "+PONG\r\n");
+    }
+}
+
+#[test]
+fn many_who_come_at_once_are_all_let_in() {
+    let server = Server::builder().set("max-new-connections-per-cycle", "1").start().expect("it starts");
+    let mut clients: Vec<_> = (0..50).map(|_| connect(server.addr())).collect();
+    clients.iter_mut().for_each(|client| client.send("PING\r\n"));
+    clients.iter_mut().for_each(|client| client.expect("+PONG\r\n"));
+}

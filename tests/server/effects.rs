@@ -116,6 +116,64 @@ fn debug_sleep_moves_a_frozen_clock_instead_of_sleeping() {
     assert_eq!(server.now().duration_since(before).expect("it went on"), Duration::from_secs(3600));
 }
 
+/// The figure of that name among those of INFO.
+fn figure(client: &mut dunlin::Client, name: &str) -> u64 {
+    let info = client.call(["INFO", "stats"]).expect("it is answered").text().expect("it is text").into_owned();
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.expect("there is such a figure").parse().expect("it is a number")
+}
+
+#[test]
+fn the_turns_of_the_event_loops_are_counted_with_the_time_that_they_and_commands_take() {
+    let server = Server::builder().allow_debug().start().expect("it starts");
+    let (mut client, mut looker) = (connect(server.addr()), server.client().expect("there is room"));
+    client.ask("PING\r\n", "+PONG\r\n");
+    let before = figure(&mut looker, "eventloop_cycles");
+    (0..100).for_each(|_| client.ask("PING\r\n", "+PONG\r\n"));
+    let after = figure(&mut looker, "eventloop_cycles");
+    assert!((100..1000).contains(&(after - before)), "{before} {after}");
+    client.ask("DEBUG SLEEP 0.02\r\nPING\r\n", "+OK\r\n+PONG\r\n");
+    client.ask("PING\r\n", "+PONG\r\n");
+    let [all, commands] =
+        ["eventloop_duration_sum", "eventloop_duration_cmd_sum"].map(|name| figure(&mut looker, name));
+    assert!(commands >= 20_000 && all >= commands, "{all} {commands}");
+    server.advance(Duration::from_secs(2));
+    assert!(figure(&mut looker, "instantaneous_eventloop_cycles_per_sec") > 0);
+    assert!(figure(&mut looker, "instantaneous_eventloop_duration_usec") > 0);
+    looker.call(["CONFIG", "RESETSTAT"]).expect("it is answered");
+    assert!(figure(&mut looker, "eventloop_cycles") < 100);
+    assert!(figure(&mut looker, "eventloop_duration_cmd_sum") < 20_000);
+}
+
+#[test]
+fn room_for_replies_shrinks_unless_it_may_not() {
+    let server = Server::builder().allow_debug().start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask("PING\r\n", "+PONG\r\n");
+    let mut looker = server.client().expect("there is room");
+    let room = |looker: &mut dunlin::Client| -> usize {
+        let list = looker
+            .call(["CLIENT", "LIST", "ID", "1"])
+            .expect("it is answered")
+            .text()
+            .expect("it is text")
+            .into_owned();
+        let room = list.split(" rbs=").nth(1).and_then(|rest| rest.split(' ').next()).expect("there is such a field");
+        room.parse().expect("it is a number")
+    };
+    looker.call(["SET", "a", &"x".repeat(8000)]).expect("it is answered");
+    let mut look = |looker: &mut dunlin::Client| {
+        client.send("GET a\r\n");
+        drop(client.read_bytes(8000 + "$8000\r\n\r\n".len()));
+        client.ask("PING\r\n", "+PONG\r\n");
+        room(looker)
+    };
+    assert!(look(&mut looker) <= 512);
+    looker.call(["DEBUG", "REPLYBUFFER", "RESIZING", "0"]).expect("it is answered");
+    look(&mut looker);
+    assert!(look(&mut looker) >= 8000);
+}
+
 #[test]
 fn shutdown_ends_an_embedded_server_and_not_the_process() {
     let server = Server::start().expect("it starts");

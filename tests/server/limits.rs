@@ -78,6 +78,26 @@ fn a_request_longer_than_the_limit_is_closed_without_a_word() {
 }
 
 #[test]
+fn what_a_transaction_has_queued_counts_as_if_it_had_not_been_read() {
+    let server = Server::builder().set("client-query-buffer-limit", "1mb").start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask("CLIENT SETNAME one\r\nMULTI\r\n", "+OK\r\n+OK\r\n");
+    // A word counts with a pointer to it: twelve bytes for each of these.
+    let whole = MEBIBYTE / 12;
+    client.send("PING\r\n".repeat(whole));
+    client.expect("+QUEUED\r\n".repeat(whole));
+    let mut other = connect(server.addr());
+    other.send("CLIENT LIST\r\n");
+    let list = other.read_until(b"\n\r\n");
+    assert!(list.contains(&format!(" multi-mem={} ", 12 * whole)), "{list}");
+    client.send("PING\r\n");
+    assert_eq!(client.rest(), b"");
+    other.send("INFO stats\r\n");
+    let stats = other.read_until(b"acl_access_denied_auth");
+    assert!(stats.contains("client_query_buffer_limit_disconnections:1\r\n"), "{stats}");
+}
+
+#[test]
 fn an_idle_client_is_closed_when_its_time_is_up_and_a_busy_one_is_not() {
     let server = Server::builder().frozen().set("timeout", "60").start().expect("it starts");
     let (mut idle, mut busy) = (connect(server.addr()), connect(server.addr()));

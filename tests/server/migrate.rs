@@ -230,12 +230,16 @@ fn a_connection_that_was_closed_meanwhile_is_opened_anew_once() {
     client.send(format!("{}\r\n", migrate(target.address, "b 0 5000")));
     let mut peer = target.accept();
     peer.expect(request(&[b"SELECT", b"0"]));
+    peer.expect(restore("b", "2", "0", None));
     peer.send("+OK\r\n+OK\r\n");
     client.expect("+OK\r\n");
     ask(&mut client, "SET c 3", "+OK");
     drop(peer);
     client.send(format!("{}\r\n", migrate(target.address, "c 0 5000")));
-    drop(target.accept());
+    let mut peer = target.accept();
+    peer.expect(request(&[b"SELECT", b"0"]));
+    peer.expect(restore("c", "3", "0", None));
+    drop(peer);
     client.expect("-IOERR error or timeout reading to target instance\r\n");
     ask(&mut client, "EXISTS c", ":1");
 }

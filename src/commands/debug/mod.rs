@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use crate::commands::config;
 use crate::config::parse_memory;
 use crate::engine::{
-    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, access, says, shown,
+    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, ReplyRoom, access, says, shown,
 };
 use crate::keyspace::New;
 use crate::value::View;
@@ -140,6 +140,14 @@ const TOOLS: &[Tool] = &[
         most_words: usize::MAX,
         about: "Gives all values the form that they would have after being saved and loaded.",
         run: reload,
+    },
+    Tool {
+        name: "REPLYBUFFER",
+        syntax: "PEAK-RESET-TIME <NEVER|RESET|milliseconds> | RESIZING <0|1>",
+        least_words: 2,
+        most_words: 2,
+        about: "Sets for how long room is kept for the largest reply, or whether it shrinks at all.",
+        run: set_reply_room,
     },
     Tool {
         name: "SET-ACTIVE-EXPIRE",
@@ -287,6 +295,25 @@ fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     cx.reload();
     cx.effects().push(Effect::Log(LogLevel::Warning, "DB reloaded by DEBUG RELOAD".to_owned()));
+    cx.reply().ok();
+    Ok(())
+}
+
+/// A negative time is for ever, as in Redis. The usual one is none: room shrinks as soon as all replies are sent.
+fn set_reply_room(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let tool = args.previous();
+    let (name, word) = (args.word()?, args.word()?);
+    if says(name, "RESIZING") {
+        cx.engine().switches.reply_room.shrinks = is_on(word);
+    } else if says(name, "PEAK-RESET-TIME") {
+        cx.engine().switches.reply_room.peak_ms = match word {
+            _ if says(word, "NEVER") => None,
+            _ if says(word, "RESET") => ReplyRoom::default().peak_ms,
+            _ => u64::try_from(number::parse_i64(word).ok_or(Error::NotAnInteger)?).ok(),
+        };
+    } else {
+        return Err(Error::SubcommandOrArity { container: "DEBUG", subcommand: shown(tool) });
+    }
     cx.reply().ok();
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::Scene;
 use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
+use crate::engine::host::Turns;
 use crate::engine::{REDIS_VERSION, Topic, access};
 use crate::rdb;
 use crate::value::hexadecimal;
@@ -251,6 +252,11 @@ pub(super) const STATS: &[Field] = &[
     }),
     none("reply_buffer_shrinks"),
     none("reply_buffer_expands"),
+    field("eventloop_cycles", |scene| turns(scene).count.to_string()),
+    field("eventloop_duration_sum", |scene| turns(scene).busy_us.to_string()),
+    field("eventloop_duration_cmd_sum", |scene| scene.engine.stats.running_us.to_string()),
+    field("instantaneous_eventloop_cycles_per_sec", |scene| scene.engine.stats.recent.turns_per_s.to_string()),
+    field("instantaneous_eventloop_duration_usec", |scene| scene.engine.stats.recent.turn_us.to_string()),
     field("acl_access_denied_auth", |scene| scene.engine.stats.refusals(Reason::Auth).to_string()),
     field("acl_access_denied_cmd", |scene| scene.engine.stats.refusals(Reason::Command).to_string()),
     field("acl_access_denied_key", |scene| scene.engine.stats.refusals(Reason::Key).to_string()),
@@ -301,6 +307,11 @@ fn held_bytes(scene: &Scene<'_>) -> u64 {
 
 fn uptime_s(scene: &Scene<'_>) -> u64 {
     scene.now.since_us(scene.engine.started()) / 1_000_000
+}
+
+/// The turns of the event loops that are counted.
+fn turns(scene: &Scene<'_>) -> Turns {
+    scene.engine.host.turns().since(scene.engine.stats.turns_before)
 }
 
 /// How long memory has been short now.

@@ -2,7 +2,7 @@
 //!
 //! A line is a row with its name and the function that finds its value; [`fields`] holds those of the fixed sections and
 //! [`lists`] the sections that have a line per command, error or database. What is told is true or left out: a count of
-//! something that this server does not do is 0. Redis's lines about the turns of its event loop are not there. Of an
+//! something that this server does not do is 0. Of an
 //! allocator that tells nothing is told what Redis tells of such a one. Sizes of keys are counted when they are asked for
 //! by name or by `all`, which looks at every key; so they are not told otherwise.
 
@@ -119,7 +119,7 @@ impl Section {
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
     let (engine, reply) = cx.engine_and_reply();
-    engine.stats.sample(now, engine.databases.memory_bytes());
+    engine.stats.sample(now, engine.databases.memory_bytes(), engine.host.turns());
     let scene = Scene { engine, facts: engine.host.facts(), usage: engine.host.usage(), now };
     let mut text = String::new();
     for section in SECTIONS.iter().filter(|section| section.is_asked_for(&args)) {

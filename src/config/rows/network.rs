@@ -9,7 +9,9 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::words("bind", words::addresses, Held::Field(|s| s.bind.join(" "), set_bind)),
     Parameter::text("bind-source-addr", Held::Idle("")),
     Parameter::number("port", 0, PORT, Held::Field(|s| s.port.into(), |s, port| s.port = port as u16)),
-    Parameter::number("tls-port", 0, PORT, Held::Always("0")).or_refuse(),
+    Parameter::number("tls-port", 0, PORT, Held::Always("0"))
+        .or_refuse()
+        .refusing("Unable to update TLS configuration. Check server logs."),
     Parameter::text("unixsocket", Held::Field(|s| s.unix_socket.clone(), |s, path| s.unix_socket = path)).at_start(),
     Parameter::mode(
         "unixsocketperm",
@@ -82,8 +84,13 @@ pub(super) const ROWS: &[Parameter] = &[
         Held::Field(|s| s.event_loops as i64, |s, count| s.event_loops = count as usize),
     )
     .at_start(),
-    Parameter::number("max-new-connections-per-cycle", 1, 1000, Held::Always("10")),
-    Parameter::number("max-new-tls-connections-per-cycle", 1, 1000, Held::Always("1")),
+    Parameter::number(
+        "max-new-connections-per-cycle",
+        1,
+        1000,
+        Held::Field(|s| s.accepted_at_once.into(), |s, count| s.accepted_at_once = count as u16),
+    ),
+    Parameter::number("max-new-tls-connections-per-cycle", 1, 1000, Held::Idle("1")),
     Parameter::number("socket-mark-id", 0, UINT, Held::Always("0")).at_start(),
     Parameter::number(
         "tracking-table-max-keys",
@@ -99,7 +106,7 @@ pub(super) const ROWS: &[Parameter] = &[
 ];
 
 fn set_bind(settings: &mut Settings, addresses: String) {
-    settings.bind = addresses.split(' ').filter(|address| !address.is_empty()).map(str::to_owned).collect();
+    settings.bind = addresses.split(' ').filter(|_| !addresses.is_empty()).map(str::to_owned).collect();
 }
 
 fn set_notifications(settings: &mut Settings, letters: String) {
