@@ -46,3 +46,8 @@ pub use testkit::{Builder, CallError, Client, Message, Reply, Server, StartError
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// The code in the pages about the test kit.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/test-kit/snapshots.md")]
+pub struct TestKit;

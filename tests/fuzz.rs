@@ -22,6 +22,8 @@ mod play;
 mod requests;
 #[path = "fuzz/scripts.rs"]
 mod scripts;
+#[path = "fuzz/snapshots.rs"]
+mod snapshots;
 #[path = "engine/world.rs"]
 #[expect(dead_code, reason = "shared with the engine's tests, which use all of it")]
 mod world;
@@ -47,6 +49,15 @@ fn every_request_gets_one_well_formed_reply_and_every_command_runs() {
     }
     let missed = play.missed();
     assert!(missed.is_empty(), "the grammar of tests/fuzz does not reach {missed:?}");
+}
+
+#[test]
+fn a_rollback_brings_everything_back_whatever_ran() {
+    let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
+    let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::new(seed));
+    let rounds = from_environment("DUNLIN_FUZZ_COMMANDS", 40_000);
+    let rollbacks = snapshots::run(&mut play, &mut choices, rounds);
+    assert!(rollbacks as u64 >= rounds / 200, "only {rollbacks} rollbacks");
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// Serves those whose keys are ready, the key first that was ready first. What that makes ready is served too.
-    pub(super) fn serve(&mut self) {
+    pub fn serve(&mut self) {
         if self.scripts.is_busy() {
             return;
         }

@@ -1,7 +1,12 @@
 //! The numbered databases.
+//!
+//! While there are snapshots, what happens to databases as wholes is noted here, and what happens to keys in each of them
+//! ([`crate::keyspace`]): so everything can be brought back, in the reverse order. Invariant: all databases have as many
+//! levels as there are lists of moves, also those that a move holds, which have those up to its list.
 
 use crate::engine::eviction::Pressure;
-use crate::keyspace::Database;
+use crate::engine::snapshots::Snapshots;
+use crate::keyspace::{Database, Trash};
 
 /// All databases of an engine, by number.
 #[derive(Debug)]
@@ -9,13 +14,40 @@ pub struct Databases {
     all: Vec<Database>,
     /// How short memory is for them.
     pub pressure: Pressure,
+    /// What they can be brought back to, and the rest of the engine with them.
+    pub(super) snapshots: Snapshots,
+    /// What happened to databases as wholes since each snapshot, the youngest last.
+    moves: Vec<Vec<Move>>,
+}
+
+/// What happened to databases as wholes.
+#[derive(Debug)]
+pub(super) enum Move {
+    /// Two changed places.
+    Swapped(usize, usize),
+    /// Another came in the place of this one.
+    Replaced(usize, Box<Database>),
 }
 
 impl Databases {
     /// `count` empty databases whose hashing is seeded by `seed`.
     pub fn new(count: usize, seed: u64) -> Databases {
         let all = (0..count as u64).map(|number| Database::new(seed.wrapping_add(number))).collect();
-        Databases { all, pressure: Pressure::default() }
+        Databases::of(all)
+    }
+
+    fn of(all: Vec<Database>) -> Databases {
+        Databases { all, pressure: Pressure::default(), snapshots: Snapshots::default(), moves: Vec::new() }
+    }
+
+    /// As many empty databases that order their keys as these do.
+    pub fn like_empty(&self) -> Databases {
+        Databases::of(self.all.iter().map(Database::like_empty).collect())
+    }
+
+    /// All of them, in the order of their numbers.
+    pub fn into_all(self) -> Vec<Database> {
+        self.all
     }
 
     /// How many there are.
@@ -35,7 +67,62 @@ impl Databases {
 
     /// Lets two databases change places.
     pub fn swap(&mut self, one: usize, other: usize) {
+        if let Some(moves) = self.moves.last_mut() {
+            moves.push(Move::Swapped(one, other));
+        }
+        self.exchange(one, other);
+    }
+
+    /// The same without a note.
+    pub(super) fn exchange(&mut self, one: usize, other: usize) {
         self.all.swap(one, other);
+    }
+
+    /// Puts a database that has no past in the place of one, and answers what is no longer needed.
+    pub fn replace(&mut self, index: usize, mut database: Database) -> Trash {
+        database.begin_after(self.moves.len());
+        let before = self.put(index, database);
+        match self.moves.last_mut() {
+            Some(moves) if before.is_older_than_level() => {
+                moves.push(Move::Replaced(index, Box::new(before)));
+                Trash::default()
+            }
+            _ => before.into_trash(),
+        }
+    }
+
+    /// Puts a database in the place of one, without a note, and answers that one.
+    pub(super) fn put(&mut self, index: usize, database: Database) -> Database {
+        std::mem::replace(&mut self.all[index], database)
+    }
+
+    /// Empties one, and answers what is no longer needed.
+    pub fn empty(&mut self, index: usize) -> Trash {
+        if self.moves.is_empty() { self.all[index].clear() } else { self.replace(index, self.all[index].like_empty()) }
+    }
+
+    /// From now on it is noted what changes.
+    pub(super) fn begin_level(&mut self) {
+        self.all.iter_mut().for_each(Database::begin_level);
+        self.moves.push(Vec::new());
+    }
+
+    /// What happened to databases as wholes since the youngest level began. It is for the caller to undo.
+    pub(super) fn take_moves(&mut self) -> Vec<Move> {
+        self.moves.last_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Ends a level, counted from the oldest: what was noted in it goes to the one before, if there is one.
+    pub(super) fn end_level(&mut self, number: usize) {
+        let held = self.moves.iter_mut().flatten().filter_map(|moved| match moved {
+            Move::Swapped(..) => None,
+            Move::Replaced(_, database) => Some(&mut **database),
+        });
+        self.all.iter_mut().chain(held).for_each(|database| database.end_level(number));
+        let ended = self.moves.remove(number);
+        if let Some(before) = number.checked_sub(1) {
+            self.moves[before].extend(ended);
+        }
     }
 
     /// All of them in the order of their numbers.

@@ -6,6 +6,7 @@
 mod bitmap;
 mod geo;
 mod hyperloglog;
+mod kit;
 mod restore;
 mod rights;
 mod server;
@@ -15,6 +16,7 @@ mod tracking;
 pub use bitmap::BitmapError;
 pub use geo::GeoError;
 pub use hyperloglog::HyperLogLogError;
+pub use kit::KitError;
 pub use restore::RestoreError;
 pub use rights::RightsError;
 pub use server::ServerError;
@@ -552,6 +554,9 @@ pub enum Error {
     #[error("ERR DUMP payload version or checksum are wrong")]
     PayloadWrong,
 
+    /// Of the test kit.
+    #[error(transparent)]
+    Kit(#[from] KitError),
     /// Of tracking keys.
     #[error(transparent)]
     Tracking(#[from] TrackingError),

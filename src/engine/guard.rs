@@ -1,6 +1,7 @@
 //! The guard at the gate: which users there are, and what was refused to them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::acl::{Commands, Log, Users};
 use crate::engine::{CATEGORIES, CommandId, Entry, Table};
@@ -8,8 +9,8 @@ use crate::engine::{CATEGORIES, CommandId, Entry, Table};
 /// Users, and the log of what was refused.
 #[derive(Debug, Default)]
 pub struct Guard {
-    /// The users.
-    pub users: Users,
+    /// The users, shared with snapshots.
+    pub users: Arc<Users>,
     /// What was refused.
     pub log: Log,
 }

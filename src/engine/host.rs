@@ -77,6 +77,8 @@ pub trait Host: Send + std::fmt::Debug {
     /// What time it is on the clock by which the engine is told the time, to see how long something takes within one
     /// request.
     fn now(&self) -> Now;
+    /// How many times as fast as time passes that clock runs; 0 where it stands still.
+    fn clock_speed(&self) -> f64;
     /// The text of the configuration file that the server was started with, empty if it is gone.
     ///
     /// # Errors
@@ -143,6 +145,10 @@ impl Host for NoHost {
 
     fn now(&self) -> Now {
         Now::default()
+    }
+
+    fn clock_speed(&self) -> f64 {
+        0.0
     }
 
     fn read_config(&self) -> Result<Vec<u8>, String> {

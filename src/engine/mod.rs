@@ -46,6 +46,7 @@ mod secrets;
 mod session;
 mod settings;
 mod slow_log;
+mod snapshots;
 mod spikes;
 mod stats;
 mod stored;
@@ -65,8 +66,8 @@ pub use durations::Durations;
 pub use effects::{ClockOrder, Effect, Effects};
 pub use errand::{Errand, Fault, Report};
 pub use error::{
-    BitmapError, Error, GeoError, HyperLogLogError, RestoreError, RightsError, ServerError, StreamError, TrackingError,
-    shown,
+    BitmapError, Error, GeoError, HyperLogLogError, KitError, RestoreError, RightsError, ServerError, StreamError,
+    TrackingError, shown,
 };
 pub use error_counts::ErrorCounts;
 pub use event::{Class, Event, Notifications};

@@ -232,7 +232,7 @@ impl Engine {
         let text = self.host.read_users(path).map_err(unreadable)?;
         let users =
             parse(&text, path, self.settings.new_users_hear_all, &self.table).map_err(|Fault(faults)| faults)?;
-        self.replace_users(caller, users);
+        self.replace_users(caller, Arc::new(users));
         Ok(())
     }
 
@@ -275,7 +275,7 @@ impl Engine {
 
     /// Puts a user in the place of the one of that name, also where sessions act as it.
     fn replace_user(&mut self, user: User) -> Arc<User> {
-        let user = self.sessions.guard.users.put(user);
+        let user = Arc::make_mut(&mut self.sessions.guard.users).put(user);
         for client in self.sessions.iter_mut().filter(|client| client.user.name() == user.name()) {
             client.user = Arc::clone(&user);
         }
@@ -284,7 +284,7 @@ impl Engine {
 
     /// Removes a user, and closes its sessions; false when there is none of that name.
     pub fn remove_user(&mut self, caller: Option<SessionId>, name: &[u8]) -> bool {
-        if !self.sessions.guard.users.remove(name) {
+        if !Arc::make_mut(&mut self.sessions.guard.users).remove(name) {
             return false;
         }
         self.expel(caller, |client| client.user.name() == name);
@@ -292,7 +292,7 @@ impl Engine {
     }
 
     /// Puts all users in the place of those that there were: sessions of users who are gone are closed.
-    pub fn replace_users(&mut self, caller: Option<SessionId>, users: Users) {
+    pub fn replace_users(&mut self, caller: Option<SessionId>, users: Arc<Users>) {
         let before = std::mem::replace(&mut self.sessions.guard.users, users);
         let names: Vec<Vec<u8>> = before.iter().map(|user| user.name().to_vec()).collect();
         for (name, known) in names.iter().zip(before.iter()) {

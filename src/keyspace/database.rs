@@ -3,6 +3,10 @@
 //! Invariants: the table names every record once, under its key's hash; the deadlines name every record that has one, and
 //! the deadlines of parts every record whose value has one, under its first. All handles live in those places only, so a record may move whenever it is changed; a [`Slot`] is a handle lent
 //! out until then.
+//!
+//! Every method that changes anything notes first what it was, while somebody may want it back ([`history`]).
+
+mod history;
 
 use super::hash::Hasher;
 use super::record::Payload;
@@ -31,7 +35,11 @@ pub struct Database<const LINES: usize = 64> {
     /// The first deadlines of values that have some inside: hashes with fields that fall due.
     part_deadlines: Deadlines,
     scratch: Vec<u8>,
+    history: Option<Box<history::History>>,
 }
+
+/// The bits of an access that are kept.
+const ACCESS_MASK: u32 = 0xff_ffff;
 
 /// What the table asks for the hash of a record's key.
 struct Keys<'a> {
@@ -72,6 +80,7 @@ impl<const LINES: usize> Database<LINES> {
             deadlines: Deadlines::default(),
             part_deadlines: Deadlines::default(),
             scratch: Vec::new(),
+            history: None,
         }
     }
 
@@ -120,6 +129,7 @@ impl<const LINES: usize> Database<LINES> {
     /// Stores a value under `key`, which must be absent, without a deadline and with access 0.
     pub fn insert(&mut self, key: &[u8], value: New<'_>) -> Slot {
         debug_assert!(self.find(key).is_none(), "insert is for absent keys");
+        self.before_insert(key);
         let part_deadline = value.first_deadline();
         let handle = self.with_payload(key.len(), value, |records, payload| records.create(key, payload));
         self.move_part_deadline(handle, None, part_deadline);
@@ -150,11 +160,13 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Stores another value at `slot`, which keeps its deadline and access; the old value is the caller's to drop.
     pub fn replace(&mut self, slot: Slot, value: New<'_>) -> (Slot, Trash) {
+        let noted = self.before_end(slot);
         let key_len = self.key(slot).len();
         let part_deadlines = (self.part_deadline(slot), value.first_deadline());
         let set = |records: &mut Records, payload: Payload<'_>| records.set_payload(slot.0, payload);
         let (handle, replaced) = self.with_payload(key_len, value, set);
         self.move_part_deadline(slot.0, part_deadlines.0, part_deadlines.1);
+        let replaced = self.keep(noted, replaced);
         (self.moved(slot, handle, self.deadline(Slot(handle))), replaced.into())
     }
 
@@ -193,6 +205,9 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Lets `edit` change the value at `slot` in place; it gets `None` for a text (see [`Database::edit_text`]).
     pub fn edit_object<R>(&mut self, slot: Slot, edit: impl FnOnce(Option<ValueMut<'_>>) -> R) -> (Slot, R) {
+        if self.history.is_some() && !matches!(self.view(slot), View::Text(_)) {
+            self.before_edit(slot);
+        }
         let (handle, ((before, after), result)) = self.records.edit(slot.0, |value| {
             let Some(value) = value else { return ((None, None), edit(None)) };
             let before = value.view().first_deadline();
@@ -237,6 +252,7 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     fn edit_text_apart<R>(&mut self, slot: Slot, edit: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        self.before_edit(slot);
         let edited = self.records.edit(slot.0, |value| {
             let Some(Value::Text(text)) = value else { panic!("edit_text is for texts") };
             let mut bytes = std::mem::replace(text, Text::Int(0)).into_vec();
@@ -254,6 +270,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Removes the key at `slot` and returns its value.
     pub fn remove(&mut self, slot: Slot) -> Value {
+        self.before_edit(slot);
         let kept = match self.records.record(slot.0).payload() {
             Payload::Apart(_) => None,
             _ => Some(self.view(slot).to_value()),
@@ -264,7 +281,9 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Removes the key at `slot` when nobody wants its value: cheaper than [`Database::remove`].
     pub fn delete(&mut self, slot: Slot) -> Trash {
-        self.unlink(slot).into()
+        let noted = self.before_end(slot);
+        let value = self.unlink(slot);
+        self.keep(noted, value).into()
     }
 
     fn unlink(&mut self, slot: Slot) -> Option<Value> {
@@ -289,6 +308,7 @@ impl<const LINES: usize> Database<LINES> {
         if old_ms == deadline_ms {
             return slot;
         }
+        self.before_mark(slot);
         if let Some(old_ms) = old_ms {
             self.deadlines.remove(old_ms, slot.0);
         }
@@ -306,6 +326,9 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Sets the 24 bits of [`Database::access`]; higher bits are dropped.
     pub fn set_access(&mut self, slot: Slot, access: u32) {
+        if self.history.is_some() && self.access(slot) != access & ACCESS_MASK {
+            self.before_mark(slot);
+        }
         self.records.set_access(slot.0, access);
     }
 
@@ -418,10 +441,20 @@ impl<const LINES: usize> Database<LINES> {
         (average_ms - i128::from(now_ms)).clamp(0, i128::from(i64::MAX)) as i64
     }
 
+    /// An empty database that orders its keys as this one does.
+    pub fn like_empty(&self) -> Database<LINES> {
+        Database::with_segments(self.seed)
+    }
+
     /// Empties the database at once and returns what it held.
     pub fn clear(&mut self) -> Trash {
-        let full = std::mem::replace(self, Database::with_segments(self.seed));
-        Trash(Contents::Database(Box::new(full)))
+        let empty = self.like_empty();
+        std::mem::replace(self, empty).into_trash()
+    }
+
+    /// What all of it is when nobody needs it any more.
+    pub fn into_trash(self) -> Trash {
+        Trash(Contents::Database(Box::new(self)))
     }
 
     /// Proves every invariant, at the cost of visiting everything.

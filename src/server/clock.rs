@@ -104,7 +104,8 @@ impl Clock {
         Duration::try_from_secs_f64(rest.as_secs_f64() / speed).ok()
     }
 
-    fn speed(&self) -> f64 {
+    /// How many times as fast as time passes it runs.
+    pub(crate) fn speed(&self) -> f64 {
         if self.is_plain.load(Ordering::Acquire) { 1.0 } else { self.motion().speed }
     }
 

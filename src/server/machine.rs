@@ -79,6 +79,10 @@ impl Host for Machine {
         self.clock.now()
     }
 
+    fn clock_speed(&self) -> f64 {
+        self.clock.speed()
+    }
+
     fn read_config(&self) -> Result<Vec<u8>, String> {
         config_file::read(Path::new(&self.facts.config_file)).map_err(|error| reason(&error))
     }

@@ -87,6 +87,16 @@ impl Shared {
         flow
     }
 
+    /// Lets `act` do to the engine what no request asks for, and then all happen that follows from it.
+    pub(crate) fn act<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
+        let mut engine = self.engine();
+        let mark = self.begin_batch(&mut engine);
+        let result = act(&mut engine);
+        engine.serve();
+        self.end_batch(&mut engine, mark);
+        result
+    }
+
     /// Begins a batch.
     pub(crate) fn begin_batch(&self, engine: &mut Engine) -> Mark {
         engine.begin_batch(self.clock.now());

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use super::{Builder, CallError, Client, StartError};
-use crate::engine::ClockOrder;
+use crate::engine::{ClockOrder, Error};
 use crate::server::clock::{from_system, to_system};
 use crate::server::mailbox::Letter;
 use crate::server::run::{self, Plan};
@@ -121,6 +121,46 @@ impl Server {
         self.shared.obey(ClockOrder::Speed(if factor > 0.0 { factor } else { 0.0 }));
     }
 
+    /// Notes what everything is now, under a name, in the place of a snapshot of that name. This takes microseconds, however
+    /// much data there is.
+    ///
+    /// ```
+    /// let server = dunlin::Server::start()?;
+    /// let mut client = server.client()?;
+    /// client.call(["SET", "visits", "1"])?;
+    /// server.snapshot("before");
+    /// client.call(["INCR", "visits"])?;
+    /// server.rollback("before")?;
+    /// assert_eq!(client.call(["GET", "visits"])?, "1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self, name: &str) {
+        self.shared.act(|engine| engine.take_snapshot(name.as_bytes()));
+    }
+
+    /// Makes everything what it was at that snapshot, which stays; those that were taken since are dropped. This takes as
+    /// long as what has changed.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is none of that name, or a script runs that takes too long.
+    pub fn rollback(&self, name: &str) -> Result<(), CallError> {
+        self.shared.act(|engine| engine.roll_back(name.as_bytes())).map_err(refused)
+    }
+
+    /// The names of the snapshots, the oldest first.
+    pub fn snapshots(&self) -> Vec<String> {
+        let engine = self.shared.engine();
+        engine.snapshots().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    }
+
+    /// Forgets a snapshot: what has changed since stays, and it can be rolled back to older ones still.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is none of that name.
+    pub fn drop_snapshot(&self, name: &str) -> Result<(), CallError> {
+        self.shared.act(|engine| engine.drop_snapshot(name.as_bytes())).map_err(refused)
+    }
+
     /// What the server's clock shows.
     pub fn now(&self) -> SystemTime {
         to_system(self.shared.clock().now())
@@ -137,6 +177,10 @@ impl Drop for Server {
             drop(thread.join());
         }
     }
+}
+
+fn refused(error: Error) -> CallError {
+    CallError::Refused(error.to_string())
 }
 
 fn no_address() -> std::io::Error {

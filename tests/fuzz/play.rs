@@ -24,7 +24,7 @@ struct Client {
 
 /// A game that can be played on without end.
 pub struct Play {
-    world: World,
+    pub world: World,
     grammar: Grammar,
     clients: Vec<Client>,
     rounds: u64,

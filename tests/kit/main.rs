@@ -2,6 +2,8 @@
 
 mod chance;
 mod clock;
+mod pages;
+mod snapshots;
 
 use dunlin::{Client, Reply, Server};
 

@@ -5,6 +5,7 @@
 
 mod chance;
 mod clock;
+mod snapshots;
 
 use super::help;
 use crate::engine::{Arity, Command, Family, Flags};
@@ -22,11 +23,15 @@ const DUNLIN: Command = Command {
     subcommands: &[
         clock::ADVANCE,
         clock::ADVANCE_TO_NEXT,
+        snapshots::DROP_SNAPSHOT,
         clock::FREEZE,
         help::row(Family::Server, SINCE),
         clock::RESUME,
+        snapshots::ROLLBACK,
         chance::SEED,
         clock::SET_TIME,
+        snapshots::SNAPSHOT,
+        snapshots::SNAPSHOTS,
         clock::SPEED,
     ],
     ..Command::ROW

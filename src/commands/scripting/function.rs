@@ -80,7 +80,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !args.is_empty() && !args.take("ASYNC") && !args.take("SYNC") {
         return Err(Error::FunctionFlushOption);
     }
-    cx.engine().scripts.flush_functions();
+    cx.engine().flush_functions();
     note_change(cx);
     cx.reply().ok();
     Ok(())

@@ -75,7 +75,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             return Err(Error::ScriptFlushOption);
         }
     }
-    cx.engine().scripts.flush();
+    cx.engine().flush_scripts();
     cx.reply().ok();
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Databases changed as wholes, and keys watched.
 
 use super::Ctx;
-use crate::engine::{Now, Presence, Settings, presence};
+use crate::engine::{Databases, Engine, Now, Presence, Settings, presence};
 use crate::keyspace::{Database, New, Trash};
 use crate::rdb::{self, Writer};
 
@@ -10,10 +10,10 @@ impl Ctx<'_> {
     pub fn empty(&mut self, database: usize) {
         let engine = &mut *self.engine;
         let now = engine.now();
-        let emptied = engine.databases.get_mut(database);
+        let emptied = engine.databases.get(database);
         engine.interest.watches.replace(database, |key| presence(emptied, key, now), |_| Presence::Missing);
         engine.stats.changes += emptied.len() as u64;
-        let trash = emptied.clear();
+        let trash = engine.databases.empty(database);
         engine.free(trash);
         engine.interest.waiting.signal_all(database);
     }
@@ -40,15 +40,7 @@ impl Ctx<'_> {
         if one == other {
             return;
         }
-        let now = engine.now();
-        let (first, second) = (engine.databases.get(one), engine.databases.get(other));
-        let (in_first, in_second) = (|key: &[u8]| presence(first, key, now), |key: &[u8]| presence(second, key, now));
-        engine.interest.watches.replace(one, in_first, in_second);
-        engine.interest.watches.replace(other, in_second, in_first);
-        engine.databases.swap(one, other);
-        for database in [one, other] {
-            engine.interest.waiting.signal_all(database);
-        }
+        engine.exchange_databases(one, other, |databases| databases.swap(one, other));
     }
 
     /// Has the session's next transaction depend on that key staying as it is.
@@ -67,6 +59,21 @@ impl Ctx<'_> {
         engine.interest.watches.unwatch(self.session);
         self.session_mut().watched_bytes = 0;
         is_broken
+    }
+}
+
+impl Engine {
+    /// Has `act` exchange two databases, and tells whom it concerns.
+    pub(in crate::engine) fn exchange_databases(&mut self, one: usize, other: usize, act: impl FnOnce(&mut Databases)) {
+        let now = self.now();
+        let (first, second) = (self.databases.get(one), self.databases.get(other));
+        let (in_first, in_second) = (|key: &[u8]| presence(first, key, now), |key: &[u8]| presence(second, key, now));
+        self.interest.watches.replace(one, in_first, in_second);
+        self.interest.watches.replace(other, in_second, in_first);
+        act(&mut self.databases);
+        for database in [one, other] {
+            self.interest.waiting.signal_all(database);
+        }
     }
 }
 

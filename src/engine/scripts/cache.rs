@@ -4,6 +4,7 @@
 //! stay: programs that write their arguments into the source would fill memory otherwise.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::engine::Error;
 use crate::script::{Compiled, Header, Machine, sha1_hex};
@@ -43,10 +44,23 @@ impl Digest {
 pub struct Kept {
     /// What its first line says.
     pub header: Header,
-    source: Box<[u8]>,
+    source: Arc<[u8]>,
     /// As a function of the machine; `None` when that was made anew.
     pub(super) compiled: Option<Compiled>,
     /// It came with SCRIPT LOAD.
+    is_loaded: bool,
+    used: u64,
+}
+
+/// The scripts that were kept at some time.
+#[derive(Debug)]
+pub struct SavedScripts(Vec<SavedScript>);
+
+#[derive(Debug)]
+struct SavedScript {
+    digest: Digest,
+    header: Header,
+    source: Arc<[u8]>,
     is_loaded: bool,
     used: u64,
 }
@@ -75,6 +89,11 @@ impl Cache {
     /// What the first line of that script says.
     pub fn header(&self, digest: Digest) -> Option<&Header> {
         self.scripts.get(&digest).map(|kept| &kept.header)
+    }
+
+    /// Those that are kept.
+    pub fn digests(&self) -> impl Iterator<Item = Digest> {
+        self.scripts.keys().copied()
     }
 
     /// True when that one is kept.
@@ -150,6 +169,36 @@ impl Cache {
         }
         self.evaluated -= 1;
         self.evicted += 1;
+    }
+
+    /// Which scripts are kept now.
+    pub(in crate::engine) fn saved(&self) -> SavedScripts {
+        let saved = self.scripts.iter().map(|(digest, kept)| SavedScript {
+            digest: *digest,
+            header: kept.header.clone(),
+            source: Arc::clone(&kept.source),
+            is_loaded: kept.is_loaded,
+            used: kept.used,
+        });
+        SavedScripts(saved.collect())
+    }
+
+    /// Keeps those scripts and no others. Those that are kept already are not compiled anew.
+    pub(super) fn restore(&mut self, saved: SavedScripts, machine: Option<&mut Machine>) {
+        let mut before = std::mem::take(&mut self.scripts);
+        for SavedScript { digest, header, source, is_loaded, used } in saved.0 {
+            let compiled = before.remove(&digest).and_then(|kept| kept.compiled);
+            self.scripts.insert(digest, Kept { header, source, compiled, is_loaded, used });
+        }
+        self.evaluated = self.scripts.values().filter(|kept| !kept.is_loaded).count();
+        if let Some(machine) = machine {
+            before.into_values().filter_map(|kept| kept.compiled).for_each(|compiled| machine.forget(compiled));
+        }
+    }
+
+    /// Whether keeping a script changes which are kept.
+    pub(super) fn is_new(&self, digest: Digest, is_loaded: bool) -> bool {
+        self.scripts.get(&digest).is_none_or(|kept| is_loaded && !kept.is_loaded)
     }
 
     /// The machine is another one: all have to be compiled anew.

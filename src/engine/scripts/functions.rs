@@ -12,7 +12,7 @@ use crate::script::{Function, LibraryError, Machine};
 #[derive(Debug)]
 pub struct Library {
     /// Its source.
-    pub source: Box<[u8]>,
+    pub source: Arc<[u8]>,
     /// What it offers, in the order in which it did.
     pub functions: Vec<Arc<Function>>,
 }
@@ -53,6 +53,11 @@ impl Shelf {
     /// The libraries by their names.
     pub fn libraries(&self) -> impl Iterator<Item = (&str, &Library)> {
         self.libraries.iter().map(|(name, library)| (&**name, library))
+    }
+
+    /// The sources of all, by the names of the libraries.
+    pub fn sources(&self) -> Vec<Arc<[u8]>> {
+        self.libraries.values().map(|library| Arc::clone(&library.source)).collect()
     }
 
     /// How many libraries there are.

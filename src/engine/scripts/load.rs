@@ -30,6 +30,7 @@ impl Engine {
     /// # Errors
     /// What is wrong with it; nothing has changed then.
     pub fn load_library(&mut self, source: &[u8], replaces: bool) -> Result<String, Error> {
+        self.before_functions_change();
         let mut machine = self.take_function_machine();
         let mut shelf = std::mem::take(&mut self.scripts.functions.shelf);
         let result = self.load_onto(&mut shelf, source, replaces, &mut machine);
@@ -43,6 +44,7 @@ impl Engine {
     /// # Errors
     /// There is none of that name.
     pub fn delete_library(&mut self, name: &[u8]) -> Result<(), Error> {
+        self.before_functions_change();
         let functions = &mut self.scripts.functions;
         let (_, library) = functions.shelf.take(name).ok_or(Error::NoLibrary)?;
         if let Some(machine) = &mut functions.machine {
@@ -67,6 +69,7 @@ impl Engine {
     /// What is wrong with the payload, or with one of its libraries; nothing has changed then.
     pub fn restore_libraries(&mut self, bytes: &[u8], policy: Policy) -> Result<(), Error> {
         let payload = rdb::unsealed(bytes, self.switches.checks_seals).ok_or(Error::PayloadWrong)?;
+        self.before_functions_change();
         let mut machine = self.take_function_machine();
         let mut shelf = Shelf::default();
         let gone = match self.load_all(&mut shelf, payload, &mut machine) {
@@ -83,6 +86,27 @@ impl Engine {
         gone.into_iter().for_each(|library| library.forget(&mut machine));
         self.scripts.functions.machine = Some(machine);
         Ok(result?)
+    }
+
+    /// Puts the libraries of these sources in the place of all others. Those that stay as they are keep their variables.
+    pub(in crate::engine) fn restore_functions(&mut self, sources: Vec<Arc<[u8]>>) {
+        let mut machine = self.take_function_machine();
+        let mut shelf = std::mem::take(&mut self.scripts.functions.shelf);
+        let stays = |library: &Library| sources.contains(&library.source);
+        let others = shelf.libraries().filter(|(_, library)| !stays(library));
+        for name in others.map(|(name, _)| name.to_owned()).collect::<Vec<_>>() {
+            if let Some((_, library)) = shelf.take(name.as_bytes()) {
+                library.forget(&mut machine);
+            }
+        }
+        for source in sources {
+            if !shelf.libraries().any(|(_, library)| library.source == source) {
+                // It was loaded before, so it can be loaded again; one that takes too long now stays away.
+                let _ = self.load_onto(&mut shelf, &source, true, &mut machine);
+            }
+        }
+        self.scripts.functions.shelf = shelf;
+        self.scripts.functions.machine = Some(machine);
     }
 
     fn load_all(&mut self, shelf: &mut Shelf, payload: &[u8], machine: &mut Machine) -> Result<(), LibraryError> {

@@ -18,10 +18,11 @@ mod run;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::engine::{CommandId, Error, Flags, Now, SessionId};
+use crate::engine::{CommandId, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Request, Requests};
 use crate::script::{Chance, Function, Header, Machine, Words};
 
+pub(in crate::engine) use cache::SavedScripts;
 pub use cache::{Cache, Digest, Kept};
 pub use functions::{Functions, Library, Shelf};
 pub use load::Policy;
@@ -239,15 +240,24 @@ impl Scripts {
         self.machine.as_ref().map_or(0, |machine| machine.memory_bytes())
     }
 
+    /// Keeps those scripts and no others.
+    pub(super) fn restore(&mut self, saved: SavedScripts) {
+        self.cache.restore(saved, self.machine.as_deref_mut());
+    }
+}
+
+impl Engine {
     /// Forgets all functions.
     pub fn flush_functions(&mut self) {
-        self.functions = Functions::default();
+        self.before_functions_change();
+        self.scripts.functions = Functions::default();
     }
 
     /// Forgets all scripts.
-    pub fn flush(&mut self) {
-        self.cache = Cache::default();
-        self.machine = None;
+    pub fn flush_scripts(&mut self) {
+        self.before_scripts_change();
+        self.scripts.cache = Cache::default();
+        self.scripts.machine = None;
     }
 }
 

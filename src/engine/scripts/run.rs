@@ -45,6 +45,9 @@ impl Ctx<'_> {
     }
 
     fn run_on(&mut self, machine: &mut Machine, call: &Call<'_>) -> Result<(), Error> {
+        if call.source.is_some() && self.engine.scripts.cache.is_new(call.digest, false) {
+            self.engine.before_scripts_change();
+        }
         let cache = &mut self.engine.scripts.cache;
         if let Some(source) = call.source {
             cache.add(source, call.digest, false, machine)?;
@@ -138,6 +141,9 @@ impl Engine {
     pub fn load_script(&mut self, source: &[u8]) -> Result<Digest, Error> {
         let digest = Digest::of(source);
         let mut machine = self.take_machine();
+        if self.scripts.cache.is_new(digest, true) {
+            self.before_scripts_change();
+        }
         let added = self.scripts.cache.add(source, digest, true, &mut machine);
         self.scripts.machine = Some(machine);
         added.map(|()| digest)

@@ -1,0 +1,70 @@
+//! Snapshots: what everything was, by name, to be brought back ([`crate::engine::Engine::roll_back`]).
+
+use super::ROW;
+use crate::engine::{Args, Arity, Command, Ctx, Error};
+
+pub(super) const SNAPSHOT: Command = Command {
+    name: "SNAPSHOT",
+    syntax: "name",
+    arity: Arity::Exactly(3),
+    about: "Notes what everything is now, under a name, in the place of a snapshot of that name.",
+    run: snapshot,
+    ..ROW
+};
+
+fn snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = args.word()?;
+    cx.engine().take_snapshot(name);
+    cx.reply().ok();
+    Ok(())
+}
+
+pub(super) const ROLLBACK: Command = Command {
+    name: "ROLLBACK",
+    syntax: "name",
+    arity: Arity::Exactly(3),
+    cost: "O(N log N), N being the keys that changed since",
+    about: "Makes everything what it was at a snapshot, which stays. Those that were taken since are dropped.",
+    run: rollback,
+    ..ROW
+};
+
+fn rollback(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = args.word()?;
+    cx.engine().roll_back(name)?;
+    cx.reply().ok();
+    Ok(())
+}
+
+pub(super) const SNAPSHOTS: Command = Command {
+    name: "SNAPSHOTS",
+    arity: Arity::Exactly(2),
+    cost: "O(N), N being how many there are",
+    about: "Answers the names of the snapshots, the oldest first.",
+    run: snapshots,
+    ..ROW
+};
+
+fn snapshots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let (engine, reply) = cx.engine_and_reply();
+    reply.array(engine.snapshots().len());
+    engine.snapshots().for_each(|name| reply.bulk(name));
+    Ok(())
+}
+
+pub(super) const DROP_SNAPSHOT: Command = Command {
+    name: "DROP-SNAPSHOT",
+    syntax: "name",
+    arity: Arity::Exactly(3),
+    cost: "O(N log N), N being the keys that changed between it and the next one",
+    about: "Forgets a snapshot. What has changed since stays.",
+    run: drop_snapshot,
+    ..ROW
+};
+
+fn drop_snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = args.word()?;
+    cx.engine().drop_snapshot(name)?;
+    cx.reply().ok();
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! Snapshots: what everything was at a moment, by name, to be brought back.
+//!
+//! They are a stack. Rolling back to one drops those that were taken since; it stays itself. What comes back: all
+//! databases (values, deadlines of keys and fields, streams with their groups, when keys were used), the settings, users,
+//! scripts, functions, chance, and the clock: what it shows and how fast it runs. What stays: where the server listens, the
+//! clients with what they watch, track, subscribe to and wait for, counters and logs, and what functions keep in variables of their own. To
+//! clients, a rollback is a change like any other: who watches or has read a key that changed is told, and who waits for
+//! one that is there again is served. Events of the keyspace are not announced.
+//!
+//! Costs: taking one copies the settings and begins a level in each database, a few microseconds in all; rolling back
+//! takes as long as what changed since. Users and sources are shared until they change: the first change of a user,
+//! script or function since the last snapshot copies the list of them all, without what they say.
+
+use std::sync::Arc;
+
+use crate::acl::Users;
+use crate::engine::databases::Move;
+use crate::engine::scripts::SavedScripts;
+use crate::engine::{ClockOrder, Effect, Engine, Error, Flags, KitError, Now, Settings, presence, shown};
+use crate::keyspace::Database;
+
+/// All snapshots, the oldest first.
+#[derive(Debug, Default)]
+pub struct Snapshots {
+    all: Vec<Snapshot>,
+}
+
+/// What was at one moment, beside the data.
+#[derive(Debug)]
+struct Snapshot {
+    name: Box<[u8]>,
+    settings: Box<Settings>,
+    users: Arc<Users>,
+    generator: fastrand::Rng,
+    now: Now,
+    speed: f64,
+    /// The scripts, once they have changed.
+    scripts: Option<SavedScripts>,
+    /// The sources of functions, once they have changed.
+    functions: Option<Vec<Arc<[u8]>>>,
+}
+
+impl Snapshots {
+    fn place(&self, name: &[u8]) -> Result<usize, Error> {
+        let found = self.all.iter().position(|snapshot| *snapshot.name == *name);
+        found.ok_or_else(|| KitError::NoSnapshot(shown(name)).into())
+    }
+
+    /// The names, the oldest first.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.all.iter().map(|snapshot| &*snapshot.name)
+    }
+}
+
+impl Engine {
+    /// The names of the snapshots, the oldest first.
+    pub fn snapshots(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.databases.snapshots.names()
+    }
+
+    /// Takes a snapshot, in the place of the one of that name.
+    pub fn take_snapshot(&mut self, name: &[u8]) {
+        // There being none of that name is the usual case.
+        let _ = self.drop_snapshot(name);
+        let snapshot = Snapshot {
+            name: name.into(),
+            settings: Box::new(self.settings.clone()),
+            users: Arc::clone(&self.sessions.guard.users),
+            generator: self.generator.clone(),
+            now: self.now(),
+            speed: self.host.clock_speed(),
+            scripts: None,
+            functions: None,
+        };
+        self.databases.snapshots.all.push(snapshot);
+        self.databases.begin_level();
+    }
+
+    /// Drops a snapshot. Those that are older can still be rolled back to, and those that are younger.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn drop_snapshot(&mut self, name: &[u8]) -> Result<(), Error> {
+        let place = self.databases.snapshots.place(name)?;
+        let dropped = self.databases.snapshots.all.remove(place);
+        if let Some(before) = place.checked_sub(1).and_then(|before| self.databases.snapshots.all.get_mut(before)) {
+            before.scripts = before.scripts.take().or(dropped.scripts);
+            before.functions = before.functions.take().or(dropped.functions);
+        }
+        self.databases.end_level(place);
+        Ok(())
+    }
+
+    /// Brings everything back to what it was when that snapshot was taken, and drops those that were taken since.
+    ///
+    /// # Errors
+    /// There is none of that name, or a script runs that takes too long; nothing has changed then.
+    pub fn roll_back(&mut self, name: &[u8]) -> Result<(), Error> {
+        let place = self.databases.snapshots.place(name)?;
+        self.scripts.gate(Flags::NONE)?;
+        let snapshot = &self.databases.snapshots.all[place];
+        let (now, speed) = (snapshot.now, snapshot.speed);
+        // Keys live by the clock that was, also for those who are served with them.
+        self.jump(now);
+        let youngest = self.databases.snapshots.all.len() - 1;
+        for level in (place..=youngest).rev() {
+            self.undo_level();
+            if level > place {
+                self.databases.end_level(level);
+            }
+        }
+        self.bring_scripts_back(place);
+        self.databases.snapshots.all.truncate(place + 1);
+        self.bring_rules_back(place);
+        self.effects.push(Effect::Clock(ClockOrder::Set(now)));
+        self.effects.push(Effect::Clock(ClockOrder::Speed(speed)));
+        Ok(())
+    }
+
+    /// Undoes what the youngest level has noted.
+    fn undo_level(&mut self) {
+        let moves = self.databases.take_moves();
+        if !moves.is_empty() {
+            self.invalidate_all();
+        }
+        for moved in moves.into_iter().rev() {
+            match moved {
+                Move::Swapped(one, other) => {
+                    self.exchange_databases(one, other, |databases| databases.exchange(one, other))
+                }
+                Move::Replaced(number, before) => self.put_back(number, *before),
+            }
+        }
+        for number in 0..self.databases.count() {
+            for (key, trash) in self.databases.get_mut(number).bring_back() {
+                self.free(trash);
+                self.stats.changes += 1;
+                self.touched(number, &key);
+                if !self.interest.waiting.is_empty() {
+                    self.interest.waiting.signal(number, &key);
+                }
+            }
+        }
+    }
+
+    fn put_back(&mut self, number: usize, before: Database) {
+        self.stats.changes += 1;
+        let now = self.now();
+        let current = self.databases.get(number);
+        let watches = &mut self.interest.watches;
+        watches.replace(number, |key| presence(current, key, now), |key| presence(&before, key, now));
+        let trash = self.databases.put(number, before).into_trash();
+        self.free(trash);
+        self.interest.waiting.signal_all(number);
+    }
+
+    /// Brings the settings, the users and chance back.
+    fn bring_rules_back(&mut self, place: usize) {
+        let snapshot = &self.databases.snapshots.all[place];
+        self.generator = snapshot.generator.clone();
+        let before = std::mem::replace(&mut self.settings, Settings::clone(&snapshot.settings));
+        // Nobody is to be locked out of where he came in.
+        (self.settings.port, self.settings.bind) = (before.port, before.bind);
+        let users = Arc::clone(&snapshot.users);
+        if !Arc::ptr_eq(&users, &self.sessions.guard.users) {
+            let caller = self.timing.running.map(|running| running.session);
+            self.replace_users(caller, users);
+        }
+        self.begin_evicting();
+        for name in ["timeout", "loglevel"] {
+            self.effects.push(Effect::Setting(name));
+        }
+    }
+
+    /// Brings scripts and functions back that were there when the snapshot at `place` was taken: what the oldest of it and
+    /// those behind it saved, as nothing had changed before.
+    fn bring_scripts_back(&mut self, place: usize) {
+        let mut snapshots = self.databases.snapshots.all[place..].iter_mut();
+        let (mut scripts, mut functions) = (None, None);
+        for snapshot in snapshots.by_ref() {
+            scripts = scripts.or(snapshot.scripts.take());
+            functions = functions.or(snapshot.functions.take());
+        }
+        if let Some(scripts) = scripts {
+            self.scripts.restore(scripts);
+        }
+        if let Some(functions) = functions {
+            self.restore_functions(functions);
+        }
+    }
+
+    /// Scripts are about to change.
+    pub(in crate::engine) fn before_scripts_change(&mut self) {
+        if let Some(snapshot) = self.databases.snapshots.all.last_mut()
+            && snapshot.scripts.is_none()
+        {
+            snapshot.scripts = Some(self.scripts.cache.saved());
+        }
+    }
+
+    /// Functions are about to change.
+    pub(in crate::engine) fn before_functions_change(&mut self) {
+        if let Some(snapshot) = self.databases.snapshots.all.last_mut()
+            && snapshot.functions.is_none()
+        {
+            snapshot.functions = Some(self.scripts.functions.shelf.sources());
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Snapshots under fire: whatever runs after one was taken, rolling back to it brings everything back that it promises.
+//!
+//! What is compared is all that can be seen of the data: every key's bytes as DUMP gives them, its encoding, deadline and
+//! note of use, the settings, users, sources of functions and names of scripts, and what chance gives next.
+
+use crate::choices::Choices;
+use crate::play::Play;
+use dunlin::engine::Engine;
+use dunlin::rdb;
+
+/// All that a snapshot promises to bring back.
+#[derive(Debug, PartialEq)]
+struct Picture {
+    /// In the order of their databases and names.
+    keys: Vec<(usize, Vec<u8>, String)>,
+    rules: Vec<String>,
+    now_us: i64,
+    chance: u64,
+}
+
+fn picture(engine: &Engine) -> Picture {
+    let mut keys = Vec::new();
+    for (number, database) in engine.databases.iter().enumerate() {
+        keys.extend(database.slots().map(|slot| {
+            let (view, marks) = (database.view(slot), (database.deadline(slot), database.access(slot)));
+            let shown = format!("{} {marks:?} {}", view.encoding(), rdb::dump(view, false).escape_ascii());
+            (number, database.key(slot).to_vec(), shown)
+        }));
+    }
+    keys.sort();
+    let scripts = &engine.scripts;
+    let sources = scripts.functions.shelf.sources().into_iter().map(|source| source.escape_ascii().to_string());
+    let mut rules =
+        vec![format!("{:?}", engine.settings), format!("{:?}", scripts.cache.digests().collect::<Vec<_>>())];
+    rules.push(engine.sessions.guard.users.text().escape_ascii().to_string());
+    rules.extend(sources);
+    Picture { keys, rules, now_us: engine.now().unix_us, chance: engine.generator.clone().u64(..) }
+}
+
+/// Has a play go on with snapshots taken, rolled back to and dropped in between; answers how often it was rolled back.
+pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
+    let (mut taken, mut rollbacks): (Vec<(String, Picture)>, usize) = (Vec::new(), 0);
+    for round in 0..rounds {
+        play.step(choices, &format!("round {round}"));
+        match choices.below(60) {
+            0 => {
+                let name = format!("snapshot-{}", choices.below(4));
+                taken.retain(|(known, _)| *known != name);
+                play.world.engine.take_snapshot(name.as_bytes());
+                taken.push((name, picture(&play.world.engine)));
+            }
+            1 if !taken.is_empty() => {
+                taken.truncate(choices.below(taken.len()) + 1);
+                let (name, before) = taken.last().expect("one is left");
+                roll_back(play, name);
+                let after = picture(&play.world.engine);
+                assert_eq!(differences(before, &after), Vec::<String>::new(), "round {round}, {name}");
+                assert_eq!(*before, after, "round {round}, {name}");
+                play.check();
+                // Who waits for what is there again takes it.
+                play.world.engine.serve();
+                rollbacks += 1;
+            }
+            2 if choices.below(4) == 0 && !taken.is_empty() => {
+                let (name, _) = taken.remove(choices.below(taken.len()));
+                play.world.engine.drop_snapshot(name.as_bytes()).expect("it was taken");
+            }
+            _ => {}
+        }
+        let names: Vec<Vec<u8>> = play.world.engine.snapshots().map(<[u8]>::to_vec).collect();
+        assert!(taken.iter().map(|(name, _)| name.as_bytes()).eq(names.iter().map(Vec::as_slice)));
+    }
+    rollbacks
+}
+
+/// Rolls back, the clock of the world too.
+fn roll_back(play: &mut Play, name: &str) {
+    play.world.engine.roll_back(name.as_bytes()).expect("it was taken, and no script runs");
+    let later_us = play.world.now().unix_us - play.world.engine.now().unix_us;
+    play.world.pass_ms(-later_us / 1000);
+}
+
+fn differences(before: &Picture, after: &Picture) -> Vec<String> {
+    let missing = before.keys.iter().filter(|key| !after.keys.contains(key)).map(|key| format!("- {key:?}"));
+    let added = after.keys.iter().filter(|key| !before.keys.contains(key)).map(|key| format!("+ {key:?}"));
+    missing.chain(added).collect()
+}

@@ -1,0 +1,219 @@
+//! Snapshots: what everything was, by name, to be brought back.
+
+use std::time::Duration;
+
+use dunlin::{Client, Reply, Server};
+
+use crate::{call, error, served};
+
+fn ok() -> Reply {
+    Reply::Status("OK".to_owned())
+}
+
+/// All texts in a reply.
+fn said(reply: &Reply) -> String {
+    match reply.items() {
+        Some(items) => items.iter().map(said).collect::<Vec<_>>().join(" "),
+        None => reply.text().unwrap_or_default().into_owned(),
+    }
+}
+
+/// A server that tells the digest of its data.
+fn digesting() -> (Server, Client) {
+    let server = Server::builder().allow_debug().start().expect("it starts");
+    let client = server.client().expect("there is room");
+    (server, client)
+}
+
+#[test]
+fn a_rollback_brings_data_of_every_type_back() {
+    let (_server, mut client) = digesting();
+    let commands = [
+        "SET text value",
+        "INCRBY counter 5",
+        "RPUSH list a b c",
+        "SADD set a b",
+        "ZADD zset 1 a 2 b",
+        "HSET hash f v g w",
+        "HPEXPIRE hash 100000 FIELDS 1 f",
+        "XADD stream 5-1 f v",
+        "XGROUP CREATE stream group 0",
+        "XREADGROUP GROUP group ann STREAMS stream >",
+        "PFADD sketch a b c",
+        "EXPIRE text 100",
+    ];
+    let mut run = |words: &str| call(&mut client, words.split(' '));
+    commands.into_iter().for_each(|words| _ = run(words));
+    let digest = run("DEBUG DIGEST");
+    assert_eq!(run("DUNLIN SNAPSHOT base"), ok());
+    for words in [
+        "APPEND text more",
+        "PERSIST text",
+        "DEL counter",
+        "LPOP list",
+        "SPOP set",
+        "ZINCRBY zset 5 a",
+        "HDEL hash f",
+        "XDEL stream 5-1",
+        "XACK stream group 5-1",
+        "RENAME sketch other",
+        "SET new value",
+        "SELECT 3",
+        "SET elsewhere value",
+        "SELECT 0",
+    ] {
+        run(words);
+    }
+    assert_ne!(run("DEBUG DIGEST"), digest);
+    assert_eq!(run("DUNLIN ROLLBACK base"), ok());
+    assert_eq!(run("DEBUG DIGEST"), digest);
+    assert_eq!(run("TTL text"), 100);
+    assert!(said(&run("XPENDING stream group - + 10")).contains("5-1 ann"));
+    run("FLUSHALL");
+    assert_eq!(run("DUNLIN ROLLBACK base"), ok());
+    run("SWAPDB 0 1");
+    run("SET text other");
+    run("FLUSHDB");
+    assert_eq!(run("DUNLIN ROLLBACK base"), ok());
+    assert_eq!(run("DEBUG DIGEST"), digest);
+}
+
+#[test]
+fn snapshots_nest_and_the_older_one_drops_the_younger() {
+    let (server, mut client) = served();
+    for (name, value) in [("none", "1"), ("one", "2"), ("two", "3")] {
+        server.snapshot(name);
+        call(&mut client, ["SET", "key", value]);
+    }
+    assert_eq!(server.snapshots(), ["none", "one", "two"]);
+    server.rollback("two").expect("it is there");
+    assert_eq!(call(&mut client, ["GET", "key"]), "2");
+    server.rollback("one").expect("it is there");
+    assert_eq!(call(&mut client, ["GET", "key"]), "1");
+    assert_eq!(said(&call(&mut client, ["DUNLIN", "SNAPSHOTS"])), "none one");
+    call(&mut client, ["DUNLIN", "DROP-SNAPSHOT", "one"]);
+    assert_eq!(call(&mut client, ["GET", "key"]), "1");
+    server.rollback("none").expect("it is there");
+    assert_eq!(call(&mut client, ["EXISTS", "key"]), 0);
+    assert_eq!(server.snapshots(), ["none"]);
+}
+
+#[test]
+fn a_snapshot_that_does_not_exist_is_refused() {
+    let (server, mut client) = served();
+    assert_eq!(error(&mut client, ["DUNLIN", "ROLLBACK", "x"]), "ERR no snapshot named 'x'");
+    assert_eq!(error(&mut client, ["DUNLIN", "DROP-SNAPSHOT", "x"]), "ERR no snapshot named 'x'");
+    assert_eq!(server.rollback("x").expect_err("there is none").to_string(), "ERR no snapshot named 'x'");
+}
+
+#[test]
+fn a_name_that_is_taken_again_is_that_of_the_younger_snapshot() {
+    let (server, mut client) = served();
+    server.snapshot("base");
+    call(&mut client, ["SET", "key", "1"]);
+    server.snapshot("base");
+    call(&mut client, ["SET", "key", "2"]);
+    assert_eq!(server.snapshots(), ["base"]);
+    server.rollback("base").expect("it is there");
+    assert_eq!(call(&mut client, ["GET", "key"]), "1");
+}
+
+#[test]
+fn settings_users_scripts_functions_and_chance_come_back() {
+    let (server, mut client) = served();
+    let library = |name: &str, value: &str| {
+        format!("#!lua name={name}\nredis.register_function('{name}', function() return {value} end)")
+    };
+    call(&mut client, ["FUNCTION", "LOAD", &library("kept", "1")]);
+    let sha = said(&call(&mut client, ["SCRIPT", "LOAD", "return 1"]));
+    server.snapshot("base");
+    let chance = call(&mut client, ["EVAL", "return math.random(1000000)", "0"]);
+    call(&mut client, ["CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "maxmemory", "1gb"]);
+    call(&mut client, ["ACL", "SETUSER", "ann", "on", "nopass", "+@all", "~*"]);
+    call(&mut client, ["FUNCTION", "LOAD", &library("added", "2")]);
+    call(&mut client, ["FUNCTION", "LOAD", "REPLACE", &library("kept", "3")]);
+    call(&mut client, ["SCRIPT", "FLUSH"]);
+    server.rollback("base").expect("it is there");
+    assert_eq!(call(&mut client, ["EVAL", "return math.random(1000000)", "0"]), chance);
+    assert_eq!(call(&mut client, ["FCALL", "kept", "0"]), 1);
+    assert_eq!(error(&mut client, ["FCALL", "added", "0"]), "ERR Function not found");
+    assert_eq!(call(&mut client, ["EVALSHA", &sha, "0"]), 1);
+    assert_eq!(call(&mut client, ["ACL", "USERS"]), Reply::Array(vec![Reply::Bytes(b"default".to_vec())]));
+    let Reply::Map(settings) = call(&mut client, ["CONFIG", "GET", "maxmemory"]) else { panic!("it is a map") };
+    assert_eq!(settings[0].1, "0");
+}
+
+#[test]
+fn the_clock_shows_again_what_it_showed_and_runs_as_it_ran() {
+    let (server, mut client) = served();
+    server.freeze();
+    let frozen = server.now();
+    call(&mut client, ["SET", "key", "value", "EX", "10"]);
+    server.snapshot("base");
+    server.advance(Duration::from_secs(20));
+    server.resume();
+    assert_eq!(call(&mut client, ["EXISTS", "key"]), 0);
+    server.rollback("base").expect("it is there");
+    assert_eq!((server.now(), server.now()), (frozen, frozen));
+    assert_eq!(call(&mut client, ["TTL", "key"]), 10);
+    server.advance(Duration::from_secs(20));
+    assert_eq!(call(&mut client, ["DUNLIN", "ROLLBACK", "base"]), ok());
+    assert_eq!(server.now(), frozen);
+    assert_eq!(call(&mut client, ["TTL", "key"]), 10);
+}
+
+#[test]
+fn who_watches_a_key_that_a_rollback_changes_may_not_go_on() {
+    let (server, mut client) = served();
+    call(&mut client, ["SET", "key", "1"]);
+    server.snapshot("base");
+    call(&mut client, ["SET", "key", "2"]);
+    call(&mut client, ["WATCH", "key"]);
+    server.rollback("base").expect("it is there");
+    call(&mut client, ["MULTI"]);
+    call(&mut client, ["SET", "key", "3"]);
+    assert_eq!(call(&mut client, ["EXEC"]), Reply::Null);
+    call(&mut client, ["WATCH", "key"]);
+    server.rollback("base").expect("it is there");
+    call(&mut client, ["MULTI"]);
+    assert_eq!(call(&mut client, ["EXEC"]), Reply::Array(Vec::new()), "nothing had changed");
+}
+
+#[test]
+fn who_waits_for_a_key_is_served_when_a_rollback_brings_it() {
+    let (server, mut client) = served();
+    call(&mut client, ["RPUSH", "queue", "job"]);
+    server.snapshot("base");
+    call(&mut client, ["DEL", "queue"]);
+    let waiting = std::thread::spawn({
+        let mut other = server.client().expect("there is room");
+        move || call(&mut other, ["BLPOP", "queue", "0"])
+    });
+    let is_blocked = |client: &mut _| said(&call(client, ["INFO", "clients"])).contains("blocked_clients:1");
+    while !is_blocked(&mut client) {
+        std::thread::yield_now();
+    }
+    server.rollback("base").expect("it is there");
+    assert_eq!(said(&waiting.join().expect("it is served")), "queue job");
+    assert_eq!(call(&mut client, ["EXISTS", "queue"]), 0);
+    server.rollback("base").expect("it is there");
+    assert_eq!(call(&mut client, ["LLEN", "queue"]), 1);
+}
+
+#[test]
+fn a_rollback_costs_what_has_changed_and_not_what_there_is() {
+    let (server, mut client) = digesting();
+    call(&mut client, ["DEBUG", "POPULATE", "100000"]);
+    let digest = call(&mut client, ["DEBUG", "DIGEST"]);
+    server.snapshot("fixture");
+    for case in 0..1000 {
+        let key = format!("key:{case}");
+        call(&mut client, ["APPEND", &key, "changed"]);
+        call(&mut client, ["SET", "added", &key]);
+        if case % 100 == 0 {
+            call(&mut client, ["FLUSHALL"]);
+        }
+        server.rollback("fixture").expect("it is there");
+    }
+    assert_eq!(call(&mut client, ["DEBUG", "DIGEST"]), digest);
+}
