@@ -112,8 +112,8 @@ impl Engine {
         self.bring_scripts_back(place);
         self.databases.snapshots.all.truncate(place + 1);
         self.bring_rules_back(place);
-        self.effects.push(Effect::Clock(ClockOrder::Set(now)));
         self.effects.push(Effect::Clock(ClockOrder::Speed(speed)));
+        self.effects.push(Effect::Clock(ClockOrder::Set(now)));
         Ok(())
     }
 

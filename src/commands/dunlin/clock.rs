@@ -77,8 +77,8 @@ pub(super) const FREEZE: Command = Command {
 
 fn freeze(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
-    order(cx, ClockOrder::Set(now));
     order(cx, ClockOrder::Speed(0.0));
+    order(cx, ClockOrder::Set(now));
     cx.reply().integer(now.unix_ms());
     Ok(())
 }
