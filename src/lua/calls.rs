@@ -67,7 +67,8 @@ pub(super) unsafe extern "C-unwind" fn trampoline(raw: *mut ffi::lua_State) -> c
     }
 }
 
-/// What Lua calls for a function of its own that looks at its arguments first: if they pass, it runs.
+/// What Lua calls for a function of its own whose arguments are looked at first: it runs if the guard has no result and
+/// raises nothing.
 ///
 /// # Safety
 /// Called by Lua, for a closure made by [`Stack::guard`], whose upvalues are a [`Function`], what that keeps, and the C
@@ -76,8 +77,10 @@ pub(super) unsafe extern "C-unwind" fn guarded(raw: *mut ffi::lua_State) -> c_in
     // SAFETY: as for `trampoline`. The C function is one without upvalues, so it does not mind running in our frame.
     unsafe {
         let guard = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(1));
-        if call(raw, mem::transmute::<*mut c_void, Function>(guard)) == RAISES {
-            ffi::lua_error(raw);
+        match call(raw, mem::transmute::<*mut c_void, Function>(guard)) {
+            RAISES => ffi::lua_error(raw),
+            0 => {}
+            count => return count,
         }
         let original = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(3));
         mem::transmute::<*mut c_void, ffi::lua_CFunction>(original)(raw)

@@ -89,7 +89,7 @@ impl Stack<'_> {
     }
 
     /// Replaces the C function on top by one that calls `guard` with the same arguments first, and does not run if that
-    /// raises an error. The guard keeps the value below the function, which is taken away. The function must keep none of
+    /// raises an error or has results, which are its own then. The guard keeps the value below the function, which is taken away. The function must keep none of
     /// its own.
     pub fn guard(&mut self, guard: Function) {
         self.assert_at_rest();

@@ -140,7 +140,8 @@ impl Lua {
         let raw = self.raw.as_ptr();
         // SAFETY: the state is ours and open.
         let top = unsafe { ffi::lua_gettop(raw) };
-        let result = act(&mut Stack::new(raw, &self.context, top));
+        let values = if self.is_resting() { Stack::new } else { Stack::at_rest };
+        let result = act(&mut values(raw, &self.context, top));
         // SAFETY: `top` values were there before, and a `Stack` takes none of those away.
         unsafe { ffi::lua_settop(raw, top) };
         result

@@ -90,7 +90,7 @@ impl Lua {
         let within = self.context.account.within_rust();
         // SAFETY: the state is open.
         let top = unsafe { ffi::lua_gettop(raw) };
-        let mut stack = Stack::new(raw, &self.context, top);
+        let mut stack = Stack::at_rest(raw, &self.context, top);
         stack.push_kept(handler);
         let arguments = c_int::try_from(push(&mut stack)).expect("a stack has at most some thousand values");
         drop(within);
@@ -119,7 +119,7 @@ impl Lua {
         }
         // SAFETY: the run has ended, so the state is as `start` left it: below the result lies the handler.
         let top = unsafe { ffi::lua_gettop(raw) };
-        let result = finish(host, progress, &mut Stack::new(raw, &self.context, top));
+        let result = finish(host, progress, &mut Stack::at_rest(raw, &self.context, top));
         // SAFETY: as above; what lies there are the handler and what `finish` left.
         unsafe { ffi::lua_settop(raw, top - 2) };
         result

@@ -85,6 +85,11 @@ impl<'c> Stack<'c> {
         Stack { raw, context, arguments, room: 0, walks: 0, paths: Vec::new() }
     }
 
+    /// The same while nothing runs: Lua made some room when it was opened.
+    pub(super) fn at_rest(raw: *mut ffi::lua_State, context: &'c Context, arguments: c_int) -> Stack<'c> {
+        Stack { room: ffi::LUA_MINSTACK as usize, ..Stack::new(raw, context, arguments) }
+    }
+
     /// The values of a call that has just begun. Lua has made some room above its arguments, however many those are.
     pub(super) fn of_call(raw: *mut ffi::lua_State, context: &'c Context, arguments: c_int) -> Stack<'c> {
         let mut stack = Stack::new(raw, context, arguments);

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use mlua_sys as ffi;
 
 use super::stack::{Path, index};
-use super::{Kind, OUT_OF_MEMORY, Raise, Stack, calls};
+use super::{Kind, OUT_OF_MEMORY, Raise, Reference, Stack, calls};
 
 /// Tables. None of these asks a metatable, but [`Stack::look_up`].
 impl Stack<'_> {
@@ -71,6 +71,18 @@ impl Stack<'_> {
         let table = self.absolute(table);
         self.push_plain(name.as_bytes());
         self.get(table);
+    }
+
+    /// Pushes the value of a field whose name is kept, unless that is nil; says whether it did.
+    pub fn find_field(&mut self, table: i32, name: &Reference) -> bool {
+        let table = self.absolute(table);
+        self.push_kept(name);
+        self.get(table);
+        let is_there = self.kind(-1) != Kind::Nil;
+        if !is_there {
+            self.pop(1);
+        }
+        is_there
     }
 
     /// Pushes an element, counted from 1.

@@ -6,7 +6,7 @@
 //!
 //! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper.
 
-use crate::lua::{Kind, Stack};
+use crate::lua::{Kind, Reference, Scalar, Stack};
 use crate::resp::{OpenArray, Protocol, Reply};
 
 /// A table whose elements are being written; it lies on the stack.
@@ -16,6 +16,36 @@ enum Level {
     /// A map or set, as its keys and values in a row above it: the number of the next, the last one, and how far it is
     /// from one to the next.
     Entries { next: usize, last: usize, step: usize },
+}
+
+/// The names of the fields by which a table is more than an array, as strings of Lua.
+#[derive(Debug)]
+pub(super) struct Names {
+    err: Reference,
+    ok: Reference,
+    double: Reference,
+    big_number: Reference,
+    verbatim: Reference,
+    map: Reference,
+    set: Reference,
+}
+
+impl Names {
+    pub(super) fn keep(stack: &mut Stack<'_>) -> Names {
+        let mut keep = |name: &str| {
+            stack.push_plain(name.as_bytes());
+            stack.keep()
+        };
+        Names {
+            err: keep("err"),
+            ok: keep("ok"),
+            double: keep("double"),
+            big_number: keep("big_number"),
+            verbatim: keep("verbatim_string"),
+            map: keep("map"),
+            set: keep("set"),
+        }
+    }
 }
 
 /// The name of a verbatim text's form has so many letters.
@@ -33,14 +63,14 @@ pub struct Faults {
 }
 
 /// Writes the value on top; `protocol` is what the script reads replies in. Answers which errors there are in it.
-pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol) -> Faults {
+pub(super) fn write(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>, protocol: Protocol) -> Faults {
     let mut faults = Faults::default();
     let base = stack.top();
     let mut levels: Vec<Level> = Vec::new();
     stack.push_copy(-1);
     loop {
         // A value lies on top: it is written and taken away, or becomes a level.
-        if let Some(level) = write_value(stack, reply, protocol, &mut faults) {
+        if let Some(level) = write_value(stack, names, reply, protocol, &mut faults) {
             levels.push(level);
         }
         // The next value of the innermost level that has one.
@@ -76,18 +106,24 @@ pub(super) fn write(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Prot
 }
 
 /// Writes the value on top and takes it away, unless it is a table with more to write.
-fn write_value(stack: &mut Stack<'_>, reply: &mut Reply<'_>, protocol: Protocol, faults: &mut Faults) -> Option<Level> {
+fn write_value(
+    stack: &mut Stack<'_>,
+    names: &Names,
+    reply: &mut Reply<'_>,
+    protocol: Protocol,
+    faults: &mut Faults,
+) -> Option<Level> {
     if stack.reserve(LEVEL_VALUES).is_err() {
         reply.error("ERR reached lua stack limit");
         stack.pop(1);
         return None;
     }
-    match stack.kind(-1) {
-        Kind::String => reply.bulk(stack.bytes(-1).unwrap_or_default()),
-        Kind::Number => reply.integer(truncated(stack.number(-1).unwrap_or_default())),
-        Kind::Boolean => write_boolean(stack.truth(-1), reply, protocol),
-        Kind::Table => return write_table(stack, reply, faults),
-        _ => reply.null(),
+    match stack.scalar(-1) {
+        Scalar::Text(text) => reply.bulk(text),
+        Scalar::Number(number) => reply.integer(truncated(number)),
+        Scalar::Other(Kind::Boolean) => write_boolean(stack.truth(-1), reply, protocol),
+        Scalar::Other(Kind::Table) => return write_table(stack, names, reply, faults),
+        Scalar::Other(_) => reply.null(),
     }
     stack.pop(1);
     None
@@ -109,29 +145,29 @@ fn write_boolean(value: bool, reply: &mut Reply<'_>, protocol: Protocol) {
     }
 }
 
-fn write_table(stack: &mut Stack<'_>, reply: &mut Reply<'_>, faults: &mut Faults) -> Option<Level> {
-    if let Some(line) = error_line(stack) {
+fn write_table(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>, faults: &mut Faults) -> Option<Level> {
+    if let Some(line) = error_line(stack, names) {
         reply.error(&line);
         if is_counted(stack) {
             faults.counted += 1;
         } else {
             faults.uncounted.push(line);
         }
-    } else if let Some(text) = field_of(stack, "ok", Kind::String) {
+    } else if let Some(text) = text_of(stack, &names.ok) {
         reply.simple(super::up_to_nul(&text));
-    } else if let Some(number) = double_field(stack) {
+    } else if let Some(number) = double_field(stack, names) {
         reply.double(number);
-    } else if let Some(digits) = field_of(stack, "big_number", Kind::String) {
+    } else if let Some(digits) = text_of(stack, &names.big_number) {
         let digits: Vec<u8> =
             digits.iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }).collect();
         reply.big_number(digits);
-    } else if let Some((form, text)) = verbatim(stack) {
+    } else if let Some((form, text)) = verbatim(stack, names) {
         let form = super::up_to_nul(&form).iter().chain(b"   ").copied().take(FORM_LETTERS);
         reply.verbatim(form.collect::<Vec<u8>>(), &text);
-    } else if let Some(count) = flatten(stack, "map") {
+    } else if let Some(count) = flatten(stack, &names.map) {
         reply.map(count);
         return Some(Level::Entries { next: 1, last: count * 2, step: 1 });
-    } else if let Some(count) = flatten(stack, "set") {
+    } else if let Some(count) = flatten(stack, &names.set) {
         reply.set(count);
         return Some(Level::Entries { next: 1, last: count * 2, step: 2 });
     } else {
@@ -141,27 +177,39 @@ fn write_table(stack: &mut Stack<'_>, reply: &mut Reply<'_>, faults: &mut Faults
     None
 }
 
-fn field_of(stack: &mut Stack<'_>, name: &str, kind: Kind) -> Option<Vec<u8>> {
-    stack.get_field(-1, name);
-    let mut text = Vec::new();
-    let is_right = stack.kind(-1) == kind && stack.write_text(-1, &mut text);
-    stack.pop(1);
-    is_right.then_some(text)
+/// The text in a field of the table on top, if it is one.
+fn text_of(stack: &mut Stack<'_>, name: &Reference) -> Option<Vec<u8>> {
+    if stack.find_field(-1, name) { take_text(stack) } else { None }
 }
 
-fn double_field(stack: &mut Stack<'_>) -> Option<f64> {
-    stack.get_field(-1, "double");
-    let number = if stack.kind(-1) == Kind::Number { stack.number(-1) } else { None };
+/// Takes the value on top away; answers its bytes if it is a string.
+fn take_text(stack: &mut Stack<'_>) -> Option<Vec<u8>> {
+    let text = stack.bytes(-1).map(<[u8]>::to_vec);
+    stack.pop(1);
+    text
+}
+
+fn double_field(stack: &mut Stack<'_>, names: &Names) -> Option<f64> {
+    if !stack.find_field(-1, &names.double) {
+        return None;
+    }
+    let number = if let Scalar::Number(number) = stack.scalar(-1) { Some(number) } else { None };
     stack.pop(1);
     number
 }
 
-fn verbatim(stack: &mut Stack<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
-    stack.get_field(-1, "verbatim_string");
+fn verbatim(stack: &mut Stack<'_>, names: &Names) -> Option<(Vec<u8>, Vec<u8>)> {
+    if !stack.find_field(-1, &names.verbatim) {
+        return None;
+    }
+    let part = |stack: &mut Stack<'_>, name| {
+        stack.get_field(-1, name);
+        take_text(stack)
+    };
     let mut found = None;
     if stack.kind(-1) == Kind::Table
-        && let Some(text) = field_of(stack, "string", Kind::String)
-        && let Some(form) = field_of(stack, "format", Kind::String)
+        && let Some(text) = part(stack, "string")
+        && let Some(form) = part(stack, "format")
     {
         found = Some((form, text));
     }
@@ -171,8 +219,10 @@ fn verbatim(stack: &mut Stack<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
 
 /// Pushes the keys and values of the table in that field in a row; answers how many of each there are, or `None` when the
 /// field is no table.
-fn flatten(stack: &mut Stack<'_>, name: &str) -> Option<usize> {
-    stack.get_field(-1, name);
+fn flatten(stack: &mut Stack<'_>, name: &Reference) -> Option<usize> {
+    if !stack.find_field(-1, name) {
+        return None;
+    }
     if stack.kind(-1) != Kind::Table {
         stack.pop(1);
         return None;
@@ -183,8 +233,8 @@ fn flatten(stack: &mut Stack<'_>, name: &str) -> Option<usize> {
 }
 
 /// The line of the table on top, if it is an error: its text up to the first NUL, without ends of lines behind it.
-fn error_line(stack: &mut Stack<'_>) -> Option<String> {
-    field_of(stack, "err", Kind::String).map(|text| super::latin(super::without_line_ends(super::up_to_nul(&text))))
+fn error_line(stack: &mut Stack<'_>, names: &Names) -> Option<String> {
+    text_of(stack, &names.err).map(|text| super::latin(super::without_line_ends(super::up_to_nul(&text))))
 }
 
 /// Whether the error on top of the stack came from a command, which was counted.

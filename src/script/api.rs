@@ -162,10 +162,11 @@ impl Words {
 
 /// A number as an argument of a command.
 fn write_number(number: f64, out: &mut Vec<u8>) {
-    if number.is_nan() {
+    let whole = number as i64;
+    if whole as f64 == number && number.abs() < 1e18 {
+        out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
+    } else if number.is_nan() {
         out.extend_from_slice(if number.is_sign_negative() { b"-nan" } else { b"nan" });
-    } else if number == number.trunc() && number.abs() < 1e18 {
-        out.extend_from_slice(itoa::Buffer::new().format(number as i64).as_bytes());
     } else {
         crate::value::number::write_f64(out, number);
     }

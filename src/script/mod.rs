@@ -122,6 +122,7 @@ pub struct Prepared {
 pub struct Machine {
     lua: Lua,
     globals: sandbox::Globals,
+    names: answer::Names,
 }
 
 impl Machine {
@@ -144,7 +145,8 @@ impl Machine {
     fn with<S: Server>(dwellers: Dwellers) -> Machine {
         let mut lua = Lua::new(MEMORY_BYTES);
         let built = lua.with(|stack| sandbox::build::<S>(stack, dwellers));
-        Machine { lua, globals: built.expect("there is memory for the libraries") }
+        let names = lua.with(answer::Names::keep);
+        Machine { lua, globals: built.expect("there is memory for the libraries"), names }
     }
 
     /// Compiles a script.
@@ -210,7 +212,7 @@ impl Machine {
         arguments: Request<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let globals = &self.globals;
+        let (globals, names) = (&self.globals, &self.names);
         let told = self.lua.with(|stack| globals.tell(stack, keys, arguments));
         if let Err(raised) = told {
             return Outcome::Failed(Failure::of(raised));
@@ -219,8 +221,9 @@ impl Machine {
             stack.push_kept(&script.0);
             0
         };
-        self.lua
-            .start(server, &globals.explain, push, |server, progress, stack| conclude(server, progress, stack, reply))
+        self.lua.start(server, &globals.explain, push, |server, progress, stack| {
+            conclude(server, names, progress, stack, reply)
+        })
     }
 
     /// Prepares a call of a function.
@@ -252,14 +255,16 @@ impl Machine {
             }
             2
         };
+        let names = &self.names;
         self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
-            conclude(server, progress, stack, reply)
+            conclude(server, names, progress, stack, reply)
         })
     }
 
     /// Continues a script that rests.
     pub fn go_on<S: Server>(&mut self, server: &mut S, reply: &mut Reply<'_>) -> Outcome {
-        self.lua.go_on(server, |server, progress, stack| conclude(server, progress, stack, reply))
+        let names = &self.names;
+        self.lua.go_on(server, |server, progress, stack| conclude(server, names, progress, stack, reply))
     }
 
     /// Bytes that the machine takes.
@@ -268,10 +273,16 @@ impl Machine {
     }
 }
 
-fn conclude<S: Server>(server: &S, progress: Progress, stack: &mut Stack<'_>, reply: &mut Reply<'_>) -> Outcome {
+fn conclude<S: Server>(
+    server: &S,
+    names: &answer::Names,
+    progress: Progress,
+    stack: &mut Stack<'_>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
     match progress {
         Progress::Resting => Outcome::Resting,
-        Progress::Done => Outcome::Done(answer::write(stack, reply, server.protocol())),
+        Progress::Done => Outcome::Done(answer::write(stack, names, reply, server.protocol())),
         Progress::Failed => Outcome::Failed(Failure::from_top(stack)),
         Progress::Ended(place) => {
             Outcome::Failed(Failure { message: format!("ERR {ENDED}"), place, is_counted: false })

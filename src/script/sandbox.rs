@@ -38,6 +38,9 @@ const CHANGING: &[(&str, &[&str])] = &[("", &["rawset", "setmetatable"])];
 /// Of how many elements below the first `table.insert` may make room, in C and without anybody being able to stop it.
 const LOWEST_POSITION: i32 = -1_000_000;
 
+/// Up to here a double is every whole number.
+const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+
 /// Who lives in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dwellers {
@@ -88,6 +91,7 @@ pub(super) fn build<S: Server>(stack: &mut Stack<'_>, dwellers: Dwellers) -> Res
     guard_all(stack, &places, CHANGING, leave_alone)?;
     guard_all(stack, &places, &[("table", &["insert"])], insert_nearby)?;
     guard_all(stack, &places, &[("", &["unpack"])], unpack_some)?;
+    guard_all(stack, &places, &[("", &["tonumber"])], read_digits)?;
     replace_with_fronts(stack, &places)?;
     front_the_globals::<S>(stack, &places, dwellers)
 }
@@ -172,6 +176,22 @@ fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let end = if stack.lacks(3) { stack.length(1) as i64 } else { int_of(stack, 3).into() };
     let is_whole = end - i64::from(int_of(stack, 2)) < i64::from(i32::MAX);
     if is_whole { Ok(0) } else { Err(Raise::here("too many results to unpack")) }
+}
+
+/// Answers for `tonumber` what is written in digits alone, as most numbers are that scripts are given: C reads them digit
+/// by digit, and Lua has it do so twice.
+fn read_digits(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    const MOST_DIGITS: usize = 16;
+    let text = if stack.top() == 1 { stack.argument(1).unwrap_or_default() } else { &[] };
+    if text.is_empty() || text.len() > MOST_DIGITS || !text.iter().all(u8::is_ascii_digit) {
+        return Ok(0);
+    }
+    let number = text.iter().fold(0, |number: u64, digit| number * 10 + u64::from(digit - b'0'));
+    if number > EXACT {
+        return Ok(0);
+    }
+    stack.push_number(number as f64);
+    Ok(1)
 }
 
 /// A number as Lua makes an `int` of C of it; 0 of what is none.

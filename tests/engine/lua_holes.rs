@@ -386,3 +386,48 @@ fn no_function_of_a_library_minds_its_arguments() {
     );
     assert_eq!(reply, ":1\r\n");
 }
+
+/// A script that assigns no global name has the globals themselves for its environment, which it must not notice.
+#[test]
+fn globals_are_the_same_for_who_assigns_none() {
+    let mut world = World::fresh();
+    let cases = [
+        ("return nope", "nonexistent global variable 'nope'"),
+        ("_G.x = 1", "readonly table"),
+        ("rawset(_G, 'x', 1)", "readonly table"),
+        ("_G.KEYS = 1", "readonly table"),
+        ("redis.x = 1", "readonly table"),
+        ("getmetatable(_G).__index = nil", "readonly table"),
+        ("return loadstring('x = 1')()", "readonly table"),
+        ("return tostring(rawget(_G, 'x'))", "$3\r\nnil"),
+        ("return tostring(_G.redis == redis and _G.KEYS == KEYS and _G._G == _G)", "$4\r\ntrue"),
+        ("local names = 0 for _ in pairs(_G) do names = names + 1 end return tostring(names > 30)", "$4\r\ntrue"),
+    ];
+    for (script, expected) in cases {
+        for script in [script.to_owned(), format!("if false then planted = 1 end {script}")] {
+            let answer = eval(&mut world, &script);
+            assert!(answer.contains(expected), "{script}: {answer}");
+        }
+    }
+}
+
+/// Some texts are read without C's help; the interpreter itself always has it.
+#[test]
+fn a_text_is_the_same_number_to_all_who_read_it() {
+    let script = b"
+        for text in string.gmatch(ARGV[1], '[^,]+') do
+            if tonumber(text) ~= text * 1 or tostring(tonumber(text)) ~= tostring(text * 1) then return text end
+        end
+        for text in string.gmatch('x,1x,1 1,--1,1e,0x,', '([^,]*),') do
+            if tonumber(text) then return text end
+        end
+        local _, complaint = pcall(function() local number = tonumber() end)
+        return {tonumber('11', 2), tonumber('z', 36), tonumber(7), tonumber('5', 10), tostring(tonumber('')), complaint}";
+    let texts = b"0,00,7,007,-0,-5,+5,1.5,1e3,0x10, 12 ,999999999999999,9007199254740991,9007199254740992,\
+                 9007199254740993,9999999999999999,99999999999999999,123456789012345678901234567890";
+    let mut world = World::fresh();
+    let (reply, _) = world.send(world.client, &[b"EVAL", script, b"0", texts]);
+    let expected = "*6\r\n:3\r\n:35\r\n:7\r\n:5\r\n$3\r\nnil\r\n\
+                    $61\r\nuser_script:8: bad argument #1 to 'tonumber' (value expected)\r\n";
+    assert_eq!(String::from_utf8_lossy(&reply), expected);
+}
