@@ -2,11 +2,16 @@
 //!
 //! An allocator that counts stands before the system's. Collections are held to the byte: each of their parts knows its
 //! allocations. A database is held to one percent, since the nodes of the B-tree that orders its deadlines are not ours
-//! to see. What the allocator adds to a request is not counted, here or there.
+//! to see. What the allocator adds to a request is not counted, here or there. It also guards the bytes behind each
+//! allocation.
 
 #![expect(unsafe_code, reason = "an allocator that counts is one; it hands every call on as it is")]
 
+use dunlin::commands::FAMILIES;
+use dunlin::engine::host::NoHost;
+use dunlin::engine::{Engine, Now, Origin, Settings, Table};
 use dunlin::keyspace::{Database, New, Slot};
+use dunlin::resp::{Request, Span};
 use dunlin::value::stream::{self, Id, Stream};
 use dunlin::value::{Hash, List, Set, Text, Value, Zset, hash, list, set, zset};
 use fastrand::Rng;
@@ -29,24 +34,55 @@ fn count(less: usize, more: usize) {
     HELD.set(HELD.get().wrapping_add(more).wrapping_sub(less));
 }
 
-// SAFETY: every call is the system allocator's, with the same arguments and result.
+/// Bytes behind each allocation that must stay as they are: whoever writes there has relied on being given more than asked
+/// for, as allocators may.
+const GUARD: [u8; 8] = *b"guarding";
+
+/// The layout with room for the guard.
+fn guarded(layout: Layout) -> Layout {
+    Layout::from_size_align(layout.size() + GUARD.len(), layout.align()).unwrap_or(layout)
+}
+
+thread_local! {
+    /// How often a guard was found changed.
+    static TRESPASSES: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is the system allocator's, with a little more room, which nobody else is told of.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(0, layout.size());
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.alloc(layout) }
+        // SAFETY: the layout is the caller's, with more bytes.
+        let place = unsafe { System.alloc(guarded(layout)) };
+        if !place.is_null() {
+            // SAFETY: the room behind the caller's bytes was asked for above.
+            unsafe { place.add(layout.size()).cast::<[u8; 8]>().write_unaligned(GUARD) };
+        }
+        place
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         count(layout.size(), 0);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.dealloc(place, layout) }
+        // SAFETY: every place has its guard behind it.
+        if unsafe { place.add(layout.size()).cast::<[u8; 8]>().read_unaligned() } != GUARD {
+            let _ = TRESPASSES.try_with(|found| found.set(found.get() + 1));
+        }
+        // SAFETY: it was allocated with this layout.
+        unsafe { System.dealloc(place, guarded(layout)) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(layout.size(), size);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.realloc(place, layout, size) }
+        // SAFETY: the caller promises a size that a layout may have.
+        let larger = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: the caller's promises are those of these three calls.
+        unsafe {
+            let other = self.alloc(larger);
+            if !other.is_null() {
+                std::ptr::copy_nonoverlapping(place, other, layout.size().min(size));
+                self.dealloc(place, layout);
+            }
+            other
+        }
     }
 }
 
@@ -245,4 +281,41 @@ fn the_keys_of_a_large_database_together_take_what_it_does() {
     let keys: usize = slots.into_iter().map(|slot| database.memory_of(slot)).sum();
     let whole = database.memory();
     assert!(keys.abs_diff(whole) <= whole / 50, "{keys} bytes for all keys, {whole} for the database");
+}
+
+/// CVE-2021-3470: a server that used what its allocator gave it beyond what it had asked for.
+#[test]
+fn nothing_is_written_behind_what_was_asked_for() {
+    let mut engine =
+        Engine::new(Table::of(FAMILIES), Settings::default(), 1, Now::default(), Box::new(NoHost::default()));
+    let client = engine.connect(Now::default(), Origin::default()).expect("there is room");
+    let mut ask = |words: &[&[u8]]| {
+        let (mut buffer, mut spans) = (Vec::new(), Vec::new());
+        for word in words {
+            spans.push(Span { start: buffer.len(), end: buffer.len() + word.len() });
+            buffer.extend_from_slice(word);
+        }
+        let (request, mut reply) = (Request::new(&buffer, &spans), Vec::new());
+        engine.run(Now::default(), client, request, &mut reply);
+        engine.finish(Now::default(), request);
+        reply
+    };
+    let before = TRESPASSES.get();
+    let fill = b"for i = 1, 300 do local text = string.rep('x', i * 7 % 400) redis.call('APPEND', 'text', text) \
+        redis.call('RPUSH', 'list', text) redis.call('HSET', 'hash', text .. i, text) redis.call('ZADD', 'zset', i, text) \
+        redis.call('SADD', 'set', i % 3 == 0 and text or i) redis.call('XADD', 'stream', i .. '-1', text, text) \
+        redis.call('PFADD', 'sketch', i, text) redis.call('SETBIT', 'bits', i * 37, 1) \
+        redis.call('SETRANGE', 'text', i * 3, text) end return cjson.encode({redis.call('LRANGE', 'list', 0, -1)})";
+    for round in 0..5 {
+        assert_eq!(ask(&[b"EVAL", fill, b"0"]).first(), Some(&b'$'), "round {round}");
+        for key in [&b"text"[..], b"list", b"hash", b"zset", b"set", b"stream", b"sketch", b"bits"] {
+            let reply = ask(&[b"DUMP", key]);
+            let start = reply.iter().position(|&byte| byte == b'\n').expect("it is a bulk string") + 1;
+            let payload = reply[start..reply.len() - 2].to_vec();
+            assert_eq!(ask(&[b"RESTORE", b"copy", b"0", &payload, b"REPLACE"]), b"+OK\r\n");
+        }
+        ask(&[b"FLUSHALL"]);
+    }
+    drop(engine);
+    assert_eq!(TRESPASSES.get(), before);
 }

@@ -3,7 +3,7 @@ const Redis = require("ioredis");
 const assert = require("assert");
 
 async function main() {
-  const client = new Redis(Number(process.argv[2]));
+  const client = new Redis({ port: Number(process.argv[2]), protocol: Number(process.argv[3]) });
   assert.equal(await client.ping(), "PONG");
   assert.equal(await client.set("greeting", "hello", "PX", 100000), "OK");
   assert.equal(await client.get("greeting"), "hello");

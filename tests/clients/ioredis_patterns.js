@@ -1,8 +1,8 @@
-// The patterns of a Node.js backend with ioredis: `node ioredis_patterns.js PORT`.
+// The patterns of a Node.js backend with ioredis: `node ioredis_patterns.js PORT PROTOCOL`.
 const assert = require("assert");
 const Redis = require("ioredis");
 
-const port = Number(process.argv[2]);
+const [port, protocol] = process.argv.slice(2).map(Number);
 const numbers = (count) => Array.from({ length: count }, (_, number) => number);
 
 async function aPipelineKeepsAListOfWhatWasViewedLast(client) {
@@ -19,7 +19,7 @@ async function aPipelineKeepsAListOfWhatWasViewedLast(client) {
 }
 
 async function commandsOfOneTickAreOnePipeline() {
-  const client = new Redis({ port, enableAutoPipelining: true });
+  const client = new Redis({ port, protocol, enableAutoPipelining: true });
   const replies = await Promise.all(numbers(50).map(() => client.incr("visits")));
   assert.deepEqual(replies, numbers(50).map((number) => number + 1));
   client.disconnect();
@@ -98,7 +98,7 @@ async function whatHasADeadlineEnds(client) {
 }
 
 async function main() {
-  const client = new Redis(port);
+  const client = new Redis({ port, protocol });
   await client.flushall();
   await aPipelineKeepsAListOfWhatWasViewedLast(client);
   await commandsOfOneTickAreOnePipeline();

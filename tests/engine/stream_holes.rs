@@ -15,7 +15,7 @@ fn an_entry_of_gigabytes_is_refused_and_leaves_nothing() {
     let start = buffer.len();
     buffer.resize(start + WORD_BYTES, b'x');
     // Each field and each value is the same mebibyte.
-    for words in [1_024, 1_100, 4_096, 5_200] {
+    for words in [1_026, 1_100, 4_096, 5_200] {
         let head = [(0, 4), (4, 7), (7, 10)].map(|(start, end)| Span { start, end });
         let word = Span { start, end: buffer.len() };
         let spans = [head.to_vec(), vec![word; words]].concat();

@@ -112,3 +112,25 @@ fn who_leaves_or_stops_hears_nothing_and_leaves_no_prefix() {
     assert_eq!((world.engine.interest.tracking.prefixes(), world.engine.interest.tracking.clients()), (0, 0));
     assert!(!world.engine.interest.tracking.is_on());
 }
+
+/// R#15371: Redis 8.0 tells the names of keys by prefix to clients that have no right to them, and so do we; a key of the
+/// default mode was read, for which it takes the right.
+#[test]
+fn prefixes_are_told_of_keys_without_a_right_as_in_redis_8_0_but_single_keys_only_with_one() {
+    let mut world = World::fresh();
+    world.ask("ACL SETUSER ann on nopass +@all -@dangerous +client %R~mine:*");
+    let (prefix, single) = (world.join(), world.join());
+    for (client, options) in [(prefix, "BCAST"), (single, "")] {
+        world.ask_as(client, "AUTH ann any");
+        world.ask_as(client, "HELLO 3");
+        assert_eq!(world.ask_as(client, &format!("CLIENT TRACKING ON {options}")).0, "+OK\r\n");
+    }
+    for (key, heard) in [("mine:1", invalidation("mine:1")), ("other:1", String::new())] {
+        let reply = world.ask_as(single, &format!("GET {key}")).0;
+        assert_eq!(reply.starts_with("-NOPERM"), key == "other:1", "{reply}");
+        world.ask(&format!("SET {key} 1"));
+        assert_eq!(world.told(single), heard);
+    }
+    let both = ">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nmine:1\r\n$7\r\nother:1\r\n";
+    assert_eq!(told(&mut world, prefix), both);
+}

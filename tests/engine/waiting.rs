@@ -372,3 +372,161 @@ fn the_answer_comes_at_its_millisecond() {
     assert!(!world.engine.is_blocked(client));
     assert_eq!(world.engine.next_deadline(), None);
 }
+
+/// Ways in which clients that wait come and go while elements do.
+struct Crowd {
+    world: World,
+    rng: fastrand::Rng,
+    waiting: Vec<SessionId>,
+    pushed: u32,
+    /// Who got each element, or that it was removed.
+    seen: BTreeMap<String, &'static str>,
+}
+
+impl Crowd {
+    fn new(seed: u64) -> Crowd {
+        let mut world = World::fresh();
+        world.ask("CLIENT NO-EVICT ON");
+        Crowd { world, rng: fastrand::Rng::with_seed(seed), waiting: Vec::new(), pushed: 0, seen: BTreeMap::new() }
+    }
+
+    fn step(&mut self) {
+        match self.rng.u8(..14) {
+            0..5 => self.come(),
+            5 | 6 => self.push("RPUSH list"),
+            7 => self.push("EVAL return{redis.call('RPUSH','list',ARGV[1]),redis.call('EXISTS','list')} 0"),
+            8 => self.end_one(),
+            9 => {
+                self.note_removed();
+                self.world.ask("FLUSHALL");
+            }
+            10 => {
+                self.note_removed();
+                self.world.ask("SET list text");
+                self.world.ask("DEL list");
+            }
+            11 => self.transaction(),
+            12 => _ = self.world.ask("ACL DELUSER ann"),
+            _ => {
+                self.world.ask("CONFIG SET maxmemory-clients 8kb");
+                self.world.ask("PING");
+                self.world.ask("CONFIG SET maxmemory-clients 0");
+            }
+        }
+        self.hear();
+    }
+
+    /// Another client waits, as anybody or as ann.
+    fn come(&mut self) {
+        const WAYS: [&str; 6] = [
+            "BLPOP other list 0",
+            "BRPOP list list 0",
+            "BLMPOP 0 2 other list LEFT COUNT 2",
+            "BLMOVE list other LEFT RIGHT 0",
+            "BRPOPLPUSH list list 0",
+            "XREADGROUP GROUP group ann BLOCK 0 STREAMS stream >",
+        ];
+        let client = self.world.join();
+        self.world.ask("XGROUP CREATE stream group $ MKSTREAM");
+        if self.rng.bool() {
+            self.world.ask("ACL SETUSER ann on nopass +@all ~* &*");
+            self.world.ask_as(client, "AUTH ann any");
+        }
+        let way = *self.rng.choice(&WAYS).expect("there are some");
+        let (reply, flow) = self.world.ask_as(client, way);
+        if !is_of_move(&reply) {
+            self.note(&reply, "who came");
+        }
+        match flow {
+            Flow::Block => self.waiting.push(client),
+            _ => self.world.engine.disconnect(client),
+        }
+    }
+
+    fn push(&mut self, command: &str) {
+        self.pushed += 1;
+        self.world.ask(&format!("{command} e{}", self.pushed));
+    }
+
+    fn any(&mut self) -> Option<SessionId> {
+        self.rng.choice(&self.waiting).copied()
+    }
+
+    fn end_one(&mut self) {
+        let Some(client) = self.any() else { return };
+        match self.rng.u8(..4) {
+            0 => self.world.engine.disconnect(client),
+            1 => _ = self.world.ask(&format!("CLIENT KILL ID {}", client.number)),
+            2 => _ = self.world.ask(&format!("CLIENT UNBLOCK {} ERROR", client.number)),
+            _ => _ = self.world.ask(&format!("CLIENT UNBLOCK {}", client.number)),
+        }
+    }
+
+    /// Elements come and a client goes at once.
+    fn transaction(&mut self) {
+        self.world.ask("MULTI");
+        self.push("RPUSH list");
+        if let Some(client) = self.any() {
+            self.world.ask(&format!("CLIENT KILL ID {}", client.number));
+        }
+        self.push("LPUSH list");
+        self.world.ask("XADD stream * field value");
+        self.world.ask("EXEC");
+    }
+
+    fn note_removed(&mut self) {
+        for key in ["list", "other"] {
+            let held = self.world.ask(&format!("LRANGE {key} 0 -1"));
+            let is_removed = key == "list" || self.rng.bool();
+            if is_removed {
+                self.note(&held, "nobody");
+                self.world.ask(&format!("DEL {key}"));
+            }
+        }
+        let held = self.world.ask("LRANGE other 0 -1");
+        self.note(&held, "nobody");
+        self.world.ask("DEL other");
+    }
+
+    /// Elements are somebody's now, and were nobody's before.
+    fn note(&mut self, reply: &str, whose: &'static str) {
+        let is_element = |word: &&str| word.starts_with('e') && word[1..].parse::<u32>().is_ok();
+        for element in reply.split("\r\n").filter(is_element) {
+            assert_eq!(self.seen.insert(element.to_owned(), whose), None, "{element} is there twice");
+        }
+    }
+
+    /// Takes what those who wait are told.
+    fn hear(&mut self) {
+        for client in self.waiting.clone() {
+            let told = self.world.told(client);
+            if !is_of_move(&told) {
+                self.note(&told, "who waited");
+            }
+            let is_there = self.world.engine.sessions.get(client).is_some_and(|session| !session.closing);
+            if !is_there || !told.is_empty() {
+                self.world.engine.disconnect(client);
+                self.waiting.retain(|waiting| *waiting != client);
+            }
+        }
+        assert!(self.waiting.iter().all(|client| self.world.engine.is_blocked(*client)), "whoever is there waits");
+        assert_eq!(self.world.engine.interest.waiting.sessions(), self.waiting.len());
+    }
+}
+
+/// Whether it is the answer of BLMOVE, which tells of an element that is in a list still.
+fn is_of_move(reply: &str) -> bool {
+    reply.starts_with('$')
+}
+
+/// CVE-2026-23479: clients that are served again while they are evicted, killed or lose their user.
+#[test]
+fn whoever_waits_may_go_in_any_way_and_nothing_is_lost() {
+    for seed in 0..HISTORIES {
+        let _told = Told(seed);
+        let mut crowd = Crowd::new(seed);
+        (0..2 * STEPS).for_each(|_| crowd.step());
+        crowd.note_removed();
+        assert_eq!(crowd.seen.len(), crowd.pushed as usize, "every element is somebody's");
+    }
+}

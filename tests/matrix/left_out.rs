@@ -8,21 +8,14 @@ use crate::shape::Sameness;
 
 /// Commands that are not tried against a real server at all. A name with a `|` is a subcommand.
 const COMMANDS: &[(&str, &str)] = &[
-    ("acl|setuser", "a user stays when the data is gone"),
     ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
     ("migrate", "it needs another server"),
-    ("module|list", "Redis has a module built in"),
+    ("module|list", "Redis has a module built in, vector sets, and there is none here"),
     ("psync", "it makes a replica of the client"),
     ("replconf", "it makes a replica of the client"),
-    ("replicaof", "it makes a replica of a real server"),
     ("script|debug", "there is a debugger in Redis and none here"),
     ("shutdown", "it ends the server"),
-    ("slowlog|get", "what is slow depends on the machine"),
-    ("slowlog|len", "what is slow depends on the machine"),
-    ("slaveof", "it makes a replica of a real server"),
     ("sync", "it makes a replica of the client"),
-    ("wait", "it waits, and our clock stands still"),
-    ("waitaof", "it waits, and our clock stands still"),
     (
         "memory|malloc-stats",
         "it asks the allocator, and ours keeps no statistics: Redis with such a one answers so too",
@@ -59,11 +52,23 @@ type Values = fn(&str) -> bool;
 const VALUES: &[(&str, Values, &str)] = &[
     ("hrandfield", is_a_huge_repetition, "that many fields, with repetitions, would really be made"),
     ("srandmember", is_a_huge_repetition, "that many members, with repetitions, would really be made"),
+    ("xautoclaim", is_one, "whether something idles for a millisecond depends on the machine"),
+    ("xclaim", is_one, "whether something idles for a millisecond depends on the machine"),
+    ("xpending", is_one, "whether something idles for a millisecond depends on the machine"),
     ("zrandmember", is_a_huge_repetition, "that many elements, with repetitions, would really be made"),
 ];
 
 fn is_a_huge_repetition(value: &str) -> bool {
     value.parse::<i64>().is_ok_and(|count| count < -1_000_000 && count > i64::MIN)
+}
+
+fn is_one(value: &str) -> bool {
+    value == "1"
+}
+
+/// True for samples that are not tried: those of REPLICAOF that name a server, as they make a replica of a real one.
+pub(crate) fn sample(name: &str, sample: &Sample) -> bool {
+    ["replicaof", "slaveof"].contains(&name) && sample.iter().any(|word| word.argument == "host")
 }
 
 /// Numbers of keys that COMMAND GETKEYS takes in Redis though the command itself refuses them: it reads them like C's
@@ -91,6 +96,7 @@ const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("config|get", "the defaults differ where a setting is not supported"),
     ("function|dump", "libraries come in the order of a table in Redis, which is chance"),
     ("lolwut", "what it draws is chance, and ours is our own"),
+    ("xinfo|stream", "with FULL it tells when consumers were seen"),
     ("memory|usage", "our values take other amounts of memory than Redis's"),
     ("hello", "it tells the number of the connection"),
 ];
@@ -120,6 +126,8 @@ const OF_WALKS: &[(&str, &str)] = &[
     ("replicaof", "a line says NO ONE"),
     ("script|flush", "Redis makes a client of its own for the new interpreter, and numbers it"),
     ("slaveof", "a line of REPLICAOF says NO ONE"),
+    ("slowlog|get", "the walk's own requests are among those that are told; a line asks for all"),
+    ("slowlog|len", "the walk's own requests are counted, some before the log was emptied, some behind"),
     ("spop", "what it takes is chance, unless it takes all, as a line does"),
     ("wait", "lines wait for none, or for long"),
     ("waitaof", "lines wait for none, or for long"),
@@ -134,7 +142,6 @@ const EXACT_IN_WALKS: &[&str] = &[
     "client|list",
     "hello",
     "slowlog|get",
-    "slowlog|len",
     "xadd",
     "xautoclaim",
     "xclaim",
@@ -164,11 +171,13 @@ pub(crate) fn sample_of_walks(name: &str, sample: &Sample) -> bool {
     is_span && (says(b"GT") || says(b"LT")) || name.ends_with("scan") || name == "xadd" && says(b"*")
 }
 
-/// True for requests that walks do not queue, as EXEC then answers with fewer replies than it announces: a login that
-/// fails, which Redis does not tell of while there are replies that were not sent yet, and CLIENT REPLY.
+/// True for requests that walks do not queue. EXEC answers with fewer replies than it announces after a login that fails,
+/// which Redis does not tell of while there are replies that were not sent yet, and after CLIENT REPLY.
 pub(crate) fn of_transactions(words: &[Vec<u8>]) -> bool {
     let is = |place: usize, name: &str| words.get(place).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
-    is(0, "auth") || is(0, "hello") || is(0, "client") && is(1, "reply")
+    // Redis goes by whether memory was short before the transaction, or before the last limit was lifted.
+    let limits_memory = words.iter().any(|word| word.starts_with(b"maxmemory"));
+    is(0, "auth") || is(0, "hello") || is(0, "client") && is(1, "reply") || limits_memory
 }
 
 /// True for requests that walks do not make of clients that monitor: Redis shows them what they do in the midst of its
@@ -189,6 +198,12 @@ pub(crate) fn sameness_in_walks(entry: &Entry) -> Sameness {
     } else {
         sameness(entry)
     }
+}
+
+/// True when a command that may wait is also tried where it may: not those that wait for replicas alone, as they wait for so
+/// long as they are told, and our clock stands still.
+pub(crate) fn may_be_tried_alone(entry: &Entry) -> bool {
+    entry.command.flags.has(Flags::BLOCKING) && !entry.command.keys.is_empty()
 }
 
 /// True when the command is not tried.

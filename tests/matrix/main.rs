@@ -8,9 +8,9 @@
 //! UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test matrix
 //! ```
 //!
-//! and only compared with the files when UPDATE is not set. With a real server there is also a random walk, whose length
-//! DUNLIN_WALK_REQUESTS sets, and whose first seed DUNLIN_WALK_SEED. Our side runs in the test's process. Beside the answer, after
-//! every request: every structure keeps its invariants, a refused request changed nothing, the client is in step.
+//! and only compared with the files when UPDATE is not set. Our side runs in the test's process. Beside the answer, after
+//! every request: every structure keeps its invariants, a refused request changed nothing, the client is in step. With a real
+//! server there is also a random walk, whose length DUNLIN_WALK_REQUESTS sets, and whose first seed DUNLIN_WALK_SEED.
 
 mod left_out;
 mod oracle;

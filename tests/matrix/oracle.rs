@@ -35,7 +35,7 @@ impl Oracle {
 
     /// Brings the server back to the start, and the client with it.
     fn prepare(&mut self, form: Form) {
-        let mut commands: Vec<&[&str]> = vec![&["RESET"], &["FLUSHALL"]];
+        let mut commands: Vec<&[&str]> = vec![&["RESET"], &["FLUSHALL"], &["ACL", "DELUSER", "username"]];
         commands.extend(DATA);
         if form == Form::Resp3 {
             commands.push(&["HELLO", "3"]);

@@ -8,6 +8,8 @@
 use dunlin::commands::command::syntax::{Argument, Shape, arguments};
 use dunlin::engine::Entry;
 
+use crate::left_out;
+
 /// A word of a sample, with what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
@@ -45,7 +47,7 @@ pub(crate) fn samples(entry: &Entry) -> Vec<Sample> {
     for rest in sequences(&arguments) {
         let mut sample = [name.clone(), rest].concat();
         settle(&mut sample);
-        if !samples.contains(&sample) {
+        if !samples.contains(&sample) && !left_out::sample(&entry.name, &sample) {
             samples.push(sample);
         }
     }
@@ -135,6 +137,7 @@ fn example(argument: &Argument) -> Word {
         (Shape::Key, _) => (Role::Key, ""),
         (Shape::Pattern, _) => (Role::Text, "*"),
         (_, "numkeys") => (Role::KeyCount, "1"),
+        (_, "min-idle-time") => (Role::Number, "0"),
         (_, "unix-time-seconds") => (Role::Number, "32503680000"),
         (_, "unix-time-milliseconds") => (Role::Number, "32503680000000"),
         (Shape::Text, "min" | "start") => (Role::Bound, "0"),
@@ -144,6 +147,9 @@ fn example(argument: &Argument) -> Word {
         (Shape::Integer | Shape::Double | Shape::UnixTime, "max" | "count" | "weight") => (Role::Number, "2"),
         (Shape::Integer, "seconds" | "milliseconds") => (Role::Number, "100000"),
         (Shape::Integer | Shape::Double | Shape::UnixTime, _) => (Role::Number, "1"),
+        (_, "id" | "lastid") => (Role::Text, "2-1"),
+        (_, "last-id") => (Role::Text, "9-1"),
+        (_, "max-deleted-id") => (Role::Text, "0-0"),
         (_, "member") => (Role::Text, "a"),
         (_, "value") => (Role::Text, "10"),
         _ => (Role::Text, name),

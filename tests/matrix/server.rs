@@ -24,10 +24,19 @@ pub(crate) const DATA: &[&[&str]] = &[
     &["HSET", "hash", "field", "10", "a", "text"],
     &["HSET", "hash2", "field", "10", "a", "text"],
     &["HSET", "hash3", "field", "10", "a", "text"],
+    &["XADD", "stream", "1-1", "field", "10"],
+    &["XADD", "stream", "2-1", "field", "text"],
+    &["XGROUP", "CREATE", "stream", "group", "0"],
+    &["XREADGROUP", "GROUP", "group", "consumer", "COUNT", "1", "STREAMS", "stream", ">"],
+    &["COPY", "stream", "stream2"],
+    &["COPY", "stream", "stream3"],
+    // What is slow depends on the machine: here nothing is.
+    &["CONFIG", "SET", "slowlog-log-slower-than", "-1"],
+    &["SLOWLOG", "RESET"],
 ];
 
 /// What a key holds: `timed` is a number with a deadline, `none` is not there.
-pub(crate) const TYPES: [&str; 8] = ["text", "number", "timed", "zset", "list", "set", "hash", "none"];
+pub(crate) const TYPES: [&str; 9] = ["text", "number", "timed", "zset", "list", "set", "hash", "stream", "none"];
 
 /// The type that the commands of a family work on.
 pub(crate) fn natural_type(family: Family) -> &'static str {
@@ -36,6 +45,7 @@ pub(crate) fn natural_type(family: Family) -> &'static str {
         Family::List => "list",
         Family::Set => "set",
         Family::Hash => "hash",
+        Family::Stream => "stream",
         _ => "zset",
     }
 }
@@ -95,6 +105,9 @@ pub(crate) trait Server {
 
 const YEAR_2500_MS: &str = "16725225600000";
 
+const STREAM_AT_FIRST: &str = "[[\"1-1\" [\"field\" \"10\"]] [\"2-1\" [\"field\" \"text\"]]] [[\"name\" \"group\" \"consumers\" 1 \"pending\" 1 \
+    \"last-delivered-id\" \"1-1\" \"entries-read\" 1 \"lag\" 1]]";
+
 /// What [`state`] tells of a key while nothing but [`DATA`] came.
 pub(crate) fn state_at_first(key: &[u8]) -> &'static str {
     match key.strip_suffix(b"2").or(key.strip_suffix(b"3")).unwrap_or(key) {
@@ -105,6 +118,7 @@ pub(crate) fn state_at_first(key: &[u8]) -> &'static str {
         b"list" => "[\"element\" \"pivot\" \"3\" \"element\"]",
         b"set" => "[\"a\" \"b\" \"member\"]",
         b"hash" => "[\"10\" \"a\" \"field\" \"text\"]",
+        b"stream" => STREAM_AT_FIRST,
         _ => "gone",
     }
 }
@@ -125,6 +139,10 @@ pub(crate) fn state(server: &mut dyn Server, key: &[u8]) -> String {
                 until(end.trim_matches(['[', ']']))
             });
             format!("{fields}{}", ends.concat())
+        }
+        "+stream" => {
+            let entries = ask(&[b"XRANGE", key, b"-", b"+"], Sameness::Exact);
+            format!("{entries} {}", ask(&[b"XINFO", b"GROUPS", key], Sameness::Exact))
         }
         other => other.to_owned(),
     };

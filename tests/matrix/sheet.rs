@@ -72,7 +72,7 @@ struct Answered {
 /// What the server answers, in all forms at once.
 fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, beside: Beside) -> String {
     let (sameness, manner) = (left_out::sameness(entry), left_out::manner(entry));
-    let (waits, mut alone) = (entry.command.flags.has(Flags::BLOCKING), None);
+    let (waits, mut alone) = (left_out::may_be_tried_alone(entry), None);
     if waits && !server.answer(manner, Form::Resp2, &trial.words).is_null() {
         // It answers at once outside of a transaction too.
         alone = Some(server.answer(Manner::Alone, Form::Resp2, &trial.words).line(sameness));

@@ -233,6 +233,37 @@ fn what_it_does_not_understand_it_refuses() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/file"));
 }
 
+/// CVE-2018-12326, CVE-2025-27151: arguments, paths and lines that are longer than anybody expects.
+#[test]
+fn arguments_and_lines_of_any_length_are_refused_in_words() {
+    // A system takes no longer argument than 128 KiB.
+    let (word, line) = ("x".repeat(120_000), "y".repeat(1 << 20));
+    let said = |output: &Output| [output.stdout.as_slice(), &output.stderr].concat().len();
+    for arguments in [
+        vec![word.as_str()],
+        vec!["--port", &word],
+        vec!["--bind", &word],
+        vec!["--unixsocket", &word],
+        vec!["--dir", &word],
+        vec!["--aclfile", &word],
+        vec!["--logfile", &word],
+        vec![&format!("--{word}"), "1"],
+        vec!["--rename-command", &word, &word],
+    ] {
+        let output = run_to_end(&[&arguments[..], &["--port", "0"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{:.20} {}", arguments[0], arguments.len());
+        assert!((1..1 << 20).contains(&said(&output)), "{} bytes", said(&output));
+    }
+    for name in ["port", "bind", "requirepass", "no-such-thing", "save", "client-output-buffer-limit", "include"] {
+        let path = path(&format!("long-{name}"));
+        fs::write(&path, format!("port 0\n{name} {line}\nmaxmemory {line}\n")).expect("it can be written");
+        let output = run_to_end(&[path.to_str().expect("it is text")]);
+        fs::remove_file(&path).expect("it is there");
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!((1..4 << 20).contains(&said(&output)), "{name}: {} bytes", said(&output));
+    }
+}
+
 #[test]
 fn it_tells_its_version_and_how_it_is_used() {
     let version = run_to_end(&["--version"]);

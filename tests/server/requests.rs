@@ -1,6 +1,7 @@
 //! Requests come in any pieces and any number.
 
 use dunlin::Server;
+use fastrand::Rng;
 
 use crate::wire::{bulk, connect, request};
 
@@ -12,6 +13,27 @@ fn a_request_may_come_byte_by_byte() {
         client.send([byte]);
     }
     client.expect("+OK\r\n$5\r\nvalue\r\n");
+}
+
+/// CVE-2023-41056: buffers that shrink and grow again.
+#[test]
+fn requests_of_any_size_in_any_pieces_come_back_whole() {
+    let server = Server::start().expect("it starts");
+    let (mut client, mut rng) = (connect(server.addr()), Rng::with_seed(1));
+    for round in 0..10_000 {
+        let most = *rng.choice(&[1, 20, 200, 2_000, 20_000, 70_000, 300_000]).expect("there are some");
+        let length = if rng.u8(..4) == 0 { rng.usize(..most) } else { rng.usize(..most.min(300)) };
+        let text: Vec<u8> = (0..length).map(|place| (place * 31 + round) as u8).collect();
+        let bytes = request(&[b"ECHO", &text]).repeat(rng.usize(1..3));
+        let requests = bytes.len() / request(&[b"ECHO", &text]).len();
+        let mut sent = 0;
+        while sent < bytes.len() {
+            let piece = if rng.bool() { bytes.len() - sent } else { rng.usize(1..=bytes.len() - sent) };
+            client.send(&bytes[sent..sent + piece]);
+            sent += piece;
+        }
+        client.expect(bulk(&text).repeat(requests));
+    }
 }
 
 #[test]

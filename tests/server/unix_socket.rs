@@ -4,10 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
 use dunlin::{Server, StartError};
 
-use crate::patience::PATIENCE;
+use crate::patience::{PATIENCE, wait_until};
 use crate::wire::Wire;
 
 /// A path that no other test uses.
@@ -29,6 +31,34 @@ fn it_serves_with_the_permissions_asked_for_and_is_gone_with_the_server() {
     assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o700);
     drop(server);
     assert!(!path.exists());
+}
+
+/// CVE-2023-45145: whoever is quick enough to connect before the permissions are set.
+#[test]
+fn nobody_connects_before_the_permissions_are_set() {
+    let path = path("quick");
+    let (is_over, connected) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        let quick = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                if UnixStream::connect(&path).is_ok()
+                    && let Ok(found) = fs::metadata(&path)
+                {
+                    assert_eq!(found.permissions().mode() & 0o777, 0o700);
+                    connected.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        for _ in 0..300 {
+            drop(Server::builder().unix_socket(&path).set("unixsocketperm", "700").start().expect("it starts"));
+        }
+        // At last one that stays until the other was quick enough once.
+        let server = Server::builder().unix_socket(&path).set("unixsocketperm", "700").start().expect("it starts");
+        wait_until("somebody is quick", || connected.load(Ordering::Relaxed) > 0 || quick.is_finished());
+        is_over.store(true, Ordering::Relaxed);
+        quick.join().expect("who connects finds the permissions set");
+        drop(server);
+    });
 }
 
 #[test]

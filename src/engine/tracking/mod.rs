@@ -345,8 +345,7 @@ impl Engine {
         }
     }
 
-    /// Tells a client that tracks, or whoever is told in its place. What the client is told itself goes to `place` among
-    /// its frames, if that is given.
+    /// Tells a client that tracks, or whoever is told in its place.
     fn tell_tracker(&mut self, session: SessionId, message: &mut Message) {
         let Some(client) = self.sessions.get(session) else { return };
         let Some(mode) = client.tracking.as_deref() else { return };

@@ -58,7 +58,7 @@ pub(crate) fn compare(real: &Path, seed: u64, requests: usize) {
             faults.push(fault);
         }
     }
-    let again = "DUNLIN_WALK_REQUESTS=1 DUNLIN_WALK_SEED=<seed> takes an outing again";
+    let again = format!("DUNLIN_WALK_REQUESTS={OUTING} DUNLIN_WALK_SEED=<seed> takes an outing again");
     assert!(faults.is_empty(), "{} outings differ; {again}\n\n{}", faults.len(), faults.join("\n\n"));
 }
 

@@ -42,7 +42,8 @@ const BY_NAME: &[(&[&str], &[&str])] = &[
     (&["longitude"], &["13.361389", "15.087269", "-180", "180", "181", "x"]),
     (&["latitude"], &["38.115556", "37.502669", "-85.05", "85.06", "x"]),
     (&["radius", "width", "height"], &["200", "1", "0", "100000", "-1", "x"]),
-    (&["subcommand"], &["GETREG", "DECODE", "ENCODING", "TODENSE", "x"]),
+    // DECODE of a sketch that is cut off shows what stands behind it in Redis's memory.
+    (&["subcommand"], &["GETREG", "ENCODING", "TODENSE", "x"]),
     (&["section"], &["keyspace", "nosuch"]),
     (&["seconds"], &["100000", "100000", "100000", "-1", "0", "x", "9223372036854775807"]),
     (&["milliseconds"], &["10000000", "10000000", "10000000", "-1", "0", "x", "9223372036854775807"]),
@@ -173,7 +174,7 @@ impl Vocabulary {
         match word.role {
             Role::Literal => word.bytes.clone(),
             Role::Key => self.named("key"),
-            _ if command == "xadd" && name == "id" => self.named("new-id"),
+            _ if command == "xadd" && name == "id" => self.named("next-id"),
             _ if is_stream && matches!(name, "id" | "start" | "end" | "last-id" | "max-deleted-id") => self.id(),
             _ if BY_NAME.iter().any(|(names, _)| names.contains(&name)) => self.named(name),
             Role::KeyCount if self.below(8) > 0 => word.bytes.clone(),
@@ -193,9 +194,10 @@ impl Vocabulary {
         let known = match name {
             "key" => Some(KEYS),
             "text" => Some(TEXTS),
-            "calling" => Some(&SCRIPTS[..3]),
+            // What a script makes of a map is in an order of chance.
+            "calling" => Some(&SCRIPTS[..2]),
             "number" => Some(NUMBERS),
-            "new-id" => return self.new_id(),
+            "next-id" => return self.next_id(),
             "id" => return self.id(),
             _ => BY_NAME.iter().find(|(names, _)| names.contains(&name)).map(|(_, words)| *words),
         };
@@ -222,7 +224,7 @@ impl Vocabulary {
     }
 
     /// An id for a new entry. Which one Redis makes from the time is not the same twice.
-    fn new_id(&mut self) -> Vec<u8> {
+    fn next_id(&mut self) -> Vec<u8> {
         self.steps += 1;
         match self.below(8) {
             0 => self.id(),
