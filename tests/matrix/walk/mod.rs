@@ -202,9 +202,9 @@ impl<'t> Outing<'t> {
             }
         }
         self.keep(who, &real[who].replies);
-        for other in 1..CLIENTS {
-            self.said[other].end(&real[other]);
-            if real[other].closed {
+        for (other, heard) in real.iter().enumerate().skip(1) {
+            self.said[other].end(heard);
+            if heard.closed {
                 self.come_again(other);
             }
         }

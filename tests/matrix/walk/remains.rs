@@ -137,7 +137,7 @@ fn without_times(line: &str) -> String {
     let is_about_exec = name == "cmdstat_exec";
     let is_kept = |part: &&str| {
         let part = part.split('=').next().unwrap_or_default();
-        !PARTS.contains(&part) && !(is_about_exec && part == "failed_calls")
+        !(PARTS.contains(&part) || is_about_exec && part == "failed_calls")
     };
     format!("{name}:{}", parts.split(',').filter(is_kept).collect::<Vec<_>>().join(","))
 }

@@ -173,7 +173,7 @@ fn is_like(entry: Option<&Entry>, real: &Reply, ours: &Reply) -> bool {
 }
 
 fn shown(heard: &Heard) -> String {
-    let mut text = heard.replies.iter().map(|reply| full(reply)).collect::<Vec<_>>().join(" then ");
+    let mut text = heard.replies.iter().map(full).collect::<Vec<_>>().join(" then ");
     if heard.closed {
         text.push_str(" (closed)");
     }
