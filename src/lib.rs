@@ -50,4 +50,5 @@ pub struct Readme;
 /// The code in the pages about the test kit.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/test-kit/snapshots.md")]
+#[doc = include_str!("../docs/test-kit/state-as-text.md")]
 pub struct TestKit;

@@ -154,6 +154,23 @@ impl Engine {
         self.interest.waiting.signal_all(number);
     }
 
+    /// Puts the data and functions of another engine, whose databases are like ours ([`crate::engine::Databases::like_empty`]), in the place
+    /// of all that there are.
+    pub fn take_over(&mut self, other: Engine) {
+        self.before_functions_change();
+        self.restore_functions(other.scripts.functions.shelf.sources());
+        self.invalidate_all();
+        for (number, database) in other.databases.into_all().into_iter().enumerate() {
+            let (now, current) = (self.now(), self.databases.get(number));
+            let watches = &mut self.interest.watches;
+            watches.replace(number, |key| presence(current, key, now), |key| presence(&database, key, now));
+            self.stats.changes += 1;
+            let trash = self.databases.replace(number, database);
+            self.free(trash);
+            self.interest.waiting.signal_all(number);
+        }
+    }
+
     /// Brings the settings, the users and chance back.
     fn bring_rules_back(&mut self, place: usize) {
         let snapshot = &self.databases.snapshots.all[place];

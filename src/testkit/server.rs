@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use super::{Builder, CallError, Client, StartError};
+use crate::commands::dunlin;
 use crate::engine::{ClockOrder, Error};
 use crate::server::clock::{from_system, to_system};
 use crate::server::mailbox::Letter;
@@ -159,6 +160,27 @@ impl Server {
     /// [`CallError::Refused`]: there is none of that name.
     pub fn drop_snapshot(&self, name: &str) -> Result<(), CallError> {
         self.shared.act(|engine| engine.drop_snapshot(name.as_bytes())).map_err(refused)
+    }
+
+    /// All data and functions as lines of commands that would make them, in a fixed order.
+    pub fn dump(&self) -> String {
+        self.shared.act(|engine| dunlin::dump(engine))
+    }
+
+    /// Puts what the commands of a text make in the place of all data and functions.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: a line is no command that makes data. Nothing has changed then.
+    pub fn load(&self, text: &str) -> Result<(), CallError> {
+        self.shared.act(|engine| dunlin::load(engine, text.as_bytes())).map_err(refused)
+    }
+
+    /// In which lines a text and the data differ: `-` what only the text has, `+` what only the data has. Empty if in none.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: a line of the text is no command that makes data.
+    pub fn diff(&self, text: &str) -> Result<String, CallError> {
+        self.shared.act(|engine| dunlin::diff(engine, text.as_bytes())).map_err(refused)
     }
 
     /// What the server's clock shows.

@@ -1,12 +1,15 @@
 //! Snapshots under fire: whatever runs after one was taken, rolling back to it brings everything back that it promises.
 //!
 //! What is compared is all that can be seen of the data: every key's bytes as DUMP gives them, its encoding, deadline and
-//! note of use, the settings, users, sources of functions and names of scripts, and what chance gives next.
+//! note of use, the settings, users, sources of functions and names of scripts, and what chance gives next. What came back
+//! is told as text, too, and a server that loads the text holds the same.
 
 use crate::choices::Choices;
 use crate::play::Play;
-use dunlin::engine::Engine;
-use dunlin::rdb;
+use crate::world::World;
+use ::dunlin::commands::dunlin;
+use ::dunlin::engine::Engine;
+use ::dunlin::rdb;
 
 /// All that a snapshot promises to bring back.
 #[derive(Debug, PartialEq)]
@@ -57,6 +60,7 @@ pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
                 assert_eq!(differences(before, &after), Vec::<String>::new(), "round {round}, {name}");
                 assert_eq!(*before, after, "round {round}, {name}");
                 play.check();
+                holds_as_text(&mut play.world, &format!("round {round}"));
                 // Who waits for what is there again takes it.
                 play.world.engine.serve();
                 rollbacks += 1;
@@ -78,6 +82,22 @@ fn roll_back(play: &mut Play, name: &str) {
     play.world.engine.roll_back(name.as_bytes()).expect("it was taken, and no script runs");
     let later_us = play.world.now().unix_us - play.world.engine.now().unix_us;
     play.world.pass_ms(-later_us / 1000);
+}
+
+/// What the text of a state makes has the same text and the same digest.
+fn holds_as_text(world: &mut World, context: &str) {
+    let text = dunlin::dump(&world.engine);
+    let mut other = World::fresh();
+    other.pass_ms((world.now().unix_us - other.now().unix_us) / 1000);
+    other.engine.at(other.now());
+    let loaded = dunlin::load(&mut other.engine, text.as_bytes());
+    assert_eq!(loaded.map(|()| dunlin::dump(&other.engine)), Ok(text), "{context}");
+    assert_eq!(dunlin::diff(&world.engine, dunlin::dump(&other.engine).as_bytes()), Ok(String::new()), "{context}");
+    let is_overdue = world.engine.databases.next_deadline().is_some_and(|due_ms| due_ms <= world.now().unix_ms());
+    let digest = world.ask("DEBUG DIGEST");
+    if !is_overdue && digest.starts_with('+') {
+        assert_eq!(other.ask("DEBUG DIGEST"), digest, "{context}");
+    }
 }
 
 fn differences(before: &Picture, after: &Picture) -> Vec<String> {

@@ -4,6 +4,7 @@ mod chance;
 mod clock;
 mod pages;
 mod snapshots;
+mod state;
 
 use dunlin::{Client, Reply, Server};
 

@@ -6,6 +6,9 @@
 mod chance;
 mod clock;
 mod snapshots;
+mod state;
+
+pub use state::{diff, dump, load};
 
 use super::help;
 use crate::engine::{Arity, Command, Family, Flags};
@@ -23,9 +26,12 @@ const DUNLIN: Command = Command {
     subcommands: &[
         clock::ADVANCE,
         clock::ADVANCE_TO_NEXT,
+        state::DIFF,
         snapshots::DROP_SNAPSHOT,
+        state::DUMP,
         clock::FREEZE,
         help::row(Family::Server, SINCE),
+        state::LOAD,
         clock::RESUME,
         snapshots::ROLLBACK,
         chance::SEED,

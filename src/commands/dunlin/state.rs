@@ -1,0 +1,142 @@
+//! The state as text: told, compared with a text, and made from one.
+//!
+//! A text has a line for each command that makes a part of the data ([`pieces`]). It is read by an engine of its own, in
+//! which the lines run; so a text is right exactly if its commands are, and nothing happens before all have run there.
+//! Then its databases take the place of ours ([`Engine::take_over`]). A comparison compares what the two engines say, so
+//! it does not matter how a text is laid out.
+//!
+//! Costs: telling takes a pass over all data; loading and comparing as much as the commands of the text, and twice the
+//! memory for as long.
+
+mod difference;
+mod pieces;
+
+use super::ROW;
+use crate::commands::FAMILIES;
+use crate::engine::host::NoHost;
+use crate::engine::{
+    Args, Arity, Command, Ctx, Engine, Error, Flags, Flow, KitError, Notifications, Origin, Settings, Table,
+};
+use crate::resp::{Request, split_words};
+
+pub(super) const DUMP: Command = Command {
+    name: "DUMP",
+    arity: Arity::Exactly(2),
+    cost: "O(N log N), N being all keys and parts of values",
+    about: "Answers all data and functions as lines of commands that would make them, in a fixed order.",
+    run: |cx, _| {
+        let text = dump(cx.engine());
+        cx.reply().verbatim("txt", text.as_bytes());
+        Ok(())
+    },
+    ..ROW
+};
+
+pub(super) const LOAD: Command = Command {
+    name: "LOAD",
+    syntax: "text",
+    arity: Arity::Exactly(3),
+    cost: "That of the commands of the text",
+    about: "Puts what the commands of a text make in the place of all data and functions, or changes nothing.",
+    run: |cx, mut args| {
+        load(cx.engine(), args.word()?)?;
+        cx.reply().ok();
+        Ok(())
+    },
+    ..ROW
+};
+
+pub(super) const DIFF: Command = Command {
+    name: "DIFF",
+    syntax: "text",
+    arity: Arity::Exactly(3),
+    cost: "That of the commands of the text, and of DUMP",
+    about: "Answers in which lines a text and the data differ: - what only the text has, + what only the data has.",
+    run: show_diff,
+    ..ROW
+};
+
+fn show_diff(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let text = diff(cx.engine(), args.word()?)?;
+    cx.reply().verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+/// All data and functions as lines of commands that would make them, in a fixed order.
+pub fn dump(engine: &Engine) -> String {
+    pieces::text(&pieces::of(engine))
+}
+
+/// Puts what the commands of a text make in the place of all data and functions.
+///
+/// # Errors
+/// [`KitError::Line`]: a line that is no command that makes data; nothing has changed.
+pub fn load(engine: &mut Engine, text: &[u8]) -> Result<(), Error> {
+    let other = read(engine, text)?;
+    engine.take_over(other);
+    Ok(())
+}
+
+/// In which lines a text and the data differ: `-` what only the text has, `+` what only the data has. Empty if in none.
+///
+/// # Errors
+/// [`KitError::Line`]: a line that is no command that makes data.
+pub fn diff(engine: &Engine, text: &[u8]) -> Result<String, Error> {
+    let other = read(engine, text)?;
+    Ok(difference::between(&pieces::of(&other), &pieces::of(engine)))
+}
+
+/// How long a library may take to load, in looks at the clock: it goes on by so many microseconds with each.
+const LOOK_US: u64 = 1000;
+
+/// An engine that holds what a text makes, with databases like those of `engine`.
+fn read(engine: &Engine, text: &[u8]) -> Result<Engine, Error> {
+    let mut other = like(engine);
+    let fault = |number: usize, reason: String| Error::from(KitError::Line { number: number + 1, reason });
+    let Some(session) = other.connect(engine.now(), Origin::default()) else { return Ok(other) };
+    for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        let (mut words, mut spans) = (Vec::new(), Vec::new());
+        if line.starts_with(b"#") {
+            continue;
+        }
+        split_words(line, &mut words, &mut spans).map_err(|_| fault(number, "unbalanced quotes".to_owned()))?;
+        let request = Request::new(&words, &spans);
+        if request.is_empty() {
+            continue;
+        }
+        let (id, _) = other.table.resolve(request).map_err(|error| fault(number, error.to_string()))?;
+        let entry = other.table.entry(id);
+        if !entry.command.flags.has(Flags::WRITE) && entry.command.name != "SELECT" {
+            return Err(fault(number, format!("'{}' makes no data", entry.name)));
+        }
+        let mut reply = Vec::new();
+        let flow = other.run(engine.now(), session, request, &mut reply);
+        if let Some(error) = reply.strip_prefix(b"-") {
+            return Err(fault(number, String::from_utf8_lossy(error.trim_ascii_end()).into_owned()));
+        }
+        if flow != Flow::Next {
+            return Err(fault(number, "it would wait".to_owned()));
+        }
+    }
+    Ok(other)
+}
+
+/// An engine without data, in which all commands may be called by the names that they have in Redis.
+fn like(engine: &Engine) -> Engine {
+    let settings = Settings {
+        password: String::new(),
+        max_memory_bytes: 0,
+        min_replicas: 0,
+        max_clients: 1,
+        notifications: Notifications::default(),
+        slow_from_us: None,
+        ..engine.settings.clone()
+    };
+    let host = Box::new(NoHost::hurried(LOOK_US));
+    let mut other = Engine::new(Table::of(FAMILIES), settings, 0, engine.now(), host);
+    other.databases = engine.databases.like_empty();
+    other.settings.packed_zset = engine.settings.packed_zset;
+    other.settings.packed_hash = engine.settings.packed_hash;
+    other.settings.packed_set = engine.settings.packed_set;
+    other
+}

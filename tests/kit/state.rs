@@ -1,0 +1,155 @@
+//! The state as text: told, compared and loaded.
+
+use dunlin::{Client, Reply, Server};
+
+use crate::{call, error, served};
+
+const LIBRARY: &str = "#!lua name=lib\nredis.register_function('answer', function() return 42 end)";
+
+fn run(client: &mut Client, lines: &[&str]) {
+    lines.iter().for_each(|line| _ = call(client, line.split(' ')));
+}
+
+#[test]
+fn a_dump_tells_everything_in_a_fixed_order_and_as_commands() {
+    let (server, mut client) = served();
+    run(
+        &mut client,
+        &[
+            "SADD set b a",
+            "SET name ann",
+            "PEXPIREAT name 9000000000000",
+            "ZADD zset 1.5 b -inf a",
+            "RPUSH list b a b",
+            "HSET hash g 2 f 1",
+            "HPEXPIREAT hash 9000000000000 FIELDS 1 f",
+            "XADD stream 5-1 field value",
+            "XGROUP CREATE stream group 0",
+            "XGROUP CREATECONSUMER stream group ann",
+            "SELECT 2",
+            "SET number 7",
+        ],
+    );
+    call(&mut client, ["SET", "two words", "a \"quote\" and a\nline"]);
+    call(&mut client, ["FUNCTION", "LOAD", LIBRARY]);
+    let expected = r##"FUNCTION LOAD "#!lua name=lib\nredis.register_function('answer', function() return 42 end)"
+SELECT 0
+HSET hash f 1
+HPEXPIREAT hash 9000000000000 FIELDS 1 f
+HSET hash g 2
+RPUSH list b
+RPUSH list a
+RPUSH list b
+SET name ann
+PEXPIREAT name 9000000000000
+SADD set a
+SADD set b
+XADD stream 5-1 field value
+XGROUP CREATE stream group 0-0 ENTRIESREAD -1
+XGROUP CREATECONSUMER stream group ann
+XSETID stream 5-1 ENTRIESADDED 1 MAXDELETEDID 0-0
+ZADD zset -inf a
+ZADD zset 1.5 b
+SELECT 2
+SET number 7
+SET "two words" "a \"quote\" and a\nline"
+"##;
+    assert_eq!(server.dump(), expected);
+    assert_eq!(call(&mut client, ["DUNLIN", "DUMP"]), expected);
+}
+
+#[test]
+fn what_is_loaded_is_what_was_told() {
+    let (server, mut client) = served();
+    let other = Server::builder().allow_debug().start().expect("it starts");
+    let mut other_client = other.client().expect("there is room");
+    run(&mut other_client, &["SET old value", "SELECT 3", "SET old value", "SELECT 0"]);
+    run(
+        &mut client,
+        &[
+            "SET key value",
+            "XGROUP CREATE empty group $ MKSTREAM",
+            "XADD stream 5-1 f v",
+            "XADD stream 5-2 f v",
+            "XGROUP CREATE stream group 0",
+            "XREADGROUP GROUP group ann STREAMS stream >",
+            "XDEL stream 5-2",
+            "XADD gone 1-1 f v",
+            "XDEL gone 1-1",
+        ],
+    );
+    call(&mut client, ["FUNCTION", "LOAD", LIBRARY]);
+    let text = server.dump();
+    other.load(&text).expect("it is right");
+    assert_eq!(other.dump(), text);
+    assert_eq!(call(&mut other_client, ["FCALL", "answer", "0"]), 42);
+    assert_eq!(call(&mut other_client, ["XLEN", "stream"]), 1);
+    assert_eq!(call(&mut other_client, ["EXISTS", "old"]), 0);
+    let digest = call(&mut other_client, ["DEBUG", "DIGEST"]);
+    assert_eq!(call(&mut other_client, ["DUNLIN", "LOAD", &text]), Reply::Status("OK".to_owned()));
+    assert_eq!(call(&mut other_client, ["DEBUG", "DIGEST"]), digest);
+    assert_eq!(server.diff(&other.dump()).expect("it is right"), "");
+}
+
+#[test]
+fn a_difference_is_told_line_by_line() {
+    let (server, mut client) = served();
+    run(
+        &mut client,
+        &["RPUSH list a b c", "SET same value", "SET changed 1", "SELECT 1", "SET gone value", "SELECT 0"],
+    );
+    let golden = server.dump();
+    assert_eq!(call(&mut client, ["DUNLIN", "DIFF", &golden]), "");
+    run(&mut client, &["LSET list 1 x", "SET changed 2", "SET come value", "SELECT 1", "DEL gone"]);
+    let expected = "- SET changed 1\n+ SET changed 2\n+ SET come value\n- RPUSH list b\n+ RPUSH list x\n  SELECT 1\n- SET gone value\n";
+    assert_eq!(server.diff(&golden).expect("it is right"), expected);
+    assert_eq!(call(&mut client, ["DUNLIN", "DIFF", &golden]), expected);
+}
+
+#[test]
+fn how_a_text_is_laid_out_makes_no_difference() {
+    let (server, mut client) = served();
+    run(&mut client, &["RPUSH list a b", "SET key value"]);
+    let text = "# the fixture\n\n  set 'key' \"value\"\r\nRPUSH list a b";
+    assert_eq!(server.diff(text).expect("it is right"), "");
+}
+
+#[test]
+fn a_text_with_a_fault_changes_nothing_and_its_line_is_told() {
+    let (server, mut client) = served();
+    run(&mut client, &["SET key value"]);
+    let before = server.dump();
+    for (text, expected) in [
+        ("SET a 1\nLPUSH a 2", "WRONGTYPE Operation against a key holding the wrong kind of value"),
+        ("SET a 1\nGET a", "'get' makes no data"),
+        ("SET a 1\nSET 'a 1", "unbalanced quotes"),
+        ("SET a 1\nNOTHING", "ERR unknown command 'NOTHING', with args beginning with: "),
+        ("SET a 1\nBLPOP b 0", "it would wait"),
+        ("SET a 1\nMULTI", "'multi' makes no data"),
+    ] {
+        let told = format!("ERR line 2: {expected}");
+        assert_eq!(error(&mut client, ["DUNLIN", "LOAD", text]), told);
+        assert_eq!(error(&mut client, ["DUNLIN", "DIFF", text]), told);
+        assert_eq!(server.load(text).expect_err("it is wrong").to_string(), told);
+    }
+    assert_eq!(server.dump(), before);
+}
+
+#[test]
+fn a_rollback_takes_back_what_was_loaded() {
+    let (server, mut client) = served();
+    run(&mut client, &["SET key value"]);
+    let before = server.dump();
+    server.snapshot("base");
+    server.load("SET other value\nSELECT 3\nSET key other").expect("it is right");
+    run(&mut client, &["SET third value"]);
+    server.rollback("base").expect("it is there");
+    assert_eq!(server.dump(), before);
+}
+
+#[test]
+fn a_library_that_never_ends_is_refused() {
+    let (server, _) = served();
+    let text = "FUNCTION LOAD \"#!lua name=lib\\nwhile true do end\"";
+    assert!(server.load(text).expect_err("it does not end").to_string().starts_with("ERR line 1: ERR "));
+}
