@@ -78,7 +78,7 @@ pub(super) const ROWS: &[Parameter] = &[
         Held::Field(|s| s.log_level.name(), |s, name| s.log_level = LogLevel::named(name)),
     ),
     Parameter::choice("oom-score-adj", &["no", "yes", "relative", "absolute"], Held::Always("no"))
-        .refusing("Failed to apply new oom_score_adj configuration, check server logs."),
+        .refusing("Failed to set current oom_score_adj. Check server logs."),
     Parameter::words("oom-score-adj-values", words::oom_scores, Held::Idle("0 200 800")),
     Parameter::text("pidfile", Held::Always("")).at_start(),
     Parameter::word("proc-title-template", words::title_template, Held::Idle("{title} {listen-addr} {server-mode}")),
