@@ -122,6 +122,7 @@ const OF_WALKS: &[(&str, &str)] = &[
     ("function|restore", "which of several libraries is refused first is chance; a line replaces"),
     ("info", "it is compared field by field at the end of an outing"),
     ("lolwut", "what it draws is chance"),
+    ("memory|stats", "what takes memory is told or left out as it takes some"),
     ("pfselftest", "it takes a second"),
     ("replicaof", "a line says NO ONE"),
     ("script|flush", "Redis makes a client of its own for the new interpreter, and numbers it"),

@@ -109,12 +109,22 @@ pub(super) fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) ->
     Some(format!("{:?}\n  real: {shown_real}\n  ours: {shown_ours}", said.command()))
 }
 
-/// Who among those of a prefix is told first is chance in Redis, and with that, when it is known that somebody is gone.
+/// Redis tells of a change before or behind its event, as each command has it; and who of those of a prefix is told first,
+/// and so when it is known that somebody is gone, is chance.
 fn pushes_first(replies: &[Reply]) -> Vec<Reply> {
-    let is_of_gone = |reply: &Reply| matches!(reply, Reply::Push(words) if words[0] == Reply::Bulk(b"tracking-redir-broken".to_vec()));
     let mut sorted = replies.to_vec();
-    sorted.sort_by_key(|reply| (!matches!(reply, Reply::Push(_)), is_of_gone(reply)));
+    sorted.sort_by_key(|reply| (!matches!(reply, Reply::Push(_)), is_about_tracking(reply)));
     sorted
+}
+
+fn is_about_tracking(reply: &Reply) -> u8 {
+    let (Reply::Push(words) | Reply::Array(words)) = reply else { return 0 };
+    let says = |place: usize, text: &[u8]| matches!(words.get(place), Some(Reply::Bulk(word)) if word == text);
+    match () {
+        () if says(0, b"tracking-redir-broken") => 2,
+        () if says(0, b"invalidate") || says(1, b"__redis__:invalidate") => 1,
+        () => 0,
+    }
 }
 
 /// Which of the answers of EXEC differ, if they do.
