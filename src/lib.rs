@@ -40,15 +40,26 @@ pub mod server;
 pub mod testkit;
 pub mod value;
 
-pub use testkit::{Builder, CallError, Client, Message, Reply, Server, StartError};
+pub use testkit::{
+    Builder, CallError, Client, Entry, FaultRule, Journal, Message, Reply, Server, Source, StartError, State,
+};
 
 /// The code in README.md, compiled with the examples of the documentation.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
-/// The code in the pages about the test kit.
+/// The code in the pages about the test kit, run with the examples of the documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/test-kit/snapshots.md")]
-#[doc = include_str!("../docs/test-kit/state-as-text.md")]
-pub struct TestKit;
+pub mod test_kit {
+    #[doc = include_str!("../docs/test-kit/faults.md")]
+    pub struct Faults;
+    #[doc = include_str!("../docs/test-kit/journal.md")]
+    pub struct Journal;
+    #[doc = include_str!("../docs/test-kit/snapshots.md")]
+    pub struct Snapshots;
+    #[doc = include_str!("../docs/test-kit/state-as-text.md")]
+    pub struct StateAsText;
+    #[doc = include_str!("../docs/test-kit/waits.md")]
+    pub struct Waits;
+}

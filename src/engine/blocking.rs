@@ -20,6 +20,11 @@ impl Engine {
         self.scripts.is_busy_with(session) || self.is_waiting(session)
     }
 
+    /// True while the session's request waits to be run, by the will of a test.
+    fn is_delayed(&self, session: SessionId) -> bool {
+        self.interest.kit.as_ref().is_some_and(|kit| kit.delays(session))
+    }
+
     fn is_waiting(&self, session: SessionId) -> bool {
         !self.interest.waiting.is_empty() && self.interest.waiting.get(session).is_some()
     }
@@ -32,7 +37,8 @@ impl Engine {
     /// How many sessions get no answer for now: they wait within a command, or a pause holds them back.
     pub fn blocked_sessions(&self) -> usize {
         let held_back = self.sessions.iter().filter(|session| self.is_held_back(session)).count();
-        held_back + self.interest.waiting.sessions()
+        let delayed = self.interest.kit.as_ref().map_or(0, |kit| kit.delayed_sessions());
+        held_back + self.interest.waiting.sessions() - delayed.min(self.interest.waiting.sessions())
     }
 
     /// Notes that a pause keeps a session from running its request.
@@ -146,7 +152,11 @@ impl Engine {
         while ended < limit
             && let Some(session) = self.interest.waiting.overdue(self.now().unix_ms())
         {
-            self.unblock(session, false);
+            if self.is_delayed(session) {
+                self.run_delayed(session);
+            } else {
+                self.unblock(session, false);
+            }
             ended += 1;
         }
         ended
@@ -154,6 +164,9 @@ impl Engine {
 
     /// Ends the wait of a session with what it answers at last, or an error. False when it does not wait.
     pub(super) fn unblock(&mut self, session: SessionId, with_error: bool) -> bool {
+        if self.is_delayed(session) {
+            return false;
+        }
         let Some(wait) = self.interest.waiting.leave(session) else { return false };
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, self.protocol_of(session));
@@ -187,7 +200,7 @@ impl Engine {
     /// The session that waits is gone. As in Redis, a command that waits for no key (WAIT) counts as having run; others as
     /// never called.
     pub(super) fn give_up(&mut self, session: SessionId) {
-        if self.interest.waiting.get(session).is_none_or(|wait| !wait.keys.is_empty()) {
+        if self.interest.waiting.get(session).is_none_or(|wait| !wait.keys.is_empty()) || self.is_delayed(session) {
             return;
         }
         let Some(wait) = self.interest.waiting.leave(session) else { return };
@@ -215,6 +228,9 @@ impl Engine {
             out.clear();
         }
         client.has_replied();
+        if self.interest.kit.is_some() && !self.note_late_reply(session, &mut out) {
+            return;
+        }
         self.listening().1.tell_after(told, session, Arc::from(out));
     }
 }

@@ -279,6 +279,9 @@ impl Flags {
     /// A subscriber that speaks RESP2 may call it. COMMAND INFO does not tell it.
     pub const WHILE_LISTENING: Flags = Flags(1 << 26);
 
+    /// It belongs to the test kit: it is neither kept nor disturbed by it. COMMAND INFO does not tell it.
+    pub const TEST_KIT: Flags = Flags(1 << 31);
+
     /// It can be called without any keys though it has some.
     pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 27);
 

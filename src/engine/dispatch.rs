@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::kit::Source;
 use crate::engine::measure::Running;
 use crate::engine::scripts::Ending;
 use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, ServerError, Session, SessionId};
@@ -30,6 +31,20 @@ pub enum Flow {
 impl Engine {
     /// Runs one request of a session and appends its reply to `out`.
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
+        if self.interest.kit.is_some() {
+            return self.run_watched(now, session, request, out);
+        }
+        self.run_plainly(now, session, request, out)
+    }
+
+    /// The same, whatever a test wants of it.
+    pub(super) fn run_plainly(
+        &mut self,
+        now: Now,
+        session: SessionId,
+        request: Request<'_>,
+        out: &mut Vec<u8>,
+    ) -> Flow {
         self.at(now);
         self.evict_clients();
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
@@ -98,8 +113,12 @@ impl Engine {
         match self.table.resolve(request) {
             Ok((id, _)) if let Err(error) = self.keep_rights(session, id, request) => self.refuse(error, &mut reply),
             Ok((id, words)) => {
+                let entry = self.begin_inner_entry(session, request, Source::Transaction);
                 ending = self.execute(session, id, Args::new(request, words), true, reply.again());
                 debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
+                if let Some((number, watch)) = entry {
+                    self.end_entry(Some(number), watch, reply.since(start));
+                }
                 self.show(session, id, request);
             }
             Err(error) => self.refuse(error, &mut reply),
@@ -256,7 +275,7 @@ impl Engine {
 
     /// A request was refused: if the session has begun a transaction, that can only be discarded now; if the request was
     /// to run it, it is discarded.
-    fn spoil(&mut self, session: SessionId, command: Option<CommandId>, error: Error) -> Error {
+    pub(super) fn spoil(&mut self, session: SessionId, command: Option<CommandId>, error: Error) -> Error {
         self.note_command(session, command);
         let flags = command.map_or(Flags::NONE, |id| self.table.entry(id).command.flags);
         let Some(client) = self.sessions.get_mut(session) else { return error };
@@ -335,7 +354,7 @@ impl Engine {
 
     /// Takes back the reply of a command whose client wants none, and brings what it was told into order: `told` frames
     /// before the reply, the others behind it. Answers how its connection goes on.
-    fn conclude(
+    pub(super) fn conclude(
         &mut self,
         session: SessionId,
         wanted_reply: bool,
@@ -344,6 +363,9 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Flow {
         let is_blocked = self.is_blocked(session);
+        if self.interest.kit.is_some() {
+            self.note_reply(session, start, is_blocked, out);
+        }
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         if !wanted_reply && !client.wants_reply() {
             out.truncate(start);

@@ -32,6 +32,7 @@ mod history;
 pub mod host;
 pub mod interest;
 mod keys;
+pub mod kit;
 mod measure;
 mod moment;
 mod monitor;

@@ -149,6 +149,10 @@ pub struct Session {
     pub transaction: Option<Arc<Transaction>>,
     /// It is to be closed without its replies: it does not read them.
     pub cut_off: bool,
+    /// The next of its replies is sent byte by byte (a fault).
+    pub in_bytes: bool,
+    /// Its connection ends once what it is told is sent (a fault).
+    pub hangs_up: bool,
     /// What it subscribes to.
     pub subscribed: Subscribed,
     /// It watches every command (MONITOR).
@@ -262,6 +266,8 @@ impl Sessions {
             outgoing: Outgoing::default(),
             transaction: None,
             cut_off: false,
+            in_bytes: false,
+            hangs_up: false,
             subscribed: Subscribed::default(),
             monitors: false,
             held_back: None,

@@ -76,6 +76,11 @@ impl<'a> Reply<'a> {
         self.out.len()
     }
 
+    /// What was written after `position`.
+    pub fn since(&self, position: usize) -> &[u8] {
+        self.out.get(position..).unwrap_or_default()
+    }
+
     /// Takes back everything written after `position`.
     pub fn rewind(&mut self, position: usize) {
         self.out.truncate(position);

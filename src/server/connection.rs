@@ -216,6 +216,10 @@ impl Connection {
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
             let large = session.outgoing.take_or_share(&mut work.output, TOLD_BYTES);
             self.is_told = !session.outgoing.is_empty();
+            let hangs_up = session.hangs_up && !self.is_told;
+            if mem::take(&mut session.in_bytes) {
+                self.outbox.split();
+            }
             engine.sessions.weigh(self.session);
             engine.weigh_output(self.session, 0);
             self.shared.carry_out(&mut engine, None);
@@ -227,7 +231,9 @@ impl Connection {
                 self.outbox.share(&mut self.stream, cx, frame)?;
                 self.guard_output()?;
             }
-            if is_answered {
+            if hangs_up {
+                self.state = State::Closing;
+            } else if is_answered {
                 self.state = State::Open;
                 self.run_unread(cx, work)?;
             }
@@ -342,8 +348,11 @@ impl Connection {
         self.buffers.query_free = 0;
         self.report(&mut engine);
         self.weigh(&mut engine);
-        if engine.sessions.get(self.session).is_none_or(|session| session.cut_off) {
+        let Some(session) = engine.sessions.get_mut(self.session).filter(|session| !session.cut_off) else {
             return (taken, Stop::Aborted);
+        };
+        if mem::take(&mut session.in_bytes) {
+            self.outbox.split();
         }
         if stop == Stop::More {
             // A long pipeline lets those in who wait meanwhile.

@@ -49,6 +49,8 @@ pub(crate) struct Outbox {
     kept_bytes: Cell<usize>,
     /// The most bytes that were gathered since then.
     peak: Cell<(usize, Now)>,
+    /// One byte is sent at a time, until nothing waits.
+    in_bytes: bool,
 }
 
 impl Default for Outbox {
@@ -58,6 +60,7 @@ impl Default for Outbox {
             sent: 0,
             later: VecDeque::new(),
             later_bytes: 0,
+            in_bytes: false,
             kept_bytes: Cell::new(KEPT_BYTES),
             peak: Cell::new((0, Now::default())),
         }
@@ -95,6 +98,11 @@ impl Outbox {
         self.kept_bytes.set(if rule.shrinks { self.peak().max(KEPT_BYTES) } else { usize::MAX });
     }
 
+    /// Sends one byte in each turn from now on, until nothing waits (a fault).
+    pub(crate) fn split(&mut self) {
+        self.in_bytes = true;
+    }
+
     /// Adds to the end, to be sent later.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         match (self.later.back_mut(), &mut self.first) {
@@ -116,6 +124,11 @@ impl Outbox {
 
     /// Sends `bytes` after what waits, and keeps what the socket does not take now; `bytes` is empty then.
     pub(crate) fn send(&mut self, stream: &mut Stream, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {
+        if self.in_bytes {
+            self.push(bytes);
+            bytes.clear();
+            return self.flush(stream, cx);
+        }
         if self.is_empty() && bytes.len() >= LARGE_BYTES {
             // Whole, so that a large reply is not in memory twice.
             self.first = Piece::Own(mem::take(bytes));
@@ -146,7 +159,13 @@ impl Outbox {
     /// Sends what waits, as far as the socket takes it; if it does not take all, the task is woken when it will.
     pub(crate) fn flush(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<()> {
         loop {
-            self.sent += write(stream, cx, &self.first.bytes()[self.sent..])?;
+            let rest = &self.first.bytes()[self.sent..];
+            let part = if self.in_bytes { rest.len().min(1) } else { rest.len() };
+            let taken = write(stream, cx, &rest[..part])?;
+            self.sent += taken;
+            if taken > 0 && part < rest.len() {
+                cx.waker().wake_by_ref();
+            }
             if self.sent < self.first.bytes().len() {
                 return Ok(());
             }
@@ -165,6 +184,7 @@ impl Outbox {
             return true;
         }
         self.later = VecDeque::new();
+        self.in_bytes = false;
         match &mut self.first {
             Piece::Own(bytes) => {
                 bytes.clear();

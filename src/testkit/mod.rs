@@ -6,12 +6,17 @@
 
 mod builder;
 mod client;
+mod faults;
+mod journal;
 mod message;
 mod reply;
 mod server;
 
+pub use crate::engine::kit::{Entry, Source, State};
 pub use builder::{Builder, StartError};
 pub use client::{CallError, Client};
+pub use faults::FaultRule;
+pub use journal::Journal;
 pub use message::Message;
 pub use reply::Reply;
 pub use server::Server;

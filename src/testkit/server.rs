@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
-use super::{Builder, CallError, Client, StartError};
+use super::journal::LONGEST_MS;
+use super::{Builder, CallError, Client, FaultRule, Journal, StartError};
 use crate::commands::dunlin;
 use crate::engine::{ClockOrder, Error};
 use crate::server::clock::{from_system, to_system};
@@ -83,6 +84,59 @@ impl Server {
     /// [`CallError`] when there are as many clients as `maxclients` allows.
     pub fn client(&self) -> Result<Client, CallError> {
         Client::connect(Arc::clone(&self.shared))
+    }
+
+    /// The commands that the server runs, from now on: they are kept from the first call of this.
+    pub fn journal(&self) -> Journal<'_> {
+        Journal::begin(&self.shared)
+    }
+
+    /// Begins a rule of that name by which commands go wrong; it holds once it is said how. A rule of the same name is no
+    /// more then.
+    pub fn fault(&self, name: &str) -> FaultRule<'_> {
+        FaultRule::of(&self.shared, name)
+    }
+
+    /// Removes a rule; false when there is none of that name.
+    pub fn remove_fault(&self, name: &str) -> bool {
+        let mut engine = self.shared.engine();
+        let was_there = engine.kit().faults.remove(name.as_bytes());
+        engine.put_kit_away();
+        was_there
+    }
+
+    /// Removes all rules by which commands go wrong. What has gone wrong stays so: a delay ends at its time.
+    pub fn clear_faults(&self) {
+        let mut engine = self.shared.engine();
+        engine.kit().faults.clear();
+        engine.put_kit_away();
+    }
+
+    /// Waits until a client is blocked on `key` of database 0.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`] when `timeout` is over on the server's clock; one that is frozen has it wait.
+    pub fn wait_until_blocked(&self, key: impl AsRef<[u8]>, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until(&[b"BLOCKED", key.as_ref()], timeout)
+    }
+
+    /// Waits until so many clients, or more, listen to a channel.
+    ///
+    /// # Errors
+    /// See [`Server::wait_until_blocked`].
+    pub fn wait_for_subscribers(
+        &self,
+        channel: impl AsRef<[u8]>,
+        count: u64,
+        timeout: Duration,
+    ) -> Result<(), CallError> {
+        self.wait_until(&[b"SUBSCRIBERS", channel.as_ref(), count.to_string().as_bytes()], timeout)
+    }
+
+    fn wait_until(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
+        let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
+        let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();
+        self.client()?.call(words).map(drop)
     }
 
     /// Moves the server's clock on, whether it runs or stands still. Everything that falls due on the way happens, in

@@ -2,9 +2,16 @@
 
 mod chance;
 mod clock;
+mod faults;
+mod journal;
+mod lessons;
 mod pages;
+#[path = "../transcripts/runner/mod.rs"]
+#[expect(dead_code, reason = "what plays transcripts plays those of journals too, and does more elsewhere")]
+mod runner;
 mod snapshots;
 mod state;
+mod waits;
 
 use dunlin::{Client, Reply, Server};
 

@@ -5,8 +5,12 @@
 
 mod chance;
 mod clock;
+mod fault;
+mod filter;
+mod journal;
 mod snapshots;
 mod state;
+mod wait;
 
 pub use state::{diff, dump, load};
 
@@ -20,6 +24,7 @@ const DUNLIN: Command = Command {
     name: "DUNLIN",
     family: Family::Server,
     arity: Arity::AtLeast(2),
+    flags: Flags::TEST_KIT,
     since: SINCE,
     cost: "Depends on the subcommand.",
     about: "Puts time, chance, failure and state into the hands of a test.",
@@ -29,8 +34,10 @@ const DUNLIN: Command = Command {
         state::DIFF,
         snapshots::DROP_SNAPSHOT,
         state::DUMP,
+        fault::FAULT,
         clock::FREEZE,
         help::row(Family::Server, SINCE),
+        journal::JOURNAL,
         state::LOAD,
         clock::RESUME,
         snapshots::ROLLBACK,
@@ -39,6 +46,7 @@ const DUNLIN: Command = Command {
         snapshots::SNAPSHOT,
         snapshots::SNAPSHOTS,
         clock::SPEED,
+        wait::WAIT,
     ],
     ..Command::ROW
 };

@@ -32,6 +32,14 @@ pub enum ServerError {
     #[error("ERR Error unloading module: no such module with that name")]
     NoModule,
 
+    // The test kit.
+    /// A test wants this answer.
+    #[error("{0}")]
+    Injected(String),
+    /// A command of the test kit cannot be obeyed, or what a test expects is not so; why.
+    #[error("ERR {0}")]
+    Kit(String),
+
     // Other servers.
     /// A command of clusters.
     #[error("ERR This instance has cluster support disabled")]

@@ -15,6 +15,7 @@ pub use waiting::{Block, Wait, Waiting};
 pub use watches::{Presence, Watches};
 
 use crate::engine::delivery::Overfull;
+use crate::engine::kit::Kit;
 use crate::engine::tracking::Tracking;
 use crate::engine::{Session, SessionId};
 
@@ -33,6 +34,8 @@ pub struct Interest {
     pub tracking: Tracking,
     /// Who does not read what it is told.
     pub overfull: Overfull,
+    /// What a test looks at and disturbs; none as long as it does neither.
+    pub kit: Option<Box<Kit>>,
 }
 
 impl Interest {
@@ -42,6 +45,9 @@ impl Interest {
         self.waiting.leave(session.id);
         self.deafen(session);
         self.overfull.forget(session);
+        if let Some(kit) = &mut self.kit {
+            kit.forget(session.id);
+        }
     }
 
     /// A session wants to hear nothing any more: of no channel, of no command, of no key.

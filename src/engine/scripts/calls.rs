@@ -5,6 +5,7 @@
 //! written once goes on whatever memory there is, since it cannot be undone.
 
 use super::Running;
+use crate::engine::kit::Source;
 use crate::engine::scripts::Ending;
 use crate::engine::{Args, Command, Effect, Engine, Error, Family, Flags, LogLevel, ServerError};
 use crate::lua::{Host, Pulse};
@@ -104,8 +105,12 @@ impl Server for Engine {
             line
         })?;
         let (session, protocol) = (self.running().session, self.running().protocol);
+        let (entry, start) = (self.begin_inner_entry(session, request, Source::Script), out.len());
         let reply = Reply::of_values(out, protocol);
         let ending = self.execute(session, id, Args::new(request, words), true, reply);
+        if let Some((number, watch)) = entry {
+            self.end_entry(Some(number), watch, &out[start..]);
+        }
         debug_assert!(matches!(ending, Ending::Answered), "a command within a script does not wait");
         self.show_from_script(session, id, request);
         Ok(())

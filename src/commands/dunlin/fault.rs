@@ -1,0 +1,162 @@
+//! DUNLIN FAULT: commands that go wrong when a test says so.
+
+use super::ROW;
+use crate::engine::kit::{Disturbance, Failure, Fault, State};
+use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
+use crate::resp::Reply;
+use crate::value::number;
+
+pub(super) const FAULT: Command = Command {
+    name: "FAULT",
+    syntax: "action:<add:<ADD name [COMMAND command] [KEY pattern] [CLIENT client] [NTH nth] [TIMES times] [PERCENT percent] \
+             failure:<DELAY milliseconds|ERROR text|DROP-BEFORE|DROP-AFTER|HALF-REPLY|SPLIT-REPLY|SILENCE|LOADING|BUSY|\
+             READONLY|OOM|moved:<MOVED slot node>|MASTERDOWN>>|REMOVE rule|LIST|CLEAR>",
+    arity: Arity::AtLeast(3),
+    cost: "O(N), N being the rules",
+    about: "Has commands fail, come late, or lose their replies or connections, by rules.",
+    run: fault,
+    ..ROW
+};
+
+fn fault(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let action = args.word()?;
+    match () {
+        () if says(action, "ADD") => add(cx, args),
+        () if says(action, "REMOVE") => remove(cx, args),
+        () if says(action, "LIST") => list(cx, args),
+        () if says(action, "CLEAR") => clear(cx, args),
+        () => Err(Error::Syntax),
+    }
+}
+
+fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let mut rule = Fault::of(args.word()?);
+    options(&mut rule, &mut args)?;
+    rule.disturbance = disturbance(&mut args)?;
+    args.end()?;
+    if let Some(command) = &rule.command
+        && cx.table().known(command).is_none()
+    {
+        let text = format!("there is no command '{}'", String::from_utf8_lossy(command));
+        return Err(ServerError::Kit(text).into());
+    }
+    cx.engine().kit().faults.add(rule);
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Which commands a rule is about, and how often it strikes: the n-th time is one time, unless more are wanted.
+fn options(rule: &mut Fault, args: &mut Args<'_>) -> Result<(), Error> {
+    let mut nth = None;
+    loop {
+        if args.take("COMMAND") {
+            rule.command = Some(args.word()?.to_vec());
+        } else if args.take("KEY") {
+            rule.key = Some(args.word()?.to_vec());
+        } else if args.take("CLIENT") {
+            rule.client = Some(args.word()?.to_vec());
+        } else if args.take("NTH") {
+            nth = Some(from_one(args)?);
+        } else if args.take("TIMES") {
+            rule.times = Some(from_one(args)?);
+        } else if args.take("PERCENT") {
+            let percent = args.float()?;
+            rule.percent = Some(percent).filter(|percent| (0.0..=100.0).contains(percent));
+            rule.percent.ok_or(Error::NotAFloat)?;
+        } else {
+            break;
+        }
+    }
+    if let Some(nth) = nth {
+        rule.nth = nth;
+        rule.times = rule.times.or(Some(1));
+    }
+    Ok(())
+}
+
+fn from_one(args: &mut Args<'_>) -> Result<u64, Error> {
+    u64::try_from(args.integer()?).ok().filter(|number| *number > 0).ok_or(Error::NotPositive)
+}
+
+fn disturbance(args: &mut Args<'_>) -> Result<Disturbance, Error> {
+    let word = args.word()?;
+    let state = match () {
+        () if says(word, "LOADING") => State::Loading,
+        () if says(word, "BUSY") => State::Busy,
+        () if says(word, "READONLY") => State::ReadOnly,
+        () if says(word, "OOM") => State::OutOfMemory,
+        () if says(word, "MASTERDOWN") => State::MasterDown,
+        () if says(word, "MOVED") => moved(args)?,
+        () => return failure(word, args).map(Disturbance::Failure),
+    };
+    Ok(Disturbance::State(state))
+}
+
+/// How many slots a cluster has.
+const SLOTS: u16 = 16_384;
+
+fn moved(args: &mut Args<'_>) -> Result<State, Error> {
+    let slot = u16::try_from(args.integer()?).ok().filter(|slot| *slot < SLOTS).ok_or(Error::NotAnInteger)?;
+    Ok(State::Moved { slot, node: line(args.word()?)? })
+}
+
+fn failure(word: &[u8], args: &mut Args<'_>) -> Result<Failure, Error> {
+    Ok(match () {
+        () if says(word, "DELAY") => {
+            let ms = number::parse_i64(args.word()?).filter(|ms| *ms >= 0).ok_or(Error::NotAnInteger)?;
+            Failure::Delay { ms }
+        }
+        () if says(word, "ERROR") => Failure::Error(line(args.word()?)?),
+        () if says(word, "DROP-BEFORE") => Failure::DropBefore,
+        () if says(word, "DROP-AFTER") => Failure::DropAfter,
+        () if says(word, "HALF-REPLY") => Failure::HalfReply,
+        () if says(word, "SPLIT-REPLY") => Failure::SplitReply,
+        () if says(word, "SILENCE") => Failure::Silence,
+        () => return Err(Error::Syntax),
+    })
+}
+
+/// A text that can be the line of an error.
+fn line(text: &[u8]) -> Result<String, Error> {
+    let fault = || Error::from(ServerError::Kit("an error is one line of text".to_owned()));
+    let text = std::str::from_utf8(text).ok().filter(|text| !text.is_empty() && !text.contains(['\r', '\n', '\0']));
+    text.map(str::to_owned).ok_or_else(fault)
+}
+
+fn remove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = args.word()?;
+    args.end()?;
+    let was_there = cx.engine().kit().faults.remove(name);
+    cx.engine().put_kit_away();
+    cx.reply().integer(was_there.into());
+    Ok(())
+}
+
+fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    args.end()?;
+    cx.engine().kit().faults.clear();
+    cx.engine().put_kit_away();
+    cx.reply().ok();
+    Ok(())
+}
+
+fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    args.end()?;
+    let (engine, reply) = cx.engine_and_reply();
+    let rules = engine.interest.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
+    reply.array(rules.len());
+    rules.iter().for_each(|rule| tell(rule, reply));
+    Ok(())
+}
+
+fn tell(rule: &Fault, reply: &mut Reply<'_>) {
+    reply.map(4);
+    reply.bulk(b"name");
+    reply.bulk(&rule.name);
+    reply.bulk(b"rule");
+    reply.bulk(rule.to_string().as_bytes());
+    reply.bulk(b"matched");
+    reply.integer(rule.matched.cast_signed());
+    reply.bulk(b"struck");
+    reply.integer(rule.struck.cast_signed());
+}

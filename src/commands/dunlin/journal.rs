@@ -1,0 +1,137 @@
+//! DUNLIN JOURNAL: what was run, by whom, and what came of it.
+
+use super::ROW;
+use super::filter::filter;
+use crate::engine::kit::{Bound, Entry, Journal, Kit, MOST_ENTRIES, USUAL_ENTRIES};
+use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
+use crate::resp::Reply;
+use crate::value::number;
+
+pub(super) const JOURNAL: Command = Command {
+    name: "JOURNAL",
+    syntax: "action:<start:<START [count]>|STOP|CLEAR|list:<LIST [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
+             count-of:<COUNT [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
+             expect:<EXPECT bound:<AT-MOST|AT-LEAST|EXACTLY> number [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
+             EXPORT>",
+    arity: Arity::AtLeast(3),
+    cost: "O(N), N being the commands that are kept",
+    about: "Keeps the last commands, lists and counts them, holds their number to what is expected, writes a transcript.",
+    run: journal,
+    ..ROW
+};
+
+fn journal(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let action = args.word()?;
+    match () {
+        () if says(action, "START") => start(cx, args),
+        () if says(action, "STOP") => change(cx, args, |journal| journal.is_on = false),
+        () if says(action, "CLEAR") => change(cx, args, Journal::clear),
+        () if says(action, "LIST") => list(cx, args),
+        () if says(action, "COUNT") => count(cx, args),
+        () if says(action, "EXPECT") => expect(cx, args),
+        () if says(action, "EXPORT") => export(cx, args),
+        () => Err(Error::Syntax),
+    }
+}
+
+/// Begins a new journal.
+fn start(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let most = match args.is_empty() {
+        true => USUAL_ENTRIES,
+        false => usize::try_from(args.integer()?).map_err(|_| Error::NotAnInteger)?,
+    };
+    args.end()?;
+    if !(1..=MOST_ENTRIES).contains(&most) {
+        return Err(ServerError::Kit(format!("a journal keeps 1 to {MOST_ENTRIES} commands")).into());
+    }
+    cx.engine().kit().journal = Some(Journal::of(most));
+    cx.reply().ok();
+    Ok(())
+}
+
+fn change(cx: &mut Ctx<'_>, args: Args<'_>, change: fn(&mut Journal)) -> Result<(), Error> {
+    args.end()?;
+    let kit = cx.engine().interest.kit.as_mut().filter(|kit| kit.journal.is_some()).ok_or_else(no_journal)?;
+    kit.journal.iter_mut().for_each(change);
+    kit.journal.take_if(|journal| !journal.is_on && journal.all().next().is_none());
+    cx.engine().put_kit_away();
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Something was asked of a journal that nobody began.
+pub(super) fn no_journal() -> Error {
+    ServerError::Kit("there is no journal, DUNLIN JOURNAL START begins one".to_owned()).into()
+}
+
+fn kept(kit: &Option<Box<Kit>>) -> Result<&Journal, Error> {
+    kit.as_ref().and_then(|kit| kit.journal.as_ref()).ok_or_else(no_journal)
+}
+
+fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let filter = filter(&mut args)?;
+    args.end()?;
+    let (engine, reply) = cx.engine_and_reply();
+    let entries: Vec<&Entry> = kept(&engine.interest.kit)?.matching(&filter, &engine.table).collect();
+    reply.array(entries.len());
+    entries.into_iter().for_each(|entry| tell(entry, reply));
+    Ok(())
+}
+
+fn tell(entry: &Entry, reply: &mut Reply<'_>) {
+    reply.map(9);
+    for (name, number) in [
+        ("number", entry.number.cast_signed()),
+        ("unix-time-microseconds", entry.moment.unix_us),
+        ("duration-microseconds", entry.elapsed_us.cast_signed()),
+        ("client", entry.client.cast_signed()),
+        ("database", entry.database as i64),
+    ] {
+        reply.bulk(name.as_bytes());
+        reply.integer(number);
+    }
+    reply.bulk(b"client-name");
+    reply.bulk(&entry.client_name);
+    reply.bulk(b"source");
+    reply.bulk(entry.source.name().as_bytes());
+    reply.bulk(b"command");
+    let words: Vec<&[u8]> = entry.words().collect();
+    reply.array(words.len());
+    words.into_iter().for_each(|word| reply.bulk(word));
+    reply.bulk(b"reply");
+    reply.bulk_or_null(entry.reply().as_deref().map(str::as_bytes));
+}
+
+fn count(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let filter = filter(&mut args)?;
+    args.end()?;
+    let (engine, reply) = cx.engine_and_reply();
+    reply.count(kept(&engine.interest.kit)?.matching(&filter, &engine.table).count());
+    Ok(())
+}
+
+fn expect(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let word = args.word()?;
+    let count =
+        number::parse_i64(args.word()?).and_then(|count| u64::try_from(count).ok()).ok_or(Error::NotAnInteger)?;
+    let bound = match () {
+        () if says(word, "AT-MOST") => Bound::AtMost(count),
+        () if says(word, "AT-LEAST") => Bound::AtLeast(count),
+        () if says(word, "EXACTLY") => Bound::Exactly(count),
+        () => return Err(Error::Syntax),
+    };
+    let filter = filter(&mut args)?;
+    args.end()?;
+    let (engine, reply) = cx.engine_and_reply();
+    kept(&engine.interest.kit)?.expect(bound, &filter, &engine.table).map_err(ServerError::Kit)?;
+    reply.ok();
+    Ok(())
+}
+
+fn export(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    args.end()?;
+    let (engine, reply) = cx.engine_and_reply();
+    let text = kept(&engine.interest.kit)?.transcript(&engine.table);
+    reply.verbatim("txt", text.as_bytes());
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! Faults: rules by which commands go wrong, as they do where networks and machines are real.
+//!
+//! A rule looks at what clients send, command by command; what a script calls is not asked. A failure that is a state of
+//! the server (LOADING, READONLY and so on) hits the commands that a server in that state refuses, and no others. Who is
+//! not logged in, or sends what cannot be run, hits no rule. Within a transaction a refused command spoils it, as ever.
+//!
+//! The replies before the one that goes wrong are delivered. A connection whose reply was lost or cut is closed; one that
+//! is silent stays silent, as what came later would be taken for the reply that did not come.
+//!
+//! Sources: the texts of Redis 8.0.6.
+
+use std::fmt::{self, Display};
+
+use super::is_named;
+use super::journal::{is_called, touches};
+use super::shown::quoted;
+use crate::engine::{CommandId, Engine, Error, Flags, Flow, Now, ServerError, SessionId};
+use crate::resp::{Reply, Request};
+
+/// All rules.
+#[derive(Debug, Default)]
+pub struct Faults {
+    rules: Vec<Fault>,
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// Its name, by which it is removed.
+    pub name: Vec<u8>,
+    /// The command, its container, or any.
+    pub command: Option<Vec<u8>>,
+    /// A glob that one of the keys matches.
+    pub key: Option<Vec<u8>>,
+    /// The name of the client.
+    pub client: Option<Vec<u8>>,
+    /// The first so many that match, less one, pass.
+    pub nth: u64,
+    /// It strikes so often at most.
+    pub times: Option<u64>,
+    /// How likely it strikes, from 0 to 100.
+    pub percent: Option<f64>,
+    /// What happens then.
+    pub disturbance: Disturbance,
+    /// How many commands have matched.
+    pub matched: u64,
+    /// How many it struck.
+    pub struck: u64,
+}
+
+/// What a rule does to a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Disturbance {
+    /// It goes wrong so.
+    Failure(Failure),
+    /// The server seems to be in a state in which it refuses the command.
+    State(State),
+}
+
+/// What happens to a command, or to its reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// It runs so many milliseconds later.
+    Delay {
+        /// Milliseconds of the server's clock.
+        ms: i64,
+    },
+    /// It is not run, and answered with this line.
+    Error(String),
+    /// The connection ends, and the command is not run.
+    DropBefore,
+    /// The command is run, and the connection ends without the reply.
+    DropAfter,
+    /// The command is run, and the connection ends within the reply.
+    HalfReply,
+    /// Each byte of the reply is sent by itself.
+    SplitReply,
+    /// The command is not run, and nothing is ever answered any more.
+    Silence,
+}
+
+/// A state in which a server refuses commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It loads its data.
+    Loading,
+    /// A script runs for too long.
+    Busy,
+    /// It is a replica.
+    ReadOnly,
+    /// Memory is short.
+    OutOfMemory,
+    /// It is a replica without its master.
+    MasterDown,
+    /// It is a node of a cluster and has not the slot of the keys.
+    Moved {
+        /// The slot.
+        slot: u16,
+        /// The node that has it.
+        node: String,
+    },
+}
+
+impl Failure {
+    /// True when the connection ends with the command.
+    pub(super) fn ends_connection(&self) -> bool {
+        matches!(self, Failure::DropAfter | Failure::HalfReply)
+    }
+}
+
+impl State {
+    /// True when a command of these flags is refused.
+    fn refuses(&self, flags: Flags, has_keys: bool) -> bool {
+        match self {
+            State::Loading => !flags.has(Flags::LOADING),
+            State::Busy => !flags.has(Flags::ALLOW_BUSY),
+            State::ReadOnly => flags.has(Flags::WRITE),
+            State::OutOfMemory => flags.has(Flags::DENYOOM),
+            State::MasterDown => !flags.has(Flags::STALE),
+            State::Moved { .. } => has_keys,
+        }
+    }
+
+    /// What is answered.
+    fn text(&self) -> String {
+        match self {
+            State::Loading => "LOADING Redis is loading the dataset in memory".to_owned(),
+            State::Busy => Error::Busy.to_string(),
+            State::ReadOnly => "READONLY You can't write against a read only replica.".to_owned(),
+            State::OutOfMemory => Error::OutOfMemory.to_string(),
+            State::MasterDown => {
+                "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.".to_owned()
+            }
+            State::Moved { slot, node } => format!("MOVED {slot} {node}"),
+        }
+    }
+}
+
+impl Faults {
+    /// True when there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Adds a rule behind the others, in place of the one of its name.
+    pub fn add(&mut self, rule: Fault) {
+        self.remove(&rule.name);
+        self.rules.push(rule);
+    }
+
+    /// Removes a rule; false when there is none of that name.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        let before = self.rules.len();
+        self.rules.retain(|rule| rule.name != name);
+        self.rules.len() < before
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.rules.clear();
+    }
+
+    /// All rules, in the order in which they are asked.
+    pub fn rules(&self) -> &[Fault] {
+        &self.rules
+    }
+}
+
+impl Fault {
+    /// A rule of that name for all commands, all clients and all times.
+    pub fn of(name: &[u8]) -> Fault {
+        Fault {
+            name: name.to_vec(),
+            command: None,
+            key: None,
+            client: None,
+            nth: 1,
+            times: None,
+            percent: None,
+            disturbance: Disturbance::Failure(Failure::Silence),
+            matched: 0,
+            struck: 0,
+        }
+    }
+
+    /// Whether it strikes a command that matches.
+    fn is_due(&mut self, generator: &mut fastrand::Rng) -> bool {
+        self.matched += 1;
+        let is_used_up = self.times.is_some_and(|times| self.struck >= times);
+        if self.matched < self.nth || is_used_up {
+            return false;
+        }
+        if self.percent.is_some_and(|percent| generator.f64() * 100.0 >= percent) {
+            return false;
+        }
+        self.struck += 1;
+        true
+    }
+
+    fn failure(&self) -> Failure {
+        match &self.disturbance {
+            Disturbance::Failure(failure) => failure.clone(),
+            Disturbance::State(state) => Failure::Error(state.text()),
+        }
+    }
+}
+
+impl Engine {
+    /// What is to happen to a request: the first rule that strikes it decides.
+    pub(super) fn strike(&mut self, now: Now, session: SessionId, request: Request<'_>) -> Option<Failure> {
+        if self.interest.kit.as_ref()?.faults.is_empty() {
+            return None;
+        }
+        let (id, _) = self.table.resolve(request).ok()?;
+        let command = self.table.entry(id).command;
+        let client = self.sessions.get(session)?;
+        let is_stranger = !client.authenticated && self.sessions.guard.users.must_log_in();
+        let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
+        let is_paused = self.timing.pause.holds_back(now, writes).is_some();
+        if is_stranger || is_paused || !command.arity.admits(request.len()) {
+            return None;
+        }
+        let flags = match &client.transaction {
+            Some(transaction) if command.flags.has(Flags::RUNS_QUEUE) => command.flags.and(transaction.flags),
+            _ => command.flags,
+        };
+        let kit = self.interest.kit.as_mut()?;
+        for rule in &mut kit.faults.rules {
+            let hits = rule.command.as_ref().is_none_or(|wanted| is_called(&self.table.entry(id).name, wanted))
+                && is_named(client, rule.client.as_deref())
+                && rule.key.as_ref().is_none_or(|pattern| touches(&self.table, Some(id), request, pattern))
+                && match &rule.disturbance {
+                    Disturbance::State(state) => state.refuses(flags, !command.keys_of(request).is_empty()),
+                    Disturbance::Failure(_) => true,
+                };
+            if hits && rule.is_due(&mut self.generator) {
+                return Some(rule.failure());
+            }
+        }
+        None
+    }
+
+    /// Answers a request with an error instead of running it.
+    pub(super) fn refuse_instead(
+        &mut self,
+        now: Now,
+        session: SessionId,
+        request: Request<'_>,
+        text: String,
+        out: &mut Vec<u8>,
+    ) -> Flow {
+        self.at(now);
+        let number = self.begin_entry(session, request, super::Source::Client);
+        let watch = self.start_watch();
+        let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
+        client.active = now;
+        let (told, start, protocol) = (client.outgoing.frames(), out.len(), client.protocol);
+        let wanted_reply = client.wants_reply();
+        let id: Option<CommandId> = self.table.resolve(request).ok().map(|(id, _)| id);
+        let error = self.spoil(session, id, ServerError::Injected(text).into());
+        if let Some(id) = id {
+            self.stats.command_mut(id).rejected += 1;
+        }
+        self.refuse(error, &mut Reply::new(out, protocol));
+        self.end_entry(number, watch, &out[start..]);
+        self.conclude(session, wanted_reply, start, told, out)
+    }
+}
+
+impl Display for Fault {
+    /// In the words of DUNLIN FAULT ADD, behind the name.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (word, value) in [("COMMAND", &self.command), ("KEY", &self.key), ("CLIENT", &self.client)] {
+            if let Some(value) = value {
+                write!(formatter, "{word} {} ", quoted(value))?;
+            }
+        }
+        if self.nth > 1 {
+            write!(formatter, "NTH {} ", self.nth)?;
+        }
+        if let Some(times) = self.times {
+            write!(formatter, "TIMES {times} ")?;
+        }
+        if let Some(percent) = self.percent {
+            write!(formatter, "PERCENT {percent} ")?;
+        }
+        match &self.disturbance {
+            Disturbance::Failure(failure) => failure.fmt(formatter),
+            Disturbance::State(state) => state.fmt(formatter),
+        }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Failure::Delay { ms } => return write!(formatter, "DELAY {ms}"),
+            Failure::Error(text) => return write!(formatter, "ERROR {}", quoted(text.as_bytes())),
+            Failure::DropBefore => "DROP-BEFORE",
+            Failure::DropAfter => "DROP-AFTER",
+            Failure::HalfReply => "HALF-REPLY",
+            Failure::SplitReply => "SPLIT-REPLY",
+            Failure::Silence => "SILENCE",
+        })
+    }
+}
+
+impl Display for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            State::Loading => "LOADING",
+            State::Busy => "BUSY",
+            State::ReadOnly => "READONLY",
+            State::OutOfMemory => "OOM",
+            State::MasterDown => "MASTERDOWN",
+            State::Moved { slot, node } => return write!(formatter, "MOVED {slot} {node}"),
+        })
+    }
+}

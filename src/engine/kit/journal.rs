@@ -1,0 +1,336 @@
+//! The journal: the last commands, with who sent them, what was answered, and how long that took.
+//!
+//! An entry is made when its command begins, so the commands of a script or a transaction follow the one that runs them,
+//! and one that waits is there before it is answered. What is secret in a request is not kept. A command that is put off
+//! until EXEC is kept for the transcript alone: it counts when it runs.
+//!
+//! Costs: a copy of each request and its reply, as many as the journal may have.
+
+use std::collections::VecDeque;
+use std::fmt::{self, Display};
+
+use super::shown::{quoted, shown_lines};
+use crate::engine::measure::Stopwatch;
+use crate::engine::{CommandId, Engine, Now, REDACTED, SessionId, Table};
+use crate::resp::{Protocol, Request, Requests};
+use crate::value::glob;
+
+/// So many commands are kept unless a test says how many.
+pub const USUAL_ENTRIES: usize = 10_000;
+/// More are never kept.
+pub const MOST_ENTRIES: usize = 1_000_000;
+/// So many commands are listed where a test finds others than it expected.
+const LISTED: usize = 20;
+
+/// The last commands.
+#[derive(Debug)]
+pub struct Journal {
+    /// Whether it goes on.
+    pub is_on: bool,
+    most: usize,
+    entries: VecDeque<Entry>,
+    /// How many there ever were.
+    begun: u64,
+}
+
+/// A command that was kept.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its place among all since the journal began, from 1.
+    pub number: u64,
+    /// When it began.
+    pub moment: Now,
+    /// The id of its client, as CLIENT ID tells it.
+    pub client: u64,
+    /// The name of its client.
+    pub client_name: Vec<u8>,
+    /// The database that it began in.
+    pub database: usize,
+    /// Who had it run.
+    pub source: Source,
+    /// What it took, in microseconds.
+    pub elapsed_us: u64,
+    pub(super) request: Requests,
+    pub(super) protocol: Protocol,
+    pub(super) reply: Option<Vec<u8>>,
+    /// It waited for its reply; how many entries there were when that came.
+    pub(super) waited: Option<u64>,
+    pub(super) has_secrets: bool,
+    pub(super) command: Option<CommandId>,
+}
+
+/// Who had a command run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A client, at once.
+    Client,
+    /// A client, within a transaction: it is put off until EXEC, and kept once more when it runs.
+    Queue,
+    /// EXEC.
+    Transaction,
+    /// A script or a function.
+    Script,
+}
+
+impl Source {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Client => "client",
+            Source::Queue => "queue",
+            Source::Transaction => "transaction",
+            Source::Script => "script",
+        }
+    }
+}
+
+impl Entry {
+    /// The words of the request; what is secret is `(redacted)`.
+    pub fn words(&self) -> impl Iterator<Item = &[u8]> {
+        self.request.iter().take(1).flat_map(|request| request.iter().collect::<Vec<_>>())
+    }
+
+    /// The reply as redis-cli shows it; `None` when there is none yet, empty when there never is.
+    pub fn reply(&self) -> Option<String> {
+        let reply = self.reply.as_ref()?;
+        Some(shown_lines(reply, self.source == Source::Script, self.protocol).join("\n"))
+    }
+
+    /// True when the reply is an error.
+    pub fn is_error(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| reply.first() == Some(&b'-'))
+    }
+}
+
+impl Display for Entry {
+    /// The entry in one line: its number, who, what, what was answered.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "#{} client {}", self.number, self.client)?;
+        if !self.client_name.is_empty() {
+            write!(formatter, " ({})", String::from_utf8_lossy(&self.client_name))?;
+        }
+        if self.source != Source::Client {
+            write!(formatter, " by {}", self.source.name())?;
+        }
+        let words: Vec<String> = self.words().map(quoted).collect();
+        write!(formatter, ": {} -> ", words.join(" "))?;
+        let Some(reply) = self.reply() else { return formatter.write_str("(waits)") };
+        match reply.split_once('\n') {
+            Some((first, _)) => write!(formatter, "{first} ..."),
+            None if reply.is_empty() => formatter.write_str("(no reply)"),
+            None => formatter.write_str(&reply),
+        }
+    }
+}
+
+/// Which commands are meant: those for which all holds that is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The name of the command, `container|subcommand`, or a container, in any case.
+    pub command: Option<Vec<u8>>,
+    /// A glob that one of its keys matches.
+    pub key: Option<Vec<u8>>,
+    /// The name of its client.
+    pub client: Option<Vec<u8>>,
+    /// It answered an error.
+    pub errors: bool,
+}
+
+impl Filter {
+    fn admits(&self, entry: &Entry, table: &Table) -> bool {
+        let name = entry.command.map(|id| table.entry(id).name.as_str());
+        entry.source != Source::Queue
+            && self.client.as_ref().is_none_or(|client| *client == entry.client_name)
+            && self.command.as_ref().is_none_or(|wanted| name.is_some_and(|name| is_called(name, wanted)))
+            && (!self.errors || entry.is_error())
+            && self.key.as_ref().is_none_or(|pattern| {
+                let request = entry.request.iter().next();
+                request.is_some_and(|request| touches(table, entry.command, request, pattern))
+            })
+    }
+}
+
+impl Display for Filter {
+    /// In the words of DUNLIN JOURNAL.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (word, value) in [("COMMAND", &self.command), ("KEY", &self.key), ("CLIENT", &self.client)] {
+            if let Some(value) = value {
+                write!(formatter, " {word} {}", quoted(value))?;
+            }
+        }
+        if self.errors { formatter.write_str(" ERRORS") } else { Ok(()) }
+    }
+}
+
+/// Whether a command of that full name is meant by `wanted`, which may name its container.
+pub(super) fn is_called(name: &str, wanted: &[u8]) -> bool {
+    let container = name.split('|').next().unwrap_or_default();
+    [name, container].iter().any(|name| name.as_bytes().eq_ignore_ascii_case(wanted))
+}
+
+/// Whether one of the keys of `request` matches.
+pub(super) fn touches(table: &Table, command: Option<CommandId>, request: Request<'_>, pattern: &[u8]) -> bool {
+    let Some(id) = command else { return false };
+    let places = table.entry(id).command.keys_of(request);
+    let mut keys = places.iter().filter_map(|(place, _)| request.get(*place));
+    keys.any(|key| glob::matches(pattern, key, false) || pattern == b"*")
+}
+
+/// How many commands a test expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// So many or fewer.
+    AtMost(u64),
+    /// So many or more.
+    AtLeast(u64),
+    /// So many.
+    Exactly(u64),
+}
+
+impl Bound {
+    fn admits(self, count: u64) -> bool {
+        match self {
+            Bound::AtMost(most) => count <= most,
+            Bound::AtLeast(least) => count >= least,
+            Bound::Exactly(wanted) => count == wanted,
+        }
+    }
+}
+
+impl Display for Bound {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::AtMost(count) => write!(formatter, "at most {count}"),
+            Bound::AtLeast(count) => write!(formatter, "at least {count}"),
+            Bound::Exactly(count) => write!(formatter, "exactly {count}"),
+        }
+    }
+}
+
+impl Journal {
+    /// One without entries, which keeps up to `most`.
+    pub fn of(most: usize) -> Journal {
+        Journal { is_on: true, most: most.clamp(1, MOST_ENTRIES), entries: VecDeque::new(), begun: 0 }
+    }
+
+    /// Forgets all entries.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// All entries, the oldest first, those too that are put off.
+    pub fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// Those that are meant, the oldest first.
+    pub fn matching<'j>(&'j self, filter: &'j Filter, table: &'j Table) -> impl Iterator<Item = &'j Entry> {
+        self.entries.iter().filter(|entry| filter.admits(entry, table))
+    }
+
+    /// Whether there are as many as expected.
+    ///
+    /// # Errors
+    /// What was expected and which there are.
+    pub fn expect(&self, bound: Bound, filter: &Filter, table: &Table) -> Result<(), String> {
+        let found: Vec<&Entry> = self.matching(filter, table).collect();
+        if bound.admits(found.len() as u64) {
+            return Ok(());
+        }
+        let listed: Vec<String> = found.iter().take(LISTED).map(ToString::to_string).collect();
+        let more = found.len().saturating_sub(LISTED);
+        let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+        Err(format!("expected {bound} of{filter}, found {}: {}{rest}", found.len(), listed.join("; ")))
+    }
+
+    fn add(&mut self, entry: Entry) -> u64 {
+        self.begun += 1;
+        if self.entries.len() >= self.most {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(Entry { number: self.begun, ..entry });
+        self.begun
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut Entry> {
+        let place = self.entries.binary_search_by_key(&number, |entry| entry.number).ok()?;
+        self.entries.get_mut(place)
+    }
+
+    /// The last entry is none: its command was not run.
+    pub(super) fn take_back(&mut self, number: u64) {
+        self.entries.pop_back_if(|entry| entry.number == number);
+    }
+
+    /// The command waits for its reply.
+    pub(super) fn waits(&mut self, number: u64) {
+        if let Some(entry) = self.get_mut(number) {
+            entry.waited = Some(number);
+        }
+    }
+}
+
+impl Engine {
+    /// Begins an entry, if commands are kept; answers its number.
+    #[cold]
+    pub(super) fn begin_entry(&mut self, session: SessionId, request: Request<'_>, source: Source) -> Option<u64> {
+        self.interest.kit.as_ref()?.journal.as_ref().filter(|journal| journal.is_on)?;
+        let client = self.sessions.get(session)?;
+        let command = self.table.resolve(request).ok().map(|(id, _)| id);
+        let secrets = command.map(|id| self.table.entry(id).command.secrets);
+        let is_secret = |index: usize| secrets.is_some_and(|secrets| secrets.hide(request, index));
+        let word = |(index, word)| if is_secret(index) { REDACTED } else { word };
+        let entry = Entry {
+            number: 0,
+            moment: self.timing.now,
+            client: session.number,
+            client_name: client.name.clone(),
+            database: client.database,
+            source,
+            elapsed_us: 0,
+            request: Requests::of(request.iter().enumerate().map(word)),
+            protocol: client.protocol,
+            reply: None,
+            waited: None,
+            has_secrets: (0..request.len()).any(is_secret),
+            command,
+        };
+        Some(self.interest.kit.as_mut()?.journal.as_mut()?.add(entry))
+    }
+
+    /// Begins an entry of a command that runs within another one.
+    #[inline]
+    pub(in crate::engine) fn begin_inner_entry(
+        &mut self,
+        session: SessionId,
+        request: Request<'_>,
+        source: Source,
+    ) -> Option<(u64, Stopwatch)> {
+        self.interest.kit.as_ref()?;
+        let number = self.begin_entry(session, request, source)?;
+        Some((number, self.start_watch()))
+    }
+
+    /// An entry's command is answered.
+    pub(in crate::engine) fn end_entry(&mut self, number: Option<u64>, watch: Stopwatch, reply: &[u8]) {
+        let elapsed_us = self.elapsed_us(watch);
+        let journal = self.interest.kit.as_mut().and_then(|kit| kit.journal.as_mut());
+        let (Some(number), Some(journal)) = (number, journal) else { return };
+        let begun = journal.begun;
+        if let Some(entry) = journal.get_mut(number) {
+            entry.reply = Some(reply.to_vec());
+            entry.elapsed_us = elapsed_us;
+            entry.waited = entry.waited.map(|_| begun);
+        }
+    }
+
+    /// An entry's command is put off until EXEC.
+    pub(super) fn mark_queued(&mut self, number: Option<u64>) {
+        let journal = self.interest.kit.as_mut().and_then(|kit| kit.journal.as_mut());
+        if let (Some(number), Some(journal)) = (number, journal)
+            && let Some(entry) = journal.get_mut(number)
+        {
+            entry.source = Source::Queue;
+        }
+    }
+}

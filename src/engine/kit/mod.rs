@@ -1,0 +1,253 @@
+//! What a test has done to the commands of others, or looks at: the journal, faults, and waits for things to come true.
+//!
+//! All of it hangs on one pointer ([`crate::engine::Interest::kit`]). While it is empty a command pays for two branches
+//! that the processor foresees; what is here runs only when a test asked for it. Commands of the test kit itself pass
+//! untouched: they are neither kept nor disturbed.
+//!
+//! Not here: the words of DUNLIN (`commands/dunlin`).
+
+mod faults;
+mod journal;
+mod shown;
+mod transcript;
+mod waits;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use faults::{Disturbance, Failure, Fault, Faults, State};
+pub use journal::{Bound, Entry, Filter, Journal, MOST_ENTRIES, Source, USUAL_ENTRIES};
+pub use waits::{Condition, Waiter};
+
+use crate::engine::measure::Stopwatch;
+use crate::engine::{Block, Effect, Engine, Flags, Flow, Now, Session, SessionId, Transport};
+use crate::resp::Request;
+
+/// What a test wants of the commands of others.
+#[derive(Debug, Default)]
+pub struct Kit {
+    /// What is kept of commands, if anything was to be.
+    pub journal: Option<Journal>,
+    /// What is to go wrong.
+    pub faults: Faults,
+    /// Who waits for what to come true.
+    waiters: Vec<Waiter>,
+    /// Requests that run or wait, by their sessions.
+    begun: BTreeMap<SessionId, Begun>,
+    /// Sessions whose request is run, or run again, when their wait ends.
+    delayed: BTreeSet<SessionId>,
+}
+
+/// A request that is not answered yet.
+#[derive(Debug)]
+struct Begun {
+    /// Its entry in the journal.
+    number: Option<u64>,
+    watch: Stopwatch,
+    /// What is to happen to its reply.
+    failure: Option<Failure>,
+}
+
+impl Kit {
+    /// True when there is nothing to do and nothing to tell.
+    fn is_idle(&self) -> bool {
+        let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.waiters.is_empty();
+        nobody && self.journal.is_none() && self.faults.is_empty()
+    }
+
+    /// A session is gone.
+    pub(super) fn forget(&mut self, session: SessionId) {
+        self.begun.remove(&session);
+        self.delayed.remove(&session);
+        self.waiters.retain(|waiter| waiter.session != session);
+    }
+
+    /// True when the end of that session's wait has its request run.
+    pub(super) fn delays(&self, session: SessionId) -> bool {
+        self.delayed.contains(&session)
+    }
+
+    /// How many sessions only seem to wait within a command.
+    pub(super) fn delayed_sessions(&self) -> usize {
+        self.delayed.len()
+    }
+}
+
+impl Engine {
+    /// The kit, which is there from now on.
+    pub fn kit(&mut self) -> &mut Kit {
+        self.interest.kit.get_or_insert_default()
+    }
+
+    /// Drops the kit if nobody wants anything of it any more.
+    pub fn put_kit_away(&mut self) {
+        self.interest.kit.take_if(|kit| kit.is_idle());
+    }
+
+    /// Runs a request while there is a kit.
+    #[cold]
+    pub(super) fn run_watched(
+        &mut self,
+        now: Now,
+        session: SessionId,
+        request: Request<'_>,
+        out: &mut Vec<u8>,
+    ) -> Flow {
+        let flow = if self.is_of_kit(request) {
+            self.run_plainly(now, session, request, out)
+        } else {
+            match self.strike(now, session, request) {
+                Some(Failure::Delay { ms }) => self.delay(now, session, request, Some(ms)),
+                Some(Failure::Silence) => self.delay(now, session, request, None),
+                Some(Failure::DropBefore) => Flow::Close,
+                Some(Failure::Error(text)) => self.refuse_instead(now, session, request, text, out),
+                failure => self.run_noted(now, session, request, failure, out),
+            }
+        };
+        self.wake_waiters();
+        flow
+    }
+
+    fn is_of_kit(&self, request: Request<'_>) -> bool {
+        let found = self.table.find(request.get(0).unwrap_or_default());
+        found.is_some_and(|id| self.table.entry(id).command.flags.has(Flags::TEST_KIT))
+    }
+
+    /// Runs a request and keeps what came of it; `failure` is what happens to its reply.
+    fn run_noted(
+        &mut self,
+        now: Now,
+        session: SessionId,
+        request: Request<'_>,
+        failure: Option<Failure>,
+        out: &mut Vec<u8>,
+    ) -> Flow {
+        self.at(now);
+        let ends = failure.as_ref().is_some_and(Failure::ends_connection);
+        let number = self.begin_entry(session, request, Source::Client);
+        let begun = Begun { number, watch: self.start_watch(), failure };
+        self.kit().begun.insert(session, begun);
+        let flow = self.run_plainly(now, session, request, out);
+        match flow {
+            // A pause holds it back: it comes again.
+            Flow::Wait(_) => self.unbegin(session),
+            Flow::Next if ends => return Flow::Close,
+            _ => {}
+        }
+        flow
+    }
+
+    fn unbegin(&mut self, session: SessionId) {
+        let Some(kit) = &mut self.interest.kit else { return };
+        let number = kit.begun.remove(&session).and_then(|begun| begun.number);
+        if let (Some(number), Some(journal)) = (number, &mut kit.journal) {
+            journal.take_back(number);
+        }
+    }
+
+    /// The reply of a session's request stands in `out` from `start` on, or is still to come.
+    #[cold]
+    pub(super) fn note_reply(&mut self, session: SessionId, start: usize, is_blocked: bool, out: &mut Vec<u8>) {
+        let is_queued = self.sessions.get(session).is_some_and(|client| client.transaction.is_some());
+        let Some(kit) = &mut self.interest.kit else { return };
+        if is_blocked {
+            if let (Some(begun), Some(journal)) = (kit.begun.get(&session), &mut kit.journal) {
+                begun.number.into_iter().for_each(|number| journal.waits(number));
+            }
+            return;
+        }
+        let Some(begun) = kit.begun.remove(&session) else { return };
+        self.end_entry(begun.number, begun.watch, &out[start..]);
+        if is_queued && out[start..] == *b"+QUEUED\r\n" {
+            self.mark_queued(begun.number);
+        }
+        match begun.failure {
+            Some(Failure::DropAfter) => out.truncate(start),
+            Some(Failure::HalfReply) => out.truncate(start + (out.len() - start) / 2),
+            Some(Failure::SplitReply) => self.split(session),
+            _ => {}
+        }
+    }
+
+    /// A request that waited has its reply, which is to be told. False when it is not to be told any more.
+    #[cold]
+    pub(super) fn note_late_reply(&mut self, session: SessionId, out: &mut Vec<u8>) -> bool {
+        let Some(begun) = self.interest.kit.as_mut().and_then(|kit| kit.begun.remove(&session)) else { return true };
+        self.end_entry(begun.number, begun.watch, out);
+        match begun.failure {
+            Some(Failure::DropAfter) => {
+                self.abandon(session);
+                return false;
+            }
+            Some(Failure::HalfReply) => {
+                out.truncate(out.len() / 2);
+                self.hang_up(session);
+            }
+            Some(Failure::SplitReply) => self.split(session),
+            _ => {}
+        }
+        true
+    }
+
+    fn split(&mut self, session: SessionId) {
+        if let Some(client) = self.sessions.get_mut(session) {
+            client.in_bytes = true;
+        }
+    }
+
+    /// Has a session's connection end when it has sent what it is told.
+    fn hang_up(&mut self, session: SessionId) {
+        match self.sessions.get_mut(session) {
+            Some(client) if client.origin.transport == Transport::Direct => self.abandon(session),
+            Some(client) => client.hangs_up = true,
+            None => {}
+        }
+    }
+
+    /// Has a request wait before it runs, for good without a time.
+    fn delay(&mut self, now: Now, session: SessionId, request: Request<'_>, delay_ms: Option<i64>) -> Flow {
+        self.at(now);
+        let Ok((id, _)) = self.table.resolve(request) else { return Flow::Next };
+        let deadline_ms = delay_ms.map(|delay_ms| now.unix_ms().saturating_add(delay_ms));
+        if let Some(client) = self.sessions.get_mut(session) {
+            client.active = now;
+        }
+        let nothing = BTreeSet::new();
+        let block = Block { keys: nothing, is_served_by: |_| false, deadline_ms, at_last: |_| {}, request: None };
+        self.park(session, id, request, block, 0);
+        self.kit().delayed.insert(session);
+        Flow::Block
+    }
+
+    /// Runs the request of a session whose delay is over, or that looks again at what it waits for.
+    #[cold]
+    pub(super) fn run_delayed(&mut self, session: SessionId) {
+        self.kit().delayed.remove(&session);
+        let Some(wait) = self.interest.waiting.leave(session) else { return };
+        let Some(request) = wait.request.iter().next() else { return };
+        let (now, mut out) = (self.now(), Vec::new());
+        let flow = if self.is_of_kit(request) {
+            self.run_plainly(now, session, request, &mut out)
+        } else {
+            self.run_noted(now, session, request, None, &mut out)
+        };
+        self.finish(now, request);
+        match flow {
+            Flow::Block => {}
+            Flow::Wait(moment) => {
+                _ = self.delay(now, session, request, Some((moment.unix_us - now.unix_us) / 1000 + 1))
+            }
+            Flow::Next => self.tell(session, out.into()),
+            Flow::Close => {
+                self.tell(session, out.into());
+                self.hang_up(session);
+            }
+            Flow::Abort => self.effects.push(Effect::Close(session)),
+        }
+        self.wake_waiters();
+    }
+}
+
+/// Whose requests are looked at: the client's name.
+fn is_named(client: &Session, name: Option<&[u8]>) -> bool {
+    name.is_none_or(|name| client.name == name)
+}

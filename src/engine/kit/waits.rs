@@ -1,0 +1,93 @@
+//! Waits of a test until something is so: a client is blocked, somebody listens, a command was run.
+//!
+//! The command that waits stands among those that wait for keys, with none, and for as long as it is told to. After each
+//! command of others its condition is looked at; if it holds, the command is run again and answers.
+
+use super::Filter;
+use crate::engine::{Engine, SessionId, Topic};
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// A client waits for that key of that database.
+    Blocked {
+        /// The database.
+        database: usize,
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// So many clients, or more, listen to a channel.
+    Subscribers {
+        /// The channel.
+        channel: Vec<u8>,
+        /// So many.
+        count: u64,
+    },
+    /// The journal has so many commands, or more, that are meant.
+    Journal {
+        /// So many.
+        count: u64,
+        /// Which are meant.
+        filter: Filter,
+    },
+}
+
+/// Who waits for what.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    /// Who.
+    pub session: SessionId,
+    /// What.
+    pub condition: Condition,
+    /// Until when, in unix milliseconds.
+    pub deadline_ms: Option<i64>,
+}
+
+impl Engine {
+    /// Whether it is so.
+    pub fn holds(&self, condition: &Condition) -> bool {
+        self.progress(condition)
+            >= match condition {
+                Condition::Blocked { .. } => 1,
+                Condition::Subscribers { count, .. } | Condition::Journal { count, .. } => *count,
+            }
+    }
+
+    /// How many there are of what is counted.
+    pub fn progress(&self, condition: &Condition) -> u64 {
+        let count = match condition {
+            Condition::Blocked { database, key } => usize::from(self.interest.waiting.awaits(*database, key)),
+            Condition::Subscribers { channel, .. } => {
+                let audience = self.interest.subscriptions.audience(Topic::Channel, channel);
+                audience.map_or(0, |audience| audience.len())
+            }
+            Condition::Journal { filter, .. } => {
+                let journal = self.interest.kit.as_ref().and_then(|kit| kit.journal.as_ref());
+                journal.map_or(0, |journal| journal.matching(filter, &self.table).count())
+            }
+        };
+        count as u64
+    }
+
+    /// Begins to wait; the session's command is run again when it is so, or its time is over.
+    pub fn wait_until(&mut self, waiter: Waiter) {
+        let kit = self.kit();
+        kit.delayed.insert(waiter.session);
+        kit.waiters.push(waiter);
+    }
+
+    /// What the session waits for; it waits no longer.
+    pub fn take_waiter(&mut self, session: SessionId) -> Option<Waiter> {
+        let kit = self.interest.kit.as_mut()?;
+        let place = kit.waiters.iter().position(|waiter| waiter.session == session)?;
+        Some(kit.waiters.remove(place))
+    }
+
+    /// Has those go on for whom it is so.
+    pub(super) fn wake_waiters(&mut self) {
+        let Some(kit) = self.interest.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
+        let is_due = |waiter: &&Waiter| self.holds(&waiter.condition);
+        let due: Vec<SessionId> = kit.waiters.iter().filter(is_due).map(|waiter| waiter.session).collect();
+        due.into_iter().for_each(|session| self.run_delayed(session));
+    }
+}

@@ -1,0 +1,141 @@
+//! The journal, as a test in Rust looks at it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{CallError, Client};
+use crate::engine::kit::{Bound, Entry, Filter, Journal as Kept, USUAL_ENTRIES};
+use crate::server::shared::Shared;
+
+/// The longest that anybody waits: more than the clock can count is refused.
+pub(super) const LONGEST_MS: u128 = 1 << 50;
+
+/// The commands that a server ran, or some of them: [`super::Server::journal`].
+///
+/// ```
+/// let server = dunlin::Server::start()?;
+/// let journal = server.journal();
+/// let mut client = server.client()?;
+/// client.call(["SET", "user:1", "ann"])?;
+/// client.call(["GET", "user:1"])?;
+///
+/// journal.command("GET").key("user:*").assert_at_most(1);
+/// journal.command("KEYS").assert_none();
+/// journal.errors().assert_none();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a journal is there to be looked at"]
+pub struct Journal<'s> {
+    shared: &'s Arc<Shared>,
+    filter: Filter,
+}
+
+impl<'s> Journal<'s> {
+    /// All of the journal, which is begun if there is none.
+    pub(super) fn begin(shared: &'s Arc<Shared>) -> Journal<'s> {
+        shared.engine().kit().journal.get_or_insert_with(|| Kept::of(USUAL_ENTRIES)).is_on = true;
+        Journal { shared, filter: Filter::default() }
+    }
+
+    /// Of these, the calls of one command: a name in any case, `container|subcommand`, or a container.
+    pub fn command(&self, name: &str) -> Journal<'s> {
+        Journal { filter: Filter { command: Some(name.into()), ..self.filter.clone() }, ..*self }
+    }
+
+    /// Of these, the commands with a key that matches the glob.
+    pub fn key(&self, pattern: impl AsRef<[u8]>) -> Journal<'s> {
+        Journal { filter: Filter { key: Some(pattern.as_ref().to_vec()), ..self.filter.clone() }, ..*self }
+    }
+
+    /// Of these, the commands of clients of that name (CLIENT SETNAME).
+    pub fn client(&self, name: impl AsRef<[u8]>) -> Journal<'s> {
+        Journal { filter: Filter { client: Some(name.as_ref().to_vec()), ..self.filter.clone() }, ..*self }
+    }
+
+    /// Of these, the commands that were answered with an error.
+    pub fn errors(&self) -> Journal<'s> {
+        Journal { filter: Filter { errors: true, ..self.filter.clone() }, ..*self }
+    }
+
+    /// These commands, the oldest first.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.with(|journal, table| journal.matching(&self.filter, table).cloned().collect())
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.with(|journal, table| journal.matching(&self.filter, table).count())
+    }
+
+    /// # Panics
+    /// There are more; the message lists them.
+    #[track_caller]
+    pub fn assert_at_most(&self, count: u64) {
+        self.assert(Bound::AtMost(count));
+    }
+
+    /// # Panics
+    /// There are fewer; the message lists them.
+    #[track_caller]
+    pub fn assert_at_least(&self, count: u64) {
+        self.assert(Bound::AtLeast(count));
+    }
+
+    /// # Panics
+    /// There are more or fewer; the message lists them.
+    #[track_caller]
+    pub fn assert_exactly(&self, count: u64) {
+        self.assert(Bound::Exactly(count));
+    }
+
+    /// # Panics
+    /// There are some; the message lists them.
+    #[track_caller]
+    pub fn assert_none(&self) {
+        self.assert(Bound::Exactly(0));
+    }
+
+    #[track_caller]
+    fn assert(&self, bound: Bound) {
+        if let Err(text) = self.with(|journal, table| journal.expect(bound, &self.filter, table)) {
+            panic!("{}", text.replace("; ", "\n  ").replacen(": #", ":\n  #", 1));
+        }
+    }
+
+    /// Waits until there are so many, or more.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`] when `timeout` is over on the server's clock; one that is frozen has it wait.
+    pub fn wait_for(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
+        let mut words = vec![b"DUNLIN".to_vec(), b"WAIT".to_vec(), b"JOURNAL".to_vec(), count.to_string().into()];
+        let Filter { command, key, client, errors } = self.filter.clone();
+        for (word, value) in [("COMMAND", command), ("KEY", key), ("CLIENT", client)] {
+            words.extend(value.into_iter().flat_map(|value| [word.as_bytes().to_vec(), value]));
+        }
+        words.extend(errors.then(|| b"ERRORS".to_vec()));
+        let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS);
+        words.extend([b"TIMEOUT".to_vec(), timeout_ms.to_string().into()]);
+        Client::connect(Arc::clone(self.shared))?.call(words).map(drop)
+    }
+
+    /// Forgets all that was kept, not only these.
+    pub fn clear(&self) {
+        self.shared.engine().kit().journal.iter_mut().for_each(Kept::clear);
+    }
+
+    /// All that was kept as a transcript, which can be read and played again.
+    pub fn transcript(&self) -> String {
+        self.with(|journal, table| journal.transcript(table))
+    }
+
+    fn with<R>(&self, look: impl FnOnce(&Kept, &crate::engine::Table) -> R) -> R {
+        let engine = self.shared.engine();
+        let journal = engine.interest.kit.as_ref().and_then(|kit| kit.journal.as_ref());
+        match journal {
+            Some(journal) => look(journal, &engine.table),
+            // Somebody has ended it over the wire, and forgotten all that was kept.
+            None => look(&Kept::of(1), &engine.table),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Faults, rule by rule.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use dunlin::{CallError, Client, Reply, Server, State};
+
+use crate::{call, error, served};
+
+/// What the server sends for `requests` until it closes the connection.
+fn until_closed(server: &Server, requests: &[u8]) -> String {
+    let mut wire = TcpStream::connect(server.addr()).expect("it listens");
+    wire.write_all(requests).expect("it reads");
+    let mut got = Vec::new();
+    match wire.read_to_end(&mut got) {
+        Err(fault) if fault.kind() != ErrorKind::ConnectionReset => panic!("{fault}"),
+        _ => String::from_utf8(got).expect("it is ASCII"),
+    }
+}
+
+/// The same, the server being told that no more comes.
+fn to_the_end(server: &Server, requests: &[u8]) -> String {
+    let mut wire = TcpStream::connect(server.addr()).expect("it listens");
+    wire.write_all(requests).expect("it reads");
+    wire.shutdown(Shutdown::Write).expect("it is open");
+    let mut got = String::new();
+    wire.read_to_string(&mut got).expect("it is ASCII");
+    got
+}
+
+fn add(client: &mut Client, rule: &str) {
+    let words = ["DUNLIN", "FAULT", "ADD"].into_iter().chain(rule.split(' '));
+    assert_eq!(call(client, words), Reply::Status("OK".to_owned()));
+}
+
+#[test]
+fn a_connection_is_closed_before_the_command_and_what_came_before_is_delivered() {
+    let (server, mut client) = served();
+    server.fault("lost").command("INCR").nth(2).drop_before();
+    assert_eq!(until_closed(&server, b"INCR count\r\nINCR count\r\nINCR count\r\n"), ":1\r\n");
+    assert_eq!(call(&mut client, ["GET", "count"]), "1");
+}
+
+#[test]
+fn a_reply_is_lost_and_the_command_has_taken_effect() {
+    let (server, mut client) = served();
+    server.fault("lost").command("INCR").nth(2).drop_after();
+    assert_eq!(until_closed(&server, b"INCR count\r\nINCR count\r\nINCR count\r\n"), ":1\r\n");
+    assert_eq!(call(&mut client, ["GET", "count"]), "2");
+}
+
+#[test]
+fn half_of_a_reply_comes_and_then_the_end() {
+    let (server, mut client) = served();
+    server.fault("cut").command("ECHO").half_reply();
+    assert_eq!(until_closed(&server, b"PING\r\nECHO 12345678\r\nPING\r\n"), "+PONG\r\n$8\r\n123");
+    assert_eq!(client.call(["ECHO", "12345678"]), Err(CallError::Closed));
+}
+
+#[test]
+fn a_reply_in_single_bytes_is_the_same_reply() {
+    let (server, _client) = served();
+    server.fault("slow").command("ECHO").times(1).split_reply();
+    let got = to_the_end(&server, b"PING\r\nECHO 12345678\r\nPING\r\nECHO x\r\n");
+    assert_eq!(got, "+PONG\r\n$8\r\n12345678\r\n+PONG\r\n$1\r\nx\r\n");
+    server.fault("slow").command("BLPOP").split_reply();
+    let got = std::thread::spawn({
+        let address = server.addr();
+        move || {
+            let mut wire = TcpStream::connect(address).expect("it listens");
+            wire.write_all(b"BLPOP queue 0\r\nPING\r\n").expect("it reads");
+            let mut got = vec![0; 31];
+            wire.read_exact(&mut got).expect("all of it comes");
+            got
+        }
+    });
+    server.wait_until_blocked("queue", Duration::from_secs(60)).expect("it is");
+    call(&mut server.client().expect("there is room"), ["RPUSH", "queue", "job"]);
+    assert_eq!(got.join().expect("it ends"), b"*2\r\n$5\r\nqueue\r\n$3\r\njob\r\n+PONG\r\n"[..]);
+}
+
+#[test]
+fn a_delay_ends_when_the_clock_is_advanced_and_nobody_else_waits() {
+    let (server, mut client) = served();
+    server.freeze();
+    let journal = server.journal();
+    server.fault("late").command("SET").client("slow").delay(Duration::from_millis(500));
+    let slow = std::thread::spawn({
+        let mut slow = server.client().expect("there is room");
+        call(&mut slow, ["CLIENT", "SETNAME", "slow"]);
+        move || (call(&mut slow, ["SET", "key", "value"]), call(&mut slow, ["GET", "key"]))
+    });
+    while call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]).is_null() {
+        assert_eq!(call(&mut client, ["SET", "other", "value"]), Reply::Status("OK".to_owned()));
+    }
+    let (set, got) = slow.join().expect("it is answered");
+    assert_eq!((set, got == "value"), (Reply::Status("OK".to_owned()), true));
+    let set = &journal.client("slow").entries()[0];
+    assert_eq!(set.reply().as_deref(), Some("OK"));
+}
+
+#[test]
+fn a_delayed_command_is_not_run_before_its_time_nor_for_a_client_that_left() {
+    let (server, mut client) = served();
+    server.freeze();
+    server.fault("late").key("late*").delay(Duration::from_millis(500));
+    let mut wires: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(server.addr()).expect("it listens")).collect();
+    for (number, wire) in wires.iter_mut().enumerate() {
+        wire.write_all(format!("PING\r\nSET late{number} x\r\n").as_bytes()).expect("it reads");
+        wire.read_exact(&mut [0; 7]).expect("it is answered");
+    }
+    while struck(&call(&mut client, ["DUNLIN", "FAULT", "LIST"])) < 2 {
+        std::thread::yield_now();
+    }
+    drop(wires.pop());
+    while call(&mut client, ["CLIENT", "LIST"]).text().expect("it is a text").lines().count() > 2 {
+        std::thread::yield_now();
+    }
+    call(&mut client, ["DUNLIN", "ADVANCE", "499"]);
+    assert_eq!(call(&mut client, ["DBSIZE"]), 0);
+    call(&mut client, ["DUNLIN", "ADVANCE", "1"]);
+    assert_eq!(call(&mut client, ["DBSIZE"]), 1);
+    let mut got = [0; 5];
+    wires[0].read_exact(&mut got).expect("it is answered");
+    assert_eq!(&got, b"+OK\r\n");
+}
+
+/// How often the first rule has struck.
+fn struck(listed: &Reply) -> i64 {
+    let Some([Reply::Map(fields), ..]) = listed.items() else { return 0 };
+    fields.iter().find(|(name, _)| *name == "struck").and_then(|(_, count)| count.integer()).unwrap_or(0)
+}
+
+#[test]
+fn who_met_silence_hears_nothing_any_more_and_others_go_on() {
+    let (server, mut client) = served();
+    server.fault("silent").command("GET").times(1).silence();
+    let mut wire = TcpStream::connect(server.addr()).expect("it listens");
+    wire.write_all(b"PING\r\nGET key\r\nSET key value\r\n").expect("it reads");
+    wire.read_exact(&mut [0; 7]).expect("what came before is answered");
+    assert_eq!(call(&mut client, ["GET", "key"]), Reply::Null);
+    let listed = call(&mut client, ["CLIENT", "LIST", "TYPE", "normal"]);
+    assert_eq!(listed.text().expect("it is a text").lines().count(), 2);
+    drop(wire);
+}
+
+#[test]
+fn errors_have_the_words_of_redis_and_hit_what_such_a_server_refuses() {
+    let (server, mut client) = served();
+    for (state, text, passes) in [
+        (State::Loading, "LOADING Redis is loading the dataset in memory", ["INFO", "server"]),
+        (
+            State::Busy,
+            "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+            ["HELLO", "3"],
+        ),
+        (State::ReadOnly, "READONLY You can't write against a read only replica.", ["GET", "key"]),
+        (State::OutOfMemory, "OOM command not allowed when used memory > 'maxmemory'.", ["DEL", "key"]),
+        (
+            State::MasterDown,
+            "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+            ["PUBLISH", "channel"],
+        ),
+        (State::Moved { slot: 12539, node: "10.0.0.1:7001".to_owned() }, "MOVED 12539 10.0.0.1:7001", ["ECHO", "x"]),
+    ] {
+        server.fault("state").state(state);
+        assert_eq!(error(&mut client, ["SET", "key", "value"]), text);
+        let passed = client.call(passes.into_iter().chain((passes[0] == "PUBLISH").then_some("message")));
+        assert!(passed.is_ok(), "{passes:?}: {passed:?}");
+    }
+    assert!(server.remove_fault("state") && !server.remove_fault("state"));
+    assert_eq!(call(&mut client, ["EXISTS", "key"]), 0);
+}
+
+#[test]
+fn an_error_within_a_transaction_spoils_it() {
+    let (_server, mut client) = served();
+    add(&mut client, "full COMMAND SET OOM");
+    call(&mut client, ["MULTI"]);
+    let refused = "OOM command not allowed when used memory > 'maxmemory'.";
+    assert_eq!(error(&mut client, ["SET", "key", "value"]), refused);
+    let spoiled = "EXECABORT Transaction discarded because of previous errors.";
+    assert_eq!(error(&mut client, ["EXEC"]), spoiled);
+    add(&mut client, "full COMMAND EXEC OOM");
+    call(&mut client, ["MULTI"]);
+    call(&mut client, ["GET", "key"]);
+    assert_eq!(call(&mut client, ["EXEC"]), Reply::Array(vec![Reply::Null]));
+}
+
+#[test]
+fn a_rule_looks_at_command_key_client_and_the_nth_time() {
+    let (_server, mut client) = served();
+    call(&mut client, ["CLIENT", "SETNAME", "ann"]);
+    add(&mut client, "rule COMMAND get KEY user:* CLIENT ann NTH 2 TIMES 2 ERROR no");
+    for (words, is_refused) in [
+        (["GET", "user:1"], false),
+        (["GET", "other"], false),
+        (["TTL", "user:1"], false),
+        (["GET", "user:2"], true),
+        (["GET", "user:3"], true),
+        (["GET", "user:4"], false),
+    ] {
+        assert_eq!(client.call(words).is_err(), is_refused, "{words:?}");
+    }
+    call(&mut client, ["CLIENT", "SETNAME", "bob"]);
+    call(&mut client, ["GET", "user:1"]);
+    let listed = call(&mut client, ["DUNLIN", "FAULT", "LIST"]);
+    let [Reply::Map(fields)] = listed.items().expect("it is an array") else { panic!("one: {listed:?}") };
+    let values: Vec<&Reply> = fields.iter().map(|(_, value)| value).collect();
+    assert!(*values[0] == "rule");
+    assert!(*values[1] == "COMMAND get KEY user:* CLIENT ann NTH 2 TIMES 2 ERROR no", "{values:?}");
+    assert_eq!(values[2..], [&Reply::Integer(4), &Reply::Integer(2)]);
+}
+
+#[test]
+fn the_same_seed_strikes_the_same_commands() {
+    let (server, mut client) = served();
+    server.fault("flaky").command("GET").percent(30.0).error("ERR flaky");
+    let mut run = |seed| {
+        call(&mut client, ["DUNLIN", "SEED", seed]);
+        (0..100).map(|_| client.call(["GET", "key"]).is_err()).collect::<Vec<bool>>()
+    };
+    let (first, other, again) = (run("1"), run("2"), run("1"));
+    assert!(first == again && first != other);
+    let struck = first.iter().filter(|struck| **struck).count();
+    assert!((10..60).contains(&struck), "{struck}");
+}
+
+#[test]
+fn a_rule_that_cannot_be_is_refused_and_changes_nothing() {
+    let (_server, mut client) = served();
+    for rule in [
+        "x",
+        "x NOSUCH",
+        "x NTH 0 OOM",
+        "x TIMES -1 OOM",
+        "x PERCENT 101 OOM",
+        "x PERCENT nan OOM",
+        "x DELAY -1",
+        "x DELAY",
+        "x ERROR",
+        "x MOVED 16384 a:1",
+        "x OOM OOM",
+        "x COMMAND nosuch OOM",
+    ] {
+        error(&mut client, ["DUNLIN", "FAULT", "ADD"].into_iter().chain(rule.split(' ')));
+    }
+    error(&mut client, ["DUNLIN", "FAULT", "ADD", "x", "ERROR", "two\r\nlines"]);
+    assert_eq!(call(&mut client, ["DUNLIN", "FAULT", "LIST"]), Reply::Array(Vec::new()));
+    assert_eq!(call(&mut client, ["DUNLIN", "FAULT", "REMOVE", "x"]), 0);
+    assert_eq!(call(&mut client, ["DUNLIN", "FAULT", "CLEAR"]), Reply::Status("OK".to_owned()));
+}

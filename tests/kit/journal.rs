@@ -1,0 +1,229 @@
+//! The journal.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use dunlin::{Client, Reply, Server};
+
+use crate::runner::Transcript;
+use crate::runner::in_process::InProcess;
+use crate::runner::over_tcp::OverTcp;
+use crate::runner::reply::Protocol;
+use crate::{call, error, served};
+
+fn count(client: &mut Client, filter: &[&str]) -> i64 {
+    let reply = call(client, ["DUNLIN", "JOURNAL", "COUNT"].into_iter().chain(filter.iter().copied()));
+    reply.integer().expect("it is a number")
+}
+
+fn named(server: &Server, name: &str) -> Client {
+    let mut client = server.client().expect("there is room");
+    call(&mut client, ["CLIENT", "SETNAME", name]);
+    client
+}
+
+#[test]
+fn commands_are_counted_by_name_key_client_and_outcome() {
+    let (server, mut test) = served();
+    let (mut ann, mut bob) = (named(&server, "ann"), named(&server, "bob"));
+    call(&mut test, ["DUNLIN", "JOURNAL", "START"]);
+    call(&mut ann, ["SET", "user:1", "x"]);
+    call(&mut ann, ["GET", "user:1"]);
+    call(&mut bob, ["MGET", "other", "user:2"]);
+    error(&mut bob, ["INCR", "user:1"]);
+    error(&mut bob, ["NOSUCH"]);
+    call(&mut bob, ["CONFIG", "GET", "port"]);
+    assert_eq!(count(&mut test, &[]), 6);
+    assert_eq!(count(&mut test, &["COMMAND", "get"]), 1);
+    assert_eq!(count(&mut test, &["COMMAND", "CONFIG"]), 1);
+    assert_eq!(count(&mut test, &["COMMAND", "config|get"]), 1);
+    assert_eq!(count(&mut test, &["KEY", "user:*"]), 4);
+    assert_eq!(count(&mut test, &["KEY", "user:*", "CLIENT", "bob"]), 2);
+    assert_eq!(count(&mut test, &["ERRORS"]), 2);
+    assert_eq!(count(&mut test, &["ERRORS", "CLIENT", "ann"]), 0);
+}
+
+#[test]
+fn an_entry_tells_who_did_what_and_what_came_of_it() {
+    let (server, mut test) = served();
+    server.freeze();
+    let mut ann = named(&server, "ann");
+    call(&mut ann, ["SELECT", "3"]);
+    let journal = server.journal();
+    call(&mut ann, ["RPUSH", "queue", "a b", "c"]);
+    call(&mut ann, ["LRANGE", "queue", "0", "-1"]);
+    let entries = journal.entries();
+    let [push, range] = &entries[..] else { panic!("there are two: {entries:?}") };
+    assert_eq!((push.client_name.as_slice(), push.database, push.source), (&b"ann"[..], 3, dunlin::Source::Client));
+    assert_eq!(push.words().collect::<Vec<_>>(), [&b"RPUSH"[..], b"queue", b"a b", b"c"]);
+    assert_eq!(push.reply().as_deref(), Some("(integer) 2"));
+    assert_eq!(range.reply().as_deref(), Some("1) \"a b\"\n2) \"c\""));
+    assert_eq!((push.number, range.number, range.elapsed_us), (1, 2, 0));
+    let listed = call(&mut test, ["DUNLIN", "JOURNAL", "LIST", "COMMAND", "LRANGE"]);
+    let [Reply::Map(fields)] = listed.items().expect("it is an array") else { panic!("one: {listed:?}") };
+    let field = |name: &str| &fields.iter().find(|(key, _)| *key == name).expect("it is told").1;
+    assert_eq!((field("number"), field("database")), (&Reply::Integer(2), &Reply::Integer(3)));
+    assert!(*field("client-name") == "ann" && *field("source") == "client");
+    assert!(*field("reply") == "1) \"a b\"\n2) \"c\"");
+}
+
+#[test]
+fn what_is_secret_and_the_test_kit_itself_are_not_kept() {
+    let (server, mut test) = served();
+    let journal = server.journal();
+    error(&mut test, ["AUTH", "somebody", "a-secret"]);
+    call(&mut test, ["DUNLIN", "FREEZE"]);
+    error(&mut test, ["DUNLIN", "NOSUCH"]);
+    let entries = journal.entries();
+    assert_eq!(entries.len(), 1);
+    let words: Vec<&[u8]> = entries[0].words().collect();
+    assert_eq!(words, [&b"AUTH"[..], b"(redacted)", b"(redacted)"]);
+    assert!(!journal.transcript().contains("a-secret"));
+}
+
+#[test]
+fn commands_of_scripts_and_transactions_follow_the_one_that_runs_them_and_count_once() {
+    let (server, mut client) = served();
+    let journal = server.journal();
+    call(&mut client, ["EVAL", "redis.call('SET', KEYS[1], 'x') return redis.call('GET', KEYS[1])", "1", "key"]);
+    call(&mut client, ["MULTI"]);
+    call(&mut client, ["INCR", "count"]);
+    call(&mut client, ["EXEC"]);
+    let told: Vec<String> = journal.entries().iter().map(ToString::to_string).collect();
+    let id = call(&mut client, ["CLIENT", "ID"]).integer().expect("a number");
+    assert!(told[0].starts_with(&format!("#1 client {id}: EVAL ")) && told[0].ends_with("-> \"x\""), "{}", told[0]);
+    let rest = [
+        "#2 client 1 by script: SET key x -> OK",
+        "#3 client 1 by script: GET key -> \"x\"",
+        "#4 client 1: MULTI -> OK",
+        "#6 client 1: EXEC -> 1) (integer) 1",
+        "#7 client 1 by transaction: INCR count -> (integer) 1",
+    ];
+    assert_eq!(told[1..], rest.map(|line| line.replace("client 1", &format!("client {id}"))));
+    journal.command("INCR").assert_exactly(1);
+}
+
+#[test]
+fn a_command_that_waits_is_there_before_its_answer() {
+    let (server, mut client) = served();
+    let journal = server.journal();
+    let waiting = std::thread::spawn({
+        let mut other = server.client().expect("there is room");
+        move || call(&mut other, ["BLPOP", "queue", "0"])
+    });
+    call(&mut client, ["DUNLIN", "WAIT", "BLOCKED", "queue"]);
+    assert_eq!(journal.command("BLPOP").entries()[0].reply(), None);
+    call(&mut client, ["RPUSH", "queue", "job"]);
+    waiting.join().expect("it is answered");
+    assert_eq!(journal.command("BLPOP").entries()[0].reply().as_deref(), Some("1) \"queue\"\n2) \"job\""));
+}
+
+#[test]
+fn only_the_last_ones_are_kept_and_numbers_go_on() {
+    let (_server, mut client) = served();
+    call(&mut client, ["DUNLIN", "JOURNAL", "START", "3"]);
+    for number in 0..5 {
+        call(&mut client, ["SET", "key", &number.to_string()]);
+    }
+    let listed = call(&mut client, ["DUNLIN", "JOURNAL", "LIST"]);
+    let numbers: Vec<Option<i64>> = listed
+        .items()
+        .expect("it is an array")
+        .iter()
+        .map(|entry| if let Reply::Map(fields) = entry { fields[0].1.integer() } else { None })
+        .collect();
+    assert_eq!(numbers, [Some(3), Some(4), Some(5)]);
+    call(&mut client, ["DUNLIN", "JOURNAL", "STOP"]);
+    call(&mut client, ["SET", "key", "value"]);
+    assert_eq!(count(&mut client, &[]), 3);
+    call(&mut client, ["DUNLIN", "JOURNAL", "CLEAR"]);
+    let text = "ERR there is no journal, DUNLIN JOURNAL START begins one";
+    assert_eq!(error(&mut client, ["DUNLIN", "JOURNAL", "COUNT"]), text);
+    for count in ["0", "1000001", "-1"] {
+        error(&mut client, ["DUNLIN", "JOURNAL", "START", count]);
+    }
+    assert_eq!(error(&mut client, ["DUNLIN", "JOURNAL", "COUNT", "KEY"]), "ERR syntax error");
+}
+
+#[test]
+fn what_is_expected_is_so_or_the_error_lists_what_was_found() {
+    let (_server, mut client) = served();
+    call(&mut client, ["DUNLIN", "JOURNAL", "START"]);
+    call(&mut client, ["GET", "user:1"]);
+    call(&mut client, ["GET", "user 2"]);
+    let expect = |client: &mut Client, words: &str| {
+        client.call(["DUNLIN", "JOURNAL", "EXPECT"].into_iter().chain(words.split(' '))).map_err(|e| e.to_string())
+    };
+    let ok = Ok(Reply::Status("OK".to_owned()));
+    assert_eq!(expect(&mut client, "AT-MOST 2 COMMAND GET"), ok);
+    assert_eq!(expect(&mut client, "AT-LEAST 2 KEY user*"), ok);
+    assert_eq!(expect(&mut client, "EXACTLY 0 COMMAND KEYS"), ok);
+    let id = call(&mut client, ["CLIENT", "ID"]).integer().expect("a number");
+    let text = format!(
+        "ERR expected at most 1 of COMMAND get KEY user*, found 2: #1 client {id}: GET user:1 -> (nil); \
+         #2 client {id}: GET \"user 2\" -> (nil)"
+    );
+    assert_eq!(expect(&mut client, "AT-MOST 1 COMMAND get KEY user*"), Err(text));
+    for words in ["SOME 1", "AT-MOST", "AT-MOST 1 NOSUCH"] {
+        assert_eq!(expect(&mut client, words), Err("ERR syntax error".to_owned()));
+    }
+}
+
+#[test]
+fn an_assertion_that_fails_lists_the_commands_line_by_line() {
+    let (server, mut client) = served();
+    let journal = server.journal();
+    call(&mut client, ["GET", "a"]);
+    call(&mut client, ["GET", "b"]);
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| journal.command("GET").assert_at_most(1)));
+    let payload = failed.expect_err("there are two");
+    let message = payload.downcast_ref::<String>().expect("it is a text");
+    let id = call(&mut client, ["CLIENT", "ID"]).integer().expect("a number");
+    let expected = format!(
+        "expected at most 1 of COMMAND GET, found 2:\n  #1 client {id}: GET a -> (nil)\n  #2 client {id}: GET b -> (nil)"
+    );
+    assert_eq!(*message, expected);
+}
+
+/// Commands of two clients, one of which waits, in one protocol each.
+fn tell_a_story(server: &Server) {
+    server.freeze();
+    let mut client = server.client().expect("there is room");
+    let mut wire = TcpStream::connect(server.addr()).expect("it listens");
+    call(&mut client, ["ZADD", "board", "1.5", "ann", "2", "bob the \"builder\""]);
+    call(&mut client, ["ZSCORE", "board", "ann"]);
+    call(&mut client, ["HSET", "hash", "field", "\r\n\0"]);
+    call(&mut client, ["HGETALL", "hash"]);
+    wire.write_all(b"SELECT 0\r\nBLPOP queue 0\r\n").expect("it reads");
+    call(&mut client, ["DUNLIN", "WAIT", "BLOCKED", "queue"]);
+    call(&mut client, ["RPUSH", "queue", "job"]);
+    call(&mut client, ["MULTI"]);
+    call(&mut client, ["SET", "session", "x", "PX", "1000"]);
+    call(&mut client, ["EXEC"]);
+    call(&mut client, ["DUNLIN", "ADVANCE", "1200"]);
+    call(&mut client, ["GET", "session"]);
+    error(&mut client, ["INCR", "board"]);
+    call(&mut client, ["TIME"]);
+}
+
+#[test]
+fn the_transcript_can_be_played_again() {
+    let (server, mut client) = served();
+    let journal = server.journal();
+    tell_a_story(&server);
+    let text = call(&mut client, ["DUNLIN", "JOURNAL", "EXPORT"]).text().expect("it is a text").into_owned();
+    assert_eq!(text.strip_prefix("txt:").unwrap_or(&text), journal.transcript());
+    assert!(text.contains("c2>& BLPOP queue 0\n") && text.contains("c2<\n1) \"queue\"\n2) \"job\"\n"), "{text}");
+    let path = std::env::temp_dir().join(format!("dunlin-journal-{}.txt", std::process::id()));
+    std::fs::write(&path, journal.transcript()).expect("it can be written");
+    let transcript = Transcript::read(&path).expect("it is well formed");
+    std::fs::remove_file(&path).expect("it is there");
+    let mut served = OverTcp::start().expect("it starts");
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let differences = [
+            transcript.check(&mut InProcess::new(), "our engine", protocol),
+            transcript.check(&mut served, "our server", protocol),
+        ];
+        assert_eq!(differences.concat(), Vec::<String>::new(), "{text}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Waiting until something is so.
+
+use std::time::Duration;
+
+use dunlin::{Client, Reply, Server};
+
+use crate::{call, error, served};
+
+fn spawn(server: &Server, words: &'static [&str]) -> std::thread::JoinHandle<Result<Reply, String>> {
+    let mut client = server.client().expect("there is room");
+    std::thread::spawn(move || client.call(words).map_err(|error| error.to_string()))
+}
+
+fn blocked(client: &mut Client) -> i64 {
+    let info = call(client, ["INFO", "clients"]);
+    let text = info.text().expect("it is a text").into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("blocked_clients:"));
+    line.and_then(|number| number.parse().ok()).expect("it is told")
+}
+
+#[test]
+fn a_wait_ends_when_a_client_is_blocked_and_does_not_count_as_blocked() {
+    let (server, mut client) = served();
+    let test = spawn(&server, &["DUNLIN", "WAIT", "BLOCKED", "queue"]);
+    let worker = spawn(&server, &["BLPOP", "other", "queue", "0"]);
+    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    assert_eq!(blocked(&mut client), 1);
+    assert_eq!(call(&mut client, ["DUNLIN", "WAIT", "BLOCKED", "queue"]), Reply::Status("OK".to_owned()));
+    call(&mut client, ["RPUSH", "queue", "job"]);
+    worker.join().expect("it ends").expect("it is served");
+}
+
+#[test]
+fn a_wait_ends_when_so_many_listen_to_a_channel() {
+    let (server, _client) = served();
+    let test = spawn(&server, &["DUNLIN", "WAIT", "SUBSCRIBERS", "news", "2"]);
+    let mut listeners: Vec<Client> = (0..2).map(|_| server.client().expect("there is room")).collect();
+    for listener in &mut listeners {
+        call(listener, ["SUBSCRIBE", "news"]);
+    }
+    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    server.wait_for_subscribers("news", 1, Duration::from_secs(60)).expect("there are two");
+}
+
+#[test]
+fn a_wait_ends_when_the_journal_has_seen_it() {
+    let (server, mut client) = served();
+    let text = "ERR there is no journal, DUNLIN JOURNAL START begins one";
+    assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "JOURNAL", "1"]), text);
+    let journal = server.journal();
+    let test = spawn(&server, &["DUNLIN", "WAIT", "JOURNAL", "2", "COMMAND", "SET", "KEY", "user:*"]);
+    for key in ["user:1", "other", "user:2"] {
+        call(&mut client, ["SET", key, "value"]);
+    }
+    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    journal.command("SET").wait_for(3, Duration::from_secs(60)).expect("there are three");
+}
+
+#[test]
+fn at_its_end_a_wait_tells_how_far_it_came() {
+    let (server, mut client) = served();
+    server.freeze();
+    let _journal = server.journal();
+    call(&mut client, ["PING"]);
+    let waits: [(&[&str], &str); 3] = [
+        (&["DUNLIN", "WAIT", "BLOCKED", "queue", "TIMEOUT", "50"], "no client waits for 'queue'"),
+        (&["DUNLIN", "WAIT", "SUBSCRIBERS", "news", "2", "TIMEOUT", "50"], "0 of 2 listen to 'news'"),
+        (
+            &["DUNLIN", "WAIT", "JOURNAL", "9", "COMMAND", "PING", "TIMEOUT", "50"],
+            "the journal has 1 of 9 commands of COMMAND PING",
+        ),
+    ];
+    for (words, text) in waits {
+        let test = spawn(&server, words);
+        while call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]).is_null() {
+            std::thread::yield_now();
+        }
+        assert_eq!(test.join().expect("it ends"), Err(format!("ERR waited in vain: {text}")));
+    }
+}
+
+#[test]
+fn a_test_that_goes_away_while_it_waits_leaves_nothing_behind() {
+    let (server, mut client) = served();
+    let mut wire = std::net::TcpStream::connect(server.addr()).expect("it listens");
+    std::io::Write::write_all(&mut wire, b"DUNLIN WAIT BLOCKED queue\r\n").expect("it reads");
+    drop(wire);
+    while call(&mut client, ["CLIENT", "LIST"]).text().expect("it is a text").lines().count() > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(call(&mut client, ["BLPOP", "queue", "0.001"]), Reply::Null);
+    assert_eq!(blocked(&mut client), 0);
+}
+
+#[test]
+fn a_wait_that_cannot_be_is_refused() {
+    let (_server, mut client) = served();
+    for words in ["BLOCKED", "NOSUCH x", "SUBSCRIBERS news", "SUBSCRIBERS news -1", "BLOCKED key TIMEOUT"] {
+        error(&mut client, ["DUNLIN", "WAIT"].into_iter().chain(words.split(' ')));
+    }
+    let text = "ERR timeout is negative";
+    assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "BLOCKED", "key", "TIMEOUT", "-1"]), text);
+}
