@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 use super::stream::Stream;
 use crate::engine::{Now, ReplyRoom};
 
-/// The least room that is kept while it is empty.
+/// The room that the first reply makes, and the least that is kept while it is empty.
 const KEPT_BYTES: usize = 512;
 /// From this size on, replies are kept as they are instead of copied.
 const LARGE_BYTES: usize = 256 << 10;
@@ -110,6 +110,9 @@ impl Outbox {
                 if self.sent > first.len() / 2 {
                     first.drain(..self.sent);
                     self.sent = 0;
+                }
+                if first.capacity() == 0 && !bytes.is_empty() {
+                    first.reserve(KEPT_BYTES);
                 }
                 first.extend_from_slice(bytes);
                 let (peak, since) = self.peak.get();
