@@ -173,12 +173,12 @@ pub(crate) fn sample_of_walks(name: &str, sample: &Sample) -> bool {
 }
 
 /// True for requests that walks do not queue. EXEC answers with fewer replies than it announces after a login that fails,
-/// which Redis does not tell of while there are replies that were not sent yet, and after CLIENT REPLY.
+/// which Redis does not tell of while there are replies that were not sent yet, and after CLIENT REPLY. Whoever begins to monitor within a transaction is not known for it (see [`of_monitors`]).
 pub(crate) fn of_transactions(words: &[Vec<u8>]) -> bool {
     let is = |place: usize, name: &str| words.get(place).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
     // Redis goes by whether memory was short before the transaction, or before the last limit was lifted.
     let limits_memory = words.iter().any(|word| word.starts_with(b"maxmemory"));
-    is(0, "auth") || is(0, "hello") || is(0, "client") && is(1, "reply") || limits_memory
+    is(0, "auth") || is(0, "hello") || is(0, "client") && is(1, "reply") || is(0, "monitor") || limits_memory
 }
 
 /// True for requests that walks do not make of clients that monitor: Redis shows them what they do in the midst of its
