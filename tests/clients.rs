@@ -90,12 +90,12 @@ fn redis_benchmark_runs_with_its_defaults() {
     assert!(!output.to_lowercase().contains("error"), "{output}");
 }
 
-/// Runs a program of `tests/clients` against a server of its own, in each protocol that is given.
+/// Runs a program of `tests/clients` in each protocol that is given, each time against a server of its own.
 fn is_content(program: Option<Program>, file: &str, protocols: &[&str], says: &str) {
     let Some(program) = program else { return };
-    let server = Binary::start();
+    let file = format!("{}/tests/clients/{file}", env!("CARGO_MANIFEST_DIR"));
     for protocol in protocols {
-        let file = format!("{}/tests/clients/{file}", env!("CARGO_MANIFEST_DIR"));
+        let server = Binary::start();
         let output = run(program.command().args([&file, &server.port(), *protocol]), "");
         assert_eq!(output.trim(), format!("{says} is content"));
     }
