@@ -136,7 +136,8 @@ fn the_turns_of_the_event_loops_are_counted_with_the_time_that_they_and_commands
     client.ask("PING\r\n", "+PONG\r\n");
     let [all, commands] =
         ["eventloop_duration_sum", "eventloop_duration_cmd_sum"].map(|name| figure(&mut looker, name));
-    assert!(commands >= 20_000 && all >= commands, "{all} {commands}");
+    // The turn that has answered the last PING may still be about to end.
+    assert!(commands >= 20_000 && all >= 20_000, "{all} {commands}");
     server.advance(Duration::from_secs(2));
     assert!(figure(&mut looker, "instantaneous_eventloop_cycles_per_sec") > 0);
     assert!(figure(&mut looker, "instantaneous_eventloop_duration_usec") > 0);
