@@ -8,6 +8,9 @@
 //! the engine needs for a request it therefore needs in each round; a processor taken away, or a page that the system
 //! clears, falls on another request each time. So a row tells, of each request, the least that any round took, and
 //! beside that what one round showed as it was.
+//!
+//! The least hides what falls on another request each time and is ours all the same: above all waiting for the allocator
+//! while the other thread frees. What a client may meet lies between the two columns.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]

@@ -131,13 +131,13 @@ fn the_turns_of_the_event_loops_are_counted_with_the_time_that_they_and_commands
     let before = figure(&mut looker, "eventloop_cycles");
     (0..100).for_each(|_| client.ask("PING\r\n", "+PONG\r\n"));
     let after = figure(&mut looker, "eventloop_cycles");
-    // The turn that has answered last may still be about to end, here and below.
+    // The turn that has answered last may still be about to end.
     assert!((99..1000).contains(&(after - before)), "{before} {after}");
     client.ask("DEBUG SLEEP 0.02\r\nPING\r\n", "+OK\r\n+PONG\r\n");
     client.ask("PING\r\n", "+PONG\r\n");
     let [all, commands] =
         ["eventloop_duration_sum", "eventloop_duration_cmd_sum"].map(|name| figure(&mut looker, name));
-    assert!(commands >= 20_000 && all >= 20_000, "{all} {commands}");
+    assert!(commands >= 20_000 && all >= commands, "{all} {commands}");
     server.advance(Duration::from_secs(2));
     assert!(figure(&mut looker, "instantaneous_eventloop_cycles_per_sec") > 0);
     assert!(figure(&mut looker, "instantaneous_eventloop_duration_usec") > 0);
