@@ -22,6 +22,8 @@ fn another_port_is_open_at_once_and_the_old_one_closed_but_to_those_who_are_in()
         let server = Server::builder().set("io-threads", threads).start().expect("it starts");
         let (old, port) = (server.addr(), free_port());
         let mut clients: Vec<_> = (0..4).map(|_| connect(old)).collect();
+        // Who is answered is in; who only waits at the door is turned away with it, as at Redis.
+        clients.iter_mut().for_each(|client| client.ask("PING\r\n", "+PONG\r\n"));
         clients[1].ask(format!("CONFIG SET port {port}\r\n"), "+OK\r\n");
         assert!(!is_open(old));
         clients.push(connect(SocketAddr::new(old.ip(), port)));
