@@ -23,8 +23,8 @@ const LAYERS: &[(&str, usize)] = &[
     ("rdb", 2),
     ("script", 2),
     ("engine", 3),
+    ("config", 4),
     ("commands", 5),
-    ("config", 5),
     ("server", 6),
     ("testkit", 7),
 ];

@@ -13,7 +13,6 @@ use std::fmt;
 
 use super::parameter::{Assigned, Otherwise, Parameter};
 use super::users;
-use crate::commands::FAMILIES;
 use crate::engine::{REDIS_VERSION, Settings, Table};
 use crate::resp::split_words;
 
@@ -87,19 +86,21 @@ impl std::error::Error for Fatal {}
 /// How deep files may include one another.
 const DEEPEST: usize = 16;
 
-/// Reads the lines of `text` and puts what they say into the usual settings.
+/// Reads the lines of `text` and puts what they say into the usual settings. Lines that name commands mean those of
+/// `commands`.
 ///
 /// # Errors
 /// The first line that is wrong or asks for what this server cannot be, or the first file that cannot be read.
-pub fn load(text: &[u8], files: &mut dyn Files) -> Result<Loaded, Fatal> {
-    let mut loader = Loader { loaded: Loaded::default(), files };
+pub fn load(text: &[u8], files: &mut dyn Files, commands: &Table) -> Result<Loaded, Fatal> {
+    let mut loader = Loader { loaded: Loaded::default(), files, commands };
     loader.load(text, 0)?;
     Ok(loader.loaded)
 }
 
-struct Loader<'f> {
+struct Loader<'a> {
     loaded: Loaded,
-    files: &'f mut dyn Files,
+    files: &'a mut dyn Files,
+    commands: &'a Table,
 }
 
 impl Loader<'_> {
@@ -129,7 +130,7 @@ impl Loader<'_> {
         match (name.to_ascii_lowercase().as_str(), &values[..]) {
             ("include", [pattern]) => self.include(pattern, depth + 1),
             (name, [_]) if IGNORED.contains(&name) => Ok(()),
-            ("user", [_, ..]) => Ok(users::declare(&mut self.loaded.settings, &words)?),
+            ("user", [_, ..]) => Ok(users::declare(&mut self.loaded.settings, &words, self.commands)?),
             ("rename-command", [name, called]) => self.rename(name, called),
             (name @ "loadmodule", [_, ..]) => Err(format!("'{name}' is not supported").into()),
             _ => Err("Bad directive or wrong number of arguments".to_owned().into()),
@@ -158,7 +159,7 @@ impl Loader<'_> {
     fn rename(&mut self, name: &str, called: &str) -> Result<(), Fault> {
         let renames = &mut self.loaded.settings.renames;
         renames.push((name.to_owned(), called.to_owned()));
-        Ok(Table::of(FAMILIES).renamed(renames).map(drop).map_err(str::to_owned)?)
+        Ok(self.commands.clone().renamed(renames).map(drop).map_err(str::to_owned)?)
     }
 
     fn include(&mut self, pattern: &str, depth: usize) -> Result<(), Fault> {
@@ -229,6 +230,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::engine::Command;
 
     /// Files by their names; directories are accepted unless they are called `missing`.
     struct Shelf(&'static [(&'static str, &'static str)]);
@@ -251,8 +253,12 @@ mod tests {
         }
     }
 
+    const COMMANDS: &[&[Command]] =
+        &[&[Command { name: "GET", ..Command::ROW }, Command { name: "SET", ..Command::ROW }]];
+
     fn loaded(text: &str) -> Result<Loaded, Fatal> {
-        load(text.as_bytes(), &mut Shelf(&[("a", "port 1\ninclude b\n"), ("b", "timeout 2"), ("loop", "include loop")]))
+        let mut files = Shelf(&[("a", "port 1\ninclude b\n"), ("b", "timeout 2"), ("loop", "include loop")]);
+        load(text.as_bytes(), &mut files, &Table::of(COMMANDS))
     }
 
     fn refused(text: &str) -> (usize, String, String) {

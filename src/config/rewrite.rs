@@ -140,6 +140,7 @@ mod tests {
 
     use super::*;
     use crate::config::{Files, Loaded, Unreadable, load};
+    use crate::engine::Table;
 
     struct NoFiles;
 
@@ -154,7 +155,7 @@ mod tests {
     }
 
     fn read(text: &[u8]) -> Settings {
-        let Loaded { settings, .. } = load(text, &mut NoFiles).expect("every line is right");
+        let Loaded { settings, .. } = load(text, &mut NoFiles, &Table::of(&[])).expect("every line is right");
         settings
     }
 

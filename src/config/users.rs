@@ -4,11 +4,10 @@
 //! that does not exist is left for then, as Redis does.
 
 use crate::acl::{RuleError, User, merged};
-use crate::commands::FAMILIES;
 use crate::engine::{Settings, Table};
 
 /// Takes the words of a line, of which the first is `user` and the second the name.
-pub(super) fn declare(settings: &mut Settings, words: &[String]) -> Result<(), String> {
+pub(super) fn declare(settings: &mut Settings, words: &[String], commands: &Table) -> Result<(), String> {
     let [_, name, given @ ..] = words else { return Err("Syntax error".to_owned()) };
     let refused = |place: usize, reason: &str| {
         // Redis counts rules from the first word of the line, so the word that it names is an earlier one.
@@ -23,10 +22,9 @@ pub(super) fn declare(settings: &mut Settings, words: &[String]) -> Result<(), S
         Ok(rules) => rules,
         Err(place) => return refused(place, "Wrong format"),
     };
-    let table = Table::of(FAMILIES);
     let mut user = User::fresh(name.as_bytes(), settings.new_users_hear_all);
     for (place, rule) in rules.iter().enumerate() {
-        match user.take(rule, settings.new_users_hear_all, &table) {
+        match user.take(rule, settings.new_users_hear_all, commands) {
             Ok(()) | Err(RuleError::Unknown) => {}
             Err(error) => return refused(place, &error.to_string()),
         }

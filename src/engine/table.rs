@@ -20,7 +20,7 @@ impl CommandId {
 }
 
 /// A command or subcommand with what the table adds to its row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     /// The row.
     pub command: &'static Command,
@@ -46,7 +46,7 @@ impl Entry {
 }
 
 /// All commands that exist.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     entries: Vec<Entry>,
     places: Vec<Place>,

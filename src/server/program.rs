@@ -20,8 +20,9 @@ use super::log;
 use super::machine::{self, reason};
 use super::run::{Plan, Server};
 use super::shared::Shared;
+use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
-use crate::engine::{REDIS_VERSION, Settings};
+use crate::engine::{REDIS_VERSION, Settings, Table};
 use crate::value::glob;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -88,7 +89,7 @@ fn load(sources: &Sources) -> Result<(Loaded, String), Box<dyn std::error::Error
     if sources.stdin {
         io::stdin().read_to_end(&mut stdin)?;
     }
-    Ok((config::load(&sources.text(&file, &stdin), &mut files)?, path))
+    Ok((config::load(&sources.text(&file, &stdin), &mut files, &Table::of(commands::FAMILIES))?, path))
 }
 
 /// Redis serves fewer clients, and says so, where the system does not allow as many descriptors.
