@@ -5,6 +5,9 @@
 
 #[path = "clients/binary.rs"]
 mod binary;
+#[cfg(unix)]
+#[path = "clients/pages.rs"]
+mod pages;
 #[path = "server/patience.rs"]
 mod patience;
 #[path = "clients/programs.rs"]

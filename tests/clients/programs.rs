@@ -45,6 +45,18 @@ impl Program {
         Program { path, environment }.checked("Java with clients", &["--version"])
     }
 
+    /// A Go that has the modules of `clients/go` already.
+    pub fn go_with_clients() -> Option<Program> {
+        let environment = vec![("GOPROXY", "off".to_owned()), ("GOFLAGS", "-mod=readonly".to_owned())];
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/go");
+        Program { path: "go".to_owned(), environment }.checked("Go with clients", &["-C", folder, "list", "-deps", "."])
+    }
+
+    /// Another program of the same environment.
+    pub fn beside(&self, name: &str) -> Program {
+        Program { path: name.to_owned(), environment: self.environment.clone() }
+    }
+
     fn checked(self, name: &str, probe: &[&str]) -> Option<Program> {
         let probed = self.command().args(probe).stdout(Stdio::null()).stderr(Stdio::null()).status();
         if probed.is_ok_and(|status| status.success()) {
@@ -74,6 +86,7 @@ pub fn run(command: &mut Command, input: &str) -> String {
         .expect("the program starts");
     child.stdin.take().expect("its input is a pipe").write_all(input.as_bytes()).expect("it reads its input");
     let output = child.wait_with_output().expect("the program ends");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("its output is text")
+    let text = String::from_utf8(output.stdout).expect("its output is text");
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
 }

@@ -2,15 +2,18 @@
 //!
 //! In a block marked `console`, a line with redis-cli's prompt is a command, and what follows is what redis-cli shows of
 //! the answer. A line that starts with `$ redis-cli --raw` or `$ redis-cli -x` is one too, whose answer is shown as it is;
-//! at its end, `> file` and `< file` stand for a file that later lines find again. The blocks of a page have one server.
+//! at its end, `> file` and `< file` stand for a file that later lines find again. The blocks of a page have one server,
+//! whose clock stands still at the beginning of 2026.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use dunlin::resp::split_words;
 use dunlin::{Client, Reply, Server};
 
+const BEGINNING: Duration = Duration::from_secs(1_767_225_600);
 const PROMPT: &str = "127.0.0.1:6379> ";
 
 #[test]
@@ -23,7 +26,7 @@ fn what_the_pages_show_happens() {
 }
 
 fn play(page: &str, name: &str) {
-    let server = Server::start().expect("it starts");
+    let server = Server::builder().frozen_at(UNIX_EPOCH + BEGINNING).start().expect("it starts");
     let mut client = server.client().expect("there is room");
     let (mut files, mut shown, mut in_console) = (BTreeMap::new(), Vec::new(), false);
     for (number, line) in page.lines().enumerate() {
