@@ -41,7 +41,8 @@ pub mod testkit;
 pub mod value;
 
 pub use testkit::{
-    Builder, CallError, Client, Entry, FaultRule, Journal, Message, Reply, Server, Source, StartError, State,
+    Builder, CallError, Client, Entry, FaultRule, Finding, Journal, Level, Message, Reply, Rule, Server, Source,
+    StartError, State, Strict,
 };
 
 /// The code in README.md, compiled with the examples of the documentation.
@@ -64,6 +65,8 @@ pub mod test_kit {
     pub struct Snapshots;
     #[doc = include_str!("../docs/test-kit/state-as-text.md")]
     pub struct StateAsText;
+    #[doc = include_str!("../docs/test-kit/strict.md")]
+    pub struct Strict;
     #[doc = include_str!("../docs/test-kit/waits.md")]
     pub struct Waits;
 }

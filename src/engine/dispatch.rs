@@ -113,7 +113,8 @@ impl Engine {
         match self.table.resolve(request) {
             Ok((id, _)) if let Err(error) = self.keep_rights(session, id, request) => self.refuse(error, &mut reply),
             Ok((id, words)) => {
-                let entry = self.begin_inner_entry(session, request, Source::Transaction);
+                // What is queued was judged when it was sent, so nothing is refused here.
+                let entry = self.begin_inner(session, request, Source::Transaction).ok().flatten();
                 ending = self.execute(session, id, Args::new(request, words), true, reply.again());
                 debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
                 if let Some((number, watch)) = entry {

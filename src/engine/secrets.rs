@@ -1,11 +1,19 @@
 //! Which arguments of a request are secret, so that nobody is shown them who watches commands (MONITOR) or looks which of
 //! them took long (SLOWLOG).
 
-use crate::engine::says;
+use crate::engine::{Command, says};
 use crate::resp::Request;
 
 /// What stands in the place of a secret.
 pub const REDACTED: &[u8] = b"(redacted)";
+
+impl Command {
+    /// The words of a request with [`REDACTED`] in the place of what is secret.
+    pub fn words_shown<'a>(&self, request: Request<'a>) -> impl Iterator<Item = &'a [u8]> {
+        let words = request.iter().enumerate();
+        words.map(move |(index, word)| if self.secrets.hide(request, index) { REDACTED } else { word })
+    }
+}
 
 /// The arguments of a command that are not to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,12 +23,16 @@ use crate::keyspace::Database;
 #[derive(Debug, Default)]
 pub struct Snapshots {
     all: Vec<Snapshot>,
+    /// How many were ever taken.
+    taken: u64,
 }
 
 /// What was at one moment, beside the data.
 #[derive(Debug)]
 struct Snapshot {
     name: Box<[u8]>,
+    /// How many were taken before, itself counted.
+    number: u64,
     settings: Box<Settings>,
     users: Arc<Users>,
     generator: fastrand::Rng,
@@ -44,6 +48,11 @@ impl Snapshots {
     fn place(&self, name: &[u8]) -> Result<usize, Error> {
         let found = self.all.iter().position(|snapshot| *snapshot.name == *name);
         found.ok_or_else(|| KitError::NoSnapshot(shown(name)).into())
+    }
+
+    /// How many were ever taken: what happened at that number or a higher one happened since that snapshot.
+    pub(in crate::engine) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// The names, the oldest first.
@@ -62,8 +71,10 @@ impl Engine {
     pub fn take_snapshot(&mut self, name: &[u8]) {
         // There being none of that name is the usual case.
         let _ = self.drop_snapshot(name);
+        self.databases.snapshots.taken += 1;
         let snapshot = Snapshot {
             name: name.into(),
+            number: self.databases.snapshots.taken,
             settings: Box::new(self.settings.clone()),
             users: Arc::clone(&self.sessions.guard.users),
             generator: self.generator.clone(),
@@ -111,6 +122,7 @@ impl Engine {
         }
         self.bring_scripts_back(place);
         self.databases.snapshots.all.truncate(place + 1);
+        self.forget_traces_since(self.databases.snapshots.all[place].number);
         self.bring_rules_back(place);
         self.effects.push(Effect::Clock(ClockOrder::Speed(speed)));
         self.effects.push(Effect::Clock(ClockOrder::Set(now)));
@@ -157,6 +169,7 @@ impl Engine {
     /// Puts the data and functions of another engine, whose databases are like ours ([`crate::engine::Databases::like_empty`]), in the place
     /// of all that there are.
     pub fn take_over(&mut self, other: Engine) {
+        self.forget_traces_since(0);
         self.before_functions_change();
         self.restore_functions(other.scripts.functions.shelf.sources());
         self.invalidate_all();

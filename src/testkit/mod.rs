@@ -11,8 +11,9 @@ mod journal;
 mod message;
 mod reply;
 mod server;
+mod strict;
 
-pub use crate::engine::kit::{Entry, Source, State};
+pub use crate::engine::kit::{Entry, Finding, Level, Rule, Source, State};
 pub use builder::{Builder, StartError};
 pub use client::{CallError, Client};
 pub use faults::FaultRule;
@@ -20,3 +21,4 @@ pub use journal::Journal;
 pub use message::Message;
 pub use reply::Reply;
 pub use server::Server;
+pub use strict::Strict;

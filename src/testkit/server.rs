@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use super::journal::LONGEST_MS;
-use super::{Builder, CallError, Client, FaultRule, Journal, StartError};
+use super::{Builder, CallError, Client, FaultRule, Journal, StartError, Strict};
 use crate::commands::dunlin;
 use crate::engine::{ClockOrder, Error};
 use crate::server::clock::{from_system, to_system};
@@ -110,6 +110,11 @@ impl Server {
         let mut engine = self.shared.engine();
         engine.kit().faults.clear();
         engine.put_kit_away();
+    }
+
+    /// The rules by which what would break in production fails the test.
+    pub fn strict(&self) -> Strict<'_> {
+        Strict::of(&self.shared)
     }
 
     /// Waits until a client is blocked on `key` of database 0.

@@ -11,6 +11,7 @@ mod pages;
 mod runner;
 mod snapshots;
 mod state;
+mod strict;
 mod waits;
 
 use dunlin::{Client, Reply, Server};

@@ -10,6 +10,7 @@ mod filter;
 mod journal;
 mod snapshots;
 mod state;
+pub mod strict;
 mod wait;
 
 pub use state::{diff, dump, load};
@@ -46,6 +47,7 @@ const DUNLIN: Command = Command {
         snapshots::SNAPSHOT,
         snapshots::SNAPSHOTS,
         clock::SPEED,
+        strict::STRICT,
         wait::WAIT,
     ],
     ..Command::ROW

@@ -159,6 +159,11 @@ impl Watches {
         self.sessions.get(&session).map_or(0, |watched| watched.keys.len())
     }
 
+    /// The key that a session watches longest.
+    pub fn first_of(&self, session: SessionId) -> Option<&[u8]> {
+        self.sessions.get(&session)?.keys.first().map(|(_, key)| &**key)
+    }
+
     /// How many keys are watched.
     pub fn keys(&self) -> usize {
         self.keys.len()

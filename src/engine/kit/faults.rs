@@ -214,10 +214,7 @@ impl Engine {
         let (id, _) = self.table.resolve(request).ok()?;
         let command = self.table.entry(id).command;
         let client = self.sessions.get(session)?;
-        let is_stranger = !client.authenticated && self.sessions.guard.users.must_log_in();
-        let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
-        let is_paused = self.timing.pause.holds_back(now, writes).is_some();
-        if is_stranger || is_paused || !command.arity.admits(request.len()) {
+        if !self.comes_to_gates(now, session, id, request) {
             return None;
         }
         let flags = match &client.transaction {

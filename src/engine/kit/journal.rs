@@ -11,7 +11,7 @@ use std::fmt::{self, Display};
 
 use super::shown::{quoted, shown_lines};
 use crate::engine::measure::Stopwatch;
-use crate::engine::{CommandId, Engine, Now, REDACTED, SessionId, Table};
+use crate::engine::{CommandId, Engine, Error, Now, REDACTED, ServerError, SessionId, Table};
 use crate::resp::{Protocol, Request, Requests};
 use crate::value::glob;
 
@@ -298,17 +298,24 @@ impl Engine {
         Some(self.interest.kit.as_mut()?.journal.as_mut()?.add(entry))
     }
 
-    /// Begins an entry of a command that runs within another one.
+    /// Judges a command that runs within another one, and begins its entry.
+    ///
+    /// # Errors
+    /// A rule of strict mode refuses it.
     #[inline]
-    pub(in crate::engine) fn begin_inner_entry(
+    pub(in crate::engine) fn begin_inner(
         &mut self,
         session: SessionId,
         request: Request<'_>,
         source: Source,
-    ) -> Option<(u64, Stopwatch)> {
-        self.interest.kit.as_ref()?;
-        let number = self.begin_entry(session, request, source)?;
-        Some((number, self.start_watch()))
+    ) -> Result<Option<(u64, Stopwatch)>, Error> {
+        if self.interest.kit.is_none() {
+            return Ok(None);
+        }
+        if let Some(line) = self.judge_within(session, request, source) {
+            return Err(ServerError::Injected(line).into());
+        }
+        Ok(self.begin_entry(session, request, source).map(|number| (number, self.start_watch())))
     }
 
     /// An entry's command is answered.

@@ -1,4 +1,5 @@
-//! What a test has done to the commands of others, or looks at: the journal, faults, and waits for things to come true.
+//! What a test has done to the commands of others, or looks at: the journal, faults, strict mode, and waits for things to
+//! come true.
 //!
 //! All of it hangs on one pointer ([`crate::engine::Interest::kit`]). While it is empty a command pays for two branches
 //! that the processor foresees; what is here runs only when a test asked for it. Commands of the test kit itself pass
@@ -9,6 +10,7 @@
 mod faults;
 mod journal;
 mod shown;
+mod strict;
 mod transcript;
 mod waits;
 
@@ -16,10 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use faults::{Disturbance, Failure, Fault, Faults, State};
 pub use journal::{Bound, Entry, Filter, Journal, MOST_ENTRIES, Source, USUAL_ENTRIES};
+pub use shown::quoted;
+pub use strict::{Case, Finding, Judge, Level, Offence, Rule, Setting, Strict};
 pub use waits::{Condition, Waiter};
 
 use crate::engine::measure::Stopwatch;
-use crate::engine::{Block, Effect, Engine, Flags, Flow, Now, Session, SessionId, Transport};
+use crate::engine::{Block, CommandId, Effect, Engine, Flags, Flow, Now, Session, SessionId, Transport};
 use crate::resp::Request;
 
 /// What a test wants of the commands of others.
@@ -29,6 +33,8 @@ pub struct Kit {
     pub journal: Option<Journal>,
     /// What is to go wrong.
     pub faults: Faults,
+    /// By which rules commands are judged, if by any.
+    pub strict: Option<Box<Strict>>,
     /// Who waits for what to come true.
     waiters: Vec<Waiter>,
     /// Requests that run or wait, by their sessions.
@@ -51,7 +57,7 @@ impl Kit {
     /// True when there is nothing to do and nothing to tell.
     fn is_idle(&self) -> bool {
         let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.waiters.is_empty();
-        nobody && self.journal.is_none() && self.faults.is_empty()
+        nobody && self.journal.is_none() && self.faults.is_empty() && self.strict.is_none()
     }
 
     /// A session is gone.
@@ -80,6 +86,9 @@ impl Engine {
 
     /// Drops the kit if nobody wants anything of it any more.
     pub fn put_kit_away(&mut self) {
+        if let Some(kit) = &mut self.interest.kit {
+            kit.strict.take_if(|strict| strict.is_idle());
+        }
         self.interest.kit.take_if(|kit| kit.is_idle());
     }
 
@@ -107,6 +116,16 @@ impl Engine {
         flow
     }
 
+    /// Whether a request comes as far as what refuses or runs commands: its client may send it now, and it is well formed.
+    fn comes_to_gates(&self, now: Now, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
+        let command = self.table.entry(id).command;
+        let Some(client) = self.sessions.get(session) else { return false };
+        let is_stranger = !client.authenticated && self.sessions.guard.users.must_log_in();
+        let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
+        let is_paused = self.timing.pause.holds_back(now, writes).is_some();
+        !is_stranger && !is_paused && command.arity.admits(request.len())
+    }
+
     fn is_of_kit(&self, request: Request<'_>) -> bool {
         let found = self.table.find(request.get(0).unwrap_or_default());
         found.is_some_and(|id| self.table.entry(id).command.flags.has(Flags::TEST_KIT))
@@ -122,6 +141,9 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Flow {
         self.at(now);
+        if let Some(line) = self.judge_request(now, session, request) {
+            return self.refuse_instead(now, session, request, line, out);
+        }
         let ends = failure.as_ref().is_some_and(Failure::ends_connection);
         let number = self.begin_entry(session, request, Source::Client);
         let begun = Begun { number, watch: self.start_watch(), failure };

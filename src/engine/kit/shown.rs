@@ -32,7 +32,7 @@ pub(super) fn shown_lines(bytes: &[u8], is_for_script: bool, protocol: Protocol)
 }
 
 /// A word in double quotes, unless it can stand without.
-pub(super) fn quoted(word: &[u8]) -> String {
+pub fn quoted(word: &[u8]) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-:.,/*@|+=()".contains(byte);
     let mut text = Vec::new();
     if !word.is_empty() && word.iter().all(is_plain) {

@@ -99,13 +99,16 @@ impl Engine {
 
 impl Server for Engine {
     fn run_command(&mut self, request: Request<'_>, out: &mut Vec<u8>) -> Result<(), String> {
-        let (id, words) = self.admit_from_script(request).map_err(|error| {
+        let admitted = self.admit_from_script(request).and_then(|(id, words)| {
+            let session = self.running().session;
+            Ok((id, words, self.begin_inner(session, request, Source::Script)?))
+        });
+        let (id, words, entry) = admitted.map_err(|error| {
             let line = error.to_string();
             self.stats.count_error(&line);
             line
         })?;
-        let (session, protocol) = (self.running().session, self.running().protocol);
-        let (entry, start) = (self.begin_inner_entry(session, request, Source::Script), out.len());
+        let (session, protocol, start) = (self.running().session, self.running().protocol, out.len());
         let reply = Reply::of_values(out, protocol);
         let ending = self.execute(session, id, Args::new(request, words), true, reply);
         if let Some((number, watch)) = entry {

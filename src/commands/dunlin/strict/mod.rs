@@ -1,0 +1,174 @@
+//! DUNLIN STRICT: what would break in production fails the test ([`crate::engine::kit::Strict`]).
+
+mod rules;
+mod slots;
+
+pub use rules::judge;
+
+use super::ROW;
+use crate::engine::kit::{Finding, Level, Rule, Strict};
+use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, ServerError, says};
+use crate::resp::Reply;
+
+pub(super) const STRICT: Command = Command {
+    name: "STRICT",
+    syntax: "[action:<set:<SET rule|ALL level:<OFF|WARN|ERROR> [LIMIT limit]>|allow:<ALLOW rule|ALL pattern>|FINDINGS|CHECK|CLEAR>]",
+    arity: Arity::AtLeast(2),
+    cost: "O(N), N being the rules, and with FINDINGS and CHECK the keys that were written",
+    about: "Finds fault with what would break in production: lists the rules, sets them, tells what they found.",
+    run: strict,
+    ..ROW
+};
+
+fn strict(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if args.is_empty() {
+        list(cx);
+        return Ok(());
+    }
+    let action = args.word()?;
+    match () {
+        () if says(action, "SET") => set(cx, args),
+        () if says(action, "ALLOW") => allow(cx, args),
+        () if says(action, "FINDINGS") => findings(cx, args),
+        () if says(action, "CHECK") => check(cx, args),
+        () if says(action, "CLEAR") => clear(cx, args),
+        () => Err(Error::Syntax),
+    }
+}
+
+fn list(cx: &mut Ctx<'_>) {
+    let (engine, reply) = cx.engine_and_reply();
+    let unset = Strict::of(judge);
+    let strict = engine.strict().unwrap_or(&unset);
+    reply.array(Rule::ALL.len());
+    for rule in Rule::ALL {
+        let setting = strict.setting(rule);
+        reply.map(5);
+        for (name, text) in [("rule", rule.name()), ("level", setting.level.name()), ("about", rule.about())] {
+            reply.bulk(name.as_bytes());
+            reply.bulk(text.as_bytes());
+        }
+        reply.bulk(b"limit");
+        match setting.limit {
+            Some(limit) => reply.integer(i64::try_from(limit).unwrap_or(i64::MAX)),
+            None => reply.null(),
+        }
+        reply.bulk(b"allowed");
+        reply.array(setting.allowed.len());
+        setting.allowed.iter().for_each(|pattern| reply.bulk(pattern));
+    }
+}
+
+/// One rule, or all of them.
+fn rules(args: &mut Args<'_>) -> Result<Vec<Rule>, Error> {
+    let name = args.word()?;
+    if says(name, "ALL") {
+        return Ok(Rule::ALL.to_vec());
+    }
+    let names = || Rule::ALL.map(Rule::name).join(", ");
+    let unknown =
+        || ServerError::Kit(format!("there is no rule '{}'; there are {}", String::from_utf8_lossy(name), names()));
+    Rule::of(name).map(|rule| vec![rule]).ok_or_else(|| unknown().into())
+}
+
+fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let rules = rules(&mut args)?;
+    let level = Level::of(args.word()?).ok_or(Error::Syntax)?;
+    let mut limit = None;
+    if args.take("LIMIT") {
+        limit = Some(u64::try_from(args.integer()?).map_err(|_| Error::NotAnInteger)?);
+    }
+    args.end()?;
+    if let (Some(_), [rule, ..]) = (limit, &rules[..])
+        && (rules.len() > 1 || rule.usual_limit().is_none())
+    {
+        let text = if rules.len() > 1 { "each rule has a limit of its own" } else { "that rule has no limit" };
+        return Err(ServerError::Kit(text.to_owned()).into());
+    }
+    set_rules(cx.engine(), &rules, level, limit);
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Holds rules at a level, and with a limit if one is said.
+pub fn set_rules(engine: &mut Engine, rules: &[Rule], level: Level, limit: Option<u64>) {
+    for rule in rules {
+        let setting = engine.strict_setting(judge, *rule);
+        setting.level = level;
+        setting.limit = limit.or(setting.limit);
+    }
+    engine.put_kit_away();
+}
+
+fn allow(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let rules = rules(&mut args)?;
+    let pattern = args.word()?;
+    args.end()?;
+    allow_keys(cx.engine(), &rules, pattern);
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Has rules not concern keys that match.
+pub fn allow_keys(engine: &mut Engine, rules: &[Rule], pattern: &[u8]) {
+    for rule in rules {
+        let allowed = &mut engine.strict_setting(judge, *rule).allowed;
+        if !allowed.iter().any(|known| known == pattern) {
+            allowed.push(pattern.to_vec());
+        }
+    }
+}
+
+fn findings(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    args.end()?;
+    let (engine, reply) = cx.engine_and_reply();
+    let findings = engine.findings();
+    reply.array(findings.len());
+    findings.iter().for_each(|finding| tell(finding, reply));
+    Ok(())
+}
+
+fn tell(finding: &Finding, reply: &mut Reply<'_>) {
+    reply.map(7);
+    for (name, text) in [
+        ("rule", finding.rule.name().as_bytes()),
+        ("level", finding.level.name().as_bytes()),
+        ("client-name", &finding.client_name),
+        ("command", finding.command.as_bytes()),
+        ("text", finding.text.as_bytes()),
+    ] {
+        reply.bulk(name.as_bytes());
+        reply.bulk(text);
+    }
+    for (name, number) in [("client", finding.client), ("times", finding.times)] {
+        reply.bulk(name.as_bytes());
+        reply.integer(number.cast_signed());
+    }
+}
+
+fn check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    args.end()?;
+    let findings = cx.engine().findings();
+    let errors: Vec<String> =
+        findings.iter().filter(|finding| finding.level == Level::Error).map(ToString::to_string).collect();
+    if errors.is_empty() {
+        cx.reply().ok();
+        return Ok(());
+    }
+    Err(ServerError::Kit(format!("strict mode found {}: {}", errors.len(), errors.join("; "))).into())
+}
+
+fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    args.end()?;
+    clear_findings(cx.engine());
+    cx.reply().ok();
+    Ok(())
+}
+
+/// Forgets what was found, and what was done to keys.
+pub fn clear_findings(engine: &mut Engine) {
+    if let Some(strict) = engine.interest.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
+        strict.clear();
+    }
+    engine.put_kit_away();
+}

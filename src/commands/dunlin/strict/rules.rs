@@ -1,0 +1,201 @@
+//! What stands against a command, rule by rule: what is wrong with it, and what to do instead.
+//!
+//! A command that is malformed has nothing against it: its own error says more. Each rule looks at the words of the command
+//! and at what the data is before it runs.
+
+use super::slots::slot_of;
+use crate::engine::kit::{Case, Offence, Rule, Source, Strict, quoted};
+use crate::engine::{Engine, Family, Flags, says};
+use crate::resp::Request;
+use crate::value::{View, number};
+
+/// What stands against a command by a rule.
+pub fn judge(engine: &Engine, strict: &Strict, rule: Rule, case: &Case<'_>) -> Option<Offence> {
+    let limit = strict.limit(rule);
+    match rule {
+        Rule::UndeclaredKeys => undeclared_key(case),
+        Rule::CrossSlot => other_slot(case),
+        Rule::KeysCommand => keys_command(engine, case, limit),
+        Rule::WholeReads => whole_read(engine, case, limit),
+        Rule::LargeElements => large_element(case, limit),
+        Rule::LateExpire => late_expire(engine, strict, case),
+        Rule::LossyScores => lossy_score(engine, case),
+        Rule::EndlessWaits => endless_wait(case),
+        // It shows at the end.
+        Rule::UnboundedCollection => None,
+    }
+}
+
+fn against(key: &[u8], text: String) -> Option<Offence> {
+    Some(Offence { key: Some(key.to_vec()), text })
+}
+
+fn undeclared_key(case: &Case<'_>) -> Option<Offence> {
+    let declared = case.declared?;
+    let (key, _) = case.keys.iter().find(|(key, _)| declared.iter().all(|known| **known != **key))?;
+    let text = format!(
+        "the script uses {}, which is not among its KEYS; pass every key by KEYS, as a cluster sends the script where they are",
+        quoted(key)
+    );
+    against(key, text)
+}
+
+fn other_slot(case: &Case<'_>) -> Option<Offence> {
+    let mut keys = case.keys.iter().map(|(key, _)| *key);
+    let first = case.first_key.or_else(|| keys.next())?;
+    let slot = slot_of(first);
+    let other = keys.find(|key| slot_of(key) != slot)?;
+    let text = format!(
+        "{} is in slot {slot} of a cluster and {} in slot {}; give them one hash tag, as in {{id}}:a and {{id}}:b",
+        quoted(first),
+        quoted(other),
+        slot_of(other)
+    );
+    against(other, text)
+}
+
+fn keys_command(engine: &Engine, case: &Case<'_>, limit: u64) -> Option<Offence> {
+    let count = engine.databases.get(case.database).len() as u64;
+    if case.name != "keys" || count <= limit {
+        return None;
+    }
+    Some(Offence { key: None, text: format!("KEYS looks at all {count} keys while everybody waits; use SCAN") })
+}
+
+/// Commands that read a whole collection, by what they are told behind the key, and what to do instead.
+const WHOLE: &[(&str, &[&str], &str)] = &[
+    ("smembers", &[], "SSCAN it, or ask SISMEMBER or SCARD"),
+    ("hgetall", &[], "HSCAN it, or HMGET what is needed"),
+    ("hkeys", &[], "HSCAN it"),
+    ("hvals", &[], "HSCAN it, or HMGET what is needed"),
+    ("lrange", &["0", "-1"], "read a part of it"),
+    ("zrange", &["0", "-1"], "read a part of it by rank or score, or ZSCAN it"),
+    ("zrevrange", &["0", "-1"], "read a part of it by rank or score, or ZSCAN it"),
+    ("zrangebyscore", &["-inf", "+inf"], "LIMIT it"),
+    ("xrange", &["-", "+"], "COUNT some and go on from the last id"),
+    ("xrevrange", &["+", "-"], "COUNT some and go on from the last id"),
+];
+
+fn whole_read(engine: &Engine, case: &Case<'_>, limit: u64) -> Option<Offence> {
+    let (_, range, instead) = WHOLE.iter().find(|(name, ..)| *name == case.name)?;
+    let options = case.request.iter().skip(2 + range.len());
+    let is_part = options.into_iter().any(|word| ["LIMIT", "COUNT"].iter().any(|option| says(word, option)));
+    let is_whole = range.iter().zip(case.request.iter().skip(2)).all(|(whole, word)| says(word, whole));
+    let (key, _) = case.keys.first().filter(|_| is_whole && !is_part)?;
+    let data = engine.databases.get(case.database);
+    let count = match data.view(data.find(key)?) {
+        View::Text(_) => 0,
+        View::List(list) => list.len(),
+        View::Set(set) => set.len(),
+        View::Hash(hash) => hash.len(),
+        View::Zset(zset) => zset.len(),
+        View::Stream(stream) => stream.log().len(),
+    };
+    if count as u64 <= limit {
+        return None;
+    }
+    let name = case.name.to_uppercase();
+    against(key, format!("{name} reads all {count} elements of {} at once; {instead}", quoted(key)))
+}
+
+fn large_element(case: &Case<'_>, limit: u64) -> Option<Offence> {
+    let takes = matches!(case.command.family, Family::List | Family::Set | Family::SortedSet);
+    if !takes || !case.command.flags.has(Flags::WRITE) || !case.command.flags.has(Flags::DENYOOM) {
+        return None;
+    }
+    let (key, _) = case.keys.first()?;
+    let is_key = |word: &[u8]| case.keys.iter().any(|(key, _)| *key == word);
+    let largest = case.request.iter().skip(1).filter(|word| !is_key(word)).map(<[u8]>::len).max()?;
+    if largest as u64 <= limit {
+        return None;
+    }
+    let text = format!(
+        "an element of {largest} bytes goes into {}; keep an id there and the rest in a key of its own",
+        quoted(key)
+    );
+    against(key, text)
+}
+
+fn late_expire(engine: &Engine, strict: &Strict, case: &Case<'_>) -> Option<Offence> {
+    let is_expire = ["expire", "pexpire", "expireat", "pexpireat"].contains(&case.name);
+    let (key, _) = case.keys.first().filter(|_| is_expire && case.source == Source::Client)?;
+    let trace = strict.traces.of(case.database, key).filter(|trace| !trace.is_kept())?;
+    let deed = trace.written.as_ref()?;
+    let data = engine.databases.get(case.database);
+    let slot = data.find(key).filter(|slot| data.deadline(*slot).is_none())?;
+    let instead = match data.view(slot) {
+        View::Text(_) => "SET it with EX, or send both in one script or MULTI",
+        _ => "send both in one script or MULTI",
+    };
+    let text = format!(
+        "{} has no deadline since {}, and would live for ever had the application died in between; {instead}",
+        quoted(key),
+        deed.command.to_uppercase()
+    );
+    against(key, text)
+}
+
+/// Up to here every integer is a score of its own.
+const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+
+fn lossy_score(engine: &Engine, case: &Case<'_>) -> Option<Offence> {
+    let (key, _) = case.keys.first()?;
+    let data = engine.databases.get(case.database);
+    let zset = data.find(key).and_then(|slot| if let View::Zset(zset) = data.view(slot) { Some(zset) } else { None });
+    let before = |member: &[u8]| zset.and_then(|zset| zset.score(member)).unwrap_or(0.0);
+    let (pairs, is_added) = match case.name {
+        "zadd" => scores_of_zadd(case.request),
+        "zincrby" => (2, true),
+        _ => return None,
+    };
+    let pair = |place: usize| Some((number::parse_f64(case.request.get(place)?)?, case.request.get(place + 1)?));
+    let mut pairs = (pairs..case.request.len()).step_by(2).filter_map(pair);
+    let lossy = pairs.find_map(|(score, member)| {
+        let score = if is_added { before(member) + score } else { score };
+        (score.is_finite() && score.abs() > EXACT).then_some((score, member))
+    });
+    let (score, member) = lossy?;
+    let text = format!(
+        "the score of {} would be {score:.0}, and beyond 2^53 neighbours become one; keep one number in the score, and \
+         the rest in the member",
+        quoted(member)
+    );
+    against(key, text)
+}
+
+/// Where ZADD's scores begin, and whether they are added.
+fn scores_of_zadd(request: Request<'_>) -> (usize, bool) {
+    let is_option = |word: &[u8]| ["NX", "XX", "GT", "LT", "CH", "INCR"].iter().any(|option| says(word, option));
+    let options = request.iter().skip(2).take_while(|word| is_option(word)).count();
+    let is_added = request.iter().skip(2).take(options).any(|word| says(word, "INCR"));
+    (2 + options, is_added)
+}
+
+fn endless_wait(case: &Case<'_>) -> Option<Offence> {
+    // Within a script or a transaction nothing waits.
+    let timeout = if case.source == Source::Client { timeout_of(case.name, case.request)? } else { return None };
+    if number::parse_f64(timeout)? != 0.0 {
+        return None;
+    }
+    let name = case.name.to_uppercase();
+    let text = format!(
+        "{name} would wait for ever; wait some seconds and call it again, so that its caller can be told to stop"
+    );
+    Some(Offence { key: case.keys.first().map(|(key, _)| key.to_vec()), text })
+}
+
+/// How long a command is told to wait.
+fn timeout_of<'a>(name: &str, request: Request<'a>) -> Option<&'a [u8]> {
+    match name {
+        "blpop" | "brpop" | "bzpopmin" | "bzpopmax" | "brpoplpush" | "blmove" => request.get(request.len() - 1),
+        "blmpop" | "bzmpop" => request.get(1),
+        "xread" | "xreadgroup" => {
+            let options = request.iter().take_while(|word| !says(word, "STREAMS"));
+            let place = options.into_iter().position(|word| says(word, "BLOCK"))?;
+            request.get(place + 1)
+        }
+        "wait" => request.get(2).filter(|_| request.get(1) != Some(b"0")),
+        "waitaof" => request.get(3).filter(|_| request.get(1) != Some(b"0") || request.get(2) != Some(b"0")),
+        _ => None,
+    }
+}

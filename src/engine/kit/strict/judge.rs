@@ -1,0 +1,229 @@
+//! When commands are judged, and what becomes of those against which something stands.
+
+use super::{Case, Finding, Judge, Level, Offence, Rule, Script, Setting, Strict, Trace};
+use crate::engine::kit::Source;
+use crate::engine::kit::shown::quoted;
+use crate::engine::{Command, CommandId, Engine, Flags, KeyFlags, Now, SessionId};
+use crate::resp::Request;
+use crate::value::View;
+
+/// So much of a command is told, in characters.
+const SHOWN: usize = 200;
+
+/// What stands against a command, and how much that matters.
+type Charge = (Rule, Level, Offence);
+
+impl Engine {
+    /// How a rule is to be held; `judge` tells what stands against commands.
+    pub fn strict_setting(&mut self, judge: Judge, rule: Rule) -> &mut Setting {
+        self.kit().strict.get_or_insert_with(|| Box::new(Strict::of(judge))).setting_mut(rule)
+    }
+
+    /// The rules, if any was ever held.
+    pub fn strict(&self) -> Option<&Strict> {
+        self.interest.kit.as_ref()?.strict.as_deref()
+    }
+
+    /// All that was found, and what shows now that it is asked for.
+    pub fn findings(&self) -> Vec<Finding> {
+        let Some(strict) = self.strict() else { return Vec::new() };
+        strict.findings.iter().cloned().chain(self.unbounded(strict)).collect()
+    }
+
+    /// Judges a request of a client; answers the line with which it is refused, if it is.
+    pub(in crate::engine::kit) fn judge_request(
+        &mut self,
+        now: Now,
+        session: SessionId,
+        request: Request<'_>,
+    ) -> Option<String> {
+        self.strict()?;
+        let (id, _) = self.table.resolve(request).ok()?;
+        let command = self.table.entry(id).command;
+        let client = self.sessions.get(session)?;
+        let may_run = self.comes_to_gates(now, session, id, request)
+            && self.scripts.gate(command.flags).is_ok()
+            && self.may_run(&client.user, id, request).is_ok();
+        let is_queued = client.transaction.is_some() && !command.flags.has(Flags::UNQUEUED);
+        let source = if is_queued { Source::Queue } else { Source::Client };
+        if may_run { self.judge_as(session, id, request, source) } else { None }
+    }
+
+    /// Judges a command that a transaction or a script runs.
+    pub(in crate::engine::kit) fn judge_within(
+        &mut self,
+        session: SessionId,
+        request: Request<'_>,
+        source: Source,
+    ) -> Option<String> {
+        self.strict()?;
+        let (id, _) = self.table.resolve(request).ok()?;
+        self.judge_as(session, id, request, source)
+    }
+
+    fn judge_as(&mut self, session: SessionId, id: CommandId, request: Request<'_>, source: Source) -> Option<String> {
+        // The rules are taken out so that they can ask the engine.
+        let mut strict = self.interest.kit.as_mut()?.strict.take()?;
+        let script = std::mem::take(&mut strict.script);
+        let case = self.case(&script, session, id, request, source);
+        let (line, begun) = case.map_or((None, None), |case| self.decide(&mut strict, &case));
+        strict.script = begun.unwrap_or(script);
+        self.kit().strict = Some(strict);
+        line
+    }
+
+    /// Notes what stands against a command. Answers with which line it is refused, or else the keys of the script that is
+    /// known by it.
+    fn decide(&self, strict: &mut Strict, case: &Case<'_>) -> (Option<String>, Option<Script>) {
+        let charges = self.charges(strict, case);
+        let refusal = charges.iter().find(|(_, level, _)| *level == Level::Error);
+        let line = refusal.map(|(rule, _, offence)| format!("STRICT {}: {}", rule.name(), offence.text));
+        charges.into_iter().for_each(|charge| strict.add(self.finding(case, charge)));
+        if line.is_some() || case.source == Source::Queue {
+            return (line, None);
+        }
+        let client_name = self.sessions.get(case.session).map(|client| &*client.name).unwrap_or_default();
+        strict.traces.note(case, self.databases.snapshots.taken(), client_name);
+        let keys = || case.keys.iter().map(|(key, _)| Box::from(*key));
+        let script = match case.declared {
+            Some(declared) if case.first_key.is_none() => {
+                keys().next().map(|first| Script { declared: declared.to_vec(), first: Some(first) })
+            }
+            None if case.command.is_of_scripts() => Some(Script { declared: keys().collect(), first: keys().next() }),
+            _ => None,
+        };
+        (None, script)
+    }
+
+    fn case<'a>(
+        &'a self,
+        script: &'a Script,
+        session: SessionId,
+        id: CommandId,
+        request: Request<'a>,
+        source: Source,
+    ) -> Option<Case<'a>> {
+        let (entry, client) = (self.table.entry(id), self.sessions.get(session)?);
+        let first_key = match source {
+            Source::Script => script.first.as_deref(),
+            Source::Queue => self.interest.watches.first_of(session).or_else(|| {
+                let mut requests = client.transaction.as_ref()?.queue.iter();
+                requests.find_map(|request| {
+                    let (id, _) = self.table.resolve(request).ok()?;
+                    keys_of(request, self.table.entry(id).command).next().map(|(key, _)| key)
+                })
+            }),
+            Source::Client | Source::Transaction => None,
+        };
+        Some(Case {
+            session,
+            source,
+            database: client.database,
+            command: entry.command,
+            name: &entry.name,
+            request,
+            keys: keys_of(request, entry.command).collect(),
+            first_key,
+            declared: (source == Source::Script).then_some(&script.declared),
+            is_bounded: entry.name == "xadd" && has_bound(request),
+        })
+    }
+
+    fn charges(&self, strict: &Strict, case: &Case<'_>) -> Vec<Charge> {
+        // What a transaction runs was judged when it was sent.
+        if case.source == Source::Transaction {
+            return Vec::new();
+        }
+        let charge = |rule: Rule| {
+            let level = strict.setting(rule).level;
+            let offence = if level > Level::Off { (strict.judge)(self, strict, rule, case)? } else { return None };
+            let is_allowed = offence.key.as_ref().is_some_and(|key| strict.allows(rule, key));
+            (!is_allowed).then_some((rule, level, offence))
+        };
+        Rule::ALL.into_iter().filter_map(charge).collect()
+    }
+
+    fn finding(&self, case: &Case<'_>, (rule, level, offence): Charge) -> Finding {
+        let words = case.command.words_shown(case.request).map(quoted);
+        let mut command = words.collect::<Vec<String>>().join(" ");
+        if let Some((cut, _)) = command.char_indices().nth(SHOWN) {
+            command.truncate(cut);
+            command.push_str("...");
+        }
+        let name = self.sessions.get(case.session).map(|client| client.name.clone());
+        let (client, client_name) = (case.session.number, name.unwrap_or_default());
+        Finding { rule, level, client, client_name, command, text: offence.text, times: 1 }
+    }
+
+    /// The collections that were written, and have no bound now.
+    fn unbounded(&self, strict: &Strict) -> Vec<Finding> {
+        let level = strict.setting(Rule::UnboundedCollection).level;
+        if level == Level::Off {
+            return Vec::new();
+        }
+        let mut findings = Vec::new();
+        for (database, key, trace) in strict.traces.all() {
+            let Some(deed) = trace.grown.as_ref().filter(|_| self.is_unbounded(database, key, trace)) else { continue };
+            if strict.allows(Rule::UnboundedCollection, key) {
+                continue;
+            }
+            let command = format!("{} {}", deed.command.to_uppercase(), quoted(key));
+            let text = format!(
+                "{} is never trimmed and has no deadline; {}, or allow what is to grow",
+                quoted(key),
+                self.bounds_of(database, key)
+            );
+            let (client, client_name) = (deed.client, deed.client_name.clone());
+            findings.push(Finding {
+                rule: Rule::UnboundedCollection,
+                level,
+                client,
+                client_name,
+                command,
+                text,
+                times: 1,
+            });
+        }
+        findings
+    }
+
+    fn is_unbounded(&self, database: usize, key: &[u8], trace: &Trace) -> bool {
+        if trace.is_trimmed() || database >= self.databases.count() {
+            return false;
+        }
+        let data = self.databases.get(database);
+        let Some(slot) = data.find(key).filter(|slot| data.deadline(*slot).is_none()) else { return false };
+        matches!(data.view(slot), View::List(_) | View::Set(_) | View::Zset(_) | View::Stream(_))
+    }
+
+    /// How a collection can be bounded.
+    fn bounds_of(&self, database: usize, key: &[u8]) -> &'static str {
+        let data = self.databases.get(database);
+        match data.find(key).map(|slot| data.view(slot)) {
+            Some(View::List(_)) => "LTRIM it with each push, or EXPIRE it",
+            Some(View::Zset(_)) => "ZREMRANGEBYRANK or ZREMRANGEBYSCORE what is old, or EXPIRE it",
+            Some(View::Stream(_)) => "XADD with MAXLEN or MINID, or EXPIRE it",
+            _ => "EXPIRE it, as with a key for each hour",
+        }
+    }
+
+    /// What was done since there were so many snapshots is undone.
+    pub(in crate::engine) fn forget_traces_since(&mut self, taken: u64) {
+        if let Some(strict) = self.interest.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
+            strict.traces.forget_since(taken);
+        }
+    }
+}
+
+/// Whether XADD is told a bound: its options stand before the id.
+fn has_bound(request: Request<'_>) -> bool {
+    let is_option = |word: &&[u8]| !word.eq_ignore_ascii_case(b"NOMKSTREAM");
+    let first = request.iter().skip(2).find(is_option);
+    first.is_some_and(|word| [&b"MAXLEN"[..], b"MINID"].iter().any(|option| word.eq_ignore_ascii_case(option)))
+}
+
+/// The keys of a request, and what happens to each.
+fn keys_of<'a>(request: Request<'a>, command: &'static Command) -> impl Iterator<Item = (&'a [u8], KeyFlags)> {
+    let places = command.keys_of(request).into_iter();
+    places.filter_map(move |(place, access)| Some((request.get(place)?, access)))
+}

@@ -1,0 +1,131 @@
+//! The rules of strict mode: what each is called, what it is about, and from where on it finds fault.
+
+/// Something that passes in a test and breaks in production.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// A script uses a key that it was not told of.
+    UndeclaredKeys,
+    /// The keys of one command, script or transaction lie in different slots of a cluster.
+    CrossSlot,
+    /// KEYS among many keys.
+    KeysCommand,
+    /// All of a large collection is read at once.
+    WholeReads,
+    /// A large payload is put into a list, set or sorted set.
+    LargeElements,
+    /// A collection may grow for ever.
+    UnboundedCollection,
+    /// A key gets its deadline in another step than its value.
+    LateExpire,
+    /// A score is beyond the integers that scores can tell apart.
+    LossyScores,
+    /// A command that waits would do so for ever.
+    EndlessWaits,
+}
+
+/// How much a rule matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nothing is found.
+    #[default]
+    Off,
+    /// What is found is noted.
+    Warn,
+    /// The command is refused, and that is noted.
+    Error,
+}
+
+impl Rule {
+    /// All of them.
+    pub const ALL: [Rule; 9] = [
+        Rule::UndeclaredKeys,
+        Rule::CrossSlot,
+        Rule::KeysCommand,
+        Rule::WholeReads,
+        Rule::LargeElements,
+        Rule::UnboundedCollection,
+        Rule::LateExpire,
+        Rule::LossyScores,
+        Rule::EndlessWaits,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// What it finds fault with, in one line.
+    pub fn about(self) -> &'static str {
+        self.row().1
+    }
+
+    /// What may be, unless a test says otherwise, of what it counts: keys, elements or bytes.
+    pub fn usual_limit(self) -> Option<u64> {
+        self.row().2
+    }
+
+    /// The rule of that name, in any case.
+    pub fn of(name: &[u8]) -> Option<Rule> {
+        Rule::ALL.into_iter().find(|rule| rule.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    pub(super) fn place(self) -> usize {
+        self as usize
+    }
+
+    fn row(self) -> (&'static str, &'static str, Option<u64>) {
+        match self {
+            Rule::UndeclaredKeys => ("undeclared-keys", "a script uses keys that are not among its KEYS", None),
+            Rule::CrossSlot => {
+                ("cross-slot", "keys of one command, script or transaction lie in different slots of a cluster", None)
+            }
+            Rule::KeysCommand => ("keys-command", "KEYS, where there are more keys than the limit", Some(100)),
+            Rule::WholeReads => {
+                ("whole-reads", "a collection of more elements than the limit is read at once", Some(1000))
+            }
+            Rule::LargeElements => {
+                ("large-elements", "an element of a list, set or sorted set has more bytes than the limit", Some(1024))
+            }
+            Rule::UnboundedCollection => (
+                "unbounded-collection",
+                "a list, set, sorted set or stream is written, never trimmed, and has no deadline at the end",
+                None,
+            ),
+            Rule::LateExpire => {
+                ("late-expire", "a key gets its deadline in another step than its value, and may never get it", None)
+            }
+            Rule::LossyScores => ("lossy-scores", "a score is beyond 2^53, where not every integer exists", None),
+            Rule::EndlessWaits => ("endless-waits", "a command is told to wait for ever", None),
+        }
+    }
+}
+
+impl Level {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Off => "off",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        }
+    }
+
+    /// The level of that name, in any case.
+    pub fn of(name: &[u8]) -> Option<Level> {
+        let all = [Level::Off, Level::Warn, Level::Error];
+        all.into_iter().find(|level| level.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_found_by_its_name_and_stands_in_its_place() {
+        for (place, rule) in Rule::ALL.into_iter().enumerate() {
+            assert_eq!((rule.place(), Rule::of(rule.name().to_uppercase().as_bytes())), (place, Some(rule)));
+        }
+        assert_eq!((Rule::of(b"nosuch"), Level::of(b"ERROR"), Level::of(b"")), (None, Some(Level::Error), None));
+    }
+}

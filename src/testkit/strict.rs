@@ -1,0 +1,87 @@
+//! Strict mode, as a test in Rust holds it.
+
+use std::sync::Arc;
+
+use crate::commands::dunlin::strict as rules;
+use crate::engine::kit::{Finding, Level, Rule};
+use crate::server::shared::Shared;
+
+/// What would break in production fails the test: [`super::Server::strict`]. All rules are off until they are set.
+///
+/// ```
+/// use dunlin::{Level, Rule};
+///
+/// let server = dunlin::Server::start()?;
+/// server.strict().set_all(Level::Error).allow(Rule::UnboundedCollection, "jobs:*");
+///
+/// let mut client = server.client()?;
+/// let error = client.call(["MGET", "cart:1", "user:1"]).expect_err("a cluster refuses it too");
+/// assert!(error.to_string().starts_with("STRICT cross-slot: cart:1 is in slot 10687 of a cluster and user:1 in slot"));
+/// assert_eq!(server.strict().findings()[0].rule, Rule::CrossSlot);
+///
+/// server.strict().clear();
+/// client.call(["LPUSH", "jobs:email", "job-1"])?;
+/// server.strict().assert_none();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Strict<'s> {
+    shared: &'s Arc<Shared>,
+}
+
+impl<'s> Strict<'s> {
+    pub(super) fn of(shared: &'s Arc<Shared>) -> Strict<'s> {
+        Strict { shared }
+    }
+
+    /// Holds a rule at a level.
+    pub fn set(self, rule: Rule, level: Level) -> Strict<'s> {
+        rules::set_rules(&mut self.shared.engine(), &[rule], level, None);
+        self
+    }
+
+    /// Holds all rules at a level.
+    pub fn set_all(self, level: Level) -> Strict<'s> {
+        rules::set_rules(&mut self.shared.engine(), &Rule::ALL, level, None);
+        self
+    }
+
+    /// Says what may be of what a rule counts: keys, elements or bytes ([`Rule::usual_limit`]). A rule that counts nothing
+    /// has no use for it.
+    pub fn limit(self, rule: Rule, limit: u64) -> Strict<'s> {
+        let mut engine = self.shared.engine();
+        let level = engine.strict().map_or(Level::Off, |strict| strict.setting(rule).level);
+        rules::set_rules(&mut engine, &[rule], level, Some(limit));
+        drop(engine);
+        self
+    }
+
+    /// Has a rule not concern keys that match the glob.
+    pub fn allow(self, rule: Rule, pattern: impl AsRef<[u8]>) -> Strict<'s> {
+        rules::allow_keys(&mut self.shared.engine(), &[rule], pattern.as_ref());
+        self
+    }
+
+    /// All that was found, and what shows now: a collection is judged by what it is when this is called.
+    pub fn findings(self) -> Vec<Finding> {
+        self.shared.engine().findings()
+    }
+
+    /// Forgets what was found, and what was done to keys.
+    pub fn clear(self) {
+        rules::clear_findings(&mut self.shared.engine());
+    }
+
+    /// # Panics
+    /// Something was found, be it a warning or an error; the message lists it.
+    #[track_caller]
+    pub fn assert_none(self) {
+        let findings = self.findings();
+        assert!(findings.is_empty(), "strict mode found {}:\n  {}", findings.len(), listed(&findings));
+    }
+}
+
+/// Findings, one in a line.
+pub(super) fn listed(findings: &[Finding]) -> String {
+    findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  ")
+}

@@ -1,0 +1,535 @@
+//! Strict mode: each rule with what it finds, and with what looks like that and is right.
+
+use dunlin::{Client, Level, Reply, Rule, Server};
+
+use crate::{call, error, served};
+
+/// A server that holds one rule at one level.
+fn held(rule: Rule, level: Level) -> (Server, Client) {
+    let (server, client) = served();
+    server.strict().set(rule, level);
+    (server, client)
+}
+
+/// The words of a line as redis-cli reads them.
+fn words(line: &str) -> Vec<Vec<u8>> {
+    let (mut text, mut spans) = (Vec::new(), Vec::new());
+    dunlin::resp::split_words(line.as_bytes(), &mut text, &mut spans).expect("quotes are balanced");
+    spans.into_iter().map(|span| text[span.start..span.end].to_vec()).collect()
+}
+
+/// Runs lines, the last one of which is judged; answers what that one says.
+fn play(client: &mut Client, lines: &[&str]) -> Result<Reply, String> {
+    let (last, before) = lines.split_last().expect("there is a line");
+    for line in before {
+        client.call(words(line)).unwrap_or_else(|error| panic!("{line}: {error}"));
+    }
+    client.call(words(last)).map_err(|error| error.to_string())
+}
+
+/// Each of these plays ends in a command against which the rule stands: it is let pass where that is a warning, refused
+/// with what is said where it is an error, and nothing where the rule is off.
+fn finds(rule: Rule, culprits: &[(&[&str], &str)]) {
+    for (lines, text) in culprits {
+        let told = format!("STRICT {}: {text}", rule.name());
+        let (server, mut client) = held(rule, Level::Error);
+        assert_eq!(play(&mut client, lines).map_err(|error| error.replace("ERR ", "")), Err(told), "{lines:?}");
+        let findings = server.strict().findings();
+        assert_eq!((findings.len(), findings[0].rule, findings[0].level), (1, rule, Level::Error), "{lines:?}");
+        assert!(findings[0].text == *text && findings[0].times == 1);
+        let (server, mut client) = held(rule, Level::Warn);
+        let warned = play(&mut client, lines);
+        assert_eq!(server.strict().findings().len(), 1, "{lines:?}");
+        assert_eq!(server.strict().findings()[0].level, Level::Warn);
+        let (server, mut client) = held(rule, Level::Off);
+        assert_eq!(play(&mut client, lines), warned, "{lines:?}");
+        assert!(server.strict().findings().is_empty());
+    }
+}
+
+/// None of these plays has a command against which the rule stands.
+fn admits(rule: Rule, innocents: &[&[&str]]) {
+    for lines in innocents {
+        let (server, mut client) = held(rule, Level::Error);
+        let (_, mut free) = served();
+        assert_eq!(play(&mut client, lines), play(&mut free, lines), "{lines:?}");
+        assert_eq!(server.strict().findings(), Vec::new(), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_script_uses_the_keys_that_it_was_told_of() {
+    let says = |key: &str| {
+        format!(
+            "the script uses {key}, which is not among its KEYS; pass every key by KEYS, as a cluster sends the script \
+             where they are"
+        )
+    };
+    let script = " script: ";
+    let (server, mut client) = held(Rule::UndeclaredKeys, Level::Error);
+    let refused = error(&mut client, ["EVAL", "return redis.call('GET', 'user:' .. ARGV[1])", "0", "7"]);
+    assert!(refused.starts_with(&format!("STRICT undeclared-keys: {}{script}", says("user:7"))), "{refused}");
+    assert_eq!(server.strict().findings()[0].command, "GET user:7");
+    let caught = "return redis.pcall('GET', KEYS[1] .. 'x')['err']";
+    assert!(call(&mut client, ["EVAL", caught, "1", "a"]) == &*format!("STRICT undeclared-keys: {}", says("ax")));
+    admits(
+        Rule::UndeclaredKeys,
+        &[
+            &["EVAL \"return redis.call('MGET', KEYS[2], KEYS[1])\" 2 a b"],
+            &["EVAL \"return redis.call('PING')\" 0"],
+            &["MULTI", "EVAL \"return redis.call('GET', KEYS[1])\" 1 a", "GET b", "EXEC"],
+            &[
+                "FUNCTION LOAD \"#!lua name=x\\nredis.register_function('f', function(keys) return redis.call('GET', keys[1]) end)\"",
+                "FCALL f 1 a",
+            ],
+            &["GET undeclared"],
+        ],
+    );
+    let (server, mut client) = held(Rule::UndeclaredKeys, Level::Warn);
+    let eval = "EVAL \"redis.call('SET', 'other', 'x') return redis.call('GET', 'other')\" 1 a";
+    assert_eq!(play(&mut client, &["MULTI", eval, "EVAL \"return 1\" 1 other", "EXEC"]).is_ok(), true);
+    assert_eq!(server.strict().findings().iter().map(|finding| finding.times).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn keys_that_are_used_together_have_one_slot() {
+    let says = |first: &str, slot: u16, other: &str, other_slot: u16| {
+        format!(
+            "{first} is in slot {slot} of a cluster and {other} in slot {other_slot}; give them one hash tag, as in {{id}}:a and {{id}}:b"
+        )
+    };
+    let apart = says("foo", 12182, "bar", 5061);
+    finds(
+        Rule::CrossSlot,
+        &[
+            (&["MGET foo bar"], &apart),
+            (&["MSET foo 1 foo 2 bar 3"], &apart),
+            (&["RPUSH foo a", "LMOVE foo bar LEFT RIGHT"], &apart),
+            (&["SINTERSTORE foo foo bar"], &apart),
+            (&["XREAD COUNT 1 STREAMS foo bar 0 0"], &apart),
+            (&["EVAL \"return 1\" 2 foo bar"], &apart),
+            (&["MULTI", "SET foo 1", "PING", "SET bar 2"], &apart),
+            (&["WATCH foo", "MULTI", "SET bar 2"], &apart),
+        ],
+    );
+    admits(
+        Rule::CrossSlot,
+        &[
+            &["MGET {id}:a {id}:b {id}"],
+            &["MULTI", "SET {id}:a 1", "GET {id}:b", "EXEC"],
+            &["SET foo 1", "SET bar 2"],
+            &["MULTI", "SET foo 1", "DISCARD", "MULTI", "SET bar 2", "EXEC"],
+            &["EVAL \"return redis.call('GET', KEYS[1])\" 1 foo"],
+            &["ZUNION 1 foo WEIGHTS 2"],
+            &["PUBLISH bar foo"],
+        ],
+    );
+    let (server, mut client) = held(Rule::CrossSlot, Level::Error);
+    let script = "redis.call('SET', ARGV[1], 1) return redis.call('SET', ARGV[2], 2)";
+    assert!(
+        error(&mut client, ["EVAL", script, "0", "foo", "bar"]).starts_with(&format!("STRICT cross-slot: {apart}"))
+    );
+    assert_eq!(call(&mut client, ["EVAL", script, "0", "{id}:1", "{id}:2"]), Reply::Status("OK".to_owned()));
+    assert_eq!(server.strict().findings().len(), 1);
+}
+
+#[test]
+fn keys_is_for_few_keys() {
+    let (server, mut client) = held(Rule::KeysCommand, Level::Error);
+    server.strict().limit(Rule::KeysCommand, 2);
+    call(&mut client, ["MSET", "a", "1", "b", "2"]);
+    assert_eq!(call(&mut client, ["KEYS", "*"]).items().map(<[Reply]>::len), Some(2));
+    call(&mut client, ["SET", "c", "3"]);
+    let text = "STRICT keys-command: KEYS looks at all 3 keys while everybody waits; use SCAN";
+    assert_eq!(error(&mut client, ["KEYS", "a"]), text);
+    call(&mut client, ["SCAN", "0", "MATCH", "a"]);
+    call(&mut client, ["SELECT", "1"]);
+    call(&mut client, ["KEYS", "*"]);
+    assert_eq!(server.strict().findings().len(), 1);
+    server.strict().set(Rule::KeysCommand, Level::Warn);
+    call(&mut client, ["SELECT", "0"]);
+    assert_eq!(call(&mut client, ["KEYS", "*"]).items().map(<[Reply]>::len), Some(3));
+    assert_eq!(server.strict().findings()[1].level, Level::Warn);
+    assert_eq!(Rule::KeysCommand.usual_limit(), Some(100));
+}
+
+#[test]
+fn what_is_large_is_read_in_parts() {
+    let plays: [(&[&str], &str); 10] = [
+        (
+            &["SADD key a b c", "SMEMBERS key"],
+            "SMEMBERS reads all 3 elements of key at once; SSCAN it, or ask SISMEMBER or SCARD",
+        ),
+        (
+            &["HSET key a 1 b 2 c 3", "HGETALL key"],
+            "HGETALL reads all 3 elements of key at once; HSCAN it, or HMGET what is needed",
+        ),
+        (&["HSET key a 1 b 2 c 3", "HKEYS key"], "HKEYS reads all 3 elements of key at once; HSCAN it"),
+        (
+            &["HSET key a 1 b 2 c 3", "HVALS key"],
+            "HVALS reads all 3 elements of key at once; HSCAN it, or HMGET what is needed",
+        ),
+        (&["RPUSH key a b c", "LRANGE key 0 -1"], "LRANGE reads all 3 elements of key at once; read a part of it"),
+        (
+            &["ZADD key 1 a 2 b 3 c", "ZRANGE key 0 -1 WITHSCORES"],
+            "ZRANGE reads all 3 elements of key at once; read a part of it by rank or score, or ZSCAN it",
+        ),
+        (
+            &["ZADD key 1 a 2 b 3 c", "ZREVRANGE key 0 -1"],
+            "ZREVRANGE reads all 3 elements of key at once; read a part of it by rank or score, or ZSCAN it",
+        ),
+        (
+            &["ZADD key 1 a 2 b 3 c", "ZRANGEBYSCORE key -inf +inf"],
+            "ZRANGEBYSCORE reads all 3 elements of key at once; LIMIT it",
+        ),
+        (
+            &["XADD key 1 a b", "XADD key 2 a b", "XADD key 3 a b", "XRANGE key - +"],
+            "XRANGE reads all 3 elements of key at once; COUNT some and go on from the last id",
+        ),
+        (
+            &["XADD key 1 a b", "XADD key 2 a b", "XADD key 3 a b", "XREVRANGE key + -"],
+            "XREVRANGE reads all 3 elements of key at once; COUNT some and go on from the last id",
+        ),
+    ];
+    for (lines, text) in plays {
+        let (server, mut client) = held(Rule::WholeReads, Level::Error);
+        server.strict().limit(Rule::WholeReads, 3);
+        assert!(play(&mut client, lines).is_ok(), "{lines:?}");
+        server.strict().limit(Rule::WholeReads, 2);
+        let last = &lines[lines.len() - 1..];
+        assert_eq!(play(&mut client, last), Err(format!("STRICT whole-reads: {text}")));
+        server.strict().set(Rule::WholeReads, Level::Warn);
+        assert!(play(&mut client, last).is_ok());
+        assert_eq!(server.strict().findings().len(), 2);
+    }
+    let (server, mut client) = held(Rule::WholeReads, Level::Error);
+    server.strict().limit(Rule::WholeReads, 0);
+    play(&mut client, &["RPUSH list a b", "LRANGE list 0 0", "LRANGE list 1 -1"]).expect("it is a part");
+    play(&mut client, &["ZADD zset 1 a", "ZRANGE zset 0 9 REV", "ZRANGEBYSCORE zset -inf +inf LIMIT 0 9"])
+        .expect("so it is");
+    play(&mut client, &["XADD stream 1 a b", "XRANGE stream - + COUNT 9", "SCARD set", "SMEMBERS set"])
+        .expect("so it is");
+    server.strict().assert_none();
+}
+
+#[test]
+fn elements_are_small() {
+    let large = "x".repeat(1025);
+    let text = |key: &str| {
+        format!("an element of 1025 bytes goes into {key}; keep an id there and the rest in a key of its own")
+    };
+    let lines = ["LPUSH", "RPUSH", "SADD"].map(|command| format!("{command} key id {large}"));
+    let zadd = format!("ZADD key 1 id 2 {large}");
+    finds(
+        Rule::LargeElements,
+        &[
+            (&[&lines[0]], &text("key")),
+            (&[&lines[1]], &text("key")),
+            (&[&lines[2]], &text("key")),
+            (&[&zadd], &text("key")),
+        ],
+    );
+    let (fits, long_key) = (format!("LPUSH key {}", "x".repeat(1024)), format!("LPUSH {large} id"));
+    let (string, hash, removed) =
+        (format!("SET key {large}"), format!("HSET hash field {large}"), format!("SREM set {large}"));
+    admits(Rule::LargeElements, &[&[&fits], &[&long_key], &[&string], &[&hash], &[&removed]]);
+}
+
+#[test]
+fn a_collection_has_a_bound_when_the_test_ends() {
+    let culprits = [
+        ("LPUSH key a", "LPUSH key", "LTRIM it with each push, or EXPIRE it"),
+        ("SADD key a", "SADD key", "EXPIRE it, as with a key for each hour"),
+        ("ZADD key 1 a", "ZADD key", "ZREMRANGEBYRANK or ZREMRANGEBYSCORE what is old, or EXPIRE it"),
+        ("ZINCRBY key 1 a", "ZINCRBY key", "ZREMRANGEBYRANK or ZREMRANGEBYSCORE what is old, or EXPIRE it"),
+        ("XADD key * a b", "XADD key", "XADD with MAXLEN or MINID, or EXPIRE it"),
+        (
+            "EVAL \"return redis.call('LPUSH', KEYS[1], 'a')\" 1 key",
+            "LPUSH key",
+            "LTRIM it with each push, or EXPIRE it",
+        ),
+        ("GEOADD key 1 1 a", "GEOADD key", "ZREMRANGEBYRANK or ZREMRANGEBYSCORE what is old, or EXPIRE it"),
+    ];
+    for (line, command, instead) in culprits {
+        for level in [Level::Warn, Level::Error] {
+            let (server, mut client) = held(Rule::UnboundedCollection, level);
+            play(&mut client, &["CLIENT SETNAME web", line]).expect("it shows only at the end");
+            let findings = server.strict().findings();
+            let [finding] = &findings[..] else { panic!("{line}: {findings:?}") };
+            assert_eq!((finding.rule, finding.level, &*finding.command), (Rule::UnboundedCollection, level, command));
+            assert_eq!(finding.client_name, b"web");
+            let text = format!("key is never trimmed and has no deadline; {instead}, or allow what is to grow");
+            assert_eq!(finding.text, text);
+            server.strict().allow(Rule::UnboundedCollection, "k*");
+            server.strict().assert_none();
+        }
+    }
+    admits(
+        Rule::UnboundedCollection,
+        &[
+            &["LPUSH key a", "LTRIM key 0 99"],
+            &["MULTI", "LPUSH key a", "LTRIM key 0 99", "EXEC"],
+            &["LPUSH key a", "BRPOP key 1", "LPUSH key b"],
+            &["SADD key a", "EXPIRE key 60"],
+            &["SADD key a", "SADD key b", "DEL key"],
+            &["SADD key a", "SREM key b"],
+            &["ZADD key 1 a", "ZREMRANGEBYRANK key 0 -31"],
+            &["ZADD key 1 a", "ZREMRANGEBYSCORE key -inf 0"],
+            &["XADD key MAXLEN ~ 1000 5-1 a b"],
+            &["XADD key NOMKSTREAM MINID 5 5-1 a b"],
+            &["XADD key 5-1 a b", "XTRIM key MAXLEN 9"],
+            &["EVAL \"redis.call('SADD', KEYS[1], 'a') return redis.call('EXPIRE', KEYS[1], 9)\" 1 key"],
+            &["SET key a", "INCR count", "HSET user:1 name ann", "PFADD sketch a"],
+            &["RPUSH source a", "EXPIRE source 9", "SORT source ALPHA STORE sorted", "SINTERSTORE set nothing"],
+        ],
+    );
+}
+
+#[test]
+fn what_was_there_before_the_rules_is_no_finding() {
+    let (server, mut client) = served();
+    call(&mut client, ["SADD", "countries", "de", "fr"]);
+    server.strict().set_all(Level::Error);
+    call(&mut client, ["EXPIRE", "countries", "60"]);
+    call(&mut client, ["PERSIST", "countries"]);
+    server.strict().assert_none();
+}
+
+#[test]
+fn a_key_gets_its_deadline_with_its_value() {
+    let says = |command: &str, instead: &str| {
+        format!(
+            "key has no deadline since {command}, and would live for ever had the application died in between; {instead}"
+        )
+    };
+    let both = "send both in one script or MULTI";
+    let set = format!("SET it with EX, or {both}");
+    finds(
+        Rule::LateExpire,
+        &[
+            (&["SADD key a", "EXPIRE key 60"], &says("SADD", both)),
+            (&["SADD key a", "SCARD key", "SADD key b", "PEXPIRE key 60000"], &says("SADD", both)),
+            (&["LPUSH key a", "LTRIM key 0 9", "EXPIREAT key 99999999999"], &says("LPUSH", both)),
+            (&["INCR key", "EXPIRE key 60 NX"], &says("INCR", &set)),
+            (&["SETNX key a", "PEXPIREAT key 99999999999000"], &says("SETNX", &set)),
+            (&["MULTI", "SADD key a", "EXEC", "EXPIRE key 60"], &says("SADD", both)),
+            (&["EVAL \"return redis.call('ZADD', KEYS[1], 1, 'a')\" 1 key", "EXPIRE key 60"], &says("ZADD", both)),
+            (&["SET key a EX 60", "SET key b", "EXPIRE key 60"], &says("SET", &set)),
+        ],
+    );
+    admits(
+        Rule::LateExpire,
+        &[
+            &["MULTI", "SADD key a", "EXPIRE key 60", "EXEC"],
+            &["EVAL \"redis.call('SADD', KEYS[1], 'a') return redis.call('EXPIRE', KEYS[1], 60)\" 1 key"],
+            &["SET key a EX 60", "EXPIRE key 90"],
+            &["MULTI", "INCR key", "EXPIRE key 60", "EXEC", "INCR key", "EXPIRE key 60"],
+            &["SET key a EX 60", "PERSIST key", "EXPIRE key 60"],
+            &["EXPIRE key 60"],
+            &["SADD key a", "DEL key", "EXPIRE key 60"],
+            &["SADD key a", "EXPIRE other 60"],
+        ],
+    );
+    let (server, mut client) = held(Rule::LateExpire, Level::Error);
+    let mut other = server.client().expect("there is room");
+    call(&mut client, ["SADD", "pooled", "a"]);
+    assert!(error(&mut other, ["EXPIRE", "pooled", "60"]).starts_with("STRICT late-expire: pooled has no deadline"));
+    assert_eq!(call(&mut client, ["TTL", "pooled"]), -1);
+}
+
+#[test]
+fn scores_are_integers_that_can_be_told_apart() {
+    let says = |member: &str, score: &str| {
+        format!(
+            "the score of {member} would be {score}, and beyond 2^53 neighbours become one; keep one number in the score, \
+             and the rest in the member"
+        )
+    };
+    finds(
+        Rule::LossyScores,
+        &[
+            (&["ZADD key 1783012441000000000 job"], &says("job", "1783012441000000000")),
+            (&["ZADD key GT CH 1 a -9007199254740994 b"], &says("b", "-9007199254740994")),
+            (&["ZADD key 9007199254740992 a", "ZINCRBY key 2 a"], &says("a", "9007199254740994")),
+            (&["ZADD key 9007199254740992 a", "ZADD key INCR 2 a"], &says("a", "9007199254740994")),
+            (&["MULTI", "ZADD key 1e300 a"], &says("a", &format!("{:.0}", 1e300))),
+        ],
+    );
+    admits(
+        Rule::LossyScores,
+        &[
+            &["ZADD key 1783012441000 job"],
+            &["ZADD key 9007199254740992 a -9007199254740992 b 0.5 c"],
+            &["ZADD key +inf a -inf b"],
+            &["ZADD key 9007199254740992 a", "ZINCRBY key -2 a"],
+            &["ZADD key nonsense a"],
+            &["ZRANGEBYSCORE key 0 1783012441000000000"],
+        ],
+    );
+}
+
+#[test]
+fn nobody_waits_for_ever() {
+    for (line, innocent) in [
+        ("BLPOP key 0", "BLPOP key 0.01"),
+        ("BRPOP key 0.0", "BRPOP key 0.01"),
+        ("BLMOVE {a}1 {a}2 LEFT RIGHT 0", "BLMOVE {a}1 {a}2 LEFT RIGHT 0.01"),
+        ("BRPOPLPUSH {a}1 {a}2 0", "BRPOPLPUSH {a}1 {a}2 0.01"),
+        ("BLMPOP 0 1 key LEFT", "BLMPOP 0.01 1 key LEFT"),
+        ("BZMPOP 0 1 key MIN", "BZMPOP 0.01 1 key MIN"),
+        ("BZPOPMIN key 0", "BZPOPMIN key 0.01"),
+        ("BZPOPMAX key 0", "BZPOPMAX key 0.01"),
+        ("XREAD BLOCK 0 STREAMS key $", "XREAD BLOCK 10 STREAMS key $"),
+        ("XREAD COUNT 1 block 0 STREAMS key $", "XREAD COUNT 1 STREAMS BLOCK 0"),
+        ("WAIT 1 0", "WAIT 1 10"),
+        ("WAITAOF 0 1 0", "WAIT 0 0"),
+    ] {
+        let (server, mut client) = held(Rule::EndlessWaits, Level::Error);
+        let name = line.split(' ').next().expect("it has a name");
+        let text = format!(
+            "STRICT endless-waits: {name} would wait for ever; wait some seconds and call it again, so that its caller can \
+             be told to stop"
+        );
+        assert_eq!(play(&mut client, &[line]), Err(text));
+        server.strict().clear();
+        play(&mut client, &[innocent]).unwrap_or_else(|error| panic!("{innocent}: {error}"));
+        play(&mut client, &["RPUSH key a", "MULTI", "BLPOP key 0", "EXEC"]).expect("nothing waits there");
+        server.strict().assert_none();
+    }
+    let (server, mut client) = held(Rule::EndlessWaits, Level::Warn);
+    assert!(play(&mut client, &["RPUSH key a", "BLPOP key 0"]).is_ok());
+    assert_eq!(server.strict().findings()[0].level, Level::Warn);
+}
+
+#[test]
+fn a_command_that_is_refused_anyhow_is_not_judged() {
+    let (server, mut client) = served();
+    server.strict().set_all(Level::Error);
+    call(&mut client, ["ACL", "SETUSER", "reader", "on", "nopass", "+@read", "~*"]);
+    assert!(error(&mut client, ["MGET"]).starts_with("ERR wrong number"));
+    assert!(error(&mut client, ["NOSUCH", "foo", "bar"]).starts_with("ERR unknown command"));
+    call(&mut client, ["AUTH", "reader", ""]);
+    assert!(error(&mut client, ["MSET", "foo", "1", "bar", "2"]).starts_with("NOPERM"));
+    assert!(error(&mut client, ["MGET", "foo", "bar"]).starts_with("STRICT cross-slot"));
+    assert_eq!(server.strict().findings().len(), 1);
+}
+
+#[test]
+fn a_refused_command_changes_nothing_and_spoils_its_transaction() {
+    let (_server, mut client) = held(Rule::CrossSlot, Level::Error);
+    assert!(error(&mut client, ["MSET", "foo", "1", "bar", "2"]).starts_with("STRICT"));
+    assert_eq!(call(&mut client, ["DBSIZE"]), 0);
+    call(&mut client, ["MULTI"]);
+    call(&mut client, ["SET", "foo", "1"]);
+    assert!(error(&mut client, ["SET", "bar", "2"]).starts_with("STRICT"));
+    assert_eq!(error(&mut client, ["EXEC"]), "EXECABORT Transaction discarded because of previous errors.");
+    assert_eq!(call(&mut client, ["DBSIZE"]), 0);
+}
+
+#[test]
+fn rolling_back_forgets_what_was_done_to_keys_and_keeps_what_was_found() {
+    let (server, mut client) = served();
+    server.strict().set_all(Level::Error);
+    call(&mut client, ["SADD", "before", "a"]);
+    server.snapshot("start");
+    call(&mut client, ["SADD", "since", "a"]);
+    call(&mut client, ["SREM", "before", "b"]);
+    assert!(error(&mut client, ["MGET", "foo", "bar"]).starts_with("STRICT"));
+    assert_eq!(server.strict().findings().len(), 2);
+    server.rollback("start").expect("it is there");
+    let commands: Vec<String> = server.strict().findings().into_iter().map(|finding| finding.command).collect();
+    assert_eq!(commands, ["MGET foo bar", "SADD before"]);
+    call(&mut client, ["DUNLIN", "LOAD", "SADD since a\nSADD before a\n"]);
+    call(&mut client, ["EXPIRE", "since", "60"]);
+    assert_eq!(server.strict().findings().len(), 1);
+}
+
+#[test]
+fn a_deadline_that_has_passed_leaves_no_collection() {
+    let (server, mut client) = held(Rule::UnboundedCollection, Level::Error);
+    server.freeze();
+    play(&mut client, &["SADD key a", "EXPIRE key 60"]).expect("it is written");
+    server.advance(std::time::Duration::from_secs(60));
+    server.strict().assert_none();
+    call(&mut client, ["SADD", "key", "a"]);
+    assert_eq!(server.strict().findings().len(), 1);
+}
+
+fn field<'r>(map: &'r Reply, name: &str) -> &'r Reply {
+    let Reply::Map(fields) = map else { panic!("it is no map: {map:?}") };
+    &fields.iter().find(|(key, _)| *key == name).expect("it is told").1
+}
+
+#[test]
+fn rules_are_listed_and_set_over_the_wire() {
+    let (_server, mut client) = served();
+    let listed = |client: &mut Client| call(client, ["DUNLIN", "STRICT"]).items().expect("an array").to_vec();
+    let names: Vec<String> = listed(&mut client)
+        .iter()
+        .map(|rule| {
+            format!("{} {}", field(rule, "rule").text().expect("a name"), field(rule, "level").text().expect("a level"))
+        })
+        .collect();
+    assert_eq!(names, Rule::ALL.map(|rule| format!("{} off", rule.name())));
+    call(&mut client, ["DUNLIN", "STRICT", "SET", "ALL", "warn"]);
+    call(&mut client, ["DUNLIN", "STRICT", "SET", "keys-command", "ERROR", "LIMIT", "7"]);
+    call(&mut client, ["DUNLIN", "STRICT", "ALLOW", "unbounded-collection", "jobs:*"]);
+    let rules = listed(&mut client);
+    assert!(
+        rules
+            .iter()
+            .all(|rule| *field(rule, "level") == if *field(rule, "rule") == "keys-command" { "error" } else { "warn" })
+    );
+    assert_eq!((field(&rules[2], "limit"), field(&rules[0], "limit")), (&Reply::Integer(7), &Reply::Null));
+    assert_eq!(field(&rules[5], "allowed").items().map(|patterns| patterns[0] == "jobs:*"), Some(true));
+    for (words, text) in [
+        (
+            "SET nosuch warn",
+            "ERR there is no rule 'nosuch'; there are undeclared-keys, cross-slot, keys-command, whole-reads, large-elements, unbounded-collection, late-expire, lossy-scores, endless-waits",
+        ),
+        ("SET cross-slot warn LIMIT 3", "ERR that rule has no limit"),
+        ("SET ALL warn LIMIT 3", "ERR each rule has a limit of its own"),
+        ("SET keys-command warn LIMIT -1", "ERR value is not an integer or out of range"),
+        ("SET cross-slot loud", "ERR syntax error"),
+        ("SET cross-slot", "ERR syntax error"),
+        ("FINDINGS now", "ERR syntax error"),
+        ("NOSUCH", "ERR syntax error"),
+    ] {
+        assert_eq!(error(&mut client, ["DUNLIN", "STRICT"].into_iter().chain(words.split(' '))), text, "{words}");
+    }
+}
+
+#[test]
+fn findings_are_told_checked_and_forgotten_over_the_wire() {
+    let (_server, mut client) = served();
+    call(&mut client, ["DUNLIN", "STRICT", "SET", "ALL", "error"]);
+    call(&mut client, ["DUNLIN", "STRICT", "SET", "late-expire", "warn"]);
+    call(&mut client, ["CLIENT", "SETNAME", "web"]);
+    call(&mut client, ["SET", "key", "value"]);
+    call(&mut client, ["EXPIRE", "key", "60"]);
+    assert_eq!(call(&mut client, ["DUNLIN", "STRICT", "CHECK"]), Reply::Status("OK".to_owned()));
+    for _ in 0..2 {
+        error(&mut client, ["BLPOP", "queue", "0"]);
+    }
+    let findings = call(&mut client, ["DUNLIN", "STRICT", "FINDINGS"]);
+    let [late, endless] = findings.items().expect("an array") else { panic!("there are two: {findings:?}") };
+    assert!(*field(late, "rule") == "late-expire" && *field(late, "level") == "warn");
+    assert!(*field(endless, "command") == "BLPOP queue 0" && *field(endless, "client-name") == "web");
+    assert_eq!((field(late, "times"), field(endless, "times")), (&Reply::Integer(1), &Reply::Integer(2)));
+    let id = call(&mut client, ["CLIENT", "ID"]).integer().expect("a number");
+    let text = format!(
+        "ERR strict mode found 1: error endless-waits: client {id} (web): BLPOP queue 0 (2 times): BLPOP would wait for ever; \
+         wait some seconds and call it again, so that its caller can be told to stop"
+    );
+    assert_eq!(error(&mut client, ["DUNLIN", "STRICT", "CHECK"]), text);
+    call(&mut client, ["DUNLIN", "STRICT", "CLEAR"]);
+    assert_eq!(call(&mut client, ["DUNLIN", "STRICT", "FINDINGS"]).items(), Some(&[][..]));
+}
+
+#[test]
+fn secrets_are_in_no_finding() {
+    let (server, mut client) = held(Rule::CrossSlot, Level::Error);
+    error(&mut client, ["MIGRATE", "127.0.0.1", "1", "", "0", "9", "AUTH", "a-secret", "KEYS", "foo", "bar"]);
+    let findings = server.strict().findings();
+    assert!(findings.len() == 1 && !findings[0].to_string().contains("a-secret"), "{findings:?}");
+}
