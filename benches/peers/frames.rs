@@ -1,0 +1,43 @@
+//! Where replies end, without a look at what they say but whether they are errors.
+
+/// Reads replies off the front of what has arrived.
+#[derive(Default)]
+pub struct Frames {
+    /// So many elements of the reply that is being read are still to come.
+    open: u64,
+    /// Bytes that have arrived and not been looked at.
+    bytes: Vec<u8>,
+    /// Replies that were errors, or had one in them.
+    pub errors: u64,
+}
+
+impl Frames {
+    /// Takes bytes as they arrive and answers how many replies have ended with them.
+    pub fn take(&mut self, bytes: &[u8]) -> u64 {
+        self.bytes.extend_from_slice(bytes);
+        let (mut at, mut ended) = (0, 0);
+        while let Some((length, elements)) = element(&self.bytes[at..]) {
+            self.errors += u64::from(self.bytes[at] == b'-');
+            at += length;
+            self.open = self.open.max(1) - 1 + elements;
+            ended += u64::from(self.open == 0);
+        }
+        self.bytes.drain(..at);
+        ended
+    }
+}
+
+/// The length of the element at the front, a text with its bytes or the head of an array, and how many elements follow
+/// as its own; nothing if it has not arrived as a whole.
+fn element(bytes: &[u8]) -> Option<(usize, u64)> {
+    let line = memchr::memchr(b'\n', bytes)? + 1;
+    let count = || std::str::from_utf8(&bytes[1..line - 2]).ok()?.parse::<i64>().ok();
+    match bytes[0] {
+        b'$' => {
+            let text = count().and_then(|count| usize::try_from(count).ok()).map_or(0, |count| count + 2);
+            (bytes.len() >= line + text).then_some((line + text, 0))
+        }
+        b'*' => Some((line, count().and_then(|count| u64::try_from(count).ok()).unwrap_or(0))),
+        _ => Some((line, 0)),
+    }
+}

@@ -1,0 +1,158 @@
+//! Clients that keep a server busy: one thread, many connections, each with a number of turns in flight.
+//!
+//! A connection sends its turns in one write, reads until all their replies are there and sends the next, as a client
+//! with a pipeline does. The thread of the clients takes one core and leaves the other to the server.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use crate::frames::Frames;
+use crate::requests::Requests;
+
+/// How long a server may say nothing at all.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many clients there are and how much each sends before it waits.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub connections: usize,
+    pub turns_in_flight: usize,
+}
+
+/// What came of it.
+pub struct Outcome {
+    pub commands: u64,
+    pub errors: u64,
+    pub elapsed: Duration,
+    /// From the write to the last reply of what was in flight together, ascending.
+    pub waits: Vec<Duration>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    frames: Frames,
+    outgoing: Vec<u8>,
+    sent: usize,
+    awaited: u64,
+    since: Instant,
+}
+
+/// Keeps the server at that address busy for that long.
+///
+/// # Errors
+/// A connection that fails, and a server that falls silent.
+pub fn drive(address: SocketAddr, shape: Shape, requests: &mut Requests, length: Duration) -> io::Result<Outcome> {
+    let begin = Instant::now();
+    send_until(address, shape, requests, |_| begin.elapsed() >= length)
+}
+
+/// Sends so many turns, or a few more.
+///
+/// # Errors
+/// As of [`drive`].
+pub fn fill(address: SocketAddr, shape: Shape, requests: &mut Requests, turns: u64) -> io::Result<Outcome> {
+    let commands = turns * requests.commands_a_turn() as u64;
+    send_until(address, shape, requests, |answered| answered >= commands)
+}
+
+fn send_until(
+    address: SocketAddr,
+    shape: Shape,
+    requests: &mut Requests,
+    is_enough: impl Fn(u64) -> bool,
+) -> io::Result<Outcome> {
+    let mut poll = Poll::new()?;
+    let mut connections = Vec::new();
+    for index in 0..shape.connections {
+        let mut connection = Connection::open(address)?;
+        poll.registry().register(&mut connection.stream, Token(index), Interest::READABLE | Interest::WRITABLE)?;
+        connections.push(connection);
+    }
+    let (begin, mut events) = (Instant::now(), Events::with_capacity(shape.connections));
+    let mut outcome = Outcome { commands: 0, errors: 0, elapsed: Duration::ZERO, waits: Vec::new() };
+    for connection in &mut connections {
+        connection.send_turns(requests, shape.turns_in_flight)?;
+    }
+    let mut scratch = vec![0; 1 << 16];
+    while !is_enough(outcome.commands) {
+        poll.poll(&mut events, Some(PATIENCE))?;
+        if events.is_empty() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        for event in &events {
+            let connection = &mut connections[event.token().0];
+            connection.flush()?;
+            outcome.commands += connection.receive(&mut scratch)?;
+            if connection.awaited == 0 {
+                outcome.waits.push(connection.since.elapsed());
+                connection.send_turns(requests, shape.turns_in_flight)?;
+            }
+        }
+    }
+    outcome.elapsed = begin.elapsed();
+    outcome.errors = connections.iter().map(|connection| connection.frames.errors).sum();
+    outcome.waits.sort_unstable();
+    Ok(outcome)
+}
+
+impl Connection {
+    fn open(address: SocketAddr) -> io::Result<Connection> {
+        let stream = std::net::TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        Ok(Connection {
+            stream: TcpStream::from_std(stream),
+            frames: Frames::default(),
+            outgoing: Vec::new(),
+            sent: 0,
+            awaited: 0,
+            since: Instant::now(),
+        })
+    }
+
+    fn send_turns(&mut self, requests: &mut Requests, turns: usize) -> io::Result<()> {
+        self.outgoing.clear();
+        self.sent = 0;
+        for _ in 0..turns {
+            requests.write_turn(&mut self.outgoing);
+        }
+        self.awaited = (turns * requests.commands_a_turn()) as u64;
+        self.since = Instant::now();
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while self.sent < self.outgoing.len() {
+            match self.stream.write(&self.outgoing[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all that has arrived and answers how many replies have ended with it.
+    fn receive(&mut self, scratch: &mut [u8]) -> io::Result<u64> {
+        let mut ended = 0;
+        loop {
+            match self.stream.read(scratch) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    ended += self.frames.take(&scratch[..count]);
+                    if count < scratch.len() && ended >= self.awaited {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.awaited = self.awaited.saturating_sub(ended);
+        Ok(ended)
+    }
+}

@@ -1,0 +1,155 @@
+//! This server beside others on this machine: how much each does, what it costs, and what memory it takes.
+//!
+//! `cargo bench --bench peers -- PROGRAM ...` starts each program, which takes redis-server's command line, afresh for each
+//! workload and round, in turns, on a free port of 127.0.0.1 and without files. Without a program it takes the
+//! `redis-server` and `valkey-server` that are on the PATH. `--only NAME,...` takes some workloads or data sets (`*` stands
+//! for anything), `--rounds N` and `--seconds S` say how often and how long each runs, `--report DIRECTORY` writes the table
+//! and a picture there. One thread of this program is all clients, so on two cores the server has the other one.
+//!
+//! Linux alone tells what is asked of `/proc`; elsewhere there is nothing to run.
+
+#![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
+#![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
+
+mod frames;
+mod load;
+mod memory;
+mod peer;
+mod picture;
+mod plan;
+mod report;
+mod requests;
+mod workloads;
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use memory::{DATA, bytes_an_item, stale_share};
+use peer::Peer;
+use picture::Bars;
+use plan::Plan;
+use report::{Better, Figures, Row, head, percentile_us};
+use requests::Requests;
+use workloads::{WORKLOADS, Workload};
+
+/// How deep the pipelines are that fill a server.
+const FILLING: load::Shape = load::Shape { connections: 8, turns_in_flight: 64 };
+const LINGERING: &str = "expired keys that linger";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if !cfg!(target_os = "linux") {
+        println!("there is no /proc here to read figures from");
+        return Ok(());
+    }
+    let plan = Plan::of(std::env::args().skip(1))?;
+    let names = names(&plan)?;
+    let mut table = Vec::new();
+    let mut say = |line: String| {
+        println!("{line}");
+        table.push(line);
+    };
+    say(format!("On {}.\n", machine()));
+    say("Commands a second, the server's processor time a command, and the p50/p99/p99.9 of waits in microseconds; the last \
+         columns are ours by the best other.\n"
+        .to_owned());
+    say(head(&names));
+    let mut rows = Vec::new();
+    for workload in WORKLOADS.iter().filter(|workload| plan.includes(workload.name)) {
+        let row = measured(&plan, workload)?;
+        say(row.line());
+        rows.push(row);
+    }
+    say(format!("\n| bytes of memory for | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len())));
+    for data in DATA.iter().filter(|data| plan.includes(data.name)) {
+        say(line_for_each(&plan, data.name, |program| {
+            Ok(format!("{:.1}", bytes_an_item(program, data, plan.scaled(data.items))?))
+        })?);
+    }
+    if plan.includes(LINGERING) && plan.scaled(200_000) > 10_000 {
+        say(line_for_each(&plan, LINGERING, |program| {
+            let (mean, worst) = stale_share(program, plan.scaled(200_000))?;
+            Ok(format!("{:.2} %, at worst {:.1} %", mean * 100.0, worst * 100.0))
+        })?);
+    }
+    if let Some(directory) = &plan.report {
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join("peers.md"), table.join("\n") + "\n")?;
+        let caption = format!("{}, by the best of the others, on {}", names.join(", "), machine());
+        fs::write(directory.join("peers.svg"), picture::draw("dunlin beside its peers", &caption, &bars(&rows)))?;
+    }
+    Ok(())
+}
+
+/// What the servers call themselves, ours by the name of this project.
+fn names(plan: &Plan) -> Result<Vec<String>, Box<dyn Error>> {
+    let (_, peers) = plan.programs.split_first().ok_or("there is always ours")?;
+    let versions: Result<Vec<String>, _> = peers.iter().map(|program| Peer::start(program)?.version()).collect();
+    Ok([format!("dunlin {}", env!("CARGO_PKG_VERSION"))].into_iter().chain(versions?).collect())
+}
+
+/// All rounds of a workload, in each of them one server after the other.
+fn measured(plan: &Plan, workload: &Workload) -> Result<Row, Box<dyn Error>> {
+    let mut row = Row { name: workload.name, servers: vec![Vec::new(); plan.programs.len()] };
+    for round in 0..plan.rounds {
+        for (program, figures) in plan.programs.iter().zip(&mut row.servers) {
+            figures.push(one_round(plan, workload, program, round as u64)?);
+        }
+    }
+    Ok(row)
+}
+
+fn one_round(plan: &Plan, workload: &Workload, program: &Path, seed: u64) -> Result<Figures, Box<dyn Error>> {
+    let mut peer = Peer::start(program)?;
+    let script = match workload.script {
+        "" => String::new(),
+        source => peer.text(&["SCRIPT", "LOAD", source].map(str::to_owned))?,
+    };
+    let (filling, turns) = workload.before;
+    if !filling.is_empty() {
+        let mut requests = Requests::new(filling, workload.keys, &script, seed);
+        load::fill(peer.address(), FILLING, &mut requests, plan.scaled(turns))?;
+    }
+    let mut requests = Requests::new(workload.turn, workload.keys, &script, seed);
+    let before = peer.processor_time()?;
+    let outcome = load::drive(peer.address(), workload.shape, &mut requests, plan.length)?;
+    let spent = peer.processor_time()?.saturating_sub(before);
+    if outcome.errors > 0 {
+        return Err(format!("{}: {} gave {} errors", workload.name, program.display(), outcome.errors).into());
+    }
+    let commands = outcome.commands.max(1) as f64;
+    Ok(Figures {
+        commands_a_second: commands / outcome.elapsed.as_secs_f64(),
+        cpu_us: spent.as_secs_f64() * 1e6 / commands,
+        p50_us: percentile_us(&outcome.waits, 0.5),
+        p99_us: percentile_us(&outcome.waits, 0.99),
+        p999_us: percentile_us(&outcome.waits, 0.999),
+    })
+}
+
+fn line_for_each(
+    plan: &Plan,
+    name: &str,
+    figure: impl Fn(&Path) -> Result<String, Box<dyn Error>>,
+) -> Result<String, Box<dyn Error>> {
+    let figures: Result<Vec<String>, _> = plan.programs.iter().map(|program| figure(program)).collect();
+    Ok(format!("| {name} | {} |", figures?.join(" | ")))
+}
+
+fn bars(rows: &[Row]) -> Vec<Bars> {
+    let bars = |row: &Row| {
+        let throughput = row.ratio(|figures| figures.commands_a_second, Better::More)?;
+        let cpu = row.ratio(|figures| figures.cpu_us, Better::Less)?;
+        Some(Bars { name: row.name.to_owned(), throughput, cpu })
+    };
+    rows.iter().filter_map(bars).collect()
+}
+
+/// The processor and how many cores of it there are.
+fn machine() -> String {
+    let facts = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        facts.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |line| line.1);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{model}, {cores} cores, {}", std::env::consts::OS)
+}

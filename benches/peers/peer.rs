@@ -1,0 +1,127 @@
+//! One of the servers that are compared.
+
+use std::error::Error;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A server that runs, and a connection to it; ended when dropped.
+pub struct Peer {
+    process: Child,
+    address: SocketAddr,
+    connection: BufReader<TcpStream>,
+}
+
+/// So many commands are sent before their replies are read.
+const PIPELINE: usize = 500;
+
+impl Peer {
+    /// Starts a program that takes redis-server's command line, on a free port of 127.0.0.1 and without files.
+    pub fn start(program: &Path) -> Result<Peer, Box<dyn Error>> {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let mut process = Command::new(program)
+            .args(["--port", &port.to_string(), "--save", "", "--bind", "127.0.0.1"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{}: {error}", program.display()))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        loop {
+            if let Ok(stream) = TcpStream::connect(address) {
+                return Ok(Peer { process, address, connection: BufReader::new(stream) });
+            }
+            if let Some(status) = process.try_wait()? {
+                return Err(format!("{} ended with {status}", program.display()).into());
+            }
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Sends all commands in pipelines, and reads their one-line replies.
+    pub fn call_all(&mut self, commands: impl Iterator<Item = Vec<String>>) -> Result<(), Box<dyn Error>> {
+        let mut commands = commands.peekable();
+        while commands.peek().is_some() {
+            let batch: Vec<Vec<String>> = commands.by_ref().take(PIPELINE).collect();
+            let requests: String = batch.iter().map(|command| request(command)).collect();
+            self.connection.get_mut().write_all(requests.as_bytes())?;
+            for _ in &batch {
+                self.line()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one command and reads the integer that it answers.
+    pub fn integer(&mut self, command: &[String]) -> Result<usize, Box<dyn Error>> {
+        self.connection.get_mut().write_all(request(command).as_bytes())?;
+        Ok(self.line()?.trim_start_matches(':').parse()?)
+    }
+
+    /// Sends one command and reads the text that it answers.
+    pub fn text(&mut self, command: &[String]) -> Result<String, Box<dyn Error>> {
+        self.connection.get_mut().write_all(request(command).as_bytes())?;
+        let length: usize = self.line()?.trim_start_matches('$').parse()?;
+        let mut text = vec![0; length + 2];
+        self.connection.read_exact(&mut text)?;
+        text.truncate(length);
+        Ok(String::from_utf8(text)?)
+    }
+
+    /// Bytes of the process that are in memory.
+    pub fn resident_bytes(&self) -> Result<u64, Box<dyn Error>> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no resident size")?;
+        let kibibytes: u64 = line.split_whitespace().nth(1).ok_or("no resident size")?.parse()?;
+        Ok(kibibytes * 1024)
+    }
+
+    /// How long the threads of the process have had a processor.
+    pub fn processor_time(&self) -> Result<Duration, Box<dyn Error>> {
+        let mut sum_ns = 0;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
+            let line = fs::read_to_string(thread?.path().join("schedstat"))?;
+            sum_ns += line.split_whitespace().next().ok_or("no time of a thread")?.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(sum_ns))
+    }
+
+    /// What it is and which version, such as `Redis 8.0.6`.
+    pub fn version(&mut self) -> Result<String, Box<dyn Error>> {
+        let facts = self.text(&["INFO".to_owned(), "server".to_owned()])?;
+        let field = |name: &str| facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let (name, version) = match (field("valkey_version"), field("redis_version")) {
+            (Some(version), _) => ("Valkey", version),
+            (None, Some(version)) => ("Redis", version),
+            (None, None) => return Err("a server of no version".into()),
+        };
+        Ok(format!("{name} {}", version.trim()))
+    }
+
+    fn line(&mut self) -> Result<String, Box<dyn Error>> {
+        let mut line = String::new();
+        self.connection.read_line(&mut line)?;
+        if line.starts_with('-') {
+            return Err(line.into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It may be gone already; then there is nothing to end.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn request(words: &[String]) -> String {
+    let bulks: String = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
+    format!("*{}\r\n{bulks}", words.len())
+}

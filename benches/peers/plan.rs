@@ -1,0 +1,73 @@
+//! What is to be run: the programs, which workloads, how long and how often.
+
+use std::env;
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dunlin::value::glob;
+
+/// Looked for on the PATH when no program is named.
+const USUAL: [&str; 2] = ["redis-server", "valkey-server"];
+
+pub struct Plan {
+    /// Ours first.
+    pub programs: Vec<PathBuf>,
+    /// Patterns of names; none means all.
+    only: Vec<String>,
+    pub rounds: usize,
+    /// How long a workload runs.
+    pub length: Duration,
+    /// The share of the data that is loaded.
+    pub scale: f64,
+    /// Where the table and the picture are written.
+    pub report: Option<PathBuf>,
+}
+
+impl Plan {
+    /// Reads the words of the command line. Without `--bench`, as when tests run, it is one short round of our own.
+    pub fn of(mut words: impl Iterator<Item = String>) -> Result<Plan, Box<dyn Error>> {
+        let mut plan = Plan {
+            programs: vec![env!("CARGO_BIN_EXE_dunlin").into()],
+            only: Vec::new(),
+            rounds: 1,
+            length: Duration::from_millis(5),
+            scale: 0.0005,
+            report: None,
+        };
+        let mut is_bench = false;
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
+            match word.as_str() {
+                "--bench" => {
+                    is_bench = true;
+                    (plan.rounds, plan.length, plan.scale) = (5, Duration::from_secs(2), 1.0);
+                }
+                "--only" => plan.only = value()?.split(',').map(str::to_owned).collect(),
+                "--rounds" => plan.rounds = value()?.parse::<usize>()?.max(1),
+                "--seconds" => plan.length = Duration::try_from_secs_f64(value()?.parse()?)?,
+                "--report" => plan.report = Some(value()?.into()),
+                option if option.starts_with('-') => return Err(format!("{option} is no option").into()),
+                program => plan.programs.push(program.into()),
+            }
+        }
+        if is_bench && plan.programs.len() == 1 {
+            plan.programs.extend(USUAL.iter().filter_map(|name| on_path(name)));
+        }
+        Ok(plan)
+    }
+
+    /// Whether what goes by that name is asked for.
+    pub fn includes(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|pattern| glob::matches(pattern.as_bytes(), name.as_bytes(), true))
+    }
+
+    /// So many of `count`, at least one.
+    pub fn scaled(&self, count: u64) -> u64 {
+        ((count as f64 * self.scale) as u64).max(1)
+    }
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|program| program.is_file())
+}

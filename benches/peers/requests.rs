@@ -1,0 +1,102 @@
+//! Requests made from templates, so that what a client of a pattern sends stands in one line.
+//!
+//! A template is words between blanks. In a word, `{key}` is a number below the workload's number of keys, the same in
+//! all commands of one turn; `{random}` is one of nine digits; `{serial}` counts turns; `{moment}` is a time in
+//! microseconds that goes on with each turn; `{script}` is the name of the workload's script.
+
+use fastrand::Rng;
+
+/// 2026-07-02 17:00:41 UTC, where `{moment}` begins.
+const FIRST_MOMENT: u64 = 1_783_011_641_000_000;
+
+/// The commands of one turn, again and again.
+pub struct Requests {
+    commands: Vec<Vec<Vec<Piece>>>,
+    keys: u64,
+    rng: Rng,
+    serial: u64,
+    word: Vec<u8>,
+}
+
+enum Piece {
+    Text(String),
+    Key,
+    Random,
+    Serial,
+    Moment,
+}
+
+impl Requests {
+    /// The same seed makes the same requests.
+    pub fn new(templates: &[&str], keys: u64, script: &str, seed: u64) -> Requests {
+        let words =
+            |template: &&str| template.split(' ').map(|word| pieces(&word.replace("{script}", script))).collect();
+        Requests {
+            commands: templates.iter().map(words).collect(),
+            keys,
+            rng: Rng::with_seed(seed),
+            serial: 0,
+            word: Vec::new(),
+        }
+    }
+
+    /// How many commands a turn has.
+    pub fn commands_a_turn(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Appends the bytes of one turn.
+    pub fn write_turn(&mut self, out: &mut Vec<u8>) {
+        let key = self.rng.u64(0..self.keys);
+        self.serial += 1;
+        for command in &self.commands {
+            write_head(out, b'*', command.len());
+            for word in command {
+                self.word.clear();
+                for piece in word {
+                    let number = match piece {
+                        Piece::Text(text) => {
+                            self.word.extend_from_slice(text.as_bytes());
+                            continue;
+                        }
+                        Piece::Key => key,
+                        Piece::Random => self.rng.u64(100_000_000..1_000_000_000),
+                        Piece::Serial => self.serial,
+                        Piece::Moment => FIRST_MOMENT + self.serial,
+                    };
+                    self.word.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+                }
+                write_head(out, b'$', self.word.len());
+                out.extend_from_slice(&self.word);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+}
+
+fn write_head(out: &mut Vec<u8>, kind: u8, count: usize) {
+    out.push(kind);
+    out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+fn pieces(word: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = word;
+    while let Some((before, hole, after)) =
+        rest.split_once('{').and_then(|(before, rest)| rest.split_once('}').map(|(hole, after)| (before, hole, after)))
+    {
+        pieces.push(Piece::Text(before.to_owned()));
+        pieces.push(match hole {
+            "key" => Piece::Key,
+            "random" => Piece::Random,
+            "serial" => Piece::Serial,
+            "moment" => Piece::Moment,
+            other => Piece::Text(format!("{{{other}}}")),
+        });
+        rest = after;
+    }
+    pieces.push(Piece::Text(rest.to_owned()));
+    pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
+    pieces
+}

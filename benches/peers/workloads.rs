@@ -1,0 +1,157 @@
+//! What the clients send: plain commands for the path of a request, and the patterns that this server is made for.
+
+use crate::load::Shape;
+
+/// One way to keep a server busy.
+pub struct Workload {
+    pub name: &'static str,
+    pub shape: Shape,
+    /// `{key}` is below this.
+    pub keys: u64,
+    /// The script that `{script}` names.
+    pub script: &'static str,
+    /// What fills the server beforehand, so many turns of it.
+    pub before: (&'static [&'static str], u64),
+    /// The commands of a turn.
+    pub turn: &'static [&'static str],
+}
+
+/// Many clients, each of which waits for a reply before it asks again.
+const ONE_BY_ONE: Shape = Shape { connections: 50, turns_in_flight: 1 };
+/// Many clients with pipelines.
+const PIPELINED: Shape = Shape { connections: 50, turns_in_flight: 16 };
+
+const PLAIN: Workload = Workload { name: "", shape: ONE_BY_ONE, keys: 10_000, script: "", before: (&[], 0), turn: &[] };
+
+const SET: &[&str] = &["SET key:{key} 0123456789abcdef0123456789abcdef"];
+const RECENCY: &[&str] =
+    &["ZADD rv:{key} {moment} {random}", "ZREMRANGEBYRANK rv:{key} 0 -31", "EXPIRE rv:{key} 86400"];
+const RECENT: &[&str] = &["LPUSH user:{key}:recent product-{random}", "LTRIM user:{key}:recent 0 99"];
+const BOARD: &[&str] = &["ZINCRBY board {random} user-{key}"];
+
+pub const WORKLOADS: &[Workload] = &[
+    Workload { name: "ping", turn: &["PING"], ..PLAIN },
+    Workload { name: "get", keys: 100_000, before: (SET, 500_000), turn: &["GET key:{key}"], ..PLAIN },
+    Workload { name: "set", keys: 100_000, turn: SET, ..PLAIN },
+    Workload {
+        name: "get, pipelined",
+        shape: PIPELINED,
+        keys: 100_000,
+        before: (SET, 500_000),
+        turn: &["GET key:{key}"],
+        ..PLAIN
+    },
+    Workload { name: "set, pipelined", shape: PIPELINED, keys: 100_000, turn: SET, ..PLAIN },
+    Workload {
+        name: "set with a deadline, pipelined",
+        shape: PIPELINED,
+        keys: 1_000_000,
+        turn: &["SET key:{key} 0123456789abcdef EX 100"],
+        ..PLAIN
+    },
+    Workload {
+        name: "hash of a job, pipelined",
+        shape: PIPELINED,
+        keys: 100_000,
+        turn: &["HSET job:{key} state ready tries 0 payload 0123456789abcdef"],
+        ..PLAIN
+    },
+    Workload { name: "recency list: write", before: (RECENCY, 300_000), turn: RECENCY, ..PLAIN },
+    Workload { name: "recency list: read", before: (RECENCY, 500_000), turn: &["ZREVRANGE rv:{key} 0 -1"], ..PLAIN },
+    Workload {
+        name: "live events",
+        keys: 2000,
+        turn: &["ZADD ev:{key} {moment} {random}", "ZREMRANGEBYSCORE ev:{key} -inf 1600000000000000", "ZCARD ev:{key}"],
+        ..PLAIN
+    },
+    Workload {
+        name: "recent products: write",
+        shape: Shape { connections: 50, turns_in_flight: 4 },
+        before: (RECENT, 300_000),
+        turn: RECENT,
+        ..PLAIN
+    },
+    Workload {
+        name: "recent products: read",
+        keys: 1000,
+        before: (RECENT, 300_000),
+        turn: &["LRANGE user:{key}:recent 0 99"],
+        ..PLAIN
+    },
+    Workload {
+        name: "queue, pipelined",
+        shape: PIPELINED,
+        keys: 100,
+        turn: &["LPUSH queue:{key} job-{serial}", "RPOP queue:{key}"],
+        ..PLAIN
+    },
+    Workload {
+        name: "dedupe, pipelined",
+        shape: PIPELINED,
+        keys: 100,
+        turn: &["SADD seen:{key} event-{random}"],
+        ..PLAIN
+    },
+    Workload {
+        name: "rights: two sets met",
+        keys: 100,
+        before: (&["SADD role:{key} right-{random}", "SADD role:{key} common"], 100_000),
+        turn: &["SINTER role:{key} role:1"],
+        ..PLAIN
+    },
+    Workload {
+        name: "leaderboard: score, pipelined",
+        shape: PIPELINED,
+        keys: 1_000_000,
+        before: (BOARD, 2_000_000),
+        turn: &["ZINCRBY board 25 user-{key}"],
+        ..PLAIN
+    },
+    Workload {
+        name: "leaderboard: rank, pipelined",
+        shape: PIPELINED,
+        keys: 1_000_000,
+        before: (BOARD, 2_000_000),
+        turn: &["ZREVRANK board user-{key}"],
+        ..PLAIN
+    },
+    Workload {
+        name: "leaderboard: top ten",
+        keys: 1_000_000,
+        before: (BOARD, 2_000_000),
+        turn: &["ZRANGE board 0 9 REV WITHSCORES"],
+        ..PLAIN
+    },
+    Workload {
+        name: "presence: a heartbeat",
+        turn: &["SET online:{key} 1 EX 30", "ZADD online {moment} {key}"],
+        ..PLAIN
+    },
+    Workload {
+        name: "script: recent products",
+        script: include_str!("../../tests/patterns/scripts/recent.lua"),
+        turn: &["EVALSHA {script} 1 user:{key}:recent product-{random} 100"],
+        ..PLAIN
+    },
+    Workload {
+        name: "script: rate limiter",
+        script: include_str!("../../tests/patterns/scripts/rate-limit.lua"),
+        turn: &["EVALSHA {script} 1 rate:{key} {moment} 60000000 100 request-{serial} 60"],
+        ..PLAIN
+    },
+    Workload {
+        name: "script: delayed jobs",
+        script: include_str!("../../tests/patterns/scripts/claim-due.lua"),
+        turn: &[
+            "ZADD delayed {moment} job-{serial}",
+            "EVALSHA {script} 2 delayed processing 9000000000000000 10 {moment}",
+        ],
+        ..PLAIN
+    },
+    Workload {
+        name: "publish to nobody, pipelined",
+        shape: PIPELINED,
+        turn: &["PUBLISH room:{key} {random}"],
+        ..PLAIN
+    },
+];
