@@ -90,8 +90,19 @@ pub struct Ctx<'c> {
     is_nested: bool,
     /// What it wants to wait for.
     block: Option<Box<Block>>,
+    /// Why it ends without an answer.
+    pub(super) halt: Halt,
+}
+
+/// Why a command ends without an answer, though it waits for nothing in the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// It does not.
+    No,
     /// A script in it was put aside.
-    pub(super) rests: bool,
+    Rests,
+    /// It asks something of the engine's host ([`Ctx::ask`]).
+    Asks,
 }
 
 /// What is outside the data: the session, the settings, the generator, the clock.
@@ -104,7 +115,7 @@ impl<'c> Ctx<'c> {
         is_nested: bool,
     ) -> Ctx<'c> {
         let database = engine.sessions.get(session).map_or(0, |session| session.database);
-        Ctx { engine, session, command, database, reply, is_nested, block: None, rests: false }
+        Ctx { engine, session, command, database, reply, is_nested, block: None, halt: Halt::No }
     }
 
     /// How long an answer may get whose length the client asked for, in bytes; [`Error::ReplyTooLong`] if it is longer.

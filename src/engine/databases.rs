@@ -45,6 +45,16 @@ impl Databases {
         Databases::of(self.all.iter().map(Database::like_empty).collect())
     }
 
+    /// Copies of all of them, which cannot be brought back to anything.
+    pub(super) fn without_past(&self) -> Vec<Database> {
+        self.all.iter().map(Database::without_past).collect()
+    }
+
+    /// Those databases and no snapshots.
+    pub(super) fn from_copies(copies: &[Database]) -> Databases {
+        Databases::of(copies.iter().map(Database::without_past).collect())
+    }
+
     /// All of them, in the order of their numbers.
     pub fn into_all(self) -> Vec<Database> {
         self.all

@@ -23,6 +23,9 @@ pub enum Flow {
     Abort,
     /// Keeps this request and brings it again at that moment, or when [`crate::engine::Effect::Resume`] comes.
     Wait(Now),
+    /// Keeps this request, has the session's question answered ([`Engine::asked`]), and brings it again, in whatever world
+    /// the session is by then.
+    Ask,
     /// Runs no further request until the session's command has been answered: its reply comes as what the session is
     /// told ([`crate::engine::Outgoing`]).
     Block,
@@ -78,6 +81,7 @@ impl Engine {
                     Ending::Answered => {}
                     Ending::Waits(block) => self.park(session, id, request, *block, 0),
                     Ending::Rests => self.put_aside(out, start),
+                    Ending::Asks => return self.step_aside(),
                 }
                 self.show(session, id, request);
             }
@@ -93,6 +97,14 @@ impl Engine {
             self.serve();
         }
         self.conclude(session, wanted_reply, start, told, out)
+    }
+
+    /// A request asks something of the host and comes again with the answer: this time it does not count.
+    #[cold]
+    fn step_aside(&mut self) -> Flow {
+        self.timing.running = None;
+        self.interest.tracking.end_turn();
+        Flow::Ask
     }
 
     /// A request was refused: what ends a transaction is shown all the same, as its beginning was.

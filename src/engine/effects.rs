@@ -4,7 +4,7 @@
 //! server carries it out after the batch, when the engine's lock is free again. A wish that nobody carries out changes
 //! nothing inside, so the engine stays deterministic.
 
-use crate::engine::{LogLevel, Now, SessionId};
+use crate::engine::{LogLevel, Now, SessionId, Template};
 use crate::keyspace::Trash;
 
 /// Wishes, in the order in which they came up.
@@ -35,6 +35,8 @@ pub enum Effect {
     Setting(&'static str),
     /// Free this somewhere else: it is large.
     Free(Trash),
+    /// Have worlds that are made from now on begin with this, or with nothing (DUNLIN TEMPLATE).
+    Template(Option<Box<Template>>),
     /// Write this line into the server's log (DEBUG LOG, `redis.log`).
     Log(LogLevel, String),
     /// A key changed, in the words of keyspace notifications. Noted only while [`crate::engine::Engine::announce`] is on.

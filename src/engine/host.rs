@@ -27,6 +27,8 @@ pub struct Facts {
     pub allocator: &'static str,
     /// Memory of the machine, in bytes.
     pub total_memory: u64,
+    /// Which of the server's worlds this is; empty for the one that it starts with.
+    pub world: String,
 }
 
 /// Figures that change while the process runs.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::acl::User;
 use crate::engine::eviction::{Weight, Weights};
 use crate::engine::guard::Guard;
-use crate::engine::{CommandId, Now, Outgoing, Subscribed, Transaction, tracking};
+use crate::engine::{CommandId, Now, Outgoing, Question, Subscribed, Transaction, tracking};
 use crate::resp::Protocol;
 
 /// Names a session while it lives; of one that ended it finds nothing.
@@ -165,6 +165,8 @@ pub struct Session {
     pub tracking: Option<Box<tracking::Mode>>,
     /// What the keys that it watches take, in bytes.
     pub watched_bytes: usize,
+    /// What it asks of the engine's host, or is answered.
+    pub question: Option<Box<Question>>,
     /// What it is counted as among those who take memory.
     weight: Weight,
 }
@@ -274,6 +276,7 @@ impl Sessions {
             overfull_until: None,
             tracking: None,
             watched_bytes: 0,
+            question: None,
             weight: Weight::default(),
         });
         match self.places.get_mut(place as usize) {

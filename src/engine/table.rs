@@ -3,7 +3,9 @@
 //! It is made once from the families that `commands/` hands in and never changes, but for names that `rename-command`
 //! gives at the start: a command is called by the new one alone, and goes by its own everywhere else. A name is hashed
 //! without regard to case into a table of four times as many places as there are commands, so almost every look-up compares
-//! one name.
+//! one name. A copy shares all of it: as many engines as one likes have one table.
+
+use std::sync::Arc;
 
 use crate::engine::{Command, Error, shown};
 use crate::resp::Request;
@@ -48,8 +50,8 @@ impl Entry {
 /// All commands that exist.
 #[derive(Clone, Debug)]
 pub struct Table {
-    entries: Vec<Entry>,
-    places: Vec<Place>,
+    entries: Arc<[Entry]>,
+    places: Arc<[Place]>,
     /// How far a mixed word is shifted to become a place.
     shift: u32,
 }
@@ -80,22 +82,23 @@ impl Table {
             entries.extend(children);
         }
         let places = (entries.len() * 4).next_power_of_two();
-        let mut table = Table { shift: u64::BITS - places.ilog2(), places: Vec::new(), entries };
+        let mut table = Table { shift: u64::BITS - places.ilog2(), places: Arc::default(), entries: entries.into() };
         table.settle(places);
         table
     }
 
     /// Gives every command that is called by a name its place among so many.
     fn settle(&mut self, places: usize) {
-        self.places = vec![Place { name: Name::of(b""), id: None }; places];
+        let mut settled = vec![Place { name: Name::of(b""), id: None }; places];
         for (index, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.is_called_by_itself()) {
             let name = Name::of(entry.called.as_bytes());
             let mut place = self.home(name);
-            while self.places[place].id.is_some() {
+            while settled[place].id.is_some() {
                 place = (place + 1) % places;
             }
-            self.places[place] = Place { name, id: Some(CommandId(index as u16)) };
+            settled[place] = Place { name, id: Some(CommandId(index as u16)) };
         }
+        self.places = settled.into();
     }
 
     /// The same table with other names to call commands by: pairs of the name that it goes by and the new one, in their
@@ -110,7 +113,8 @@ impl Table {
                 return Err("Target command name already exists");
             }
             let last = id.index() + self.entry(id).command.subcommands.len();
-            self.entries[id.index()..=last].iter_mut().for_each(|entry| entry.called = called.to_ascii_lowercase());
+            let entries = Arc::make_mut(&mut self.entries);
+            entries[id.index()..=last].iter_mut().for_each(|entry| entry.called = called.to_ascii_lowercase());
             self.settle(self.places.len());
         }
         Ok(self)

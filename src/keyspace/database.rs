@@ -446,6 +446,20 @@ impl<const LINES: usize> Database<LINES> {
         Database::with_segments(self.seed)
     }
 
+    /// A copy that cannot be brought back to anything.
+    pub fn without_past(&self) -> Database<LINES> {
+        Database {
+            seed: self.seed,
+            hasher: self.hasher.clone(),
+            table: self.table.clone(),
+            records: self.records.clone(),
+            deadlines: self.deadlines.clone(),
+            part_deadlines: self.part_deadlines.clone(),
+            scratch: Vec::new(),
+            history: None,
+        }
+    }
+
     /// Empties the database at once and returns what it held.
     pub fn clear(&mut self) -> Trash {
         let empty = self.like_empty();

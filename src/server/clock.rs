@@ -51,6 +51,23 @@ impl Clock {
         Clock { is_plain: AtomicBool::new(false), shift_us: AtomicI64::new(0), motion: Mutex::new(motion) }
     }
 
+    /// A clock that shows that moment now, and runs so many times as fast as time passes.
+    pub(crate) fn running(moment: Now, speed: f64) -> Clock {
+        let clock = Clock::frozen(moment);
+        clock.set(moment);
+        clock.run_at(speed);
+        clock
+    }
+
+    /// Another clock that shows the same and runs as fast.
+    pub(crate) fn like(&self) -> Clock {
+        Clock {
+            is_plain: AtomicBool::new(self.is_plain.load(Ordering::Acquire)),
+            shift_us: AtomicI64::new(self.shift_us.load(Ordering::Acquire)),
+            motion: Mutex::new(*self.motion()),
+        }
+    }
+
     /// The time.
     pub(crate) fn now(&self) -> Now {
         if self.is_plain.load(Ordering::Acquire) {

@@ -33,6 +33,7 @@ use super::mailbox::{Letter, Mailbox};
 use super::outbox::Outbox;
 use super::shared::Shared;
 use super::stream::Stream;
+use super::worlds::{self, Seat};
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Parser};
 
@@ -131,6 +132,8 @@ enum Stop {
     Paused,
     /// The last request waits for its answer.
     Blocked,
+    /// The next request asks something, and is to be run again with the answer.
+    Asks,
     /// This was the last request of this connection.
     Closing,
     /// The connection ends before its replies are sent.
@@ -277,8 +280,13 @@ impl Connection {
         loop {
             let (count, stop) = self.run_batch(&input[taken..], work);
             taken += count;
-            if stop == Stop::Aborted {
-                return Err(Ended);
+            match stop {
+                Stop::Aborted => return Err(Ended),
+                Stop::Asks => {
+                    self.step_aside(cx, &mut work.output);
+                    continue;
+                }
+                _ => {}
             }
             if stop == Stop::More && work.output.len() < BATCH_REPLY_BYTES {
                 continue;
@@ -291,7 +299,7 @@ impl Connection {
             self.send(cx, &mut work.output)?;
             match stop {
                 Stop::Exhausted => return Ok(taken),
-                Stop::More => {}
+                Stop::More | Stop::Asks => {}
                 Stop::Paused => {
                     self.state = State::Paused;
                     return Ok(taken);
@@ -306,6 +314,18 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Has the question of the request answered that stands first, which may lead the session into another world.
+    fn step_aside(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) {
+        let before = output.len();
+        let Some(seat) = worlds::answer(&self.shared, self.session, output) else { return };
+        self.produced += (output.len() - before) as u64;
+        Seat { shared: self.shared, session: self.session, mailbox: self.mailbox } = seat;
+        self.mailbox.attach(cx.waker());
+        // It is the next turn that looks for letters which came before.
+        cx.waker().wake_by_ref();
+        self.limits = self.limits(&self.shared.engine());
     }
 
     /// Finds some requests, and runs them under one lock; answers how many bytes are done with.
@@ -374,6 +394,7 @@ impl Connection {
                 Flow::Abort => return (done + 1, Stop::Aborted),
                 Flow::Wait(_) => return (done, Stop::Paused),
                 Flow::Block => return (done + 1, Stop::Blocked),
+                Flow::Ask => return (done, Stop::Asks),
             }
             if output.len() >= BATCH_REPLY_BYTES {
                 return (done, Stop::More);

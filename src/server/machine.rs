@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
 use std::process;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
@@ -23,27 +23,41 @@ use crate::engine::{Errand, Host, Now, Report, Settings};
 pub(crate) struct Machine {
     facts: Facts,
     clock: Arc<Clock>,
-    courier: Courier,
-    doors: Arc<Doors>,
+    courier: Arc<Courier>,
+    /// None where it has no say in where clients come in.
+    doors: Option<Arc<Doors>>,
     turns: Arc<Turns>,
     /// Chance repeats itself, so nothing is asked for that would not.
     repeats: bool,
 }
 
 impl Machine {
-    /// Completes `facts` about one server, whose parts those are, by what is true for every one in this process.
+    /// The machine as it is seen by what has those parts.
     pub(crate) fn new(
         facts: Facts,
         clock: Arc<Clock>,
-        courier: Courier,
-        doors: Arc<Doors>,
+        courier: Arc<Courier>,
+        doors: Option<Arc<Doors>>,
         turns: Arc<Turns>,
         repeats: bool,
     ) -> Machine {
-        let executable = env::current_exe().map_or_else(|_| String::new(), |path| path.display().to_string());
-        let facts =
-            Facts { process_id: process::id(), executable, system: system(), total_memory: total_memory(), ..facts };
         Machine { facts, clock, courier, doors, turns, repeats }
+    }
+}
+
+/// Completes `facts` by what is true for every server in this process.
+pub(crate) fn completed(facts: Facts) -> Facts {
+    static OF_PROCESS: OnceLock<Facts> = OnceLock::new();
+    let known = OF_PROCESS.get_or_init(|| {
+        let executable = env::current_exe().map_or_else(|_| String::new(), |path| path.display().to_string());
+        Facts { executable, system: system(), total_memory: total_memory(), ..Facts::default() }
+    });
+    Facts {
+        process_id: process::id(),
+        executable: known.executable.clone(),
+        system: known.system.clone(),
+        total_memory: known.total_memory,
+        ..facts
     }
 }
 
@@ -96,7 +110,7 @@ impl Host for Machine {
     }
 
     fn listen(&self, before: &Settings, after: &Settings) -> bool {
-        self.doors.change(before, after)
+        self.doors.as_ref().is_some_and(|doors| doors.change(before, after))
     }
 
     fn read_users(&self, path: &str) -> Result<Vec<u8>, String> {
@@ -265,7 +279,8 @@ mod tests {
         let event_loop = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("it can be had");
         let doors = Doors::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
         let clock = Arc::new(Clock::system());
-        let machine = Machine::new(Facts::default(), clock, courier, Arc::new(doors), Arc::default(), false);
+        let doors = Some(Arc::new(doors));
+        let machine = Machine::new(Facts::default(), clock, Arc::new(courier), doors, Arc::default(), false);
         let usage = machine.usage();
         assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
     }

@@ -23,5 +23,6 @@ pub(crate) mod run;
 pub(crate) mod shared;
 mod stream;
 mod turns;
+pub(crate) mod worlds;
 
 pub use program::program;

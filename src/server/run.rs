@@ -6,7 +6,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use tokio::runtime::{Builder, Runtime};
@@ -22,6 +22,7 @@ use super::listen::{self, Guest, Hall};
 use super::machine::{self, Machine};
 use super::shared::{Phase, Shared};
 use super::turns::Turns;
+use super::worlds::{Pattern, Worlds};
 use crate::commands;
 use crate::engine::host::Facts;
 use crate::engine::{Engine, Settings, Table};
@@ -63,8 +64,7 @@ impl Server {
     /// When it cannot listen where it shall, or the system is out of descriptors.
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
         let Plan { mut settings, tcp, clock, seed, repeats, config_file } = plan;
-        let table =
-            Table::of(commands::families(settings.test_kit)).renamed(&settings.renames).map_err(io::Error::other)?;
+        let table = table(&settings).map_err(io::Error::other)?;
         let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
@@ -79,26 +79,39 @@ impl Server {
             }
         };
         let event_loops = settings.event_loops;
-        let facts = Facts {
+        let facts = machine::completed(Facts {
             run_id: machine::run_id(&mut fastrand::Rng::with_seed(seed)),
             config_file,
             unix_socket: settings.unix_socket.clone(),
             allocator: "libc",
             ..Facts::default()
-        };
-        let clock = Arc::new(clock);
+        });
         let phase = watch::Sender::new(Phase::Serving);
+        let (courier, first_clock) = (Arc::new(Courier::new(phase.subscribe())), Arc::new(clock.like()));
         let host = Box::new(Machine::new(
-            facts,
-            Arc::clone(&clock),
-            Courier::new(phase.subscribe()),
-            Arc::clone(&doors),
+            facts.clone(),
+            Arc::clone(&first_clock),
+            Arc::clone(&courier),
+            Some(Arc::clone(&doors)),
             Arc::clone(&turns),
             repeats,
         ));
-        let mut engine = Engine::new(table, settings, seed, clock.now(), host);
+        let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
         engine.enlist_users().map_err(io::Error::other)?;
-        let shared = Arc::new(Shared::new(engine, clock, phase));
+        let worlds = Worlds::new(Pattern {
+            table,
+            settings: engine.settings.clone(),
+            users: Arc::clone(&engine.sessions.guard.users),
+            clock,
+            seed,
+            repeats,
+            facts,
+            courier,
+            turns: Arc::clone(&turns),
+            event_loop: runtime.handle().clone(),
+            phase: phase.clone(),
+        });
+        let shared = Shared::first(engine, first_clock, phase, worlds);
         Ok(Server { shared, runtime, doors, unix_door, addresses, event_loops, turns })
     }
 
@@ -126,6 +139,7 @@ impl Server {
             self.doors.close();
             self.shared.close_connections();
         });
+        self.shared.worlds().close();
         // Its connections end with the runtime.
         drop(self.runtime);
         for thread in threads {
@@ -133,6 +147,14 @@ impl Server {
             drop(thread.join());
         }
     }
+}
+
+/// The commands that there are. Those of most servers are the same, and made once.
+fn table(settings: &Settings) -> Result<Table, &'static str> {
+    static USUAL: [OnceLock<Table>; 2] = [OnceLock::new(), OnceLock::new()];
+    let usual = &USUAL[usize::from(settings.test_kit)];
+    let table = usual.get_or_init(|| Table::of(commands::families(settings.test_kit))).clone();
+    table.renamed(&settings.renames)
 }
 
 /// Opens what lets clients in, on that event loop.

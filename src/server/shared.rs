@@ -20,7 +20,7 @@ use super::deliveries::{AT_ONCE, Deliveries};
 use super::keeper::{Keeper, Next};
 use super::log;
 use super::mailbox::{Letter, Mailbox};
-use super::reaper::Reaper;
+use super::worlds::{World, Worlds};
 use crate::engine::{ClockOrder, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
 use crate::resp::Request;
 
@@ -34,9 +34,11 @@ pub(crate) struct Shared {
     clock: Arc<Clock>,
     mailboxes: Mutex<HashMap<SessionId, Arc<Mailbox>>>,
     alarm: Alarm,
-    reaper: Reaper,
     deliveries: Deliveries,
     phase: watch::Sender<Phase>,
+    worlds: Arc<Worlds>,
+    /// Which of the worlds it is; none for the first.
+    world: Option<World>,
 }
 
 /// How far the server has come.
@@ -50,17 +52,56 @@ pub(crate) enum Phase {
 }
 
 impl Shared {
-    /// All threads of the server go by `phase`.
-    pub(crate) fn new(engine: Engine, clock: Arc<Clock>, phase: watch::Sender<Phase>) -> Shared {
+    /// The first of a server's worlds. All threads of the server go by `phase`.
+    pub(crate) fn first(
+        engine: Engine,
+        clock: Arc<Clock>,
+        phase: watch::Sender<Phase>,
+        worlds: Arc<Worlds>,
+    ) -> Arc<Shared> {
+        let shared = Arc::new(Shared::of(engine, clock, phase, worlds, None));
+        shared.worlds.begin_with(&shared);
+        shared
+    }
+
+    /// Another of its worlds.
+    pub(crate) fn of_world(
+        engine: Engine,
+        clock: Arc<Clock>,
+        phase: watch::Sender<Phase>,
+        worlds: Arc<Worlds>,
+        world: World,
+    ) -> Shared {
+        Shared::of(engine, clock, phase, worlds, Some(world))
+    }
+
+    fn of(
+        engine: Engine,
+        clock: Arc<Clock>,
+        phase: watch::Sender<Phase>,
+        worlds: Arc<Worlds>,
+        world: Option<World>,
+    ) -> Shared {
         Shared {
             engine: Mutex::new(engine),
             clock,
             mailboxes: Mutex::default(),
             alarm: Alarm::default(),
-            reaper: Reaper::default(),
             deliveries: Deliveries::default(),
             phase,
+            worlds,
+            world,
         }
+    }
+
+    /// All worlds of the server.
+    pub(crate) fn worlds(&self) -> &Arc<Worlds> {
+        &self.worlds
+    }
+
+    /// Which of them this is; none for the first.
+    pub(crate) fn world(&self) -> Option<&World> {
+        self.world.as_ref()
     }
 
     /// The engine, for as long as nobody else needs it.
@@ -147,25 +188,30 @@ impl Shared {
         }
     }
 
-    /// A client comes; `None` when there are too many.
+    /// A client comes; `None` when there are too many, or this is a world that has ended.
     pub(crate) fn connect(&self, origin: Origin) -> Option<(SessionId, Arc<Mailbox>)> {
         let now = self.clock.now();
         let mut engine = self.engine();
+        if self.has_ended() {
+            return None;
+        }
         let session = engine.connect(now, origin)?;
         let timeout = Duration::from_secs(engine.settings.timeout_s.into());
+        let mailbox = Arc::new(Mailbox::default());
+        self.mailboxes.lock().insert(session, Arc::clone(&mailbox));
         drop(engine);
         if !timeout.is_zero() {
             self.alarm.ring_by(later(now, timeout));
         }
-        let mailbox = Arc::new(Mailbox::default());
-        self.mailboxes.lock().insert(session, Arc::clone(&mailbox));
         Some((session, mailbox))
     }
 
     /// A client is gone.
     pub(crate) fn disconnect(&self, session: SessionId) {
-        self.engine().disconnect(session);
+        let mut engine = self.engine();
+        engine.disconnect(session);
         self.mailboxes.lock().remove(&session);
+        self.end_if_left(&mut engine);
     }
 
     /// Leaves a letter for one session, if it is still there.
@@ -208,11 +254,11 @@ impl Shared {
                 Effect::Clock(order) => self.set_clock(engine, order),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
                 Effect::Shutdown => {
-                    info!("SHUTDOWN received: closing down");
-                    self.stop();
+                    self.shut_down(engine);
                 }
                 Effect::Setting(name) => self.apply(engine, name),
-                Effect::Free(trash) => self.reaper.free(trash),
+                Effect::Free(trash) => self.worlds.reaper().free(trash),
+                Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
                 Effect::Log(level, line) => log::write(level, &line),
                 Effect::KeyEvent { .. } => {}
             }
@@ -247,10 +293,19 @@ impl Shared {
         }
     }
 
+    /// Ends the server, or this world alone if it is another than the first.
+    fn shut_down(&self, engine: &mut Engine) {
+        if self.world.is_some() {
+            return self.end_world(engine);
+        }
+        info!("SHUTDOWN received: closing down");
+        self.stop();
+    }
+
     fn apply(&self, engine: &Engine, name: &str) {
         match name {
             "timeout" => self.alarm.ring_by(engine.now()),
-            "loglevel" => log::set_level(engine.settings.log_level),
+            "loglevel" if self.world.is_none() => log::set_level(engine.settings.log_level),
             _ => {}
         }
     }

@@ -16,6 +16,7 @@ use crate::engine::{Flow, Origin, SessionId, Transport};
 use crate::resp::{Protocol, Request, Span};
 use crate::server::mailbox::{Letter, Mailbox};
 use crate::server::shared::Shared;
+use crate::server::worlds::{self, Seat};
 
 /// Calls a server directly. To the server it is a client like any other, with a session of its own, which speaks RESP3.
 #[derive(Debug)]
@@ -72,6 +73,7 @@ impl Client {
             match self.shared.run(self.session, request, &mut output) {
                 Flow::Next => break,
                 Flow::Wait(_) => _ = self.wait_for(Letter::Resume, None)?,
+                Flow::Ask => self.step_aside(&mut output),
                 Flow::Block => {
                     self.wait_for_answer(&mut output)?;
                     break;
@@ -128,6 +130,13 @@ impl Client {
             if !self.wait_for(Letter::Told, Some(end))? {
                 return self.next_message();
             }
+        }
+    }
+
+    /// Has a question of the request answered, which may lead into another world.
+    fn step_aside(&mut self, output: &mut Vec<u8>) {
+        if let Some(seat) = worlds::answer(&self.shared, self.session, output) {
+            Seat { shared: self.shared, session: self.session, mailbox: self.mailbox } = seat;
         }
     }
 

@@ -253,6 +253,7 @@ impl Drop for Server {
         self.shared.stop();
         // A direct client that waits has nothing to wait for any more.
         self.shared.post_to_all(Letter::Close);
+        self.shared.worlds().post_to_all(Letter::Close);
         if let Some(thread) = self.thread.take() {
             // Had the thread panicked, the panic would have been told where it happened.
             drop(thread.join());

@@ -2,6 +2,7 @@
 
 use super::ANY_TIME;
 use super::client::{is_plain, name_the_client};
+use crate::commands::dunlin::of_login;
 use crate::engine::REDIS_VERSION;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Secrets, shown};
 use crate::resp::Protocol;
@@ -26,13 +27,15 @@ pub(super) const AUTH: Command = Command {
 fn auth(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let word = args.previous();
     let words = args.words(args.left())?;
-    match words[..] {
+    let is_done = match words[..] {
         [_] if default_needs_no_password(cx) => return Err(Error::AuthWithoutPassword),
         [password] => log_in(cx, DEFAULT_USER, password, word)?,
         [user, password] => log_in(cx, user, password, word)?,
         _ => return Err(Error::Syntax),
+    };
+    if is_done {
+        cx.reply().ok();
     }
-    cx.reply().ok();
     Ok(())
 }
 
@@ -40,9 +43,13 @@ fn default_needs_no_password(cx: &mut Ctx<'_>) -> bool {
     cx.engine().sessions.guard.users.default_user().needs_no_password()
 }
 
-fn log_in(cx: &mut Ctx<'_>, user: &[u8], password: &[u8], word: &[u8]) -> Result<(), Error> {
-    let session = cx.session().id;
-    cx.engine().log_in(session, user, password, word)
+/// Logs the client in. What it calls itself may lead into a world, where it acts as the default user. False when it is
+/// still to go there: then nothing is to be answered, and the command is called again.
+fn log_in(cx: &mut Ctx<'_>, user: &[u8], password: &[u8], word: &[u8]) -> Result<bool, Error> {
+    let (session, way) = (cx.session().id, of_login(cx, user)?);
+    let user = if way.is_some() { DEFAULT_USER } else { user };
+    cx.engine().log_in(session, user, password, word)?;
+    way.map_or(Ok(true), |ask| Ok(cx.ask(ask)?.is_some()))
 }
 
 pub(super) const HELLO: Command = Command {
@@ -94,8 +101,10 @@ impl<'a> Greeting<'a> {
 
 fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let greeting = Greeting::parse(args)?;
-    if let Some((user, password)) = greeting.login {
-        log_in(cx, user, password, args.previous())?;
+    if let Some((user, password)) = greeting.login
+        && !log_in(cx, user, password, args.previous())?
+    {
+        return Ok(());
     }
     if !cx.session().authenticated {
         return Err(Error::HelloBeforeAuth);

@@ -12,8 +12,10 @@ mod snapshots;
 mod state;
 pub mod strict;
 mod wait;
+mod world;
 
 pub use state::{diff, dump, load};
+pub use world::of_login;
 
 use super::help;
 use crate::engine::{Arity, Command, Family, Flags};
@@ -34,6 +36,8 @@ const DUNLIN: Command = Command {
         clock::ADVANCE_TO_NEXT,
         state::DIFF,
         snapshots::DROP_SNAPSHOT,
+        world::DROP_TEMPLATE,
+        world::DROP_WORLD,
         state::DUMP,
         fault::FAULT,
         clock::FREEZE,
@@ -48,7 +52,10 @@ const DUNLIN: Command = Command {
         snapshots::SNAPSHOTS,
         clock::SPEED,
         strict::STRICT,
+        world::TEMPLATE,
         wait::WAIT,
+        world::WORLD,
+        world::WORLDS,
     ],
     ..Command::ROW
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Ctx;
+use super::{Ctx, Halt};
 use crate::engine::scripts::Ending;
 use crate::engine::{Args, Block, SessionId, Stored};
 use crate::resp::{Reply, Request, Requests};
@@ -89,8 +89,9 @@ impl Ctx<'_> {
 
     /// How the command ended.
     pub(in crate::engine) fn into_ending(self) -> Ending {
-        match (self.rests, self.block) {
-            (true, _) => Ending::Rests,
+        match (self.halt, self.block) {
+            (Halt::Rests, _) => Ending::Rests,
+            (Halt::Asks, _) => Ending::Asks,
             (_, Some(block)) => Ending::Waits(block),
             _ => Ending::Answered,
         }

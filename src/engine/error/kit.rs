@@ -8,6 +8,27 @@ pub enum KitError {
     /// There is no snapshot of that name.
     #[error("ERR no snapshot named '{0}'")]
     NoSnapshot(String),
+    /// A world was to have another name than worlds have.
+    #[error("ERR a world has 1 to 64 letters, digits, '-', '_' or '.' for a name")]
+    WorldName,
+    /// There is no world of that name.
+    #[error("ERR no world named '{0}'")]
+    NoWorld(String),
+    /// There are so many worlds that no other can be made.
+    #[error("ERR max number of worlds reached")]
+    TooManyWorlds,
+    /// A world has as many clients as it lets in.
+    #[error("ERR max number of clients reached")]
+    FullWorld,
+    /// The world that a server starts with was to end without it.
+    #[error("ERR the world 'default' lasts as long as the server")]
+    LastingWorld,
+    /// A transaction or a script was to go into another world, or to look at others.
+    #[error("ERR worlds are out of reach of a transaction")]
+    WorldWithin,
+    /// A login that was delayed was to lead into another world.
+    #[error("ERR worlds are out of reach of what a fault delays")]
+    WorldTooLate,
     /// A line of a text does not say what data there is.
     #[error("ERR line {number}: {reason}")]
     Line {

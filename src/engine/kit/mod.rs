@@ -23,7 +23,7 @@ pub use strict::{Case, Finding, Judge, Level, Offence, Rule, Setting, Strict};
 pub use waits::{Condition, Waiter};
 
 use crate::engine::measure::Stopwatch;
-use crate::engine::{Block, CommandId, Effect, Engine, Flags, Flow, Now, Session, SessionId, Transport};
+use crate::engine::{Block, CommandId, Effect, Engine, Flags, Flow, KitError, Now, Session, SessionId, Transport};
 use crate::resp::Request;
 
 /// What a test wants of the commands of others.
@@ -150,8 +150,8 @@ impl Engine {
         self.kit().begun.insert(session, begun);
         let flow = self.run_plainly(now, session, request, out);
         match flow {
-            // A pause holds it back: it comes again.
-            Flow::Wait(_) => self.unbegin(session),
+            // It comes again: a pause holds it back, or it has asked something.
+            Flow::Wait(_) | Flow::Ask => self.unbegin(session),
             Flow::Next if ends => return Flow::Close,
             _ => {}
         }
@@ -257,6 +257,12 @@ impl Engine {
             Flow::Block => {}
             Flow::Wait(moment) => {
                 _ = self.delay(now, session, request, Some((moment.unix_us - now.unix_us) / 1000 + 1))
+            }
+            Flow::Ask => {
+                // What was sent then is gone from the connection, which cannot bring it again.
+                _ = self.asked(session);
+                let text = KitError::WorldTooLate.to_string();
+                self.tell(session, format!("-{text}\r\n").into_bytes().into());
             }
             Flow::Next => self.tell(session, out.into()),
             Flow::Close => {

@@ -53,10 +53,10 @@ pub struct Kept {
 }
 
 /// The scripts that were kept at some time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SavedScripts(Vec<SavedScript>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct SavedScript {
     digest: Digest,
     header: Header,

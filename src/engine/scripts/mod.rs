@@ -153,6 +153,8 @@ pub(super) enum Ending {
     Waits(Box<crate::engine::Block>),
     /// It is a script, or a transaction with one in it, that was put aside.
     Rests,
+    /// It has asked something of the engine's host.
+    Asks,
 }
 
 impl Scripts {

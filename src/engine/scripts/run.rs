@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::{Digest, Ending, Kind, Name, Outer, Running};
+use crate::engine::ctx::Halt;
 use crate::engine::{CommandId, Ctx, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Reply, Request, Requests};
 use crate::script::{Chance, Failure, Faults, Function, Header, Machine, Outcome};
@@ -78,7 +79,7 @@ impl Ctx<'_> {
 
     fn answer_script(&mut self, outcome: Outcome) -> Result<(), Error> {
         if outcome == Outcome::Resting {
-            self.rests = true;
+            self.halt = Halt::Rests;
             return Ok(());
         }
         let name = self.engine.end_script();
@@ -122,7 +123,7 @@ impl Ctx<'_> {
         if let Some(running) = &mut self.engine.scripts.running {
             running.outer = Some(Outer { command: self.command, next });
         }
-        self.rests = true;
+        self.halt = Halt::Rests;
     }
 }
 

@@ -1,0 +1,221 @@
+//! What a command asks of the engine's host that cannot be answered while the engine is locked: where another world is, how
+//! all of them are.
+//!
+//! A world is an engine of its own, so whoever looks at several holds the lock of none. The command asks
+//! ([`Ctx::ask`]) and returns; its connection lets the engine go, has the question answered, and brings the same request
+//! again, to whichever world the session is in by then. So a command that leads into another world is answered there, by
+//! the same code as anywhere.
+//!
+//! Not here: what worlds are made of and who is in them (`server/worlds`).
+
+use crate::engine::ctx::Halt;
+use crate::engine::{Ctx, Engine, Error, KitError, Origin, ReplyMode, SessionId};
+use crate::resp::Protocol;
+
+/// The name of the world that a server starts with.
+pub const FIRST_WORLD: &str = "default";
+
+/// The longest name of a world, in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// The name of a world: 1 to 64 letters, digits, `-`, `_` or `.`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorldName(Box<str>);
+
+impl WorldName {
+    /// The name that a client wrote.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(word: &[u8]) -> Result<WorldName, KitError> {
+        let is_fit = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+        let name = std::str::from_utf8(word).ok().filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
+        let name = name.filter(|name| name.as_bytes().iter().all(is_fit)).ok_or(KitError::WorldName)?;
+        Ok(WorldName(name.into()))
+    }
+
+    /// That of the world that a server starts with.
+    pub fn first() -> WorldName {
+        WorldName(FIRST_WORLD.into())
+    }
+
+    /// Whether it is that of the world that a server starts with.
+    pub fn is_first(&self) -> bool {
+        &*self.0 == FIRST_WORLD
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// To go on in that world, which is made if there is none of that name.
+    Enter {
+        /// Its name.
+        world: WorldName,
+        /// It is to end when its last client leaves.
+        is_temporary: bool,
+    },
+    /// How all worlds are.
+    Worlds,
+    /// To end that world.
+    DropWorld(WorldName),
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// How all worlds are, by their names.
+    Worlds(Vec<WorldFigures>),
+    /// It cannot be.
+    Refused(KitError),
+}
+
+/// How a world is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldFigures {
+    /// Its name.
+    pub name: WorldName,
+    /// How many clients are in it.
+    pub clients: usize,
+    /// How many keys.
+    pub keys: usize,
+    /// It ends when its last client leaves.
+    pub is_temporary: bool,
+}
+
+/// A question of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// It waits for its answer.
+    Asked(Ask),
+    /// It has one, and the request that asked is to be run again.
+    Answered(Ask, Answer),
+}
+
+/// What a session takes along into another world: what it has told about itself.
+#[derive(Debug)]
+pub struct Belongings {
+    origin: Origin,
+    protocol: Protocol,
+    database: usize,
+    authenticated: bool,
+    user: Vec<u8>,
+    name: Vec<u8>,
+    library_name: Vec<u8>,
+    library_version: Vec<u8>,
+    reply_mode: ReplyMode,
+    skips_next: bool,
+    no_evict: bool,
+    no_touch: bool,
+    buffers: super::Buffers,
+}
+
+impl Belongings {
+    /// Where the session comes from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+impl Ctx<'_> {
+    /// The answer to a question; `None` when it is only asked now: the handler returns then, having written nothing, and
+    /// is called again with the answer.
+    ///
+    /// # Errors
+    /// The answer is no, or the command runs within another, which does not wait for it.
+    pub fn ask(&mut self, ask: Ask) -> Result<Option<Answer>, Error> {
+        let is_nested = self.is_nested();
+        let session = self.session_mut();
+        match session.question.take().map(|question| *question) {
+            // Another request, which was refused before it came so far, may have left an answer.
+            Some(Question::Answered(asked, answer)) if asked == ask => match answer {
+                Answer::Refused(why) => Err(why.into()),
+                answer => Ok(Some(answer)),
+            },
+            _ if is_nested => Err(KitError::WorldWithin.into()),
+            _ => {
+                session.question = Some(Box::new(Question::Asked(ask)));
+                self.halt = Halt::Asks;
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// What a session asks, if it does.
+    pub fn asked(&mut self, session: SessionId) -> Option<Ask> {
+        match self.sessions.get_mut(session)?.question.take().map(|question| *question) {
+            Some(Question::Asked(ask)) => Some(ask),
+            _ => None,
+        }
+    }
+
+    /// Answers a session, whose request is to be run again.
+    pub fn answer_question(&mut self, session: SessionId, asked: Ask, answer: Answer) {
+        if let Some(client) = self.sessions.get_mut(session) {
+            client.question = Some(Box::new(Question::Answered(asked, answer)));
+        }
+    }
+
+    /// What a session takes along into another world.
+    pub fn belongings(&self, session: SessionId) -> Option<Belongings> {
+        let client = self.sessions.get(session)?;
+        Some(Belongings {
+            origin: client.origin.clone(),
+            protocol: client.protocol,
+            database: client.database,
+            authenticated: client.authenticated,
+            user: client.user.name().to_vec(),
+            name: client.name.clone(),
+            library_name: client.library_name.clone(),
+            library_version: client.library_version.clone(),
+            reply_mode: client.reply_mode,
+            skips_next: client.skips_next,
+            no_evict: client.no_evict,
+            no_touch: client.no_touch,
+            buffers: client.buffers,
+        })
+    }
+
+    /// Gives a session that has just come what it brought along. It acts as the user of the same name, if there is one.
+    pub fn settle_in(&mut self, session: SessionId, belongings: Belongings) {
+        let count = self.databases.count();
+        let user = self.sessions.guard.users.get(&belongings.user).map(std::sync::Arc::clone);
+        let Some(client) = self.sessions.get_mut(session) else { return };
+        if let Some(user) = user {
+            client.user = user;
+            client.authenticated |= belongings.authenticated;
+        }
+        client.protocol = belongings.protocol;
+        client.database = if belongings.database < count { belongings.database } else { 0 };
+        (client.name, client.library_name) = (belongings.name, belongings.library_name);
+        client.library_version = belongings.library_version;
+        (client.reply_mode, client.skips_next) = (belongings.reply_mode, belongings.skips_next);
+        (client.no_evict, client.no_touch) = (belongings.no_evict, belongings.no_touch);
+        client.buffers = belongings.buffers;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_has_a_short_and_plain_name() {
+        for name in ["a", "Cart-17_b.c", &"x".repeat(64)] {
+            assert_eq!(WorldName::parse(name.as_bytes()).map(|name| name.as_str().to_owned()), Ok(name.to_owned()));
+        }
+        for name in ["", "a b", "a/b", "a:b", "ä", &"x".repeat(65)] {
+            assert_eq!(WorldName::parse(name.as_bytes()), Err(KitError::WorldName), "{name}");
+        }
+        assert_eq!(WorldName::parse(b"\xff"), Err(KitError::WorldName));
+    }
+}

@@ -1,0 +1,64 @@
+//! Templates: all that an engine is at a moment, to begin others with.
+//!
+//! What a template holds is what a snapshot brings back (`snapshots`): data, settings, users, scripts, functions, chance
+//! and the clock. Unlike a snapshot it is complete in itself, and never changes.
+//!
+//! Costs: taking one copies all data, and so does beginning with it: what is in one piece in memory (texts and small
+//! collections stand in blocks of 64 KiB) is copied as such, larger values one by one. Users, scripts and sources are
+//! shared. Libraries of functions are loaded anew.
+
+use std::sync::Arc;
+
+use crate::acl::Users;
+use crate::engine::scripts::SavedScripts;
+use crate::engine::{Databases, Engine, Now, Settings};
+use crate::keyspace::Database;
+
+/// All that an engine was at a moment.
+#[derive(Debug)]
+pub struct Template {
+    databases: Vec<Database>,
+    settings: Settings,
+    users: Arc<Users>,
+    scripts: SavedScripts,
+    functions: Vec<Arc<[u8]>>,
+    generator: fastrand::Rng,
+    /// What its clock showed.
+    pub now: Now,
+    /// How many times as fast as time passes that ran.
+    pub speed: f64,
+}
+
+impl Engine {
+    /// All that the engine is now.
+    pub fn template(&self) -> Template {
+        Template {
+            databases: self.databases.without_past(),
+            settings: self.settings.clone(),
+            users: Arc::clone(&self.sessions.guard.users),
+            scripts: self.scripts.cache.saved(),
+            functions: self.scripts.functions.shelf.sources(),
+            generator: self.generator.clone(),
+            now: self.now(),
+            speed: self.host.clock_speed(),
+        }
+    }
+
+    /// Makes a fresh engine, which shows the time of the template, all that the template is.
+    pub fn begin_as(&mut self, template: &Template) {
+        self.databases = Databases::from_copies(&template.databases);
+        self.settings = template.settings.clone();
+        self.sessions.guard.users = Arc::clone(&template.users);
+        self.scripts.restore(template.scripts.clone());
+        if !template.functions.is_empty() {
+            self.restore_functions(template.functions.clone());
+        }
+        self.generator = template.generator.clone();
+        self.stats.startup_bytes = self.databases.memory_bytes() as u64;
+    }
+
+    /// Gives a fresh engine those users.
+    pub fn begin_with_users(&mut self, users: &Arc<Users>) {
+        self.sessions.guard.users = Arc::clone(users);
+    }
+}

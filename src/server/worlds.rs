@@ -1,0 +1,344 @@
+//! The worlds of one server: private servers behind its doors, each with data, clients, clock and rules of its own.
+//!
+//! A world is one more [`Shared`], made from what the server was started with, or from a template, when somebody enters it
+//! first. All of them share the sockets, the event loops, the table of commands and the threads that free memory and call
+//! on other servers; each has a task that keeps its time. A client comes in by the first world, and asks to be let into
+//! another ([`Ask`]): [`answer`] gives it a session there, and ends the one it had.
+//!
+//! A world ends when somebody drops it, when it is told to shut down, or, if it is temporary, when its last client leaves.
+//! Whoever wants to enter then makes a fresh one. The first world ends with the server.
+//!
+//! Lock order: an engine's first, then that of the list of worlds. Who holds the lock of one engine takes that of no other.
+//!
+//! Costs: the list is looked at when a client changes its world, not when it is served.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::clock::Clock;
+use super::courier::Courier;
+use super::deliveries;
+use super::keeper;
+use super::machine::{self, Machine};
+use super::mailbox::{Letter, Mailbox};
+use super::reaper::Reaper;
+use super::shared::{Phase, Shared};
+use super::turns::Turns;
+use crate::acl::Users;
+use crate::engine::host::Facts;
+use crate::engine::{
+    Answer, Ask, Belongings, Engine, KitError, SessionId, Settings, Table, Template, Transport, WorldFigures, WorldName,
+};
+
+/// How many worlds a server has at most, beside the first.
+const MOST_WORLDS: usize = 10_000;
+
+/// What the worlds of a server are made of.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    pub(crate) table: Table,
+    /// As they were at the start.
+    pub(crate) settings: Settings,
+    pub(crate) users: Arc<Users>,
+    /// One that shows what clocks show at the start; nobody changes it.
+    pub(crate) clock: Clock,
+    pub(crate) seed: u64,
+    pub(crate) repeats: bool,
+    pub(crate) facts: Facts,
+    pub(crate) courier: Arc<Courier>,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) event_loop: Handle,
+    pub(crate) phase: watch::Sender<Phase>,
+}
+
+/// All worlds of a server.
+#[derive(Debug)]
+pub(crate) struct Worlds {
+    pattern: Pattern,
+    reaper: Arc<Reaper>,
+    first: OnceLock<Weak<Shared>>,
+    list: Mutex<List>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    /// Those beside the first.
+    worlds: BTreeMap<WorldName, Arc<Shared>>,
+    template: Option<Arc<Template>>,
+    /// The server ends, and no world is made any more.
+    is_closed: bool,
+}
+
+/// What makes a [`Shared`] a world beside the first.
+#[derive(Debug)]
+pub(crate) struct World {
+    name: WorldName,
+    /// It ends when its last client leaves.
+    is_temporary: AtomicBool,
+    /// It has ended: nobody is let in. Set under its engine's lock.
+    has_ended: AtomicBool,
+    tasks: Mutex<Vec<AbortHandle>>,
+}
+
+/// A session, and where it is.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) session: SessionId,
+    pub(crate) mailbox: Arc<Mailbox>,
+}
+
+impl World {
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &WorldName {
+        &self.name
+    }
+
+    /// Has it end when its last client leaves.
+    pub(crate) fn make_temporary(&self) {
+        self.is_temporary.store(true, Ordering::Release);
+    }
+
+    fn is_temporary(&self) -> bool {
+        self.is_temporary.load(Ordering::Acquire)
+    }
+}
+
+/// Answers what a session asks, whose request is to be run again. Answers where it goes on if that is elsewhere; what the
+/// old world had to tell it is added to `output`.
+pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> Option<Seat> {
+    let ask = shared.engine().asked(session)?;
+    let worlds = shared.worlds();
+    let (answer, seat) = match &ask {
+        Ask::Enter { world, is_temporary } => match worlds.enter(shared, session, world, *is_temporary) {
+            Ok(seat) => (Answer::Done, seat),
+            Err(why) => (Answer::Refused(why), None),
+        },
+        Ask::Worlds => (Answer::Worlds(worlds.figures()), None),
+        Ask::DropWorld(name) => (worlds.end(name).map_or_else(Answer::Refused, |()| Answer::Done), None),
+    };
+    match &seat {
+        None => shared.engine().answer_question(session, ask, answer),
+        Some(seat) => {
+            seat.shared.engine().answer_question(seat.session, ask, answer);
+            if let Some(client) = shared.engine().sessions.get_mut(session) {
+                client.outgoing.take(output, usize::MAX);
+            }
+            shared.disconnect(session);
+        }
+    }
+    seat
+}
+
+impl Worlds {
+    /// None beside the first yet.
+    pub(crate) fn new(pattern: Pattern) -> Arc<Worlds> {
+        let (reaper, first, list) = (Arc::default(), OnceLock::new(), Mutex::default());
+        Arc::new(Worlds { pattern, reaper, first, list })
+    }
+
+    /// Says which is the first world. The server does so before it serves anybody.
+    pub(crate) fn begin_with(&self, first: &Arc<Shared>) {
+        self.first.get_or_init(|| Arc::downgrade(first));
+    }
+
+    /// What frees memory for all of them.
+    pub(crate) fn reaper(&self) -> &Arc<Reaper> {
+        &self.reaper
+    }
+
+    /// The world of that name, which is made if there is none.
+    ///
+    /// # Errors
+    /// There are too many, or the server ends.
+    pub(crate) fn find_or_make(self: &Arc<Worlds>, name: &WorldName) -> Result<Arc<Shared>, KitError> {
+        if name.is_first() {
+            return self.first.get().and_then(Weak::upgrade).ok_or(KitError::TooManyWorlds);
+        }
+        let mut list = self.list.lock();
+        if let Some(world) = list.worlds.get(name) {
+            return Ok(Arc::clone(world));
+        }
+        if list.is_closed || list.worlds.len() >= MOST_WORLDS {
+            return Err(KitError::TooManyWorlds);
+        }
+        let world = self.make(name, list.template.as_deref());
+        list.worlds.insert(name.clone(), Arc::clone(&world));
+        Ok(world)
+    }
+
+    fn make(self: &Arc<Worlds>, name: &WorldName, template: Option<&Template>) -> Arc<Shared> {
+        let pattern = &self.pattern;
+        let clock = Arc::new(match template {
+            Some(template) => Clock::running(template.now, template.speed),
+            None => pattern.clock.like(),
+        });
+        let engine = self.engine(name, template, &clock);
+        let world = World {
+            name: name.clone(),
+            is_temporary: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            tasks: Mutex::default(),
+        };
+        let shared = Arc::new(Shared::of_world(engine, clock, pattern.phase.clone(), Arc::clone(self), world));
+        let keeping = pattern.event_loop.spawn(keeper::keep(Arc::clone(&shared))).abort_handle();
+        let delivering = pattern.event_loop.spawn(deliveries::deliver(Arc::clone(&shared))).abort_handle();
+        if let Some(world) = shared.world() {
+            *world.tasks.lock() = vec![keeping, delivering];
+        }
+        shared
+    }
+
+    fn engine(&self, name: &WorldName, template: Option<&Template>, clock: &Arc<Clock>) -> Engine {
+        let pattern = &self.pattern;
+        let name_seed = crate::value::hashing::Key::of(pattern.seed).hash(name.as_str().as_bytes());
+        let facts = Facts {
+            run_id: machine::run_id(&mut fastrand::Rng::with_seed(name_seed)),
+            config_file: String::new(),
+            world: name.as_str().to_owned(),
+            ..pattern.facts.clone()
+        };
+        let (courier, turns) = (Arc::clone(&pattern.courier), Arc::clone(&pattern.turns));
+        let host = Machine::new(facts, Arc::clone(clock), courier, None, turns, pattern.repeats);
+        let (table, settings) = (pattern.table.clone(), pattern.settings.clone());
+        let mut engine = Engine::new(table, settings, pattern.seed, clock.now(), Box::new(host));
+        match template {
+            Some(template) => engine.begin_as(template),
+            None => engine.begin_with_users(&pattern.users),
+        }
+        // The files are those of the first world.
+        engine.settings.user_file.clear();
+        engine
+    }
+
+    /// Lets a session of `shared` into a world; `None` if that is where it is.
+    fn enter(
+        self: &Arc<Worlds>,
+        shared: &Arc<Shared>,
+        session: SessionId,
+        name: &WorldName,
+        is_temporary: bool,
+    ) -> Result<Option<Seat>, KitError> {
+        loop {
+            let target = self.find_or_make(name)?;
+            if is_temporary {
+                target.world().ok_or(KitError::LastingWorld)?.make_temporary();
+            }
+            if Arc::ptr_eq(&target, shared) {
+                return Ok(None);
+            }
+            let Some(belongings) = shared.engine().belongings(session) else { return Ok(None) };
+            match let_in(&target, belongings) {
+                Some(seat) => return Ok(Some(seat)),
+                // It ended meanwhile, and the next one of that name is another.
+                None if target.has_ended() => {}
+                None => return Err(KitError::FullWorld),
+            }
+        }
+    }
+
+    /// How all worlds are, the first one first, then by their names.
+    pub(crate) fn figures(&self) -> Vec<WorldFigures> {
+        let others: Vec<Arc<Shared>> = self.list.lock().worlds.values().map(Arc::clone).collect();
+        self.first.get().and_then(Weak::upgrade).into_iter().chain(others).map(|shared| figures_of(&shared)).collect()
+    }
+
+    /// Ends a world.
+    ///
+    /// # Errors
+    /// There is none of that name, or it is the first.
+    pub(crate) fn end(&self, name: &WorldName) -> Result<(), KitError> {
+        if name.is_first() {
+            return Err(KitError::LastingWorld);
+        }
+        let found = self.list.lock().worlds.get(name).map(Arc::clone);
+        let shared = found.ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
+        shared.end_world(&mut shared.engine());
+        Ok(())
+    }
+
+    /// Has worlds that are made from now on begin with that, or with nothing.
+    pub(crate) fn set_template(&self, template: Option<Template>) {
+        let before = std::mem::replace(&mut self.list.lock().template, template.map(Arc::new));
+        drop(before);
+    }
+
+    /// Takes a world off the list, unless another stands there in its place.
+    fn forget(&self, shared: &Shared, name: &WorldName) {
+        let mut list = self.list.lock();
+        if list.worlds.get(name).is_some_and(|listed| std::ptr::eq(&raw const **listed, shared)) {
+            list.worlds.remove(name);
+        }
+    }
+
+    /// Leaves a letter for every session of every world beside the first.
+    pub(crate) fn post_to_all(&self, letter: Letter) {
+        self.list.lock().worlds.values().for_each(|world| world.post_to_all(letter));
+    }
+
+    /// The server ends: its worlds go, and no other is made.
+    pub(crate) fn close(&self) {
+        let worlds = {
+            let mut list = self.list.lock();
+            list.is_closed = true;
+            std::mem::take(&mut list.worlds)
+        };
+        worlds.values().for_each(|world| world.end_world(&mut world.engine()));
+    }
+}
+
+fn let_in(target: &Arc<Shared>, belongings: Belongings) -> Option<Seat> {
+    let (session, mailbox) = target.connect(belongings.origin().clone())?;
+    target.engine().settle_in(session, belongings);
+    Some(Seat { shared: Arc::clone(target), session, mailbox })
+}
+
+fn figures_of(shared: &Shared) -> WorldFigures {
+    let engine = shared.engine();
+    WorldFigures {
+        name: shared.world().map_or_else(WorldName::first, |world| world.name.clone()),
+        clients: engine.sessions.len(),
+        keys: engine.databases.len(),
+        is_temporary: shared.world().is_some_and(World::is_temporary),
+    }
+}
+
+/// As one of the worlds.
+impl Shared {
+    /// Whether it is a world that has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.world().is_some_and(World::has_ended)
+    }
+
+    /// Ends a temporary world that nobody is in.
+    pub(super) fn end_if_left(&self, engine: &mut Engine) {
+        if engine.sessions.is_empty() && self.world().is_some_and(World::is_temporary) {
+            self.end_world(engine);
+        }
+    }
+
+    /// Ends a world, and the connections of its clients.
+    pub(super) fn end_world(&self, engine: &mut Engine) {
+        let Some(world) = self.world() else { return };
+        if world.has_ended.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.worlds().forget(self, &world.name);
+        std::mem::take(&mut *world.tasks.lock()).iter().for_each(AbortHandle::abort);
+        self.post_to_all(Letter::Close);
+        let is_direct = |session: &&crate::engine::Session| session.origin.transport == Transport::Direct;
+        let direct: Vec<SessionId> = engine.sessions.iter().filter(is_direct).map(|session| session.id).collect();
+        direct.into_iter().for_each(|session| engine.disconnect(session));
+    }
+}
