@@ -7,7 +7,7 @@
 //! ```
 //!
 //! In tests, start one [`Server`] for each: it takes less than a millisecond, has a port of its own, and is gone when it
-//! goes out of scope. [`Server::advance`] moves its clock, so nothing has to sleep.
+//! goes out of scope. [`World::advance`] moves its clock, so nothing has to sleep.
 //!
 //! # The tour
 //!
@@ -42,7 +42,7 @@ pub mod value;
 
 pub use testkit::{
     Builder, CallError, Client, Entry, FaultRule, Finding, Journal, Level, Message, Reply, Rule, Server, Source,
-    StartError, State, Strict,
+    StartError, State, Strict, World,
 };
 
 /// The code in README.md, compiled with the examples of the documentation.
@@ -69,4 +69,6 @@ pub mod test_kit {
     pub struct Strict;
     #[doc = include_str!("../docs/test-kit/waits.md")]
     pub struct Waits;
+    #[doc = include_str!("../docs/test-kit/worlds.md")]
+    pub struct Worlds;
 }

@@ -86,12 +86,12 @@ impl Builder {
         self
     }
 
-    /// Lets the clock stand still at the present until [`Server::advance`] moves it.
+    /// Lets the clock stand still at the present until [`Server::advance`](super::World::advance) moves it.
     pub fn frozen(self) -> Builder {
         self.frozen_at(system_time())
     }
 
-    /// Lets the clock stand still at `time` until [`Server::advance`] moves it.
+    /// Lets the clock stand still at `time` until [`Server::advance`](super::World::advance) moves it.
     pub fn frozen_at(mut self, time: SystemTime) -> Builder {
         self.frozen_at = Some(time);
         self

@@ -44,7 +44,8 @@ impl Client {
     pub(super) fn connect(shared: Arc<Shared>) -> Result<Client, CallError> {
         let origin = Origin { transport: Transport::Direct, descriptor: -1, is_local: true, ..Origin::default() };
         let full = || CallError::Refused("ERR max number of clients reached".to_owned());
-        let (session, mailbox) = shared.connect(origin).ok_or_else(full)?;
+        let not_let_in = || if shared.has_ended() { CallError::Closed } else { full() };
+        let (session, mailbox) = shared.connect(origin).ok_or_else(not_let_in)?;
         if let Some(own) = shared.engine().sessions.get_mut(session) {
             own.authenticated = true;
             own.protocol = Protocol::Resp3;

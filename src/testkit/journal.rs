@@ -10,7 +10,7 @@ use crate::server::shared::Shared;
 /// The longest that anybody waits: more than the clock can count is refused.
 pub(super) const LONGEST_MS: u128 = 1 << 50;
 
-/// The commands that a server ran, or some of them: [`super::Server::journal`].
+/// The commands that a server ran, or some of them: [`super::World::journal`].
 ///
 /// ```
 /// let server = dunlin::Server::start()?;

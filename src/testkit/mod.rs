@@ -12,6 +12,7 @@ mod message;
 mod reply;
 mod server;
 mod strict;
+mod world;
 
 pub use crate::engine::kit::{Entry, Finding, Level, Rule, Source, State};
 pub use builder::{Builder, StartError};
@@ -22,3 +23,4 @@ pub use message::Message;
 pub use reply::Reply;
 pub use server::Server;
 pub use strict::Strict;
+pub use world::World;

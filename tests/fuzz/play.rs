@@ -106,7 +106,7 @@ impl Play {
                 self.world.engine.pause_mut().end();
             }
             Flow::Block if !self.clients[who].listens && reply.is_empty() => self.clients[who].waits = true,
-            Flow::Close | Flow::Abort | Flow::Block => self.replace(who),
+            Flow::Close | Flow::Abort | Flow::Block | Flow::Ask => self.replace(who),
             Flow::Next if reply.is_empty() => self.replace(who),
             Flow::Next if self.clients[who].listens => {
                 assert!(frames(&reply).is_some(), "{context}: {text}");

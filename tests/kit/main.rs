@@ -6,6 +6,8 @@ mod faults;
 mod journal;
 mod lessons;
 mod pages;
+#[path = "../server/patience.rs"]
+mod patience;
 #[path = "../transcripts/runner/mod.rs"]
 #[expect(dead_code, reason = "what plays transcripts plays those of journals too, and does more elsewhere")]
 mod runner;
@@ -13,6 +15,7 @@ mod snapshots;
 mod state;
 mod strict;
 mod waits;
+mod worlds;
 
 use dunlin::{Client, Reply, Server};
 

@@ -151,7 +151,7 @@ impl World {
                 client.output.clear();
                 return self.leave(number);
             }
-            Flow::Wait(_) => return false,
+            Flow::Wait(_) | Flow::Ask => return false,
         };
         true
     }
