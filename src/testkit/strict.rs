@@ -6,7 +6,7 @@ use crate::commands::dunlin::strict as rules;
 use crate::engine::kit::{Finding, Level, Rule};
 use crate::server::shared::Shared;
 
-/// What would break in production fails the test: [`super::Server::strict`]. All rules are off until they are set.
+/// What would break in production fails the test: [`super::World::strict`]. All rules are off until they are set.
 ///
 /// ```
 /// use dunlin::{Level, Rule};
