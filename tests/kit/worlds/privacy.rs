@@ -98,7 +98,7 @@ fn clocks_are_private() {
         call(client, ["SET", "key", "value", "EX", "100"]);
     }
     let (first, before) = (server.now(), ben.now());
-    assert_eq!(call(&mut in_ann, ["DUNLIN", "ADVANCE", "100000"]).integer().is_some(), true);
+    assert!(call(&mut in_ann, ["DUNLIN", "ADVANCE", "100000"]).integer().is_some());
     assert_eq!(
         (call(&mut in_ann, ["EXISTS", "key"]), call(&mut in_ben, ["EXISTS", "key"])),
         (Reply::Integer(0), Reply::Integer(1))
