@@ -3,21 +3,19 @@
 //! Not a wheel. A timer wheel answers "what is due by now" cheaply, but knows the next deadline only after cascading, and
 //! forgets keys that were removed or moved only when it stumbles over them. A virtual clock wants the next deadline to
 //! the millisecond, and a lock that is set and deleted a thousand times a second must leave nothing behind. So this is
-//! an ordered set, in nearly the bytes of a wheel: leaves of up to [`LEAF`] sorted entries of eight bytes, found by a
-//! B-tree over their first entries. Moving a deadline is one removal and one insertion, about a tenth of a microsecond.
+//! an ordered set, in nearly the bytes of a wheel: leaves of up to [`LEAF`] sorted entries of eight bytes, which lie in
+//! [`Runs`]. Moving a deadline is one removal and one insertion; the latter is short at the end, where most belong.
 //!
 //! An entry is the low 32 bits of the deadline above the handle. The high bits, an *era* of 49.7 days, are in the
-//! leaf's name: a leaf never spans two eras.
+//! leaf's name, which is an entry below its era: a leaf never spans two eras.
 //!
 //! Invariants: a leaf is not empty, sorted, of one era, and holds exactly the entries from its name to the next leaf's
-//! name; the first leaf of an era is named 0; `names` holds the name of every leaf once, at the leaf's `place`; `sum` is
-//! the sum of all deadlines.
+//! name; the first leaf of an era is named by the beginning of the era; `sum` is the sum of all deadlines.
 //!
 //! Costs: everything O(log n); 8 to 10 bytes an entry. To choose one at random, each as likely as any other, a leaf is
 //! chosen and then one of 256 places in it, again and again until there is an entry.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use super::runs::{Keyed, Runs};
 
 /// The most entries of a leaf.
 const LEAF: usize = 256;
@@ -26,33 +24,65 @@ const SPARSE: usize = LEAF / 4;
 /// Leaves grow and shrink by so many entries.
 const STEP: usize = 16;
 
-/// A leaf's era and first possible entry.
-type Name = (i32, u64);
-
 /// The deadlines of a database's keys, or of a hash's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deadlines {
-    leaves: BTreeMap<Name, Leaf>,
-    /// The names of all leaves, in no order, so that one can be chosen by its number.
-    names: Vec<Name>,
+    leaves: Runs<Leaf>,
     len: usize,
     capacity: usize,
     sum: i128,
 }
 
+/// The place of a deadline in the order of all: the deadline above the 32 bits of the handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place(i128);
+
 #[derive(Clone, Debug)]
 struct Leaf {
+    name: Place,
     entries: Vec<u64>,
-    /// Where its name stands in `names`.
-    place: u32,
 }
 
-fn pack(deadline_ms: i64, handle: u32) -> Name {
-    ((deadline_ms >> 32) as i32, (deadline_ms as u64) << 32 | u64::from(handle))
+impl Place {
+    fn of(deadline_ms: i64, handle: u32) -> Place {
+        Place(i128::from(deadline_ms) << 32 | i128::from(handle))
+    }
+
+    fn deadline(self) -> (i64, u32) {
+        ((self.0 >> 32) as i64, self.0 as u32)
+    }
+
+    fn era(self) -> i128 {
+        self.0 >> 64
+    }
+
+    /// The first place of its era.
+    fn start_of_era(self) -> Place {
+        Place(self.era() << 64)
+    }
+
+    fn entry(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// The place of an entry of its era.
+    fn of_entry(self, entry: u64) -> Place {
+        Place(self.start_of_era().0 | i128::from(entry))
+    }
 }
 
-fn unpack((era, entry): Name) -> (i64, u32) {
-    (i64::from(era) << 32 | (entry >> 32).cast_signed(), entry as u32)
+impl Keyed for Leaf {
+    type Key = Place;
+
+    fn key(&self) -> Place {
+        self.name
+    }
+}
+
+impl Leaf {
+    fn deadlines(&self) -> impl Iterator<Item = (i64, u32)> {
+        self.entries.iter().map(|&entry| self.name.of_entry(entry).deadline())
+    }
 }
 
 impl Deadlines {
@@ -63,8 +93,7 @@ impl Deadlines {
 
     /// The earliest deadline and its handle.
     pub(crate) fn first(&self) -> Option<(i64, u32)> {
-        let (&(era, _), leaf) = self.leaves.first_key_value()?;
-        Some(unpack((era, leaf.entries[0])))
+        self.leaves.first()?.deadlines().next()
     }
 
     /// The sum of all deadlines.
@@ -74,143 +103,126 @@ impl Deadlines {
 
     /// All of them in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, u32)> {
-        self.leaves.iter().flat_map(|(&(era, _), leaf)| leaf.entries.iter().map(move |&entry| unpack((era, entry))))
+        self.leaves.iter().flat_map(Leaf::deadlines)
     }
 
-    /// The bytes of memory held. The B-tree's nodes are not ours to see; they are taken to be two thirds full.
+    /// The bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        self.capacity * size_of::<u64>()
-            + self.leaves.len() * size_of::<(Name, Leaf)>() * 3 / 2
-            + self.names.capacity() * size_of::<Name>()
+        self.capacity * size_of::<u64>() + self.leaves.memory()
     }
 
     /// Adds a deadline.
     pub(crate) fn insert(&mut self, deadline_ms: i64, handle: u32) {
-        let (era, entry) = pack(deadline_ms, handle);
         self.len += 1;
         self.sum += i128::from(deadline_ms);
-        let Some((&name, leaf)) = self.leaves.range_mut((era, 0)..=(era, entry)).next_back() else {
-            self.put_leaf((era, 0), vec![entry]);
-            return;
+        self.put(Place::of(deadline_ms, handle));
+    }
+
+    fn put(&mut self, place: Place) {
+        let Some(leaf) = self.leaves.floor_mut(place).filter(|leaf| leaf.name.era() == place.era()) else {
+            return self.put_leaf(place.start_of_era(), vec![place.entry()]);
         };
-        let leaf = &mut leaf.entries;
-        let index = leaf.partition_point(|&other| other < entry);
-        if leaf.len() < LEAF {
-            self.capacity += grow(leaf);
-            leaf.insert(index, entry);
+        let (name, entries) = (leaf.name, &mut leaf.entries);
+        let is_last = entries.last().is_none_or(|&last| last < place.entry());
+        let index = if is_last { entries.len() } else { entries.partition_point(|&other| other < place.entry()) };
+        if entries.len() < LEAF {
+            self.capacity += grow(entries);
+            entries.insert(index, place.entry());
         } else if index == LEAF {
-            self.put_leaf((era, entry), vec![entry]);
+            self.put_leaf(place, vec![place.entry()]);
         } else {
-            let right = leaf.split_off(LEAF / 2);
-            let left_capacity = leaf.capacity();
-            leaf.shrink_to_fit();
-            self.capacity -= left_capacity - leaf.capacity();
-            self.put_leaf((name.0, right[0]), right);
-            (self.len, self.sum) = (self.len - 1, self.sum - i128::from(deadline_ms));
-            self.insert(deadline_ms, handle);
+            let right = entries.split_off(LEAF / 2);
+            let left_capacity = entries.capacity();
+            entries.shrink_to_fit();
+            self.capacity -= left_capacity - entries.capacity();
+            self.put_leaf(name.of_entry(right[0]), right);
+            self.put(place);
         }
     }
 
     /// Takes a deadline out that is there.
     pub(crate) fn remove(&mut self, deadline_ms: i64, handle: u32) {
-        let (era, entry) = pack(deadline_ms, handle);
-        let found = self.leaves.range_mut((era, 0)..=(era, entry)).next_back();
-        let (&name, leaf) = found.expect("a deadline is in the order");
-        let leaf = &mut leaf.entries;
-        let index = leaf.binary_search(&entry).expect("a deadline is in the order");
-        leaf.remove(index);
-        self.capacity -= shrink(leaf);
+        let place = Place::of(deadline_ms, handle);
+        let leaf = self.leaves.floor_mut(place).expect("a deadline is in the order");
+        let (name, entries) = (leaf.name, &mut leaf.entries);
+        let index = entries.binary_search(&place.entry()).expect("a deadline is in the order");
+        entries.remove(index);
+        let len = entries.len();
+        self.capacity -= shrink(entries);
         self.len -= 1;
         self.sum -= i128::from(deadline_ms);
-        if leaf.len() < SPARSE {
-            self.merge_around(name);
+        if len < SPARSE && len.is_multiple_of(STEP) {
+            self.merge_around(name, len);
         }
     }
 
     /// One of them, each as likely as any other while leaves are as full as they usually are; `below` is chance.
     pub(crate) fn random(&self, mut below: impl FnMut(usize) -> usize) -> Option<(i64, u32)> {
         const TRIES: usize = 256;
-        let mut chosen = None;
-        for _ in 0..TRIES.min(TRIES * self.names.len()) {
-            let name = self.names[below(self.names.len())];
-            let entries = &self.leaves[&name].entries;
-            if let Some(&entry) = entries.get(below(LEAF)) {
-                return Some(unpack((name.0, entry)));
+        let mut leaf = self.leaves.first()?;
+        for _ in 0..TRIES {
+            let Some(chosen) = self.leaves.choose(&mut below) else { continue };
+            leaf = chosen;
+            if let Some(found) = leaf.deadlines().nth(below(LEAF)) {
+                return Some(found);
             }
-            chosen = Some((name.0, entries));
         }
-        chosen.map(|(era, entries)| unpack((era, entries[below(entries.len())])))
+        leaf.deadlines().nth(below(leaf.entries.len()))
     }
 
-    fn put_leaf(&mut self, name: Name, entries: Vec<u64>) {
+    fn put_leaf(&mut self, name: Place, entries: Vec<u64>) {
         self.capacity += entries.capacity();
-        if self.names.len() == self.names.capacity() {
-            self.names.reserve_exact(1 + self.names.len() / 4);
-        }
-        self.leaves.insert(name, Leaf { entries, place: self.names.len() as u32 });
-        self.names.push(name);
+        self.leaves.insert(Leaf { name, entries });
     }
 
-    fn take_leaf(&mut self, name: Name) -> Vec<u64> {
-        let Leaf { entries, place } = self.leaves.remove(&name).expect("the name of a leaf");
-        self.names.swap_remove(place as usize);
-        if let Some(moved) = self.names.get(place as usize) {
-            self.leaves.get_mut(moved).expect("the name of a leaf").place = place;
-        }
-        if self.names.is_empty() {
-            self.names = Vec::new();
-        }
-        self.capacity -= entries.capacity();
-        entries
+    fn take_leaf(&mut self, name: Place) -> Vec<u64> {
+        let leaf = self.leaves.remove(name).expect("the name of a leaf");
+        self.capacity -= leaf.entries.capacity();
+        leaf.entries
     }
 
-    /// Lets a sparse leaf take in the next one, or the one before take in it, if the two are small together.
-    fn merge_around(&mut self, name: Name) {
-        let (era, _) = name;
-        let len = self.leaves[&name].entries.len();
-        let is_small = |(_, other): &(&Name, &Leaf)| other.entries.len() + len <= LEAF / 2;
-        let behind = (Bound::Excluded(name), Bound::Included((era, u64::MAX)));
-        let next = self.leaves.range(behind).next().filter(is_small).map(|(&next, _)| (name, next));
-        let before =
-            || self.leaves.range((era, 0)..name).next_back().filter(is_small).map(|(&before, _)| (before, name));
+    /// Lets a leaf of `len` entries take in the next one, or the one before take in it, if the two are small together.
+    fn merge_around(&mut self, name: Place, len: usize) {
+        let joins = |other: &&Leaf| other.name.era() == name.era() && other.entries.len() + len <= LEAF / 2;
+        let next = self.leaves.from(name).nth(1).filter(joins).map(|next| (name, next.name));
+        let before = || self.leaves.back_from(name).nth(1).filter(joins).map(|before| (before.name, name));
         if let Some((kept, lost)) = next.or_else(before) {
             let mut lost = self.take_leaf(lost);
-            let kept = &mut self.leaves.get_mut(&kept).expect("the name of a leaf").entries;
+            let kept = &mut self.leaves.get_mut(kept).expect("the name of a leaf").entries;
             self.capacity -= kept.capacity();
             kept.reserve_exact(lost.len());
             kept.append(&mut lost);
             self.capacity += kept.capacity();
         } else if len == 0 {
             self.take_leaf(name);
-            self.name_first_leaf(era);
+            self.name_first_leaf(name.start_of_era());
         }
     }
 
-    /// Names the first leaf of an era 0, when the one that was is gone.
-    fn name_first_leaf(&mut self, era: i32) {
-        let first = self.leaves.range((era, 0)..=(era, u64::MAX)).next().map(|(&name, _)| name);
-        if let Some(name) = first
-            && let Some(leaf) = self.leaves.remove(&name)
+    /// Has the first leaf of an era begin with it, when the one that did is gone.
+    fn name_first_leaf(&mut self, start: Place) {
+        let first = self.leaves.from(start).next().map(|leaf| leaf.name);
+        if let Some(name) = first.filter(|name| name.era() == start.era())
+            && let Some(leaf) = self.leaves.remove(name)
         {
-            self.names[leaf.place as usize] = (era, 0);
-            self.leaves.insert((era, 0), leaf);
+            self.leaves.insert(Leaf { name: start, ..leaf });
         }
     }
 
     /// Proves the invariants.
     pub(crate) fn check(&self) {
+        self.leaves.check();
         assert_eq!(self.iter().count(), self.len);
         assert_eq!(self.iter().map(|(deadline_ms, _)| i128::from(deadline_ms)).sum::<i128>(), self.sum);
-        assert_eq!(self.leaves.values().map(|leaf| leaf.entries.capacity()).sum::<usize>(), self.capacity);
-        assert_eq!(self.names.len(), self.leaves.len());
-        assert!(self.leaves.iter().all(|(name, leaf)| self.names[leaf.place as usize] == *name), "a name is misplaced");
+        assert_eq!(self.leaves.iter().map(|leaf| leaf.entries.capacity()).sum::<usize>(), self.capacity);
         assert!(self.iter().is_sorted_by(|one, other| one < other), "deadlines are out of order");
         let mut last_era = None;
-        for (&(era, from), leaf) in &self.leaves {
-            assert!(leaf.entries.first().is_some_and(|&first| first >= from), "a leaf holds what is before it");
-            assert!(last_era == Some(era) || from == 0, "the first leaf of an era is not named 0");
-            assert!(leaf.entries.len() <= LEAF);
-            last_era = Some(era);
+        for Leaf { name, entries } in self.leaves.iter() {
+            assert!(entries.first().is_some_and(|&first| first >= name.entry()), "a leaf holds what is before it");
+            let is_first = last_era != Some(name.era());
+            assert!(!is_first || *name == name.start_of_era(), "the first leaf of an era does not begin with it");
+            assert!(entries.len() <= LEAF);
+            last_era = Some(name.era());
         }
     }
 }

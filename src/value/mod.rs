@@ -19,6 +19,7 @@ pub mod list;
 mod listpack;
 mod members;
 pub mod number;
+mod runs;
 pub mod set;
 pub mod stream;
 mod strip;

@@ -23,9 +23,9 @@
 use super::coding::{Reader, put_item, put_number};
 use super::entry::Entry;
 use super::id::Id;
-use super::runs::Keyed;
 use super::size::{self, Limits};
 use crate::value::item::Item;
+use crate::value::runs::Keyed;
 
 const DEAD: u8 = 1;
 const OWN_FIELDS: u8 = 1 << 1;
@@ -48,7 +48,9 @@ pub struct Block {
 }
 
 impl Keyed for Block {
-    fn id(&self) -> Id {
+    type Key = Id;
+
+    fn key(&self) -> Id {
         self.first
     }
 }

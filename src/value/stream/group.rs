@@ -16,7 +16,7 @@
 
 use super::id::Id;
 use super::log::Log;
-use super::runs::{Keyed, Runs};
+use crate::value::runs::{Keyed, Runs};
 
 /// A consumer group.
 pub struct Group {
@@ -70,7 +70,9 @@ impl Clone for Group {
 }
 
 impl Keyed for Pending {
-    fn id(&self) -> Id {
+    type Key = Id;
+
+    fn key(&self) -> Id {
         self.id
     }
 }

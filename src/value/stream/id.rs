@@ -5,6 +5,7 @@
 //! Source: ids with blanks, signs, zeros and NULs, asked of Redis 8.0.6.
 
 use crate::value::number::{parse_u64, until_nul};
+use crate::value::runs::Keyed;
 use std::fmt;
 
 /// The id of an entry.
@@ -61,6 +62,14 @@ impl Id {
             Some(b"*") => Some((ms, None)),
             Some(seq) => parse_u64(seq).map(|seq| (ms, Some(seq))),
         }
+    }
+}
+
+impl Keyed for Id {
+    type Key = Id;
+
+    fn key(&self) -> Id {
+        *self
     }
 }
 

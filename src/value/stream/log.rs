@@ -18,8 +18,8 @@
 use super::block::Block;
 use super::entry::Entry;
 use super::id::Id;
-use super::runs::{Keyed, Runs};
 use super::size::Limits;
+use crate::value::runs::{Keyed, Runs};
 
 /// The entries of a stream.
 #[derive(Default)]
@@ -157,7 +157,7 @@ impl Log {
             return false;
         }
         if block.live() == 0 {
-            let first = block.id();
+            let first = block.key();
             self.drop_block(first);
         }
         self.len -= 1;
@@ -173,7 +173,7 @@ impl Log {
     pub fn trim(&mut self, trim: Trim, approximately: bool, limit: usize) -> usize {
         let before = self.len;
         while let Some(block) = self.blocks.first() {
-            let (first, live, gone) = (block.id(), block.live(), before - self.len);
+            let (first, live, gone) = (block.key(), block.live(), before - self.len);
             let is_done = matches!(trim, Trim::ToLength(most) if self.len <= most);
             if is_done || limit > 0 && gone + live > limit {
                 break;
@@ -203,7 +203,7 @@ impl Log {
             Trim::ToLength(most) => block.kill_first(self.len - most, None),
             Trim::Before(id) => block.kill_first(usize::MAX, Some(id)),
         };
-        let (first, live) = (block.id(), block.live());
+        let (first, live) = (block.key(), block.live());
         self.len -= killed;
         if live == 0 {
             self.drop_block(first);
@@ -238,7 +238,7 @@ impl Log {
 
     /// The entries from one id to another, both included.
     pub fn range(&self, from: Id, to: Id) -> impl Iterator<Item = Entry<'_>> {
-        let blocks = self.blocks.walk_from(from).take_while(move |block| block.id() <= to);
+        let blocks = self.blocks.walk_from(from).take_while(move |block| block.key() <= to);
         let entries = blocks.flat_map(Block::entries);
         entries.skip_while(move |entry| entry.id() < from).take_while(move |entry| entry.id() <= to)
     }
@@ -311,7 +311,7 @@ impl Log {
     pub(super) fn check(&self) {
         self.blocks.check();
         self.blocks.iter().for_each(Block::check);
-        assert!(self.blocks.iter().zip(self.blocks.iter().skip(1)).all(|(one, next)| one.last() < next.id()));
+        assert!(self.blocks.iter().zip(self.blocks.iter().skip(1)).all(|(one, next)| one.last() < next.key()));
         assert_eq!(self.blocks.iter().map(Block::live).sum::<usize>(), self.len);
         assert_eq!(self.blocks.iter().map(Block::memory).sum::<usize>(), self.block_bytes);
         assert_eq!(self.range(Id::MIN, Id::MAX).next().map_or(Id::MIN, |entry| entry.id()), self.first);

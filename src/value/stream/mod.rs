@@ -9,7 +9,7 @@
 //!   deleted ones as dead ones; filled where Redis's nodes are ([`size`]).
 //! - [`log`]: the blocks, and the counters of what was there.
 //! - [`group`]: who was given what and has not acknowledged it.
-//! - [`runs`]: the sorted sequence that blocks and pending entries lie in.
+//! - [`super::runs`]: the sorted sequence that blocks and pending entries lie in.
 //! - [`id`]: the ids, and how text is read as one.
 //!
 //! It knows no key, no reply and no clock: the moment is an argument.
@@ -26,7 +26,6 @@ pub mod group;
 mod groups;
 mod id;
 mod log;
-mod runs;
 mod size;
 
 pub use block::{Block, Row, Walk};

@@ -1,4 +1,5 @@
-//! A sequence sorted by id, in runs: what the blocks of a stream and its pending entries lie in.
+//! A sequence sorted by keys, in runs: what the blocks of a stream, its pending entries and the leaves of an order of
+//! deadlines lie in.
 //!
 //! ```text
 //! runs:  [ 3 5 9 ]  [ 12 13 20 21 ]  [ 22 40 ]      each of at most 64 items, none empty
@@ -7,31 +8,27 @@
 //! Most items come at the end and go at the beginning, so that is where it is quick; between, a change moves the items of
 //! one run. Runs that have become small are joined with a neighbour.
 //!
-//! - Invariant: ids ascend strictly, within runs and from run to run; no run is empty or longer than 64.
+//! - Invariant: keys ascend strictly, within runs and from run to run; no run is empty or longer than 64.
 //!
 //! Costs: both ends O(1) amortised; any other place O(log n) to find, and a change there moves at most 64 items, and every
 //! 32nd time the handles of the runs behind it. Memory is known exactly: no item has a node of its own.
 //!
 //! Source: unrolled linked lists (Shao, Reppy, Appel 1994), with an array in place of the links.
 
-use super::id::Id;
 use std::collections::VecDeque;
 
 /// Most items of a run.
 const RUN: usize = 64;
 
-/// Something that has an id.
+/// Something that has a key, by which it is put in order.
 pub(super) trait Keyed {
-    fn id(&self) -> Id;
+    type Key: Copy + Ord;
+
+    fn key(&self) -> Self::Key;
 }
 
-impl Keyed for Id {
-    fn id(&self) -> Id {
-        *self
-    }
-}
-
-/// Items in the order of their ids, of which no two are equal.
+/// Items in the order of their keys, of which no two are equal.
+#[derive(Debug)]
 pub(super) struct Runs<T> {
     runs: VecDeque<Vec<T>>,
     len: usize,
@@ -79,30 +76,33 @@ impl<T: Keyed> Runs<T> {
         self.runs.back_mut()?.last_mut()
     }
 
-    pub(super) fn get(&self, id: Id) -> Option<&T> {
-        let (run, place) = self.find(id);
+    pub(super) fn get(&self, key: T::Key) -> Option<&T> {
+        let (run, place) = self.find(key);
         place.ok().map(|at| &self.runs[run][at])
     }
 
-    pub(super) fn get_mut(&mut self, id: Id) -> Option<&mut T> {
-        let (run, place) = self.find(id);
+    pub(super) fn get_mut(&mut self, key: T::Key) -> Option<&mut T> {
+        let (run, place) = self.find(key);
         place.ok().map(|at| &mut self.runs[run][at])
     }
 
-    /// The last item whose id is not behind `id`.
-    pub(super) fn floor_mut(&mut self, id: Id) -> Option<&mut T> {
-        let (run, at) = self.behind(id);
+    /// The last item whose key is not behind `key`.
+    pub(super) fn floor_mut(&mut self, key: T::Key) -> Option<&mut T> {
+        if self.last().is_some_and(|last| last.key() <= key) {
+            return self.last_mut();
+        }
+        let (run, at) = self.behind(key);
         self.runs.get_mut(run)?[..at].last_mut()
     }
 
-    /// Puts an item in its place; false, and nothing happens, when there is one with its id.
+    /// Puts an item in its place; false, and nothing happens, when there is one with its key.
     pub(super) fn insert(&mut self, item: T) -> bool {
-        let id = item.id();
-        if self.last().is_none_or(|last| last.id() < id) {
+        let key = item.key();
+        if self.last().is_none_or(|last| last.key() < key) {
             self.push(item);
             return true;
         }
-        let (mut run, place) = self.find(id);
+        let (mut run, place) = self.find(key);
         let Err(mut at) = place else { return false };
         if self.runs[run].len() == RUN {
             self.split(run);
@@ -116,9 +116,9 @@ impl<T: Keyed> Runs<T> {
         true
     }
 
-    /// Removes the item of that id.
-    pub(super) fn remove(&mut self, id: Id) -> Option<T> {
-        let (run, Ok(at)) = self.find(id) else { return None };
+    /// Removes the item of that key.
+    pub(super) fn remove(&mut self, key: T::Key) -> Option<T> {
+        let (run, Ok(at)) = self.find(key) else { return None };
         let item = self.runs[run].remove(at);
         self.len -= 1;
         self.tidy(run);
@@ -130,23 +130,33 @@ impl<T: Keyed> Runs<T> {
         self.runs.iter().flatten()
     }
 
-    /// The items from `id` on.
-    pub(super) fn from(&self, id: Id) -> impl Iterator<Item = &T> {
-        let (run, place) = self.find(id);
+    /// The items from `key` on.
+    pub(super) fn from(&self, key: T::Key) -> impl Iterator<Item = &T> {
+        let (run, place) = self.find(key);
         self.walk(run, place.unwrap_or_else(|at| at))
     }
 
-    /// The items from the last one on whose id is not behind `id`, or from the first on if there is none.
-    pub(super) fn walk_from(&self, id: Id) -> impl Iterator<Item = &T> {
-        let (run, at) = self.behind(id);
+    /// The items from the last one on whose key is not behind `key`, or from the first on if there is none.
+    pub(super) fn walk_from(&self, key: T::Key) -> impl Iterator<Item = &T> {
+        let (run, at) = self.behind(key);
         self.walk(run, at.saturating_sub(1))
     }
 
-    /// The items up to `id`, the last first.
-    pub(super) fn back_from(&self, id: Id) -> impl Iterator<Item = &T> {
-        let (run, at) = self.behind(id);
+    /// The items up to `key`, the last first.
+    pub(super) fn back_from(&self, key: T::Key) -> impl Iterator<Item = &T> {
+        let (run, at) = self.behind(key);
         let part = self.runs.get(run).map_or(&[][..], |items| &items[..at]);
         part.iter().rev().chain(self.runs.range(..run.min(self.runs.len())).rev().flat_map(|items| items.iter().rev()))
+    }
+
+    /// An item chosen by chance, each as likely as any other, or none: then it is to be tried again.
+    pub(super) fn choose(&self, below: &mut impl FnMut(usize) -> usize) -> Option<&T> {
+        let run = match self.runs.len() {
+            0 => return None,
+            1 => return self.runs[0].get(below(self.len)),
+            runs => below(runs),
+        };
+        self.runs[run].get(below(RUN))
     }
 
     fn walk(&self, run: usize, at: usize) -> impl Iterator<Item = &T> {
@@ -154,21 +164,21 @@ impl<T: Keyed> Runs<T> {
         part.iter().chain(self.runs.range((run + 1).min(self.runs.len())..).flatten())
     }
 
-    /// The run where an id is or belongs, and its place there.
-    fn find(&self, id: Id) -> (usize, Result<usize, usize>) {
-        let run = self.run_of(id);
-        let place = self.runs.get(run).map_or(Err(0), |items| items.binary_search_by_key(&id, Keyed::id));
+    /// The run where a key is or belongs, and its place there.
+    fn find(&self, key: T::Key) -> (usize, Result<usize, usize>) {
+        let run = self.run_of(key);
+        let place = self.runs.get(run).map_or(Err(0), |items| items.binary_search_by_key(&key, Keyed::key));
         (run, place)
     }
 
-    /// The run of the last item not behind an id, and the place behind that item; 0 if there is none.
-    fn behind(&self, id: Id) -> (usize, usize) {
-        let run = self.run_of(id);
-        (run, self.runs.get(run).map_or(0, |items| items.partition_point(|item| item.id() <= id)))
+    /// The run of the last item not behind a key, and the place behind that item; 0 if there is none.
+    fn behind(&self, key: T::Key) -> (usize, usize) {
+        let run = self.run_of(key);
+        (run, self.runs.get(run).map_or(0, |items| items.partition_point(|item| item.key() <= key)))
     }
 
-    fn run_of(&self, id: Id) -> usize {
-        self.runs.partition_point(|items| items[0].id() <= id).saturating_sub(1)
+    fn run_of(&self, key: T::Key) -> usize {
+        self.runs.partition_point(|items| items[0].key() <= key).saturating_sub(1)
     }
 
     fn push(&mut self, item: T) {
@@ -219,7 +229,7 @@ impl<T: Keyed> Runs<T> {
         if let Some(items) = self.runs.remove(run) {
             self.room -= items.capacity();
         }
-        if self.runs.len() < self.runs.capacity() / 4 {
+        if self.runs.len() * 4 <= self.runs.capacity() {
             self.runs.shrink_to(self.runs.len() * 2);
         }
     }
@@ -247,7 +257,7 @@ impl<T: Keyed> Runs<T> {
         assert_eq!(self.iter().count(), self.len);
         assert_eq!(self.runs.iter().map(Vec::capacity).sum::<usize>(), self.room);
         assert!(self.runs.iter().all(|items| (1..=RUN).contains(&items.len())), "runs have items, and not too many");
-        assert!(self.iter().map(Keyed::id).is_sorted_by(|one, next| one < next), "ids ascend");
+        assert!(self.iter().map(Keyed::key).is_sorted_by(|one, next| one < next), "keys ascend");
     }
 }
 
@@ -257,8 +267,16 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn ids<'a>(items: impl Iterator<Item = &'a Id>) -> Vec<u64> {
-        items.map(|id| id.ms).collect()
+    impl Keyed for u64 {
+        type Key = u64;
+
+        fn key(&self) -> u64 {
+            *self
+        }
+    }
+
+    fn all<'a>(items: impl Iterator<Item = &'a u64>) -> Vec<u64> {
+        items.copied().collect()
     }
 
     proptest! {
@@ -268,19 +286,18 @@ mod tests {
         fn runs_hold_what_a_tree_holds(steps in prop::collection::vec((0..400_u64, 0..5_u8), 0..1500)) {
             let (mut runs, mut tree) = (Runs::default(), BTreeSet::new());
             for (number, kind) in steps {
-                let id = Id::new(number, 0);
                 if kind < 3 {
-                    prop_assert_eq!(runs.insert(id), tree.insert(number));
+                    prop_assert_eq!(runs.insert(number), tree.insert(number));
                 } else {
-                    prop_assert_eq!(runs.remove(id).is_some(), tree.remove(&number));
+                    prop_assert_eq!(runs.remove(number).is_some(), tree.remove(&number));
                 }
                 runs.check();
-                prop_assert_eq!(runs.get(id).is_some(), tree.contains(&number));
-                prop_assert_eq!(runs.floor_mut(id).map(|id| id.ms), tree.range(..=number).next_back().copied());
-                prop_assert_eq!(ids(runs.from(id)), tree.range(number..).copied().collect::<Vec<_>>());
-                prop_assert_eq!(ids(runs.back_from(id)), tree.range(..=number).rev().copied().collect::<Vec<_>>());
+                prop_assert_eq!(runs.get(number).is_some(), tree.contains(&number));
+                prop_assert_eq!(runs.floor_mut(number).copied(), tree.range(..=number).next_back().copied());
+                prop_assert_eq!(all(runs.from(number)), tree.range(number..).copied().collect::<Vec<_>>());
+                prop_assert_eq!(all(runs.back_from(number)), tree.range(..=number).rev().copied().collect::<Vec<_>>());
                 let floor = tree.range(..=number).next_back().copied().unwrap_or(0);
-                prop_assert_eq!(ids(runs.walk_from(id)), tree.range(floor..).copied().collect::<Vec<_>>());
+                prop_assert_eq!(all(runs.walk_from(number)), tree.range(floor..).copied().collect::<Vec<_>>());
             }
             runs.clone().check();
         }
@@ -289,7 +306,7 @@ mod tests {
     #[test]
     fn what_comes_in_order_fills_its_runs() {
         let mut runs = Runs::default();
-        (0..6400).for_each(|number| _ = runs.insert(Id::new(number, 0)));
+        (0..6400).for_each(|number| _ = runs.insert(number));
         assert_eq!((runs.runs.len(), runs.room), (100, 6400));
     }
 }
