@@ -18,6 +18,8 @@ mod patterns;
 mod payloads;
 #[path = "fuzz/play.rs"]
 mod play;
+#[path = "fuzz/repeats.rs"]
+mod repeats;
 #[path = "fuzz/requests.rs"]
 mod requests;
 #[path = "fuzz/scripts.rs"]
@@ -58,6 +60,12 @@ fn a_rollback_brings_everything_back_whatever_ran() {
     let rounds = from_environment("DUNLIN_FUZZ_COMMANDS", 40_000);
     let rollbacks = snapshots::run(&mut play, &mut choices, rounds);
     assert!(rollbacks as u64 >= rounds / 200, "only {rollbacks} rollbacks");
+}
+
+#[test]
+fn the_same_seed_and_the_same_requests_give_the_same_bytes() {
+    let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
+    repeats::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 100_000));
 }
 
 #[test]

@@ -36,6 +36,13 @@ impl Databases {
         Databases::of(all)
     }
 
+    /// Has their hashing follow from another seed, as if they had it from the start.
+    pub(super) fn reseed(&mut self, seed: u64) {
+        for (number, database) in (0..).zip(&mut self.all) {
+            database.reseed(seed.wrapping_add(number));
+        }
+    }
+
     fn of(all: Vec<Database>) -> Databases {
         Databases { all, pressure: Pressure::default(), snapshots: Snapshots::default(), moves: Vec::new() }
     }

@@ -107,7 +107,7 @@ pub trait Host: Send + std::fmt::Debug {
     fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String>;
     /// Has another server told something, and waits for what comes of it.
     fn carry(&self, errand: Errand) -> Report;
-    /// Bytes that nobody can guess; `None` in a world where chance repeats.
+    /// Bytes that nobody can guess; `None` in a world without such chance.
     fn secret(&self) -> Option<[u8; 32]>;
 }
 

@@ -154,6 +154,9 @@ pub struct Switches {
     pub reply_room: ReplyRoom,
     /// The process was asked to end while it [`Switches::rests`]; it does when that is over.
     pub ends: bool,
+    /// Somebody has chosen the seed, so nothing is decided by what he did not choose: secrets of the system, and how far
+    /// one gets in a while.
+    pub repeats: bool,
 }
 
 #[derive(Debug)]
@@ -172,11 +175,16 @@ struct Timing {
 const LARGE_BYTES: usize = 64 << 10;
 const MANY_PARTS: usize = 64;
 
+/// What the hashing of keys, that of members and chance follow from: what clients see of one does not tell them the
+/// others.
+fn parts_of(seed: u64) -> [u64; 3] {
+    [b"keys".as_slice(), b"members", b"chance"].map(|what| Key::of(seed).hash(what))
+}
+
 impl Engine {
     /// An engine without keys or clients, started at `now`, whose chance and hashing follow from `seed`.
     pub fn new(table: Table, mut settings: Settings, seed: u64, now: Now, host: Box<dyn Host>) -> Engine {
-        // What clients see of one of these must not tell them the others.
-        let [keys, members, chance] = [b"keys".as_slice(), b"members", b"chance"].map(|what| Key::of(seed).hash(what));
+        let [keys, members, chance] = parts_of(seed);
         settings.seed_members(members);
         let password = settings.password.clone();
         let mut engine = Engine {
@@ -200,6 +208,7 @@ impl Engine {
                 capacity: Capacity::default(),
                 reply_room: ReplyRoom::default(),
                 ends: false,
+                repeats: false,
             },
             timing: Timing {
                 started: now,
@@ -213,6 +222,27 @@ impl Engine {
         engine.stats.startup_bytes = engine.databases.memory_bytes() as u64;
         engine.set_default_password(&password);
         engine
+    }
+
+    /// Begins chance anew: what is chosen and the order in which keys are walked follow from `seed` and what comes, as in
+    /// an engine that had it from the start. This takes as long as there are keys.
+    pub fn seed(&mut self, seed: u64) {
+        let [keys, members, chance] = parts_of(seed);
+        self.settings.seed_members(members);
+        self.databases.reseed(keys);
+        self.databases.pressure.forget();
+        self.generator = fastrand::Rng::with_seed(chance);
+        self.switches.repeats = true;
+    }
+
+    /// Bytes that nobody can guess, unless chance shall repeat itself.
+    pub fn secret(&mut self) -> [u8; 32] {
+        let secret = if self.switches.repeats { None } else { self.host.secret() };
+        secret.unwrap_or_else(|| {
+            let mut bytes = [0; 32];
+            self.generator.fill(&mut bytes);
+            bytes
+        })
     }
 
     /// The moment it was last told.

@@ -85,6 +85,8 @@ impl Engine {
         };
         self.databases.snapshots.all.push(snapshot);
         self.databases.begin_level();
+        // Evictions go on from here each time.
+        self.databases.pressure.forget();
     }
 
     /// Drops a snapshot. Those that are older can still be rolled back to, and those that are younger.
@@ -188,6 +190,7 @@ impl Engine {
     fn bring_rules_back(&mut self, place: usize) {
         let snapshot = &self.databases.snapshots.all[place];
         self.generator = snapshot.generator.clone();
+        self.databases.pressure.forget();
         let before = std::mem::replace(&mut self.settings, Settings::clone(&snapshot.settings));
         // Nobody is to be locked out of where he came in.
         (self.settings.port, self.settings.bind) = (before.port, before.bind);

@@ -145,17 +145,33 @@ impl<const LINES: usize> Database<LINES> {
     fn rebuild_guarded(&mut self, added: u32) {
         let mut handles: Vec<u32> = self.table.handles().collect();
         handles.push(added);
+        self.rebuild(&handles, self.hasher.guarded());
+    }
+
+    /// Orders the keys by another seed, as a database does that has it from the start and gets the keys one after the
+    /// other. A cursor from before means nothing any more.
+    pub fn reseed(&mut self, seed: u64) {
+        // The order in which records were made does not depend on the seed; that of the table does.
+        let mut handles: Vec<u32> = self.table.handles().collect();
+        handles.sort_unstable();
+        self.seed = seed;
+        self.rebuild(&handles, Hasher::quick(seed));
+    }
+
+    /// Builds the table again, with that hash or the first that follows from it and is not flooded.
+    fn rebuild(&mut self, handles: &[u32], mut hasher: Hasher) {
         let built = |hasher: &Hasher| {
             let keys = Keys { records: &self.records, hasher };
             let mut table = Table::new();
             handles.iter().try_for_each(|&handle| table.insert(keys.hash_of(handle), handle, &keys)).map(|()| table)
         };
         self.table = loop {
-            self.hasher = self.hasher.guarded();
-            if let Ok(table) = built(&self.hasher) {
-                break table;
+            match built(&hasher) {
+                Ok(table) => break table,
+                Err(Flood) => hasher = hasher.guarded(),
             }
         };
+        self.hasher = hasher;
     }
 
     /// Stores another value at `slot`, which keeps its deadline and access; the old value is the caller's to drop.
@@ -519,6 +535,25 @@ mod tests {
         assert_eq!((database.len(), database.find(b"late")), (501, Some(Slot(late))));
         assert!(keys().all(|key| database.find(&key).is_some()));
     }
+
+    #[test]
+    fn a_database_of_another_seed_is_in_the_order_of_that_seed() {
+        let filled = |seed| {
+            let mut database = Database::<2>::with_segments(seed);
+            (0..500u32).for_each(|number| _ = database.insert(&number.to_be_bytes(), New::Text(TextView::Int(1))));
+            database
+        };
+        let order = |database: &Database<2>| -> Vec<Vec<u8>> {
+            database.slots().map(|slot| database.key(slot).to_vec()).collect()
+        };
+        let (mut database, other) = (filled(1), filled(2));
+        assert_ne!(order(&database), order(&other));
+        database.reseed(2);
+        database.check();
+        assert_eq!(order(&database), order(&other));
+        assert_eq!(order(&database.like_empty()), order(&other.like_empty()));
+    }
+
     #[test]
     fn a_scan_that_meets_another_hash_sees_every_key_all_the_same() {
         let mut database = Database::<2>::with_segments(1);

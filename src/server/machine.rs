@@ -27,8 +27,6 @@ pub(crate) struct Machine {
     /// None where it has no say in where clients come in.
     doors: Option<Arc<Doors>>,
     turns: Arc<Turns>,
-    /// Chance repeats itself, so nothing is asked for that would not.
-    repeats: bool,
 }
 
 impl Machine {
@@ -39,9 +37,8 @@ impl Machine {
         courier: Arc<Courier>,
         doors: Option<Arc<Doors>>,
         turns: Arc<Turns>,
-        repeats: bool,
     ) -> Machine {
-        Machine { facts, clock, courier, doors, turns, repeats }
+        Machine { facts, clock, courier, doors, turns }
     }
 }
 
@@ -126,7 +123,7 @@ impl Host for Machine {
     }
 
     fn secret(&self) -> Option<[u8; 32]> {
-        (!self.repeats).then(secret)
+        Some(secret())
     }
 }
 
@@ -280,7 +277,7 @@ mod tests {
         let doors = Doors::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
         let clock = Arc::new(Clock::system());
         let doors = Some(Arc::new(doors));
-        let machine = Machine::new(Facts::default(), clock, Arc::new(courier), doors, Arc::default(), false);
+        let machine = Machine::new(Facts::default(), clock, Arc::new(courier), doors, Arc::default());
         let usage = machine.usage();
         assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
     }

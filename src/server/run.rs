@@ -94,9 +94,9 @@ impl Server {
             Arc::clone(&courier),
             Some(Arc::clone(&doors)),
             Arc::clone(&turns),
-            repeats,
         ));
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
+        engine.switches.repeats = repeats;
         engine.enlist_users().map_err(io::Error::other)?;
         let worlds = Worlds::new(Pattern {
             table,

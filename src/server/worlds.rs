@@ -210,9 +210,10 @@ impl Worlds {
             ..pattern.facts.clone()
         };
         let (courier, turns) = (Arc::clone(&pattern.courier), Arc::clone(&pattern.turns));
-        let host = Machine::new(facts, Arc::clone(clock), courier, None, turns, pattern.repeats);
+        let host = Machine::new(facts, Arc::clone(clock), courier, None, turns);
         let (table, settings) = (pattern.table.clone(), pattern.settings.clone());
         let mut engine = Engine::new(table, settings, pattern.seed, clock.now(), Box::new(host));
+        engine.switches.repeats = pattern.repeats;
         match template {
             Some(template) => engine.begin_as(template),
             None => engine.begin_with_users(&pattern.users),

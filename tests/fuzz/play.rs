@@ -25,6 +25,12 @@ struct Client {
 /// A game that can be played on without end.
 pub struct Play {
     pub world: World,
+    /// Requests that are made as often as all others together.
+    pub lines: &'static [&'static str],
+    /// The request of the last round.
+    pub asked: String,
+    /// What all clients heard in the last round.
+    pub heard: Vec<u8>,
     grammar: Grammar,
     clients: Vec<Client>,
     rounds: u64,
@@ -47,20 +53,23 @@ impl Play {
         let grammar = Grammar::new(world.engine.table.entries());
         let clients = (0..CLIENTS).map(|_| Client { id: world.join(), listens: false, waits: false }).collect();
         let reached = vec![false; world.engine.table.entries().len()];
-        Play { world, grammar, clients, rounds: 0, reached }
+        Play { world, lines: &[], asked: String::new(), heard: Vec::new(), grammar, clients, rounds: 0, reached }
     }
 
     /// One request of one client, and what follows from it.
     pub fn step(&mut self, choices: &mut Choices<'_>, context: &str) {
+        self.asked.clear();
+        self.heard.clear();
         let who = choices.below(2 * CLIENTS).saturating_sub(CLIENTS);
         if self.clients[who].waits {
             if choices.below(4) == 0 {
                 self.replace(who);
             }
         } else {
-            let words = self.grammar.request(choices);
+            let words = self.request(choices);
             let shown: Vec<String> = words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-            self.ask(who, &words, &format!("{context} client {who} {shown:?}"));
+            self.asked = format!("client {who} {shown:?}");
+            self.ask(who, &words, &format!("{context} {}", self.asked));
         }
         self.world.pass_ms(choices.below(3) as i64);
         self.world.expire();
@@ -73,6 +82,15 @@ impl Play {
         if self.rounds.is_multiple_of(1000) {
             self.check();
         }
+    }
+
+    /// A request of the grammar or a line, in which a number stands for every `#`.
+    fn request(&self, choices: &mut Choices<'_>) -> Vec<Vec<u8>> {
+        if self.lines.is_empty() || choices.below(2) == 0 {
+            return self.grammar.request(choices);
+        }
+        let words = self.lines[choices.below(self.lines.len())].split(' ');
+        words.map(|word| word.replace('#', &choices.below(1000).to_string()).into_bytes()).collect()
     }
 
     fn note_reached(&mut self) {
@@ -97,6 +115,7 @@ impl Play {
         let before = self.world.engine.stats.changes;
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let (reply, flow) = self.world.send(self.clients[who].id, &words);
+        self.heard.extend_from_slice(&reply);
         let text = String::from_utf8_lossy(&reply);
         self.clients[who].listens |= listens(&words);
         match flow {
@@ -133,6 +152,7 @@ impl Play {
             };
             let mut told = Vec::new();
             session.outgoing.take(&mut told, usize::MAX);
+            self.heard.extend_from_slice(&told);
             let is_closing = session.closing;
             let count = frames(&told);
             assert!(count.is_some(), "{context}: client {who} is told {}", String::from_utf8_lossy(&told));

@@ -1,7 +1,12 @@
 //! One seed for everything.
 
-use dunlin::Server;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::UNIX_EPOCH;
 
+use dunlin::{Reply, Server};
+
+use crate::patience::PATIENCE;
 use crate::{call, served};
 
 #[test]
@@ -20,12 +25,100 @@ fn after_the_same_seed_the_same_is_chosen() {
 
 #[test]
 fn servers_of_one_seed_are_alike_from_the_start() {
-    let run_id = || {
+    let chosen = || {
         let server = Server::builder().seed(7).start().expect("it starts");
         let mut client = server.client().expect("there is room");
         let numbers: Vec<String> = (0..100).map(|number| number.to_string()).collect();
         call(&mut client, ["SADD", "set"].into_iter().chain(numbers.iter().map(String::as_str)));
         (call(&mut client, ["SPOP", "set", "10"]), call(&mut client, ["CLIENT", "ID"]))
     };
-    assert_eq!(run_id(), run_id());
+    assert_eq!(chosen(), chosen());
+}
+
+/// Fills a server with what chance can choose from, and memory with more than it may hold; answers all that is told.
+fn told_by(server: &Server) -> Vec<u8> {
+    let mut connection = TcpStream::connect(server.addr()).expect("it listens");
+    connection.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
+    let mut told = Vec::new();
+    let mut ask = |line: &str| {
+        connection.write_all(format!("{line}\r\nECHO end\r\n").as_bytes()).expect("it reads");
+        let start = told.len();
+        while !told[start..].ends_with(b"$3\r\nend\r\n") {
+            let mut part = [0; 4096];
+            let count = connection.read(&mut part).expect("it answers in time");
+            assert!(count > 0, "{line} is answered");
+            told.extend_from_slice(&part[..count]);
+        }
+    };
+    for number in 0..300 {
+        ask(&format!("SET key:{number} {number:0500}"));
+        ask(&format!("SADD set {number} member:{number}"));
+        ask(&format!("HSET hash field:{number} {number}"));
+        ask(&format!("ZADD zset {number} member:{number}"));
+        ask(&format!("GET key:{}", number / 3));
+    }
+    for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-random"] {
+        ask(&format!("CONFIG SET maxmemory-policy {policy} maxmemory 150000"));
+        for number in 0..100 {
+            ask(&format!("SET {policy}:{number} {number:01000}"));
+        }
+        ask("KEYS *");
+        ask("CONFIG SET maxmemory 0");
+    }
+    for line in [
+        "SPOP set 10",
+        "SRANDMEMBER set -10",
+        "HRANDFIELD hash 10",
+        "ZRANDMEMBER zset 10",
+        "RANDOMKEY",
+        "SCAN 0 COUNT 30",
+        "SSCAN set 0",
+        "HSCAN hash 0",
+        "EVAL \"return {math.random(1000000), redis.call('RANDOMKEY')}\" 0",
+        "CLIENT ID",
+        "ACL GENPASS",
+        "LOLWUT",
+    ] {
+        ask(line);
+    }
+    told
+}
+
+#[test]
+fn over_sockets_a_seed_fixes_every_byte_evictions_too() {
+    let told = |seed| {
+        let server = Server::builder().seed(seed).frozen_at(UNIX_EPOCH).start().expect("it starts");
+        let told = told_by(&server);
+        let stats = call(&mut server.client().expect("there is room"), ["INFO", "stats"]);
+        assert!(!stats.text().expect("INFO is a text").contains("evicted_keys:0\r"));
+        told
+    };
+    assert_eq!(told(7).escape_ascii().to_string(), told(7).escape_ascii().to_string());
+    assert_ne!(told(7), told(8));
+}
+
+#[test]
+fn a_seed_that_is_given_later_fixes_the_same_as_one_from_the_start() {
+    let late = || {
+        let (server, mut client) = served();
+        server.freeze();
+        server.set_time(UNIX_EPOCH);
+        call(&mut client, ["SET", "earlier", "value"]);
+        call(&mut client, ["DUNLIN", "SEED", "7"]);
+        told_by(&server)
+    };
+    assert_eq!(late().escape_ascii().to_string(), late().escape_ascii().to_string());
+}
+
+#[test]
+fn the_name_of_a_run_follows_from_the_seed() {
+    let run_id = |seed| {
+        let server = Server::builder().seed(seed).start().expect("it starts");
+        let mut client = server.client().expect("there is room");
+        let Reply::Bytes(text) = call(&mut client, ["INFO", "server"]) else { panic!("INFO is a text") };
+        let text = String::from_utf8(text).expect("it is ASCII");
+        text.lines().find(|line| line.starts_with("run_id:")).expect("it has a name").to_owned()
+    };
+    assert_eq!(run_id(7), run_id(7));
+    assert_ne!(run_id(7), run_id(8));
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use dunlin::{Reply, Server};
 
+use crate::patience::PATIENCE;
 use crate::{call, error, served};
 
 #[test]
@@ -61,13 +62,7 @@ fn the_end_of_a_wait_is_a_deadline_too() {
         let mut other = server.client().expect("there is room");
         move || call(&mut other, ["BLPOP", "queue", "5"])
     });
-    let is_blocked = |client: &mut _| match call(client, ["INFO", "clients"]) {
-        Reply::Bytes(text) => String::from_utf8_lossy(&text).contains("blocked_clients:1"),
-        other => panic!("INFO is a text: {other:?}"),
-    };
-    while !is_blocked(&mut client) {
-        std::thread::yield_now();
-    }
+    server.wait_until_blocked("queue", PATIENCE).expect("it is");
     call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]);
     assert_eq!(waiting.join().expect("it ends"), Reply::Null);
 }

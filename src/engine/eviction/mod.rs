@@ -114,6 +114,12 @@ pub struct Pressure {
 }
 
 impl Pressure {
+    /// Forgets whom it has seen, so that it begins as it did at the start.
+    pub(super) fn forget(&mut self) {
+        self.pool.clear();
+        self.next_database = 0;
+    }
+
     /// How long memory has been short now, in microseconds.
     pub fn short_us(&self, now_us: u64) -> u64 {
         self.short_since_us.map_or(0, |since_us| now_us.saturating_sub(since_us))
@@ -193,7 +199,7 @@ impl Engine {
     /// Removes keys that take so many bytes together, as long as there is time.
     fn free_bytes(&mut self, excess: u64) -> Relief {
         let began_us = self.host.elapsed_us();
-        let limit_us = time_limit_us(self.settings.eviction_tenacity);
+        let limit_us = if self.switches.repeats { u64::MAX } else { time_limit_us(self.settings.eviction_tenacity) };
         let (mut freed, mut count) = (0, 0);
         while freed < excess {
             let Some((database, slot)) = self.victim() else { return Relief::None };
