@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use dunlin::Server;
 
 fn start(criterion: &mut Criterion) {
@@ -16,6 +16,15 @@ fn start(criterion: &mut Criterion) {
             stream.write_all(b"GET key\r\n").expect("it reads");
             stream.read_exact(&mut [0; 5]).expect("it answers");
         });
+    });
+    criterion.bench_function("start, answer one direct call", |bencher| {
+        let answered = |()| {
+            let server = Server::start().expect("it starts");
+            let mut client = server.client().expect("there is room");
+            client.call(["PING"]).expect("it answers");
+            (server, client)
+        };
+        bencher.iter_batched(|| (), answered, BatchSize::PerIteration);
     });
     criterion.bench_function("one direct call", |bencher| {
         let server = Server::start().expect("it starts");

@@ -319,3 +319,24 @@ fn nothing_is_written_behind_what_was_asked_for() {
     drop(engine);
     assert_eq!(TRESPASSES.get(), before);
 }
+
+/// Worlds that nobody has put much into are as good as free: a suite may have one for each of its tests. Of what a world
+/// takes, the task that keeps its time is not counted, as another thread looks after it.
+#[test]
+fn a_world_with_a_client_and_a_key_takes_some_kilobytes() {
+    const WORLDS: usize = 1000;
+    const MOST_BYTES: usize = 24 << 10;
+    let server = dunlin::Server::start().expect("the server starts");
+    let enter = |number: usize| {
+        let world = server.world(&format!("world-{number}")).expect("it can be made");
+        let mut client = world.client().expect("there is room");
+        client.call(["SET", "key", "value"]).expect("it answers");
+        client
+    };
+    let _first = enter(WORLDS);
+    let before = HELD.get();
+    let clients: Vec<dunlin::Client> = (0..WORLDS).map(enter).collect();
+    let each = held_since(before) / WORLDS;
+    assert!(each < MOST_BYTES, "a world takes {each} bytes");
+    drop(clients);
+}

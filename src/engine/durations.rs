@@ -27,6 +27,9 @@ const LONGEST_NS: u64 = 1_000_000_000;
 const FIRST_STEP_NS: u64 = 1024;
 
 impl Durations {
+    /// Of no call.
+    pub const NONE: Durations = Durations { short: Vec::new(), long: BTreeMap::new(), calls: 0 };
+
     /// Counts a call of so many microseconds.
     #[inline]
     pub fn add(&mut self, elapsed_us: u64) {

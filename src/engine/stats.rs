@@ -1,4 +1,7 @@
 //! Counters behind INFO: what happened since the start or since CONFIG RESETSTAT.
+//!
+//! What is counted by command stands in pages of a few neighbours in the table, made when one of them first runs: of
+//! hundreds of commands a program uses a dozen, and there may be thousands of engines.
 
 use crate::acl::Reason;
 use crate::engine::host::Turns;
@@ -17,6 +20,25 @@ pub struct CommandStats {
     pub failed: u64,
     /// How long its calls took, while `latency-tracking` is on.
     pub durations: Durations,
+}
+
+impl CommandStats {
+    /// Of a command that nobody called.
+    const NONE: CommandStats =
+        CommandStats { calls: 0, elapsed_us: 0, rejected: 0, failed: 0, durations: Durations::NONE };
+}
+
+/// A page of commands that nobody called.
+const BLANK: Page = [const { CommandStats::NONE }; PAGE];
+
+#[cold]
+fn first_page() -> Box<Page> {
+    Box::new(BLANK)
+}
+
+fn page(page: &Option<Box<Page>>) -> &Page {
+    static NEVER_CALLED: Page = BLANK;
+    page.as_deref().unwrap_or(&NEVER_CALLED)
 }
 
 /// What an event loop has read and written.
@@ -83,29 +105,36 @@ pub struct Stats {
     pub slow_log: SlowLog,
     /// What held everybody up.
     pub spikes: Spikes,
-    by_command: Vec<CommandStats>,
+    by_command: Vec<Option<Box<Page>>>,
     refusals: [u64; 4],
 }
+
+/// So many commands are counted in one page.
+const PAGE: usize = 8;
+
+type Page = [CommandStats; PAGE];
 
 impl Stats {
     /// Counters for a table of `commands` entries.
     pub fn new(commands: usize) -> Stats {
-        Stats { by_command: vec![CommandStats::default(); commands], ..Stats::default() }
+        Stats { by_command: vec![None; commands.div_ceil(PAGE)], ..Stats::default() }
     }
 
     /// How that command fared.
     pub fn command(&self, id: CommandId) -> &CommandStats {
-        &self.by_command[id.index()]
+        &page(&self.by_command[id.index() / PAGE])[id.index() % PAGE]
     }
 
     /// All of them, in the order of the table.
-    pub fn by_command(&self) -> &[CommandStats] {
-        &self.by_command
+    pub fn by_command(&self) -> impl Iterator<Item = &CommandStats> {
+        self.by_command.iter().flat_map(page)
     }
 
     /// How that command fared, to be counted on.
+    #[inline]
     pub fn command_mut(&mut self, id: CommandId) -> &mut CommandStats {
-        &mut self.by_command[id.index()]
+        let page = self.by_command[id.index() / PAGE].get_or_insert_with(first_page);
+        &mut page[id.index() % PAGE]
     }
 
     /// Counts an error by the code it starts with.
@@ -135,7 +164,7 @@ impl Stats {
     /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data, and logs
     /// are not counters. What was refused stays counted as well, as in Redis. `turns` are all so far.
     pub fn reset(&mut self, turns: Turns) {
-        let old = std::mem::replace(self, Stats::new(self.by_command.len()));
+        let old = std::mem::replace(self, Stats::new(self.by_command.len() * PAGE));
         self.turns_before = turns;
         (self.changes, self.recent, self.startup_bytes) = (old.changes, old.recent, old.startup_bytes);
         (self.slow_log, self.spikes, self.refusals) = (old.slow_log, old.spikes, old.refusals);

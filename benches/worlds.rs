@@ -1,0 +1,82 @@
+//! What a test pays for a world of its own: to make it, from nothing or from a template, and to go there.
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use dunlin::{Client, Server};
+
+/// So many keys have the fixtures.
+const KEYS: [usize; 4] = [0, 100, 1000, 10_000];
+
+/// How many worlds are there before the first of them goes.
+const AT_ONCE: usize = 1000;
+
+fn worlds(criterion: &mut Criterion) {
+    for keys in KEYS {
+        let server = Server::start().expect("it starts");
+        fill(&mut server.client().expect("there is room"), keys);
+        server.make_template();
+        let mut name = names();
+        criterion.bench_function(&format!("make a world from a template of {keys} keys"), |bencher| {
+            let fresh = || {
+                let next = name();
+                let _ = server.drop_world(&next);
+                next
+            };
+            bencher.iter_batched(fresh, |name| server.world(&name), BatchSize::PerIteration);
+        });
+        criterion.bench_function(&format!("enter a world from a template of {keys} keys, which is made"), |bencher| {
+            let mut name = names();
+            let fresh = || {
+                let next = name();
+                let _ = server.drop_world(&next);
+                (next, server.client().expect("there is room"))
+            };
+            bencher.iter_batched(
+                fresh,
+                |(name, mut client)| {
+                    call(&mut client, &["DUNLIN", "WORLD", &name]);
+                    client
+                },
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    let server = Server::start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    criterion.bench_function("go to another world and back", |bencher| {
+        bencher.iter(|| {
+            call(&mut client, &["DUNLIN", "WORLD", "other"]);
+            call(&mut client, &["DUNLIN", "WORLD", "default"]);
+        });
+    });
+}
+
+/// Names that come again after [`AT_ONCE`] others.
+fn names() -> impl FnMut() -> String {
+    let mut number = 0;
+    move || {
+        number += 1;
+        format!("world-{}", number % AT_ONCE)
+    }
+}
+
+/// A fixture: for ten keys one set, hash, list, stream and sorted set, the others texts.
+fn fill(client: &mut Client, keys: usize) {
+    for number in 0..keys {
+        let key = format!("key:{number}");
+        match number % 10 {
+            0 => call(client, &["SADD", &key, "one", "two", "three"]),
+            1 => call(client, &["HSET", &key, "name", "ann", "age", "33", "city", "oslo"]),
+            2 => call(client, &["RPUSH", &key, "one", "two", "three"]),
+            3 => call(client, &["ZADD", &key, "1", "one", "2", "two"]),
+            4 => call(client, &["XADD", &key, "*", "field", "value"]),
+            _ => call(client, &["SET", &key, "a value of some thirty characters"]),
+        }
+    }
+}
+
+fn call(client: &mut Client, words: &[&str]) {
+    client.call(words).expect("the server answers");
+}
+
+criterion_group!(benches, worlds);
+criterion_main!(benches);
