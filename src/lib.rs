@@ -6,8 +6,9 @@
 //! # Ok::<(), dunlin::StartError>(())
 //! ```
 //!
-//! In tests, start one [`Server`] for each: it takes less than a millisecond, has a port of its own, and is gone when it
-//! goes out of scope. [`World::advance`] moves its clock, so nothing has to sleep.
+//! In tests, start one [`Server`] for each, best by [`test`]: it takes less than a millisecond, has a port of its own, and is
+//! gone when it goes out of scope. [`World::advance`] moves its clock, so nothing has to sleep; [`assert_reply`],
+//! [`assert_exists`], [`assert_missing`], [`assert_ttl`] and [`assert_journal`] tell what was run when they fail.
 //!
 //! # The tour
 //!
@@ -41,8 +42,8 @@ pub mod testkit;
 pub mod value;
 
 pub use testkit::{
-    Builder, CallError, Client, Entry, FaultRule, Finding, Journal, Level, Message, Reply, Rule, Server, Source,
-    StartError, State, Strict, World,
+    Builder, CallError, Client, Entry, Expected, FaultRule, Finding, Journal, Level, Message, Reply, Rule, Server,
+    Source, StartError, State, Strict, TestServer, World, test,
 };
 
 /// The code in README.md, compiled with the examples of the documentation.
@@ -61,6 +62,8 @@ pub mod test_kit {
     pub struct Faults;
     #[doc = include_str!("../docs/test-kit/journal.md")]
     pub struct Journal;
+    #[doc = include_str!("../docs/test-kit/rust.md")]
+    pub struct Rust;
     #[doc = include_str!("../docs/test-kit/snapshots.md")]
     pub struct Snapshots;
     #[doc = include_str!("../docs/test-kit/state-as-text.md")]

@@ -103,6 +103,12 @@ impl Builder {
         self
     }
 
+    /// The same builder with a seed, one that `choose` makes if it has none, and that seed.
+    pub(super) fn seeded(self, choose: impl FnOnce() -> u64) -> (Builder, u64) {
+        let seed = self.seed.unwrap_or_else(choose);
+        (Builder { seed: Some(seed), ..self }, seed)
+    }
+
     /// Allows the DEBUG command.
     pub fn allow_debug(mut self) -> Builder {
         self.settings.debug_command = Permission::Yes;

@@ -21,9 +21,9 @@ use crate::server::worlds::{self, Seat};
 /// Calls a server directly. To the server it is a client like any other, with a session of its own, which speaks RESP3.
 #[derive(Debug)]
 pub struct Client {
-    shared: Arc<Shared>,
-    session: SessionId,
-    mailbox: Arc<Mailbox>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) session: SessionId,
+    pub(super) mailbox: Arc<Mailbox>,
     /// Messages that were fetched and not asked for yet.
     messages: VecDeque<Message>,
 }
@@ -53,17 +53,21 @@ impl Client {
         Ok(Client { shared, session, mailbox, messages: VecDeque::new() })
     }
 
+    /// A client that is the test's own.
+    pub(super) fn examine(shared: Arc<Shared>) -> Result<Client, CallError> {
+        let client = Client::connect(shared)?;
+        if let Some(own) = client.shared.engine().sessions.get_mut(client.session) {
+            own.is_examiner = true;
+        }
+        Ok(client)
+    }
+
     /// Runs one command. While clients are paused (CLIENT PAUSE), or a command blocks, it waits, as any client does.
     ///
     /// # Errors
     /// [`CallError::Refused`] with the error that the server answered; [`CallError::Closed`] when it answers no more.
     pub fn call<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
-        let (mut buffer, mut spans) = (Vec::new(), Vec::new());
-        for word in words {
-            let start = buffer.len();
-            buffer.extend_from_slice(word.as_ref());
-            spans.push(Span { start, end: buffer.len() });
-        }
+        let (buffer, spans) = gather(words);
         if spans.is_empty() {
             return Ok(Reply::Null);
         }
@@ -135,14 +139,14 @@ impl Client {
     }
 
     /// Has a question of the request answered, which may lead into another world.
-    fn step_aside(&mut self, output: &mut Vec<u8>) {
+    pub(super) fn step_aside(&mut self, output: &mut Vec<u8>) {
         if let Some(seat) = worlds::answer(&self.shared, self.session, output) {
             Seat { shared: self.shared, session: self.session, mailbox: self.mailbox } = seat;
         }
     }
 
     /// Takes what the server has to tell.
-    fn fetch(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
+    pub(super) fn fetch(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
         let mut engine = self.shared.engine();
         let session = engine.sessions.get_mut(self.session).ok_or(CallError::Closed)?;
         session.outgoing.take(output, usize::MAX);
@@ -152,7 +156,7 @@ impl Client {
 
     /// Keeps the messages of what the server wrote, and answers the reply among it, or several as an array; `nothing` if
     /// there is none.
-    fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
+    pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
         let (mut replies, mut rest) = (Vec::new(), output);
         while let Some((reply, after)) = Reply::decode(rest) {
             match Message::of(&reply) {
@@ -205,6 +209,17 @@ impl Client {
             thread::park_timeout(rest);
         }
     }
+}
+
+/// The words of a request, one behind the other, and where each lies.
+pub(super) fn gather<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> (Vec<u8>, Vec<Span>) {
+    let (mut buffer, mut spans) = (Vec::new(), Vec::new());
+    for word in words {
+        let start = buffer.len();
+        buffer.extend_from_slice(word.as_ref());
+        spans.push(Span { start, end: buffer.len() });
+    }
+    (buffer, spans)
 }
 
 impl Drop for Client {

@@ -27,7 +27,7 @@ pub(super) const LONGEST_MS: u128 = 1 << 50;
 #[derive(Clone, Debug)]
 #[must_use = "a journal is there to be looked at"]
 pub struct Journal<'s> {
-    shared: &'s Arc<Shared>,
+    pub(super) shared: &'s Arc<Shared>,
     filter: Filter,
 }
 
@@ -108,6 +108,11 @@ impl<'s> Journal<'s> {
     /// # Errors
     /// [`CallError::Refused`] when `timeout` is over on the server's clock; one that is frozen has it wait.
     pub fn wait_for(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
+        Client::connect(Arc::clone(self.shared))?.call(self.words_of_wait(count, timeout)).map(drop)
+    }
+
+    /// The command that waits until there are so many of these.
+    pub(super) fn words_of_wait(&self, count: u64, timeout: Duration) -> Vec<Vec<u8>> {
         let mut words = vec![b"DUNLIN".to_vec(), b"WAIT".to_vec(), b"JOURNAL".to_vec(), count.to_string().into()];
         let Filter { command, key, client, errors } = self.filter.clone();
         for (word, value) in [("COMMAND", command), ("KEY", key), ("CLIENT", client)] {
@@ -116,7 +121,7 @@ impl<'s> Journal<'s> {
         words.extend(errors.then(|| b"ERRORS".to_vec()));
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS);
         words.extend([b"TIMEOUT".to_vec(), timeout_ms.to_string().into()]);
-        Client::connect(Arc::clone(self.shared))?.call(words).map(drop)
+        words
     }
 
     /// Forgets all that was kept, not only these.

@@ -4,9 +4,13 @@
 //! connect to it; a [`Client`] talks to it without a socket. Its clock can be moved on, or stand still altogether, so a
 //! test of something that takes an hour takes no time.
 
+pub mod assertions;
+mod asynchronous;
 mod builder;
 mod client;
+mod expected;
 mod faults;
+mod guard;
 mod journal;
 mod message;
 mod reply;
@@ -17,7 +21,9 @@ mod world;
 pub use crate::engine::kit::{Entry, Finding, Level, Rule, Source, State};
 pub use builder::{Builder, StartError};
 pub use client::{CallError, Client};
+pub use expected::{Expected, Word};
 pub use faults::FaultRule;
+pub use guard::{TestServer, test};
 pub use journal::Journal;
 pub use message::Message;
 pub use reply::Reply;

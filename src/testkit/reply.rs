@@ -1,11 +1,14 @@
 //! Replies as a test wants to look at them.
 
 use std::borrow::Cow;
+use std::fmt::{self, Display};
 
 use redis_protocol::resp2::decode::decode as decode_resp2;
 use redis_protocol::resp2::types::OwnedFrame as Resp2Frame;
 use redis_protocol::resp3::decode::complete::decode as decode_resp3;
 use redis_protocol::resp3::types::OwnedFrame;
+
+use crate::resp::write_escaped;
 
 /// What a server answers.
 ///
@@ -118,6 +121,48 @@ impl Reply {
     }
 }
 
+impl Display for Reply {
+    /// As redis-cli shows it: what has elements takes a line for each.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reply::Null => formatter.write_str("(nil)"),
+            Reply::Status(text) => formatter.write_str(text),
+            Reply::Bytes(bytes) => write!(formatter, "\"{}\"", escaped(bytes)),
+            Reply::Integer(integer) => write!(formatter, "(integer) {integer}"),
+            Reply::Double(double) => write!(formatter, "(double) {double}"),
+            Reply::Boolean(is_true) => write!(formatter, "({is_true})"),
+            Reply::BigNumber(digits) => write!(formatter, "(big number) {digits}"),
+            Reply::Error(line) => write!(formatter, "(error) {line}"),
+            Reply::Array(items) => write_items(formatter, items, ") ", "(empty array)"),
+            Reply::Set(items) => write_items(formatter, items, "~ ", "(empty set)"),
+            Reply::Push(items) => write_items(formatter, items, "> ", "(empty push)"),
+            Reply::Map(pairs) => {
+                let lines: Vec<String> = pairs.iter().map(|(key, value)| format!("{key} => {value}")).collect();
+                write_items(formatter, &lines, "# ", "(empty hash)")
+            }
+        }
+    }
+}
+
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = Vec::new();
+    write_escaped(bytes, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn write_items(formatter: &mut fmt::Formatter<'_>, items: &[impl Display], mark: &str, none: &str) -> fmt::Result {
+    if items.is_empty() {
+        return formatter.write_str(none);
+    }
+    let width = items.len().to_string().len();
+    for (place, item) in items.iter().enumerate() {
+        let indent = format!("\n{:width$}", "", width = width + mark.len());
+        let end = if place > 0 { "\n" } else { "" };
+        write!(formatter, "{end}{:>width$}{mark}{}", place + 1, item.to_string().replace('\n', &indent))?;
+    }
+    Ok(())
+}
+
 impl PartialEq<str> for Reply {
     fn eq(&self, other: &str) -> bool {
         self.bytes() == Some(other.as_bytes())
@@ -168,6 +213,15 @@ mod tests {
             Reply::Bytes(b"c".to_vec()),
         ];
         assert_eq!(Reply::decode(bytes), Some((Reply::Array(expected.to_vec()), &b""[..])));
+    }
+
+    #[test]
+    fn a_reply_is_shown_as_redis_cli_shows_it() {
+        let inner = Reply::Array(vec![Reply::Bytes(b"a\"\n".to_vec()), Reply::Null]);
+        let map = Reply::Map(vec![(Reply::Status("key".to_owned()), Reply::Double(1.5))]);
+        let reply = Reply::Array(vec![Reply::Integer(7), inner, map, Reply::Set(Vec::new())]);
+        let expected = "1) (integer) 7\n2) 1) \"a\\\"\\n\"\n   2) (nil)\n3) 1# key => (double) 1.5\n4) (empty set)";
+        assert_eq!(reply.to_string(), expected);
     }
 
     #[test]

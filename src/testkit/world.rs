@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::journal::LONGEST_MS;
-use super::{CallError, Client, FaultRule, Journal, Strict};
+use super::{CallError, Client, Entry, FaultRule, Journal, Strict};
 use crate::commands::dunlin;
+use crate::engine::kit::Filter;
 use crate::engine::{ClockOrder, FIRST_WORLD};
 use crate::server::clock::{from_system, to_system};
 use crate::server::shared::Shared;
@@ -30,6 +31,8 @@ pub struct World {
     shared: Arc<Shared>,
     address: SocketAddr,
     password: String,
+    /// When the first world began, by the machine's own clock, in microseconds.
+    began_us: u64,
 }
 
 /// What stands in a URL where any password is right, as some clients do not log in without one.
@@ -37,7 +40,8 @@ const ANY_PASSWORD: &str = "any";
 
 impl World {
     pub(super) fn of(shared: Arc<Shared>, address: SocketAddr, password: String) -> World {
-        World { shared, address, password }
+        let began_us = shared.engine().host.elapsed_us();
+        World { shared, address, password, began_us }
     }
 
     /// Another world behind the same port.
@@ -100,6 +104,27 @@ impl World {
     /// [`CallError`] when there are as many clients as `maxclients` allows.
     pub fn client(&self) -> Result<Client, CallError> {
         Client::connect(Arc::clone(&self.shared))
+    }
+
+    /// A client that is the test's own.
+    pub(super) fn examiner(&self) -> Result<Client, CallError> {
+        Client::examine(Arc::clone(&self.shared))
+    }
+
+    /// How far its clock may have come by itself.
+    pub(super) fn ran_for(&self) -> Duration {
+        let engine = self.shared.engine();
+        let real = Duration::from_micros(engine.host.elapsed_us().saturating_sub(self.began_us));
+        real.mul_f64(engine.host.clock_speed().max(1.0))
+    }
+
+    /// The last so many commands that were kept, if any are kept, the oldest first.
+    pub(super) fn last_entries(&self, count: usize) -> Vec<Entry> {
+        let engine = self.shared.engine();
+        let (journal, all) = (engine.interest.kit.as_ref().and_then(|kit| kit.journal.as_ref()), Filter::default());
+        let entries: Vec<&Entry> =
+            journal.into_iter().flat_map(|journal| journal.matching(&all, &engine.table)).collect();
+        entries[entries.len().saturating_sub(count)..].iter().map(|entry| Entry::clone(entry)).collect()
     }
 
     /// The commands that the server runs, from now on: they are kept from the first call of this.

@@ -1,8 +1,11 @@
 //! The test kit, used as its users do: from Rust, and over the wire with DUNLIN.
 
+mod assertions;
+mod asynchronous;
 mod chance;
 mod clock;
 mod faults;
+mod guard;
 mod journal;
 mod lessons;
 mod pages;

@@ -309,7 +309,7 @@ impl Engine {
         request: Request<'_>,
         source: Source,
     ) -> Result<Option<(u64, Stopwatch)>, Error> {
-        if self.interest.kit.is_none() {
+        if self.interest.kit.is_none() || self.is_examiner(session) {
             return Ok(None);
         }
         if let Some(line) = self.judge_within(session, request, source) {

@@ -1,0 +1,326 @@
+//! Assertions about a server, with messages that tell what was asked, what was answered, and what had been run before.
+//!
+//! What an assertion asks is asked by the test itself ([`World::call`]): it is in no journal, and meets no fault and no
+//! rule. The macros are a grammar over the functions of this file, which panic where the macro stands.
+
+use std::time::Duration;
+
+use super::expected::line_of;
+use super::{CallError, Expected, Reply, Word, World};
+use crate::engine::kit::{Entry, quoted};
+use crate::resp::split_words;
+
+/// So many commands are told when a test fails.
+const LAST: usize = 12;
+/// So many keys are told where one is missing.
+const KEYS: usize = 10;
+
+/// Asserts what a command answers.
+///
+/// The command is a line, as redis-cli reads it, or a list of words, which may be texts, bytes and numbers. What is expected
+/// is a text, bytes, a number, a boolean, an array of these ([`crate::Expected`]), `nil`, or `error("..")`, which tells how
+/// the error begins. Scores and counters compare with numbers and with texts, and what a set or map holds is compared without
+/// regard to its order.
+///
+/// ```
+/// use dunlin::assert_reply;
+///
+/// let redis = dunlin::test();
+/// let user = "ann lee";
+/// redis.call(["ZADD", "board", "10", user])?;
+/// assert_reply!(redis, ["ZSCORE", "board", user] == 10);
+/// assert_reply!(redis, "ZRANGE board 0 -1" == ["ann lee"]);
+/// assert_reply!(redis, "GET nosuch" == nil);
+/// assert_reply!(redis, "INCR board" == error("WRONGTYPE"));
+/// # Ok::<(), dunlin::CallError>(())
+/// ```
+///
+/// ```should_panic
+/// # let redis = dunlin::test();
+/// dunlin::assert_reply!(redis, "GET visits" == 7); // the reply is not what was expected ...
+/// ```
+#[macro_export]
+macro_rules! assert_reply {
+    ($redis:expr, $command:tt == nil $(,)?) => {
+        $crate::testkit::assertions::reply(&$redis, $crate::words_of_command!($command), $crate::Expected::Nil)
+    };
+    ($redis:expr, $command:tt == error($start:expr) $(,)?) => {
+        $crate::testkit::assertions::reply(
+            &$redis,
+            $crate::words_of_command!($command),
+            $crate::Expected::Error($start.to_string()),
+        )
+    };
+    ($redis:expr, $command:tt == $expected:expr $(,)?) => {
+        $crate::testkit::assertions::reply(
+            &$redis,
+            $crate::words_of_command!($command),
+            $crate::Expected::from($expected),
+        )
+    };
+}
+
+/// The words of a command as the assertions take it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! words_of_command {
+    ([$($word:expr),+ $(,)?]) => {
+        vec![$($crate::testkit::Word::word(&$word)),+]
+    };
+    ($line:literal) => {
+        $crate::testkit::assertions::words($line)
+    };
+}
+
+/// Asserts that a key is there.
+///
+/// ```
+/// let redis = dunlin::test();
+/// redis.call(["SET", "user:1", "ann"])?;
+/// dunlin::assert_exists!(redis, "user:1");
+/// # Ok::<(), dunlin::CallError>(())
+/// ```
+#[macro_export]
+macro_rules! assert_exists {
+    ($redis:expr, $key:expr $(,)?) => {
+        $crate::testkit::assertions::exists(&$redis, &$key)
+    };
+}
+
+/// Asserts that a key is not there.
+///
+/// ```
+/// let redis = dunlin::test();
+/// redis.call(["SET", "session", "ann", "EX", "60"])?;
+/// redis.advance(std::time::Duration::from_secs(60));
+/// dunlin::assert_missing!(redis, "session");
+/// # Ok::<(), dunlin::CallError>(())
+/// ```
+#[macro_export]
+macro_rules! assert_missing {
+    ($redis:expr, $key:expr $(,)?) => {
+        $crate::testkit::assertions::missing(&$redis, &$key)
+    };
+}
+
+/// Asserts how long a key has to live: exactly as long (`==`), as long at most (`<=`), or for ever (`== none`).
+///
+/// A clock that runs goes on between the command and the assertion: `==` allows for the time since the server started.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let redis = dunlin::test();
+/// redis.call(["SET", "session", "ann", "EX", "3600"])?;
+/// redis.call(["SET", "config", "x"])?;
+/// redis.advance(Duration::from_secs(600));
+/// dunlin::assert_ttl!(redis, "session" == Duration::from_secs(3000));
+/// dunlin::assert_ttl!(redis, "session" <= Duration::from_secs(3600));
+/// dunlin::assert_ttl!(redis, "config" == none);
+/// # Ok::<(), dunlin::CallError>(())
+/// ```
+#[macro_export]
+macro_rules! assert_ttl {
+    ($redis:expr, $key:tt == none $(,)?) => {
+        $crate::testkit::assertions::lives_for_ever(&$redis, &$key)
+    };
+    ($redis:expr, $key:tt == $rest:expr $(,)?) => {
+        $crate::testkit::assertions::lives(&$redis, &$key, $rest)
+    };
+    ($redis:expr, $key:tt <= $rest:expr $(,)?) => {
+        $crate::testkit::assertions::lives_at_most(&$redis, &$key, $rest)
+    };
+}
+
+/// Asserts how often the application called a command: `at most n`, `at least n`, `exactly n`, or `no`; with `on`, with a key
+/// that matches a glob alone. A subcommand is a text: `"config|get"`. `no errors` asserts that no command was refused.
+///
+/// The server's [journal](crate::World::journal) is meant: [`crate::test`] keeps it from the start, and another server from
+/// the first time that it is asked for.
+///
+/// ```
+/// use dunlin::assert_journal;
+///
+/// let redis = dunlin::test();
+/// let mut application = redis.client()?;
+/// application.call(["SET", "user:1", "ann"])?;
+/// application.call(["GET", "user:1"])?;
+/// assert_journal!(redis, at most 3 GET);
+/// assert_journal!(redis, exactly 1 SET on "user:*");
+/// assert_journal!(redis, no KEYS);
+/// assert_journal!(redis, no errors);
+/// # Ok::<(), dunlin::CallError>(())
+/// ```
+#[macro_export]
+macro_rules! assert_journal {
+    ($redis:expr, no errors $(,)?) => {
+        $redis.journal().errors().assert_none()
+    };
+    ($redis:expr, no $command:tt $(on $pattern:expr)? $(,)?) => {
+        $redis.journal().command($crate::name_of_command!($command))$(.key($pattern))?.assert_none()
+    };
+    ($redis:expr, at most $count:tt $command:tt $(on $pattern:expr)? $(,)?) => {
+        $redis.journal().command($crate::name_of_command!($command))$(.key($pattern))?.assert_at_most($count)
+    };
+    ($redis:expr, at least $count:tt $command:tt $(on $pattern:expr)? $(,)?) => {
+        $redis.journal().command($crate::name_of_command!($command))$(.key($pattern))?.assert_at_least($count)
+    };
+    ($redis:expr, exactly $count:tt $command:tt $(on $pattern:expr)? $(,)?) => {
+        $redis.journal().command($crate::name_of_command!($command))$(.key($pattern))?.assert_exactly($count)
+    };
+}
+
+/// The name of a command as [`assert_journal`] takes it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! name_of_command {
+    ($name:literal) => {
+        $name
+    };
+    ($name:ident) => {
+        stringify!($name)
+    };
+}
+
+/// The words of a line.
+#[track_caller]
+pub fn words(line: &str) -> Vec<Vec<u8>> {
+    let (mut text, mut spans) = (Vec::new(), Vec::new());
+    assert!(split_words(line.as_bytes(), &mut text, &mut spans).is_ok(), "the quotes are not balanced: {line}");
+    spans.into_iter().map(|span| text[span.start..span.end].to_vec()).collect()
+}
+
+/// See [`assert_reply`].
+#[track_caller]
+pub fn reply(server: &World, words: Vec<Vec<u8>>, expected: Expected) {
+    let outcome = server.call(&words);
+    if !expected.is(&outcome) {
+        let got = outcome.map_or_else(|error| format!("an error: {error}"), |reply| indented(&reply.to_string()));
+        let command = line_of(&words);
+        panic!(
+            "the reply is not what was expected\n   command: {command}\n  expected: {expected}\n       got: {got}{}",
+            last_commands(server)
+        );
+    }
+}
+
+/// See [`assert_exists`].
+#[track_caller]
+pub fn exists(server: &World, key: &(impl Word + ?Sized)) {
+    let key = key.word();
+    if server.call([b"EXISTS", &key[..]]) != Ok(Reply::Integer(1)) {
+        panic!("there is no key {}{}{}", quoted(&key), keys(server), last_commands(server));
+    }
+}
+
+/// See [`assert_missing`].
+#[track_caller]
+pub fn missing(server: &World, key: &(impl Word + ?Sized)) {
+    let key = key.word();
+    if server.call([b"EXISTS", &key[..]]) == Ok(Reply::Integer(0)) {
+        return;
+    }
+    let kind = server.call([b"TYPE", &key[..]]).ok().and_then(|reply| reply.text().map(|text| text.into_owned()));
+    let kind = kind.unwrap_or_default();
+    panic!("the key {} is there: a {kind}, {}{}", quoted(&key), told(rest_of(server, &key)), last_commands(server));
+}
+
+/// How long a key has to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Missing,
+    Endless,
+    Ms(i64),
+}
+
+fn rest_of(server: &World, key: &[u8]) -> Rest {
+    match server.call([b"PTTL", key]).ok().and_then(|reply| reply.integer()) {
+        Some(-1) => Rest::Endless,
+        Some(ms) if ms >= 0 => Rest::Ms(ms),
+        _ => Rest::Missing,
+    }
+}
+
+fn told(rest: Rest) -> String {
+    match rest {
+        Rest::Missing => "which is not there".to_owned(),
+        Rest::Endless => "which lives for ever".to_owned(),
+        Rest::Ms(ms) => format!("which has {} s to live", ms as f64 / 1000.0),
+    }
+}
+
+#[track_caller]
+fn expect_rest(server: &World, key: &[u8], wanted: &str, is_so: impl FnOnce(Rest) -> bool) {
+    let rest = rest_of(server, key);
+    if !is_so(rest) {
+        let keys = if rest == Rest::Missing { keys(server) } else { String::new() };
+        panic!("expected {wanted} of the key {}, {}{keys}{}", quoted(key), told(rest), last_commands(server));
+    }
+}
+
+/// See [`assert_ttl`].
+#[track_caller]
+pub fn lives_for_ever(server: &World, key: &(impl Word + ?Sized)) {
+    expect_rest(server, &key.word(), "no deadline", |rest| rest == Rest::Endless);
+}
+
+/// See [`assert_ttl`].
+#[track_caller]
+pub fn lives(server: &World, key: &(impl Word + ?Sized), wanted: Duration) {
+    let (most, slack) = (wanted.as_millis(), server.ran_for().as_millis() + 1);
+    let wanted = format!("{} s to live", wanted.as_secs_f64());
+    expect_rest(
+        server,
+        &key.word(),
+        &wanted,
+        |rest| matches!(rest, Rest::Ms(ms) if (most.saturating_sub(slack)..=most).contains(&(ms as u128))),
+    );
+}
+
+/// See [`assert_ttl`].
+#[track_caller]
+pub fn lives_at_most(server: &World, key: &(impl Word + ?Sized), most: Duration) {
+    let wanted = format!("at most {} s to live", most.as_secs_f64());
+    expect_rest(server, &key.word(), &wanted, |rest| matches!(rest, Rest::Ms(ms) if ms as u128 <= most.as_millis()));
+}
+
+/// Which keys there are, as far as they can be told.
+fn keys(server: &World) -> String {
+    let Ok(Reply::Array(page)) = server.call(["SCAN", "0", "COUNT", "100"]) else { return String::new() };
+    let all = page.get(1).and_then(Reply::items).unwrap_or_default();
+    let mut names: Vec<String> = all.iter().filter_map(Reply::bytes).map(quoted).collect();
+    names.sort();
+    let more = if names.len() > KEYS { " and others" } else { "" };
+    names.truncate(KEYS);
+    if names.is_empty() { "; there are none".to_owned() } else { format!("; there are {}{more}", names.join(", ")) }
+}
+
+fn indented(text: &str) -> String {
+    text.replace('\n', "\n            ")
+}
+
+/// The last commands that the server ran, if it keeps them.
+pub(super) fn last_commands(server: &World) -> String {
+    let entries = server.last_entries(LAST);
+    let lines = entries.iter().map(Entry::to_string).collect::<Vec<_>>().join("\n  ");
+    if entries.is_empty() { String::new() } else { format!("\nthe last commands:\n  {lines}") }
+}
+
+impl World {
+    /// Runs one command as the test itself: it is in no journal, and meets no fault and no rule of strict mode. Each call is
+    /// a client of its own, so nothing that a client has (a transaction, a database it selected) lasts longer.
+    ///
+    /// ```
+    /// let server = dunlin::Server::start()?;
+    /// server.fault("down").error("ERR down");
+    /// assert_eq!(server.call(["SET", "key", "value"])?, "OK");
+    /// assert!(server.client()?.call(["GET", "key"]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError`]: the server refused it.
+    pub fn call<W: AsRef<[u8]>>(&self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
+        self.examiner()?.call(words)
+    }
+}

@@ -1,0 +1,148 @@
+//! The same for async tests: calls and waits that let others go on while they wait.
+//!
+//! They need no particular runtime: whoever polls them is woken by the server. What does not wait (the clock, snapshots,
+//! faults, assertions) is called as in any test, and does not hold the runtime up.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::client::gather;
+use super::journal::LONGEST_MS;
+use super::{CallError, Client, Journal, Reply, World};
+use crate::engine::Flow;
+use crate::resp::Request;
+use crate::server::mailbox::Letter;
+
+impl Client {
+    /// [`Client::call`], for async tests. Whoever drops it before it has its answer closes this client.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let redis = dunlin::test();
+    /// let (mut worker, mut producer) = (redis.client()?, redis.client()?);
+    /// let (job, _) = tokio::join!(
+    ///     worker.call_async(["BLPOP", "queue", "5"]),
+    ///     producer.call_async(["RPUSH", "queue", "job-1"]),
+    /// );
+    /// assert_eq!(job?.to_string(), "1) \"queue\"\n2) \"job-1\"");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`Client::call`].
+    pub async fn call_async<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
+        let (buffer, spans) = gather(words);
+        let mut output = Vec::new();
+        let mut call = Call { client: self, is_open: true };
+        if !spans.is_empty() {
+            call.run(Request::new(&buffer, &spans), &mut output).await?;
+        }
+        let is_closed = !std::mem::take(&mut call.is_open);
+        call.client.sort(&output, if is_closed { Err(CallError::Closed) } else { Ok(Reply::Null) })
+    }
+
+    /// Waits until there is such a letter.
+    async fn letter(&self, letter: Letter) -> Result<(), CallError> {
+        poll_fn(|context| {
+            self.mailbox.attach(context.waker());
+            let letters = self.mailbox.take();
+            match () {
+                () if letters.has(Letter::Close) => Poll::Ready(Err(CallError::Closed)),
+                () if letters.has(letter) => Poll::Ready(Ok(())),
+                () => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
+/// A call that is under way; its client is closed if it is given up.
+struct Call<'c> {
+    client: &'c mut Client,
+    is_open: bool,
+}
+
+impl Call<'_> {
+    async fn run(&mut self, request: Request<'_>, output: &mut Vec<u8>) -> Result<(), CallError> {
+        loop {
+            self.client.fetch(output)?;
+            match self.client.shared.run(self.client.session, request, output) {
+                Flow::Next => return self.client.fetch(output),
+                Flow::Wait(_) => self.client.letter(Letter::Resume).await?,
+                Flow::Ask => self.client.step_aside(output),
+                Flow::Block => return self.answer(output).await,
+                Flow::Close | Flow::Abort => {
+                    self.close();
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Waits until the command that waits is answered.
+    async fn answer(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
+        loop {
+            self.client.letter(Letter::Told).await?;
+            self.client.fetch(output)?;
+            if !self.client.shared.engine().is_blocked(self.client.session) {
+                return self.client.fetch(output);
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            self.client.shared.disconnect(self.client.session);
+        }
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl World {
+    /// [`World::wait_until_blocked`], for async tests.
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn wait_until_blocked_async(&self, key: impl AsRef<[u8]>, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until_async(&[b"BLOCKED", key.as_ref()], timeout).await
+    }
+
+    /// [`World::wait_for_subscribers`], for async tests.
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn wait_for_subscribers_async(
+        &self,
+        channel: impl AsRef<[u8]>,
+        count: u64,
+        timeout: Duration,
+    ) -> Result<(), CallError> {
+        self.wait_until_async(&[b"SUBSCRIBERS", channel.as_ref(), count.to_string().as_bytes()], timeout).await
+    }
+
+    async fn wait_until_async(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
+        let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
+        let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();
+        self.client()?.call_async(words).await.map(drop)
+    }
+}
+
+impl Journal<'_> {
+    /// [`Journal::wait_for`], for async tests.
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn wait_for_async(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
+        let words = self.words_of_wait(count, timeout);
+        Client::connect(Arc::clone(self.shared))?.call_async(words).await.map(drop)
+    }
+}

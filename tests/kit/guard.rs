@@ -1,0 +1,112 @@
+//! The guard of a test: what it fails a test for, and what it tells when the test fails by itself.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+
+use dunlin::{Level, Rule, Server, assert_journal, assert_reply};
+
+/// What a test says when it fails.
+pub(crate) fn failure(test: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(test)).expect_err("it fails");
+    payload.downcast_ref::<String>().cloned().unwrap_or_else(|| "no text".to_owned())
+}
+
+#[test]
+fn a_test_fails_at_its_end_for_what_an_error_of_strict_mode_found() {
+    let text = failure(|| {
+        let redis = dunlin::test();
+        redis.strict().set_all(Level::Error);
+        let mut application = redis.client().expect("there is room");
+        application.call(["LPUSH", "recent", "page-1"]).expect("it shows at the end");
+        assert!(application.call(["BLPOP", "jobs", "0"]).is_err());
+    });
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "strict mode found 2:");
+    assert!(
+        lines[1].starts_with("  error endless-waits: client 1: BLPOP jobs 0: BLPOP would wait for ever;"),
+        "{text}"
+    );
+    assert!(
+        lines[2].starts_with("  error unbounded-collection: client 1: LPUSH recent: recent is never trimmed"),
+        "{text}"
+    );
+    assert_eq!(lines[3..5], ["the last commands:", "  #1 client 1: LPUSH recent page-1 -> (integer) 1"]);
+}
+
+#[test]
+fn a_test_does_not_fail_for_warnings_nor_for_what_it_forgot() {
+    let redis = dunlin::test();
+    redis.strict().set_all(Level::Error).set(Rule::UnboundedCollection, Level::Warn);
+    let mut application = redis.client().expect("there is room");
+    application.call(["SADD", "seen", "a"]).expect("it is answered");
+    drop(redis);
+    let redis = dunlin::test();
+    redis.strict().set_all(Level::Error);
+    redis.client().expect("there is room").call(["BLPOP", "jobs", "0"]).expect_err("it is refused");
+    redis.strict().clear();
+}
+
+#[test]
+fn a_test_that_fails_by_itself_says_its_own_words() {
+    let text = failure(|| {
+        let redis = dunlin::test();
+        redis.strict().set_all(Level::Error);
+        redis.client().expect("there is room").call(["BLPOP", "jobs", "0"]).expect_err("it is refused");
+        panic!("{}", "its own words");
+    });
+    assert_eq!(text, "its own words");
+}
+
+const FAILS: &str = "DUNLIN_TEST_FAILS";
+
+#[test]
+fn a_test_that_fails_here_is_looked_at_from_outside() {
+    if std::env::var_os(FAILS).is_none() {
+        return;
+    }
+    let redis = Server::builder().seed(42).test();
+    let mut application = redis.client().expect("there is room");
+    application.call(["CLIENT", "SETNAME", "web"]).expect("it is answered");
+    application.call(["SET", "key", "value"]).expect("it is answered");
+    panic!("it fails");
+}
+
+#[test]
+fn a_test_that_fails_tells_the_seed_and_the_last_commands() {
+    let program = std::env::current_exe().expect("it has a name");
+    let mut test = Command::new(program);
+    test.args(["--exact", "guard::a_test_that_fails_here_is_looked_at_from_outside", "--nocapture"]).env(FAILS, "1");
+    let output = test.output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    let lines = "the server's seed: 42\nthe last commands:\n  #1 client 1 (web): CLIENT SETNAME web -> OK\n  \
+                 #2 client 1 (web): SET key value -> OK\n";
+    let lines = lines.replace("#1 client 1 (web)", "#1 client 1");
+    assert!(told.contains(&lines), "{told}");
+}
+
+#[test]
+fn what_the_test_itself_asks_is_in_no_journal_and_meets_no_fault_and_no_rule() {
+    let redis = dunlin::test();
+    redis.strict().set_all(Level::Error);
+    redis.fault("down").error("ERR down");
+    assert_eq!(redis.call(["MSET", "foo", "1", "bar", "2"]).expect("it runs"), "OK");
+    redis.call(["SADD", "set", "a"]).expect("it runs");
+    redis.call(["EXPIRE", "set", "60"]).expect("it runs");
+    let script = "return redis.call('GET', ARGV[1])";
+    assert_reply!(redis, ["EVAL", script, 0, "foo"] == 1);
+    assert!(redis.client().expect("there is room").call(["PING"]).is_err());
+    assert_journal!(redis, no EVAL);
+    assert_eq!(redis.journal().count(), 1);
+    redis.strict().assert_none();
+}
+
+#[test]
+fn its_clock_runs_unless_it_is_stopped() {
+    let (running, still) = (dunlin::test(), Server::builder().frozen().test());
+    let (before, then) = (running.now(), still.now());
+    while running.now() == before {
+        std::thread::yield_now();
+    }
+    assert_eq!(still.now(), then);
+}
