@@ -16,7 +16,7 @@ use crate::server::shared::Shared;
 ///
 /// let mut client = server.client()?;
 /// let error = client.call(["MGET", "cart:1", "user:1"]).expect_err("a cluster refuses it too");
-/// assert!(error.to_string().starts_with("STRICT cross-slot: cart:1 is in slot 10687 of a cluster and user:1 in slot"));
+/// assert!(error.to_string().starts_with("STRICT cross-slot: cart:1 is in slot"));
 /// assert_eq!(server.strict().findings()[0].rule, Rule::CrossSlot);
 ///
 /// server.strict().clear();
