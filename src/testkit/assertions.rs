@@ -3,6 +3,7 @@
 //! What an assertion asks is asked by the test itself ([`World::call`]): it is in no journal, and meets no fault and no
 //! rule. The macros are a grammar over the functions of this file, which panic where the macro stands.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use super::expected::line_of;
@@ -299,8 +300,21 @@ fn indented(text: &str) -> String {
     text.replace('\n', "\n            ")
 }
 
+thread_local! {
+    /// The test of this thread has told the last commands, as it is about to fail.
+    static HAS_TOLD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The last commands that the server ran, unless an assertion that failed has told them.
+pub(super) fn last_commands_once(server: &World) -> String {
+    let text = if HAS_TOLD.get() { String::new() } else { last_commands(server) };
+    HAS_TOLD.set(false);
+    text
+}
+
 /// The last commands that the server ran, if it keeps them.
-pub(super) fn last_commands(server: &World) -> String {
+fn last_commands(server: &World) -> String {
+    HAS_TOLD.set(true);
     let entries = server.last_entries(LAST);
     let lines = entries.iter().map(Entry::to_string).collect::<Vec<_>>().join("\n  ");
     if entries.is_empty() { String::new() } else { format!("\nthe last commands:\n  {lines}") }

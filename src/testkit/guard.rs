@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
 use std::thread;
 
-use super::assertions::last_commands;
+use super::assertions::last_commands_once;
 use super::strict::listed;
 use super::{Builder, Server};
 use crate::engine::kit::Level;
@@ -78,7 +78,7 @@ impl Deref for TestServer {
 impl Drop for TestServer {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("the server's seed: {}{}", self.seed, last_commands(&self.server));
+            eprintln!("the server's seed: {}{}", self.seed, last_commands_once(&self.server));
             return;
         }
         let findings = self.server.strict().findings();
@@ -92,7 +92,7 @@ impl Drop for TestServer {
             "strict mode found {}:\n  {}{}",
             errors.len(),
             listed(&errors),
-            last_commands(&self.server)
+            last_commands_once(&self.server)
         );
     }
 }

@@ -122,9 +122,10 @@ impl World {
     pub(super) fn last_entries(&self, count: usize) -> Vec<Entry> {
         let engine = self.shared.engine();
         let (journal, all) = (engine.interest.kit.as_ref().and_then(|kit| kit.journal.as_ref()), Filter::default());
-        let entries: Vec<&Entry> =
-            journal.into_iter().flat_map(|journal| journal.matching(&all, &engine.table)).collect();
-        entries[entries.len().saturating_sub(count)..].iter().map(|entry| Entry::clone(entry)).collect()
+        let entries = journal.into_iter().flat_map(|journal| journal.matching(&all, &engine.table));
+        let mut entries: Vec<Entry> = entries.cloned().collect();
+        entries.drain(..entries.len().saturating_sub(count));
+        entries
     }
 
     /// The commands that the server runs, from now on: they are kept from the first call of this.

@@ -310,7 +310,7 @@ fn a_key_gets_its_deadline_with_its_value() {
             (&["SADD key a", "EXPIRE key 60"], &says("SADD", both)),
             (&["SADD key a", "SCARD key", "SADD key b", "PEXPIRE key 60000"], &says("SADD", both)),
             (&["LPUSH key a", "LTRIM key 0 9", "EXPIREAT key 99999999999"], &says("LPUSH", both)),
-            (&["INCR key", "EXPIRE key 60 NX"], &says("INCR", &set)),
+            (&["INCR key", "EXPIRE key 60 NX"], &says("INCR", both)),
             (&["SETNX key a", "PEXPIREAT key 99999999999000"], &says("SETNX", &set)),
             (&["MULTI", "SADD key a", "EXEC", "EXPIRE key 60"], &says("SADD", both)),
             (&["EVAL \"return redis.call('ZADD', KEYS[1], 1, 'a')\" 1 key", "EXPIRE key 60"], &says("ZADD", both)),

@@ -122,9 +122,9 @@ fn late_expire(engine: &Engine, strict: &Strict, case: &Case<'_>) -> Option<Offe
     let trace = strict.traces.of(case.database, key).filter(|trace| !trace.is_kept())?;
     let deed = trace.written.as_ref()?;
     let data = engine.databases.get(case.database);
-    let slot = data.find(key).filter(|slot| data.deadline(*slot).is_none())?;
-    let instead = match data.view(slot) {
-        View::Text(_) => "SET it with EX, or send both in one script or MULTI",
+    data.find(key).filter(|slot| data.deadline(*slot).is_none())?;
+    let instead = match &*deed.command {
+        "set" | "setnx" | "getset" => "SET it with EX, or send both in one script or MULTI",
         _ => "send both in one script or MULTI",
     };
     let text = format!(
