@@ -10,6 +10,8 @@ mod choices;
 mod frame;
 #[path = "fuzz/grammar.rs"]
 mod grammar;
+#[path = "fuzz/judged.rs"]
+mod judged;
 #[path = "fuzz/numbers.rs"]
 mod numbers;
 #[path = "fuzz/patterns.rs"]
@@ -66,6 +68,12 @@ fn a_rollback_brings_everything_back_whatever_ran() {
 fn the_same_seed_and_the_same_requests_give_the_same_bytes() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     repeats::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 100_000));
+}
+
+#[test]
+fn rules_that_warn_change_no_byte_and_rules_that_refuse_change_no_data() {
+    let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
+    judged::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 40_000));
 }
 
 #[test]

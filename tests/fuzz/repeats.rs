@@ -119,7 +119,7 @@ fn differing(seed: u64, other: u64) -> Vec<&'static str> {
 /// The lines of what was heard, without what follows from where in memory something lies: how much the interpreters of
 /// scripts take, whose tables are ordered by that, how long a text is that tells it, and in which order Lua has a set of
 /// RESP3 whose members are tables there.
-fn without_addresses(play: &Play) -> Vec<String> {
+pub fn without_addresses(play: &Play) -> Vec<String> {
     let text = play.heard.escape_ascii().to_string();
     let is_info = text.contains("used_memory_lua:");
     let (mut lines, mut follows_sum) = (Vec::new(), false);
