@@ -71,7 +71,7 @@ fn a_script_uses_the_keys_that_it_was_told_of() {
     assert!(refused.starts_with(&format!("STRICT undeclared-keys: {}{script}", says("user:7"))), "{refused}");
     assert_eq!(server.strict().findings()[0].command, "GET user:7");
     let caught = "return redis.pcall('GET', KEYS[1] .. 'x')['err']";
-    assert!(call(&mut client, ["EVAL", caught, "1", "a"]) == &*format!("STRICT undeclared-keys: {}", says("ax")));
+    assert!(call(&mut client, ["EVAL", caught, "1", "a"]) == *format!("STRICT undeclared-keys: {}", says("ax")));
     admits(
         Rule::UndeclaredKeys,
         &[
@@ -87,7 +87,7 @@ fn a_script_uses_the_keys_that_it_was_told_of() {
     );
     let (server, mut client) = held(Rule::UndeclaredKeys, Level::Warn);
     let eval = "EVAL \"redis.call('SET', 'other', 'x') return redis.call('GET', 'other')\" 1 a";
-    assert_eq!(play(&mut client, &["MULTI", eval, "EVAL \"return 1\" 1 other", "EXEC"]).is_ok(), true);
+    assert!(play(&mut client, &["MULTI", eval, "EVAL \"return 1\" 1 other", "EXEC"]).is_ok());
     assert_eq!(server.strict().findings().iter().map(|finding| finding.times).collect::<Vec<_>>(), [2]);
 }
 
