@@ -60,12 +60,12 @@ fn raised(count: u8, log_factor: u32, generator: &mut fastrand::Rng) -> u8 {
     count.saturating_add(u8::from(count < u8::MAX && generator.f64() < probability))
 }
 
-/// What is noted of a key that is used now and of which `noted` was noted before.
-fn used(noted: u32, settings: &Settings, now: Now, generator: &mut fastrand::Rng) -> u32 {
+/// What is noted of a key that is used now and of which `noted` tells what was noted before.
+fn used(noted: impl FnOnce() -> u32, settings: &Settings, now: Now, generator: &mut fastrand::Rng) -> u32 {
     if !settings.policy.counts_uses() {
         return clock(now);
     }
-    let count = frequency(noted, now, settings.lfu_decay_minutes);
+    let count = frequency(noted(), now, settings.lfu_decay_minutes);
     counted(raised(count, settings.lfu_log_factor, generator), now)
 }
 
@@ -83,7 +83,7 @@ impl Engine {
     /// Notes that a key is used now.
     pub(super) fn note_use(&mut self, database: usize, slot: Slot) {
         let (now, database) = (self.now(), self.databases.get_mut(database));
-        let noted = used(database.access(slot), &self.settings, now, &mut self.generator);
+        let noted = used(|| database.access(slot), &self.settings, now, &mut self.generator);
         database.set_access(slot, noted);
     }
 

@@ -13,8 +13,9 @@
 
 /// The largest cell, in bytes.
 pub(super) const MAX_CELL: usize = 1024;
+/// The smallest cell, in bytes.
+pub(super) const MIN_CELL: usize = 16;
 
-const MIN_CELL: usize = 16;
 const CHUNK_BYTES: usize = 64 * 1024;
 const FIRST_BYTES: usize = 512;
 const INDEX_BITS: u32 = (CHUNK_BYTES / MIN_CELL).ilog2();

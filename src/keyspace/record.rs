@@ -14,7 +14,7 @@
 //! So a key of 16 bytes with a text of 32 takes 54 bytes, and with a deadline 60; a counter takes 26.
 //! Everything is little-endian. This file reads and writes bytes; [`super::records`] decides where they are.
 
-use super::cells::MAX_CELL;
+use super::cells::{MAX_CELL, MIN_CELL};
 
 const HEADER: usize = 6;
 const KIND: u8 = 0b111;
@@ -28,6 +28,9 @@ const TEXT: u8 = 2;
 const RAW: u8 = 3;
 const APART: u8 = 4;
 const HASH: u8 = 5;
+
+/// A deadline of either width is read as a word.
+const _: () = assert!(HEADER + size_of::<i64>() <= MIN_CELL);
 
 /// The longest key that stands in the record, in bytes.
 pub(super) const MAX_KEY: usize = 255;
@@ -110,14 +113,14 @@ impl<'a> Record<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn deadline(self) -> Option<i64> {
         let width = self.deadline_width();
         if width == 0 {
             return None;
         }
-        let mut bytes = [0; 8];
-        bytes[..width].copy_from_slice(&self.0[HEADER..HEADER + width]);
-        Some(i64::from_le_bytes(bytes))
+        let word = self.0[HEADER..].first_chunk().map_or(0, |word| i64::from_le_bytes(*word));
+        Some(if width == 6 { word & (SHORT_DEADLINE - 1) } else { word })
     }
 
     pub(super) fn access(self) -> u32 {

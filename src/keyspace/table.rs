@@ -99,9 +99,11 @@ impl<const LINES: usize> Table<LINES> {
             let segment = &self.segments[self.segment_number(position)?];
             Some((&segment.lines[segment.home(position)], tag(hash)))
         };
-        hint::black_box(hashes.iter().filter_map(home_line).fold(0, |sum, (line, _)| sum ^ line.taken));
+        let mut lines = Vec::with_capacity(hashes.len());
+        lines.extend(hashes.iter().filter_map(home_line));
+        hint::black_box(lines.iter().fold(0, |sum, (line, _)| sum ^ line.taken));
         let mut handles = Vec::with_capacity(2 * hashes.len());
-        hashes.iter().filter_map(home_line).for_each(|(line, tag)| handles.extend(line.tagged(tag)));
+        lines.iter().for_each(|(line, tag)| handles.extend(line.tagged(*tag)));
         handles
     }
 

@@ -18,6 +18,8 @@ use crate::engine::{Now, ReplyRoom};
 
 /// The room that the first reply makes, and the least that is kept while it is empty.
 const KEPT_BYTES: usize = 512;
+/// Room of up to so many bytes is not worth giving back, as the next replies are often as long.
+const LITTLE_BYTES: usize = 2 << 10;
 /// From this size on, replies are kept as they are instead of copied.
 const LARGE_BYTES: usize = 256 << 10;
 
@@ -191,7 +193,9 @@ impl Outbox {
         match &mut self.first {
             Piece::Own(bytes) => {
                 bytes.clear();
-                bytes.shrink_to(self.kept_bytes.get());
+                if bytes.capacity() > LITTLE_BYTES {
+                    bytes.shrink_to(self.kept_bytes.get());
+                }
             }
             Piece::Shared(_) => self.first = Piece::Own(Vec::new()),
         }
