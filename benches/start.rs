@@ -12,9 +12,7 @@ fn start(criterion: &mut Criterion) {
     criterion.bench_function("start, answer one request over TCP, drop", |bencher| {
         bencher.iter(|| {
             let server = Server::start().expect("it starts");
-            let mut stream = TcpStream::connect(server.addr()).expect("it listens");
-            stream.write_all(b"GET key\r\n").expect("it reads");
-            stream.read_exact(&mut [0; 5]).expect("it answers");
+            answered(&server)
         });
     });
     criterion.bench_function("start, answer one direct call", |bencher| {
@@ -33,5 +31,38 @@ fn start(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, start);
+/// What the process has in memory, in bytes; 0 where the system does not tell.
+fn resident_bytes() -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let figure = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    figure.map_or(0, |kilobytes| kilobytes << 10)
+}
+
+/// Tells what servers take that are there at once, each with a client over TCP that was answered.
+#[expect(clippy::print_stdout, reason = "criterion measures time alone, and this is about room")]
+fn room(_: &mut Criterion) {
+    // As a test it only has to run: a thousand servers take more descriptors than every machine allows.
+    let count = if std::env::args().any(|word| word == "--bench") { 1000 } else { 10 };
+    let before = resident_bytes();
+    let servers: Vec<(Server, TcpStream)> = (0..count)
+        .map(|_| {
+            let server = Server::start().expect("it starts");
+            let stream = answered(&server);
+            (server, stream)
+        })
+        .collect();
+    let each = resident_bytes().saturating_sub(before) / servers.len();
+    println!("{} servers at once, each with a client: {} KB each", servers.len(), each >> 10);
+}
+
+/// A connection that was answered.
+fn answered(server: &Server) -> TcpStream {
+    let mut stream = TcpStream::connect(server.addr()).expect("it listens");
+    stream.write_all(b"GET key\r\n").expect("it reads");
+    stream.read_exact(&mut [0; 5]).expect("it answers");
+    stream
+}
+
+criterion_group!(benches, start, room);
 criterion_main!(benches);

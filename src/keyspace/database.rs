@@ -464,6 +464,9 @@ impl<const LINES: usize> Database<LINES> {
 
     /// A copy that cannot be brought back to anything.
     pub fn without_past(&self) -> Database<LINES> {
+        if self.is_empty() {
+            return self.like_empty();
+        }
         Database {
             seed: self.seed,
             hasher: self.hasher.clone(),

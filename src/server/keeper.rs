@@ -45,6 +45,10 @@ impl Keeper {
         if engine.scripts.is_busy() {
             engine.go_on(now);
             shared.settle(engine);
+            if !engine.scripts.is_busy() {
+                // Its client may have been the last one, and gone.
+                shared.end_if_left(engine);
+            }
             return Next::Again;
         }
         self.end_pause(shared, engine, now);

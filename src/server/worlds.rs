@@ -83,7 +83,8 @@ pub(crate) struct World {
     is_temporary: AtomicBool,
     /// It has ended: nobody is let in. Set under its engine's lock.
     has_ended: AtomicBool,
-    tasks: Mutex<Vec<AbortHandle>>,
+    /// Keeps its time, and wakes those who are told something.
+    task: Mutex<Option<AbortHandle>>,
 }
 
 /// A session, and where it is.
@@ -189,13 +190,14 @@ impl Worlds {
             name: name.clone(),
             is_temporary: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
-            tasks: Mutex::default(),
+            task: Mutex::default(),
         };
         let shared = Arc::new(Shared::of_world(engine, clock, pattern.phase.clone(), Arc::clone(self), world));
-        let keeping = pattern.event_loop.spawn(keeper::keep(Arc::clone(&shared))).abort_handle();
-        let delivering = pattern.event_loop.spawn(deliveries::deliver(Arc::clone(&shared))).abort_handle();
+        let (kept, delivered) = (Arc::clone(&shared), Arc::clone(&shared));
+        let task = async { tokio::join!(keeper::keep(kept), deliveries::deliver(delivered)) };
+        let task = pattern.event_loop.spawn(task).abort_handle();
         if let Some(world) = shared.world() {
-            *world.tasks.lock() = vec![keeping, delivering];
+            *world.task.lock() = Some(task);
         }
         shared
     }
@@ -336,7 +338,7 @@ impl Shared {
             return;
         }
         self.worlds().forget(self, &world.name);
-        std::mem::take(&mut *world.tasks.lock()).iter().for_each(AbortHandle::abort);
+        world.task.lock().take().iter().for_each(AbortHandle::abort);
         self.post_to_all(Letter::Close);
         let is_direct = |session: &&crate::engine::Session| session.origin.transport == Transport::Direct;
         let direct: Vec<SessionId> = engine.sessions.iter().filter(is_direct).map(|session| session.id).collect();

@@ -204,6 +204,18 @@ fn a_temporary_world_ends_when_connections_close() {
 }
 
 #[test]
+fn a_temporary_world_ends_when_the_script_of_its_last_client_does() {
+    let (server, _first) = served();
+    let mut wire = TcpStream::connect(server.addr()).expect("it listens");
+    let runs = "EVAL 'local sum = 0 for number = 1, 3000000 do sum = sum + number end return sum' 0";
+    let sent = format!("AUTH temporary-world.brief any\r\nCONFIG SET busy-reply-threshold 1\r\n{runs}\r\n");
+    wire.write_all(sent.as_bytes()).expect("it reads");
+    wire.read_exact(&mut [0; 10]).expect("it answers");
+    drop(wire);
+    wait_until("the world has ended", || server.worlds() == ["default"]);
+}
+
+#[test]
 fn a_world_that_is_dropped_takes_its_connections_along_and_comes_again_fresh() {
     let (server, [ann, _], [mut direct, mut ben]) = two();
     let mut wire = redis::Client::open(ann.url()).and_then(|client| client.get_connection()).expect("it connects");
