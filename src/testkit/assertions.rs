@@ -136,7 +136,7 @@ macro_rules! assert_ttl {
 /// Asserts how often the application called a command: `at most n`, `at least n`, `exactly n`, or `no`; with `on`, with a key
 /// that matches a glob alone. A subcommand is a text: `"config|get"`. `no errors` asserts that no command was refused.
 ///
-/// The server's [journal](crate::World::journal) is meant: [`crate::test`] keeps it from the start, and another server from
+/// The server's [journal](crate::World::journal) is meant: [`crate::test()`] keeps it from the start, and another server from
 /// the first time that it is asked for.
 ///
 /// ```

@@ -9,7 +9,7 @@ use super::strict::listed;
 use super::{Builder, Server};
 use crate::engine::kit::Level;
 
-/// A [`Server`] for one test: [`test`].
+/// A [`Server`] for one test: [`test()`].
 #[derive(Debug)]
 pub struct TestServer {
     server: Server,
@@ -54,7 +54,7 @@ pub fn test() -> TestServer {
 }
 
 impl Builder {
-    /// Starts the server for one test: [`test`], for one that differs from the usual.
+    /// Starts the server for one test: [`test()`], for one that differs from the usual.
     ///
     /// # Panics
     /// It cannot start: [`super::StartError`].
