@@ -12,7 +12,7 @@
 //! Invariants: a leaf is not empty, sorted, of one era, and holds exactly the entries from its name to the next leaf's
 //! name; the first leaf of an era is named by the beginning of the era; `sum` is the sum of all deadlines.
 //!
-//! Costs: everything O(log n); 8 to 10 bytes an entry. To choose one at random, each as likely as any other, a leaf is
+//! Costs: everything O(log n); 8 to 12 bytes an entry. To choose one at random, each as likely as any other, a leaf is
 //! chosen and then one of 256 places in it, again and again until there is an entry.
 
 use super::runs::{Keyed, Runs};
