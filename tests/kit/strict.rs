@@ -533,3 +533,14 @@ fn secrets_are_in_no_finding() {
     let findings = server.strict().findings();
     assert!(findings.len() == 1 && !findings[0].to_string().contains("a-secret"), "{findings:?}");
 }
+
+#[test]
+fn each_world_has_rules_of_its_own() {
+    let (server, mut first) = served();
+    let other = server.world("other").expect("there is room");
+    let mut client = other.client().expect("there is room");
+    other.strict().set(Rule::EndlessWaits, Level::Error);
+    play(&mut first, &["RPUSH queue job", "BLPOP queue 0"]).expect("no rule holds there");
+    assert!(error(&mut client, ["BLPOP", "queue", "0"]).starts_with("STRICT endless-waits"));
+    assert_eq!((server.strict().findings().len(), other.strict().findings().len()), (0, 1));
+}
