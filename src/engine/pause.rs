@@ -50,6 +50,11 @@ impl Pause {
         (now < end && (writes || scope == PauseScope::All)).then_some(end)
     }
 
+    /// When it ends, or would have ended had anybody looked.
+    pub fn until(&self) -> Option<Now> {
+        self.current.map(|(end, _)| end)
+    }
+
     /// What lasts: its end and scope.
     pub fn current(&self, now: Now) -> Option<(Now, PauseScope)> {
         self.current.filter(|&(end, _)| now < end)

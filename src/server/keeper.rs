@@ -23,7 +23,6 @@ const SLICE_KEYS: usize = 64;
 /// What was due, and what is due next.
 #[derive(Debug, Default)]
 pub(crate) struct Keeper {
-    pause_end: Option<Now>,
     idle_check: Option<Now>,
     timeout: Duration,
 }
@@ -51,7 +50,7 @@ impl Keeper {
             }
             return Next::Again;
         }
-        self.end_pause(shared, engine, now);
+        end_pause(shared, engine, now);
         self.close_idle(shared, engine, now);
         let expired = engine.expire(now, SLICE_KEYS);
         if !engine.switches.rests {
@@ -63,17 +62,10 @@ impl Keeper {
             return Next::Again;
         }
         let overfull = engine.interest.overfull.next();
-        match [next_deadline(engine), self.pause_end, self.idle_check, overfull].into_iter().flatten().min() {
+        match [next_deadline(engine), engine.pause().until(), self.idle_check, overfull].into_iter().flatten().min() {
             Some(moment) => Next::At(moment),
             None => Next::Never,
         }
-    }
-
-    fn end_pause(&mut self, shared: &Shared, engine: &Engine, now: Now) {
-        if self.pause_end.is_some_and(|end| end <= now) {
-            shared.resume(engine);
-        }
-        self.pause_end = engine.pause().current(now).map(|(end, _)| end);
     }
 
     fn close_idle(&mut self, shared: &Shared, engine: &Engine, now: Now) {
@@ -90,6 +82,14 @@ impl Keeper {
             }
             self.idle_check = next;
         }
+    }
+}
+
+/// Lets everyone go on once a pause is over, also one that was so short that it was never seen to last.
+fn end_pause(shared: &Shared, engine: &mut Engine, now: Now) {
+    if engine.pause().until().is_some_and(|end| end <= now) {
+        engine.pause_mut().end();
+        shared.resume(engine);
     }
 }
 

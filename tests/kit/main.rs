@@ -16,6 +16,7 @@ mod patience;
 mod runner;
 mod snapshots;
 mod state;
+mod states;
 mod strict;
 mod waits;
 mod worlds;

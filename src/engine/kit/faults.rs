@@ -14,7 +14,7 @@ use std::fmt::{self, Display};
 use super::is_named;
 use super::journal::{is_called, touches};
 use super::shown::quoted;
-use crate::engine::{CommandId, Engine, Error, Flags, Flow, Now, ServerError, SessionId};
+use crate::engine::{CommandId, Engine, Error, Flags, Flow, KeyFlags, Now, ServerError, SessionId};
 use crate::resp::{Reply, Request};
 
 /// All rules.
@@ -109,21 +109,24 @@ impl Failure {
 }
 
 impl State {
-    /// True when a command of these flags is refused.
-    fn refuses(&self, flags: Flags, has_keys: bool) -> bool {
+    /// True when a command of that name and these flags is refused.
+    fn refuses(&self, name: &str, flags: Flags, has_slot: bool) -> bool {
         match self {
             State::Loading => !flags.has(Flags::LOADING),
-            State::Busy => !flags.has(Flags::ALLOW_BUSY),
+            // It is a script that runs, and no function.
+            State::Busy => !flags.has(Flags::ALLOW_BUSY) || matches!(name, "function|stats" | "function|kill"),
             State::ReadOnly => flags.has(Flags::WRITE),
             State::OutOfMemory => flags.has(Flags::DENYOOM),
             State::MasterDown => !flags.has(Flags::STALE),
-            State::Moved { .. } => has_keys,
+            State::Moved { .. } => has_slot,
         }
     }
 
-    /// What is answered.
-    fn text(&self) -> String {
+    /// What is answered to a command of these flags.
+    fn text(&self, flags: Flags) -> String {
         match self {
+            // A replica takes no writes, whatever became of its master.
+            State::MasterDown if flags.has(Flags::WRITE) => State::ReadOnly.text(flags),
             State::Loading => "LOADING Redis is loading the dataset in memory".to_owned(),
             State::Busy => Error::Busy.to_string(),
             State::ReadOnly => "READONLY You can't write against a read only replica.".to_owned(),
@@ -197,10 +200,11 @@ impl Fault {
         true
     }
 
-    fn failure(&self) -> Failure {
+    /// What it does to a command of these flags.
+    fn failure(&self, flags: Flags) -> Failure {
         match &self.disturbance {
             Disturbance::Failure(failure) => failure.clone(),
-            Disturbance::State(state) => Failure::Error(state.text()),
+            Disturbance::State(state) => Failure::Error(state.text(flags)),
         }
     }
 }
@@ -221,17 +225,19 @@ impl Engine {
             Some(transaction) if command.flags.has(Flags::RUNS_QUEUE) => command.flags.and(transaction.flags),
             _ => command.flags,
         };
+        let is_of_shard = command.keys.iter().any(|spec| spec.access.has(KeyFlags::NOT_KEY));
+        let has_slot = is_of_shard || !command.keys_of(request).is_empty();
         let kit = self.interest.kit.as_mut()?;
         for rule in &mut kit.faults.rules {
             let hits = rule.command.as_ref().is_none_or(|wanted| is_called(&self.table.entry(id).name, wanted))
                 && is_named(client, rule.client.as_deref())
                 && rule.key.as_ref().is_none_or(|pattern| touches(&self.table, Some(id), request, pattern))
                 && match &rule.disturbance {
-                    Disturbance::State(state) => state.refuses(flags, !command.keys_of(request).is_empty()),
+                    Disturbance::State(state) => state.refuses(&self.table.entry(id).name, flags, has_slot),
                     Disturbance::Failure(_) => true,
                 };
             if hits && rule.is_due(&mut self.generator) {
-                return Some(rule.failure());
+                return Some(rule.failure(flags));
             }
         }
         None

@@ -17,6 +17,11 @@ pub(crate) struct Process {
 impl Process {
     /// Starts `program` on a free port of 127.0.0.1, without persistence, and waits until it listens.
     pub(crate) fn start(program: &Path) -> io::Result<Self> {
+        Self::start_with(program, &[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn start_with(program: &Path, arguments: &[&str]) -> io::Result<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("dunlin-oracle-{}-{number}", std::process::id()));
@@ -25,6 +30,7 @@ impl Process {
         let child = Command::new(program)
             .args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", ""])
             .args(["--enable-debug-command", "yes", "--logfile", "log"])
+            .args(arguments)
             .arg("--dir")
             .arg(&folder)
             .stdin(Stdio::null())
