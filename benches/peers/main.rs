@@ -75,7 +75,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(directory) = &plan.report {
         fs::create_dir_all(directory)?;
         fs::write(directory.join("peers.md"), table.join("\n") + "\n")?;
-        let caption = format!("{}, by the best of the others, on {}", names.join(", "), machine());
+        let (ours, peers) = names.split_first().ok_or("there is always ours")?;
+        let caption = format!("{ours} by the best of {}, on {}", peers.join(", "), machine());
         fs::write(directory.join("peers.svg"), picture::draw("dunlin beside its peers", &caption, &bars(&rows)))?;
     }
     Ok(())
