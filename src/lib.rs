@@ -28,6 +28,8 @@
 //! 7. [`server`]: sockets, threads and the clock around the engine.
 //! 8. [`testkit`]: a server in the process of a test.
 
+#![allow(rustdoc::private_intra_doc_links, reason = "heads of modules lead those who read the source")]
+
 pub mod acl;
 pub mod commands;
 pub mod config;

@@ -1,7 +1,7 @@
 //! The machine that runs scripts: Lua with Redis's API, its libraries and its rules.
 //!
 //! It knows neither commands nor data. What a script asks for goes to a [`Server`], whoever that is; what it gives back
-//! is written to a [`Reply`](crate::resp::Reply).
+//! is written to a [`Reply`].
 //!
 //! Invariant: a script leaves no trace for the next one. All tables that scripts share are read-only ([`sandbox`]), and
 //! `KEYS` and `ARGV` are made anew for each run. The one exception is Redis's own: the settings of `cjson` stay as a script
