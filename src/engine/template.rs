@@ -1,7 +1,8 @@
 //! Templates: all that an engine is at a moment, to begin others with.
 //!
 //! What a template holds is what a snapshot brings back (`snapshots`): data, settings, users, scripts, functions, chance
-//! and the clock. Unlike a snapshot it is complete in itself, and never changes.
+//! and the clock; and the rules of strict mode, as those who test wish them everywhere. Unlike a snapshot it is complete in
+//! itself, and never changes.
 //!
 //! Costs: taking one copies all data, and so does beginning with it: what is in one piece in memory (texts and small
 //! collections stand in blocks of 64 KiB) is copied as such, larger values one by one. Users, scripts and sources are
@@ -10,6 +11,7 @@
 use std::sync::Arc;
 
 use crate::acl::Users;
+use crate::engine::kit::Strict;
 use crate::engine::scripts::SavedScripts;
 use crate::engine::{Databases, Engine, Now, Settings};
 use crate::keyspace::Database;
@@ -23,6 +25,7 @@ pub struct Template {
     scripts: SavedScripts,
     functions: Vec<Arc<[u8]>>,
     generator: fastrand::Rng,
+    strict: Option<Strict>,
     /// What its clock showed.
     pub now: Now,
     /// How many times as fast as time passes that ran.
@@ -39,6 +42,7 @@ impl Engine {
             scripts: self.scripts.cache.saved(),
             functions: self.scripts.functions.shelf.sources(),
             generator: self.generator.clone(),
+            strict: self.interest.kit.as_ref().and_then(|kit| kit.strict.as_ref()).map(|strict| strict.afresh()),
             now: self.now(),
             speed: self.host.clock_speed(),
         }
@@ -54,6 +58,9 @@ impl Engine {
             self.restore_functions(template.functions.clone());
         }
         self.generator = template.generator.clone();
+        if let Some(strict) = &template.strict {
+            self.kit().strict = Some(Box::new(strict.afresh()));
+        }
         self.stats.startup_bytes = self.databases.memory_bytes() as u64;
     }
 

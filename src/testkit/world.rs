@@ -82,7 +82,7 @@ impl World {
     }
 
     /// Has the worlds that are made from now on begin as a copy of what this one is now: data, settings, users, scripts,
-    /// functions, chance and the clock.
+    /// functions, chance, the clock and the rules of strict mode.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;

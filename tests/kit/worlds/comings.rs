@@ -306,6 +306,18 @@ fn scripts_and_functions_come_with_the_template() {
 }
 
 #[test]
+fn rules_of_strict_mode_come_with_the_template_and_what_they_found_does_not() {
+    let (server, mut client) = served();
+    call(&mut client, ["DUNLIN", "STRICT", "SET", "endless-waits", "error"]);
+    let refused = error(&mut client, ["BLPOP", "jobs", "0"]);
+    server.make_template();
+    let mut ann = server.world("ann").expect("it can be made").client().expect("there is room");
+    assert_eq!(call(&mut ann, ["DUNLIN", "STRICT", "CHECK"]), ok());
+    assert_eq!(error(&mut ann, ["BLPOP", "jobs", "0"]), refused);
+    assert!(refused.starts_with("STRICT endless-waits"), "{refused}");
+}
+
+#[test]
 fn a_pool_finds_its_world_again() {
     let (server, _first) = served();
     let ann = server.world("ann").expect("it can be made");

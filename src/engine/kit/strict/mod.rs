@@ -140,6 +140,11 @@ impl Strict {
         }
     }
 
+    /// The same rules, which have found nothing yet.
+    pub(in crate::engine) fn afresh(&self) -> Strict {
+        Strict { settings: self.settings.clone(), ..Strict::of(self.judge) }
+    }
+
     /// How a rule is held.
     pub fn setting(&self, rule: Rule) -> &Setting {
         &self.settings[rule.place()]
