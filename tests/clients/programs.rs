@@ -46,6 +46,7 @@ impl Program {
     }
 
     /// A Go that has the modules of `clients/go` already.
+    #[cfg(unix)]
     pub fn go_with_clients() -> Option<Program> {
         let environment = vec![("GOPROXY", "off".to_owned()), ("GOFLAGS", "-mod=readonly".to_owned())];
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/go");
@@ -53,6 +54,7 @@ impl Program {
     }
 
     /// Another program of the same environment.
+    #[cfg(unix)]
     pub fn beside(&self, name: &str) -> Program {
         Program { path: name.to_owned(), environment: self.environment.clone() }
     }

@@ -1,0 +1,95 @@
+//! A server that may open few files: those who are in are served, and others get in when some leave. CVE-2025-48367 is
+//! the same hole with connections that break off.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::patience::{PATIENCE, wait_until};
+use crate::wire::connect;
+
+#[test]
+fn a_server_without_descriptors_serves_those_it_has_and_does_not_spin() {
+    let mut program = Limited::start();
+    let mut first = connect(program.address);
+    let crowd: Vec<_> = (0..80).filter_map(|_| TcpStream::connect(program.address).ok()).collect();
+    first.ask("PING\r\n", "+PONG\r\n");
+    let before = program.ticks();
+    // A second of the machine's time, in which there is nothing to do.
+    for _ in 0..20 {
+        pause(Duration::from_millis(50));
+        first.ask("PING\r\n", "+PONG\r\n");
+    }
+    let spent = program.ticks() - before;
+    assert!(spent < 30, "{spent} hundredths of a second");
+    drop(crowd);
+    wait_until("there is room again", || answers(program.address));
+    first.ask("PING\r\n", "+PONG\r\n");
+    program.end();
+}
+
+/// Whether a client that comes now is served, and not told that there are too many.
+fn answers(address: SocketAddr) -> bool {
+    let mut reply = [0; 7];
+    let exchange = TcpStream::connect(address).and_then(|mut stream| {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(b"PING\r\n")?;
+        stream.read_exact(&mut reply)
+    });
+    exchange.is_ok() && reply == *b"+PONG\r\n"
+}
+
+/// A program that may open few files.
+struct Limited {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Limited {
+    fn start() -> Limited {
+        let command = format!("ulimit -n 48; exec {} --port 0", env!("CARGO_BIN_EXE_dunlin"));
+        let mut shell = Command::new("sh");
+        let mut process = shell
+            .args(["-c", &command])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let lines = BufReader::new(process.stdout.take().expect("its output is a pipe")).lines();
+        let ready = lines.map_while(Result::ok).find(|line| line.contains(" ready on ")).expect("it gets ready");
+        let address = ready.split(" ready on ").nth(1).and_then(|places| places.split(", ").next()?.parse().ok());
+        Limited { process, address: address.expect("it says where") }
+    }
+
+    /// How long it has run on a processor, in hundredths of a second.
+    fn ticks(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("it runs");
+        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+        [11, 12].iter().filter_map(|&place| fields.get(place)?.parse::<u64>().ok()).sum()
+    }
+
+    fn end(&mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Lets real time pass.
+fn pause(time: Duration) {
+    #[expect(clippy::disallowed_methods, reason = "whether something spins shows only in the machine's time")]
+    let start = Instant::now();
+    while start.elapsed() < time {
+        thread::yield_now();
+    }
+}
