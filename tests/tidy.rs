@@ -70,11 +70,18 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("Reply", "src/keyspace/", "a structure knows no reply"),
     ("thread::sleep", "src/", "nothing waits by sleeping: timers are awaited"),
     ("thread::sleep", "tests/", "a test moves the clock instead of sleeping"),
+    ("thread::sleep", "examples/", "an example shows how nothing has to sleep"),
+    ("thread::sleep", "benches/", "what is measured works"),
+    ("time::sleep", "src/", "nothing waits by sleeping: what comes is told"),
+    ("time::sleep", "tests/", "a test moves the clock instead of sleeping"),
 ];
 
 /// Where a banned word may stand all the same, each with its reason.
 const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/shared.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
+    ("src/server/alarm.rs", "time::sleep", "it is the one timer, and can be woken"),
+    ("src/server/listen.rs", "time::sleep", "nobody tells when the system has descriptors again"),
+    ("src/server/turns.rs", "time::sleep", "its test measures the sleep of an event loop"),
     ("tests/transcripts/runner/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
 ];
 

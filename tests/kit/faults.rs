@@ -81,6 +81,23 @@ fn a_reply_in_single_bytes_is_the_same_reply() {
 }
 
 #[test]
+fn each_byte_is_a_write_of_its_own() {
+    let (server, mut client) = served();
+    let mut writes = || -> u64 {
+        let stats = call(&mut client, ["INFO", "stats"]);
+        let stats = stats.text().expect("INFO is a text").into_owned();
+        let count = stats.lines().find_map(|line| line.strip_prefix("total_writes_processed:"));
+        count.and_then(|count| count.parse().ok()).expect("it is counted")
+    };
+    let before = writes();
+    assert_eq!(to_the_end(&server, b"ECHO 12345678\r\n"), "$8\r\n12345678\r\n");
+    let whole = writes();
+    server.fault("slow").command("ECHO").split_reply();
+    assert_eq!(to_the_end(&server, b"ECHO 12345678\r\n"), "$8\r\n12345678\r\n");
+    assert!(whole - before <= 2 && writes() - whole >= 14);
+}
+
+#[test]
 fn a_delay_ends_when_the_clock_is_advanced_and_nobody_else_waits() {
     let (server, mut client) = served();
     server.freeze();

@@ -1,9 +1,12 @@
 //! Snapshots: what everything was, by name, to be brought back.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use dunlin::{Client, Reply, Server};
 
+use crate::patience::PATIENCE;
 use crate::{call, error, served};
 
 fn ok() -> Reply {
@@ -189,10 +192,7 @@ fn who_waits_for_a_key_is_served_when_a_rollback_brings_it() {
         let mut other = server.client().expect("there is room");
         move || call(&mut other, ["BLPOP", "queue", "0"])
     });
-    let is_blocked = |client: &mut _| said(&call(client, ["INFO", "clients"])).contains("blocked_clients:1");
-    while !is_blocked(&mut client) {
-        std::thread::yield_now();
-    }
+    server.wait_until_blocked("queue", PATIENCE).expect("it is");
     server.rollback("base").expect("it is there");
     assert_eq!(said(&waiting.join().expect("it is served")), "queue job");
     assert_eq!(call(&mut client, ["EXISTS", "queue"]), 0);
@@ -216,4 +216,52 @@ fn a_rollback_costs_what_has_changed_and_not_what_there_is() {
         server.rollback("fixture").expect("it is there");
     }
     assert_eq!(call(&mut client, ["DEBUG", "DIGEST"]), digest);
+}
+
+/// What comes on a connection after a request, up to `end`.
+fn heard(wire: &mut TcpStream, request: &str, end: &str) -> String {
+    wire.write_all(request.as_bytes()).expect("it reads");
+    let (mut got, mut byte) = (Vec::new(), [0]);
+    while !got.ends_with(end.as_bytes()) {
+        wire.read_exact(&mut byte).expect("it is answered in time");
+        got.push(byte[0]);
+    }
+    String::from_utf8(got).expect("it is ASCII")
+}
+
+/// A connection that caches what it reads.
+fn caching(server: &Server) -> TcpStream {
+    let mut wire = TcpStream::connect(server.addr()).expect("it listens");
+    wire.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
+    heard(&mut wire, "HELLO 3\r\nCLIENT TRACKING ON\r\n", "+OK\r\n");
+    wire
+}
+
+#[test]
+fn who_caches_a_key_hears_that_a_rollback_changed_it_and_of_no_other() {
+    let (server, mut client) = served();
+    call(&mut client, ["MSET", "changed", "1", "same", "1"]);
+    server.snapshot("base");
+    call(&mut client, ["SET", "changed", "2"]);
+    let mut wire = caching(&server);
+    heard(&mut wire, "MGET changed same\r\n", "$1\r\n2\r\n$1\r\n1\r\n");
+    server.rollback("base").expect("it is there");
+    let told = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$7\r\nchanged\r\n+PONG\r\n";
+    assert_eq!(heard(&mut wire, "PING\r\n", "+PONG\r\n"), told);
+    heard(&mut wire, "MGET changed same\r\n", "$1\r\n1\r\n$1\r\n1\r\n");
+    server.rollback("base").expect("it is there");
+    assert_eq!(heard(&mut wire, "PING\r\n", "+PONG\r\n"), "+PONG\r\n", "nothing had changed");
+}
+
+#[test]
+fn who_caches_hears_that_nothing_holds_any_more_when_a_rollback_undoes_a_flush() {
+    let (server, mut client) = served();
+    call(&mut client, ["SET", "key", "1"]);
+    server.snapshot("base");
+    call(&mut client, ["FLUSHALL"]);
+    let mut wire = caching(&server);
+    heard(&mut wire, "GET key\r\n", "_\r\n");
+    server.rollback("base").expect("it is there");
+    let told = ">2\r\n$10\r\ninvalidate\r\n_\r\n+PONG\r\n";
+    assert_eq!(heard(&mut wire, "PING\r\n", "+PONG\r\n"), told);
 }
