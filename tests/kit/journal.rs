@@ -2,11 +2,13 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::path::Path;
 
 use dunlin::{Client, Reply, Server};
 
 use crate::runner::Transcript;
 use crate::runner::in_process::InProcess;
+use crate::runner::oracle::Oracle;
 use crate::runner::over_tcp::OverTcp;
 use crate::runner::reply::Protocol;
 use crate::{call, error, served};
@@ -219,10 +221,13 @@ fn the_transcript_can_be_played_again() {
     let transcript = Transcript::read(&path).expect("it is well formed");
     std::fs::remove_file(&path).expect("it is there");
     let mut served = OverTcp::start().expect("it starts");
+    let real = std::env::var_os("DUNLIN_ORACLE");
+    let mut real = real.map(|program| Oracle::start(Path::new(&program)).expect("the real server starts"));
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let differences = [
             transcript.check(&mut InProcess::new(), "our engine", protocol),
             transcript.check(&mut served, "our server", protocol),
+            real.as_mut().map_or_else(Vec::new, |real| transcript.check(real, "real server", protocol)),
         ];
         assert_eq!(differences.concat(), Vec::<String>::new(), "{text}");
     }
