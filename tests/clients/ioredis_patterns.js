@@ -92,8 +92,8 @@ async function aScanMeetsEverything(client) {
 }
 
 async function whatHasADeadlineEnds(client) {
-  await client.set("session", "ann", "PX", 30);
-  while (await client.exists("session")) await new Promise(setImmediate);
+  await client.set("session", "ann", "EX", 3600);
+  await client.call("DUNLIN", "ADVANCE", 3600000);
   assert.equal(await client.pttl("session"), -2);
 }
 

@@ -107,9 +107,8 @@ async def a_scan_meets_everything():
 
 
 async def what_has_a_deadline_ends():
-    await client.set("session", "ann", px=30)
-    while await client.exists("session"):
-        await asyncio.sleep(0.005)
+    await client.set("session", "ann", ex=3600)
+    await client.execute_command("DUNLIN ADVANCE", 3_600_000)
     assert await client.pttl("session") == -2
 
 

@@ -42,8 +42,12 @@ async function main() {
   assert.equal(await tree.job.waitUntilFinished(events, 20000), 10);
   assert.deepEqual(Object.values(await tree.job.getChildrenValues()).sort(), [0, 2, 4]);
 
+  let scheduled = 0;
+  const both = new Promise((done) =>
+    worker.on("completed", (job) => job.name === "scheduled" && ++scheduled === 2 && done()),
+  );
   await queue.upsertJobScheduler("every", { every: 100, limit: 2 }, { name: "scheduled", data: { number: 7 } });
-  while (handled.filter((name) => name === "scheduled").length < 2) await new Promise((done) => setTimeout(done, 20));
+  await both;
   await queue.pause();
   const paused = await queue.add("paused", { number: 1 });
   assert.equal(await queue.getWaitingCount(), 1);

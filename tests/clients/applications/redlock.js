@@ -18,7 +18,7 @@ async function main() {
   const visit = () =>
     patient.using(["door"], 5000, async () => {
       assert.equal(++inside, 1);
-      await new Promise((done) => setTimeout(done, 2));
+      await new Promise(setImmediate);
       visits++;
       inside--;
     });

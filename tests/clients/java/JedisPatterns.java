@@ -180,8 +180,8 @@ public class JedisPatterns {
     }
 
     static void whatHasADeadlineEnds() throws Exception {
-        expect(pool.set("session", "ann", SetParams.setParams().px(30)), "OK");
-        while (pool.exists("session")) Thread.sleep(1);
+        expect(pool.set("session", "ann", SetParams.setParams().ex(3600)), "OK");
+        pool.sendCommand(() -> "DUNLIN".getBytes(), "ADVANCE", "3600000");
         expect(pool.pttl("session"), -2L);
     }
 }

@@ -17,6 +17,10 @@ import io.lettuce.core.TransactionResult;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.api.sync.RedisCommands;
+import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.output.IntegerOutput;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.ProtocolKeyword;
 import io.lettuce.core.protocol.ProtocolVersion;
 import io.lettuce.core.pubsub.RedisPubSubAdapter;
 import io.lettuce.core.pubsub.StatefulRedisPubSubConnection;
@@ -31,6 +35,15 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 public class LettucePatterns {
+    enum TestKit implements ProtocolKeyword {
+        DUNLIN;
+
+        @Override
+        public byte[] getBytes() {
+            return name().getBytes();
+        }
+    }
+
     static RedisClient client;
     static StatefulRedisConnection<String, String> connection;
     static RedisCommands<String, String> commands;
@@ -180,8 +193,9 @@ public class LettucePatterns {
     }
 
     static void whatHasADeadlineEnds() throws Exception {
-        expect(commands.set("session", "ann", SetArgs.Builder.px(30)), "OK");
-        while (commands.exists("session") == 1) Thread.sleep(1);
+        expect(commands.set("session", "ann", SetArgs.Builder.ex(3600)), "OK");
+        CommandArgs<String, String> anHour = new CommandArgs<>(StringCodec.UTF8).add("ADVANCE").add(3600000);
+        commands.dispatch(TestKit.DUNLIN, new IntegerOutput<>(StringCodec.UTF8), anHour);
         expect(commands.pttl("session"), -2L);
     }
 }
