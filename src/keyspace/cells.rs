@@ -277,6 +277,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
         #[test]
         fn cells_keep_their_bytes_whatever_comes_and_goes(steps: Vec<(u8, u16)>) {
             let mut cells = Cells::default();

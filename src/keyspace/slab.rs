@@ -167,9 +167,14 @@ mod tests {
         assert_eq!(size_of::<crate::value::Value>(), 32);
     }
 
+    /// Steps of a case, and cases: few under an interpreter, which takes thousands of times as long.
+    const SIZE: (usize, u32) = if cfg!(miri) { (150, 4) } else { (2_000, 256) };
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(SIZE.1))]
+
         #[test]
-        fn numbers_name_their_values_until_removed(steps in prop::collection::vec((any::<u8>(), any::<u16>()), 0..2000)) {
+        fn numbers_name_their_values_until_removed(steps in prop::collection::vec(any::<(u8, u16)>(), 0..SIZE.0)) {
             let mut slab = Slab::default();
             let mut model: HashMap<u32, Box<u16>> = HashMap::new();
             for (step, choice) in steps {

@@ -62,17 +62,16 @@ impl<const N: usize> Branch<N> {
         self.counts_before(self.len())
     }
 
-    /// The node that the probe leads to: the last whose first entry is not behind it, or the first.
+    /// The node that the probe leads to: the last whose first entry is not behind it, or the first. Bisects by scores
+    /// alone, which asks no branch of the processor to be guessed, and looks into cells only among equal ones.
     pub(super) fn child(&self, arena: &Arena, probe: &Probe<'_>) -> usize {
-        self.signs[1..].partition_point(|sign| probe.reaches(arena, sign.score, sign.cell))
-    }
-
-    /// About where in the leaf at `at` a score lies, if scores between the leaf's first and its neighbour's lie evenly.
-    pub(super) fn guess(&self, at: usize, score: u64) -> usize {
-        let Some(next) = self.signs.get(at + 1) else { return self.count(at) };
-        let first = self.signs[at].score;
-        let share = score.saturating_sub(first) as f64 / (next.score - first).max(1) as f64;
-        (share * f64::from(self.counts[at])) as usize
+        let rivals = &self.signs[1..];
+        let below = rivals.partition_point(|sign| sign.score < probe.score);
+        if rivals.get(below).is_none_or(|sign| sign.score != probe.score) {
+            return below;
+        }
+        let reached = |sign: &Sign| sign.score == probe.score && probe.reaches(arena, sign.cell);
+        below + rivals[below..].partition_point(reached)
     }
 
     /// The node with the entry at `position`, and the position within it.

@@ -45,14 +45,12 @@ impl<'a> Probe<'a> {
         score < self.score || score == self.score && self.wins_tie(arena, cell)
     }
 
-    /// Whether a cell of exactly `score` lies before the place, or at it.
-    pub(super) fn reaches(&self, arena: &Arena, score: u64, cell: Handle) -> bool {
-        score < self.score
-            || score == self.score
-                && match self.tie {
-                    Tie::At(member) => arena.member(cell) <= member,
-                    _ => self.wins_tie(arena, cell),
-                }
+    /// Whether a cell of the place's score lies before the place, or at it.
+    pub(super) fn reaches(&self, arena: &Arena, cell: Handle) -> bool {
+        match self.tie {
+            Tie::At(member) => arena.member(cell) <= member,
+            _ => self.wins_tie(arena, cell),
+        }
     }
 
     fn wins_tie(&self, arena: &Arena, cell: Handle) -> bool {

@@ -23,11 +23,6 @@ impl<T: Copy + Default, const N: usize> Row<T, N> {
         self.len as usize == N
     }
 
-    /// The item at a place, or whatever was there last.
-    pub(super) fn place(&self, at: usize) -> &T {
-        &self.items[at]
-    }
-
     /// Puts items before position `at`. There must be room.
     pub(super) fn insert(&mut self, at: usize, items: &[T]) {
         let len = self.len as usize;

@@ -17,9 +17,8 @@ impl<const N: usize> Order<N> {
         let probe = Probe::at(entry.score, entry.member);
         loop {
             let path = self.descend(arena, &probe);
-            let guess = self.guess(&path, &probe);
             let leaf = &mut self.leaves[path.leaf];
-            let at = leaf.lower(arena, &probe, guess);
+            let at = leaf.lower(arena, &probe);
             if !leaf.is_full() {
                 leaf.insert(at, cell, probe.score);
                 self.add(&path, 1);

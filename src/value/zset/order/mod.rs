@@ -141,31 +141,28 @@ impl<const N: usize> Order<N> {
 
     /// How many entries lie before the probe.
     pub(super) fn count_before(&self, arena: &Arena, probe: &Probe<'_>) -> usize {
-        let (leaf, guess, before) = self.find_leaf(arena, probe);
-        before + self.leaves[leaf].lower(arena, probe, guess)
+        let (leaf, before) = self.find_leaf(arena, probe);
+        before + self.leaves[leaf].lower(arena, probe)
     }
 
     /// The position of a cell.
     pub(super) fn rank(&self, arena: &Arena, cell: Handle) -> usize {
         let entry = arena.entry(cell);
         let probe = Probe::at(entry.score, entry.member);
-        let (leaf, guess, before) = self.find_leaf(arena, &probe);
-        before + self.leaves[leaf].find(cell, probe.score, guess)
+        let (leaf, before) = self.find_leaf(arena, &probe);
+        before + self.leaves[leaf].find(cell, probe.score)
     }
 
-    /// The leaf that a probe leads to, about where in it, and how many entries lie before it.
-    fn find_leaf(&self, arena: &Arena, probe: &Probe<'_>) -> (u32, usize, usize) {
-        let (mut node, mut guess, mut before) = (self.root, 0, 0);
-        for height in (0..self.height).rev() {
+    /// The leaf that a probe leads to, and how many entries lie before it.
+    fn find_leaf(&self, arena: &Arena, probe: &Probe<'_>) -> (u32, usize) {
+        let (mut node, mut before) = (self.root, 0);
+        for _ in 0..self.height {
             let branch = &self.branches[node];
             let at = branch.child(arena, probe);
             before += branch.counts_before(at);
             node = branch.sign(at).node;
-            if height == 0 {
-                guess = branch.guess(at, probe.score);
-            }
         }
-        (node, guess, before)
+        (node, before)
     }
 
     /// The entry at `position < len`.
@@ -203,7 +200,7 @@ impl<const N: usize> Order<N> {
         let entry = arena.entry(cell);
         let probe = Probe::at(entry.score, entry.member);
         let path = self.descend(arena, &probe);
-        let at = self.leaves[path.leaf].find(cell, probe.score, self.guess(&path, &probe));
+        let at = self.leaves[path.leaf].find(cell, probe.score);
         Spot { path, at }
     }
 
@@ -247,17 +244,6 @@ impl<const N: usize> Order<N> {
             path.leaf = branch.sign(step.at()).node;
         }
         path
-    }
-
-    /// About where in the leaf of a path the probe lies.
-    fn guess(&self, path: &Path, probe: &Probe<'_>) -> usize {
-        match self.height {
-            0 => 0,
-            height => {
-                let (branch, at) = path.bottom(height);
-                self.branches[branch].guess(at, probe.score)
-            }
-        }
     }
 
     fn descend_to(&self, mut position: usize) -> (Path, usize) {
