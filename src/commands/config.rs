@@ -124,7 +124,12 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     unsupported.map_or(Ok(()), Err)?;
     let engine = cx.engine();
     make_room(engine, &settings)?;
-    listen(engine, &settings, &assignments)?;
+    set_oom_score(engine, &settings, &assignments)?;
+    if let Err(refusal) = listen(engine, &settings, &assignments) {
+        // What could be set a moment ago can be set back.
+        engine.host.set_oom_score(&engine.settings.process);
+        return Err(refusal);
+    }
     let is_password_other = engine.settings.password != settings.password;
     engine.settings = settings;
     if is_password_other {
@@ -149,6 +154,17 @@ fn make_room(engine: &Engine, settings: &Settings) -> Result<(), Error> {
         return Err(refused("maxclients", &reason));
     }
     Ok(())
+}
+
+/// Has the process get another score, if its settings are named.
+fn set_oom_score(engine: &Engine, settings: &Settings, assignments: &[Assignment<'_>]) -> Result<(), Error> {
+    const NAMES: [&str; 2] = ["oom-score-adj", "oom-score-adj-values"];
+    match assignments.iter().find(|(_, name, _)| NAMES.contains(name)) {
+        Some((_, name, _)) if !engine.host.set_oom_score(&settings.process) => {
+            Err(refused(name, "Failed to set current oom_score_adj. Check server logs."))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Has the server listen elsewhere, if the port or the addresses are to be others.

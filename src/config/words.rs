@@ -124,12 +124,27 @@ pub(super) fn oom_scores(words: &[&str]) -> Result<String, String> {
     if words.len() != 3 {
         return Err(WRONG_NUMBER.to_owned());
     }
-    let fits = |word: &&str| number::parse_i64(word.as_bytes()).is_some_and(|score| (-2000..=2000).contains(&score));
-    if words.iter().all(fits) {
+    if words.iter().all(|word| oom_score(word).is_some()) {
         Ok(words.join(" "))
     } else {
         Err("Invalid oom-score-adj-values, elements must be between -2000 and 2000.".to_owned())
     }
+}
+
+fn oom_score(word: &str) -> Option<i16> {
+    word.parse().ok().filter(|score| (-2000..=2000).contains(score))
+}
+
+/// Puts scores that were read into the settings.
+pub(super) fn assign_oom_scores(settings: &mut Settings, words: String) {
+    for (place, score) in settings.process.oom_scores.iter_mut().zip(words.split(' ').filter_map(oom_score)) {
+        *place = score;
+    }
+}
+
+/// The scores as CONFIG GET shows them.
+pub(super) fn shown_oom_scores(settings: &Settings) -> String {
+    settings.process.oom_scores.map(|score| score.to_string()).join(" ")
 }
 
 /// `shutdown-on-sigint`, `shutdown-on-sigterm`: what SHUTDOWN would be given.

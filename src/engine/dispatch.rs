@@ -234,12 +234,7 @@ impl Engine {
             Some(transaction) if flags.has(Flags::RUNS_QUEUE) => flags.and(transaction.flags),
             _ => flags,
         };
-        if flags.has(Flags::PROTECTED) && !self.settings.debug_command.admits(client) {
-            return Err(Error::DebugDisabled);
-        }
-        if flags.has(Flags::EXTENDS) && !self.settings.module_command.admits(client) {
-            return Err(ServerError::ModuleDisabled.into());
-        }
+        self.pass_settings(client, flags)?;
         if !client.authenticated && self.sessions.guard.users.must_log_in() && !flags.has(Flags::NO_AUTH) {
             return Err(Error::NoAuth);
         }
@@ -254,6 +249,17 @@ impl Engine {
         }
         self.limit_tracking();
         self.pass_state(session, id, flags)
+    }
+
+    /// Refuses what the settings do not let that client call.
+    pub(super) fn pass_settings(&self, client: &Session, flags: Flags) -> Result<(), Error> {
+        if flags.has(Flags::PROTECTED) && !self.settings.debug_command.admits(client) {
+            return Err(Error::DebugDisabled);
+        }
+        if flags.has(Flags::EXTENDS) && !self.settings.module_command.admits(client) {
+            return Err(ServerError::ModuleDisabled.into());
+        }
+        Ok(())
     }
 
     fn pass_state(&self, session: SessionId, id: CommandId, flags: Flags) -> Result<Option<Now>, Error> {

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::{Errand, Fault, Now, Report, Settings};
+use crate::engine::{Errand, Fault, Now, Process, Report, Settings, Supervisor};
 
 /// Facts that stay the same while the process runs.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Facts {
     pub system: String,
     /// The Unix socket's path, empty without one.
     pub unix_socket: String,
+    /// Who watches over the process.
+    pub supervisor: Supervisor,
     /// The name of the memory allocator.
     pub allocator: &'static str,
     /// Memory of the machine, in bytes.
@@ -95,6 +97,8 @@ pub trait Host: Send + std::fmt::Debug {
     fn make_room_for(&self, clients: usize) -> usize;
     /// Listens where `after` says instead of where `before` did. False when it cannot: it listens where it did.
     fn listen(&self, before: &Settings, after: &Settings) -> bool;
+    /// Sets the score by which the system, when it is out of memory, picks the process that ends. False when it cannot.
+    fn set_oom_score(&self, process: &Process) -> bool;
     /// What the file of users holds (ACL LOAD).
     ///
     /// # Errors
@@ -166,6 +170,10 @@ impl Host for NoHost {
     }
 
     fn listen(&self, _: &Settings, _: &Settings) -> bool {
+        true
+    }
+
+    fn set_oom_score(&self, _: &Process) -> bool {
         true
     }
 

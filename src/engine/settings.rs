@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{ClientsLimit, Notifications, OutputLimits, Policy, Session};
+use crate::engine::{ClientsLimit, Notifications, OutputLimits, Policy, Process, Session};
 use crate::rdb::Forms;
 use crate::value::{hash, list, set, stream, zset};
 
@@ -194,6 +194,8 @@ pub struct Settings {
     pub log_file: String,
     /// `dir`: the working directory, empty until the server has looked it up.
     pub directory: String,
+    /// What concerns the process.
+    pub process: Process,
 }
 
 impl Settings {
@@ -272,6 +274,7 @@ impl Default for Settings {
             log_level: LogLevel::Notice,
             log_file: String::new(),
             directory: String::new(),
+            process: Process::default(),
         }
     }
 }

@@ -194,6 +194,8 @@ impl Engine {
         let before = std::mem::replace(&mut self.settings, Settings::clone(&snapshot.settings));
         // Nobody is to be locked out of where he came in.
         (self.settings.port, self.settings.bind) = (before.port, before.bind);
+        // The process is not brought back.
+        self.settings.process = before.process;
         let users = Arc::clone(&snapshot.users);
         if !Arc::ptr_eq(&users, &self.sessions.guard.users) {
             let caller = self.timing.running.map(|running| running.session);

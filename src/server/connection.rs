@@ -280,39 +280,30 @@ impl Connection {
         loop {
             let (count, stop) = self.run_batch(&input[taken..], work);
             taken += count;
-            match stop {
-                Stop::Aborted => return Err(Ended),
+            let state = match stop {
+                Stop::More if work.output.len() < BATCH_REPLY_BYTES => continue,
+                Stop::More => {
+                    self.send(cx, &mut work.output)?;
+                    continue;
+                }
                 Stop::Asks => {
                     self.step_aside(cx, &mut work.output);
                     continue;
                 }
-                _ => {}
-            }
-            if stop == Stop::More && work.output.len() < BATCH_REPLY_BYTES {
-                continue;
-            }
-            if stop == Stop::Exhausted && self.outbox.is_empty() && work.output.len() <= HELD_BYTES {
-                self.outbox.push(&work.output);
-                self.holds_back = !self.outbox.is_empty();
-                return Ok(taken);
-            }
+                Stop::Aborted => return Err(Ended),
+                Stop::Exhausted if self.outbox.is_empty() && work.output.len() <= HELD_BYTES => {
+                    self.outbox.push(&work.output);
+                    self.holds_back = !self.outbox.is_empty();
+                    return Ok(taken);
+                }
+                Stop::Exhausted => State::Open,
+                Stop::Paused => State::Paused,
+                Stop::Blocked => State::Blocked,
+                Stop::Closing => State::Closing,
+            };
             self.send(cx, &mut work.output)?;
-            match stop {
-                Stop::Exhausted => return Ok(taken),
-                Stop::More | Stop::Asks => {}
-                Stop::Paused => {
-                    self.state = State::Paused;
-                    return Ok(taken);
-                }
-                Stop::Blocked => {
-                    self.state = State::Blocked;
-                    return Ok(taken);
-                }
-                Stop::Closing | Stop::Aborted => {
-                    self.state = State::Closing;
-                    return Ok(taken);
-                }
-            }
+            self.state = state;
+            return Ok(taken);
         }
     }
 

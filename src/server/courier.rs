@@ -26,6 +26,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::processors;
 use super::shared::Phase;
 use crate::engine::{Errand, Fault, Report};
 use crate::resp::{Protocol, Reply};
@@ -50,15 +51,16 @@ pub(crate) struct Courier {
     inbox: OnceLock<mpsc::UnboundedSender<Order>>,
     kept: Arc<AtomicUsize>,
     phase: watch::Receiver<Phase>,
+    processors: String,
 }
 
 /// An errand, and where its report goes.
 type Order = (Errand, answers::Sender<Report>);
 
 impl Courier {
-    /// One that waits for nobody from the phase on in which the server ends.
-    pub(crate) fn new(phase: watch::Receiver<Phase>) -> Courier {
-        Courier { inbox: OnceLock::new(), kept: Arc::default(), phase }
+    /// One that waits for nobody from the phase on in which the server ends, and works on the processors of that list.
+    pub(crate) fn new(phase: watch::Receiver<Phase>, processors: &str) -> Courier {
+        Courier { inbox: OnceLock::new(), kept: Arc::default(), phase, processors: processors.to_owned() }
     }
 
     /// How many connections are kept.
@@ -69,32 +71,34 @@ impl Courier {
     /// Takes an errand, and waits for what comes of it.
     pub(crate) fn take(&self, errand: Errand) -> Report {
         let (sender, report) = answers::channel();
-        let inbox = self.inbox.get_or_init(|| start(Arc::clone(&self.kept), self.phase.clone()));
+        let inbox = self.inbox.get_or_init(|| self.start());
         if inbox.send((errand, sender)).is_err() {
             return Report::of(Fault::Connecting);
         }
         // Without a report the courier has stopped on the way.
         report.recv().unwrap_or_else(|_| Report::of(Fault::Reading))
     }
-}
 
-fn start(kept: Arc<AtomicUsize>, mut phase: watch::Receiver<Phase>) -> mpsc::UnboundedSender<Order> {
-    let (inbox, orders) = mpsc::unbounded_channel();
-    let run = move || {
-        let Ok(runtime) = Builder::new_current_thread().enable_io().enable_time().build() else { return };
-        let mut stable = Stable { peers: HashMap::new(), kept };
-        runtime.block_on(async {
-            tokio::select! {
-                _ = phase.wait_for(|&phase| phase > Phase::Serving) => {}
-                () = stable.serve(orders) => {}
-            }
-        });
-        // A name that is being looked up is not waited for.
-        runtime.shutdown_background();
-    };
-    // Without a thread the other end is dropped at once, and sending fails.
-    drop(thread::Builder::new().name("dunlin-courier".to_owned()).spawn(run));
-    inbox
+    fn start(&self) -> mpsc::UnboundedSender<Order> {
+        let (inbox, orders) = mpsc::unbounded_channel();
+        let (kept, mut phase, processors) = (Arc::clone(&self.kept), self.phase.clone(), self.processors.clone());
+        let run = move || {
+            processors::keep_beside(&processors);
+            let Ok(runtime) = Builder::new_current_thread().enable_io().enable_time().build() else { return };
+            let mut stable = Stable { peers: HashMap::new(), kept };
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = phase.wait_for(|&phase| phase > Phase::Serving) => {}
+                    () = stable.serve(orders) => {}
+                }
+            });
+            // A name that is being looked up is not waited for.
+            runtime.shutdown_background();
+        };
+        // Without a thread the other end is dropped at once, and sending fails.
+        drop(thread::Builder::new().name("dunlin-courier".to_owned()).spawn(run));
+        inbox
+    }
 }
 
 /// The connections that are kept, by the places they lead to.

@@ -48,7 +48,7 @@ pub(crate) fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListe
     let mut missing = None;
     for name in &settings.bind {
         let (name, may_be_missing) = name.strip_prefix('-').map_or((name.as_str(), false), |name| (name, true));
-        match listen_on(name, port, settings.tcp_backlog) {
+        match listen_on(name, port, settings) {
             Ok(listener) => {
                 port = listener.local_addr()?.port();
                 listeners.push(listener);
@@ -68,7 +68,7 @@ fn is_of_address(error: &io::Error) -> bool {
     !matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
-fn listen_on(name: &str, port: u16, backlog: u32) -> io::Result<std::net::TcpListener> {
+fn listen_on(name: &str, port: u16, settings: &Settings) -> io::Result<std::net::TcpListener> {
     let explain = |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {name}:{port}: {error}"));
     let address = resolve(name, port).map_err(explain)?;
     let open = || {
@@ -80,11 +80,24 @@ fn listen_on(name: &str, port: u16, backlog: u32) -> io::Result<std::net::TcpLis
             socket.set_reuse_address(true)?;
         }
         socket.set_nonblocking(true)?;
+        mark(&socket, settings.process.socket_mark);
         socket.bind(&address.into())?;
-        socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+        socket.listen(i32::try_from(settings.tcp_backlog).unwrap_or(i32::MAX))?;
         Ok(socket.into())
     };
     open().map_err(explain)
+}
+
+/// Marks a socket for the firewall's rules, unless the mark is 0.
+fn mark(socket: &Socket, mark: u32) {
+    #[cfg(target_os = "linux")]
+    if mark != 0
+        && let Err(error) = socket.set_mark(mark)
+    {
+        warn!("socket-mark-id {mark} has no effect: {error}");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (socket, mark);
 }
 
 /// The address of that name; `*` and `::*` are all addresses of IPv4 and IPv6.

@@ -13,34 +13,55 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::layer::{Layered, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt as layer, reload};
 
+#[cfg(unix)]
+use super::system_log::SystemLog;
 use crate::engine::{LogLevel, Settings};
 
 /// The level in force, once the program has a log.
 static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
 
-/// Begins the log: to `logfile`, or to the standard output if that is empty.
+/// All that is told, without what the level leaves out.
+type Filtered = Layered<reload::Layer<LevelFilter, Registry>, Registry>;
+
+/// Somewhere lines go.
+type Output = Box<dyn Layer<Filtered> + Send + Sync>;
+
+/// Begins the log: to `logfile`, or to the standard output if that is empty, and to the system's log if that is wanted.
 ///
 /// # Errors
 /// When the file cannot be opened.
 pub(crate) fn begin(settings: &Settings) -> io::Result<()> {
     let (filter, handle) = reload::Layer::new(filter_of(settings.log_level));
     let lines = layer::layer().event_format(Lines).with_ansi(false).log_internal_errors(false);
-    let registry = tracing_subscriber::registry().with(filter);
-    let begun = if settings.log_file.is_empty() {
-        registry.with(lines.boxed()).try_init()
+    let mut outputs: Vec<Output> = vec![if settings.log_file.is_empty() {
+        lines.boxed()
     } else {
-        registry.with(lines.with_writer(open(&settings.log_file)?).boxed()).try_init()
-    };
-    if begun.is_ok() {
+        lines.with_writer(open(&settings.log_file)?).boxed()
+    }];
+    #[cfg(unix)]
+    if settings.process.logs_to_system {
+        outputs.push(to_system(SystemLog::open(&settings.process)?).boxed());
+    }
+    if tracing_subscriber::registry().with(filter).with(outputs).try_init().is_ok() {
         // The first log of a process is its only one.
         let _ = LEVEL.set(handle);
     }
     Ok(())
+}
+
+/// What has lines go to the system's log, which adds all that it wants to know beside their words.
+#[cfg(unix)]
+pub(super) fn to_system<S>(log: SystemLog) -> impl Layer<S> + Send + Sync
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let plain = layer::format().with_level(false).with_target(false).without_time().with_ansi(false);
+    layer::layer().event_format(plain).log_internal_errors(false).with_writer(log)
 }
 
 /// Writes a line at a level.

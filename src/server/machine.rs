@@ -10,13 +10,17 @@ use std::path::Path;
 use std::process;
 use std::sync::{Arc, OnceLock};
 
+use tracing::warn;
+
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
 use super::courier::Courier;
 use super::doors::Doors;
+use super::oom_score;
+use super::supervision;
 use super::turns::Turns;
 use crate::engine::host::{self, Facts, Usage};
-use crate::engine::{Errand, Host, Now, Report, Settings};
+use crate::engine::{Errand, Host, Now, Process, Report, Settings};
 
 /// The world that a server runs in.
 #[derive(Debug)]
@@ -54,6 +58,7 @@ pub(crate) fn completed(facts: Facts) -> Facts {
         executable: known.executable.clone(),
         system: known.system.clone(),
         total_memory: known.total_memory,
+        supervisor: supervision::present(),
         ..facts
     }
 }
@@ -110,6 +115,11 @@ impl Host for Machine {
         self.doors.as_ref().is_some_and(|doors| doors.change(before, after))
     }
 
+    fn set_oom_score(&self, process: &Process) -> bool {
+        // The process is the first world's, as the doors are.
+        self.doors.is_some() && set_oom_score(process)
+    }
+
     fn read_users(&self, path: &str) -> Result<Vec<u8>, String> {
         fs::read(path).map_err(|error| reason(&error))
     }
@@ -125,6 +135,19 @@ impl Host for Machine {
     fn secret(&self) -> Option<[u8; 32]> {
         Some(secret())
     }
+}
+
+/// Has the system give this process small pages of memory, also where it would give huge ones.
+pub(crate) fn refuse_huge_pages() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = nix::sys::prctl::set_thp_disable(true) {
+        warn!("the system gives huge pages: {error}");
+    }
+}
+
+/// Puts the score into force by which the system, when it is out of memory, picks a process. False when it cannot be.
+pub(crate) fn set_oom_score(process: &Process) -> bool {
+    oom_score::set(process).map_err(|error| warn!("Unable to set oom_score_adj: {}", reason(&error))).is_ok()
 }
 
 /// Bytes that nobody can guess.
@@ -272,7 +295,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_process_that_runs_is_in_memory_and_took_time() {
         let phase = tokio::sync::watch::Sender::new(crate::server::shared::Phase::Serving);
-        let courier = Courier::new(phase.subscribe());
+        let courier = Courier::new(phase.subscribe(), "");
         let event_loop = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("it can be had");
         let doors = Doors::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
         let clock = Arc::new(Clock::system());

@@ -5,6 +5,7 @@
 //! is the whole of the `dunlin` program. Servers inside of other programs are started by `testkit`.
 
 mod alarm;
+mod background;
 pub(crate) mod clock;
 mod config_file;
 mod connection;
@@ -16,12 +17,17 @@ mod listen;
 mod log;
 mod machine;
 pub(crate) mod mailbox;
+mod oom_score;
 mod outbox;
+mod processors;
 mod program;
 mod reaper;
 pub(crate) mod run;
 pub(crate) mod shared;
 mod stream;
+mod supervision;
+#[cfg(unix)]
+mod system_log;
 mod turns;
 pub(crate) mod worlds;
 

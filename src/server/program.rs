@@ -15,14 +15,16 @@ use std::thread;
 use tokio::runtime::Builder;
 use tracing::{info, warn};
 
+use super::background::{self, IdFile};
 use super::clock::Clock;
 use super::log;
 use super::machine::{self, reason};
 use super::run::{Plan, Server};
 use super::shared::Shared;
+use super::supervision;
 use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
-use crate::engine::{REDIS_VERSION, Settings, Table};
+use crate::engine::{REDIS_VERSION, Settings, Supervisor, Table};
 use crate::value::glob;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -54,7 +56,16 @@ fn say(text: &str) -> ExitCode {
 }
 
 fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
-    let (Loaded { mut settings, warnings }, config_file) = load(sources)?;
+    let directory = env::current_dir();
+    let mut stdin = Vec::new();
+    if sources.stdin {
+        io::stdin().read_to_end(&mut stdin)?;
+    }
+    let (Loaded { mut settings, warnings }, config_file) = load(sources, &stdin)?;
+    let in_background = settings.process.in_background && !supervision::is_wanted(settings.process.supervisor);
+    if in_background && !background::is_here() {
+        return Ok(background::start(&directory?, &stdin)?);
+    }
     if settings.directory.is_empty() {
         settings.directory = current_directory();
     }
@@ -62,7 +73,36 @@ fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
     for warning in warnings {
         warn!("{warning}");
     }
-    limit_clients(&mut settings);
+    settle(&mut settings, in_background);
+    let id_file = IdFile::write(&settings.process.id_file);
+    serve(settings, config_file)?;
+    supervision::ending();
+    drop(id_file);
+    info!("bye");
+    Ok(())
+}
+
+/// Puts into force what the settings say of the process, and the process into the settings.
+fn settle(settings: &mut Settings, in_background: bool) {
+    let process = &mut settings.process;
+    if in_background {
+        background::leave_terminal();
+        if process.id_file.is_empty() {
+            process.id_file = background::USUAL_ID_FILE.to_owned();
+        }
+    }
+    if let supervisor @ (Supervisor::Upstart | Supervisor::Systemd) = supervision::begin(process.supervisor) {
+        process.supervisor = supervisor;
+    }
+    if process.refuses_huge_pages {
+        machine::refuse_huge_pages();
+    }
+    machine::set_oom_score(process);
+    limit_clients(settings);
+}
+
+/// Serves until the server is told to end.
+fn serve(settings: Settings, config_file: String) -> io::Result<()> {
     let unix_socket = settings.unix_socket.clone();
     // Without any other way in, port 0 means a port that the system picks.
     let tcp = settings.port != 0 || unix_socket.is_empty();
@@ -72,12 +112,12 @@ fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
     // What starts a Redis and waits for it reads these words in its log.
     info!("Ready to accept connections, PID: {}", process::id());
+    supervision::ready();
     server.serve();
-    info!("bye");
     Ok(())
 }
 
-fn load(sources: &Sources) -> Result<(Loaded, String), Box<dyn std::error::Error>> {
+fn load(sources: &Sources, stdin: &[u8]) -> Result<(Loaded, String), Box<dyn std::error::Error>> {
     let mut files = Disk;
     let (mut file, mut path) = (Vec::new(), String::new());
     if let Some(name) = &sources.file {
@@ -85,11 +125,7 @@ fn load(sources: &Sources) -> Result<(Loaded, String), Box<dyn std::error::Error
         file = fs::read(&path).map_err(|error| config::Fatal::Unreadable(unreadable(&path, &error)))?;
         path = fs::canonicalize(&path)?.display().to_string();
     }
-    let mut stdin = Vec::new();
-    if sources.stdin {
-        io::stdin().read_to_end(&mut stdin)?;
-    }
-    Ok((config::load(&sources.text(&file, &stdin), &mut files, &Table::of(commands::FAMILIES))?, path))
+    Ok((config::load(&sources.text(&file, stdin), &mut files, &Table::of(commands::FAMILIES))?, path))
 }
 
 /// Redis serves fewer clients, and says so, where the system does not allow as many descriptors.

@@ -20,6 +20,7 @@ use super::doors::Doors;
 use super::keeper;
 use super::listen::{self, Guest, Hall};
 use super::machine::{self, Machine};
+use super::processors;
 use super::shared::{Phase, Shared};
 use super::turns::Turns;
 use super::worlds::{Pattern, Worlds};
@@ -51,6 +52,8 @@ pub(crate) struct Server {
     unix_door: Option<listen::UnixDoor>,
     addresses: Vec<SocketAddr>,
     event_loops: usize,
+    /// Those that the event loops may run on, as a list; empty for all.
+    processors: String,
     turns: Arc<Turns>,
 }
 
@@ -78,7 +81,7 @@ impl Server {
                 return Err(error);
             }
         };
-        let event_loops = settings.event_loops;
+        let (event_loops, processors) = (settings.event_loops, settings.process.server_processors.clone());
         let facts = machine::completed(Facts {
             run_id: machine::run_id(&mut fastrand::Rng::with_seed(seed)),
             config_file,
@@ -87,7 +90,8 @@ impl Server {
             ..Facts::default()
         });
         let phase = watch::Sender::new(Phase::Serving);
-        let (courier, first_clock) = (Arc::new(Courier::new(phase.subscribe())), Arc::new(clock.like()));
+        let courier = Arc::new(Courier::new(phase.subscribe(), &settings.process.background_processors));
+        let first_clock = Arc::new(clock.like());
         let host = Box::new(Machine::new(
             facts.clone(),
             Arc::clone(&first_clock),
@@ -112,7 +116,7 @@ impl Server {
             phase: phase.clone(),
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);
-        Ok(Server { shared, runtime, doors, unix_door, addresses, event_loops, turns })
+        Ok(Server { shared, runtime, doors, unix_door, addresses, event_loops, processors, turns })
     }
 
     /// What others need to talk to it.
@@ -127,6 +131,7 @@ impl Server {
 
     /// Serves until it is told to stop; then all connections are closed.
     pub(crate) fn serve(self) {
+        processors::keep_to(&self.processors);
         let (others, threads) = start_threads(&self.shared, self.event_loops, &self.turns);
         let hall = Arc::new(Hall::new(Arc::clone(&self.shared), others));
         self.runtime.block_on(async {

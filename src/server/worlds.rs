@@ -145,7 +145,8 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
 impl Worlds {
     /// None beside the first yet.
     pub(crate) fn new(pattern: Pattern) -> Arc<Worlds> {
-        let (reaper, first, list) = (Arc::default(), OnceLock::new(), Mutex::default());
+        let reaper = Arc::new(Reaper::on(&pattern.settings.process.background_processors));
+        let (first, list) = (OnceLock::new(), Mutex::default());
         Arc::new(Worlds { pattern, reaper, first, list })
     }
 

@@ -20,7 +20,6 @@ fn a_setting_without_effect_is_not_promised() {
     for (parameter, value, actual, reason) in [
         ("appendonly", "yes", "no", "this server supports only 'no'"),
         ("activedefrag", "yes", "no", no_jemalloc),
-        ("oom-score-adj", "yes", "no", "Failed to set current oom_score_adj. Check server logs."),
         ("tls-port", "1", "0", "Unable to update TLS configuration. Check server logs."),
     ] {
         let reply = world.ask(&format!("CONFIG SET {parameter} {value}"));

@@ -39,10 +39,6 @@ const LEFT_OUT: &[&str] = &[
     "client|reply",
     "config|set",
     "cluster|",
-    // It is refused before, by a setting.
-    "module|load",
-    "module|loadex",
-    "module|unload",
     "sync",
     "psync",
     "monitor",

@@ -193,9 +193,6 @@ pub(crate) fn sameness_in_walks(entry: &Entry) -> Sameness {
         Sameness::Exact
     } else if UNORDERED_IN_WALKS.contains(&entry.name.as_str()) {
         Sameness::Unordered
-    } else if entry.name.ends_with("expiretime") || entry.name.ends_with("ttl") {
-        // Deadlines are counted from moments that differ.
-        Sameness::Kind
     } else {
         sameness(entry)
     }

@@ -10,6 +10,8 @@ mod holes;
 mod limits;
 mod migrate;
 mod patience;
+#[cfg(target_os = "linux")]
+mod process;
 mod program;
 mod queues;
 mod requests;

@@ -10,7 +10,7 @@ use crate::patience::wait_until;
 use crate::wire::connect;
 
 /// A program that runs, with what it has not said yet.
-struct Running {
+pub(crate) struct Running {
     process: Child,
     lines: Lines<BufReader<ChildStdout>>,
     ready: String,
@@ -23,19 +23,25 @@ impl Drop for Running {
     }
 }
 
-fn dunlin(arguments: &[&str]) -> Command {
+/// The program with these arguments, before it starts.
+pub(crate) fn dunlin(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dunlin"));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// Starts it and waits until it is ready.
-fn start(arguments: &[&str]) -> Running {
+pub(crate) fn start(arguments: &[&str]) -> Running {
     start_with_input(arguments, "")
 }
 
 fn start_with_input(arguments: &[&str], input: &str) -> Running {
-    let mut process = dunlin(arguments).spawn().expect("the program starts");
+    begin(&mut dunlin(arguments), input)
+}
+
+/// Starts a program that is described, and waits until it is ready.
+pub(crate) fn begin(command: &mut Command, input: &str) -> Running {
+    let mut process = command.spawn().expect("the program starts");
     let mut stdin = process.stdin.take().expect("its input is a pipe");
     stdin.write_all(input.as_bytes()).expect("it reads, or its input is ignored");
     drop(stdin);
@@ -45,18 +51,22 @@ fn start_with_input(arguments: &[&str], input: &str) -> Running {
 }
 
 impl Running {
-    fn address(&self) -> SocketAddr {
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
         let places = self.ready.split(" ready on ").nth(1).expect("the line says where");
         places.split(", ").next().expect("there is a first").parse().expect("it is an address")
     }
 
-    fn end(&mut self) -> (ExitStatus, Vec<String>) {
+    pub(crate) fn end(&mut self) -> (ExitStatus, Vec<String>) {
         let lines = self.lines.by_ref().map_while(Result::ok).collect();
         (self.process.wait().expect("it ends"), lines)
     }
 
     #[cfg(unix)]
-    fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         // The shell's own `kill`: a small machine has no program of that name.
         let kill = format!("kill -s {signal} {}", self.process.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().expect("there is a shell").success());
@@ -68,7 +78,7 @@ fn run_to_end(arguments: &[&str]) -> Output {
 }
 
 /// A path that no other test uses.
-fn path(name: &str) -> PathBuf {
+pub(crate) fn path(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("dunlin-{}-{name}", std::process::id()))
 }
 

@@ -101,3 +101,30 @@ fn keys_whose_time_came_while_nothing_expired_go_when_it_does_again() {
     client.ask("DBSIZE\r\nDEBUG SET-ACTIVE-EXPIRE 1\r\n", ":1\r\n+OK\r\n");
     wait_until_empty(&server);
 }
+
+/// The keeper of time looks when the pause ends, and never saw it last.
+#[test]
+fn a_pause_that_is_over_before_anybody_sees_it_lets_go_of_whom_it_held() {
+    let server = Server::start().expect("it starts");
+    let (mut first, mut second) = (connect(server.addr()), connect(server.addr()));
+    for round in 0..50 {
+        let scope = if round % 2 == 0 { "WRITE" } else { "ALL" };
+        first.send(format!("CLIENT PAUSE 1 {scope}\r\nSET key {round}\r\n"));
+        second.ask("SET other 1\r\n", "+OK\r\n");
+        first.expect("+OK\r\n+OK\r\n");
+    }
+}
+
+#[test]
+fn a_pause_that_a_leap_of_the_clock_skips_lets_go_of_whom_it_held() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let (mut held, mut other) = (connect(server.addr()), connect(server.addr()));
+    other.ask("CLIENT PAUSE 1000 WRITE\r\n", "+OK\r\n");
+    held.send("SET key 1\r\n");
+    wait_until("it is held", || {
+        other.send("INFO clients\r\n");
+        other.read_until(b"total_blocking_keys_on_nokey:0\r\n\r\n").contains("blocked_clients:1\r\n")
+    });
+    server.set_time(server.now() + Duration::from_secs(1));
+    held.expect("+OK\r\n");
+}

@@ -54,7 +54,7 @@ pub(super) const SERVER: &[Field] = &[
     field("atomicvar_api", |_| "core::sync::atomic".to_owned()),
     field("gcc_version", |_| "0.0.0".to_owned()),
     field("process_id", |scene| scene.facts.process_id.to_string()),
-    field("process_supervised", |_| "no".to_owned()),
+    field("process_supervised", |scene| scene.facts.supervisor.name().to_owned()),
     field("run_id", |scene| scene.facts.run_id.clone()),
     field("tcp_port", |scene| scene.engine.settings.port.to_string()),
     field("server_time_usec", |scene| scene.now.unix_us.to_string()),

@@ -3,16 +3,21 @@
 use super::{INT, LONG};
 use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
-use crate::engine::{LogLevel, Permission};
+use crate::engine::{LogLevel, OomScore, Permission, Supervisor};
 
 /// The largest `hz` that Redis takes as it is given.
 const MOST_HZ: i64 = 500;
 
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::switch("always-show-logo", Held::Always("no")).at_start(),
-    Parameter::text("aof-rewrite-cpulist", Held::Always("")).alias("aof_rewrite_cpulist").at_start(),
-    Parameter::text("bgsave-cpulist", Held::Always("")).alias("bgsave_cpulist").at_start(),
-    Parameter::text("bio-cpulist", Held::Always("")).alias("bio_cpulist").at_start(),
+    Parameter::text("aof-rewrite-cpulist", Held::Idle("")).alias("aof_rewrite_cpulist").at_start(),
+    Parameter::text("bgsave-cpulist", Held::Idle("")).alias("bgsave_cpulist").at_start(),
+    Parameter::text(
+        "bio-cpulist",
+        Held::Field(|s| s.process.background_processors.clone(), |s, list| s.process.background_processors = list),
+    )
+    .alias("bio_cpulist")
+    .at_start(),
     Parameter::number(
         "busy-reply-threshold",
         0,
@@ -25,7 +30,8 @@ pub(super) const ROWS: &[Parameter] = &[
     .alias("lua-time-limit"),
     Parameter::switch("crash-log-enabled", Held::Idle("yes")),
     Parameter::switch("crash-memcheck-enabled", Held::Idle("yes")),
-    Parameter::switch("daemonize", Held::Always("no")).at_start(),
+    Parameter::switch("daemonize", Held::Field(|s| s.process.in_background, |s, on| s.process.in_background = on))
+        .at_start(),
     Parameter::number(
         "databases",
         1,
@@ -34,7 +40,11 @@ pub(super) const ROWS: &[Parameter] = &[
     )
     .at_start(),
     Parameter::text("dir", Held::Field(|s| s.directory.clone(), |s, path| s.directory = path)).protected_at_start(),
-    Parameter::switch("disable-thp", Held::Always("yes")).at_start(),
+    Parameter::switch(
+        "disable-thp",
+        Held::Field(|s| s.process.refuses_huge_pages, |s, on| s.process.refuses_huge_pages = on),
+    )
+    .at_start(),
     Parameter::switch("dynamic-hz", Held::Idle("yes")),
     Parameter::choice(
         "enable-debug-command",
@@ -77,13 +87,26 @@ pub(super) const ROWS: &[Parameter] = &[
         &["debug", "verbose", "notice", "warning", "nothing"],
         Held::Field(|s| s.log_level.name(), |s, name| s.log_level = LogLevel::named(name)),
     ),
-    Parameter::choice("oom-score-adj", &["no", "yes", "relative", "absolute"], Held::Always("no"))
-        .refusing("Failed to set current oom_score_adj. Check server logs."),
-    Parameter::words("oom-score-adj-values", words::oom_scores, Held::Idle("0 200 800")),
-    Parameter::text("pidfile", Held::Always("")).at_start(),
+    Parameter::choice(
+        "oom-score-adj",
+        &["no", "yes", "relative", "absolute"],
+        Held::Field(|s| s.process.oom_score.name(), |s, name| s.process.oom_score = OomScore::named(name)),
+    ),
+    Parameter::words(
+        "oom-score-adj-values",
+        words::oom_scores,
+        Held::Field(words::shown_oom_scores, words::assign_oom_scores),
+    ),
+    Parameter::text("pidfile", Held::Field(|s| s.process.id_file.clone(), |s, path| s.process.id_file = path))
+        .at_start(),
     Parameter::word("proc-title-template", words::title_template, Held::Idle("{title} {listen-addr} {server-mode}")),
     Parameter::choice("propagation-error-behavior", &["ignore", "panic", "panic-on-replicas"], Held::Idle("ignore")),
-    Parameter::text("server-cpulist", Held::Always("")).alias("server_cpulist").at_start(),
+    Parameter::text(
+        "server-cpulist",
+        Held::Field(|s| s.process.server_processors.clone(), |s, list| s.process.server_processors = list),
+    )
+    .alias("server_cpulist")
+    .at_start(),
     Parameter::switch("set-proc-title", Held::Always("yes")).at_start(),
     Parameter::words("shutdown-on-sigint", words::shutdown_options, Held::Idle("default")),
     Parameter::words("shutdown-on-sigterm", words::shutdown_options, Held::Idle("default")),
@@ -103,13 +126,23 @@ pub(super) const ROWS: &[Parameter] = &[
         LONG,
         Held::Field(|s| s.slow_log_entries as i64, |s, count| s.slow_log_entries = count as usize),
     ),
-    Parameter::choice("supervised", &["upstart", "systemd", "auto", "no"], Held::Always("no")).at_start(),
-    Parameter::switch("syslog-enabled", Held::Always("no")).at_start(),
+    Parameter::choice(
+        "supervised",
+        &["upstart", "systemd", "auto", "no"],
+        Held::Field(|s| s.process.supervisor.name(), |s, name| s.process.supervisor = Supervisor::named(name)),
+    )
+    .at_start(),
+    Parameter::switch(
+        "syslog-enabled",
+        Held::Field(|s| s.process.logs_to_system, |s, on| s.process.logs_to_system = on),
+    )
+    .at_start(),
     Parameter::choice(
         "syslog-facility",
         &["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"],
-        Held::Always("local0"),
+        Held::Field(|s| s.process.log_facility, |s, name| s.process.log_facility = name),
     )
     .at_start(),
-    Parameter::text("syslog-ident", Held::Always("redis")).at_start(),
+    Parameter::text("syslog-ident", Held::Field(|s| s.process.log_name.clone(), |s, name| s.process.log_name = name))
+        .at_start(),
 ];

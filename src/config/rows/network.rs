@@ -91,7 +91,13 @@ pub(super) const ROWS: &[Parameter] = &[
         Held::Field(|s| s.accepted_at_once.into(), |s, count| s.accepted_at_once = count as u16),
     ),
     Parameter::number("max-new-tls-connections-per-cycle", 1, 1000, Held::Idle("1")),
-    Parameter::number("socket-mark-id", 0, UINT, Held::Always("0")).at_start(),
+    Parameter::number(
+        "socket-mark-id",
+        0,
+        UINT,
+        Held::Field(|s| s.process.socket_mark.into(), |s, mark| s.process.socket_mark = mark as u32),
+    )
+    .at_start(),
     Parameter::number(
         "tracking-table-max-keys",
         0,

@@ -116,14 +116,16 @@ impl Engine {
         flow
     }
 
-    /// Whether a request comes as far as what refuses or runs commands: its client may send it now, and it is well formed.
+    /// Whether a request comes as far as what refuses or runs commands: its client may send it now, the settings allow it,
+    /// and it is well formed.
     fn comes_to_gates(&self, now: Now, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
         let command = self.table.entry(id).command;
         let Some(client) = self.sessions.get(session) else { return false };
         let is_stranger = !client.authenticated && self.sessions.guard.users.must_log_in();
         let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
         let is_paused = self.timing.pause.holds_back(now, writes).is_some();
-        !is_stranger && !is_paused && command.arity.admits(request.len())
+        let is_enabled = self.pass_settings(client, command.flags).is_ok();
+        !is_stranger && !is_paused && is_enabled && command.arity.admits(request.len())
     }
 
     fn is_of_kit(&self, request: Request<'_>) -> bool {

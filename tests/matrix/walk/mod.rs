@@ -19,6 +19,7 @@ mod volatile;
 use std::io::{self, Write};
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use dunlin::commands::FAMILIES;
 use dunlin::engine::{Entry, Table};
@@ -28,7 +29,7 @@ use crate::process::Process;
 use crate::reply::Reply;
 use crate::sampler::{Sample, is_by_member, pairs_of_options, samples};
 use crate::words::{quote, split};
-use lines::LINES;
+use lines::{DUE_AT_ONCE, LINES};
 use pair::{OWN, Pair};
 use said::{Said, unlike};
 use vocabulary::Vocabulary;
@@ -48,6 +49,10 @@ const LOOKS: usize = 50;
 /// How often clients get back what lets them do something.
 const AMENDS: usize = 40;
 
+/// How rarely something is asked that falls due at once, and for how long it is waited then: several times as long.
+const DUE: usize = 60;
+const LONG_ENOUGH: Duration = Duration::from_millis(80);
+
 /// Walks for so many requests, beginning with the outing of that seed.
 pub(crate) fn compare(real: &Path, seed: u64, requests: usize) {
     let table = Table::of(FAMILIES);
@@ -65,6 +70,14 @@ pub(crate) fn compare(real: &Path, seed: u64, requests: usize) {
 /// A number that the environment may set.
 fn number(name: &str, otherwise: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise).max(1)
+}
+
+/// A word of a request as it is told.
+fn told(word: &[u8]) -> String {
+    if word.len() > 64 && word.iter().all(|byte| *byte == word[0]) {
+        return format!("{{{}*{}}}", char::from(word[0]), word.len());
+    }
+    quote(word)
 }
 
 /// One outing.
@@ -108,6 +121,8 @@ impl<'t> Outing<'t> {
             &["ACL", "SETUSER", "walker", "on", "nopass", "+@all", "allkeys", "allchannels"][..],
             &["AUTH", "walker", "any"],
             &["CONFIG", "SET", "zset-max-listpack-entries", limit, "slowlog-log-slower-than", slow],
+            // So often a real server looks for what is due.
+            &["CONFIG", "SET", "hz", "500"],
             &["CONFIG", "RESETSTAT"],
         ];
         for words in settings {
@@ -117,8 +132,11 @@ impl<'t> Outing<'t> {
         (1..CLIENTS).for_each(|who| self.learn_number(who));
     }
 
-    /// Has the vocabulary know a new client's number.
+    /// A new client begins: in every third outing with RESP3. The vocabulary knows its number then.
     fn learn_number(&mut self, who: usize) {
+        if self.seed % 3 == 0 {
+            self.pair.ask(who, &[b"HELLO".to_vec(), b"3".to_vec()]);
+        }
         let words = [b"CLIENT".to_vec(), b"ID".to_vec()];
         let heard = self.pair.ask(who, &words).map(|sides| sides.map(|mut side| side.remove(who).replies));
         assert!(heard.as_ref().is_none_or(|sides| sides[0] == sides[1]), "clients have other numbers: {heard:?}");
@@ -187,14 +205,22 @@ impl<'t> Outing<'t> {
 
     /// One request.
     fn step(&mut self, who: usize) -> Result<Option<String>, OwnIsGone> {
-        let words = self.request();
+        let is_due = self.words.below(DUE) == 0 && !self.said[who].is_in_transaction();
+        let words = if is_due { self.line(DUE_AT_ONCE) } else { self.bracket(who).unwrap_or_else(|| self.request()) };
         let is_left_out = self.said[who].monitors() && left_out::of_monitors(&words)
             || self.said[who].is_in_transaction() && left_out::of_transactions(&words);
         if is_left_out {
             return Ok(None);
         }
-        self.told.push(format!("{who}: {}", words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")));
-        let [real, ours] = self.pair.ask(who, &words).ok_or(OwnIsGone)?;
+        self.told.push(format!("{who}: {}", words.iter().map(|word| told(word)).collect::<Vec<_>>().join(" ")));
+        let heard = if is_due {
+            // What is held back would fall due when nobody waits for it.
+            self.pair.ask_own(&[b"CLIENT", b"UNPAUSE"]);
+            self.pair.ask_and_wait(who, &words, LONG_ENOUGH)
+        } else {
+            self.pair.ask(who, &words)
+        };
+        let [real, ours] = heard.ok_or(OwnIsGone)?;
         self.said[who].begin(self.table, &words);
         for (other, (real, ours)) in real.iter().zip(&ours).enumerate() {
             if let Some(fault) = unlike(&self.said[other], other == who, real, ours) {
@@ -217,6 +243,12 @@ impl<'t> Outing<'t> {
         }
     }
 
+    /// In every fourth outing most requests stand in transactions: what begins one, or ends it.
+    fn bracket(&mut self, who: usize) -> Option<Vec<Vec<u8>>> {
+        let (word, rarely) = if self.said[who].is_in_transaction() { ("EXEC", 6) } else { ("MULTI", 3) };
+        (self.seed % 4 == 3 && self.words.below(rarely) == 0).then(|| vec![word.as_bytes().to_vec()])
+    }
+
     /// Some request, or one that a script makes.
     fn request(&mut self) -> Vec<Vec<u8>> {
         let mut words = match self.words.below(15) {
@@ -230,9 +262,7 @@ impl<'t> Outing<'t> {
 
     fn plain_request(&mut self) -> Vec<Vec<u8>> {
         if self.words.below(2) == 0 {
-            let line = *self.words.pick(LINES);
-            let words = split(line).expect("a line is well formed");
-            return words.into_iter().map(|word| self.filled_in(word)).collect();
+            return self.line(LINES);
         }
         let place = self.words.below(self.shapes.len());
         let (entry, samples) = &self.shapes[place];
@@ -244,6 +274,12 @@ impl<'t> Outing<'t> {
             _ => {}
         }
         words
+    }
+
+    /// One of these lines, with words in its places.
+    fn line(&mut self, of: &[&'static str]) -> Vec<Vec<u8>> {
+        let words = split(*self.words.pick(of)).expect("a line is well formed");
+        words.into_iter().map(|word| self.filled_in(word)).collect()
     }
 
     /// A word of a line.

@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LAG: Duration = Duration::from_millis(5);
 const LAGS: usize = 100;
 
+/// How many rounds of requests a real server has answered when it has seen to all that is due.
+const ROUNDS: usize = 4;
+
 /// What one client hears.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Heard {
@@ -35,7 +38,7 @@ pub(crate) struct Heard {
 pub(crate) struct Pair {
     sides: [Side; 2],
     _real: Process,
-    _ours: Server,
+    ours: Server,
 }
 
 impl Pair {
@@ -57,7 +60,7 @@ impl Pair {
                 side.links.push(link);
             }
         }
-        let mut pair = Pair { sides, _real: real, _ours: ours };
+        let mut pair = Pair { sides, _real: real, ours };
         pair.settle();
         pair
     }
@@ -69,6 +72,18 @@ impl Pair {
             side.links[who].send(&encoded(Form::Resp2, words));
         }
         self.settle().then(|| self.hear())
+    }
+
+    /// The same where what is asked falls due at once: so much time passes, on both, before anybody is heard.
+    pub(crate) fn ask_and_wait(&mut self, who: usize, words: &[Vec<u8>], time: Duration) -> Option<[Vec<Heard>; 2]> {
+        for side in &mut self.sides {
+            side.links[who].send(&encoded(Form::Resp2, words));
+        }
+        self.settle();
+        self.ours.advance(time);
+        wait(time);
+        // A real server looks for what is due between two rounds of requests.
+        (0..ROUNDS).all(|_| self.settle()).then(|| self.hear())
     }
 
     /// What both answer to the walk's own client.

@@ -22,6 +22,7 @@ const OVERALL: &[&[&str]] = &[
     &["INFO", "commandstats"],
     &["INFO", "clients"],
     &["INFO", "stats"],
+    &["INFO", "memory"],
 ];
 
 /// Fields of INFO that are the same when all else is. How many keys have expired is not among them: Redis counts them when
@@ -52,6 +53,10 @@ const FIELDS: &[&str] = &[
     "tracking_total_prefixes:",
     "unexpected_error_replies:",
     "total_error_replies:",
+    "total_commands_processed:",
+    "number_of_cached_scripts:",
+    "number_of_functions:",
+    "number_of_libraries:",
     "acl_access_denied_auth:",
     "acl_access_denied_cmd:",
     "acl_access_denied_key:",
@@ -98,6 +103,23 @@ fn of_key(pair: &mut Pair, key: &[u8]) -> Option<String> {
     compared(pair, request, command)
         .or_else(|| compared(pair, &[b"OBJECT", b"ENCODING", key], "object|encoding"))
         .or_else(|| compared(pair, &[b"DEBUG", b"DIGEST-VALUE", key], "debug"))
+        .or_else(|| of_deadline(pair, key))
+        .or_else(|| of_bytes(pair, key))
+}
+
+/// The deadline, which is counted from another moment.
+fn of_deadline(pair: &mut Pair, key: &[u8]) -> Option<String> {
+    let [real, ours] = pair.ask_own(&[b"PEXPIRETIME", key]);
+    let is_same = real == ours || volatile::are_near("pexpiretime", &real, &ours);
+    (!is_same).then(|| format!("the deadline of {}: real {real:?}, ours {ours:?}", key.escape_ascii()))
+}
+
+/// What is saved of a value that lies in one order: not tables, whose order is chance, nor streams, which know times.
+fn of_bytes(pair: &mut Pair, key: &[u8]) -> Option<String> {
+    const IN_ORDER: &[&[u8]] = &[b"int", b"embstr", b"raw", b"listpack", b"intset", b"quicklist"];
+    let [encoding, _] = pair.ask_own(&[b"OBJECT", b"ENCODING", key]);
+    let is_in_order = matches!(encoding, Reply::Bulk(name) if IN_ORDER.contains(&name.as_slice()));
+    if is_in_order { compared(pair, &[b"DUMP", key], "dump") } else { None }
 }
 
 fn compared(pair: &mut Pair, request: &[&[u8]], command: &str) -> Option<String> {
@@ -126,7 +148,7 @@ fn lines_of(reply: Reply) -> Vec<String> {
             text.lines().filter(is_kept).map(without_times).collect()
         }
         Reply::Array(items) | Reply::Set(items) => items.iter().map(|item| format!("{item:?}")).collect(),
-        Reply::Bulk(text) => String::from_utf8_lossy(&text).lines().map(str::to_owned).collect(),
+        Reply::Bulk(text) => text.escape_ascii().to_string().split("\\n").map(str::to_owned).collect(),
         leaf => vec![format!("{leaf:?}")],
     }
 }

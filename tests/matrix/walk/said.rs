@@ -93,7 +93,7 @@ pub(super) fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) ->
     // What goes on after a wait has a turn of its own here, at whose end prefixes are told.
     let is_same = real.closed == ours.closed
         && (all_alike(&told_real, &told_ours)
-            || !asks && all_alike(&pushes_first(&told_real), &pushes_first(&told_ours)));
+            || !asks && all_alike(&tracking_last(&told_real), &tracking_last(&told_ours)));
     if is_same {
         return None;
     }
@@ -111,9 +111,9 @@ pub(super) fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) ->
 
 /// Redis tells of a change before or behind its event, as each command has it; and who of those of a prefix is told first,
 /// and so when it is known that somebody is gone, is chance.
-fn pushes_first(replies: &[Reply]) -> Vec<Reply> {
+fn tracking_last(replies: &[Reply]) -> Vec<Reply> {
     let mut sorted = replies.to_vec();
-    sorted.sort_by_key(|reply| (!matches!(reply, Reply::Push(_)), is_about_tracking(reply)));
+    sorted.sort_by_key(is_about_tracking);
     sorted
 }
 
@@ -179,7 +179,9 @@ fn is_like(entry: Option<&Entry>, real: &Reply, ours: &Reply) -> bool {
     let command = entry.map_or("", |entry| entry.name.as_str());
     let [real, ours] = [real, ours].map(|reply| volatile::settled_message(volatile::settled(command, reply.clone())));
     let sameness = entry.map_or(Sameness::Exact, left_out::sameness_in_walks);
-    real == ours || sameness != Sameness::Exact && line(&real, sameness) == line(&ours, sameness)
+    real == ours
+        || volatile::are_near(command, &real, &ours)
+        || sameness != Sameness::Exact && line(&real, sameness) == line(&ours, sameness)
 }
 
 fn shown(heard: &Heard) -> String {

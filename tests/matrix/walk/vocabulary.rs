@@ -122,7 +122,11 @@ const COUNTS_OF_KEYS: &[&str] = &["0", "1", "2", "3", "-1", "x"];
 
 const BOUNDS: &[&str] = &["-inf", "+inf", "(1", "1", "2", "0", "-1", "-2", "[a", "(b", "[c", "-", "+", "(x"];
 
-const TEXTS: &[&str] = &["a", "b", "c", "d", "", "7", "3.5", "a longer word, one that is not kept in a number"];
+const TEXTS: &[&str] =
+    &["a", "b", "c", "d", "", "7", "3.5", "a longer word, one that is not kept in a number", "@long"];
+
+/// How many bytes a long text has: more than a packed element may have, a node of a list, a packet.
+const LONG: &[usize] = &[65, 600, 5000, 70_000];
 
 /// How many words that came back are kept of a kind.
 const KEPT: usize = 8;
@@ -187,7 +191,11 @@ impl Vocabulary {
     }
 
     fn mostly(&mut self, word: &Word, others: &[&str]) -> Vec<u8> {
-        if self.below(3) == 0 { word.bytes.clone() } else { self.pick(others).as_bytes().to_vec() }
+        if self.below(3) == 0 {
+            return word.bytes.clone();
+        }
+        let other = *self.pick(others);
+        self.meant(other)
     }
 
     /// A word for an argument of that name.
@@ -203,7 +211,13 @@ impl Vocabulary {
             _ => BY_NAME.iter().find(|(names, _)| names.contains(&name)).map(|(_, words)| *words),
         };
         let word = *self.pick(known.unwrap_or_else(|| panic!("no words for {name}")));
+        self.meant(word)
+    }
+
+    /// What a word of the lists above stands for.
+    fn meant(&mut self, word: &str) -> Vec<u8> {
         match word {
+            "@long" => vec![b'l'; *self.pick(LONG)],
             "@client" => self.pick(&self.clients.clone()).as_bytes().to_vec(),
             "@payload" => self.again(|words| &words.payloads, b"no payload yet"),
             "@sha" => self.again(|words| &words.hashes, b"no script yet"),

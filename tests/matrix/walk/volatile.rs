@@ -106,6 +106,29 @@ pub(super) fn settled(command: &str, reply: Reply) -> Reply {
     }
 }
 
+/// How many seconds the moments may differ from which deadlines are counted: our clock stands still while the other goes on.
+const APART_S: i64 = 600;
+
+/// Whether both tell deadlines, in seconds or milliseconds, that are the same but for when they were set and asked for.
+pub(super) fn are_near(command: &str, real: &Reply, ours: &Reply) -> bool {
+    let apart = match command.trim_start_matches('h') {
+        "ttl" | "expiretime" => APART_S,
+        "pttl" | "pexpiretime" => APART_S * 1000,
+        _ => return false,
+    };
+    let number = |text: &str| text.parse::<i64>().ok().filter(|&number| number > apart);
+    match (real, ours) {
+        (Reply::Array(real), Reply::Array(ours)) => {
+            let is_near = |(real, ours)| real == ours || are_near(command, real, ours);
+            real.len() == ours.len() && real.iter().zip(ours).all(is_near)
+        }
+        (Reply::Integer(real), Reply::Integer(ours)) => {
+            number(real).zip(number(ours)).is_some_and(|(real, ours)| real.abs_diff(ours) <= apart.unsigned_abs())
+        }
+        _ => false,
+    }
+}
+
 /// How many entries of the slow log are compared.
 const SLOW: usize = 20;
 

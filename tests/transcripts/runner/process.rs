@@ -1,7 +1,7 @@
 //! A real `redis-server` as a process of the test: started on a free port, in a folder of its own, ended with the test.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,8 +20,15 @@ impl Process {
         Self::start_with(program, &[])
     }
 
-    /// The same with more arguments.
+    /// The same with more arguments. A port that was free a moment ago may be somebody else's when the server wants it, so
+    /// it is tried with several.
     pub(crate) fn start_with(program: &Path, arguments: &[&str]) -> io::Result<Self> {
+        const FURTHER_TRIES: usize = 4;
+        let try_once = || Self::start_somewhere(program, arguments);
+        (0..FURTHER_TRIES).fold(try_once(), |tried, _| tried.or_else(|_| try_once()))
+    }
+
+    fn start_somewhere(program: &Path, arguments: &[&str]) -> io::Result<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("dunlin-oracle-{}-{number}", std::process::id()));
@@ -41,13 +48,14 @@ impl Process {
         Ok(process)
     }
 
+    /// It says so in its log. Who answers at its port may be another one.
     fn wait_until_it_listens(&mut self) -> io::Result<()> {
-        for _ in 0..500 {
-            if TcpStream::connect(self.address).is_ok() {
+        for _ in 0..6000 {
+            let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            if log.contains("Ready to accept connections") {
                 return Ok(());
             }
             if let Some(status) = self.child.try_wait()? {
-                let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
                 return Err(io::Error::other(format!("the real server ended with {status}: {log}")));
             }
             wait(Duration::from_millis(10));

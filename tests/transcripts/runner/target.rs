@@ -5,7 +5,7 @@
 use super::format::Section;
 use super::matching::Clock;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// A server that transcripts can be played against.
@@ -94,12 +94,18 @@ pub(crate) fn exchange(address: SocketAddr, commands: &str, patience: Duration) 
 /// Returns when the server at `address` has taken up what was sent to it before on other connections.
 ///
 /// It reads its sockets in the order in which they became readable, so an answer on a later connection comes after the
-/// work of the earlier ones; the second connection is for those that came in the same round. A paused server answers
-/// none of them, and has taken up what it will.
+/// work of the earlier ones; the second connection is for those that came in the same round. What is asked is refused for
+/// want of a word, which a server does even while a pause holds all commands back.
 pub(crate) fn settle(address: SocketAddr) -> io::Result<()> {
-    const PATIENCE: Duration = Duration::from_secs(1);
-    if exchange(address, "PING\r\n", PATIENCE)?.is_empty() {
-        return Ok(());
+    for _ in 0..2 {
+        let mut link = TcpLink::open(address)?;
+        link.send(b"ECHO\r\n")?;
+        link.0.shutdown(Shutdown::Write)?;
+        let mut answer = Vec::new();
+        while link.receive(&mut answer, SETTLED)? == Received::Bytes {}
     }
-    exchange(address, "PING\r\n", PATIENCE).map(drop)
+    Ok(())
 }
+
+/// How long a server may take to hear of a request.
+const SETTLED: Duration = Duration::from_secs(20);

@@ -1,0 +1,118 @@
+//! What the settings say of the process: how it stands in its system, and what watches over it there.
+//!
+//! The engine only keeps this. `server/` puts it into force, most of it once, as the program starts: an embedded server
+//! leaves the process to whoever embeds it, but for its score.
+
+/// Who watches over the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Supervisor {
+    /// Nobody.
+    #[default]
+    Nobody,
+    /// Whoever has left his traces in the environment.
+    Auto,
+    /// Upstart, which waits for the process to stop itself.
+    Upstart,
+    /// systemd, which waits for a message.
+    Systemd,
+}
+
+impl Supervisor {
+    const ALL: [Supervisor; 4] = [Supervisor::Nobody, Supervisor::Auto, Supervisor::Upstart, Supervisor::Systemd];
+
+    /// As the configuration spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Supervisor::Nobody => "no",
+            Supervisor::Auto => "auto",
+            Supervisor::Upstart => "upstart",
+            Supervisor::Systemd => "systemd",
+        }
+    }
+
+    /// The one of that name; nobody when the name is unknown.
+    pub fn named(name: &str) -> Supervisor {
+        Supervisor::ALL.into_iter().find(|supervisor| supervisor.name() == name).unwrap_or_default()
+    }
+}
+
+/// What becomes of the score by which the system, when it is out of memory, picks the process that ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OomScore {
+    /// It is left as it is.
+    #[default]
+    Kept,
+    /// The configured value is added to it.
+    Relative,
+    /// It is the configured value.
+    Absolute,
+}
+
+impl OomScore {
+    /// As the configuration spells it. `yes` means the same as `relative`, and is how that is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            OomScore::Kept => "no",
+            OomScore::Relative => "yes",
+            OomScore::Absolute => "absolute",
+        }
+    }
+
+    /// The one of that name; as it is when the name is unknown.
+    pub fn named(name: &str) -> OomScore {
+        match name {
+            "yes" | "relative" => OomScore::Relative,
+            "absolute" => OomScore::Absolute,
+            _ => OomScore::Kept,
+        }
+    }
+}
+
+/// The settings of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// `daemonize`: it runs in the background.
+    pub in_background: bool,
+    /// `pidfile`: the path of the file that names the process, empty for none.
+    pub id_file: String,
+    /// `supervised`.
+    pub supervisor: Supervisor,
+    /// `syslog-enabled`: the log goes to the system's, too.
+    pub logs_to_system: bool,
+    /// `syslog-ident`: what it is called there.
+    pub log_name: String,
+    /// `syslog-facility`: as what kind of program it logs there.
+    pub log_facility: &'static str,
+    /// `oom-score-adj`.
+    pub oom_score: OomScore,
+    /// `oom-score-adj-values`: of a server that others follow, of one that follows another, and of what saves in the
+    /// background. Only the first is ever needed.
+    pub oom_scores: [i16; 3],
+    /// `disable-thp`: memory comes in small pages even where the system would give huge ones.
+    pub refuses_huge_pages: bool,
+    /// `server-cpulist`: the processors for the event loops, empty for any.
+    pub server_processors: String,
+    /// `bio-cpulist`: those for the threads that free memory and speak to other servers.
+    pub background_processors: String,
+    /// `socket-mark-id`: the mark of the listening sockets, for the rules of the system's firewall; 0 for none.
+    pub socket_mark: u32,
+}
+
+impl Default for Process {
+    fn default() -> Process {
+        Process {
+            in_background: false,
+            id_file: String::new(),
+            supervisor: Supervisor::Nobody,
+            logs_to_system: false,
+            log_name: "redis".to_owned(),
+            log_facility: "local0",
+            oom_score: OomScore::Kept,
+            oom_scores: [0, 200, 800],
+            refuses_huge_pages: true,
+            server_processors: String::new(),
+            background_processors: String::new(),
+            socket_mark: 0,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The log of the system (`syslog-enabled`): each line of ours goes there as well, as a message of its own.
+//!
+//! A message is a datagram to the socket at which every Unix has somebody listen: `<priority>name[process]: text`. The
+//! priority is the facility and the level as one number. Who listens writes down when the message came, so no time is told.
+//! A message that nobody takes is lost, and the next one is tried again: a log must not keep its program waiting.
+//!
+//! Source: RFC 3164, section 4; which level is which, Redis 8.0.6.
+
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use tracing::{Level, Metadata};
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::engine::Process;
+
+/// Where the system listens.
+const SOCKET: &str = if cfg!(target_vendor = "apple") { "/var/run/syslog" } else { "/dev/log" };
+
+/// What writes messages to the system's log.
+#[derive(Debug)]
+pub(crate) struct SystemLog {
+    socket: UnixDatagram,
+    path: PathBuf,
+    facility: u8,
+    name: String,
+}
+
+impl SystemLog {
+    /// The one that the settings describe.
+    ///
+    /// # Errors
+    /// When the system has no socket to spare.
+    pub(crate) fn open(process: &Process) -> io::Result<SystemLog> {
+        SystemLog::at(Path::new(SOCKET), process)
+    }
+
+    fn at(path: &Path, process: &Process) -> io::Result<SystemLog> {
+        let socket = UnixDatagram::unbound()?;
+        socket.set_nonblocking(true)?;
+        let (facility, name) = (number_of(process.log_facility), process.log_name.clone());
+        Ok(SystemLog { socket, path: path.to_owned(), facility, name })
+    }
+}
+
+/// The number of a facility: 1 for what users run, from 16 on those that have no purpose of their own.
+fn number_of(facility: &str) -> u8 {
+    facility.strip_prefix("local").and_then(|number| number.parse::<u8>().ok()).map_or(1, |number| 16 + number)
+}
+
+/// The system's number for a level.
+fn severity(level: Level) -> u8 {
+    match level {
+        Level::ERROR | Level::WARN => 4,
+        Level::INFO => 5,
+        Level::DEBUG => 6,
+        Level::TRACE => 7,
+    }
+}
+
+impl<'a> MakeWriter<'a> for SystemLog {
+    type Writer = Message<'a>;
+
+    fn make_writer(&'a self) -> Message<'a> {
+        Message { log: self, severity: severity(Level::INFO) }
+    }
+
+    fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Message<'a> {
+        Message { log: self, severity: severity(*meta.level()) }
+    }
+}
+
+/// A message on its way.
+#[derive(Debug)]
+pub(crate) struct Message<'a> {
+    log: &'a SystemLog,
+    severity: u8,
+}
+
+impl io::Write for Message<'_> {
+    /// Sends the whole text as one message.
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let SystemLog { socket, path, facility, name } = self.log;
+        let mut message = format!("<{}>{name}[{}]: ", facility * 8 + self.severity, process::id()).into_bytes();
+        message.extend_from_slice(text.trim_ascii_end());
+        // There is nobody to tell: this is the log.
+        let _ = socket.send_to(&message, path);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+    use crate::server::log;
+
+    #[test]
+    fn a_line_is_a_message_with_its_priority_and_the_name_of_the_program() {
+        let path = std::env::temp_dir().join(format!("dunlin-{}-system-log", process::id()));
+        let listener = UnixDatagram::bind(&path).expect("the folder takes sockets");
+        let heard = |facility, log_name: &str, tell: fn()| {
+            let process = Process { log_facility: facility, log_name: log_name.to_owned(), ..Process::default() };
+            let log = SystemLog::at(&path, &process).expect("there is a socket");
+            tracing::subscriber::with_default(tracing_subscriber::registry().with(log::to_system(log)), tell);
+            let mut message = [0; 256];
+            let length = listener.recv(&mut message).expect("a message was sent");
+            String::from_utf8_lossy(&message[..length]).into_owned()
+        };
+        let id = process::id();
+        assert_eq!(heard("local0", "redis", || tracing::info!("ready {}", 1)), format!("<133>redis[{id}]: ready 1"));
+        assert_eq!(heard("user", "mine", || tracing::warn!("a b")), format!("<12>mine[{id}]: a b"));
+        assert_eq!(heard("local7", "", || tracing::debug!("x")), format!("<190>[{id}]: x"));
+        std::fs::remove_file(path).expect("it is there");
+    }
+
+    #[test]
+    fn a_message_that_nobody_takes_is_lost_without_a_fault() {
+        let log = SystemLog::at(Path::new("/no/such/socket"), &Process::default()).expect("there is a socket");
+        assert_eq!(io::Write::write(&mut log.make_writer(), b"text").expect("it is never an error"), 4);
+    }
+}
