@@ -36,7 +36,6 @@ pub(crate) fn start(directory: &Path, input: &[u8]) -> io::Result<()> {
     command.args(env::args_os().skip(1)).env(MARK, "yes").current_dir(directory);
     command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    #[expect(clippy::zombie_processes, reason = "this process ends before the one that it starts")]
     let mut server = command.spawn()?;
     server.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input))
 }

@@ -3,8 +3,8 @@
 //! A line is a row with its name and the function that finds its value; [`fields`] holds those of the fixed sections and
 //! [`lists`] the sections that have a line per command, error or database. What is told is true or left out: a count of
 //! something that this server does not do is 0. Of an
-//! allocator that tells nothing is told what Redis tells of such a one. Sizes of keys are counted when they are asked for
-//! by name or by `all`, which looks at every key; so they are not told otherwise.
+//! allocator that tells nothing is told what Redis tells of such a one. Sizes of keys are counted when they are told, by a
+//! look at every key; where there are very many, that is only done for who asks for them, by name or by `all`.
 
 mod fields;
 mod lists;
@@ -13,6 +13,7 @@ use fields::Field;
 
 use crate::engine::host::{Facts, Usage};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Engine, Error, Family, Flags, Now};
+use crate::keyspace::Database;
 
 /// The family's rows.
 pub const COMMANDS: &[Command] = &[INFO];
@@ -42,8 +43,8 @@ struct Scene<'e> {
 struct Section {
     name: &'static str,
     title: &'static str,
-    /// It is told unless other sections are asked for.
-    is_default: bool,
+    /// Whether it is told unless other sections are asked for.
+    is_default: fn(&Engine) -> bool,
     lines: Lines,
     /// What the function appends after them.
     more: Option<fn(&Scene<'_>, &mut String)>,
@@ -68,31 +69,36 @@ const SECTIONS: &[Section] = &[
     Section::of("replication", "Replication", fields::REPLICATION),
     Section::of("cpu", "CPU", fields::PROCESSOR),
     Section { alias: "module_list", ..Section::of("modules", "Modules", &[]) },
-    Section { is_default: false, ..Section::list("commandstats", "Commandstats", lists::commands) },
+    Section { is_default: |_| false, ..Section::list("commandstats", "Commandstats", lists::commands) },
     Section::list("errorstats", "Errorstats", lists::errors),
-    Section { is_default: false, ..Section::list("latencystats", "Latencystats", lists::latencies) },
+    Section { is_default: |_| false, ..Section::list("latencystats", "Latencystats", lists::latencies) },
     Section::of("cluster", "Cluster", fields::CLUSTER),
     Section::list("keyspace", "Keyspace", lists::databases),
-    Section { is_default: false, ..Section::list("keysizes", "Keysizes", lists::sizes) },
+    Section { is_default: has_few_keys, ..Section::list("keysizes", "Keysizes", lists::sizes) },
 ];
+
+/// Whether a look at every key takes no longer than some milliseconds.
+fn has_few_keys(engine: &Engine) -> bool {
+    engine.databases.iter().map(Database::len).sum::<usize>() <= 100_000
+}
 
 impl Section {
     const fn of(name: &'static str, title: &'static str, fields: &'static [Field]) -> Section {
-        Section { name, title, is_default: true, lines: Lines::Fields(fields), more: None, alias: "" }
+        Section { name, title, is_default: |_| true, lines: Lines::Fields(fields), more: None, alias: "" }
     }
 
     const fn list(name: &'static str, title: &'static str, list: fn(&Scene<'_>, &mut String)) -> Section {
-        Section { name, title, is_default: true, lines: Lines::List(list), more: None, alias: "" }
+        Section { name, title, is_default: |_| true, lines: Lines::List(list), more: None, alias: "" }
     }
 
-    fn is_asked_for(&self, names: &Args<'_>) -> bool {
+    fn is_asked_for(&self, names: &Args<'_>, engine: &Engine) -> bool {
         let mut names = names.rest();
         if names.len() == 0 {
-            return self.is_default;
+            return (self.is_default)(engine);
         }
         names.any(|name| match name.to_ascii_lowercase().as_slice() {
             b"all" | b"everything" => true,
-            b"default" => self.is_default,
+            b"default" => (self.is_default)(engine),
             name => name == self.name.as_bytes() || name == self.alias.as_bytes(),
         })
     }
@@ -122,7 +128,7 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     engine.stats.sample(now, engine.databases.memory_bytes(), engine.host.turns());
     let scene = Scene { engine, facts: engine.host.facts(), usage: engine.host.usage(), now };
     let mut text = String::new();
-    for section in SECTIONS.iter().filter(|section| section.is_asked_for(&args)) {
+    for section in SECTIONS.iter().filter(|section| section.is_asked_for(&args, engine)) {
         section.write(&scene, &mut text);
     }
     reply.verbatim("txt", text.as_bytes());

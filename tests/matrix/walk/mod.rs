@@ -134,7 +134,7 @@ impl<'t> Outing<'t> {
 
     /// A new client begins: in every third outing with RESP3. The vocabulary knows its number then.
     fn learn_number(&mut self, who: usize) {
-        if self.seed % 3 == 0 {
+        if self.seed.is_multiple_of(3) {
             self.pair.ask(who, &[b"HELLO".to_vec(), b"3".to_vec()]);
         }
         let words = [b"CLIENT".to_vec(), b"ID".to_vec()];
@@ -278,7 +278,8 @@ impl<'t> Outing<'t> {
 
     /// One of these lines, with words in its places.
     fn line(&mut self, of: &[&'static str]) -> Vec<Vec<u8>> {
-        let words = split(*self.words.pick(of)).expect("a line is well formed");
+        let line = *self.words.pick::<&str>(of);
+        let words = split(line).expect("a line is well formed");
         words.into_iter().map(|word| self.filled_in(word)).collect()
     }
 

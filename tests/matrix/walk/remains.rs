@@ -53,7 +53,6 @@ const FIELDS: &[&str] = &[
     "tracking_total_prefixes:",
     "unexpected_error_replies:",
     "total_error_replies:",
-    "total_commands_processed:",
     "number_of_cached_scripts:",
     "number_of_functions:",
     "number_of_libraries:",
