@@ -355,7 +355,9 @@ impl Connection {
             self.parser = Parser::new();
         }
         let (begun, words) = self.parser.begun();
-        (self.buffers.query, self.buffers.words) = ((input.len() - taken).saturating_sub(begun), words);
+        // A request that a pause holds back is read, as Redis counts.
+        let read = if stop == Stop::Paused { batch.end_of(done + 1) } else { taken };
+        (self.buffers.query, self.buffers.words) = ((input.len() - read).saturating_sub(begun), words);
         self.buffers.query_free = 0;
         self.report(&mut engine);
         self.weigh(&mut engine);

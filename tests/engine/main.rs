@@ -14,7 +14,10 @@ mod keys;
 mod known_holes;
 mod lua_holes;
 mod memory_limits;
+mod oracle;
 mod panics;
+#[path = "../server/patience.rs"]
+mod patience;
 mod rights;
 mod rows;
 mod settings;
@@ -22,6 +25,7 @@ mod slow;
 mod slow_functions;
 mod sorted_sets;
 mod stream_holes;
+mod told;
 mod tracking;
 mod waiting;
 mod world;

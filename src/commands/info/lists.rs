@@ -47,14 +47,16 @@ pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
     }
 }
 
-/// A line for each socket that clients come to.
+/// A line for each socket that clients come to; each kind has a number of its own.
 pub(super) fn listeners(scene: &Scene<'_>, text: &mut String) {
     let (settings, facts) = (&scene.engine.settings, scene.facts);
     let tcp =
         (settings.port > 0).then(|| format!("name=tcp,bind={},port={}", settings.bind.join(",bind="), settings.port));
     let unix = (!facts.unix_socket.is_empty()).then(|| format!("name=unix,bind={}", facts.unix_socket));
-    for (number, listener) in tcp.into_iter().chain(unix).enumerate() {
-        line(text, format_args!("listener{number}:{listener}"));
+    for (number, listener) in [tcp, unix].into_iter().enumerate() {
+        if let Some(listener) = listener {
+            line(text, format_args!("listener{number}:{listener}"));
+        }
     }
 }
 

@@ -103,7 +103,7 @@ fn of_key(pair: &mut Pair, key: &[u8]) -> Option<String> {
         .or_else(|| compared(pair, &[b"OBJECT", b"ENCODING", key], "object|encoding"))
         .or_else(|| compared(pair, &[b"DEBUG", b"DIGEST-VALUE", key], "debug"))
         .or_else(|| of_deadline(pair, key))
-        .or_else(|| of_bytes(pair, key))
+        .or_else(|| compared(pair, &[b"DUMP", key], "dump"))
 }
 
 /// The deadline, which is counted from another moment.
@@ -111,14 +111,6 @@ fn of_deadline(pair: &mut Pair, key: &[u8]) -> Option<String> {
     let [real, ours] = pair.ask_own(&[b"PEXPIRETIME", key]);
     let is_same = real == ours || volatile::are_near("pexpiretime", &real, &ours);
     (!is_same).then(|| format!("the deadline of {}: real {real:?}, ours {ours:?}", key.escape_ascii()))
-}
-
-/// What is saved of a value that lies in one order: not tables, whose order is chance, nor streams, which know times.
-fn of_bytes(pair: &mut Pair, key: &[u8]) -> Option<String> {
-    const IN_ORDER: &[&[u8]] = &[b"int", b"embstr", b"raw", b"listpack", b"intset", b"quicklist"];
-    let [encoding, _] = pair.ask_own(&[b"OBJECT", b"ENCODING", key]);
-    let is_in_order = matches!(encoding, Reply::Bulk(name) if IN_ORDER.contains(&name.as_slice()));
-    if is_in_order { compared(pair, &[b"DUMP", key], "dump") } else { None }
 }
 
 fn compared(pair: &mut Pair, request: &[&[u8]], command: &str) -> Option<String> {

@@ -1,0 +1,94 @@
+//! The names that INFO and CONFIG GET tell are those of Redis 8.0, in its order where it has one, and so are the values that
+//! parameters have to begin with.
+//!
+//! `tests/fixtures/told.txt` holds what a real server tells. To write it anew:
+//! `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine told`; whenever DUNLIN_ORACLE names a server it is
+//! asked again.
+
+use std::env;
+use std::fs;
+
+use redis::Value;
+
+use crate::oracle::Oracle;
+use crate::world::World;
+
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/told.txt");
+
+const HEAD: &str = "\
+# What a real Redis 8.0 tells: the sections and fields of INFO in their order, and every parameter with its value at the
+# start. Written by UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine told
+";
+
+/// Lines that differ for a reason.
+const ONLY_IN_REDIS: &[(&str, &str)] = &[
+    ("info: module", "Redis has a module built in, vector sets, and there is none here"),
+    ("info everything: module", "likewise"),
+    ("config: bind = * -::*", "without `bind` nobody else's machine reaches the server"),
+];
+const ONLY_HERE: &[(&str, &str)] = &[
+    ("info: dunlin_version", "our own version, beside the one that we answer as"),
+    ("info everything: dunlin_version", "likewise"),
+    ("config: bind = 127.0.0.1 -::1", "without `bind` nobody else's machine reaches the server"),
+];
+
+/// Parameters whose values at the start are chosen by who starts it.
+const CHOSEN: &[&str] = &["dir", "port", "unixsocket", "save", "enable-debug-command"];
+
+#[test]
+fn info_and_config_tell_the_names_and_values_that_redis_tells() {
+    if env::var_os("DUNLIN_ORACLE").is_some() {
+        let mut oracle = Oracle::start("told");
+        let told = HEAD.to_owned() + &told(|words| oracle.ask(words)).join("\n") + "\n";
+        if env::var_os("UPDATE").is_some_and(|value| value == "1") {
+            fs::write(FIXTURE, &told).expect("the fixture can be written");
+        }
+        assert_eq!(fs::read_to_string(FIXTURE).expect("it can be read"), told, "the real server answers otherwise");
+    }
+    let fixture = fs::read_to_string(FIXTURE).expect("the fixture can be read");
+    let excused = |list: &[(&str, &str)], line: &str| list.iter().any(|(known, _)| *known == line);
+    let theirs: Vec<&str> = fixture.lines().filter(|line| !line.starts_with('#')).collect();
+    for (line, _) in ONLY_IN_REDIS {
+        assert!(theirs.contains(line), "{line} needs no excuse");
+    }
+    let mut world = World::fresh();
+    let ours = told(|words| {
+        let reply = world.ask(&words.join(" "));
+        redis::parse_redis_value(reply.as_bytes()).expect("our replies are well formed")
+    });
+    for (line, _) in ONLY_HERE {
+        assert!(ours.iter().any(|own| own == line), "{line} needs no excuse");
+    }
+    let ours: Vec<&str> = ours.iter().map(String::as_str).filter(|line| !excused(ONLY_HERE, line)).collect();
+    let theirs: Vec<&str> = theirs.into_iter().filter(|line| !excused(ONLY_IN_REDIS, line)).collect();
+    assert_eq!(ours, theirs);
+}
+
+fn told(mut ask: impl FnMut(&[&str]) -> Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    for section in ["default", "everything"] {
+        let text = text(&ask(&["INFO", section]));
+        let names = text.lines().filter(|line| !line.is_empty()).map(|line| line.split(':').next().unwrap_or(line));
+        // Commands and errors depend on what was asked before, listeners on where.
+        let names = names.filter(|name| {
+            !["cmdstat_", "errorstat_", "latency_percentiles_", "listener"].iter().any(|n| name.starts_with(n))
+        });
+        lines.extend(
+            names.map(|name| format!("{}: {name}", if section == "default" { "info" } else { "info everything" })),
+        );
+    }
+    let Value::Array(parameters) = ask(&["CONFIG", "GET", "*"]) else { panic!("CONFIG GET answers with a list") };
+    let mut pairs: Vec<(String, String)> = parameters.chunks(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect();
+    pairs.retain(|(name, _)| !CHOSEN.contains(&name.as_str()));
+    // Redis has them in a table.
+    pairs.sort();
+    lines.extend(pairs.into_iter().map(|(name, value)| format!("config: {name} = {value}")));
+    lines
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => panic!("{other:?} is no text"),
+    }
+}
