@@ -4,7 +4,7 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use dunlin::{Client, Server};
 
 /// So many keys have the fixtures.
-const KEYS: [usize; 4] = [0, 100, 1000, 10_000];
+const KEYS: [usize; 5] = [0, 100, 1000, 10_000, 100_000];
 
 /// How many worlds are there before the first of them goes.
 const AT_ONCE: usize = 1000;
@@ -40,6 +40,8 @@ fn worlds(criterion: &mut Criterion) {
             );
         });
     }
+    with_functions(criterion);
+    first_changes(criterion);
     let server = Server::start().expect("it starts");
     let mut client = server.client().expect("there is room");
     criterion.bench_function("go to another world and back", |bencher| {
@@ -48,6 +50,45 @@ fn worlds(criterion: &mut Criterion) {
             call(&mut client, &["DUNLIN", "WORLD", "default"]);
         });
     });
+}
+
+/// Makes worlds whose template has a library of functions.
+fn with_functions(criterion: &mut Criterion) {
+    let server = Server::start().expect("it starts");
+    let library = "#!lua name=one\nredis.register_function('whose', function() return 'mine' end)";
+    call(&mut server.client().expect("there is room"), &["FUNCTION", "LOAD", library]);
+    server.make_template();
+    let mut name = names();
+    criterion.bench_function("make a world from a template with a library of functions", |bencher| {
+        let fresh = || {
+            let next = name();
+            let _ = server.drop_world(&next);
+            next
+        };
+        bencher.iter_batched(fresh, |name| server.world(&name), BatchSize::PerIteration);
+    });
+}
+
+/// Changes keys in worlds that share them with a template: the first of all, and then ten more here and there.
+fn first_changes(criterion: &mut Criterion) {
+    let server = Server::start().expect("it starts");
+    fill(&mut server.client().expect("there is room"), 100_000);
+    server.make_template();
+    for keys in [1, 10] {
+        let mut name = names();
+        criterion.bench_function(&format!("the first change of {keys} of 100000 keys of a template"), |bencher| {
+            let fresh = || {
+                let next = name();
+                let _ = server.drop_world(&next);
+                server.world(&next).and_then(|world| world.client()).expect("there is room")
+            };
+            let change = |mut client: Client| {
+                (0..keys).for_each(|key| call(&mut client, &["APPEND", &format!("key:{}", key * 9990 + 5), "x"]));
+                client
+            };
+            bencher.iter_batched(fresh, change, BatchSize::PerIteration);
+        });
+    }
 }
 
 /// Names that come again after [`AT_ONCE`] others.

@@ -28,6 +28,8 @@ mod requests;
 mod scripts;
 #[path = "fuzz/snapshots.rs"]
 mod snapshots;
+#[path = "fuzz/templates.rs"]
+mod templates;
 #[path = "engine/world.rs"]
 #[expect(dead_code, reason = "shared with the engine's tests, which use all of it")]
 mod world;
@@ -62,6 +64,12 @@ fn a_rollback_brings_everything_back_whatever_ran() {
     let rounds = from_environment("DUNLIN_FUZZ_COMMANDS", 40_000);
     let rollbacks = snapshots::run(&mut play, &mut choices, rounds);
     assert!(rollbacks as u64 >= rounds / 200, "only {rollbacks} rollbacks");
+}
+
+#[test]
+fn what_begins_as_a_template_goes_on_as_what_it_was_taken_of() {
+    let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
+    templates::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 20_000));
 }
 
 #[test]

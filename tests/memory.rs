@@ -340,3 +340,24 @@ fn a_world_with_a_client_and_a_key_takes_some_kilobytes() {
     assert!(each < MOST_BYTES, "a world takes {each} bytes");
     drop(clients);
 }
+
+/// What worlds begin with they share, as long as they only look at it.
+#[test]
+fn a_world_of_a_large_template_takes_some_kilobytes_too() {
+    const WORLDS: usize = 100;
+    const MOST_BYTES: usize = 32 << 10;
+    let server = dunlin::Server::builder().frozen().allow_debug().start().expect("the server starts");
+    server.call(["DEBUG", "POPULATE", "50000", "key", "64"]).expect("it fills");
+    server.make_template();
+    let enter = |number: usize| {
+        let mut client = server.world(&format!("world-{number}")).and_then(|world| world.client()).expect("it is made");
+        assert_eq!(client.call(["STRLEN", "key:777"]).expect("it answers"), 64);
+        client
+    };
+    let _first = enter(WORLDS);
+    let before = HELD.get();
+    let clients: Vec<dunlin::Client> = (0..WORLDS).map(enter).collect();
+    let each = held_since(before) / WORLDS;
+    assert!(each < MOST_BYTES, "a world takes {each} bytes");
+    drop(clients);
+}

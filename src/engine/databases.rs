@@ -52,14 +52,14 @@ impl Databases {
         Databases::of(self.all.iter().map(Database::like_empty).collect())
     }
 
-    /// Copies of all of them, which cannot be brought back to anything.
-    pub(super) fn without_past(&self) -> Vec<Database> {
-        self.all.iter().map(Database::without_past).collect()
+    /// Copies of all of them, to make others of.
+    pub(super) fn to_lend(&self) -> Vec<Database> {
+        self.all.iter().map(Database::to_lend).collect()
     }
 
-    /// Those databases and no snapshots.
-    pub(super) fn from_copies(copies: &[Database]) -> Databases {
-        Databases::of(copies.iter().map(Database::without_past).collect())
+    /// Those databases, of which nothing is copied until it changes, and no snapshots.
+    pub(super) fn borrowed(lenders: &[Database]) -> Databases {
+        Databases::of(lenders.to_vec())
     }
 
     /// All of them, in the order of their numbers.

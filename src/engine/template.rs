@@ -4,9 +4,9 @@
 //! and the clock; and the rules of strict mode, as those who test wish them everywhere. Unlike a snapshot it is complete in
 //! itself, and never changes.
 //!
-//! Costs: taking one copies all data, and so does beginning with it: what is in one piece in memory (texts and small
-//! collections stand in blocks of 64 KiB) is copied as such, larger values one by one. Users, scripts and sources are
-//! shared. Libraries of functions are loaded anew.
+//! Costs: taking one copies all data. Beginning with it copies none: who does shares the data, users, scripts and sources
+//! until they change, and copies what it changes first, a block of 64 KiB or one collection at a time
+//! ([`crate::keyspace`]). Libraries of functions are loaded anew.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Engine {
     /// All that the engine is now.
     pub fn template(&self) -> Template {
         Template {
-            databases: self.databases.without_past(),
+            databases: self.databases.to_lend(),
             settings: self.settings.clone(),
             users: Arc::clone(&self.sessions.guard.users),
             scripts: self.scripts.cache.saved(),
@@ -50,7 +50,7 @@ impl Engine {
 
     /// Makes a fresh engine, which shows the time of the template, all that the template is.
     pub fn begin_as(&mut self, template: &Template) {
-        self.databases = Databases::from_copies(&template.databases);
+        self.databases = Databases::borrowed(&template.databases);
         self.settings = template.settings.clone();
         self.sessions.guard.users = Arc::clone(&template.users);
         self.scripts.restore(template.scripts.clone());

@@ -6,10 +6,18 @@
 //! record gives its memory back. The first chunk of a size starts small and doubles, so a database of three keys stays
 //! small, and no chunk is ever cleared before use.
 //!
+//! Chunks can be [`Cells::lent`]: clones then have rows without bytes, which they find under the same numbers where they
+//! were lent, and copy a chunk before they change it. Reading what is there costs nothing more: it is the check of bounds
+//! that finds no bytes.
+//!
 //! Invariants, per chunk: `live` cells plus the free chain are exactly the `used` cells; the chunk stands once in the
 //! `open` stack of its size if and only if it has room. At most 2^20 chunks, 64 GiB of records, fit a handle.
 //!
-//! Costs: every operation O(1); an access reads the chunk's row and the cell.
+//! Costs: every operation O(1), and the first change of a lent chunk a copy of it; an access reads the chunk's row and the
+//! cell.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The largest cell, in bytes.
 pub(super) const MAX_CELL: usize = 1024;
@@ -27,13 +35,15 @@ const NONE: u16 = u16::MAX;
 pub(super) struct Cells {
     chunks: Vec<Chunk>,
     open: Vec<Vec<u32>>,
-    /// What the chunks and the stacks hold, in bytes, and how much of that is cells in use.
+    /// What the chunks hold, in bytes, and how much of that is cells in use.
     held_bytes: usize,
     live_bytes: usize,
+    lender: Option<Arc<Cells>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Chunk {
+    /// None while it is lent.
     bytes: Vec<u8>,
     cell_bytes: u16,
     used: u16,
@@ -72,12 +82,14 @@ impl Cells {
             Some(&chunk_number) => chunk_number,
             None => self.open_chunk(number, cell_bytes(bytes)),
         };
-        let chunk = &mut self.chunks[chunk_number as usize];
+        let chunk = self.own(chunk_number as usize);
         let before = chunk.bytes.capacity();
         let index = chunk.take();
-        self.held_bytes += chunk.bytes.capacity() - before;
-        self.live_bytes += usize::from(chunk.cell_bytes);
-        if !chunk.has_room() {
+        let (cell, grown, is_full) =
+            (usize::from(chunk.cell_bytes), chunk.bytes.capacity() - before, !chunk.has_room());
+        self.held_bytes += grown;
+        self.live_bytes += cell;
+        if is_full {
             self.open[number].pop();
         }
         chunk_number << INDEX_BITS | u32::from(index)
@@ -91,29 +103,21 @@ impl Cells {
         let bytes = Vec::with_capacity(capacity);
         self.held_bytes += bytes.capacity();
         self.chunks.push(Chunk { bytes, cell_bytes: cell_bytes as u16, used: 0, live: 0, free: NONE });
-        self.push_open(number, chunk_number as u32);
+        self.open[number].push(chunk_number as u32);
         chunk_number as u32
-    }
-
-    fn push_open(&mut self, number: usize, chunk_number: u32) {
-        let open = &mut self.open[number];
-        let before = open.capacity();
-        open.push(chunk_number);
-        self.held_bytes += (open.capacity() - before) * size_of::<u32>();
     }
 
     /// Gives the cell back.
     pub(super) fn free(&mut self, handle: u32) {
         let (chunk_number, index) = split(handle);
-        let chunk = &mut self.chunks[chunk_number];
-        let was_full = !chunk.has_room();
-        let before = chunk.bytes.capacity();
+        let chunk = self.own(chunk_number);
+        let (was_full, before) = (!chunk.has_room(), chunk.bytes.capacity());
         chunk.give(index as u16);
-        self.held_bytes -= before - chunk.bytes.capacity();
-        self.live_bytes -= usize::from(chunk.cell_bytes);
+        let (cell, shrunk) = (usize::from(chunk.cell_bytes), before - chunk.bytes.capacity());
+        self.held_bytes -= shrunk;
+        self.live_bytes -= cell;
         if was_full {
-            let number = size_number(usize::from(chunk.cell_bytes));
-            self.push_open(number, chunk_number as u32);
+            self.open[size_number(cell)].push(chunk_number as u32);
         }
     }
 
@@ -122,17 +126,55 @@ impl Cells {
     pub(super) fn get(&self, handle: u32) -> &[u8] {
         let (chunk_number, index) = split(handle);
         let chunk = &self.chunks[chunk_number];
-        let len = usize::from(chunk.cell_bytes);
-        &chunk.bytes[index * len..][..len]
+        chunk.bytes.get(chunk.range(index)).unwrap_or_else(|| self.lent_cell(handle))
+    }
+
+    #[cold]
+    fn lent_cell(&self, handle: u32) -> &[u8] {
+        self.lender.as_ref().expect("a chunk without the bytes of a cell is lent").get(handle)
     }
 
     /// The bytes of a cell, to be changed.
     #[inline]
     pub(super) fn get_mut(&mut self, handle: u32) -> &mut [u8] {
         let (chunk_number, index) = split(handle);
-        let chunk = &mut self.chunks[chunk_number];
-        let len = usize::from(chunk.cell_bytes);
-        &mut chunk.bytes[index * len..][..len]
+        let chunk = self.own(chunk_number);
+        let range = chunk.range(index);
+        &mut chunk.bytes[range]
+    }
+
+    /// A chunk, to be changed.
+    #[inline]
+    fn own(&mut self, number: usize) -> &mut Chunk {
+        if self.chunks[number].bytes.is_empty() {
+            self.fetch(number);
+        }
+        &mut self.chunks[number]
+    }
+
+    /// Copies a chunk that is lent.
+    #[cold]
+    fn fetch(&mut self, number: usize) {
+        if let Some(lent) = self.lender.as_ref().and_then(|lender| lender.chunks.get(number)) {
+            let chunk = &mut self.chunks[number];
+            if chunk.used > 0 {
+                *chunk = lent.clone();
+            }
+        }
+    }
+
+    /// Itself, in a form whose clones share what it holds until they change it.
+    pub(super) fn lent(mut self) -> Cells {
+        (0..self.chunks.len()).for_each(|number| _ = self.own(number));
+        self.lender = None;
+        let lender = Arc::new(self);
+        Cells {
+            chunks: lender.chunks.iter().map(|chunk| Chunk { bytes: Vec::new(), ..*chunk }).collect(),
+            open: lender.open.clone(),
+            held_bytes: lender.held_bytes,
+            live_bytes: lender.live_bytes,
+            lender: Some(lender),
+        }
     }
 
     /// Copies `len` bytes from one cell and offset to another; they may overlap.
@@ -140,11 +182,13 @@ impl Cells {
         let (from_chunk, from_index) = split(from);
         let (to_chunk, to_index) = split(to);
         let start = |chunk: &Chunk, index: usize, offset| index * usize::from(chunk.cell_bytes) + offset;
+        self.own(from_chunk);
         if from_chunk == to_chunk {
             let chunk = &mut self.chunks[from_chunk];
             let (source, target) = (start(chunk, from_index, from_offset), start(chunk, to_index, to_offset));
             chunk.bytes.copy_within(source..source + len, target);
         } else {
+            self.own(to_chunk);
             let chunks = self.chunks.get_disjoint_mut([from_chunk, to_chunk]);
             let [source, target] = chunks.expect("two numbers that differ, of chunks that exist");
             let from_start = start(source, from_index, from_offset);
@@ -166,15 +210,19 @@ impl Cells {
     /// The bytes of memory held beside those: free cells, and what it takes to find them.
     pub(super) fn slack(&self) -> usize {
         let rows = self.chunks.capacity() * size_of::<Chunk>() + self.open.capacity() * size_of::<Vec<u32>>();
-        self.held_bytes - self.live_bytes + rows
+        let open: usize = self.open.iter().map(|open| open.capacity() * size_of::<u32>()).sum();
+        self.held_bytes - self.live_bytes + rows + open
     }
 
     /// Proves the invariants; `live` are all handles in use.
     pub(super) fn check(&self, live: impl Iterator<Item = u32>) {
         let mut seen = std::collections::HashSet::new();
         assert!(live.into_iter().all(|handle| seen.insert(handle)), "a cell is used twice");
-        let mut bytes = self.open.iter().map(|open| open.capacity() * size_of::<u32>()).sum::<usize>();
-        for (chunk_number, chunk) in self.chunks.iter().enumerate() {
+        let mut bytes = 0;
+        for (chunk_number, row) in self.chunks.iter().enumerate() {
+            let lent = self.lender.as_ref().and_then(|lender| lender.chunks.get(chunk_number));
+            let is_lent = row.bytes.is_empty() && row.used > 0;
+            let chunk = lent.filter(|_| is_lent).unwrap_or(row);
             bytes += chunk.bytes.capacity();
             let mut index = chunk.free;
             for _ in chunk.live..chunk.used {
@@ -196,7 +244,24 @@ impl Cells {
     }
 }
 
+/// A copy has the same room for more.
+impl Clone for Chunk {
+    fn clone(&self) -> Chunk {
+        let mut bytes = Vec::with_capacity(self.bytes.capacity());
+        bytes.extend_from_slice(&self.bytes);
+        Chunk { bytes, ..*self }
+    }
+}
+
 impl Chunk {
+    /// Where a cell is.
+    #[inline]
+    fn range(&self, index: usize) -> Range<usize> {
+        let len = usize::from(self.cell_bytes);
+        let start = index * len;
+        start..start + len
+    }
+
     fn has_room(&self) -> bool {
         self.live < self.used || usize::from(self.used + 1) * usize::from(self.cell_bytes) <= CHUNK_BYTES
     }

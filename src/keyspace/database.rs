@@ -342,10 +342,10 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Sets the 24 bits of [`Database::access`]; higher bits are dropped.
     pub fn set_access(&mut self, slot: Slot, access: u32) {
-        if self.history.is_some() && self.access(slot) != access & ACCESS_MASK {
+        if self.access(slot) != access & ACCESS_MASK {
             self.before_mark(slot);
+            self.records.set_access(slot.0, access);
         }
-        self.records.set_access(slot.0, access);
     }
 
     /// When the earliest key, or part of a value, falls due.
@@ -462,18 +462,19 @@ impl<const LINES: usize> Database<LINES> {
         Database::with_segments(self.seed)
     }
 
-    /// A copy that cannot be brought back to anything.
-    pub fn without_past(&self) -> Database<LINES> {
+    /// A copy that cannot be brought back to anything, to make others of: its clones share what it holds, and copy of that
+    /// what they change.
+    pub fn to_lend(&self) -> Database<LINES> {
         if self.is_empty() {
             return self.like_empty();
         }
         Database {
             seed: self.seed,
             hasher: self.hasher.clone(),
-            table: self.table.clone(),
-            records: self.records.clone(),
-            deadlines: self.deadlines.clone(),
-            part_deadlines: self.part_deadlines.clone(),
+            table: self.table.clone().lent(),
+            records: self.records.clone().lent(),
+            deadlines: self.deadlines.clone().lent(),
+            part_deadlines: self.part_deadlines.clone().lent(),
             scratch: Vec::new(),
             history: None,
         }

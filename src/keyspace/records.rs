@@ -233,6 +233,15 @@ impl Records {
         }
     }
 
+    /// Themselves, in a form whose clones share what they hold until they change it.
+    pub(super) fn lent(self) -> Records {
+        let values = self.values.lent();
+        let keys = self.keys.lent();
+        let apart_bytes =
+            keys.iter().map(|key| key.len()).sum::<usize>() + values.iter().map(Value::memory).sum::<usize>();
+        Records { cells: self.cells.lent(), keys, values, apart_bytes, room: Box::default() }
+    }
+
     /// The bytes of memory that records and what stands apart for them take.
     pub(super) fn memory(&self) -> usize {
         self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart_bytes

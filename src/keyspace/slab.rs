@@ -2,8 +2,13 @@
 //!
 //! It grows a page at a time, so no push ever moves what is there, and an empty page gives its memory back.
 //!
+//! What it holds can be [`Slab::lent`]: clones then have neither pages nor values of their own, find them under the same
+//! numbers where they were lent, and copy the entries of a page, and of those one value, before they change it.
+//!
 //! Invariants, per page: `live` values plus the chain of free entries are all its entries; the page stands once in
 //! `open` if and only if it has room.
+
+use std::sync::Arc;
 
 const PAGE: usize = 256;
 const NONE: u32 = u32::MAX;
@@ -11,13 +16,15 @@ const NONE: u32 = u32::MAX;
 /// The slab.
 #[derive(Clone, Debug)]
 pub(super) struct Slab<T> {
-    pages: Vec<Page<T>>,
+    /// `None` for what is lent.
+    pages: Vec<Option<Page<T>>>,
     open: Vec<u32>,
     capacity: usize,
     len: usize,
+    lender: Option<Arc<Slab<T>>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Page<T> {
     entries: Vec<Entry<T>>,
     live: u32,
@@ -28,31 +35,34 @@ struct Page<T> {
 enum Entry<T> {
     Full(T),
     Free(u32),
+    /// A value that is lent.
+    Lent,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Slab<T> {
-        Slab { pages: Vec::new(), open: Vec::new(), capacity: 0, len: 0 }
+        Slab { pages: Vec::new(), open: Vec::new(), capacity: 0, len: 0, lender: None }
     }
 }
 
-impl<T> Slab<T> {
+impl<T: Clone> Slab<T> {
     /// Stores a value and returns its number.
     pub(super) fn insert(&mut self, value: T) -> u32 {
         let page_number = match self.open.last() {
             Some(&page_number) => page_number,
             None => {
-                self.pages.push(Page { entries: Vec::new(), live: 0, free: NONE });
+                self.pages.push(Some(Page { entries: Vec::new(), live: 0, free: NONE }));
                 self.open.push(self.pages.len() as u32 - 1);
                 self.pages.len() as u32 - 1
             }
         };
-        let page = &mut self.pages[page_number as usize];
+        let page = self.own(page_number as usize);
         let before = page.entries.capacity();
         let index = page.insert(value);
-        self.capacity += page.entries.capacity() - before;
+        let (grown, is_full) = (page.entries.capacity() - before, !page.has_room());
+        self.capacity += grown;
         self.len += 1;
-        if !page.has_room() {
+        if is_full {
             self.open.pop();
         }
         page_number * PAGE as u32 + index
@@ -61,39 +71,89 @@ impl<T> Slab<T> {
     /// Takes the value of that number out.
     pub(super) fn remove(&mut self, number: u32) -> T {
         let page_number = number / PAGE as u32;
-        let page = &mut self.pages[page_number as usize];
-        if !page.has_room() {
-            self.open.push(page_number);
-        }
-        let before = page.entries.capacity();
+        let page = self.own(page_number as usize);
+        let (was_full, before) = (!page.has_room(), page.entries.capacity());
         let value = page.remove(number % PAGE as u32);
         self.capacity -= before - page.entries.capacity();
         self.len -= 1;
-        value
+        if was_full {
+            self.open.push(page_number);
+        }
+        value.unwrap_or_else(|| self.lender().get(number).clone())
     }
 
     /// The value of that number.
     pub(super) fn get(&self, number: u32) -> &T {
-        match &self.pages[number as usize / PAGE].entries[number as usize % PAGE] {
+        match &self.page(number as usize / PAGE).entries[number as usize % PAGE] {
             Entry::Full(value) => value,
+            Entry::Lent => self.lender().get(number),
             Entry::Free(_) => panic!("entry {number} is free"),
         }
     }
 
     /// The value of that number, to be changed.
     pub(super) fn get_mut(&mut self, number: u32) -> &mut T {
-        match &mut self.pages[number as usize / PAGE].entries[number as usize % PAGE] {
-            Entry::Full(value) => value,
-            Entry::Free(_) => panic!("entry {number} is free"),
+        if let Entry::Lent = self.own(number as usize / PAGE).entries[number as usize % PAGE] {
+            self.fetch(number);
         }
+        match &mut self.own(number as usize / PAGE).entries[number as usize % PAGE] {
+            Entry::Full(value) => value,
+            Entry::Free(_) | Entry::Lent => panic!("entry {number} is free"),
+        }
+    }
+
+    /// Copies a value that is lent.
+    #[cold]
+    fn fetch(&mut self, number: u32) {
+        let value = self.lender().get(number).clone();
+        self.own(number as usize / PAGE).entries[number as usize % PAGE] = Entry::Full(value);
+    }
+
+    /// A page, be it lent.
+    #[inline]
+    fn page(&self, number: usize) -> &Page<T> {
+        match &self.pages[number] {
+            Some(page) => page,
+            None => self.lender().page(number),
+        }
+    }
+
+    #[cold]
+    fn lender(&self) -> &Slab<T> {
+        self.lender.as_ref().expect("what is not here is lent")
+    }
+
+    /// A page, to be changed.
+    #[inline]
+    fn own(&mut self, number: usize) -> &mut Page<T> {
+        let lender = &self.lender;
+        self.pages[number]
+            .get_or_insert_with(|| lender.as_ref().expect("what is not here is lent").page(number).to_lend())
+    }
+
+    /// Itself, in a form whose clones share what it holds until they change it.
+    pub(super) fn lent(mut self) -> Slab<T> {
+        (0..self.pages.len()).for_each(|number| _ = self.own(number));
+        let numbers: Vec<u32> = self.numbered().map(|(number, _)| number).collect();
+        numbers.into_iter().for_each(|number| _ = self.get_mut(number));
+        self.lender = None;
+        let lender = Arc::new(self);
+        let pages = lender.pages.iter().map(|_| None).collect();
+        Slab { pages, open: lender.open.clone(), capacity: lender.capacity, len: lender.len, lender: Some(lender) }
     }
 
     /// Every value.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.pages.iter().flat_map(|page| &page.entries).filter_map(|entry| match entry {
-            Entry::Full(value) => Some(value),
-            Entry::Free(_) => None,
-        })
+        self.numbered().map(|(_, value)| value)
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
+        let numbers = (0..self.pages.len()).flat_map(|number| {
+            let entries = (0..).zip(&self.page(number).entries);
+            let full = entries.filter(|(_, entry)| !matches!(entry, Entry::Free(_)));
+            full.map(move |(index, _)| (number * PAGE) as u32 + index)
+        });
+        numbers.map(|number| (number, self.get(number)))
     }
 
     /// The bytes of memory that values take, without what they own themselves.
@@ -104,15 +164,17 @@ impl<T> Slab<T> {
     /// The bytes of memory held beside those: free entries, and what it takes to find them.
     pub(super) fn slack(&self) -> usize {
         (self.capacity - self.len) * size_of::<Entry<T>>()
-            + self.pages.capacity() * size_of::<Page<T>>()
+            + self.pages.capacity() * size_of::<Option<Page<T>>>()
             + self.open.capacity() * size_of::<u32>()
     }
 
     /// Proves the invariants.
     pub(super) fn check(&self) {
         assert_eq!(self.iter().count(), self.len);
-        assert_eq!(self.pages.iter().map(|page| page.entries.capacity()).sum::<usize>(), self.capacity);
-        for (page_number, page) in self.pages.iter().enumerate() {
+        let mut capacity = 0;
+        for page_number in 0..self.pages.len() {
+            let page = self.page(page_number);
+            capacity += page.entries.capacity();
             let mut index = page.free;
             for _ in page.live as usize..page.entries.len() {
                 let Entry::Free(next) = page.entries[index as usize] else { panic!("a free entry is used") };
@@ -122,10 +184,33 @@ impl<T> Slab<T> {
             let times = self.open.iter().filter(|&&open| open as usize == page_number).count();
             assert_eq!(times, usize::from(page.has_room()));
         }
+        assert_eq!(capacity, self.capacity);
+    }
+}
+
+/// A copy has the same room for more.
+impl<T: Clone> Clone for Page<T> {
+    fn clone(&self) -> Page<T> {
+        self.like(Entry::clone)
     }
 }
 
 impl<T> Page<T> {
+    /// A page of other entries, each made from one of this, with the same room for more.
+    fn like(&self, entry: impl FnMut(&Entry<T>) -> Entry<T>) -> Page<T> {
+        let mut entries = Vec::with_capacity(self.entries.capacity());
+        entries.extend(self.entries.iter().map(entry));
+        Page { entries, live: self.live, free: self.free }
+    }
+
+    /// What a clone has of it at first.
+    fn to_lend(&self) -> Page<T> {
+        self.like(|entry| match entry {
+            Entry::Free(next) => Entry::Free(*next),
+            Entry::Full(_) | Entry::Lent => Entry::Lent,
+        })
+    }
+
     fn has_room(&self) -> bool {
         (self.live as usize) < PAGE
     }
@@ -143,9 +228,13 @@ impl<T> Page<T> {
         index
     }
 
-    fn remove(&mut self, index: u32) -> T {
-        let entry = std::mem::replace(&mut self.entries[index as usize], Entry::Free(self.free));
-        let Entry::Full(value) = entry else { panic!("entry {index} of a page is free already") };
+    /// Takes a value out; `None` if it is lent.
+    fn remove(&mut self, index: u32) -> Option<T> {
+        let value = match std::mem::replace(&mut self.entries[index as usize], Entry::Free(self.free)) {
+            Entry::Full(value) => Some(value),
+            Entry::Lent => None,
+            Entry::Free(_) => panic!("entry {index} of a page is free already"),
+        };
         self.free = index;
         self.live -= 1;
         if self.live == 0 {

@@ -16,6 +16,9 @@
 //! The table stores no hash: splitting asks for it again ([`Hashes`]). It trusts the hash to be uniform, but not blindly:
 //! [`Table::insert`] reports a flood, when splits go far deeper than the number of keys explains.
 //!
+//! Segments can be [`Table::lent`]: clones then find them under the same numbers where they were lent, and copy one before
+//! they change it.
+//!
 //! Invariants: a segment of depth d owns 2^(64-d) positions and 2^(depth-d) consecutive directory entries; `len` is the
 //! sum of the segments' lengths.
 //!
@@ -27,6 +30,7 @@
 use super::segment::{Line, SLOTS, Segment, bend, tag};
 use crate::value::hashing::Flood;
 use std::hint;
+use std::sync::Arc;
 
 /// Levels that a segment may be deeper than the number of segments explains.
 const FLOOD_DEPTH: u32 = 5;
@@ -40,10 +44,12 @@ pub(super) const CURSOR_BITS: u32 = u64::BITS - CURSOR_SHIFT;
 pub(super) struct Table<const LINES: usize> {
     directory: Vec<u32>,
     depth: u32,
-    segments: Vec<Segment<LINES>>,
+    /// `None` for what is lent.
+    segments: Vec<Option<Segment<LINES>>>,
     /// How many segments there are of each depth.
     depths: Vec<u32>,
     len: usize,
+    lender: Option<Arc<Table<LINES>>>,
 }
 
 /// Whoever knows the hash of a handle that the table holds.
@@ -76,7 +82,7 @@ impl<const LINES: usize> Table<LINES> {
     /// An empty table, which holds no memory.
     pub(super) fn new() -> Table<LINES> {
         let () = Self::IS_POWER;
-        Table { directory: Vec::new(), depth: 0, segments: Vec::new(), depths: Vec::new(), len: 0 }
+        Table { directory: Vec::new(), depth: 0, segments: Vec::new(), depths: Vec::new(), len: 0, lender: None }
     }
 
     /// How many handles there are.
@@ -88,7 +94,7 @@ impl<const LINES: usize> Table<LINES> {
     #[inline]
     pub(super) fn find(&self, hash: u64, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
         let position = bend(hash);
-        let segment = self.segments.get(self.segment_number(position)?)?;
+        let segment = self.segment(self.segment_number(position)?);
         segment.find(segment.home(position), tag(hash), is_wanted).map(|(line, slot)| segment.lines[line].handles[slot])
     }
 
@@ -96,7 +102,7 @@ impl<const LINES: usize> Table<LINES> {
     pub(super) fn prefetch(&self, hashes: &[u64]) -> Vec<u32> {
         let home_line = |&hash: &u64| {
             let position = bend(hash);
-            let segment = &self.segments[self.segment_number(position)?];
+            let segment = self.segment(self.segment_number(position)?);
             Some((&segment.lines[segment.home(position)], tag(hash)))
         };
         let mut lines = Vec::with_capacity(hashes.len());
@@ -113,6 +119,47 @@ impl<const LINES: usize> Table<LINES> {
     }
 
     #[inline]
+    fn segment(&self, number: usize) -> &Segment<LINES> {
+        match &self.segments[number] {
+            Some(segment) => segment,
+            None => self.lent_segment(number),
+        }
+    }
+
+    #[cold]
+    fn lent_segment(&self, number: usize) -> &Segment<LINES> {
+        self.lender.as_ref().expect("a segment that is not here is lent").segment(number)
+    }
+
+    /// A segment, to be changed.
+    #[inline]
+    fn own(&mut self, number: usize) -> &mut Segment<LINES> {
+        let lender = &self.lender;
+        self.segments[number]
+            .get_or_insert_with(|| lender.as_ref().expect("a segment that is not here is lent").segment(number).clone())
+    }
+
+    /// Every segment.
+    fn segments(&self) -> impl Iterator<Item = &Segment<LINES>> + Clone {
+        (0..self.segments.len()).map(|number| self.segment(number))
+    }
+
+    /// Itself, in a form whose clones share what it holds until they change it.
+    pub(super) fn lent(mut self) -> Table<LINES> {
+        (0..self.segments.len()).for_each(|number| _ = self.own(number));
+        self.lender = None;
+        let lender = Arc::new(self);
+        Table {
+            directory: lender.directory.clone(),
+            depth: lender.depth,
+            segments: lender.segments.iter().map(|_| None).collect(),
+            depths: lender.depths.clone(),
+            len: lender.len,
+            lender: Some(lender),
+        }
+    }
+
+    #[inline]
     fn directory_index(&self, position: u64) -> usize {
         (position >> 1 >> (63 - self.depth)) as usize
     }
@@ -126,7 +173,7 @@ impl<const LINES: usize> Table<LINES> {
         let position = bend(hash);
         loop {
             let number = self.directory[self.directory_index(position)] as usize;
-            let segment = &mut self.segments[number];
+            let segment = self.own(number);
             let home = segment.home(position);
             let is_far = segment.len > Self::FULL / 2 && segment.distance_to_room(home) >= Self::FAR;
             if segment.len < Self::FULL && !is_far {
@@ -145,10 +192,11 @@ impl<const LINES: usize> Table<LINES> {
     pub(super) fn remove(&mut self, hash: u64, handle: u32, hashes: &impl Hashes) {
         let position = bend(hash);
         let number = self.directory[self.directory_index(position)] as usize;
-        let segment = &mut self.segments[number];
+        let segment = self.own(number);
         segment.take(segment.home(position), tag(hash), handle);
+        let is_sparse = segment.len < Self::SPARSE;
         self.len -= 1;
-        if segment.len < Self::SPARSE {
+        if is_sparse {
             self.merge_around(number, hashes);
         }
     }
@@ -157,7 +205,7 @@ impl<const LINES: usize> Table<LINES> {
     pub(super) fn rename(&mut self, hash: u64, old: u32, new: u32) {
         let position = bend(hash);
         let number = self.directory[self.directory_index(position)] as usize;
-        let segment = &mut self.segments[number];
+        let segment = self.own(number);
         let place = segment.find(segment.home(position), tag(hash), |handle| handle == old);
         let (line, slot) = place.expect("the old handle is in the table");
         segment.lines[line].handles[slot] = new;
@@ -165,7 +213,7 @@ impl<const LINES: usize> Table<LINES> {
 
     /// Every handle.
     pub(super) fn handles(&self) -> impl Iterator<Item = u32> + Clone {
-        self.segments.iter().flat_map(Segment::handles)
+        self.segments().flat_map(Segment::handles)
     }
 
     /// Visits the handles from `cursor` on, line by line until `count` were visited, and returns the cursor to go on
@@ -174,7 +222,7 @@ impl<const LINES: usize> Table<LINES> {
     pub(super) fn scan(&self, cursor: u64, count: usize, hashes: &impl Hashes, mut visit: impl FnMut(u32)) -> u64 {
         let mut position = cursor.saturating_mul(1 << CURSOR_SHIFT);
         let mut visited = 0;
-        while let Some(segment) = self.segment_number(position).map(|number| &self.segments[number]) {
+        while let Some(segment) = self.segment_number(position).map(|number| self.segment(number)) {
             let home = segment.home(position);
             segment.of_home(home, hashes, |handle| {
                 visited += 1;
@@ -199,7 +247,7 @@ impl<const LINES: usize> Table<LINES> {
         }
         if self.segments.len() > 1 {
             for _ in 0..TRIES {
-                let line = &self.segments[below(self.segments.len())].lines[below(LINES)];
+                let line = &self.segment(below(self.segments.len())).lines[below(LINES)];
                 let slot = below(SLOTS);
                 if line.taken & 1 << slot != 0 {
                     return Some(line.handles[slot]);
@@ -207,7 +255,7 @@ impl<const LINES: usize> Table<LINES> {
             }
         }
         let from = below(self.segments.len());
-        let segment = self.segments[from..].iter().chain(&self.segments).find(|segment| segment.len > 0)?;
+        let segment = self.segments().skip(from).chain(self.segments()).find(|segment| segment.len > 0)?;
         let index = below(segment.len as usize);
         segment.handles().nth(index)
     }
@@ -215,13 +263,13 @@ impl<const LINES: usize> Table<LINES> {
     /// The bytes of memory held.
     pub(super) fn memory(&self) -> usize {
         self.segments.len() * size_of::<[Line; LINES]>()
-            + self.segments.capacity() * size_of::<Segment<LINES>>()
+            + self.segments.capacity() * size_of::<Option<Segment<LINES>>>()
             + (self.directory.capacity() + self.depths.capacity()) * size_of::<u32>()
     }
 
     fn push(&mut self, segment: Segment<LINES>) -> u32 {
         self.count_depth(segment.depth);
-        self.segments.push(segment);
+        self.segments.push(Some(segment));
         self.segments.len() as u32 - 1
     }
 
@@ -240,22 +288,22 @@ impl<const LINES: usize> Table<LINES> {
     }
 
     fn point_directory(&mut self, number: u32) {
-        let range = self.directory_range(&self.segments[number as usize]);
+        let range = self.directory_range(self.segment(number as usize));
         self.directory[range].fill(number);
     }
 
     fn split(&mut self, number: usize, hashes: &impl Hashes) {
-        let old = &mut self.segments[number];
-        let depth = old.depth + 1;
-        let middle = old.start + (1 << (u64::BITS - depth));
-        let full = std::mem::replace(old, Segment::new(old.start, depth));
-        let mut right = Segment::new(middle, depth);
+        let full = self.segment(number);
+        let (start, full_depth, depth) = (full.start, full.depth, full.depth + 1);
+        let middle = start + (1 << (u64::BITS - depth));
+        let (mut left, mut right) = (Segment::new(start, depth), Segment::new(middle, depth));
         for (hash, handle) in hashed(full.handles(), hashes) {
             let position = bend(hash);
-            let half = if position < middle { &mut *old } else { &mut right };
+            let half = if position < middle { &mut left } else { &mut right };
             half.put(half.home(position), tag(hash), handle);
         }
-        self.depths[full.depth as usize] -= 1;
+        self.segments[number] = Some(left);
+        self.depths[full_depth as usize] -= 1;
         self.count_depth(depth);
         if depth > self.depth {
             self.depth = depth;
@@ -283,26 +331,29 @@ impl<const LINES: usize> Table<LINES> {
     }
 
     fn mergeable(&self, number: usize) -> Option<usize> {
-        let segment = &self.segments[number];
+        let segment = self.segment(number);
         if segment.depth == 0 {
             return None;
         }
         let start = segment.start ^ 1 << (u64::BITS - segment.depth);
         let neighbour = self.segment_number(start)?;
-        let other = &self.segments[neighbour];
+        let other = self.segment(neighbour);
         (other.depth == segment.depth && other.len + segment.len <= Self::MERGED).then_some(neighbour)
     }
 
     /// Merges two neighbours into `kept`; the last segment then takes the number that is `lost`.
     fn merge(&mut self, kept: usize, lost: usize, hashes: &impl Hashes) {
-        let other = self.segments.swap_remove(lost);
-        let one = &mut self.segments[kept];
+        let (one, other) = (self.segment(kept), self.segment(lost));
         let depth = one.depth - 1;
-        let old = std::mem::replace(one, Segment::new(one.start.min(other.start), depth));
-        for (hash, handle) in hashed(old.handles().chain(other.handles()), hashes) {
-            one.put(one.home(bend(hash)), tag(hash), handle);
+        let mut merged = Segment::new(one.start.min(other.start), depth);
+        for (hash, handle) in hashed(one.handles().chain(other.handles()), hashes) {
+            merged.put(merged.home(bend(hash)), tag(hash), handle);
         }
-        self.depths[old.depth as usize] -= 2;
+        self.segments[kept] = Some(merged);
+        // What is lent has one number, so the last is to be its own before it takes another.
+        self.own(self.segments.len() - 1);
+        self.segments.swap_remove(lost);
+        self.depths[depth as usize + 1] -= 2;
         self.count_depth(depth);
         self.point_directory(kept as u32);
         if lost < self.segments.len() {
@@ -312,10 +363,10 @@ impl<const LINES: usize> Table<LINES> {
 
     /// Proves the invariants.
     pub(super) fn check(&self, hashes: &impl Hashes) {
-        assert_eq!(self.segments.iter().map(|segment| segment.len as usize).sum::<usize>(), self.len);
+        assert_eq!(self.segments().map(|segment| segment.len as usize).sum::<usize>(), self.len);
         assert_eq!(self.directory.len(), if self.segments.is_empty() { 0 } else { 1 << self.depth });
         let mut covered = 0;
-        for (number, segment) in self.segments.iter().enumerate() {
+        for (number, segment) in self.segments().enumerate() {
             let range = self.directory_range(segment);
             covered += range.len();
             assert!(self.directory[range].iter().all(|&entry| entry as usize == number), "the directory is wrong");
@@ -323,7 +374,7 @@ impl<const LINES: usize> Table<LINES> {
         }
         assert_eq!(covered, self.directory.len());
         for (depth, &count) in self.depths.iter().enumerate() {
-            let counted = self.segments.iter().filter(|segment| segment.depth as usize == depth).count();
+            let counted = self.segments().filter(|segment| segment.depth as usize == depth).count();
             assert_eq!(counted, count as usize);
         }
         assert!(self.depth == 0 || self.depths[self.depth as usize] > 0, "the directory is too large");

@@ -9,11 +9,16 @@
 //! An entry is the low 32 bits of the deadline above the handle. The high bits, an *era* of 49.7 days, are in the
 //! leaf's name, which is an entry below its era: a leaf never spans two eras.
 //!
-//! Invariants: a leaf is not empty, sorted, of one era, and holds exactly the entries from its name to the next leaf's
+//! Leaves can be [`Deadlines::lent`]: clones then have them without entries, which they find under the same names where
+//! they were lent, and copy before they change a leaf.
+//!
+//! Invariants: a leaf is not empty unless it is lent, sorted, of one era, and holds exactly the entries from its name to the next leaf's
 //! name; the first leaf of an era is named by the beginning of the era; `sum` is the sum of all deadlines.
 //!
 //! Costs: everything O(log n); 8 to 12 bytes an entry. To choose one at random, each as likely as any other, a leaf is
 //! chosen and then one of 256 places in it, again and again until there is an entry.
+
+use std::sync::Arc;
 
 use super::runs::{Keyed, Runs};
 
@@ -31,15 +36,17 @@ pub(crate) struct Deadlines {
     len: usize,
     capacity: usize,
     sum: i128,
+    lender: Option<Arc<Deadlines>>,
 }
 
 /// The place of a deadline in the order of all: the deadline above the 32 bits of the handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place(i128);
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Leaf {
     name: Place,
+    /// None while it is lent.
     entries: Vec<u64>,
 }
 
@@ -79,9 +86,34 @@ impl Keyed for Leaf {
     }
 }
 
+/// A copy has the same room for more.
+impl Clone for Leaf {
+    fn clone(&self) -> Leaf {
+        let mut entries = Vec::with_capacity(self.entries.capacity());
+        entries.extend_from_slice(&self.entries);
+        Leaf { name: self.name, entries }
+    }
+}
+
 impl Leaf {
     fn deadlines(&self) -> impl Iterator<Item = (i64, u32)> {
         self.entries.iter().map(|&entry| self.name.of_entry(entry).deadline())
+    }
+
+    /// Its entries, to be changed.
+    #[inline]
+    fn own(&mut self, lender: Option<&Deadlines>) -> &mut Vec<u64> {
+        if self.entries.is_empty() {
+            self.fetch(lender);
+        }
+        &mut self.entries
+    }
+
+    #[cold]
+    fn fetch(&mut self, lender: Option<&Deadlines>) {
+        if let Some(lent) = lender.and_then(|lender| lender.leaves.get(self.name)) {
+            *self = lent.clone();
+        }
     }
 }
 
@@ -93,7 +125,7 @@ impl Deadlines {
 
     /// The earliest deadline and its handle.
     pub(crate) fn first(&self) -> Option<(i64, u32)> {
-        self.leaves.first()?.deadlines().next()
+        self.here(self.leaves.first()?).deadlines().next()
     }
 
     /// The sum of all deadlines.
@@ -103,7 +135,13 @@ impl Deadlines {
 
     /// All of them in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, u32)> {
-        self.leaves.iter().flat_map(Leaf::deadlines)
+        self.leaves.iter().flat_map(|leaf| self.here(leaf).deadlines())
+    }
+
+    /// A leaf with its entries, be it lent.
+    fn here<'a>(&'a self, leaf: &'a Leaf) -> &'a Leaf {
+        let lender = self.lender.as_ref().filter(|_| leaf.entries.is_empty());
+        lender.and_then(|lender| lender.leaves.get(leaf.name)).unwrap_or(leaf)
     }
 
     /// The bytes of memory held.
@@ -122,7 +160,7 @@ impl Deadlines {
         let Some(leaf) = self.leaves.floor_mut(place).filter(|leaf| leaf.name.era() == place.era()) else {
             return self.put_leaf(place.start_of_era(), vec![place.entry()]);
         };
-        let (name, entries) = (leaf.name, &mut leaf.entries);
+        let (name, entries) = (leaf.name, leaf.own(self.lender.as_deref()));
         let is_last = entries.last().is_none_or(|&last| last < place.entry());
         let index = if is_last { entries.len() } else { entries.partition_point(|&other| other < place.entry()) };
         if entries.len() < LEAF {
@@ -144,7 +182,7 @@ impl Deadlines {
     pub(crate) fn remove(&mut self, deadline_ms: i64, handle: u32) {
         let place = Place::of(deadline_ms, handle);
         let leaf = self.leaves.floor_mut(place).expect("a deadline is in the order");
-        let (name, entries) = (leaf.name, &mut leaf.entries);
+        let (name, entries) = (leaf.name, leaf.own(self.lender.as_deref()));
         let index = entries.binary_search(&place.entry()).expect("a deadline is in the order");
         entries.remove(index);
         let len = entries.len();
@@ -159,10 +197,10 @@ impl Deadlines {
     /// One of them, each as likely as any other while leaves are as full as they usually are; `below` is chance.
     pub(crate) fn random(&self, mut below: impl FnMut(usize) -> usize) -> Option<(i64, u32)> {
         const TRIES: usize = 256;
-        let mut leaf = self.leaves.first()?;
+        let mut leaf = self.here(self.leaves.first()?);
         for _ in 0..TRIES {
             let Some(chosen) = self.leaves.choose(&mut below) else { continue };
-            leaf = chosen;
+            leaf = self.here(chosen);
             if let Some(found) = leaf.deadlines().nth(below(LEAF)) {
                 return Some(found);
             }
@@ -183,10 +221,12 @@ impl Deadlines {
 
     /// Lets a leaf of `len` entries take in the next one, or the one before take in it, if the two are small together.
     fn merge_around(&mut self, name: Place, len: usize) {
-        let joins = |other: &&Leaf| other.name.era() == name.era() && other.entries.len() + len <= LEAF / 2;
+        let joins = |other: &&Leaf| other.name.era() == name.era() && self.here(other).entries.len() + len <= LEAF / 2;
         let next = self.leaves.from(name).nth(1).filter(joins).map(|next| (name, next.name));
         let before = || self.leaves.back_from(name).nth(1).filter(joins).map(|before| (before.name, name));
         if let Some((kept, lost)) = next.or_else(before) {
+            // The leaf of `name` may be empty, and is not lent.
+            self.fetch(if kept == name { lost } else { kept });
             let mut lost = self.take_leaf(lost);
             let kept = &mut self.leaves.get_mut(kept).expect("the name of a leaf").entries;
             self.capacity -= kept.capacity();
@@ -202,11 +242,30 @@ impl Deadlines {
     /// Has the first leaf of an era begin with it, when the one that did is gone.
     fn name_first_leaf(&mut self, start: Place) {
         let first = self.leaves.from(start).next().map(|leaf| leaf.name);
-        if let Some(name) = first.filter(|name| name.era() == start.era())
-            && let Some(leaf) = self.leaves.remove(name)
-        {
-            self.leaves.insert(Leaf { name: start, ..leaf });
+        if let Some(name) = first.filter(|name| name.era() == start.era()) {
+            self.fetch(name);
+            if let Some(leaf) = self.leaves.remove(name) {
+                self.leaves.insert(Leaf { name: start, entries: leaf.entries });
+            }
         }
+    }
+
+    /// Has a leaf that may be lent have its entries.
+    fn fetch(&mut self, name: Place) {
+        if let Some(leaf) = self.leaves.get_mut(name) {
+            leaf.own(self.lender.as_deref());
+        }
+    }
+
+    /// Itself, in a form whose clones share what it holds until they change it.
+    pub(crate) fn lent(mut self) -> Deadlines {
+        let names: Vec<Place> = self.leaves.iter().map(|leaf| leaf.name).collect();
+        names.into_iter().for_each(|name| self.fetch(name));
+        self.lender = None;
+        let lender = Arc::new(self);
+        let mut leaves = Runs::default();
+        lender.leaves.iter().for_each(|leaf| _ = leaves.insert(Leaf { name: leaf.name, entries: Vec::new() }));
+        Deadlines { leaves, len: lender.len, capacity: lender.capacity, sum: lender.sum, lender: Some(lender) }
     }
 
     /// Proves the invariants.
@@ -214,10 +273,11 @@ impl Deadlines {
         self.leaves.check();
         assert_eq!(self.iter().count(), self.len);
         assert_eq!(self.iter().map(|(deadline_ms, _)| i128::from(deadline_ms)).sum::<i128>(), self.sum);
-        assert_eq!(self.leaves.iter().map(|leaf| leaf.entries.capacity()).sum::<usize>(), self.capacity);
+        let leaves = || self.leaves.iter().map(|leaf| self.here(leaf));
+        assert_eq!(leaves().map(|leaf| leaf.entries.capacity()).sum::<usize>(), self.capacity);
         assert!(self.iter().is_sorted_by(|one, other| one < other), "deadlines are out of order");
         let mut last_era = None;
-        for Leaf { name, entries } in self.leaves.iter() {
+        for Leaf { name, entries } in leaves() {
             assert!(entries.first().is_some_and(|&first| first >= name.entry()), "a leaf holds what is before it");
             let is_first = last_era != Some(name.era());
             assert!(!is_first || *name == name.start_of_era(), "the first leaf of an era does not begin with it");

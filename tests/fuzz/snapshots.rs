@@ -13,7 +13,7 @@ use ::dunlin::rdb;
 
 /// All that a snapshot promises to bring back.
 #[derive(Debug, PartialEq)]
-struct Picture {
+pub struct Picture {
     /// In the order of their databases and names.
     keys: Vec<(usize, Vec<u8>, String)>,
     rules: Vec<String>,
@@ -21,7 +21,7 @@ struct Picture {
     chance: u64,
 }
 
-fn picture(engine: &Engine) -> Picture {
+pub fn picture(engine: &Engine) -> Picture {
     let mut keys = Vec::new();
     for (number, database) in engine.databases.iter().enumerate() {
         keys.extend(database.slots().map(|slot| {

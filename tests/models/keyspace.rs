@@ -38,6 +38,7 @@ enum Step {
     DeadlineMany { from: u16, many: u16, start_ms: i64 },
     Access { key: u16, access: u32 },
     Expire { now_ms: i64 },
+    Lend,
     Clear,
 }
 
@@ -80,6 +81,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(from, many, start_ms)| Step::DeadlineMany { from, many, start_ms }),
         1 => (key(), any::<u32>()).prop_map(|(key, access)| Step::Access { key, access }),
         2 => deadline().prop_map(|now_ms| Step::Expire { now_ms }),
+        1 => Just(Step::Lend),
         1 => Just(Step::Clear),
     ]
 }
@@ -94,11 +96,13 @@ fn key_of(number: u16) -> Vec<u8> {
 struct Pair {
     database: Database<2>,
     model: HashMap<Vec<u8>, Known>,
+    /// Of what the database shares what it has not changed since.
+    lenders: Vec<Pair>,
 }
 
 impl Pair {
     fn new(seed: u64) -> Pair {
-        Pair { database: Database::with_segments(seed), model: HashMap::new() }
+        Pair { database: Database::with_segments(seed), model: HashMap::new(), lenders: Vec::new() }
     }
 
     fn find(&self, key: &[u8]) -> Option<Slot> {
@@ -256,6 +260,11 @@ impl Pair {
                 }
             }
             Step::Expire { now_ms } => self.expire(now_ms),
+            Step::Lend => {
+                let database = self.database.to_lend();
+                self.database = database.clone();
+                self.lenders.push(Pair { database, model: self.model.clone(), lenders: Vec::new() });
+            }
             Step::Clear => {
                 self.model.clear();
                 let before = self.database.memory();
@@ -283,6 +292,7 @@ impl Pair {
         }
         let stored: usize = self.database.slots().map(|slot| self.database.memory_of(slot)).sum();
         assert!(stored <= self.database.memory());
+        self.lenders.iter().for_each(Pair::agree);
     }
 }
 
@@ -380,6 +390,35 @@ fn the_same_seed_and_steps_give_the_same_walk() {
     };
     assert_eq!(walked(7), walked(7));
     assert_ne!(walked(7), walked(8));
+}
+
+#[test]
+fn a_clone_of_what_is_lent_goes_on_as_the_lender_would_and_leaves_it_as_it_is() {
+    let mut database = Database::<2>::with_segments(13);
+    for key in 0..3_000u32 {
+        let value = if key % 3 == 0 { Value::Zset(Zset::new()) } else { Value::Hash(hash(key as usize % 40)) };
+        let slot = database.insert(&key.to_be_bytes(), New::Value(value));
+        database.set_deadline(slot, (key % 2 == 0).then(|| i64::from(key) << 30));
+    }
+    let lender = database.to_lend();
+    let mut clone = lender.clone();
+    let order =
+        |database: &Database<2>| -> Vec<Vec<u8>> { database.slots().map(|slot| database.key(slot).to_vec()).collect() };
+    let changes = |database: &mut Database<2>| {
+        for key in (0..3_000u32).step_by(7) {
+            let slot = database.find(&key.to_be_bytes()).expect("stored");
+            let slot = database.set_deadline(slot, Some(1));
+            database.set_access(slot, 77);
+        }
+    };
+    let held = (lender.memory(), lender.slack(), lender.volatile_len());
+    changes(&mut clone);
+    changes(&mut database);
+    assert!(order(&clone) == order(&database));
+    assert_eq!((clone.volatile_len(), clone.next_deadline()), (database.volatile_len(), database.next_deadline()));
+    assert_eq!((lender.memory(), lender.slack(), lender.volatile_len()), held);
+    lender.check();
+    clone.check();
 }
 
 #[test]

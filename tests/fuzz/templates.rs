@@ -1,0 +1,96 @@
+//! Templates under fire: whoever begins as one goes on as the server that it was taken of, and the template stays.
+//!
+//! The server goes on beside one that began as the template and shares with it what neither has changed. Both are asked
+//! the same, much of it with a part of chance: an order of keys, a choice or a deadline that differs shows in a reply. Then
+//! one more begins as the template, and holds what there was when that was taken.
+
+use ::dunlin::commands::FAMILIES;
+use ::dunlin::engine::host::NoHost;
+use ::dunlin::engine::{Engine, Settings, Table, Template};
+
+use crate::choices::Choices;
+use crate::snapshots::picture;
+use crate::world::{START, World};
+
+/// Requests for whose replies it does not matter what happened to the client before. A number stands for every `#`.
+const LINES: &[&str] = &[
+    "SET key:# #",
+    "SET key:# a-text-of-some-thirty-characters PX #",
+    "SETRANGE key:# # x",
+    "APPEND key:# more",
+    "GET key:#",
+    "DEL key:# key:#",
+    "RENAME key:# key:#",
+    "COPY key:# copy:# REPLACE",
+    "EXPIRE key:# #",
+    "PERSIST key:#",
+    "TTL key:#",
+    "OBJECT ENCODING key:#",
+    "SADD set:# # # # # #",
+    "SPOP set:# 3",
+    "SRANDMEMBER set:# -5",
+    "HSET hash:# f# # f# # f# #",
+    "HPEXPIRE hash:# # FIELDS 1 f#",
+    "HRANDFIELD hash:# 5 WITHVALUES",
+    "ZADD zset:# # m# # m#",
+    "ZPOPMIN zset:#",
+    "RPUSH list:# # # #",
+    "LMOVE list:# list:# LEFT RIGHT",
+    "XADD stream:# * f #",
+    "XTRIM stream:# MAXLEN 2",
+    "RANDOMKEY",
+    "SCAN 0 COUNT 20",
+    "DBSIZE",
+    "MOVE key:# 1",
+    "EVAL return{redis.call('RANDOMKEY'),math.random(1000)} 0",
+];
+
+/// How large the numbers are.
+const NUMBERS: usize = 4000;
+
+/// Fills a server, and compares it with what begins as it is; the template of that is the next to be compared with.
+pub fn run(seed: u64, rounds: u64) {
+    let mut choices = Choices::Seed(seed | 1);
+    let mut world = World::seeded(seed, |_| ());
+    for _ in 0..rounds {
+        let line = line(&mut choices);
+        world.ask(&line);
+        world.expire();
+    }
+    for generation in 0..3 {
+        let (template, before) = (world.engine.template(), picture(&world.engine));
+        let mut begun = begun_as(&template);
+        assert_eq!(picture(&begun.engine), before, "generation {generation}");
+        for round in 0..rounds {
+            let (line, pause_ms) = (line(&mut choices), choices.below(3) as i64);
+            let replies = [&mut world, &mut begun].map(|world| {
+                let reply = world.ask(&line);
+                world.pass_ms(pause_ms);
+                world.expire();
+                reply
+            });
+            assert_eq!(replies[0], replies[1], "generation {generation}, round {round}: {line}");
+        }
+        assert_eq!(picture(&begun.engine), picture(&world.engine), "generation {generation}");
+        assert_eq!(picture(&begun_as(&template).engine), before, "generation {generation}");
+        begun.engine.databases.iter().for_each(|database| database.check());
+        world = begun;
+    }
+}
+
+fn line(choices: &mut Choices<'_>) -> String {
+    let words = LINES[choices.below(LINES.len())].split(' ');
+    let words = words.map(|word| word.replace('#', &choices.below(NUMBERS).to_string()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A server that begins as the template.
+fn begun_as(template: &Template) -> World {
+    let host = Box::new(NoHost::default());
+    let mut engine = Engine::new(Table::of(FAMILIES), Settings::default(), 0, template.now, host);
+    engine.begin_as(template);
+    let mut world = World::around(engine);
+    world.pass_ms((template.now.unix_us - START.unix_us) / 1000);
+    world.engine.at(world.now());
+    world
+}
