@@ -276,7 +276,9 @@ impl Engine {
         }
         self.stats.connections += 1;
         let needs_no_login = !self.sessions.guard.users.must_log_in();
-        Some(self.sessions.open(origin, needs_no_login, now))
+        let session = self.sessions.open(origin, needs_no_login, now);
+        self.wake_waiters();
+        Some(session)
     }
 
     /// A client is gone.
@@ -289,6 +291,7 @@ impl Engine {
             self.interest.forget(client);
         }
         self.sessions.close(session);
+        self.wake_waiters();
     }
 
     /// Ends a session (CLIENT KILL): it gets nothing any more.

@@ -52,6 +52,8 @@ pub struct Origin {
     pub is_local: bool,
     /// The event loop that serves it, from 0.
     pub event_loop: usize,
+    /// It is the test's own: its commands are neither kept, disturbed nor judged.
+    pub is_examiner: bool,
 }
 
 /// Which replies a session wants (CLIENT REPLY).
@@ -149,8 +151,6 @@ pub struct Session {
     pub transaction: Option<Arc<Transaction>>,
     /// It is to be closed without its replies: it does not read them.
     pub cut_off: bool,
-    /// It is the test's own: its commands are neither kept, disturbed nor judged.
-    pub is_examiner: bool,
     /// The next of its replies is sent byte by byte (a fault).
     pub in_bytes: bool,
     /// Its connection ends once what it is told is sent (a fault).
@@ -270,7 +270,6 @@ impl Sessions {
             outgoing: Outgoing::default(),
             transaction: None,
             cut_off: false,
-            is_examiner: false,
             in_bytes: false,
             hangs_up: false,
             subscribed: Subscribed::default(),

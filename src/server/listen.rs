@@ -236,7 +236,7 @@ fn tcp_origin(stream: &TcpStream, peer: SocketAddr) -> Origin {
         local_address: stream.local_addr().map_or_else(|_| String::new(), |address| address.to_string()),
         descriptor: descriptor_of(stream),
         is_local: peer.ip().to_canonical().is_loopback(),
-        event_loop: 0,
+        ..Origin::default()
     }
 }
 
@@ -374,7 +374,7 @@ mod unix {
                         local_address: address.clone(),
                         descriptor: descriptor_of(&stream),
                         is_local: true,
-                        event_loop: 0,
+                        ..Origin::default()
                     };
                     hall.admit(Stream::Unix(stream), origin);
                 }

@@ -199,6 +199,7 @@ impl Shared {
         let timeout = Duration::from_secs(engine.settings.timeout_s.into());
         let mailbox = Arc::new(Mailbox::default());
         self.mailboxes.lock().insert(session, Arc::clone(&mailbox));
+        self.tell_waiters(&mut engine);
         drop(engine);
         if !timeout.is_zero() {
             self.alarm.ring_by(later(now, timeout));
@@ -211,7 +212,15 @@ impl Shared {
         let mut engine = self.engine();
         engine.disconnect(session);
         self.mailboxes.lock().remove(&session);
+        self.tell_waiters(&mut engine);
         self.end_if_left(&mut engine);
+    }
+
+    /// Who waited for clients to come or go is to be told.
+    fn tell_waiters(&self, engine: &mut Engine) {
+        if !engine.effects.is_empty() {
+            self.carry_out(engine, None);
+        }
     }
 
     /// Leaves a letter for one session, if it is still there.

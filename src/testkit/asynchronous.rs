@@ -116,6 +116,19 @@ impl World {
         self.wait_until_async(&[b"BLOCKED", key.as_ref()], timeout).await
     }
 
+    /// [`World::wait_for_blocked`], for async tests.
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn wait_for_blocked_async(
+        &self,
+        key: impl AsRef<[u8]>,
+        count: u64,
+        timeout: Duration,
+    ) -> Result<(), CallError> {
+        self.wait_until_async(&[b"BLOCKED", key.as_ref(), count.to_string().as_bytes()], timeout).await
+    }
+
     /// [`World::wait_for_subscribers`], for async tests.
     ///
     /// # Errors
@@ -129,10 +142,26 @@ impl World {
         self.wait_until_async(&[b"SUBSCRIBERS", channel.as_ref(), count.to_string().as_bytes()], timeout).await
     }
 
+    /// [`World::wait_until_struck`], for async tests.
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn wait_until_struck_async(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until_async(&[b"FAULT", rule.as_bytes(), count.to_string().as_bytes()], timeout).await
+    }
+
+    /// [`World::wait_for_clients`], for async tests.
+    ///
+    /// # Errors
+    /// See there.
+    pub async fn wait_for_clients_async(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until_async(&[b"CLIENTS", count.to_string().as_bytes()], timeout).await
+    }
+
     async fn wait_until_async(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
         let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();
-        self.client()?.call_async(words).await.map(drop)
+        self.examiner()?.call_async(words).await.map(drop)
     }
 }
 
@@ -143,6 +172,6 @@ impl Journal<'_> {
     /// See there.
     pub async fn wait_for_async(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
         let words = self.words_of_wait(count, timeout);
-        Client::connect(Arc::clone(self.shared))?.call_async(words).await.map(drop)
+        Client::examine(Arc::clone(self.shared))?.call_async(words).await.map(drop)
     }
 }

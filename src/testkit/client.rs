@@ -42,7 +42,17 @@ pub enum CallError {
 
 impl Client {
     pub(super) fn connect(shared: Arc<Shared>) -> Result<Client, CallError> {
-        let origin = Origin { transport: Transport::Direct, descriptor: -1, is_local: true, ..Origin::default() };
+        Client::come(shared, false)
+    }
+
+    /// A client that is the test's own.
+    pub(super) fn examine(shared: Arc<Shared>) -> Result<Client, CallError> {
+        Client::come(shared, true)
+    }
+
+    fn come(shared: Arc<Shared>, is_examiner: bool) -> Result<Client, CallError> {
+        let direct = Origin { transport: Transport::Direct, descriptor: -1, is_local: true, ..Origin::default() };
+        let origin = Origin { is_examiner, ..direct };
         let full = || CallError::Refused("ERR max number of clients reached".to_owned());
         let not_let_in = || if shared.has_ended() { CallError::Closed } else { full() };
         let (session, mailbox) = shared.connect(origin).ok_or_else(not_let_in)?;
@@ -51,15 +61,6 @@ impl Client {
             own.protocol = Protocol::Resp3;
         }
         Ok(Client { shared, session, mailbox, messages: VecDeque::new() })
-    }
-
-    /// A client that is the test's own.
-    pub(super) fn examine(shared: Arc<Shared>) -> Result<Client, CallError> {
-        let client = Client::connect(shared)?;
-        if let Some(own) = client.shared.engine().sessions.get_mut(client.session) {
-            own.is_examiner = true;
-        }
-        Ok(client)
     }
 
     /// Runs one command. While clients are paused (CLIENT PAUSE), or a command blocks, it waits, as any client does.

@@ -4,6 +4,9 @@
 //! stands still until the test moves it. Queues that block stand with the server's own tests.
 
 mod collections;
+#[path = "../server/patience.rs"]
+#[expect(dead_code, reason = "what happens here the server tells")]
+mod patience;
 mod scripts;
 mod streams;
 mod windows;

@@ -1,7 +1,6 @@
 //! A queue on a stream: workers of one group, some of which fall over in the middle of their work.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use dunlin::Server;
 use fastrand::Rng;
 use redis::{Connection, RedisResult, cmd};
 
+use crate::patience::PATIENCE;
 use crate::{at_once, connect};
 
 const JOBS: usize = 4_000;
@@ -88,32 +88,19 @@ fn a_group_of_workers_that_fall_over_does_every_job_and_acknowledges_each_once()
     let mut connection = connect(&server);
     let () =
         cmd("XGROUP").arg(&["CREATE", "jobs", "workers", "$", "MKSTREAM"]).query(&mut connection).expect("it is made");
-    let working = AtomicUsize::new(WORKERS);
     let acknowledged = thread::scope(|scope| {
-        let (server, working) = (&server, &working);
-        let workers: Vec<_> = (0..WORKERS)
-            .map(|number| {
-                scope.spawn(move || {
-                    let done = work(server, number);
-                    working.fetch_sub(1, Ordering::Relaxed);
-                    done
-                })
-            })
-            .collect();
+        let server = &server;
+        let workers: Vec<_> = (0..WORKERS).map(|number| scope.spawn(move || work(server, number))).collect();
         at_once(server, PRODUCERS, |producer, connection| {
             for job in 0..JOBS / PRODUCERS {
                 let name = format!("{producer}-{job}");
                 let () = cmd("XADD").arg(&["jobs", "*", "job", &name]).query(connection).expect("it is added");
             }
         });
-        // Time stands still, so whoever waits does so until all jobs were given away.
-        while lag(&mut connection) > 0 {
-            thread::yield_now();
-        }
-        while working.load(Ordering::Relaxed) > 0 {
-            server.advance(Duration::from_secs(1));
-            thread::yield_now();
-        }
+        // Time stands still, so when all of them wait, all jobs were given away.
+        server.wait_for_blocked("jobs", WORKERS as u64, PATIENCE).expect("they do");
+        assert_eq!(lag(&mut connection), 0);
+        server.advance(Duration::from_secs(1));
         workers.into_iter().flat_map(|worker| worker.join().expect("no worker fails")).collect::<Vec<String>>()
     });
     server.advance(Duration::from_secs(30));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dunlin::{CallError, Client, Reply, Server, State};
 
+use crate::patience::PATIENCE;
 use crate::{call, error, served};
 
 /// What the server sends for `requests` until it closes the connection.
@@ -75,7 +76,7 @@ fn a_reply_in_single_bytes_is_the_same_reply() {
             got
         }
     });
-    server.wait_until_blocked("queue", Duration::from_secs(60)).expect("it is");
+    server.wait_until_blocked("queue", PATIENCE).expect("it is");
     call(&mut server.client().expect("there is room"), ["RPUSH", "queue", "job"]);
     assert_eq!(got.join().expect("it ends"), b"*2\r\n$5\r\nqueue\r\n$3\r\njob\r\n+PONG\r\n"[..]);
 }
@@ -108,9 +109,9 @@ fn a_delay_ends_when_the_clock_is_advanced_and_nobody_else_waits() {
         call(&mut slow, ["CLIENT", "SETNAME", "slow"]);
         move || (call(&mut slow, ["SET", "key", "value"]), call(&mut slow, ["GET", "key"]))
     });
-    while call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]).is_null() {
-        assert_eq!(call(&mut client, ["SET", "other", "value"]), Reply::Status("OK".to_owned()));
-    }
+    server.wait_until_struck("late", 1, PATIENCE).expect("it does");
+    assert_eq!(call(&mut client, ["SET", "other", "value"]), Reply::Status("OK".to_owned()));
+    assert!(!call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]).is_null());
     let (set, got) = slow.join().expect("it is answered");
     assert_eq!((set, got == "value"), (Reply::Status("OK".to_owned()), true));
     let set = &journal.client("slow").entries()[0];
@@ -127,13 +128,9 @@ fn a_delayed_command_is_not_run_before_its_time_nor_for_a_client_that_left() {
         wire.write_all(format!("PING\r\nSET late{number} x\r\n").as_bytes()).expect("it reads");
         wire.read_exact(&mut [0; 7]).expect("it is answered");
     }
-    while struck(&call(&mut client, ["DUNLIN", "FAULT", "LIST"])) < 2 {
-        std::thread::yield_now();
-    }
+    server.wait_until_struck("late", 2, PATIENCE).expect("both wait");
     drop(wires.pop());
-    while call(&mut client, ["CLIENT", "LIST"]).text().expect("it is a text").lines().count() > 2 {
-        std::thread::yield_now();
-    }
+    server.wait_for_clients(2, PATIENCE).expect("one has left");
     call(&mut client, ["DUNLIN", "ADVANCE", "499"]);
     assert_eq!(call(&mut client, ["DBSIZE"]), 0);
     call(&mut client, ["DUNLIN", "ADVANCE", "1"]);
@@ -141,12 +138,6 @@ fn a_delayed_command_is_not_run_before_its_time_nor_for_a_client_that_left() {
     let mut got = [0; 5];
     wires[0].read_exact(&mut got).expect("it is answered");
     assert_eq!(&got, b"+OK\r\n");
-}
-
-/// How often the first rule has struck.
-fn struck(listed: &Reply) -> i64 {
-    let Some([Reply::Map(fields), ..]) = listed.items() else { return 0 };
-    fields.iter().find(|(name, _)| *name == "struck").and_then(|(_, count)| count.integer()).unwrap_or(0)
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Waiting until something is so.
 
-use std::time::Duration;
+use std::net::{Shutdown, TcpStream};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
-use dunlin::{Client, Reply, Server};
+use dunlin::{CallError, Client, Reply, Server};
 
+use crate::patience::PATIENCE;
 use crate::{call, error, served};
 
 fn spawn(server: &Server, words: &'static [&str]) -> std::thread::JoinHandle<Result<Reply, String>> {
@@ -31,6 +34,17 @@ fn a_wait_ends_when_a_client_is_blocked_and_does_not_count_as_blocked() {
 }
 
 #[test]
+fn a_wait_ends_when_so_many_are_blocked() {
+    let (server, mut client) = served();
+    let test = spawn(&server, &["DUNLIN", "WAIT", "BLOCKED", "queue", "2", "TIMEOUT", "60000"]);
+    let workers = [(); 2].map(|()| spawn(&server, &["BLPOP", "queue", "0"]));
+    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    server.wait_for_blocked("queue", 2, PATIENCE).expect("they are");
+    call(&mut client, ["RPUSH", "queue", "job", "job"]);
+    workers.into_iter().for_each(|worker| _ = worker.join().expect("it ends").expect("it is served"));
+}
+
+#[test]
 fn a_wait_ends_when_so_many_listen_to_a_channel() {
     let (server, _client) = served();
     let test = spawn(&server, &["DUNLIN", "WAIT", "SUBSCRIBERS", "news", "2"]);
@@ -39,7 +53,7 @@ fn a_wait_ends_when_so_many_listen_to_a_channel() {
         call(listener, ["SUBSCRIBE", "news"]);
     }
     assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
-    server.wait_for_subscribers("news", 1, Duration::from_secs(60)).expect("there are two");
+    server.wait_for_subscribers("news", 1, PATIENCE).expect("there are two");
 }
 
 #[test]
@@ -53,7 +67,7 @@ fn a_wait_ends_when_the_journal_has_seen_it() {
         call(&mut client, ["SET", key, "value"]);
     }
     assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
-    journal.command("SET").wait_for(3, Duration::from_secs(60)).expect("there are three");
+    journal.command("SET").wait_for(3, PATIENCE).expect("there are three");
 }
 
 #[test]
@@ -62,21 +76,56 @@ fn at_its_end_a_wait_tells_how_far_it_came() {
     server.freeze();
     let _journal = server.journal();
     call(&mut client, ["PING"]);
-    let waits: [(&[&str], &str); 3] = [
+    server.fault("late").command("GET").error("ERR late");
+    let waits: [(&[&str], &str); 6] = [
         (&["DUNLIN", "WAIT", "BLOCKED", "queue", "TIMEOUT", "50"], "no client waits for 'queue'"),
+        (&["DUNLIN", "WAIT", "BLOCKED", "queue", "2", "TIMEOUT", "50"], "no client waits for 'queue'"),
         (&["DUNLIN", "WAIT", "SUBSCRIBERS", "news", "2", "TIMEOUT", "50"], "0 of 2 listen to 'news'"),
         (
             &["DUNLIN", "WAIT", "JOURNAL", "9", "COMMAND", "PING", "TIMEOUT", "50"],
             "the journal has 1 of 9 commands of COMMAND PING",
         ),
+        (&["DUNLIN", "WAIT", "FAULT", "late", "1", "TIMEOUT", "50"], "the rule 'late' has struck 0 of 1 times"),
+        (&["DUNLIN", "WAIT", "CLIENTS", "7", "TIMEOUT", "50"], "there are 1 clients, not 7"),
     ];
     for (words, text) in waits {
-        let test = spawn(&server, words);
-        while call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]).is_null() {
-            std::thread::yield_now();
-        }
-        assert_eq!(test.join().expect("it ends"), Err(format!("ERR waited in vain: {text}")));
+        let mut test = server.client().expect("there is room");
+        let mut waits = pin!(test.call_async(words));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(waits.as_mut().poll(&mut context).is_pending());
+        call(&mut client, ["DUNLIN", "ADVANCE", "49"]);
+        assert!(waits.as_mut().poll(&mut context).is_pending());
+        call(&mut client, ["DUNLIN", "ADVANCE", "1"]);
+        let refused = CallError::Refused(format!("ERR waited in vain: {text}"));
+        assert_eq!(waits.as_mut().poll(&mut context), Poll::Ready(Err(refused)));
     }
+}
+
+#[test]
+fn a_wait_ends_when_a_rule_has_struck_so_often() {
+    let (server, mut client) = served();
+    server.fault("flaky").command("GET").error("ERR flaky");
+    let test = spawn(&server, &["DUNLIN", "WAIT", "FAULT", "flaky", "2"]);
+    for _ in 0..2 {
+        assert_eq!(error(&mut client, ["GET", "key"]), "ERR flaky");
+    }
+    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    server.wait_until_struck("flaky", 1, PATIENCE).expect("it has");
+    let text = "ERR there is no rule 'flakey', DUNLIN FAULT ADD makes one";
+    assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "FAULT", "flakey", "1"]), text);
+}
+
+#[test]
+fn a_wait_ends_when_so_many_clients_are_there() {
+    let (server, _client) = served();
+    let test = spawn(&server, &["DUNLIN", "WAIT", "CLIENTS", "4"]);
+    server.wait_for_clients(2, PATIENCE).expect("that of the test itself, and the one that waits");
+    let mut wires = [(); 3].map(|()| TcpStream::connect(server.addr()).expect("it listens"));
+    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    for wire in &mut wires {
+        wire.shutdown(Shutdown::Both).expect("it is open");
+    }
+    server.wait_for_clients(1, PATIENCE).expect("the others have left");
 }
 
 #[test]
@@ -85,9 +134,7 @@ fn a_test_that_goes_away_while_it_waits_leaves_nothing_behind() {
     let mut wire = std::net::TcpStream::connect(server.addr()).expect("it listens");
     std::io::Write::write_all(&mut wire, b"DUNLIN WAIT BLOCKED queue\r\n").expect("it reads");
     drop(wire);
-    while call(&mut client, ["CLIENT", "LIST"]).text().expect("it is a text").lines().count() > 1 {
-        std::thread::yield_now();
-    }
+    server.wait_for_clients(1, PATIENCE).expect("it has left");
     assert_eq!(call(&mut client, ["BLPOP", "queue", "0.001"]), Reply::Null);
     assert_eq!(blocked(&mut client), 0);
 }
@@ -95,7 +142,17 @@ fn a_test_that_goes_away_while_it_waits_leaves_nothing_behind() {
 #[test]
 fn a_wait_that_cannot_be_is_refused() {
     let (_server, mut client) = served();
-    for words in ["BLOCKED", "NOSUCH x", "SUBSCRIBERS news", "SUBSCRIBERS news -1", "BLOCKED key TIMEOUT"] {
+    for words in [
+        "BLOCKED",
+        "NOSUCH x",
+        "SUBSCRIBERS news",
+        "SUBSCRIBERS news -1",
+        "BLOCKED key TIMEOUT",
+        "BLOCKED key -1",
+        "FAULT name",
+        "CLIENTS",
+        "CLIENTS many",
+    ] {
         error(&mut client, ["DUNLIN", "WAIT"].into_iter().chain(words.split(' ')));
     }
     let text = "ERR timeout is negative";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dunlin::Server;
 use socket2::{Domain, Socket, Type};
 
-use crate::patience::wait_until;
+use crate::patience::PATIENCE;
 use crate::wire::connect;
 
 #[test]
@@ -37,14 +37,7 @@ fn clients_that_break_off_at_once_keep_nobody_out() {
             connect(server.addr()).ask("PING\r\n", "+PONG\r\n");
         }
     }
-    wait_until("all of them are gone", || {
-        let mut client = connect(server.addr());
-        client.send("INFO clients\r\n");
-        let told = client.read_until(b"connected_clients:");
-        let count = client.read_until(b"\r\n");
-        assert!(told.starts_with('$'));
-        count.trim_end() == "2"
-    });
+    server.wait_for_clients(1, PATIENCE).expect("all of them are gone");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::thread;
 use dunlin::Server;
 use redis::{Client, Commands, Connection};
 
-use crate::patience::wait_until;
+use crate::patience::PATIENCE;
 
 const WORKERS: usize = 20;
 const PRODUCERS: usize = 5;
@@ -69,15 +69,8 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
     let work = |worker: usize| {
         let (own, mut connection) = (format!("processing:{worker}"), connect(&server));
         for number in 1.. {
-            let mut moving = redis::cmd("BLMOVE");
-            let job: String = moving
-                .arg("jobs")
-                .arg(&own)
-                .arg("RIGHT")
-                .arg("LEFT")
-                .arg(0)
-                .query(&mut connection)
-                .expect("a job comes");
+            let moving = redis::cmd("BLMOVE").arg(&["jobs", &own, "RIGHT", "LEFT", "0"]).take();
+            let job: String = moving.query(&mut connection).expect("a job comes");
             if job == STOP {
                 let _: () = connection.lrem(&own, 1, &job).expect("it is removed");
                 return;
@@ -88,13 +81,16 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
                 let _: Option<String> = connection.rpoplpush(&own, "jobs").expect("it is put back");
                 continue;
             }
-            let _: () = redis::pipe()
+            let (_, count, _): (u32, usize, u32) = redis::pipe()
                 .atomic()
                 .sadd("done", &job)
                 .incr("count", 1)
                 .lrem(&own, 1, &job)
                 .query(&mut connection)
                 .expect("it is done");
+            if count == PRODUCERS * JOBS_EACH {
+                let _: () = connection.lpush("finished", "all of them").expect("it is told");
+            }
         }
     };
     thread::scope(|scope| {
@@ -109,13 +105,12 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
             }
         });
         let mut connection = connect(&server);
-        wait_until("all jobs are done", || {
-            connection.get::<_, Option<usize>>("count").expect("it is a number") == Some(PRODUCERS * JOBS_EACH)
-        });
+        let told: Option<(String, String)> = connection.blpop("finished", PATIENCE.as_secs_f64()).expect("it waits");
+        assert!(told.is_some(), "not all jobs are done");
         let _: () = connection.lpush("jobs", vec![STOP; WORKERS]).expect("they are pushed");
     });
-    let mut connection = connect(&server);
     assert!(crashes.into_inner() > 0);
+    let mut connection = connect(&server);
     assert_eq!(connection.smembers::<_, BTreeSet<String>>("done").expect("a set"), all_jobs());
     assert_eq!(
         connection.keys::<_, BTreeSet<String>>("*").expect("keys"),
@@ -133,14 +128,8 @@ fn a_client_that_vanishes_while_it_waits_takes_nothing_along() {
             .send_packed_command(&redis::cmd("BLPOP").arg("jobs").arg(0).get_packed_command())
             .expect("it is sent");
         drop(vanishing);
-        // Whoever left is gone when the server counts one client again.
-        wait_until("the client is gone", || other_is_alone(&mut other));
+        server.wait_for_clients(1, PATIENCE).expect("the client is gone");
         let _: () = other.rpush("jobs", round).expect("it is pushed");
         assert_eq!(other.lpop::<_, Option<i64>>("jobs", None).expect("a job"), Some(round));
     }
-}
-
-fn other_is_alone(connection: &mut Connection) -> bool {
-    let clients: String = redis::cmd("INFO").arg("clients").query(connection).expect("it is told");
-    clients.contains("connected_clients:1\r\n")
 }

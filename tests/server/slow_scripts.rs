@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dunlin::Server;
 
-use crate::patience::wait_until;
+use crate::patience::{PATIENCE, wait_until};
 use crate::wire::{Wire, connect, request};
 
 const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
@@ -131,20 +131,12 @@ fn who_waits_is_served_when_the_script_has_ended_and_sees_one_step() {
         "redis.call('RPUSH', 'list', 'first') redis.call('INCR', 'key') {UNTIL_GUESTS_COME}
          redis.call('LPUSH', 'list', 'last') redis.call('DECR', 'key') return redis.call('LLEN', 'list')"
     );
-    wait_until("it waits", || connect(server.addr()).blocked() == 1);
+    server.wait_until_blocked("list", PATIENCE).expect("it waits");
     let (mut caller, _other) = stuck(&server, &script);
     let _guests = let_go(&server);
     caller.expect(":2\r\n");
     waiting.expect("*2\r\n$4\r\nlist\r\n$4\r\nlast\r\n");
     watching.ask("MULTI\r\nGET key\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n*-1\r\n");
-}
-
-impl Client {
-    fn blocked(&mut self) -> usize {
-        self.send(eval("return redis.call('INFO', 'clients'):match('blocked_clients:(%d+)')"));
-        self.read_until(b"\r\n");
-        self.read_until(b"\r\n").trim().parse().expect("it is a number")
-    }
 }
 
 #[test]

@@ -1,19 +1,19 @@
 //! DUNLIN WAIT: waits until something is so, where a test would otherwise ask again and again.
 
-use super::ROW;
 use super::filter::filter;
 use super::journal::no_journal;
+use super::{ROW, explained};
 use crate::engine::kit::{Condition, Filter, Waiter};
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
 
 pub(super) const WAIT: Command = Command {
     name: "WAIT",
-    syntax: "condition:<BLOCKED key|subscribers:<SUBSCRIBERS channel number>|journal:<JOURNAL number [COMMAND command] \
-             [KEY pattern] [CLIENT name] [ERRORS]>> [TIMEOUT milliseconds]",
+    syntax: "condition:<blocked:<BLOCKED key [number]>|subscribers:<SUBSCRIBERS channel number>|journal:<JOURNAL number [COMMAND command] \
+             [KEY pattern] [CLIENT name] [ERRORS]>|fault:<FAULT name number>|CLIENTS number> [TIMEOUT milliseconds]",
     arity: Arity::AtLeast(4),
     cost: "O(1), and as much after each command of others; O(N) with JOURNAL, N being the commands that are kept",
-    about: "Waits until a client is blocked on a key, so many listen to a channel, or so many commands were run.",
-    run: wait,
+    about: "Waits until clients are blocked on a key, so many listen to a channel, are connected, or commands were run.",
+    run: |cx, args| explained(&WAIT, wait(cx, args)),
     ..ROW
 };
 
@@ -24,10 +24,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         deadline_ms = args.timeout_ms(cx.now())?;
     }
     args.end()?;
-    let is_kept = cx.engine().interest.kit.as_ref().is_some_and(|kit| kit.journal.is_some());
-    if matches!(condition, Condition::Journal { .. }) && !is_kept {
-        return Err(no_journal());
-    }
+    can_come(cx, &condition)?;
     let (session, now_ms) = (cx.session().id, cx.now_ms());
     let before = cx.engine().take_waiter(session);
     if cx.engine().holds(&condition) {
@@ -48,10 +45,27 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Refuses to wait for what is counted nowhere.
+fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
+    let kit = cx.engine().interest.kit.as_ref();
+    match condition {
+        Condition::Journal { .. } if kit.is_none_or(|kit| kit.journal.is_none()) => Err(no_journal()),
+        Condition::Struck { rule, .. }
+            if kit.is_none_or(|kit| !kit.faults.rules().iter().any(|known| known.name == *rule)) =>
+        {
+            Err(ServerError::Kit(format!("there is no rule {}, DUNLIN FAULT ADD makes one", shown(rule))).into())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn condition(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<Condition, Error> {
     let kind = args.word()?;
     if says(kind, "BLOCKED") {
-        return Ok(Condition::Blocked { database: cx.database_index(), key: args.key()?.to_vec() });
+        let key = args.key()?.to_vec();
+        let is_counted = args.peek().is_some_and(|word| !says(word, "TIMEOUT"));
+        let count = if is_counted { count(args)? } else { 1 };
+        return Ok(Condition::Blocked { database: cx.database_index(), key, count });
     }
     if says(kind, "SUBSCRIBERS") {
         let channel = args.word()?.to_vec();
@@ -59,8 +73,15 @@ fn condition(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<Condition, Error> 
     }
     if says(kind, "JOURNAL") {
         let count = count(args)?;
-        let filter: Filter = filter(args)?;
+        let filter: Filter = filter(cx.table(), args)?;
         return Ok(Condition::Journal { count, filter });
+    }
+    if says(kind, "FAULT") {
+        let rule = args.word()?.to_vec();
+        return Ok(Condition::Struck { rule, count: count(args)? });
+    }
+    if says(kind, "CLIENTS") {
+        return Ok(Condition::Clients { count: count(args)?, asker: cx.session().id });
     }
     Err(Error::Syntax)
 }
@@ -72,13 +93,22 @@ fn count(args: &mut Args<'_>) -> Result<u64, Error> {
 /// What was waited for in vain.
 fn missed(condition: &Condition, progress: u64) -> String {
     match condition {
-        Condition::Blocked { key, .. } => format!("waited in vain: no client waits for {}", shown(key)),
+        Condition::Blocked { key, .. } if progress == 0 => {
+            format!("waited in vain: no client waits for {}", shown(key))
+        }
+        Condition::Blocked { key, count, .. } => {
+            format!("waited in vain: {progress} of {count} clients wait for {}", shown(key))
+        }
         Condition::Subscribers { channel, count } => {
             format!("waited in vain: {progress} of {count} listen to {}", shown(channel))
         }
         Condition::Journal { count, filter } => {
             format!("waited in vain: the journal has {progress} of {count} commands of{filter}")
         }
+        Condition::Struck { rule, count } => {
+            format!("waited in vain: the rule {} has struck {progress} of {count} times", shown(rule))
+        }
+        Condition::Clients { count, .. } => format!("waited in vain: there are {progress} clients, not {count}"),
     }
 }
 

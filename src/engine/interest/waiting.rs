@@ -144,6 +144,11 @@ impl Waiting {
         self.queues.get(database, key).is_some()
     }
 
+    /// How many wait for a key.
+    pub fn waiters(&self, database: usize, key: &[u8]) -> usize {
+        self.queues.get(database, key).map_or(0, |queue| queue.waiters.len())
+    }
+
     /// True when a key is noted as ready.
     pub fn is_anything_ready(&self) -> bool {
         !self.ready.is_empty()

@@ -1,7 +1,9 @@
-//! Waits of a test until something is so: a client is blocked, somebody listens, a command was run.
+//! Waits of a test until something is so: a client is blocked, somebody listens, a command was run or went wrong, so many
+//! are connected.
 //!
 //! The command that waits stands among those that wait for keys, with none, and for as long as it is told to. After each
-//! command of others its condition is looked at; if it holds, the command is run again and answers.
+//! command of others, and when a client comes or goes, its condition is looked at; if it holds, the command is run again and
+//! answers.
 
 use super::Filter;
 use crate::engine::{Engine, SessionId, Topic};
@@ -9,12 +11,14 @@ use crate::engine::{Engine, SessionId, Topic};
 /// What is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// A client waits for that key of that database.
+    /// So many clients, or more, wait for that key of that database.
     Blocked {
         /// The database.
         database: usize,
         /// The key.
         key: Vec<u8>,
+        /// So many.
+        count: u64,
     },
     /// So many clients, or more, listen to a channel.
     Subscribers {
@@ -29,6 +33,20 @@ pub enum Condition {
         count: u64,
         /// Which are meant.
         filter: Filter,
+    },
+    /// A rule by which commands go wrong has struck so often, or more often.
+    Struck {
+        /// The name of the rule.
+        rule: Vec<u8>,
+        /// So often.
+        count: u64,
+    },
+    /// So many clients are there, neither more nor fewer, those that are the test's own left out.
+    Clients {
+        /// So many.
+        count: u64,
+        /// Who asks.
+        asker: SessionId,
     },
 }
 
@@ -46,17 +64,20 @@ pub struct Waiter {
 impl Engine {
     /// Whether it is so.
     pub fn holds(&self, condition: &Condition) -> bool {
-        self.progress(condition)
-            >= match condition {
-                Condition::Blocked { .. } => 1,
-                Condition::Subscribers { count, .. } | Condition::Journal { count, .. } => *count,
-            }
+        let progress = self.progress(condition);
+        match condition {
+            Condition::Blocked { count, .. }
+            | Condition::Subscribers { count, .. }
+            | Condition::Journal { count, .. }
+            | Condition::Struck { count, .. } => progress >= *count,
+            Condition::Clients { count, .. } => progress == *count,
+        }
     }
 
     /// How many there are of what is counted.
     pub fn progress(&self, condition: &Condition) -> u64 {
         let count = match condition {
-            Condition::Blocked { database, key } => usize::from(self.interest.waiting.awaits(*database, key)),
+            Condition::Blocked { database, key, .. } => self.interest.waiting.waiters(*database, key),
             Condition::Subscribers { channel, .. } => {
                 let audience = self.interest.subscriptions.audience(Topic::Channel, channel);
                 audience.map_or(0, |audience| audience.len())
@@ -64,6 +85,15 @@ impl Engine {
             Condition::Journal { filter, .. } => {
                 let journal = self.interest.kit.as_ref().and_then(|kit| kit.journal.as_ref());
                 journal.map_or(0, |journal| journal.matching(filter, &self.table).count())
+            }
+            Condition::Struck { rule, .. } => {
+                let rules = self.interest.kit.as_ref().map(|kit| kit.faults.rules());
+                let found = rules.and_then(|rules| rules.iter().find(|known| known.name == *rule));
+                return found.map_or(0, |rule| rule.struck);
+            }
+            Condition::Clients { asker, .. } => {
+                let others = self.sessions.iter().filter(|client| client.id != *asker && !client.origin.is_examiner);
+                others.count()
             }
         };
         count as u64
@@ -84,7 +114,7 @@ impl Engine {
     }
 
     /// Has those go on for whom it is so.
-    pub(super) fn wake_waiters(&mut self) {
+    pub(in crate::engine) fn wake_waiters(&mut self) {
         let Some(kit) = self.interest.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
         let is_due = |waiter: &&Waiter| self.holds(&waiter.condition);
         let due: Vec<SessionId> = kit.waiters.iter().filter(is_due).map(|waiter| waiter.session).collect();
