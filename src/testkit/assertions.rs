@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::expected::line_of;
 use super::{CallError, Expected, Reply, Word, World};
+use crate::engine::FIRST_WORLD;
 use crate::engine::kit::{Entry, quoted};
 use crate::resp::split_words;
 
@@ -305,19 +306,20 @@ thread_local! {
     static HAS_TOLD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The last commands that the server ran, unless an assertion that failed has told them.
-pub(super) fn last_commands_once(server: &World) -> String {
-    let text = if HAS_TOLD.get() { String::new() } else { last_commands(server) };
+/// The last commands that these worlds ran, unless an assertion that failed has told some.
+pub(super) fn last_commands_once(worlds: impl Iterator<Item = World>) -> String {
+    let text = if HAS_TOLD.get() { String::new() } else { worlds.map(|world| last_commands(&world)).collect() };
     HAS_TOLD.set(false);
     text
 }
 
-/// The last commands that the server ran, if it keeps them.
-fn last_commands(server: &World) -> String {
+/// The last commands that a world ran, if it keeps them.
+fn last_commands(world: &World) -> String {
     HAS_TOLD.set(true);
-    let entries = server.last_entries(LAST);
+    let place = if world.name() == FIRST_WORLD { String::new() } else { format!(" in world {}", world.name()) };
+    let entries = world.last_entries(LAST);
     let lines = entries.iter().map(Entry::to_string).collect::<Vec<_>>().join("\n  ");
-    if entries.is_empty() { String::new() } else { format!("\nthe last commands:\n  {lines}") }
+    if entries.is_empty() { String::new() } else { format!("\nthe last commands{place}:\n  {lines}") }
 }
 
 impl World {

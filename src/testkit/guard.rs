@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::thread;
 
 use super::assertions::last_commands_once;
-use super::strict::listed;
 use super::{Builder, Server};
+use crate::engine::FIRST_WORLD;
 use crate::engine::kit::Level;
 
 /// A [`Server`] for one test: [`test()`].
@@ -20,10 +20,11 @@ pub struct TestServer {
 ///
 /// It is a [`Server`] with three things more:
 ///
-/// - Its [journal](super::World::journal) is kept from the start, and the last commands are told when the test panics, with the
-///   seed that repeats what was left to chance ([`Builder::seed`]).
+/// - The [journals](super::World::journal) of its worlds are kept from the start, and the last commands are told when the test fails, with the
+///   seed that repeats what was left to chance ([`Builder::seed`]). A test that returns an error ends like one that passes, so
+///   they are written where a test's output is in any case, and the harness shows them for tests that fail.
 /// - When it is dropped, and the test has not failed yet, it fails the test for what rules of [strict mode](super::World::strict)
-///   found in its first world that are errors. Warnings are told where a test's output is.
+///   found that are errors, in any of the worlds that are there then. Warnings are told where a test's output is.
 /// - It does not fail to start, it panics.
 ///
 /// Its clock runs, as code under test may wait for something to time out; [`Server::advance`](super::World::advance) moves it on all the same, and
@@ -62,7 +63,7 @@ impl Builder {
     pub fn test(self) -> TestServer {
         let (builder, seed) = self.seeded(|| RandomState::new().hash_one(0));
         let server = builder.start().unwrap_or_else(|error| panic!("the server does not start: {error}"));
-        let _ = server.journal();
+        server.keep_journals();
         TestServer { server, seed }
     }
 }
@@ -77,22 +78,31 @@ impl Deref for TestServer {
 
 impl Drop for TestServer {
     fn drop(&mut self) {
-        if thread::panicking() {
-            eprintln!("the server's seed: {}{}", self.seed, last_commands_once(&self.server));
-            return;
-        }
-        let findings = self.server.strict().findings();
-        let (errors, warnings): (Vec<_>, Vec<_>) =
-            findings.into_iter().partition(|finding| finding.level == Level::Error);
+        let findings = if thread::panicking() { Vec::new() } else { self.findings() };
+        let (errors, warnings): (Vec<_>, Vec<_>) = findings.into_iter().partition(|(level, _)| *level == Level::Error);
         if !warnings.is_empty() {
-            eprintln!("strict mode warns of {}:\n  {}", warnings.len(), listed(&warnings));
+            eprintln!("strict mode warns of {}:{}", warnings.len(), lines(&warnings));
         }
-        assert!(
-            errors.is_empty(),
-            "strict mode found {}:\n  {}{}",
-            errors.len(),
-            listed(&errors),
-            last_commands_once(&self.server)
-        );
+        let commands = last_commands_once(self.server.all());
+        if errors.is_empty() {
+            eprintln!("the server's seed: {}{commands}", self.seed);
+        } else {
+            panic!("strict mode found {}:{}{commands}", errors.len(), lines(&errors));
+        }
     }
+}
+
+impl TestServer {
+    /// What strict mode has found in all worlds that are there, each with its level and the world if it is not the first.
+    fn findings(&self) -> Vec<(Level, String)> {
+        let told = self.server.all().flat_map(|world| {
+            let place = if world.name() == FIRST_WORLD { String::new() } else { format!("world {}: ", world.name()) };
+            world.strict().findings().into_iter().map(move |finding| (finding.level, format!("{place}{finding}")))
+        });
+        told.collect()
+    }
+}
+
+fn lines(findings: &[(Level, String)]) -> String {
+    findings.iter().map(|(_, text)| format!("\n  {text}")).collect()
 }

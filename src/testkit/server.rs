@@ -89,6 +89,16 @@ impl Server {
         figures.into_iter().map(|world| world.name.as_str().to_owned()).collect()
     }
 
+    /// Has its worlds keep their journals from the start.
+    pub(super) fn keep_journals(&self) {
+        self.first.shared().worlds().keep_journals();
+    }
+
+    /// All worlds that are there, the first one first.
+    pub(super) fn all(&self) -> impl Iterator<Item = World> {
+        self.first.shared().worlds().all().into_iter().map(|shared| self.first.beside(shared))
+    }
+
     /// Ends a world, and the connections of its clients. The next to enter one of that name finds a fresh one.
     ///
     /// # Errors

@@ -82,6 +82,6 @@ impl<'s> Strict<'s> {
 }
 
 /// Findings, one in a line.
-pub(super) fn listed(findings: &[Finding]) -> String {
+fn listed(findings: &[Finding]) -> String {
     findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  ")
 }

@@ -34,6 +34,23 @@ fn a_test_fails_at_its_end_for_what_an_error_of_strict_mode_found() {
 }
 
 #[test]
+fn a_test_fails_for_what_was_found_in_any_world_of_its_server() {
+    let text = failure(|| {
+        let redis = dunlin::test();
+        for (name, level) in [("north", Level::Error), ("south", Level::Warn)] {
+            let world = redis.world(name).expect("it can be made");
+            world.strict().set_all(level);
+            world.client().expect("there is room").call(["LPUSH", "recent", "page-1"]).expect("it shows at the end");
+        }
+    });
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "strict mode found 1:");
+    assert!(lines[1].starts_with("  world north: error unbounded-collection: client "), "{text}");
+    assert_eq!(lines[2], "the last commands in world north:");
+    assert!(lines[3].ends_with(": LPUSH recent page-1 -> (integer) 1"), "{text}");
+}
+
+#[test]
 fn a_test_does_not_fail_for_warnings_nor_for_what_it_forgot() {
     let redis = dunlin::test();
     redis.strict().set_all(Level::Error).set(Rule::UnboundedCollection, Level::Warn);
@@ -61,37 +78,45 @@ fn a_test_that_fails_by_itself_says_its_own_words() {
 const FAILS: &str = "DUNLIN_TEST_FAILS";
 
 #[test]
-fn a_test_that_fails_here_is_looked_at_from_outside() {
-    let Some(how) = std::env::var_os(FAILS) else { return };
+fn a_test_that_fails_here_is_looked_at_from_outside() -> Result<(), String> {
+    let Some(how) = std::env::var_os(FAILS) else { return Ok(()) };
     let redis = Server::builder().seed(42).test();
     let mut application = redis.client().expect("there is room");
     application.call(["SET", "key", "value"]).expect("it is answered");
-    if how == "by itself" {
-        panic!("it fails");
+    match how.to_str() {
+        Some("by itself") => panic!("it fails"),
+        Some("by an error") => return Err("an error".to_owned()),
+        Some("not at all") => {}
+        _ => assert_reply!(redis, "GET key" == nil),
     }
-    assert_reply!(redis, "GET key" == nil);
+    Ok(())
 }
 
-/// What a test tells that fails so.
+/// What the harness shows of a test that fails so.
 fn told(how: &str) -> String {
     let program = std::env::current_exe().expect("it has a name");
     let mut test = Command::new(program);
-    test.args(["--exact", "guard::a_test_that_fails_here_is_looked_at_from_outside", "--nocapture"]).env(FAILS, how);
+    test.args(["--exact", "guard::a_test_that_fails_here_is_looked_at_from_outside"]).env(FAILS, how);
     let output = test.output().expect("it runs");
-    assert!(!output.status.success());
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    assert_eq!(output.status.success(), how == "not at all");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]
-fn a_test_that_fails_tells_the_seed_and_the_last_commands_once() {
-    let (by_itself, by_assertion) = (told("by itself"), told("by an assertion"));
+fn a_test_that_fails_tells_the_seed_and_the_last_commands_once_and_one_that_passes_does_not() {
     let commands = "\nthe last commands:\n  #1 client 1: SET key value -> OK\n";
-    assert!(by_itself.contains(&format!("the server's seed: 42{commands}")), "{by_itself}");
+    let with_seed = format!("the server's seed: 42{commands}");
+    let (by_itself, by_error) = (told("by itself"), told("by an error"));
+    assert!(by_itself.contains(&with_seed), "{by_itself}");
+    assert!(by_error.contains(&with_seed), "{by_error}");
+    let by_assertion = told("by an assertion");
     let got = format!("       got: \"value\"{commands}");
     assert!(by_assertion.contains(&got) && by_assertion.contains("the server's seed: 42\n"), "{by_assertion}");
-    for told in [by_itself, by_assertion] {
+    for told in [by_itself, by_error, by_assertion] {
         assert_eq!(told.matches("the last commands:").count(), 1, "{told}");
     }
+    let passing = told("not at all");
+    assert!(!passing.contains("the last commands:"), "{passing}");
 }
 
 #[test]
@@ -114,8 +139,7 @@ fn what_the_test_itself_asks_is_in_no_journal_and_meets_no_fault_and_no_rule() {
 fn its_clock_runs_unless_it_is_stopped() {
     let (running, still) = (dunlin::test(), Server::builder().frozen().test());
     let (before, then) = (running.now(), still.now());
-    while running.now() == before {
-        std::thread::yield_now();
-    }
+    running.call(["BLPOP", "nosuch", "0.001"]).expect("a millisecond passes");
+    assert!(running.now() > before);
     assert_eq!(still.now(), then);
 }
