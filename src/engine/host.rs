@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::{Errand, Fault, Now, Process, Report, Settings, Supervisor};
+use crate::engine::{Errand, FIRST_WORLD, Fault, Now, Process, Report, Settings, Supervisor};
 
 /// Facts that stay the same while the process runs.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,13 @@ pub struct Facts {
     pub total_memory: u64,
     /// Which of the server's worlds this is; empty for the one that it starts with.
     pub world: String,
+}
+
+impl Facts {
+    /// The name by which clients know the world that this is.
+    pub fn name_of_world(&self) -> &str {
+        if self.world.is_empty() { FIRST_WORLD } else { &self.world }
+    }
 }
 
 /// Figures that change while the process runs.

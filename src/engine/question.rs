@@ -64,6 +64,8 @@ pub enum Ask {
     Worlds,
     /// To end that world.
     DropWorld(WorldName),
+    /// What the data of that world is, as text.
+    Dump(WorldName),
 }
 
 /// What is answered.
@@ -73,6 +75,8 @@ pub enum Answer {
     Done,
     /// How all worlds are, by their names.
     Worlds(Vec<WorldFigures>),
+    /// What the data of a world is, as text.
+    Text(String),
     /// It cannot be.
     Refused(KitError),
 }

@@ -31,6 +31,7 @@ use super::reaper::Reaper;
 use super::shared::{Phase, Shared};
 use super::turns::Turns;
 use crate::acl::Users;
+use crate::commands::dunlin;
 use crate::engine::host::Facts;
 use crate::engine::{
     Answer, Ask, Belongings, Engine, KitError, SessionId, Settings, Table, Template, Transport, WorldFigures, WorldName,
@@ -63,6 +64,8 @@ pub(crate) struct Worlds {
     pattern: Pattern,
     reaper: Arc<Reaper>,
     first: OnceLock<Weak<Shared>>,
+    /// Worlds that are made keep a journal from the start.
+    keeps_journals: AtomicBool,
     list: Mutex<List>,
 }
 
@@ -127,6 +130,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
             Err(why) => (Answer::Refused(why), None),
         },
         Ask::Worlds => (Answer::Worlds(worlds.figures()), None),
+        Ask::Dump(name) => (worlds.dump(name).map_or_else(Answer::Refused, Answer::Text), None),
         Ask::DropWorld(name) => (worlds.end(name).map_or_else(Answer::Refused, |()| Answer::Done), None),
     };
     match &seat {
@@ -146,8 +150,8 @@ impl Worlds {
     /// None beside the first yet.
     pub(crate) fn new(pattern: Pattern) -> Arc<Worlds> {
         let reaper = Arc::new(Reaper::on(&pattern.settings.process.background_processors));
-        let (first, list) = (OnceLock::new(), Mutex::default());
-        Arc::new(Worlds { pattern, reaper, first, list })
+        let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
+        Arc::new(Worlds { pattern, reaper, first, keeps_journals, list })
     }
 
     /// Says which is the first world. The server does so before it serves anybody.
@@ -221,6 +225,9 @@ impl Worlds {
             Some(template) => engine.begin_as(template),
             None => engine.begin_with_users(&pattern.users),
         }
+        if self.keeps_journals.load(Ordering::Acquire) {
+            engine.kit().begin_journal();
+        }
         // The files are those of the first world.
         engine.settings.user_file.clear();
         engine
@@ -252,10 +259,35 @@ impl Worlds {
         }
     }
 
-    /// How all worlds are, the first one first, then by their names.
+    /// All worlds, the first one first, then by their names.
+    pub(crate) fn all(&self) -> Vec<Arc<Shared>> {
+        let first = self.first.get().and_then(Weak::upgrade);
+        first.into_iter().chain(self.list.lock().worlds.values().map(Arc::clone)).collect()
+    }
+
+    /// How all of them are.
     pub(crate) fn figures(&self) -> Vec<WorldFigures> {
-        let others: Vec<Arc<Shared>> = self.list.lock().worlds.values().map(Arc::clone).collect();
-        self.first.get().and_then(Weak::upgrade).into_iter().chain(others).map(|shared| figures_of(&shared)).collect()
+        self.all().iter().map(|shared| figures_of(shared)).collect()
+    }
+
+    /// Has the first world, and those that are made from now on, keep a journal from the start.
+    pub(crate) fn keep_journals(&self) {
+        self.keeps_journals.store(true, Ordering::Release);
+        self.all().iter().for_each(|shared| _ = shared.engine().kit().begin_journal());
+    }
+
+    /// What the data of a world is, as text.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    fn dump(&self, name: &WorldName) -> Result<String, KitError> {
+        let shared = if name.is_first() { self.first.get().and_then(Weak::upgrade) } else { self.listed(name) };
+        let shared = shared.ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
+        Ok(shared.act(|engine| dunlin::dump(engine)))
+    }
+
+    fn listed(&self, name: &WorldName) -> Option<Arc<Shared>> {
+        self.list.lock().worlds.get(name).map(Arc::clone)
     }
 
     /// Ends a world.
@@ -266,8 +298,7 @@ impl Worlds {
         if name.is_first() {
             return Err(KitError::LastingWorld);
         }
-        let found = self.list.lock().worlds.get(name).map(Arc::clone);
-        let shared = found.ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
+        let shared = self.listed(name).ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
         shared.end_world(&mut shared.engine());
         Ok(())
     }

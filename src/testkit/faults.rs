@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::journal::assert_known;
 use crate::engine::kit::{Disturbance, Failure, Fault, State};
 use crate::server::shared::Shared;
 
@@ -29,7 +30,12 @@ impl<'s> FaultRule<'s> {
     }
 
     /// For calls of this command alone: a name in any case, `container|subcommand`, or a container.
+    ///
+    /// # Panics
+    /// There is no command of that name.
+    #[track_caller]
     pub fn command(mut self, name: &str) -> FaultRule<'s> {
+        assert_known(self.shared, name);
         self.rule.command = Some(name.into());
         self
     }

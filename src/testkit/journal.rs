@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{CallError, Client};
-use crate::engine::kit::{Bound, Entry, Filter, Journal as Kept, USUAL_ENTRIES};
+use crate::engine::kit::{Bound, Entry, Filter, Journal as Kept};
 use crate::server::shared::Shared;
 
 /// The longest that anybody waits: more than the clock can count is refused.
@@ -31,15 +31,27 @@ pub struct Journal<'s> {
     filter: Filter,
 }
 
+/// What looks for a command that there is not finds nothing, which a test would take for good news.
+#[track_caller]
+pub(super) fn assert_known(shared: &Shared, name: &str) {
+    let is_known = shared.engine().table.known(name.as_bytes()).is_some();
+    assert!(is_known, "there is no command '{name}'");
+}
+
 impl<'s> Journal<'s> {
     /// All of the journal, which is begun if there is none.
     pub(super) fn begin(shared: &'s Arc<Shared>) -> Journal<'s> {
-        shared.engine().kit().journal.get_or_insert_with(|| Kept::of(USUAL_ENTRIES)).is_on = true;
+        shared.engine().kit().begin_journal();
         Journal { shared, filter: Filter::default() }
     }
 
     /// Of these, the calls of one command: a name in any case, `container|subcommand`, or a container.
+    ///
+    /// # Panics
+    /// There is no command of that name.
+    #[track_caller]
     pub fn command(&self, name: &str) -> Journal<'s> {
+        assert_known(self.shared, name);
         Journal { filter: Filter { command: Some(name.into()), ..self.filter.clone() }, ..*self }
     }
 
@@ -108,7 +120,7 @@ impl<'s> Journal<'s> {
     /// # Errors
     /// [`CallError::Refused`] when `timeout` is over on the server's clock; one that is frozen has it wait.
     pub fn wait_for(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
-        Client::connect(Arc::clone(self.shared))?.call(self.words_of_wait(count, timeout)).map(drop)
+        Client::examine(Arc::clone(self.shared))?.call(self.words_of_wait(count, timeout)).map(drop)
     }
 
     /// The command that waits until there are so many of these.

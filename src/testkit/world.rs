@@ -167,6 +167,14 @@ impl World {
         self.wait_until(&[b"BLOCKED", key.as_ref()], timeout)
     }
 
+    /// Waits until so many clients, or more, are blocked on `key` of database 0.
+    ///
+    /// # Errors
+    /// See [`World::wait_until_blocked`].
+    pub fn wait_for_blocked(&self, key: impl AsRef<[u8]>, count: u64, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until(&[b"BLOCKED", key.as_ref(), count.to_string().as_bytes()], timeout)
+    }
+
     /// Waits until so many clients, or more, listen to a channel.
     ///
     /// # Errors
@@ -180,10 +188,38 @@ impl World {
         self.wait_until(&[b"SUBSCRIBERS", channel.as_ref(), count.to_string().as_bytes()], timeout)
     }
 
+    /// Waits until a rule by which commands go wrong ([`World::fault`]) has struck so often, or more often.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let server = dunlin::Server::start()?;
+    /// server.fault("the worker hangs").command("LPOP").silence();
+    /// let mut worker = server.client()?;
+    /// std::thread::spawn(move || worker.call(["LPOP", "queue"]));
+    /// server.wait_until_struck("the worker hangs", 1, Duration::from_secs(10))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`World::wait_until_blocked`]; or there is no rule of that name.
+    pub fn wait_until_struck(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until(&[b"FAULT", rule.as_bytes(), count.to_string().as_bytes()], timeout)
+    }
+
+    /// Waits until so many clients are there, neither more nor fewer: until a pool is filled, or a worker is gone. A
+    /// [`Client`] counts, too.
+    ///
+    /// # Errors
+    /// See [`World::wait_until_blocked`].
+    pub fn wait_for_clients(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until(&[b"CLIENTS", count.to_string().as_bytes()], timeout)
+    }
+
     fn wait_until(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
         let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();
-        self.client()?.call(words).map(drop)
+        self.examiner()?.call(words).map(drop)
     }
 
     /// Moves its clock on, whether it runs or stands still. Everything that falls due on the way happens, in

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use dunlin::{Client, Reply, Server};
 
+use crate::guard::failure;
 use crate::runner::Transcript;
 use crate::runner::in_process::InProcess;
 use crate::runner::oracle::Oracle;
@@ -65,8 +66,22 @@ fn an_entry_tells_who_did_what_and_what_came_of_it() {
     let [Reply::Map(fields)] = listed.items().expect("it is an array") else { panic!("one: {listed:?}") };
     let field = |name: &str| &fields.iter().find(|(key, _)| *key == name).expect("it is told").1;
     assert_eq!((field("number"), field("database")), (&Reply::Integer(2), &Reply::Integer(3)));
-    assert!(*field("client-name") == "ann" && *field("source") == "client");
+    assert!(*field("client-name") == "ann" && *field("source") == "client" && *field("world") == "default");
     assert!(*field("reply") == "1) \"a b\"\n2) \"c\"");
+}
+
+#[test]
+fn a_command_that_there_is_not_is_no_good_news() {
+    let (server, mut client) = served();
+    let journal = server.journal();
+    let text = "ERR there is no command 'KEYZ'";
+    for words in ["JOURNAL COUNT", "JOURNAL EXPECT NONE", "JOURNAL LIST", "WAIT JOURNAL 1", "FAULT ADD rule"] {
+        let words = ["DUNLIN"].into_iter().chain(words.split(' ')).chain(["COMMAND", "KEYZ"]);
+        assert_eq!(error(&mut client, words), text);
+    }
+    assert_eq!(failure(|| journal.command("KEYZ").assert_none()), text[4..]);
+    assert_eq!(failure(|| server.fault("rule").command("KEYZ").silence()), text[4..]);
+    journal.command("config|get").assert_none();
 }
 
 #[test]
@@ -144,7 +159,7 @@ fn only_the_last_ones_are_kept_and_numbers_go_on() {
     for count in ["0", "1000001", "-1"] {
         error(&mut client, ["DUNLIN", "JOURNAL", "START", count]);
     }
-    assert_eq!(error(&mut client, ["DUNLIN", "JOURNAL", "COUNT", "KEY"]), "ERR syntax error");
+    assert!(error(&mut client, ["DUNLIN", "JOURNAL", "COUNT", "KEY"]).starts_with("ERR syntax error, it is DUNLIN"));
 }
 
 #[test]
@@ -160,6 +175,7 @@ fn what_is_expected_is_so_or_the_error_lists_what_was_found() {
     assert_eq!(expect(&mut client, "AT-MOST 2 COMMAND GET"), ok);
     assert_eq!(expect(&mut client, "AT-LEAST 2 KEY user*"), ok);
     assert_eq!(expect(&mut client, "EXACTLY 0 COMMAND KEYS"), ok);
+    assert_eq!(expect(&mut client, "NONE COMMAND KEYS"), ok);
     let id = call(&mut client, ["CLIENT", "ID"]).integer().expect("a number");
     let text = format!(
         "ERR expected at most 1 of COMMAND get KEY user*, found 2: #1 client {id}: GET user:1 -> (nil); \
@@ -167,7 +183,8 @@ fn what_is_expected_is_so_or_the_error_lists_what_was_found() {
     );
     assert_eq!(expect(&mut client, "AT-MOST 1 COMMAND get KEY user*"), Err(text));
     for words in ["SOME 1", "AT-MOST", "AT-MOST 1 NOSUCH"] {
-        assert_eq!(expect(&mut client, words), Err("ERR syntax error".to_owned()));
+        let told = expect(&mut client, words).expect_err("it is refused");
+        assert!(told.starts_with("ERR syntax error, it is DUNLIN JOURNAL <<START [count]>|STOP|"), "{told}");
     }
 }
 

@@ -107,6 +107,23 @@ fn a_difference_is_told_line_by_line() {
 }
 
 #[test]
+fn a_world_is_compared_with_another() {
+    let (server, mut client) = served();
+    run(&mut client, &["SET both 1", "SET only 1"]);
+    let north = server.world("north").expect("it can be made");
+    let mut other = north.client().expect("there is room");
+    run(&mut other, &["SET both 1", "SET its 2"]);
+    assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "WORLD", "north"]), "- SET its 2\n+ SET only 1\n");
+    assert_eq!(call(&mut other, ["DUNLIN", "DIFF", "WORLD", "default"]), "+ SET its 2\n- SET only 1\n");
+    assert_eq!(call(&mut other, ["DUNLIN", "DIFF", "WORLD", "north"]), "");
+    assert_eq!(north.diff(&server.dump()).as_deref(), Ok("+ SET its 2\n- SET only 1\n"));
+    assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "WORLD", "south"]), "ERR no world named 'south'");
+    assert_eq!(server.worlds(), ["default", "north"]);
+    let text = "ERR syntax error, it is DUNLIN DIFF <text|<WORLD world>>";
+    assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "SET both 1", "more"]), text);
+}
+
+#[test]
 fn how_a_text_is_laid_out_makes_no_difference() {
     let (server, mut client) = served();
     run(&mut client, &["RPUSH list a b", "SET key value"]);
@@ -123,7 +140,7 @@ fn a_text_with_a_fault_changes_nothing_and_its_line_is_told() {
         ("SET a 1\nLPUSH a 2", "WRONGTYPE Operation against a key holding the wrong kind of value"),
         ("SET a 1\nGET a", "'get' makes no data"),
         ("SET a 1\nSET 'a 1", "unbalanced quotes"),
-        ("SET a 1\nNOTHING", "ERR unknown command 'NOTHING', with args beginning with: "),
+        ("SET a 1\nNOTHING", "unknown command 'NOTHING', with args beginning with: "),
         ("SET a 1\nBLPOP b 0", "it would wait"),
         ("SET a 1\nMULTI", "'multi' makes no data"),
     ] {
@@ -151,5 +168,5 @@ fn a_rollback_takes_back_what_was_loaded() {
 fn a_library_that_never_ends_is_refused() {
     let (server, _) = served();
     let text = "FUNCTION LOAD \"#!lua name=lib\\nwhile true do end\"";
-    assert!(server.load(text).expect_err("it does not end").to_string().starts_with("ERR line 1: ERR "));
+    assert!(server.load(text).expect_err("it does not end").to_string().starts_with("ERR line 1: "));
 }

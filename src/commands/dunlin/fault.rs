@@ -1,8 +1,9 @@
 //! DUNLIN FAULT: commands that go wrong when a test says so.
 
-use super::ROW;
+use super::filter::command;
+use super::{ROW, explained};
 use crate::engine::kit::{Disturbance, Failure, Fault, State};
-use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
+use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, Table, says};
 use crate::resp::Reply;
 use crate::value::number;
 
@@ -14,7 +15,7 @@ pub(super) const FAULT: Command = Command {
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the rules",
     about: "Has commands fail, come late, or lose their replies or connections, by rules.",
-    run: fault,
+    run: |cx, args| explained(&FAULT, fault(cx, args)),
     ..ROW
 };
 
@@ -31,26 +32,20 @@ fn fault(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let mut rule = Fault::of(args.word()?);
-    options(&mut rule, &mut args)?;
+    options(cx.table(), &mut rule, &mut args)?;
     rule.disturbance = disturbance(&mut args)?;
     args.end()?;
-    if let Some(command) = &rule.command
-        && cx.table().known(command).is_none()
-    {
-        let text = format!("there is no command '{}'", String::from_utf8_lossy(command));
-        return Err(ServerError::Kit(text).into());
-    }
     cx.engine().kit().faults.add(rule);
     cx.reply().ok();
     Ok(())
 }
 
 /// Which commands a rule is about, and how often it strikes: the n-th time is one time, unless more are wanted.
-fn options(rule: &mut Fault, args: &mut Args<'_>) -> Result<(), Error> {
+fn options(table: &Table, rule: &mut Fault, args: &mut Args<'_>) -> Result<(), Error> {
     let mut nth = None;
     loop {
         if args.take("COMMAND") {
-            rule.command = Some(args.word()?.to_vec());
+            rule.command = Some(command(table, args)?);
         } else if args.take("KEY") {
             rule.key = Some(args.word()?.to_vec());
         } else if args.take("CLIENT") {
@@ -62,7 +57,7 @@ fn options(rule: &mut Fault, args: &mut Args<'_>) -> Result<(), Error> {
         } else if args.take("PERCENT") {
             let percent = args.float()?;
             rule.percent = Some(percent).filter(|percent| (0.0..=100.0).contains(percent));
-            rule.percent.ok_or(Error::NotAFloat)?;
+            rule.percent.ok_or_else(|| ServerError::Kit("a percentage is from 0 to 100".to_owned()))?;
         } else {
             break;
         }

@@ -1,24 +1,31 @@
 //! Which commands of the journal are meant, in words.
 
 use crate::engine::kit::Filter;
-use crate::engine::{Args, Error};
+use crate::engine::{Args, Error, KitError, Table, shown};
 
 /// Reads `[COMMAND name] [KEY pattern] [CLIENT name] [ERRORS]`, in any order, as far as it goes.
-pub(super) fn filter(args: &mut Args<'_>) -> Result<Filter, Error> {
+pub(super) fn filter(table: &Table, args: &mut Args<'_>) -> Result<Filter, Error> {
     let mut filter = Filter::default();
     loop {
-        let place = if args.take("ERRORS") {
+        if args.take("ERRORS") {
             filter.errors = true;
-            continue;
         } else if args.take("COMMAND") {
-            &mut filter.command
+            filter.command = Some(command(table, args)?);
         } else if args.take("KEY") {
-            &mut filter.key
+            filter.key = Some(args.word()?.to_vec());
         } else if args.take("CLIENT") {
-            &mut filter.client
+            filter.client = Some(args.word()?.to_vec());
         } else {
             return Ok(filter);
-        };
-        *place = Some(args.word()?.to_vec());
+        }
+    }
+}
+
+/// The name of a command that there is: what looks for another finds nothing, which a test takes for good news.
+pub(super) fn command(table: &Table, args: &mut Args<'_>) -> Result<Vec<u8>, Error> {
+    let name = args.word()?;
+    match table.known(name) {
+        Some(_) => Ok(name.to_vec()),
+        None => Err(KitError::NoCommand(shown(name)).into()),
     }
 }

@@ -1,7 +1,7 @@
 //! DUNLIN JOURNAL: what was run, by whom, and what came of it.
 
-use super::ROW;
 use super::filter::filter;
+use super::{ROW, explained};
 use crate::engine::kit::{Bound, Entry, Journal, Kit, MOST_ENTRIES, USUAL_ENTRIES};
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
 use crate::resp::Reply;
@@ -11,12 +11,12 @@ pub(super) const JOURNAL: Command = Command {
     name: "JOURNAL",
     syntax: "action:<start:<START [count]>|STOP|CLEAR|list:<LIST [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
              count-of:<COUNT [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
-             expect:<EXPECT bound:<AT-MOST|AT-LEAST|EXACTLY> number [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
+             expect:<EXPECT bound:<NONE|AT-MOST number|AT-LEAST number|EXACTLY number> [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
              EXPORT>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the commands that are kept",
     about: "Keeps the last commands, lists and counts them, holds their number to what is expected, writes a transcript.",
-    run: journal,
+    run: |cx, args| explained(&JOURNAL, journal(cx, args)),
     ..ROW
 };
 
@@ -69,17 +69,18 @@ fn kept(kit: &Option<Box<Kit>>) -> Result<&Journal, Error> {
 }
 
 fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let filter = filter(&mut args)?;
+    let filter = filter(cx.table(), &mut args)?;
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
     let entries: Vec<&Entry> = kept(&engine.interest.kit)?.matching(&filter, &engine.table).collect();
     reply.array(entries.len());
-    entries.into_iter().for_each(|entry| tell(entry, reply));
+    let world = engine.host.facts().name_of_world();
+    entries.into_iter().for_each(|entry| tell(entry, world, reply));
     Ok(())
 }
 
-fn tell(entry: &Entry, reply: &mut Reply<'_>) {
-    reply.map(9);
+fn tell(entry: &Entry, world: &str, reply: &mut Reply<'_>) {
+    reply.map(10);
     for (name, number) in [
         ("number", entry.number.cast_signed()),
         ("unix-time-microseconds", entry.moment.unix_us),
@@ -90,6 +91,8 @@ fn tell(entry: &Entry, reply: &mut Reply<'_>) {
         reply.bulk(name.as_bytes());
         reply.integer(number);
     }
+    reply.bulk(b"world");
+    reply.bulk(world.as_bytes());
     reply.bulk(b"client-name");
     reply.bulk(&entry.client_name);
     reply.bulk(b"source");
@@ -103,7 +106,7 @@ fn tell(entry: &Entry, reply: &mut Reply<'_>) {
 }
 
 fn count(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let filter = filter(&mut args)?;
+    let filter = filter(cx.table(), &mut args)?;
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
     reply.count(kept(&engine.interest.kit)?.matching(&filter, &engine.table).count());
@@ -112,20 +115,24 @@ fn count(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 fn expect(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let word = args.word()?;
-    let count =
-        number::parse_i64(args.word()?).and_then(|count| u64::try_from(count).ok()).ok_or(Error::NotAnInteger)?;
     let bound = match () {
-        () if says(word, "AT-MOST") => Bound::AtMost(count),
-        () if says(word, "AT-LEAST") => Bound::AtLeast(count),
-        () if says(word, "EXACTLY") => Bound::Exactly(count),
+        () if says(word, "NONE") => Bound::Exactly(0),
+        () if says(word, "AT-MOST") => Bound::AtMost(number(&mut args)?),
+        () if says(word, "AT-LEAST") => Bound::AtLeast(number(&mut args)?),
+        () if says(word, "EXACTLY") => Bound::Exactly(number(&mut args)?),
         () => return Err(Error::Syntax),
     };
-    let filter = filter(&mut args)?;
+    let filter = filter(cx.table(), &mut args)?;
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
     kept(&engine.interest.kit)?.expect(bound, &filter, &engine.table).map_err(ServerError::Kit)?;
     reply.ok();
     Ok(())
+}
+
+fn number(args: &mut Args<'_>) -> Result<u64, Error> {
+    let count = number::parse_i64(args.word()?).and_then(|count| u64::try_from(count).ok());
+    count.ok_or(Error::NotAnInteger)
 }
 
 fn export(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {

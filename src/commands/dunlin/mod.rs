@@ -17,8 +17,9 @@ mod world;
 pub use state::{diff, dump, load};
 pub use world::of_login;
 
+use super::command::syntax;
 use super::help;
-use crate::engine::{Arity, Command, Family, Flags};
+use crate::engine::{Arity, Command, Error, Family, Flags, KitError};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[DUNLIN];
@@ -62,6 +63,14 @@ const DUNLIN: Command = Command {
 
 /// It came with the first release, which answers as this version of Redis.
 const SINCE: &str = "8.0.0";
+
+/// Has what is refused for its syntax be told what that is.
+fn explained(row: &Command, outcome: Result<(), Error>) -> Result<(), Error> {
+    outcome.map_err(|error| match error {
+        Error::Syntax => KitError::Syntax(format!("{} {}", row.name, syntax::shown(row.syntax))).into(),
+        other => other,
+    })
+}
 
 /// What all of them share: they are not for applications, and what they do is done between commands.
 const ROW: Command = Command {

@@ -11,11 +11,12 @@
 mod difference;
 mod pieces;
 
-use super::ROW;
+use super::{ROW, explained};
 use crate::commands::FAMILIES;
 use crate::engine::host::NoHost;
 use crate::engine::{
-    Args, Arity, Command, Ctx, Engine, Error, Flags, Flow, KitError, Notifications, Origin, Settings, Table,
+    Answer, Args, Arity, Ask, Command, Ctx, Engine, Error, Flags, Flow, KitError, Notifications, Origin, Settings,
+    Table, WorldName,
 };
 use crate::resp::{Request, split_words};
 
@@ -48,16 +49,25 @@ pub(super) const LOAD: Command = Command {
 
 pub(super) const DIFF: Command = Command {
     name: "DIFF",
-    syntax: "text",
-    arity: Arity::Exactly(3),
+    syntax: "other:<text|of-world:<WORLD world>>",
+    arity: Arity::AtLeast(3),
     cost: "That of the commands of the text, and of DUMP",
-    about: "Answers in which lines a text and the data differ: - what only the text has, + what only the data has.",
-    run: show_diff,
+    about: "Answers in which lines a text, or another world, and the data differ: - what the other has, + what only the data has.",
+    run: |cx, args| explained(&DIFF, show_diff(cx, args)),
     ..ROW
 };
 
 fn show_diff(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let text = diff(cx.engine(), args.word()?)?;
+    let text = if args.take_with("WORLD", 1) {
+        let world = WorldName::parse(args.word()?)?;
+        args.end()?;
+        let Some(Answer::Text(dumped)) = cx.ask(Ask::Dump(world))? else { return Ok(()) };
+        diff(cx.engine(), dumped.as_bytes())?
+    } else {
+        let text = args.word()?;
+        args.end()?;
+        diff(cx.engine(), text)?
+    };
     cx.reply().verbatim("txt", text.as_bytes());
     Ok(())
 }
@@ -104,7 +114,10 @@ fn read(engine: &Engine, text: &[u8]) -> Result<Engine, Error> {
         if request.is_empty() {
             continue;
         }
-        let (id, _) = other.table.resolve(request).map_err(|error| fault(number, error.to_string()))?;
+        let (id, _) = other
+            .table
+            .resolve(request)
+            .map_err(|error| fault(number, error.to_string().trim_start_matches("ERR ").to_owned()))?;
         let entry = other.table.entry(id);
         if !entry.command.flags.has(Flags::WRITE) && entry.command.name != "SELECT" {
             return Err(fault(number, format!("'{}' makes no data", entry.name)));
@@ -112,7 +125,8 @@ fn read(engine: &Engine, text: &[u8]) -> Result<Engine, Error> {
         let mut reply = Vec::new();
         let flow = other.run(engine.now(), session, request, &mut reply);
         if let Some(error) = reply.strip_prefix(b"-") {
-            return Err(fault(number, String::from_utf8_lossy(error.trim_ascii_end()).into_owned()));
+            let error = error.strip_prefix(b"ERR ").unwrap_or(error).trim_ascii_end();
+            return Err(fault(number, String::from_utf8_lossy(error).into_owned()));
         }
         if flow != Flow::Next {
             return Err(fault(number, "it would wait".to_owned()));

@@ -2,9 +2,7 @@
 //! ([`of_login`]), which any URL can say.
 
 use super::ROW;
-use crate::engine::{
-    Answer, Args, Arity, Ask, Command, Ctx, Effect, Error, FIRST_WORLD, KitError, Template, WorldName,
-};
+use crate::engine::{Answer, Args, Arity, Ask, Command, Ctx, Effect, Error, KitError, Template, WorldName};
 
 /// Names that lead into a world begin with one of these; the world of the second ends when its last client leaves.
 const LASTING: &[u8] = b"world.";
@@ -22,8 +20,7 @@ pub(super) const WORLD: Command = Command {
 fn world(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if args.is_empty() {
         let (engine, reply) = cx.engine_and_reply();
-        let name = &engine.host.facts().world;
-        reply.bulk(if name.is_empty() { FIRST_WORLD } else { name }.as_bytes());
+        reply.bulk(engine.host.facts().name_of_world().as_bytes());
         return Ok(());
     }
     let world = WorldName::parse(args.word()?)?;

@@ -5,6 +5,12 @@ use thiserror::Error as Texts;
 /// Why a subcommand of DUNLIN did nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum KitError {
+    /// A subcommand was said otherwise than it is.
+    #[error("ERR syntax error, it is DUNLIN {0}")]
+    Syntax(String),
+    /// No command has that name.
+    #[error("ERR there is no command '{0}'")]
+    NoCommand(String),
     /// There is no snapshot of that name.
     #[error("ERR no snapshot named '{0}'")]
     NoSnapshot(String),

@@ -54,6 +54,13 @@ struct Begun {
 }
 
 impl Kit {
+    /// The journal, which keeps what comes from now on.
+    pub fn begin_journal(&mut self) -> &mut Journal {
+        let journal = self.journal.get_or_insert_with(|| Journal::of(USUAL_ENTRIES));
+        journal.is_on = true;
+        journal
+    }
+
     /// True when there is nothing to do and nothing to tell.
     fn is_idle(&self) -> bool {
         let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.waiters.is_empty();
@@ -135,7 +142,7 @@ impl Engine {
 
     /// Whether a session is the test's own.
     fn is_examiner(&self, session: SessionId) -> bool {
-        self.sessions.get(session).is_some_and(|client| client.is_examiner)
+        self.sessions.get(session).is_some_and(|client| client.origin.is_examiner)
     }
 
     /// Runs a request and keeps what came of it; `failure` is what happens to its reply.

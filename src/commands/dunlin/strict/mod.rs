@@ -5,7 +5,7 @@ mod slots;
 
 pub use rules::judge;
 
-use super::ROW;
+use super::{ROW, explained};
 use crate::engine::kit::{Finding, Level, Rule, Strict};
 use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, ServerError, says};
 use crate::resp::Reply;
@@ -16,7 +16,7 @@ pub(super) const STRICT: Command = Command {
     arity: Arity::AtLeast(2),
     cost: "O(N), N being the rules, and with FINDINGS and CHECK the keys that were written",
     about: "Finds fault with what would break in production: lists the rules, sets them, tells what they found.",
-    run: strict,
+    run: |cx, args| explained(&STRICT, strict(cx, args)),
     ..ROW
 };
 
