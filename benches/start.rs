@@ -24,11 +24,17 @@ fn start(criterion: &mut Criterion) {
         };
         bencher.iter_batched(|| (), answered, BatchSize::PerIteration);
     });
-    criterion.bench_function("one direct call", |bencher| {
-        let server = Server::start().expect("it starts");
-        let mut client = server.client().expect("there is room");
-        bencher.iter(|| client.call(["SET", "key", "value"]).is_ok());
-    });
+}
+
+/// What a call costs that needs no socket.
+fn direct(criterion: &mut Criterion) {
+    let server = Server::start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    for words in [&["SET", "key", "value"][..], &["GET", "key"], &["GET", "nosuch"], &["PING"]] {
+        criterion.bench_function(&format!("a direct call of {}", words.join(" ")), |bencher| {
+            bencher.iter(|| client.call(words).is_ok());
+        });
+    }
 }
 
 /// What the process has in memory, in bytes; 0 where the system does not tell.
@@ -64,5 +70,5 @@ fn answered(server: &Server) -> TcpStream {
     stream
 }
 
-criterion_group!(benches, start, room);
+criterion_group!(benches, start, direct, room);
 criterion_main!(benches);

@@ -64,6 +64,8 @@ pub mod test_kit {
     pub struct Faults;
     #[doc = include_str!("../docs/test-kit/journal.md")]
     pub struct Journal;
+    #[doc = include_str!("../docs/test-kit/README.md")]
+    pub struct Overview;
     #[doc = include_str!("../docs/test-kit/rust.md")]
     pub struct Rust;
     #[doc = include_str!("../docs/test-kit/snapshots.md")]

@@ -5,6 +5,8 @@
 
 #[path = "tidy/functions.rs"]
 mod functions;
+#[path = "tidy/pages.rs"]
+mod pages;
 #[path = "tidy/source.rs"]
 mod source;
 
@@ -74,6 +76,10 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("thread::sleep", "benches/", "what is measured works"),
     ("time::sleep", "src/", "nothing waits by sleeping: what comes is told"),
     ("time::sleep", "tests/", "a test moves the clock instead of sleeping"),
+    ("yield_now", "tests/", "a test is told what it waits for, and does not ask again and again"),
+    ("spin_loop", "tests/", "a test is told what it waits for, and does not ask again and again"),
+    ("park_timeout", "tests/", "a test is told what it waits for, and does not ask again and again"),
+    ("yield_now", "examples/", "an example shows how nothing has to be asked again and again"),
 ];
 
 /// Where a banned word may stand all the same, each with its reason.
@@ -82,6 +88,7 @@ const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/alarm.rs", "time::sleep", "it is the one timer, and can be woken"),
     ("src/server/listen.rs", "time::sleep", "nobody tells when the system has descriptors again"),
     ("src/server/turns.rs", "time::sleep", "its test measures the sleep of an event loop"),
+    ("tests/server/patience.rs", "yield_now", "of processes, sockets and the system's clock nobody tells"),
     ("tests/transcripts/runner/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
 ];
 
@@ -264,6 +271,23 @@ fn the_command_that_contributing_shows_stands_in_the_source_as_shown() {
     assert!(read(path).contains(shown.join("\n").trim_end()), "CONTRIBUTING.md no longer shows {path} as it is");
 }
 
+#[test]
+fn every_page_about_the_test_kit_shows_its_test_in_every_language() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let read = |path: &str| std::fs::read_to_string(format!("{root}/{path}")).expect("it is there");
+    let (tour, index) = (read("src/lib.rs"), read("docs/test-kit/README.md"));
+    let pages = std::fs::read_dir(format!("{root}/docs/test-kit")).expect("there are pages");
+    let mut faults = Vec::new();
+    for page in pages {
+        let name = page.expect("the folder can be read").file_name().to_string_lossy().into_owned();
+        faults.extend(pages::faults_of(&name, &read(&format!("docs/test-kit/{name}")), &tour));
+        if name != "README.md" && !index.contains(&format!("({name})")) {
+            faults.push(format!("the list of pages has no {name}"));
+        }
+    }
+    none(&faults);
+}
+
 fn layer_of(module: &str) -> Option<usize> {
     LAYERS.iter().find(|(name, _)| *name == module).map(|(_, layer)| *layer)
 }
@@ -315,6 +339,9 @@ fn the_rules_find_what_breaks_them() {
     assert_eq!(used, ["engine", "resp"]);
     assert!(has_word("let t = Instant::now();", "Instant"));
     assert!(!has_word("struct InstantReply;", "Instant"));
+    let lacks = pages::faults_of("new.md", "\n```rust,test_harness\n\n```python\n", "");
+    let wanted = ["shows no Java", "shows no Node.js", "shows no Go"].map(|fault| format!("new.md {fault}"));
+    assert_eq!(lacks, [&wanted[..], &["nobody runs the Rust of new.md".to_owned()]].concat());
     let long = format!("fn long() {{\n{}}}\n", "    step();\n".repeat(70));
     assert_eq!(functions_of(&long).first().map(|function| function.lines), Some(72));
 }
