@@ -2,6 +2,7 @@
 //!
 //! - [`parse_i64`] and [`write_i64`]: integers in the one form that Redis takes for an integer.
 //! - [`parse_u64`]: cursors and the parts of ids, where Redis is more lenient.
+//! - [`parse_digits`]: whole numbers that a double holds, without a detour.
 //! - [`parse_f64`], [`parse_f64_bound`], [`write_f64`] and [`write_f64_by_digits`]: scores, coordinates and RESP3 doubles.
 //! - [`LongDouble`]: the wider format that `INCRBYFLOAT` adds in.
 //!
@@ -126,8 +127,30 @@ fn parse_decimal(text: &[u8]) -> Option<f64> {
     if text.strip_prefix(b"-+").is_some_and(is_infinity) {
         return Some(f64::NEG_INFINITY);
     }
+    if let Some(whole) = parse_digits(text) {
+        return Some(whole);
+    }
     let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     (!value.is_nan()).then_some(value)
+}
+
+/// Reads what is written in digits alone, as most scores and most numbers of scripts are: so many that a double is every
+/// whole number up to there, as `strtod` would read them. `None` for all else.
+pub fn parse_digits(text: &[u8]) -> Option<f64> {
+    const MOST_DIGITS: usize = 16;
+    const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+    if text.is_empty() || text.len() > MOST_DIGITS {
+        return None;
+    }
+    let mut number: u64 = 0;
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    (number <= EXACT).then_some(number as f64)
 }
 
 /// The two spellings of infinity, in any case and without a sign.
@@ -232,6 +255,16 @@ mod tests {
         let mut out = Vec::new();
         write_f64(&mut out, value);
         String::from_utf8(out).expect("digits are text")
+    }
+
+    #[test]
+    fn digits_alone_are_the_double_that_all_other_ways_find() {
+        for text in ["0", "007", "9007199254740992", "1600000000000000", "42"] {
+            assert_eq!(parse_digits(text.as_bytes()), text.parse().ok(), "{text}");
+        }
+        for text in ["", "-1", "+1", "1.0", "1e3", "9007199254740993", "00000000000000001", "inf", "1 ", "\u{664}"] {
+            assert_eq!(parse_digits(text.as_bytes()), None, "{text}");
+        }
     }
 
     /// What INCRBY of Redis 8.0.6 takes for an integer, and what not.
