@@ -13,25 +13,71 @@
 //!
 //! Source: the behaviour of Lua 5.1.5 on the machine that it was built for.
 
-/// The instruction that gives a global name a value, in the lowest six bits of a word.
-const SET_GLOBAL: u32 = 7;
-const OPERATION: u32 = 0x3f;
+use std::collections::BTreeSet;
+
+/// What compiled code, with all functions in it, does with global names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct GlobalUse {
+    /// It may give one a value.
+    pub assigns: bool,
+    /// Those whose values it takes in hand. Of the others it reads no more than an element or the length, each time anew.
+    pub takes: BTreeSet<Vec<u8>>,
+}
+
 const HEADER_BYTES: usize = 12;
 /// Functions nest no deeper than the compiler does.
 const MOST_DEPTH: usize = 256;
 
-/// Whether a function, or one within it, may give a global name a value; also true when that cannot be told.
-pub(super) fn assigns_globals(dump: &[u8]) -> bool {
+/// What the code of a dump does; `None` when that cannot be told.
+pub(super) fn global_use(dump: &[u8]) -> Option<GlobalUse> {
     let mut reader = Reader { rest: dump };
-    let has_header = reader.skip(HEADER_BYTES).is_some();
-    !has_header || reader.function(0).unwrap_or(true) || !reader.rest.is_empty()
+    let mut found = GlobalUse::default();
+    reader.skip(HEADER_BYTES)?;
+    reader.function(0, &mut found)?;
+    reader.rest.is_empty().then_some(found)
+}
+
+/// An instruction: from its lowest bit on what it does (6 bits), a register (8), and two numbers (9 each) or one (18).
+#[derive(Clone, Copy)]
+struct Instruction(u32);
+
+impl Instruction {
+    const GET_GLOBAL: u32 = 5;
+    const GET_ELEMENT: u32 = 6;
+    const SET_GLOBAL: u32 = 7;
+    const LENGTH: u32 = 20;
+
+    fn operation(self) -> u32 {
+        self.0 & 0x3f
+    }
+
+    /// The register that it changes.
+    fn target(self) -> u32 {
+        self.0 >> 6 & 0xff
+    }
+
+    /// The register whose element or length it reads.
+    fn source(self) -> u32 {
+        self.0 >> 23
+    }
+
+    /// The constant that it names.
+    fn constant(self) -> usize {
+        (self.0 >> 14) as usize
+    }
+
+    /// Whether what it reads of a value takes that one's place.
+    fn reads_from(self, register: u32) -> bool {
+        matches!(self.operation(), Instruction::GET_ELEMENT | Instruction::LENGTH)
+            && (self.target(), self.source()) == (register, register)
+    }
 }
 
 struct Reader<'d> {
     rest: &'d [u8],
 }
 
-impl Reader<'_> {
+impl<'d> Reader<'d> {
     fn skip(&mut self, count: usize) -> Option<()> {
         self.rest = self.rest.get(count..)?;
         Some(())
@@ -51,9 +97,12 @@ impl Reader<'_> {
         usize::try_from(i32::from_ne_bytes(self.word()?)).ok()
     }
 
-    fn text(&mut self) -> Option<()> {
+    /// A text with the NUL behind it.
+    fn text(&mut self) -> Option<&'d [u8]> {
         let length = usize::from_ne_bytes(self.word()?);
-        self.skip(length)
+        let (text, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(text)
     }
 
     /// Skips so many entries as a count says.
@@ -61,48 +110,71 @@ impl Reader<'_> {
         (0..self.count()?).try_for_each(|_| skip(self))
     }
 
-    fn function(&mut self, depth: usize) -> Option<bool> {
+    fn function(&mut self, depth: usize, found: &mut GlobalUse) -> Option<()> {
         if depth > MOST_DEPTH {
             return None;
         }
         self.text()?;
         self.skip(2 * size_of::<i32>() + 4)?;
-        let mut assigns = false;
+        let (mut code, mut constants) = (Vec::new(), Vec::new());
         self.each(|reader| {
-            assigns |= u32::from_ne_bytes(reader.word()?) & OPERATION == SET_GLOBAL;
+            code.push(Instruction(u32::from_ne_bytes(reader.word()?)));
             Some(())
         })?;
-        self.each(Reader::constant)?;
         self.each(|reader| {
-            assigns |= reader.function(depth + 1)?;
+            constants.push(reader.constant()?);
             Some(())
         })?;
+        note(&code, &constants, found)?;
+        self.each(|reader| reader.function(depth + 1, found))?;
         self.each(|reader| reader.skip(size_of::<i32>()))?;
-        self.each(|reader| reader.text().and_then(|()| reader.skip(2 * size_of::<i32>())))?;
-        self.each(Reader::text)?;
-        Some(assigns)
+        self.each(|reader| reader.text().and_then(|_| reader.skip(2 * size_of::<i32>())))?;
+        self.each(|reader| reader.text().map(drop))
     }
 
-    fn constant(&mut self) -> Option<()> {
+    /// A constant, if it is a text.
+    fn constant(&mut self) -> Option<Option<&'d [u8]>> {
         match i32::from(self.byte()?) {
-            mlua_sys::LUA_TNIL => Some(()),
-            mlua_sys::LUA_TBOOLEAN => self.skip(1),
-            mlua_sys::LUA_TNUMBER => self.skip(size_of::<f64>()),
-            mlua_sys::LUA_TSTRING => self.text(),
+            mlua_sys::LUA_TNIL => Some(None),
+            mlua_sys::LUA_TBOOLEAN => self.skip(1).map(|()| None),
+            mlua_sys::LUA_TNUMBER => self.skip(size_of::<f64>()).map(|()| None),
+            mlua_sys::LUA_TSTRING => self.text().map(Some),
             _ => None,
         }
     }
 }
 
+/// Adds what the code of one function does.
+fn note(code: &[Instruction], constants: &[Option<&[u8]>], found: &mut GlobalUse) -> Option<()> {
+    for (place, instruction) in code.iter().enumerate() {
+        let next = code.get(place + 1);
+        match instruction.operation() {
+            Instruction::SET_GLOBAL => found.assigns = true,
+            Instruction::GET_GLOBAL if !next.is_some_and(|next| next.reads_from(instruction.target())) => {
+                let (_nul, name) = (*constants.get(instruction.constant())?)?.split_last()?;
+                found.takes.insert(name.to_vec());
+            }
+            _ => {}
+        }
+    }
+    Some(())
+}
+
 #[cfg(test)]
 mod tests {
+    use super::GlobalUse;
     use crate::lua::Lua;
 
-    fn assigns(source: &str) -> bool {
+    fn global_use(source: &str) -> GlobalUse {
         Lua::new(1 << 20).with(|stack| {
             assert!(stack.compile(source.as_bytes(), c"@test"), "the source is right");
-            stack.assigns_globals()
+            stack.global_use().expect("it is compiled code")
         })
+    }
+
+    fn taken(source: &str) -> String {
+        let taken = global_use(source).takes.into_iter().map(|name| String::from_utf8(name).expect("it is a text"));
+        taken.collect::<Vec<String>>().join(" ")
     }
 
     #[test]
@@ -114,7 +186,7 @@ mod tests {
             "local function f(...) local u = ... return function() u = u + 1.5; return nil, true, false end end",
             "local t = {1, 2, 3, {4}, f(), ...} for k, v in pairs(t) do t[k] = not v end",
         ] {
-            assert!(!assigns(source), "{source}");
+            assert!(!global_use(source).assigns, "{source}");
         }
     }
 
@@ -128,14 +200,52 @@ mod tests {
             "local function f() return function() if z then z = nil end end end",
             "return function(...) redis = ... end",
         ] {
-            assert!(assigns(source), "{source}");
+            assert!(global_use(source).assigns, "{source}");
         }
     }
 
     #[test]
-    fn what_cannot_be_read_may_assign() {
+    fn reading_an_element_or_the_length_takes_nothing_in_hand() {
+        for source in [
+            "return KEYS[1] .. ARGV[2], #ARGV",
+            "local key = KEYS[1] local i = 2 if ARGV[i] == 'x' then key = key .. ARGV[3] end return key",
+            "local function f() return function() for i = 1, #KEYS do local key = KEYS[i] end end end",
+            "local k = KEYS k = k[1]",
+        ] {
+            assert_eq!(taken(source), "", "{source}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_in_hand_is_found() {
+        for (source, expected) in [
+            ("return KEYS", "KEYS"),
+            ("local k = KEYS return k[1]", "KEYS"),
+            ("local k k = KEYS[1]", "KEYS"),
+            ("local k = KEYS local x = k[1]", "KEYS"),
+            ("local k = ARGV k.x = 1", "ARGV"),
+            ("ARGV[1] = 2", "ARGV"),
+            ("KEYS.x.y = 2", ""),
+            ("KEYS:f()", "KEYS"),
+            ("local k = x and KEYS", "KEYS x"),
+            ("local k = KEYS or x", "KEYS x"),
+            ("return KEYS[KEYS]", "KEYS"),
+            ("return unpack(KEYS)", "KEYS unpack"),
+            ("for i, key in ipairs(KEYS) do redis.call('GET', key) end", "KEYS ipairs"),
+            ("local t = {KEYS} return {k = ARGV}", "ARGV KEYS"),
+            ("return function() return function() return #_G, _G end end", "_G"),
+            ("return (KEYS)", "KEYS"),
+            ("return -KEYS", "KEYS"),
+            ("return KEYS == 1, ARGV .. 'x'", "ARGV KEYS"),
+        ] {
+            assert_eq!(taken(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn of_what_cannot_be_read_nothing_is_told() {
         for dump in [&b""[..], b"\x1bLua", &[0; 12], &[0xff; 200]] {
-            assert!(super::assigns_globals(dump), "{dump:?}");
+            assert_eq!(super::global_use(dump), None, "{dump:?}");
         }
     }
 }

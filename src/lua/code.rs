@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_int, c_void};
 use mlua_sys as ffi;
 
 use super::stack::index;
-use super::{Function, Reference, Stack, bytecode, calls};
+use super::{Function, GlobalUse, Reference, Stack, bytecode, calls};
 
 /// Values that are kept.
 impl Stack<'_> {
@@ -80,12 +80,12 @@ impl Stack<'_> {
         unsafe { ffi::lua_setfenv(self.raw(), at) };
     }
 
-    /// Whether the function on top, which was just compiled, or one within it may give a global name a value.
-    pub fn assigns_globals(&mut self) -> bool {
+    /// What the function on top, which was just compiled, does with global names; `None` when that cannot be told.
+    pub fn global_use(&mut self) -> Option<GlobalUse> {
         let mut dump: Vec<u8> = Vec::new();
         // SAFETY: `append` is given the vector, which lives until `lua_dump` returns; that raises no error.
         let status = unsafe { ffi::lua_dump_(self.raw(), append, (&raw mut dump).cast()) };
-        status != ffi::LUA_OK || bytecode::assigns_globals(&dump)
+        if status == ffi::LUA_OK { bytecode::global_use(&dump) } else { None }
     }
 
     /// Replaces the C function on top by one that calls `guard` with the same arguments first, and does not run if that

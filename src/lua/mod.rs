@@ -55,6 +55,7 @@ use std::ptr::NonNull;
 
 use mlua_sys as ffi;
 
+pub use bytecode::GlobalUse;
 pub use calls::{Function, Raise};
 pub use memory::OUT_OF_MEMORY;
 pub use run::Progress;
@@ -106,13 +107,6 @@ impl std::fmt::Debug for Context {
 // run's own stack. `Function`s are plain code.
 unsafe impl Send for Lua {}
 
-/// How large all values may have become, in percent of what was left of them, when the collector begins anew. Lua's own
-/// choice, and ours for short runs in an interpreter that holds little: they spend a tenth of their time on collecting
-/// otherwise, most of it on looking at what stays.
-const SHORT_PAUSE: c_int = 200;
-const LONG_PAUSE: c_int = 400;
-const LITTLE_BYTES: usize = 512 << 10;
-
 impl Lua {
     /// An interpreter without any globals, whose values may take so many bytes together.
     pub fn new(memory_bytes: usize) -> Lua {
@@ -150,13 +144,6 @@ impl Lua {
     /// Bytes that the interpreter takes, values and garbage.
     pub fn memory_bytes(&self) -> usize {
         self.context.account.used()
-    }
-
-    /// Sets the collector's pace for a run that is to be short: while there is little, more garbage may gather.
-    fn collect_seldom(&mut self) {
-        let pause = if self.memory_bytes() < LITTLE_BYTES { LONG_PAUSE } else { SHORT_PAUSE };
-        // SAFETY: the state is open; nothing is collected yet.
-        unsafe { ffi::lua_gc(self.raw.as_ptr(), ffi::LUA_GCSETPAUSE, pause) };
     }
 }
 

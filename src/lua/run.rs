@@ -17,7 +17,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use mlua_sys as ffi;
 
 use super::calls::{self, Function, Raise};
-use super::{Host, Lua, OUT_OF_MEMORY, Place, Pulse, Reference, SHORT_PAUSE, Stack, context};
+use super::{Host, Lua, OUT_OF_MEMORY, Place, Pulse, Reference, Stack, context};
 
 pub(super) type Yielder = corosensei::Yielder<(), ()>;
 
@@ -85,7 +85,6 @@ impl Lua {
         finish: impl FnOnce(&mut H, Progress, &mut Stack<'_>) -> R,
     ) -> R {
         assert!(!self.is_resting(), "a run is under way");
-        self.collect_seldom();
         let raw = self.raw.as_ptr();
         let within = self.context.account.within_rust();
         // SAFETY: the state is open.
@@ -169,7 +168,6 @@ unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debu
     // that of missing memory passes by the handlers of the script, which could go on for ever, as there are no hooks within
     // a hook. So that is the one we make.
     unsafe {
-        ffi::lua_gc(raw, ffi::LUA_GCSETPAUSE, SHORT_PAUSE);
         if ask(raw, 0) {
             context(raw).account.refuse_next();
             ffi::lua_newuserdata(raw, 1);

@@ -30,9 +30,19 @@ impl Stack<'_> {
     /// When memory has run out; the table may be there then, without some of them.
     pub fn push_list<'w>(&mut self, words: impl ExactSizeIterator<Item = &'w [u8]>) -> Result<(), Raise> {
         self.push_table(words.len(), 0)?;
+        self.fill(words)
+    }
+
+    /// Makes strings the first elements of the table on top.
+    ///
+    /// # Errors
+    /// When memory has run out; the table may have some of them then.
+    pub fn fill<'w>(&mut self, words: impl Iterator<Item = &'w [u8]>) -> Result<(), Raise> {
+        self.assert_table(-1);
+        self.assert_at_rest();
         for (number, word) in (1..).zip(words) {
             self.push_bytes(word)?;
-            // SAFETY: below the string lies the table that was made above.
+            // SAFETY: below the string lies the table.
             unsafe { ffi::lua_rawseti_(self.raw(), -2, number) };
         }
         Ok(())

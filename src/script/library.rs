@@ -4,6 +4,7 @@
 
 use thiserror::Error;
 
+use super::told::Sight;
 use super::{Compiled, Header, Server, api};
 use crate::lua::{Kind, Raise, Stack};
 use crate::resp::{Request, split_words};
@@ -137,7 +138,7 @@ pub(super) fn register<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise>
         return Err(refuse(stack, "Function already exists in the library"));
     }
     stack.push_copy(sketch.callback.unwrap_or_default());
-    let callback = Compiled(stack.keep());
+    let callback = Compiled { function: stack.keep(), sight: Sight::Tables };
     let function = Function { name, description: sketch.description, header: sketch.header, callback };
     stack.host(|server: &mut S, _| server.offered().map(|functions| functions.push(function)));
     Ok(0)

@@ -4,11 +4,12 @@
 //! is written to a [`Reply`].
 //!
 //! Invariant: a script leaves no trace for the next one. All tables that scripts share are read-only ([`sandbox`]), and
-//! `KEYS` and `ARGV` are made anew for each run. The one exception is Redis's own: the settings of `cjson` stay as a script
-//! left them.
+//! `KEYS` and `ARGV` are made anew for each run that could change them ([`told`]). The one exception is Redis's own: the
+//! settings of `cjson` stay as a script left them.
 //!
 //! Costs: an idle machine takes about 60 KiB, and is made when the first script comes. A script is compiled once and
-//! kept as a function; running it costs a switch to a stack of its own, two tables, and what it does.
+//! kept as a function; running it costs a switch to a stack of its own, a string for each key and argument, and what it
+//! does.
 
 mod answer;
 mod api;
@@ -26,6 +27,7 @@ mod shebang;
 mod structure;
 #[cfg(test)]
 mod testing;
+mod told;
 mod values;
 
 use std::ffi::CStr;
@@ -36,6 +38,7 @@ use crate::lua::{Host, Lua, OUT_OF_MEMORY, Place, Progress, Raise, Reference, St
 use crate::resp::{Protocol, Reply, Request};
 use crate::value::hexadecimal;
 use sandbox::Dwellers;
+use told::{Sight, Told};
 
 pub use answer::Faults;
 pub use api::Words;
@@ -94,7 +97,10 @@ pub struct Failure {
 
 /// A script that was compiled.
 #[derive(Debug)]
-pub struct Compiled(Reference);
+pub struct Compiled {
+    function: Reference,
+    sight: Sight,
+}
 
 /// Bytes that scripts and what they keep may take together. Redis has no such limit; a script that fills a laptop helps
 /// nobody.
@@ -122,6 +128,7 @@ pub struct Prepared {
 pub struct Machine {
     lua: Lua,
     globals: sandbox::Globals,
+    told: Told,
     names: answer::Names,
 }
 
@@ -145,8 +152,9 @@ impl Machine {
     fn with<S: Server>(dwellers: Dwellers) -> Machine {
         let mut lua = Lua::new(MEMORY_BYTES);
         let built = lua.with(|stack| sandbox::build::<S>(stack, dwellers));
+        let told = lua.with(Told::new).expect("there is memory for two tables");
         let names = lua.with(answer::Names::keep);
-        Machine { lua, globals: built.expect("there is memory for the libraries"), names }
+        Machine { lua, globals: built.expect("there is memory for the libraries"), told, names }
     }
 
     /// Compiles a script.
@@ -164,8 +172,9 @@ impl Machine {
                 stack.write_text(-1, &mut text);
                 return Err(latin(&text));
             }
-            self.globals.enclose(stack);
-            Ok(Compiled(stack.keep()))
+            let global_use = stack.global_use();
+            self.globals.enclose(stack, global_use.as_ref());
+            Ok(Compiled { function: stack.keep(), sight: Sight::of(global_use.as_ref()) })
         })
     }
 
@@ -179,7 +188,7 @@ impl Machine {
         let shown = self.lua.with(|stack| globals.show_nursery(stack, true));
         let result = shown.map_err(|_| LibraryError::Failed(OUT_OF_MEMORY.to_owned())).and_then(|()| {
             let push = |stack: &mut Stack<'_>| {
-                stack.push_kept(&compiled.0);
+                stack.push_kept(&compiled.function);
                 0
             };
             self.lua.start(server, &self.globals.explain, push, |_, progress, stack| match progress {
@@ -200,7 +209,7 @@ impl Machine {
 
     /// Forgets a script.
     pub fn forget(&mut self, script: Compiled) {
-        self.lua.with(|stack| stack.release(script.0));
+        self.lua.with(|stack| stack.release(script.function));
     }
 
     /// Runs a script, until it ends or has to rest; [`Machine::go_on`] continues it then.
@@ -212,13 +221,12 @@ impl Machine {
         arguments: Request<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let (globals, names) = (&self.globals, &self.names);
-        let told = self.lua.with(|stack| globals.tell(stack, keys, arguments));
-        if let Err(raised) = told {
+        let (globals, told, names) = (&self.globals, &mut self.told, &self.names);
+        if let Err(raised) = self.lua.with(|stack| told.tell(stack, globals, script.sight, keys, arguments)) {
             return Outcome::Failed(Failure::of(raised));
         }
         let push = |stack: &mut Stack<'_>| {
-            stack.push_kept(&script.0);
+            stack.push_kept(&script.function);
             0
         };
         self.lua.start(server, &globals.explain, push, |server, progress, stack| {
@@ -240,7 +248,7 @@ impl Machine {
             .with(|stack| {
                 stack.push_list(keys.iter())?;
                 stack.push_list(arguments.iter())?;
-                stack.push_kept(&function.callback.0);
+                stack.push_kept(&function.callback.function);
                 Ok(Prepared { function: stack.keep(), arguments: stack.keep(), keys: stack.keep() })
             })
             .map_err(Failure::of)

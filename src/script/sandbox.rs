@@ -16,8 +16,8 @@
 
 use super::arguments::{Open, lower_half, to_i64};
 use super::{Server, api, bit, cjson, cmsgpack, code, patterns, structure};
-use crate::lua::{Function, Kind, Raise, Reference, Stack};
-use crate::resp::Request;
+use crate::lua::{Function, GlobalUse, Kind, Raise, Reference, Stack};
+use crate::value::number::parse_digits;
 
 /// What a script is told that tries to change what all share.
 pub(super) const READ_ONLY: &str = "Attempt to modify a readonly table";
@@ -37,9 +37,6 @@ const LOOKING: &[(&str, &[&str])] =
 const CHANGING: &[(&str, &[&str])] = &[("", &["rawset", "setmetatable"])];
 /// Of how many elements below the first `table.insert` may make room, in C and without anybody being able to stop it.
 const LOWEST_POSITION: i32 = -1_000_000;
-
-/// Up to here a double is every whole number.
-const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
 /// Who lives in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +58,6 @@ pub(super) struct Globals {
     nursery: Option<(Reference, Reference)>,
     /// What errors pass through on their way out of a script.
     pub(super) explain: Reference,
-    /// `KEYS` and `ARGV`, as strings of Lua.
-    keys_name: Reference,
-    arguments_name: Reference,
 }
 
 /// The places of values during the building.
@@ -181,16 +175,9 @@ fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 /// Answers for `tonumber` what is written in digits alone, as most numbers are that scripts are given: C reads them digit
 /// by digit, and Lua has it do so twice.
 fn read_digits(stack: &mut Stack<'_>) -> Result<usize, Raise> {
-    const MOST_DIGITS: usize = 16;
     let text = if stack.top() == 1 { stack.argument(1).unwrap_or_default() } else { &[] };
-    if text.is_empty() || text.len() > MOST_DIGITS || !text.iter().all(u8::is_ascii_digit) {
-        return Ok(0);
-    }
-    let number = text.iter().fold(0, |number: u64, digit| number * 10 + u64::from(digit - b'0'));
-    if number > EXACT {
-        return Ok(0);
-    }
-    stack.push_number(number as f64);
+    let Some(number) = parse_digits(text) else { return Ok(0) };
+    stack.push_number(number);
     Ok(1)
 }
 
@@ -287,11 +274,7 @@ fn front_the_globals<S: Server>(stack: &mut Stack<'_>, places: &Places, dwellers
     let behind = stack.keep();
     stack.push_function(api::explain);
     let explain = stack.keep();
-    stack.push_plain(b"KEYS");
-    let keys_name = stack.keep();
-    stack.push_plain(b"ARGV");
-    let arguments_name = stack.keep();
-    Ok(Globals { front, behind, nursery, explain, keys_name, arguments_name })
+    Ok(Globals { front, behind, nursery, explain })
 }
 
 /// Pushes a metatable for which a missing name is an error.
@@ -361,12 +344,12 @@ fn getmetatable(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 }
 
 impl Globals {
-    /// Makes the function on top, which was just compiled, see these globals.
+    /// Makes the function on top, which was just compiled and does this with global names, see these globals.
     ///
     /// Who never assigns a global name needs no front: he has nothing to change the globals by, as nothing gives him his
     /// environment as a table. So he reads them from the table behind.
-    pub(super) fn enclose(&self, stack: &mut Stack<'_>) {
-        let only_reads = self.nursery.is_none() && !stack.assigns_globals();
+    pub(super) fn enclose(&self, stack: &mut Stack<'_>, global_use: Option<&GlobalUse>) {
+        let only_reads = self.nursery.is_none() && global_use.is_some_and(|found| !found.assigns);
         stack.push_kept(if only_reads { &self.behind } else { &self.front });
         stack.set_environment(-2);
     }
@@ -384,14 +367,8 @@ impl Globals {
         Ok(())
     }
 
-    /// Sets `KEYS` and `ARGV`.
-    pub(super) fn tell(&self, stack: &mut Stack<'_>, keys: Request<'_>, arguments: Request<'_>) -> Result<(), Raise> {
+    /// Pushes the table that holds the globals.
+    pub(super) fn push_behind(&self, stack: &mut Stack<'_>) {
         stack.push_kept(&self.behind);
-        for (name, words) in [(&self.keys_name, keys), (&self.arguments_name, arguments)] {
-            stack.push_kept(name);
-            stack.push_list(words.iter())?;
-            stack.set(-3)?;
-        }
-        Ok(())
     }
 }

@@ -191,6 +191,59 @@ fn keys_and_arguments_are_those_of_the_script_that_runs() {
     });
 }
 
+/// Scripts that do no more than this with them share two tables.
+#[test]
+fn who_reads_keys_and_arguments_finds_those_that_were_sent_and_nothing_else() {
+    const READ: &[u8] =
+        b"return {#KEYS, #ARGV, tostring(KEYS[1]), tostring(ARGV[1]), tostring(ARGV[17]), tostring(ARGV.x)}";
+    const TAKE: &[u8] = b"KEYS.x, ARGV.x, ARGV[1], KEYS[9] = 1, 2, 'taken', 3 setmetatable(ARGV, {__index = KEYS})";
+    let mut world = World::fresh();
+    let mut read = |source: &[u8], keys: usize, arguments: usize| {
+        let words: Vec<String> = (0..keys + arguments).map(|number| format!("word{number}")).collect();
+        let count = keys.to_string();
+        let mut request = vec![b"EVAL".as_slice(), source, count.as_bytes()];
+        request.extend(words.iter().map(|word| word.as_bytes()));
+        String::from_utf8_lossy(&world.send(world.client, &request).0).replace("\r\n", " ")
+    };
+    for _ in 0..3 {
+        assert_eq!(read(READ, 2, 1), "*6 :2 :1 $5 word0 $5 word2 $3 nil $3 nil ");
+        assert_eq!(read(READ, 0, 3), "*6 :0 :3 $3 nil $5 word0 $3 nil $3 nil ");
+        assert_eq!(read(TAKE, 1, 1), "$-1 ");
+        assert_eq!(read(READ, 0, 0), "*6 :0 :0 $3 nil $3 nil $3 nil $3 nil ");
+        assert_eq!(read(READ, 0, 17), "*6 :0 :17 $3 nil $5 word0 $6 word16 $3 nil ");
+        assert_eq!(read(READ, 17, 0), "*6 :17 :0 $5 word0 $3 nil $3 nil $3 nil ");
+    }
+}
+
+/// That is how scripts are told apart: by names, so by those that lead to the tables.
+#[test]
+fn nothing_leads_to_keys_and_arguments_but_their_names_all_globals_and_the_compilers() {
+    let mut world = World::fresh();
+    let search = "
+        local ways, seen = {KEYS = 1, ARGV = 1, _G = 1, load = 1, loadstring = 1}, {}
+        local found, functions = {}, 0
+        local function walk(path, value)
+            if value == KEYS or value == ARGV or value == _G then found[#found + 1] = path end
+            if type(value) ~= 'table' and type(value) ~= 'function' or seen[value] or #path > 24 then return end
+            seen[value] = true
+            if type(value) == 'table' then
+                walk(path .. '<meta>', getmetatable(value))
+                for name, inner in pairs(value) do walk(path .. '.' .. tostring(name), inner) end
+                return
+            end
+            functions = functions + 1
+            for _, arguments in ipairs({{}, {1}, {'x'}, {'x', 'x'}, {{}}, {{}, 1}, {function() return 1 end}}) do
+                for number, result in pairs({pcall(value, unpack(arguments))}) do
+                    walk(path .. '()' .. number, result)
+                end
+            end
+        end
+        for name, value in pairs(_G) do if not ways[name] then walk(name, value) end end
+        walk('text', getmetatable(''))
+        return table.concat(found, ' ') .. (functions > 100 and 'none' or functions)";
+    assert_eq!(eval(&mut world, search), "$4\r\nnone\r\n");
+}
+
 /// CVE-2022-24736: a script that could not be loaded was run nevertheless.
 #[test]
 fn what_looks_like_lua_and_is_not_is_an_error() {
