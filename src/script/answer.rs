@@ -6,7 +6,7 @@
 //!
 //! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper.
 
-use crate::lua::{Kind, Reference, Scalar, Stack};
+use crate::lua::{Kind, Raise, Reference, Scalar, Stack};
 use crate::resp::{OpenArray, Protocol, Reply};
 
 /// A table whose elements are being written; it lies on the stack.
@@ -146,6 +146,9 @@ fn write_boolean(value: bool, reply: &mut Reply<'_>, protocol: Protocol) {
 }
 
 fn write_table(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>, faults: &mut Faults) -> Option<Level> {
+    if is_short_list(stack) {
+        return Some(Level::Array(reply.open_array(), 0));
+    }
     if let Some(line) = error_line(stack, names) {
         reply.error(&line);
         if is_counted(stack) {
@@ -175,6 +178,22 @@ fn write_table(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>, faul
     }
     stack.pop(1);
     None
+}
+
+/// Whether the table on top has a few elements and nothing else, which is quicker to see than that it has none of seven
+/// fields.
+fn is_short_list(stack: &mut Stack<'_>) -> bool {
+    const FEW: usize = 8;
+    let (top, mut left) = (stack.top(), FEW);
+    let walked = stack.each(-1, |stack| {
+        if left == 0 || stack.kind(-2) != Kind::Number {
+            return Err(Raise::Top);
+        }
+        left -= 1;
+        Ok(())
+    });
+    stack.truncate(top);
+    walked.is_ok()
 }
 
 /// The text in a field of the table on top, if it is one.
