@@ -122,7 +122,8 @@ impl Engine {
     /// Runs a command that waits again. If it has to wait again, its time does not begin anew.
     fn resume(&mut self, session: SessionId) {
         let Some(wait) = self.interest.waiting.leave(session) else { return };
-        let Some(request) = wait.request.iter().next() else { return };
+        let Some(asked) = wait.request.iter().next() else { return };
+        let Some(request) = wait.again.as_ref().unwrap_or(&wait.request).iter().next() else { return };
         let told = self.frames_of(session);
         let mut out = Vec::new();
         let watch = self.start_watch();
@@ -135,10 +136,11 @@ impl Engine {
                 self.interest.tracking.end_turn();
                 let spent_us = wait.spent_us + self.elapsed_us(watch);
                 if let Ending::Waits(block) = ending {
-                    let block = Block { deadline_ms: wait.deadline_ms, ..*block };
-                    return self.park(session, id, request, block, spent_us);
+                    let again = block.again.or(wait.again);
+                    let block = Block { deadline_ms: wait.deadline_ms, again, ..*block };
+                    return self.park(session, id, asked, block, spent_us);
                 }
-                self.note_time(session, id, request, spent_us);
+                self.note_time(session, id, asked, spent_us);
             }
             Ok(Admitted::Later(_) | Admitted::Queued) => return self.interest.waiting.join(session, wait),
             Err(error) => self.refuse(error, &mut Reply::new(&mut out, self.protocol_of(session))),

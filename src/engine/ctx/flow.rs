@@ -46,7 +46,7 @@ impl Ctx<'_> {
         }
         let is_served_by = |view: Option<View<'_>>| view.is_some_and(|view| T::of(view).is_some());
         let at_last = |reply: &mut Reply<'_>| reply.null_array();
-        let block = Block { keys: owned(keys), is_served_by, deadline_ms, at_last, request: None };
+        let block = Block { keys: owned(keys), is_served_by, deadline_ms, at_last, again: None };
         self.block = Some(Box::new(block));
     }
 
@@ -62,7 +62,7 @@ impl Ctx<'_> {
     ) {
         self.block_or::<T>(keys, deadline_ms, at_once);
         if let Some(block) = &mut self.block {
-            block.request = Some(request);
+            block.again = Some(request);
             if heeds_loss {
                 block.is_served_by = |_| true;
             }
@@ -76,7 +76,7 @@ impl Ctx<'_> {
             return answer(&mut self.reply);
         }
         let keys = BTreeSet::new();
-        let block = Block { keys, is_served_by: |_| false, deadline_ms, at_last: answer, request: None };
+        let block = Block { keys, is_served_by: |_| false, deadline_ms, at_last: answer, again: None };
         self.block = Some(Box::new(block));
     }
 

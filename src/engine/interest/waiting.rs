@@ -32,8 +32,10 @@ pub struct Waiting {
 pub struct Wait {
     /// The command that waits.
     pub command: CommandId,
-    /// Its request, which is run again when a key is ready.
+    /// Its request, as it was asked.
     pub request: Requests,
+    /// What is run when a key is ready, if not the request itself.
+    pub again: Option<Requests>,
     /// The database of its keys.
     pub database: usize,
     /// Its keys, each once.
@@ -60,9 +62,9 @@ struct Queue {
 impl Wait {
     /// A wait of a command that has not begun.
     pub fn new(command: CommandId, request: Request<'_>, database: usize, block: Block) -> Wait {
-        let Block { keys, is_served_by, deadline_ms, request: other, at_last } = block;
-        let request = other.unwrap_or_else(|| request.into());
-        Wait { command, request, database, keys, is_served_by, deadline_ms, at_last, spent_us: 0, ticket: 0 }
+        let Block { keys, is_served_by, deadline_ms, again, at_last } = block;
+        let request = request.into();
+        Wait { command, request, again, database, keys, is_served_by, deadline_ms, at_last, spent_us: 0, ticket: 0 }
     }
 }
 
@@ -77,8 +79,8 @@ pub struct Block {
     pub deadline_ms: Option<i64>,
     /// See [`Wait::at_last`].
     pub at_last: fn(&mut Reply<'_>),
-    /// What is run again, if not the request itself.
-    pub request: Option<Requests>,
+    /// See [`Wait::again`].
+    pub again: Option<Requests>,
 }
 
 impl Waiting {

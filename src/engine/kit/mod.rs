@@ -248,7 +248,7 @@ impl Engine {
             client.active = now;
         }
         let nothing = BTreeSet::new();
-        let block = Block { keys: nothing, is_served_by: |_| false, deadline_ms, at_last: |_| {}, request: None };
+        let block = Block { keys: nothing, is_served_by: |_| false, deadline_ms, at_last: |_| {}, again: None };
         self.park(session, id, request, block, 0);
         self.kit().delayed.insert(session);
         Flow::Block

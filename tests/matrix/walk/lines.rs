@@ -154,9 +154,9 @@ pub(crate) const LINES: &[&str] = &[
     "REPLICAOF NO ONE",
     "ROLE",
     "WAIT 0 0",
-    "WAIT 1 1000",
+    "WAIT 1 1000000",
     "WAITAOF 0 0 0",
-    "WAITAOF 0 1 1000",
+    "WAITAOF 0 1 1000000",
     "OBJECT ENCODING @key",
     "DEBUG DIGEST-VALUE @key @key",
 ];

@@ -51,7 +51,7 @@ const AMENDS: usize = 40;
 
 /// How rarely something is asked that falls due at once, and for how long it is waited then: several times as long.
 const DUE: usize = 60;
-const LONG_ENOUGH: Duration = Duration::from_millis(80);
+const LONG_ENOUGH: Duration = Duration::from_millis(40);
 
 /// Walks for so many requests, beginning with the outing of that seed.
 pub(crate) fn compare(real: &Path, seed: u64, requests: usize) {

@@ -24,8 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LAG: Duration = Duration::from_millis(5);
 const LAGS: usize = 100;
 
-/// How many rounds of requests a real server has answered when it has seen to all that is due.
-const ROUNDS: usize = 4;
+/// How often a real server has looked for what is due when it has found all of it, and how long it waits meanwhile.
+const LOOKS: usize = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
 /// What one client hears.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,8 +83,12 @@ impl Pair {
         self.settle();
         self.ours.advance(time);
         wait(time);
-        // A real server looks for what is due between two rounds of requests.
-        (0..ROUNDS).all(|_| self.settle()).then(|| self.hear())
+        // A real server looks for what is due between two rounds of requests, in one database after the other.
+        let mut look = || {
+            wait(BETWEEN_LOOKS);
+            self.settle()
+        };
+        (0..LOOKS).all(|_| look()).then(|| self.hear())
     }
 
     /// What both answer to the walk's own client.

@@ -12,7 +12,7 @@ const BY_NAME: &[(&[&str], &[&str])] = &[
     (&["group"], &["g1", "g1", "g2", "nosuch"]),
     (&["consumer"], &["ann", "bob"]),
     (&["min-idle-time"], &["0", "0", "1000000000", "-1", "x"]),
-    (&["ms"], &["0", "5000", "-1", "x"]),
+    (&["ms"], &["0", "1000000", "-1", "x"]),
     (&["entries-added", "entries-read"], &["0", "3", "100", "-1", "x"]),
     (&["threshold"], &["0", "1", "3", "2-0", "-1", "x"]),
     (&["channel", "shardchannel", "event"], &["news", "sport", "a", "command"]),

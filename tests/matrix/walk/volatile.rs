@@ -6,8 +6,9 @@ use crate::reply::Reply;
 /// What stands in the place of something that is not compared.
 const ANY: &[u8] = b"...";
 
-/// Fields of lines that tell of clients, which depend on sockets, times and buffers.
-const OF_CLIENTS: &[&str] = &["addr", "laddr", "fd", "age", "idle", "qbuf-free", "argv-mem", "rbs", "rbp", "tot-mem"];
+/// Fields of lines that tell of clients, which depend on sockets, times and buffers: also on whether a reply is still in one.
+const OF_CLIENTS: &[&str] =
+    &["addr", "laddr", "fd", "age", "idle", "qbuf-free", "argv-mem", "rbs", "rbp", "obl", "tot-mem"];
 
 /// Fields of replies that are maps, and of those that are lists of names and values: times, and how Redis's trees look.
 const FIELDS: &[&str] = &[
@@ -77,6 +78,7 @@ pub(super) fn settled(command: &str, reply: Reply) -> Reply {
         "xinfo|consumers" | "xinfo|groups" | "function|stats" | "hello" => without_fields(reply),
         "role" => within_place(reply, 1),
         "dump" => payload(reply),
+        "config|get" => in_order_of_names(reply),
         // Whoever changes the policy has what was kept by the one read by the other.
         "object|idletime" | "object|freq" if matches!(reply, Reply::Integer(_)) => Reply::Simple(ANY.to_vec()),
         "xpending" => within_items(reply, &|entry| within_place(entry, 2)),
@@ -84,6 +86,23 @@ pub(super) fn settled(command: &str, reply: Reply) -> Reply {
             within_items(without_pings(reply), &|entry| [0, 1, 2, 4].into_iter().fold(entry, within_place))
         }
         _ => reply,
+    }
+}
+
+/// Redis has parameters in a table, so those of a pattern come in an order of chance.
+fn in_order_of_names(reply: Reply) -> Reply {
+    let name = |pair: &(Reply, Reply)| format!("{:?}", pair.0);
+    match reply {
+        Reply::Map(mut pairs) => {
+            pairs.sort_by_key(name);
+            Reply::Map(pairs)
+        }
+        Reply::Array(items) => {
+            let mut pairs: Vec<Vec<Reply>> = items.chunks(2).map(<[Reply]>::to_vec).collect();
+            pairs.sort_by_key(|pair| format!("{:?}", pair.first()));
+            Reply::Array(pairs.concat())
+        }
+        reply => reply,
     }
 }
 
