@@ -51,6 +51,21 @@ fn a_command_that_waits_is_logged_once_when_it_has_ended() {
 }
 
 #[test]
+fn a_read_that_waits_behind_the_last_entry_is_logged_as_it_was_asked() {
+    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    world.ask("XADD stream 1-1 a b");
+    let (served, given_up) = (world.join(), world.join());
+    world.ask_as(given_up, "XREAD BLOCK 50 STREAMS stream $");
+    world.pass_ms(60);
+    world.expire();
+    world.ask_as(served, "XREAD BLOCK 0 STREAMS stream $");
+    world.ask("XADD stream 2-1 a b");
+    let reads: Vec<String> = logged(&world).into_iter().filter(|words| words.starts_with("XREAD")).collect();
+    assert_eq!(reads, ["XREAD BLOCK 0 STREAMS stream $", "XREAD BLOCK 50 STREAMS stream $"]);
+    assert!(world.told(served).contains("2-1"));
+}
+
+#[test]
 fn a_wait_that_times_out_is_counted_too() {
     let mut world = World::with(|settings| settings.slow_from_us = Some(0));
     let waiter = world.join();
