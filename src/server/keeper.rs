@@ -128,3 +128,39 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Flow, Origin, Settings};
+    use crate::resp::Requests;
+    use crate::server::clock::Clock;
+    use crate::server::run::{Plan, Server};
+
+    /// A server that nobody keeps the time of but who asks for it.
+    fn server() -> Server {
+        let (clock, config_file) = (Clock::frozen(Now::from_us(0)), String::new());
+        let plan = Plan { settings: Settings::default(), tcp: false, clock, seed: 1, repeats: true, config_file };
+        Server::open(plan).expect("it opens no socket")
+    }
+
+    fn ask(shared: &Shared, session: SessionId, line: &str) -> Flow {
+        let request = Requests::of(line.split(' ').map(str::as_bytes));
+        let request = request.iter().next().expect("there is one");
+        shared.run(session, request, &mut Vec::new())
+    }
+
+    #[test]
+    fn a_pause_that_nobody_saw_last_lets_go_of_whom_it_held() {
+        let server = server();
+        let shared = server.shared();
+        let (pausing, _) = shared.connect(Origin::default()).expect("there is room");
+        let (held, mailbox) = shared.connect(Origin::default()).expect("there is room");
+        assert_eq!(ask(shared, pausing, "CLIENT PAUSE 5 WRITE"), Flow::Next);
+        assert!(matches!(ask(shared, held, "SET key value"), Flow::Wait(_)));
+        let mut engine = shared.engine();
+        Keeper::default().turn(shared, &mut engine, Now::from_us(6_000));
+        assert!(mailbox.take().has(Letter::Resume));
+        assert_eq!(engine.pause().until(), None);
+    }
+}

@@ -102,9 +102,8 @@ fn keys_whose_time_came_while_nothing_expired_go_when_it_does_again() {
     wait_until_empty(&server);
 }
 
-/// The keeper of time looks when the pause ends, and never saw it last.
 #[test]
-fn a_pause_that_is_over_before_anybody_sees_it_lets_go_of_whom_it_held() {
+fn a_pause_of_a_millisecond_lets_go_of_whom_it_held() {
     let server = Server::start().expect("it starts");
     let (mut first, mut second) = (connect(server.addr()), connect(server.addr()));
     for round in 0..50 {
