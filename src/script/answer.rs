@@ -114,7 +114,9 @@ fn write_value(
     faults: &mut Faults,
 ) -> Option<Level> {
     if stack.reserve(LEVEL_VALUES).is_err() {
-        reply.error("ERR reached lua stack limit");
+        let line = "ERR reached lua stack limit";
+        reply.error(line);
+        faults.uncounted.push(line.to_owned());
         stack.pop(1);
         return None;
     }

@@ -122,6 +122,9 @@ fn a_command_takes_as_many_words_as_lua_unpacks_and_a_reply_may_nest_deep() {
     assert!(reply.contains("too many results to unpack"), "{reply}");
     let reply = attack("local t = {} for n = 1, 100000 do t = {t} end return t");
     assert!(reply.contains("reached lua stack limit"), "{}", &reply[reply.len() - 100..]);
+    let mut world = World::fresh();
+    eval(&mut world, "local t = {} t[1] = t return t");
+    assert!(world.ask("INFO errorstats").contains("errorstat_ERR:count=1\r\n"));
 }
 
 /// CVE-2021-32672: the debugger read behind the end of what it was sent.
