@@ -294,7 +294,13 @@ impl Engine {
         self.wake_waiters();
     }
 
-    /// Ends a session (CLIENT KILL): it gets nothing any more.
+    /// Ends a session at once (CLIENT KILL): nobody sees it any more.
+    pub fn remove(&mut self, session: SessionId) {
+        self.disconnect(session);
+        self.effects.push(Effect::Close(session));
+    }
+
+    /// Ends a session: it gets nothing any more, and is there until its connection has ended.
     pub fn kill(&mut self, session: SessionId) {
         self.give_up(session);
         if let Some(client) = self.sessions.get_mut(session) {

@@ -54,6 +54,8 @@ const HELD_BYTES: usize = 16 << 10;
 /// The longest unfinished request, and the most unsent replies, of a client that has not logged in.
 const STRANGER_QUERY_BYTES: usize = 1 << 20;
 const STRANGER_OUTPUT_BYTES: usize = 1024;
+/// The most replies that such a client gets at once: what fits Redis's buffer.
+const STRANGER_REPLY_BYTES: usize = 16 << 10;
 
 /// Buffers that all connections of a thread use in turn.
 struct Scratch {
@@ -434,6 +436,9 @@ impl Connection {
 
     /// Sends `output`.
     fn send(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) -> Result<(), Ended> {
+        if output.len() > STRANGER_REPLY_BYTES && !self.limits.authenticated {
+            return Err(self.turn_away(&mut self.shared.engine()));
+        }
         self.outbox.send(&mut self.stream, cx, output)?;
         self.guard_output()
     }
@@ -464,11 +469,16 @@ impl Connection {
         self.report(&mut engine);
         self.weigh(&mut engine);
         if self.outbox.len() > STRANGER_OUTPUT_BYTES && !self.is_authenticated(&engine) {
-            engine.stats.output_buffer_disconnections += 1;
-            warn!("client {} closed: it has not logged in and does not read its replies", self.session.number);
-            return Err(Ended);
+            return Err(self.turn_away(&mut engine));
         }
         Ok(())
+    }
+
+    /// Counts the end of a client that has not logged in and has too many replies.
+    fn turn_away(&self, engine: &mut Engine) -> Ended {
+        engine.stats.output_buffer_disconnections += 1;
+        warn!("client {} closed: it has not logged in and does not read its replies", self.session.number);
+        Ended
     }
 
     /// Closes a client whose unfinished request is too long.

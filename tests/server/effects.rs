@@ -73,7 +73,7 @@ fn a_pause_of_a_running_clock_ends_by_itself() {
 
 #[test]
 fn a_client_that_goes_while_it_is_paused_leaves_nothing_behind() {
-    let server = Server::builder().frozen().set("maxclients", "2").start().expect("it starts");
+    let server = Server::builder().frozen().start().expect("it starts");
     let mut other = connect(server.addr());
     other.ask("CLIENT PAUSE 5000 WRITE\r\n", "+OK\r\n");
     let mut held = connect(server.addr());

@@ -60,6 +60,21 @@ fn a_stranger_who_does_not_read_is_closed() {
     connect(server.addr()).ask("GET a\r\n", "-NOAUTH Authentication required.\r\n");
 }
 
+/// Redis 8.0.6 does so, too.
+#[test]
+fn a_stranger_who_asks_for_too_much_at_once_is_closed() {
+    let server = Server::builder().password("secret").start().expect("it starts");
+    let refusal = "-NOAUTH Authentication required.\r\n";
+    connect(server.addr()).ask("GET a\r\n".repeat(100), refusal.repeat(100));
+    let mut stranger = connect(server.addr());
+    stranger.send_as_far_as_it_goes("GET a\r\n".repeat(3000));
+    // Of what arrived in several parts, the first may have been answered.
+    assert!(stranger.rest().len() < 3000 * refusal.len());
+    let mut friend = connect(server.addr());
+    friend.ask("AUTH secret\r\n", "+OK\r\n");
+    friend.ask("GET a\r\n".repeat(10_000), "$-1\r\n".repeat(10_000));
+}
+
 #[test]
 fn a_stranger_may_not_begin_what_he_does_not_finish() {
     let server = Server::builder().password("secret").start().expect("it starts");

@@ -122,7 +122,7 @@ impl<'t> Outing<'t> {
             &["AUTH", "walker", "any"],
             &["CONFIG", "SET", "zset-max-listpack-entries", limit, "slowlog-log-slower-than", slow],
             // So often a real server looks for what is due.
-            &["CONFIG", "SET", "hz", "500"],
+            &["CONFIG", "SET", "hz", "500", "slowlog-max-len", "2000"],
             &["CONFIG", "RESETSTAT"],
         ];
         for words in settings {

@@ -25,7 +25,7 @@ const LAG: Duration = Duration::from_millis(5);
 const LAGS: usize = 100;
 
 /// How often a real server has looked for what is due when it has found all of it, and how long it waits meanwhile.
-const LOOKS: usize = 20;
+const LOOKS: usize = 40;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
 /// What one client hears.

@@ -7,8 +7,22 @@ use crate::reply::Reply;
 const ANY: &[u8] = b"...";
 
 /// Fields of lines that tell of clients, which depend on sockets, times and buffers: also on whether a reply is still in one.
-const OF_CLIENTS: &[&str] =
-    &["addr", "laddr", "fd", "age", "idle", "qbuf-free", "argv-mem", "rbs", "rbp", "obl", "tot-mem"];
+const OF_CLIENTS: &[&str] = &[
+    "addr",
+    "laddr",
+    "fd",
+    "age",
+    "idle",
+    "qbuf-free",
+    "argv-mem",
+    "rbs",
+    "rbp",
+    "obl",
+    "oll",
+    "omem",
+    "tot-mem",
+    "events",
+];
 
 /// Fields of replies that are maps, and of those that are lists of names and values: times, and how Redis's trees look.
 const FIELDS: &[&str] = &[
@@ -106,9 +120,9 @@ fn in_order_of_names(reply: Reply) -> Reply {
     }
 }
 
-/// Types of payloads with the members of a table, which are in an order of chance, or with moments: sets, hashes, and hashes
-/// whose fields have deadlines; streams.
-const DISORDERED: &[u8] = &[2, 4, 24, 25, 15, 19, 21];
+/// Types of payloads with the members of a table, which are in an order of chance, or with moments: sets (packed ones may be
+/// made of a table), hashes, and hashes whose fields have deadlines; streams.
+const DISORDERED: &[u8] = &[2, 20, 4, 24, 25, 15, 19, 21];
 
 /// A payload of DUMP; where it depends on chance or time, only its type and how long it is.
 fn payload(reply: Reply) -> Reply {

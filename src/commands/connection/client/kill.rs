@@ -33,7 +33,7 @@ fn close(cx: &mut Ctx<'_>, id: SessionId) {
     if id == cx.session().id {
         cx.session_mut().closing = true;
     } else {
-        cx.engine().kill(id);
+        cx.engine().remove(id);
     }
 }
 
