@@ -52,7 +52,7 @@ pub struct Origin {
     pub is_local: bool,
     /// The event loop that serves it, from 0.
     pub event_loop: usize,
-    /// It is the test's own: its commands are neither kept, disturbed nor judged.
+    /// It is the test's own: it is always let in, and its commands are neither kept, disturbed nor judged.
     pub is_examiner: bool,
 }
 
