@@ -34,6 +34,9 @@ pub enum Flow {
 impl Engine {
     /// Runs one request of a session and appends its reply to `out`.
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
+        if let Some(id) = self.plain_command(session, request) {
+            return self.run_calmly(now, session, id, request, out);
+        }
         if self.interest.kit.is_some() {
             return self.run_watched(now, session, request, out);
         }
@@ -54,13 +57,12 @@ impl Engine {
         if client.cut_off {
             return Flow::Abort;
         }
-        let mut told = client.outgoing.frames();
         (client.active, client.held_back) = (now, None);
-        let (mut start, protocol, wanted_reply) = (out.len(), client.protocol, client.wants_reply());
+        let (mut turn, protocol) = (Turn::of(client, out), client.protocol);
         self.interest.tracking.begin_turn(session);
         let admitted = self.admit(session, request);
         if self.interest.tracking.is_on() {
-            (start, told) = self.tell_before_reply(session, told, out);
+            (turn.start, turn.told) = self.tell_before_reply(session, turn.told, out);
         }
         match admitted {
             Ok(Admitted::Later(moment)) => {
@@ -73,17 +75,7 @@ impl Engine {
                 self.begin(session, id);
                 self.interest.tracking.begin_command(session);
                 let ending = self.execute(session, id, Args::new(request, words), false, Reply::new(out, protocol));
-                self.end_tracking(session);
-                if std::mem::take(&mut self.interest.tracking.is_reply_last) {
-                    (start, told) = self.move_reply_last(session, told, start, out);
-                }
-                match ending {
-                    Ending::Answered => {}
-                    Ending::Waits(block) => self.park(session, id, request, *block, 0),
-                    Ending::Rests => self.put_aside(out, start),
-                    Ending::Asks => return self.step_aside(),
-                }
-                self.show(session, id, request);
+                return self.end_command(session, id, request, ending, turn, out);
             }
             Err(Error::UnknownCommand { .. }) if speaks_http(request) => return Flow::Abort,
             Err(error) => {
@@ -91,12 +83,41 @@ impl Engine {
                 self.show_refused(session, request);
             }
         }
+        self.end_turn(session, turn, out)
+    }
+
+    /// Has all happen that follows when the command of a request has run.
+    pub(super) fn end_command(
+        &mut self,
+        session: SessionId,
+        id: CommandId,
+        request: Request<'_>,
+        ending: Ending,
+        mut turn: Turn,
+        out: &mut Vec<u8>,
+    ) -> Flow {
+        self.end_tracking(session);
+        if std::mem::take(&mut self.interest.tracking.is_reply_last) {
+            (turn.start, turn.told) = self.move_reply_last(session, turn.told, turn.start, out);
+        }
+        match ending {
+            Ending::Answered => {}
+            Ending::Waits(block) => self.park(session, id, request, *block, 0),
+            Ending::Rests => self.put_aside(out, turn.start),
+            Ending::Asks => return self.step_aside(),
+        }
+        self.show(session, id, request);
+        self.end_turn(session, turn, out)
+    }
+
+    /// Ends the turn of a request that is answered, or waits.
+    fn end_turn(&mut self, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
         self.end_exception(session);
         self.interest.tracking.end_turn();
         if self.interest.waiting.is_anything_ready() {
             self.serve();
         }
-        self.conclude(session, wanted_reply, start, told, out)
+        self.conclude(session, turn, out)
     }
 
     /// A request asks something of the host and comes again with the answer: this time it does not count.
@@ -317,7 +338,7 @@ impl Engine {
         }
     }
 
-    fn begin(&mut self, session: SessionId, id: CommandId) {
+    pub(super) fn begin(&mut self, session: SessionId, id: CommandId) {
         self.timing.running =
             Some(Running { session, command: id, started: self.timing.now, stalled_us: self.timing.stalled_us });
         if let Some(client) = self.sessions.get_mut(session) {
@@ -371,16 +392,10 @@ impl Engine {
         (start, told)
     }
 
-    /// Takes back the reply of a command whose client wants none, and brings what it was told into order: `told` frames
-    /// before the reply, the others behind it. Answers how its connection goes on.
-    pub(super) fn conclude(
-        &mut self,
-        session: SessionId,
-        wanted_reply: bool,
-        start: usize,
-        told: usize,
-        out: &mut Vec<u8>,
-    ) -> Flow {
+    /// Takes back the reply of a command whose client wants none, and brings what it was told into order: what it was told
+    /// before stands before the reply, all else behind it. Answers how its connection goes on.
+    pub(super) fn conclude(&mut self, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
+        let Turn { start, told, wanted_reply } = turn;
         let is_blocked = self.is_blocked(session);
         if self.interest.kit.is_some() {
             self.note_reply(session, start, is_blocked, out);
@@ -411,6 +426,24 @@ impl Engine {
             (.., true) => Flow::Block,
             _ => Flow::Next,
         }
+    }
+}
+
+/// How things stood when a request had its turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// Where its reply starts in the buffer ...
+    pub(super) start: usize,
+    /// ... and behind how many frames that its client was told before.
+    pub(super) told: usize,
+    /// Whether the client wanted a reply.
+    pub(super) wanted_reply: bool,
+}
+
+impl Turn {
+    /// The turn of a client whose reply is to stand at the end of `out`.
+    pub(super) fn of(client: &Session, out: &[u8]) -> Turn {
+        Turn { start: out.len(), told: client.outgoing.frames(), wanted_reply: client.wants_reply() }
     }
 }
 

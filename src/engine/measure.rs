@@ -5,6 +5,7 @@
 //! everybody is to wait ([`Engine::stall`]) comes true only after the request, and counts as the time of the command that
 //! wished it. A command that waits is counted once it has ended, with the time it took to run, not to wait.
 
+use crate::engine::calm::Calm;
 use crate::engine::slow_log::{SlowCommand, kept_words};
 use crate::engine::spikes::Sample;
 use crate::engine::{CommandId, Effect, Engine, Flags, Now, SessionId};
@@ -47,12 +48,14 @@ impl Engine {
     pub fn begin_batch(&mut self, now: Now) {
         self.at(now);
         self.timing.batch_began = now;
+        self.interest.calm = Calm::Unknown;
     }
 
     /// They have been run.
     #[inline]
     pub fn end_batch(&mut self) {
         self.stats.running_us += self.timing.now.since_us(self.timing.batch_began);
+        self.interest.calm = Calm::NotKept;
     }
 
     /// Tells that a request is done, so that its time can be counted.

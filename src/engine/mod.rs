@@ -11,6 +11,7 @@
 pub mod access;
 mod args;
 mod blocking;
+mod calm;
 mod capacity;
 mod client_line;
 mod command;

@@ -32,6 +32,8 @@ pub struct Entry {
     called: String,
     /// True for the second word of a container.
     pub is_subcommand: bool,
+    /// [`Command::is_plain`].
+    pub(super) is_plain: bool,
     /// The place of the first subcommand's entry; they follow one another in the order of the row.
     first_child: u16,
 }
@@ -75,10 +77,12 @@ impl Table {
                 name: format!("{name}|{}", child.name.to_ascii_lowercase()),
                 called: name.clone(),
                 is_subcommand: true,
+                is_plain: false,
                 first_child: 0,
             });
             let children: Vec<Entry> = children.collect();
-            entries.push(Entry { command, called: name.clone(), name, is_subcommand: false, first_child });
+            let is_plain = command.is_plain();
+            entries.push(Entry { command, called: name.clone(), name, is_subcommand: false, is_plain, first_child });
             entries.extend(children);
         }
         let places = (entries.len() * 4).next_power_of_two();

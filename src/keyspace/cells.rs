@@ -301,6 +301,7 @@ impl Chunk {
     }
 }
 
+#[inline]
 fn split(handle: u32) -> (usize, usize) {
     ((handle >> INDEX_BITS) as usize, (handle & ((1 << INDEX_BITS) - 1)) as usize)
 }

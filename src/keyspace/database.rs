@@ -117,11 +117,13 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// The key stored at `slot`.
+    #[inline]
     pub fn key(&self, slot: Slot) -> &[u8] {
         self.records.key(slot.0)
     }
 
     /// The value stored at `slot`.
+    #[inline]
     pub fn view(&self, slot: Slot) -> View<'_> {
         self.records.view(slot.0)
     }
@@ -336,11 +338,13 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// The 24 bits the engine keeps beside a key to remember its use; 0 in a new key.
+    #[inline]
     pub fn access(&self, slot: Slot) -> u32 {
         self.records.record(slot.0).access()
     }
 
     /// Sets the 24 bits of [`Database::access`]; higher bits are dropped.
+    #[inline]
     pub fn set_access(&mut self, slot: Slot, access: u32) {
         if self.access(slot) != access & ACCESS_MASK {
             self.before_mark(slot);

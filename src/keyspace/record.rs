@@ -81,12 +81,14 @@ impl Key<'_> {
     }
 
     /// Where the payload starts in a record with such a key and no deadline.
+    #[inline]
     pub(super) fn end(&self) -> usize {
         HEADER + self.width()
     }
 }
 
 /// The bytes that a deadline takes.
+#[inline]
 pub(super) fn deadline_width(deadline_ms: Option<i64>) -> usize {
     match deadline_ms {
         None => 0,
@@ -123,6 +125,7 @@ impl<'a> Record<'a> {
         Some(if width == 6 { word & (SHORT_DEADLINE - 1) } else { word })
     }
 
+    #[inline]
     pub(super) fn access(self) -> u32 {
         u32::from_le_bytes([self.0[1], self.0[2], self.0[3], 0])
     }
@@ -138,6 +141,7 @@ impl<'a> Record<'a> {
     }
 
     /// Where the payload starts.
+    #[inline]
     pub(super) fn payload_start(self) -> usize {
         let key_width = if self.0[0] & KEY_APART == 0 { usize::from(self.0[4]) } else { 4 };
         HEADER + self.deadline_width() + key_width
@@ -148,6 +152,7 @@ impl<'a> Record<'a> {
         self.0.len() - usize::from(self.0[5])
     }
 
+    #[inline]
     pub(super) fn payload(self) -> Payload<'a> {
         let start = self.payload_start();
         match self.0[0] & KIND {
@@ -213,6 +218,7 @@ pub(super) fn write_deadline(cell: &mut [u8], deadline_ms: Option<i64>) {
 }
 
 /// Writes the low 24 bits of `access`.
+#[inline]
 pub(super) fn write_access(cell: &mut [u8], access: u32) {
     cell[1..4].copy_from_slice(&access.to_le_bytes()[..3]);
 }
@@ -223,6 +229,7 @@ fn put(cell: &mut [u8], start: usize, bytes: &[u8]) -> usize {
     end
 }
 
+#[inline]
 fn number_at(bytes: &[u8], start: usize) -> u32 {
     let mut number = [0; 4];
     number.copy_from_slice(&bytes[start..start + 4]);

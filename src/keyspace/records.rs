@@ -83,6 +83,7 @@ impl Records {
     }
 
     /// Its value, to be read.
+    #[inline]
     pub(super) fn view(&self, handle: u32) -> View<'_> {
         match self.record(handle).payload() {
             Payload::Int(number) => View::Text(TextView::Int(number)),
@@ -211,6 +212,7 @@ impl Records {
     }
 
     /// Writes the 24 bits beside the key.
+    #[inline]
     pub(super) fn set_access(&mut self, handle: u32, access: u32) {
         record::write_access(self.cells.get_mut(handle), access);
     }

@@ -7,7 +7,7 @@
 //! it is 255; all handles of a segment have positions in its stretch.
 
 use super::table::Hashes;
-use std::{array, iter};
+use std::iter;
 
 /// Handles a line holds.
 pub(super) const SLOTS: usize = 12;
@@ -41,6 +41,16 @@ pub(super) fn bend(hash: u64) -> u64 {
 #[inline]
 pub(super) fn tag(hash: u64) -> u8 {
     hash as u8
+}
+
+/// One bit for each byte of a word, set if it is that byte. Adding to its lower seven bits carries into the highest unless
+/// they are all equal; the product gathers the highest bits in the highest byte.
+#[inline]
+fn equal_bytes(word: u64, byte: u8) -> u16 {
+    const LOW: u64 = u64::from_le_bytes([0x7f; 8]);
+    let different = word ^ u64::from_le_bytes([byte; 8]);
+    let marks = !((different & LOW).wrapping_add(LOW) | different) & !LOW;
+    ((marks >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u16
 }
 
 impl<const LINES: usize> Segment<LINES> {
@@ -150,8 +160,10 @@ impl Line {
     /// The slots that are taken and tagged so.
     #[inline]
     fn matches(&self, tag: u8) -> impl Iterator<Item = usize> {
-        let equal: [u16; SLOTS] = array::from_fn(|slot| u16::from(self.tags[slot] == tag) << slot);
-        let mut bits = equal.iter().fold(0, |bits, bit| bits | bit) & self.taken;
+        let (first, rest) = self.tags.split_at(size_of::<u64>());
+        let word = |tags: &[u8]| tags.iter().rev().fold(0, |word, &tag| word << 8 | u64::from(tag));
+        let equal = equal_bytes(word(first), tag) | equal_bytes(word(rest), tag) << 8;
+        let mut bits = equal & self.taken;
         iter::from_fn(move || {
             let slot = bits.trailing_zeros() as usize;
             let rest = bits.checked_sub(1)?;
@@ -178,6 +190,16 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_byte_of_a_word_is_compared_by_itself() {
+        for bytes in [[0, 1, 0x7f, 0x80, 0x81, 0xff, 0, 1], [7; 8], [0x80, 0, 0x80, 0, 0xff, 0xfe, 0x7f, 0x80]] {
+            for byte in 0..=u8::MAX {
+                let expected = (0..8).filter(|&at| bytes[at] == byte).fold(0, |bits, at| bits | 1 << at);
+                assert_eq!(equal_bytes(u64::from_le_bytes(bytes), byte), expected, "{byte} in {bytes:?}");
+            }
+        }
+    }
 
     #[test]
     fn bending_keeps_the_order_and_the_ends() {

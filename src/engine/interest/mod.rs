@@ -14,6 +14,7 @@ pub use subscriptions::{Audience, Subscribed, Subscriptions, Topic};
 pub use waiting::{Block, Wait, Waiting};
 pub use watches::{Presence, Watches};
 
+use crate::engine::calm::Calm;
 use crate::engine::delivery::Overfull;
 use crate::engine::kit::Kit;
 use crate::engine::tracking::Tracking;
@@ -36,6 +37,8 @@ pub struct Interest {
     pub overfull: Overfull,
     /// What a test looks at and disturbs; none as long as it does neither.
     pub kit: Option<Box<Kit>>,
+    /// Whether it is known that nothing of this concerns the requests that are run now.
+    pub(super) calm: Calm,
 }
 
 impl Interest {

@@ -14,6 +14,7 @@ use std::fmt::{self, Display};
 use super::is_named;
 use super::journal::{is_called, touches};
 use super::shown::quoted;
+use crate::engine::dispatch::Turn;
 use crate::engine::{CommandId, Engine, Error, Flags, Flow, KeyFlags, Now, ServerError, SessionId};
 use crate::resp::{Reply, Request};
 
@@ -257,16 +258,15 @@ impl Engine {
         let watch = self.start_watch();
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         client.active = now;
-        let (told, start, protocol) = (client.outgoing.frames(), out.len(), client.protocol);
-        let wanted_reply = client.wants_reply();
+        let (turn, protocol) = (Turn::of(client, out), client.protocol);
         let id: Option<CommandId> = self.table.resolve(request).ok().map(|(id, _)| id);
         let error = self.spoil(session, id, ServerError::Injected(text).into());
         if let Some(id) = id {
             self.stats.command_mut(id).rejected += 1;
         }
         self.refuse(error, &mut Reply::new(out, protocol));
-        self.end_entry(number, watch, &out[start..]);
-        self.conclude(session, wanted_reply, start, told, out)
+        self.end_entry(number, watch, &out[turn.start..]);
+        self.conclude(session, turn, out)
     }
 }
 
