@@ -122,7 +122,7 @@ impl Cells {
     }
 
     /// The bytes of a cell.
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&self, handle: u32) -> &[u8] {
         let (chunk_number, index) = split(handle);
         let chunk = &self.chunks[chunk_number];
@@ -301,7 +301,7 @@ impl Chunk {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn split(handle: u32) -> (usize, usize) {
     ((handle >> INDEX_BITS) as usize, (handle & ((1 << INDEX_BITS) - 1)) as usize)
 }

@@ -11,7 +11,7 @@ mod history;
 use super::hash::Hasher;
 use super::record::Payload;
 use super::records::Records;
-use super::table::{CURSOR_BITS, Hashes, Table};
+use super::table::{CURSOR_BITS, Hashes, PREFETCHED, Table};
 use super::{Contents, Held, New, Slot, Trash};
 use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Flood;
@@ -56,8 +56,8 @@ impl Hashes for Keys<'_> {
         self.hasher.hash(self.records.key(handle))
     }
 
-    fn prefetch(&self, handles: &[u32]) {
-        self.records.prefetch(handles);
+    fn prefetch(&self, handles: impl Iterator<Item = u32>) {
+        handles.for_each(|handle| self.records.prefetch(handle));
     }
 }
 
@@ -108,16 +108,20 @@ impl<const LINES: usize> Database<LINES> {
     /// Has memory fetch what finding `keys` will read. Of look-ups that are known beforehand, each then takes a fraction
     /// of the time, because the waits for memory overlap. Does nothing in a database that the caches may hold.
     pub fn prefetch<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
-        if self.len() >= PREFETCH_LEN {
-            let keys = keys.into_iter();
-            let mut hashes = Vec::with_capacity(keys.size_hint().1.unwrap_or(0));
-            hashes.extend(keys.map(|key| self.hasher.hash(key)));
-            self.records.prefetch(&self.table.prefetch(&hashes));
+        if self.len() < PREFETCH_LEN {
+            return;
+        }
+        let (mut keys, mut hashes) = (keys.into_iter(), [0; PREFETCHED]);
+        loop {
+            let hashed = hashes.iter_mut().zip(&mut keys).map(|(hash, key)| *hash = self.hasher.hash(key)).count();
+            self.table.prefetch(&hashes[..hashed], |handle| self.records.prefetch(handle));
+            if hashed < PREFETCHED {
+                return;
+            }
         }
     }
 
     /// The key stored at `slot`.
-    #[inline]
     pub fn key(&self, slot: Slot) -> &[u8] {
         self.records.key(slot.0)
     }
@@ -185,7 +189,7 @@ impl<const LINES: usize> Database<LINES> {
         let (handle, replaced) = self.with_payload(key_len, value, set);
         self.move_part_deadline(slot.0, part_deadlines.0, part_deadlines.1);
         let replaced = self.keep(noted, replaced);
-        (self.moved(slot, handle, self.deadline(Slot(handle))), replaced.into())
+        (self.moved(slot, handle, |data| data.deadline(Slot(handle))), replaced.into())
     }
 
     /// Lets `act` store the payload for a value.
@@ -205,20 +209,26 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// Tells the table and the deadlines that the record of `slot` has another handle now; `deadline_ms` is the one that
-    /// the deadlines know.
-    fn moved(&mut self, slot: Slot, handle: u32, deadline_ms: Option<i64>) -> Slot {
+    /// Tells the table and the deadlines if the record of `slot` has another handle now; `deadline_of` tells the deadline
+    /// that the deadlines know.
+    #[inline]
+    fn moved(&mut self, slot: Slot, handle: u32, deadline_of: impl FnOnce(&Self) -> Option<i64>) -> Slot {
         if handle != slot.0 {
-            self.table.rename(self.hasher.hash(self.records.key(handle)), slot.0, handle);
-            if let Some(deadline_ms) = deadline_ms {
-                self.deadlines.remove(deadline_ms, slot.0);
-                self.deadlines.insert(deadline_ms, handle);
-            }
-            let part_deadline = self.part_deadline(Slot(handle));
-            self.move_part_deadline(slot.0, part_deadline, None);
-            self.move_part_deadline(handle, None, part_deadline);
+            let deadline_ms = deadline_of(self);
+            self.rename(slot, handle, deadline_ms);
         }
         Slot(handle)
+    }
+
+    fn rename(&mut self, slot: Slot, handle: u32, deadline_ms: Option<i64>) {
+        self.table.rename(self.hasher.hash(self.records.key(handle)), slot.0, handle);
+        if let Some(deadline_ms) = deadline_ms {
+            self.deadlines.remove(deadline_ms, slot.0);
+            self.deadlines.insert(deadline_ms, handle);
+        }
+        let part_deadline = self.view(Slot(handle)).first_deadline();
+        self.move_part_deadline(slot.0, part_deadline, None);
+        self.move_part_deadline(handle, None, part_deadline);
     }
 
     /// Lets `edit` change the value at `slot` in place; it gets `None` for a text (see [`Database::edit_text`]).
@@ -233,7 +243,7 @@ impl<const LINES: usize> Database<LINES> {
             ((before, value.view().first_deadline()), result)
         });
         self.move_part_deadline(slot.0, before, after);
-        (self.moved(slot, handle, self.deadline(Slot(handle))), result)
+        (self.moved(slot, handle, |data| data.deadline(Slot(handle))), result)
     }
 
     /// Tells the order of deadlines that the value of `handle` has another first one inside.
@@ -334,11 +344,10 @@ impl<const LINES: usize> Database<LINES> {
         if let Some(deadline_ms) = deadline_ms {
             self.deadlines.insert(deadline_ms, handle);
         }
-        self.moved(slot, handle, None)
+        self.moved(slot, handle, |_| None)
     }
 
     /// The 24 bits the engine keeps beside a key to remember its use; 0 in a new key.
-    #[inline]
     pub fn access(&self, slot: Slot) -> u32 {
         self.records.record(slot.0).access()
     }
@@ -369,8 +378,9 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// When the first part of the value at `slot` falls due: a field of a hash.
+    #[inline]
     pub fn part_deadline(&self, slot: Slot) -> Option<i64> {
-        self.view(slot).first_deadline()
+        if self.part_deadlines.len() == 0 { None } else { self.view(slot).first_deadline() }
     }
 
     /// How many keys have a value of which a part has a deadline.
@@ -428,6 +438,12 @@ impl<const LINES: usize> Database<LINES> {
     /// The bytes of memory that keys and values take, and what it takes to find them. Removing a key makes it less.
     pub fn memory(&self) -> usize {
         self.records.memory() + self.table.memory() + self.deadlines.memory() + self.part_deadlines.memory()
+    }
+
+    /// The bytes of memory that keys and values take alone.
+    #[inline]
+    pub fn content_bytes(&self) -> usize {
+        self.records.memory()
     }
 
     /// The bytes of records and of room for them; a database can hold 64 GiB.
@@ -512,9 +528,9 @@ impl<const LINES: usize> Database<LINES> {
             assert_eq!(self.deadline(Slot(handle)), Some(deadline_ms));
         }
         self.part_deadlines.check();
-        assert_eq!(self.slots().filter_map(|slot| self.part_deadline(slot)).count(), self.volatile_parts_len());
+        assert_eq!(self.slots().filter_map(|slot| self.view(slot).first_deadline()).count(), self.volatile_parts_len());
         for (deadline_ms, handle) in self.part_deadlines.iter() {
-            assert_eq!(self.part_deadline(Slot(handle)), Some(deadline_ms));
+            assert_eq!(self.view(Slot(handle)).first_deadline(), Some(deadline_ms));
         }
     }
 }

@@ -13,10 +13,16 @@
 //!
 //! So a key of 16 bytes with a text of 32 takes 54 bytes, and with a deadline 60; a counter takes 26.
 //! Everything is little-endian. This file reads and writes bytes; [`super::records`] decides where they are.
+//!
+//! Every command looks at a record several times, and a look is some ten instructions; what is needed for one is inlined
+//! always, as calls would take as long again.
 
 use super::cells::{MAX_CELL, MIN_CELL};
 
 const HEADER: usize = 6;
+/// Flags and access are read as a word.
+const FLAGS: u32 = 0xff;
+const ACCESS_SHIFT: u32 = 8;
 const KIND: u8 = 0b111;
 const KEY_APART: u8 = 1 << 5;
 const WIDTH_SHIFT: u32 = 3;
@@ -81,14 +87,12 @@ impl Key<'_> {
     }
 
     /// Where the payload starts in a record with such a key and no deadline.
-    #[inline]
     pub(super) fn end(&self) -> usize {
         HEADER + self.width()
     }
 }
 
 /// The bytes that a deadline takes.
-#[inline]
 pub(super) fn deadline_width(deadline_ms: Option<i64>) -> usize {
     match deadline_ms {
         None => 0,
@@ -107,6 +111,7 @@ pub(super) fn behind_deadline(width: usize) -> usize {
 pub(super) struct Record<'a>(pub(super) &'a [u8]);
 
 impl<'a> Record<'a> {
+    #[inline(always)]
     pub(super) fn deadline_width(self) -> usize {
         match (self.0[0] >> WIDTH_SHIFT) & 0b11 {
             0 => 0,
@@ -115,7 +120,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn deadline(self) -> Option<i64> {
         let width = self.deadline_width();
         if width == 0 {
@@ -125,12 +130,12 @@ impl<'a> Record<'a> {
         Some(if width == 6 { word & (SHORT_DEADLINE - 1) } else { word })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn access(self) -> u32 {
-        u32::from_le_bytes([self.0[1], self.0[2], self.0[3], 0])
+        self.0.first_chunk().map_or(0, |word| u32::from_le_bytes(*word) >> ACCESS_SHIFT)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn key(self) -> Key<'a> {
         let start = HEADER + self.deadline_width();
         if self.0[0] & KEY_APART == 0 {
@@ -141,18 +146,19 @@ impl<'a> Record<'a> {
     }
 
     /// Where the payload starts.
-    #[inline]
+    #[inline(always)]
     pub(super) fn payload_start(self) -> usize {
         let key_width = if self.0[0] & KEY_APART == 0 { usize::from(self.0[4]) } else { 4 };
         HEADER + self.deadline_width() + key_width
     }
 
     /// Where the payload ends.
+    #[inline(always)]
     pub(super) fn end(self) -> usize {
         self.0.len() - usize::from(self.0[5])
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn payload(self) -> Payload<'a> {
         let start = self.payload_start();
         match self.0[0] & KIND {
@@ -217,10 +223,16 @@ pub(super) fn write_deadline(cell: &mut [u8], deadline_ms: Option<i64>) {
     cell[HEADER..HEADER + width].copy_from_slice(&bytes[..width]);
 }
 
-/// Writes the low 24 bits of `access`.
-#[inline]
+/// Writes the low 24 bits of `access`. Most uses are in the same second as the last, and what is not written need not be
+/// written back to memory.
+#[inline(always)]
 pub(super) fn write_access(cell: &mut [u8], access: u32) {
-    cell[1..4].copy_from_slice(&access.to_le_bytes()[..3]);
+    let Some(word) = cell.first_chunk_mut() else { return };
+    let noted = u32::from_le_bytes(*word);
+    let changed = noted & FLAGS | access << ACCESS_SHIFT;
+    if changed != noted {
+        *word = changed.to_le_bytes();
+    }
 }
 
 fn put(cell: &mut [u8], start: usize, bytes: &[u8]) -> usize {
@@ -229,7 +241,7 @@ fn put(cell: &mut [u8], start: usize, bytes: &[u8]) -> usize {
     end
 }
 
-#[inline]
+#[inline(always)]
 fn number_at(bytes: &[u8], start: usize) -> u32 {
     let mut number = [0; 4];
     number.copy_from_slice(&bytes[start..start + 4]);

@@ -58,19 +58,17 @@ impl Records {
     }
 
     /// The record of that handle.
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(&self, handle: u32) -> Record<'_> {
         Record(self.cells.get(handle))
     }
 
-    /// Has memory fetch the keys of many records at once: reads that wait for nothing overlap where the look at a record
-    /// waits for its first byte.
-    pub(super) fn prefetch(&self, handles: &[u32]) {
-        let first_and_last = |handle| {
-            let cell = self.cells.get(handle);
-            cell[0] ^ cell[cell.len().min(PREFETCH_BYTES) - 1]
-        };
-        std::hint::black_box(handles.iter().fold(0, |sum, &handle| sum ^ first_and_last(handle)));
+    /// Has memory fetch the key of a record. Of many, one after the other, these reads overlap, as they wait for nothing,
+    /// where the look at a record waits for its first byte.
+    #[inline]
+    pub(super) fn prefetch(&self, handle: u32) {
+        let cell = self.cells.get(handle);
+        std::hint::black_box(cell[0] ^ cell[cell.len().min(PREFETCH_BYTES) - 1]);
     }
 
     /// Its key.
@@ -83,7 +81,7 @@ impl Records {
     }
 
     /// Its value, to be read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn view(&self, handle: u32) -> View<'_> {
         match self.record(handle).payload() {
             Payload::Int(number) => View::Text(TextView::Int(number)),
@@ -245,6 +243,7 @@ impl Records {
     }
 
     /// The bytes of memory that records and what stands apart for them take.
+    #[inline]
     pub(super) fn memory(&self) -> usize {
         self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart_bytes
     }

@@ -36,6 +36,8 @@ use std::sync::Arc;
 const FLOOD_DEPTH: u32 = 5;
 /// Bits of a position that a scan cursor leaves out.
 const CURSOR_SHIFT: u32 = 16;
+/// So many lines are fetched at once.
+pub(super) const PREFETCHED: usize = 16;
 /// Bits of a scan cursor.
 pub(super) const CURSOR_BITS: u32 = u64::BITS - CURSOR_SHIFT;
 
@@ -58,7 +60,7 @@ pub(super) trait Hashes {
     fn hash_of(&self, handle: u32) -> u64;
 
     /// Called before the hashes of that many handles are asked for, which is the time to have memory fetch their keys.
-    fn prefetch(&self, _handles: &[u32]) {}
+    fn prefetch(&self, _handles: impl Iterator<Item = u32>) {}
 }
 
 impl<F: Fn(u32) -> u64> Hashes for F {
@@ -98,19 +100,20 @@ impl<const LINES: usize> Table<LINES> {
         segment.find(segment.home(position), tag(hash), is_wanted).map(|(line, slot)| segment.lines[line].handles[slot])
     }
 
-    /// Has memory fetch the home lines of many hashes at once, and returns the handles there that may be the wanted ones.
-    pub(super) fn prefetch(&self, hashes: &[u64]) -> Vec<u32> {
-        let home_line = |&hash: &u64| {
-            let position = bend(hash);
+    /// Has memory fetch the home lines of up to [`PREFETCHED`] hashes at once, and then shows the handles there that may be
+    /// the wanted ones.
+    pub(super) fn prefetch(&self, hashes: &[u64], mut show: impl FnMut(u32)) {
+        let home_line = |hash: &u64| {
+            let position = bend(*hash);
             let segment = self.segment(self.segment_number(position)?);
-            Some((&segment.lines[segment.home(position)], tag(hash)))
+            Some(&segment.lines[segment.home(position)])
         };
-        let mut lines = Vec::with_capacity(hashes.len());
-        lines.extend(hashes.iter().filter_map(home_line));
-        hint::black_box(lines.iter().fold(0, |sum, (line, _)| sum ^ line.taken));
-        let mut handles = Vec::with_capacity(2 * hashes.len());
-        lines.iter().for_each(|(line, tag)| handles.extend(line.tagged(*tag)));
-        handles
+        let mut lines = [None; PREFETCHED];
+        lines.iter_mut().zip(hashes).for_each(|(line, hash)| *line = home_line(hash));
+        hint::black_box(lines.iter().flatten().fold(0, |sum, line| sum ^ line.taken));
+        for (line, hash) in lines.iter().zip(hashes) {
+            line.iter().flat_map(|line| line.tagged(tag(*hash))).for_each(&mut show);
+        }
     }
 
     #[inline]
@@ -384,7 +387,7 @@ impl<const LINES: usize> Table<LINES> {
 /// Handles with their hashes.
 fn hashed(handles: impl Iterator<Item = u32>, hashes: &impl Hashes) -> Vec<(u64, u32)> {
     let handles: Vec<u32> = handles.collect();
-    hashes.prefetch(&handles);
+    hashes.prefetch(handles.iter().copied());
     handles.into_iter().map(|handle| (hashes.hash_of(handle), handle)).collect()
 }
 
