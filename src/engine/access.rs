@@ -27,6 +27,7 @@ pub enum Use {
 }
 
 /// The moment as the clock of seconds tells it.
+#[inline]
 pub fn clock(now: Now) -> u32 {
     (now.unix_s() & CLOCK_MASK) as u32
 }
@@ -61,6 +62,7 @@ fn raised(count: u8, log_factor: u32, generator: &mut fastrand::Rng) -> u8 {
 }
 
 /// What is noted of a key that is used now and of which `noted` tells what was noted before.
+#[inline]
 fn used(noted: impl FnOnce() -> u32, settings: &Settings, now: Now, generator: &mut fastrand::Rng) -> u32 {
     if !settings.policy.counts_uses() {
         return clock(now);
@@ -81,6 +83,7 @@ pub(super) fn noted(told: Option<Use>, settings: &Settings, now: Now) -> u32 {
 
 impl Engine {
     /// Notes that a key is used now.
+    #[inline]
     pub(super) fn note_use(&mut self, database: usize, slot: Slot) {
         let (now, database) = (self.now(), self.databases.get_mut(database));
         let noted = used(|| database.access(slot), &self.settings, now, &mut self.generator);

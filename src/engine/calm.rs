@@ -19,6 +19,9 @@ use crate::engine::scripts::Ending;
 use crate::engine::{Args, ClientsLimit, Command, CommandId, Engine, Family, Flags, Flow, Now, Session, SessionId};
 use crate::resp::{Reply, Request};
 
+/// What a brief command has and answers, in bytes, at most.
+const BRIEF_BYTES: usize = 1 << 10;
+
 /// Whether it is known that nothing is on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Calm {
@@ -29,6 +32,14 @@ pub(super) enum Calm {
     Unknown,
     /// Nothing is, for that session.
     For(SessionId),
+}
+
+/// A command that may go the short way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plain {
+    id: CommandId,
+    /// It may be timed together with others, unless its answer is long.
+    is_brief: bool,
 }
 
 impl Calm {
@@ -58,20 +69,27 @@ impl Command {
         let may_be_more = ELSE.iter().any(has) || self.flags_of.is_some() || self.family == Family::Scripting;
         MEANT.iter().any(has) && !may_be_more && !self.is_container()
     }
+
+    /// True when a short request takes next to no time, unless its answer is long.
+    pub(super) fn is_brief(&self) -> bool {
+        // Whatever XADD trims is gone at once.
+        self.is_plain() && self.flags.has(Flags::FAST) && self.family != Family::Stream || self.is_quick
+    }
 }
 
 impl Engine {
     /// The command that a request names, if it may go the short way.
     #[inline]
-    pub(super) fn plain_command(&mut self, session: SessionId, request: Request<'_>) -> Option<CommandId> {
+    pub(super) fn plain_command(&mut self, session: SessionId, request: Request<'_>) -> Option<Plain> {
         let is_known = self.interest.calm == Calm::For(session);
         debug_assert!(!is_known || self.is_calm(session), "what a plain command does changes nothing of this");
         if !is_known && !self.is_calm(session) {
             return None;
         }
-        let found = self.table.find(request.get(0).unwrap_or_default()).filter(|id| {
-            let entry = self.table.entry(*id);
-            entry.is_plain && entry.command.arity.admits(request.len())
+        let found = self.table.find(request.get(0).unwrap_or_default()).and_then(|id| {
+            let entry = self.table.entry(id);
+            let is_wanted = entry.is_plain && entry.command.arity.admits(request.len());
+            is_wanted.then(|| Plain { id, is_brief: entry.is_brief && self.is_brief(request) })
         });
         match found {
             Some(_) if self.interest.calm == Calm::Unknown => self.interest.calm = Calm::For(session),
@@ -87,24 +105,31 @@ impl Engine {
         &mut self,
         now: Now,
         session: SessionId,
-        id: CommandId,
+        Plain { id, is_brief }: Plain,
         request: Request<'_>,
         out: &mut Vec<u8>,
     ) -> Flow {
+        let now = if is_brief { now } else { self.catch_up(now) };
         self.at(now);
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         client.active = now;
         let (turn, protocol) = (Turn::of(client, out), client.protocol);
         self.begin(session, id);
         let ending = self.execute(session, id, Args::new(request, 1), false, Reply::new(out, protocol));
-        if matches!(ending, Ending::Answered)
-            && self.effects.is_empty()
-            && !self.interest.waiting.is_anything_ready()
-        {
+        if matches!(ending, Ending::Answered) && self.effects.is_empty() && !self.interest.waiting.is_anything_ready() {
+            if is_brief && out.len() - turn.start <= BRIEF_BYTES {
+                self.put_off(id);
+            }
             return Flow::Next;
         }
         self.interest.calm.forget();
         self.end_command(session, id, request, ending, turn, out)
+    }
+
+    /// Whether the request of a brief command may be timed together with others, as far as can be told before it has run.
+    #[inline]
+    fn is_brief(&self, request: Request<'_>) -> bool {
+        self.interest.calm != Calm::NotKept && request.is_shorter_than(BRIEF_BYTES) && self.may_put_off()
     }
 
     /// True when nothing is on that a gate or the end of a turn asks for, as far as this session is concerned.
@@ -148,7 +173,9 @@ mod tests {
         let with = |flags| Command { flags, ..Command::ROW };
         assert!(with(Flags::READONLY.and(Flags::FAST)).is_plain());
         assert!(with(Flags::WRITE.and(Flags::DENYOOM)).is_plain());
-        for flags in [Flags::NONE, Flags::FAST, Flags::WRITE.and(Flags::BLOCKING), Flags::READONLY.and(Flags::DANGEROUS)] {
+        for flags in
+            [Flags::NONE, Flags::FAST, Flags::WRITE.and(Flags::BLOCKING), Flags::READONLY.and(Flags::DANGEROUS)]
+        {
             assert!(!with(flags).is_plain(), "{flags:?}");
         }
     }

@@ -12,7 +12,7 @@
 //!
 //! Costs: a few additions, while the database takes less than a third of what one collection may hold.
 
-use crate::engine::{Args, Command, Engine, Error, Flags, KeyFlags, SessionId};
+use crate::engine::{Args, Command, Engine, Flags, KeyFlags, SessionId};
 use crate::keyspace::Database;
 
 /// What one collection and one database can hold; tests choose tiny ones.
@@ -35,27 +35,28 @@ const FACTOR: usize = 2;
 const WORD_BYTES: usize = 32;
 
 impl Engine {
-    /// Refuses a command that may add more than there is room for.
-    pub(super) fn check_room(&self, session: SessionId, command: &Command, args: &Args<'_>) -> Result<(), Error> {
+    /// Whether there is room for all that a command may add.
+    #[inline]
+    pub(super) fn has_room(&self, session: SessionId, command: &Command, args: &Args<'_>) -> bool {
         let adds = |command: &Command| command.keys.iter().any(|spec| spec.access.has(KeyFlags::INSERT));
         if !(command.flags.has(Flags::DENYOOM) || command.flags.has(Flags::WRITE) && adds(command)) {
-            return Ok(());
+            return true;
         }
-        let Some(client) = self.sessions.get(session) else { return Ok(()) };
+        let Some(client) = self.sessions.get(session) else { return true };
         let (capacity, database) = (&self.switches.capacity, self.databases.get(client.database));
-        if database.memory() < capacity.collection_bytes / 3 && args.buffer_bytes() < capacity.collection_bytes / 12 {
-            return Ok(());
-        }
+        let is_little = args.buffer_bytes() < capacity.collection_bytes / 12;
+        is_little && database.content_bytes() < capacity.collection_bytes / 3
+            || self.has_room_left(database, command, args)
+    }
+
+    fn has_room_left(&self, database: &Database, command: &Command, args: &Args<'_>) -> bool {
+        let capacity = &self.switches.capacity;
         let request = args.request();
         let added = args.request_bytes().saturating_mul(FACTOR).saturating_add(request.len() * WORD_BYTES);
         let keys = command.keys.iter().flat_map(|spec| spec.places(request)).filter_map(|place| request.get(place));
         let cells = cells_of(database, keys);
-        if cells.saturating_add(added) > capacity.collection_bytes
-            || database.record_bytes().saturating_add(added) > capacity.record_bytes
-        {
-            return Err(Error::OutOfMemory);
-        }
-        Ok(())
+        cells.saturating_add(added) <= capacity.collection_bytes
+            && database.record_bytes().saturating_add(added) <= capacity.record_bytes
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Command {
     pub arity: Arity,
     /// What it may do and where it may run.
     pub flags: Flags,
+    /// It takes no longer than what is [`Flags::FAST`], though Redis does not say so.
+    pub is_quick: bool,
     /// What it may do where that follows from its arguments, in place of `flags`: a script says it in its first line.
     pub flags_of: Option<fn(&Engine, Request<'_>) -> Flags>,
     /// Where its keys stand.
@@ -66,6 +68,7 @@ impl Command {
         family: Family::Generic,
         arity: Arity::Exactly(1),
         flags: Flags::NONE,
+        is_quick: false,
         flags_of: None,
         keys: &[],
         keys_by: None,

@@ -217,6 +217,7 @@ impl<'c> Ctx<'c> {
 /// Reading.
 impl<'c> Ctx<'c> {
     /// What `key` holds, of any type: counts a hit or a miss and notes the access.
+    #[inline]
     pub fn view(&mut self, key: &[u8]) -> (Option<View<'_>>, &mut Reply<'c>) {
         let slot = self.look_up(key);
         let database = self.engine.databases.get(self.database);
@@ -241,6 +242,7 @@ impl<'c> Ctx<'c> {
     ///
     /// # Errors
     /// [`Error::WrongType`] when it holds something else.
+    #[inline]
     pub fn text(&mut self, key: &[u8]) -> Result<(Option<TextView<'_>>, &mut Reply<'c>), Error> {
         let (view, reply) = self.view(key);
         match view {
@@ -330,6 +332,7 @@ impl<'c> Ctx<'c> {
         self.engine.meet_fields(self.database, key, act);
     }
 
+    #[inline]
     fn look_up(&mut self, key: &[u8]) -> Option<Slot> {
         let slot = self.engine.live(self.database, key);
         self.count_look_up(key, slot);
@@ -339,6 +342,7 @@ impl<'c> Ctx<'c> {
         slot
     }
 
+    #[inline]
     fn count_look_up(&mut self, key: &[u8], slot: Option<Slot>) {
         match slot {
             Some(_) => self.engine.stats.keyspace_hits += 1,
@@ -349,6 +353,7 @@ impl<'c> Ctx<'c> {
         }
     }
 
+    #[inline]
     pub(super) fn note_access(&mut self, slot: Slot) {
         if !self.session().no_touch {
             self.engine.note_use(self.database, slot);

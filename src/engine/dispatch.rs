@@ -34,9 +34,10 @@ pub enum Flow {
 impl Engine {
     /// Runs one request of a session and appends its reply to `out`.
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
-        if let Some(id) = self.plain_command(session, request) {
-            return self.run_calmly(now, session, id, request, out);
+        if let Some(plain) = self.plain_command(session, request) {
+            return self.run_calmly(now, session, plain, request, out);
         }
+        let now = self.catch_up(now);
         if self.interest.kit.is_some() {
             return self.run_watched(now, session, request, out);
         }
@@ -175,17 +176,17 @@ impl Engine {
     ) -> Ending {
         let command = self.table.entry(id).command;
         let watch = is_nested.then(|| self.start_watch());
-        let (room, request) = (self.check_room(session, command, &args), args.request());
+        let (has_room, request) = (self.has_room(session, command, &args), args.request());
         let start = reply.position();
-        self.show_early(session, id, args.request());
+        self.show_early(session, id, request);
         let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
-        let result = room.and_then(|()| (command.run)(&mut ctx, args));
+        let result = if has_room { (command.run)(&mut ctx, args) } else { Err(Error::OutOfMemory) };
         if result.is_err() {
             ctx.reply().rewind(start);
         }
         let ending = ctx.into_ending();
         if let Ending::Rests = ending {
-            self.scripts.keep_request(args.request());
+            self.scripts.keep_request(request);
         }
         if self.interest.tracking.is_on() {
             self.remember(session, command, request);
@@ -193,7 +194,7 @@ impl Engine {
         if let Ending::Answered = ending {
             self.count(id, result.is_err());
             if let Some(watch) = watch {
-                self.note_time(session, id, args.request(), self.elapsed_us(watch));
+                self.note_time(session, id, request, self.elapsed_us(watch));
             }
         }
         if let Err(error) = result {
@@ -338,6 +339,7 @@ impl Engine {
         }
     }
 
+    #[inline]
     pub(super) fn begin(&mut self, session: SessionId, id: CommandId) {
         self.timing.running =
             Some(Running { session, command: id, started: self.timing.now, stalled_us: self.timing.stalled_us });
@@ -348,6 +350,7 @@ impl Engine {
     }
 
     /// Counts a command that has run: INFO does not count itself, and CONFIG RESETSTAT is the first that counts again.
+    #[inline]
     pub(super) fn count(&mut self, id: CommandId, failed: bool) {
         self.stats.commands += 1;
         let command = self.stats.command_mut(id);

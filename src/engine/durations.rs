@@ -33,20 +33,27 @@ impl Durations {
     /// Counts a call of so many microseconds.
     #[inline]
     pub fn add(&mut self, elapsed_us: u64) {
-        self.calls += 1;
+        self.add_several(elapsed_us, 1);
+    }
+
+    /// Counts `calls` of so many microseconds each.
+    #[inline]
+    pub fn add_several(&mut self, elapsed_us: u64, calls: u64) {
+        self.calls += calls;
         match usize::try_from(elapsed_us).ok().and_then(|us| self.short.get_mut(us)) {
-            Some(count) => *count += 1,
-            None => self.add_first(elapsed_us),
+            Some(count) => *count += calls,
+            None if calls > 0 => self.add_first(elapsed_us, calls),
+            None => {}
         }
     }
 
     /// The same where no bucket of short calls is there yet.
-    fn add_first(&mut self, elapsed_us: u64) {
+    fn add_first(&mut self, elapsed_us: u64, calls: u64) {
         if elapsed_us < LONG_US {
             self.short.resize(elapsed_us as usize + 1, 0);
-            self.short[elapsed_us as usize] = 1;
+            self.short[elapsed_us as usize] = calls;
         } else {
-            *self.long.entry(first_of_bucket(nanoseconds(elapsed_us))).or_default() += 1;
+            *self.long.entry(first_of_bucket(nanoseconds(elapsed_us))).or_default() += calls;
         }
     }
 

@@ -4,6 +4,11 @@
 //! a script, is timed by the same clock, which the engine asks for that alone ([`crate::engine::Host::now`]). That
 //! everybody is to wait ([`Engine::stall`]) comes true only after the request, and counts as the time of the command that
 //! wished it. A command that waits is counted once it has ended, with the time it took to run, not to wait.
+//!
+//! A look at the clock takes longer than a command that finds a key and answers what it holds. So in a batch, such brief
+//! commands are put off: some of them are timed together, by one look at the clock, and what they took is shared out as if
+//! each had taken as long as the others. Any other command is timed by itself, from a look of its own on. Where that
+//! matters, as the slow log wants to know of less than a millisecond, none is put off.
 
 use crate::engine::calm::Calm;
 use crate::engine::slow_log::{SlowCommand, kept_words};
@@ -19,6 +24,40 @@ pub(super) struct Running {
     pub(super) started: Now,
     /// How long everybody was to wait before.
     pub(super) stalled_us: u64,
+}
+
+/// So many commands, and so many different ones, are timed together at most.
+const TOGETHER: u64 = 16;
+const KINDS: usize = 4;
+/// From so long on it is always told what took as long.
+const LONG_US: u64 = 1000;
+
+/// Commands that have run since the clock was looked at, and are not timed yet: each kind, and how often.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PutOff {
+    kinds: [(CommandId, u64); KINDS],
+    known: usize,
+    count: u64,
+}
+
+impl PutOff {
+    /// Adds a command if there is room for it.
+    #[inline]
+    fn add(&mut self, id: CommandId) -> bool {
+        if self.count == TOGETHER {
+            return false;
+        }
+        if let Some((_, count)) = self.kinds[..self.known].iter_mut().find(|(kind, _)| *kind == id) {
+            *count += 1;
+        } else if let Some(kind) = self.kinds.get_mut(self.known) {
+            *kind = (id, 1);
+            self.known += 1;
+        } else {
+            return false;
+        }
+        self.count += 1;
+        true
+    }
 }
 
 /// The beginning of something within a request.
@@ -49,17 +88,80 @@ impl Engine {
         self.at(now);
         self.timing.batch_began = now;
         self.interest.calm = Calm::Unknown;
+        self.timing.put_off = PutOff::default();
     }
 
     /// They have been run.
     #[inline]
     pub fn end_batch(&mut self) {
+        self.catch_up(self.timing.now);
         self.stats.running_us += self.timing.now.since_us(self.timing.batch_began);
         self.interest.calm = Calm::NotKept;
     }
 
+    /// A brief command of a batch has run: puts it off. If too many are, it is time for a look at the clock.
+    #[inline]
+    pub(super) fn put_off(&mut self, id: CommandId) {
+        self.timing.running = None;
+        if !self.timing.put_off.add(id) {
+            self.catch_up(self.timing.now);
+            self.timing.put_off.add(id);
+        }
+    }
+
+    /// Whether brief commands may be put off.
+    #[inline]
+    pub(super) fn may_put_off(&self) -> bool {
+        self.settings.slow_from_us.is_none_or(|from_us| from_us >= LONG_US)
+    }
+
+    /// A command comes that is timed by itself: looks at the clock if others were put off, and answers what time it is.
+    #[inline]
+    pub(super) fn catch_up(&mut self, now: Now) -> Now {
+        if self.timing.put_off.count == 0 {
+            return now;
+        }
+        let now = self.host.now();
+        self.share_out(now, 0);
+        self.at(now);
+        now
+    }
+
+    /// Whether the last request is timed with others, and its end is not to be told.
+    #[inline]
+    pub fn is_timed_later(&self) -> bool {
+        self.timing.running.is_none() && self.timing.put_off.count > 0
+    }
+
+    /// Shares out the time since the last look at the clock among the commands that were put off and so many `others`
+    /// behind them, which may have taken longer; answers what is left for those.
+    fn share_out(&mut self, now: Now, others: u64) -> u64 {
+        let PutOff { kinds, known, count } = std::mem::take(&mut self.timing.put_off);
+        let elapsed_us = now.since_us(self.timing.now);
+        let parts = count + others;
+        let shared_us = if others == 0 { elapsed_us } else { elapsed_us.min(parts) };
+        // What does not divide evenly makes some of them a microsecond longer.
+        let (each_us, mut longer) = (shared_us / parts, shared_us % parts);
+        let mut left_us = elapsed_us;
+        for (id, count) in &kinds[..known] {
+            let more = longer.min(*count);
+            let stats = self.stats.command_mut(*id);
+            stats.elapsed_us += each_us * count + more;
+            if self.settings.tracks_latency {
+                stats.durations.add_several(each_us, count - more);
+                stats.durations.add_several(each_us + 1, more);
+            }
+            longer -= more;
+            left_us -= each_us * count + more;
+        }
+        left_us
+    }
+
     /// Tells that a request is done, so that its time can be counted.
     pub fn finish(&mut self, now: Now, request: Request<'_>) {
+        if self.timing.put_off.count > 0 {
+            return self.finish_with_others(now, request);
+        }
         self.at(now);
         let Some(running) = self.timing.running.take() else { return };
         // Where nobody waits, as time stands still, it is the wish that counts.
@@ -68,6 +170,15 @@ impl Engine {
         match self.interest.waiting.get_mut(running.session).filter(|wait| wait.command == running.command) {
             Some(wait) => wait.spent_us += elapsed_us,
             None => self.note_time(running.session, running.command, request, elapsed_us),
+        }
+    }
+
+    /// The same for one that ran behind others that were put off.
+    fn finish_with_others(&mut self, now: Now, request: Request<'_>) {
+        let elapsed_us = self.share_out(now, 1);
+        self.at(now);
+        if let Some(running) = self.timing.running.take() {
+            self.note_time(running.session, running.command, request, elapsed_us);
         }
     }
 

@@ -167,6 +167,7 @@ struct Timing {
     started: Now,
     now: Now,
     running: Option<measure::Running>,
+    put_off: measure::PutOff,
     /// When the requests that are run now began.
     batch_began: Now,
     /// How long everybody was to wait so far.
@@ -217,6 +218,7 @@ impl Engine {
                 started: now,
                 now,
                 running: None,
+                put_off: measure::PutOff::default(),
                 batch_began: now,
                 stalled_us: 0,
                 pause: Pause::default(),
@@ -388,6 +390,7 @@ impl Engine {
     }
 
     /// The key, if it is there and its deadline has not passed; if it has, this is its end. So with fields of a hash.
+    #[inline]
     fn live(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
         let found = self.databases.get(database).find(key)?;
         let deadline_ms = self.databases.get(database).deadline(found);
@@ -402,6 +405,7 @@ impl Engine {
 
     /// The same for a command that goes on to write: one that runs although a pause holds was let through, so a key
     /// that is due makes way for it.
+    #[inline]
     fn live_to_change(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
         let found = self.live(database, key);
         if found.is_none()
@@ -422,6 +426,7 @@ impl Engine {
     }
 
     /// A key changed: every change passes through here, so that whoever wants to hear of it does.
+    #[inline]
     fn changed(&mut self, database: usize, event: Event, key: &[u8]) {
         self.touched(database, key);
         self.announce(database, event, key);
@@ -431,6 +436,7 @@ impl Engine {
     }
 
     /// Tells of an event.
+    #[inline]
     fn announce(&mut self, database: usize, event: Event, key: &[u8]) {
         if self.switches.announce {
             self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
@@ -439,6 +445,7 @@ impl Engine {
     }
 
     /// What a key holds is other bytes than before: whoever watches or has read it must know.
+    #[inline]
     fn touched(&mut self, database: usize, key: &[u8]) {
         if self.interest.tracking.is_on() {
             self.invalidate(key);
@@ -463,6 +470,7 @@ impl Engine {
     }
 
     /// Drops what is small; has what is large dropped elsewhere.
+    #[inline]
     pub fn free(&mut self, trash: Trash) {
         if trash.memory() >= LARGE_BYTES || trash.parts() > MANY_PARTS {
             self.stats.freed_elsewhere += 1;

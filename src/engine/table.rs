@@ -11,7 +11,7 @@ use crate::engine::{Command, Error, shown};
 use crate::resp::Request;
 
 /// Where a command stands in the table; statistics are kept by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandId(u16);
 
 impl CommandId {
@@ -34,6 +34,8 @@ pub struct Entry {
     pub is_subcommand: bool,
     /// [`Command::is_plain`].
     pub(super) is_plain: bool,
+    /// [`Command::is_brief`].
+    pub(super) is_brief: bool,
     /// The place of the first subcommand's entry; they follow one another in the order of the row.
     first_child: u16,
 }
@@ -58,11 +60,19 @@ pub struct Table {
     shift: u32,
 }
 
-/// A place in the table, by the name of the command that stands there.
+/// A place in the table, by the name of the command that stands there: in lower case, and where its letters are.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     name: Name,
+    letters: Name,
     id: Option<CommandId>,
+}
+
+impl Place {
+    fn of(name: &[u8], id: Option<CommandId>) -> Place {
+        let name = Name::of(name).lowercase();
+        Place { name, letters: name.letters(), id }
+    }
 }
 
 impl Table {
@@ -78,11 +88,19 @@ impl Table {
                 called: name.clone(),
                 is_subcommand: true,
                 is_plain: false,
+                is_brief: false,
                 first_child: 0,
             });
             let children: Vec<Entry> = children.collect();
-            let is_plain = command.is_plain();
-            entries.push(Entry { command, called: name.clone(), name, is_subcommand: false, is_plain, first_child });
+            entries.push(Entry {
+                command,
+                called: name.clone(),
+                name,
+                is_subcommand: false,
+                is_plain: command.is_plain(),
+                is_brief: command.is_brief(),
+                first_child,
+            });
             entries.extend(children);
         }
         let places = (entries.len() * 4).next_power_of_two();
@@ -93,14 +111,13 @@ impl Table {
 
     /// Gives every command that is called by a name its place among so many.
     fn settle(&mut self, places: usize) {
-        let mut settled = vec![Place { name: Name::of(b""), id: None }; places];
+        let mut settled = vec![Place::of(b"", None); places];
         for (index, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.is_called_by_itself()) {
-            let name = Name::of(entry.called.as_bytes());
-            let mut place = self.home(name);
+            let mut place = self.home(Name::of(entry.called.as_bytes()));
             while settled[place].id.is_some() {
                 place = (place + 1) % places;
             }
-            settled[place] = Place { name, id: Some(CommandId(index as u16)) };
+            settled[place] = Place::of(entry.called.as_bytes(), Some(CommandId(index as u16)));
         }
         self.places = settled.into();
     }
@@ -150,6 +167,7 @@ impl Table {
     }
 
     /// The entry of that number.
+    #[inline]
     pub fn entry(&self, id: CommandId) -> &Entry {
         &self.entries[id.index()]
     }
@@ -160,13 +178,14 @@ impl Table {
     }
 
     /// The command that is called by that name, in any case; not a subcommand.
+    #[inline]
     pub fn find(&self, name: &[u8]) -> Option<CommandId> {
         let wanted = Name::of(name);
         let mut place = self.home(wanted);
         loop {
             let found = &self.places[place];
             let id = found.id?;
-            if found.name == wanted && (name.len() <= NAME_BYTES || self.is_name(id, name)) {
+            if wanted.is(&found.name, &found.letters) && (name.len() <= NAME_BYTES || self.is_name(id, name)) {
                 return Some(id);
             }
             place = (place + 1) % self.places.len();
@@ -208,14 +227,16 @@ impl Table {
         Ok((child, 2))
     }
 
+    /// Where a name is looked for first, in whatever case its letters are.
+    #[inline]
     fn home(&self, name: Name) -> usize {
-        let word = name.first ^ name.last.rotate_left(32) ^ name.length as u64;
+        let word = (name.first | SMALL) ^ (name.last | SMALL).rotate_left(32) ^ name.length as u64;
         (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 }
 
-/// A name in lower case, as far as two words hold it: its first eight bytes and its last, or fewer if it is shorter. Names
-/// of up to sixteen bytes are the same if and only if these are.
+/// A name as far as two words hold it: its first eight bytes and its last, or fewer if it is shorter. Names of up to
+/// sixteen bytes are the same if and only if these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Name {
     first: u64,
@@ -226,7 +247,11 @@ struct Name {
 /// The longest name that is all in two words, in bytes.
 const NAME_BYTES: usize = 16;
 
+/// The bit of each byte that tells a small letter from a capital one.
+const SMALL: u64 = each(0x20);
+
 impl Name {
+    #[inline]
     fn of(name: &[u8]) -> Name {
         let half = |chunk: &[u8; 4]| u64::from(u32::from_le_bytes(*chunk));
         let (first, last) = if let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) {
@@ -234,21 +259,44 @@ impl Name {
         } else if let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) {
             (half(first), half(last))
         } else {
-            let byte = |at: usize| u64::from(name.get(at).copied().unwrap_or(0));
-            (byte(0) | byte(1) << 8 | byte(2) << 16, 0)
+            match *name {
+                [one, two, three, ..] => (u64::from_le_bytes([one, two, three, 0, 0, 0, 0, 0]), 0),
+                [one, two] => (u64::from_le_bytes([one, two, 0, 0, 0, 0, 0, 0]), 0),
+                [one] => (u64::from(one), 0),
+                [] => (0, 0),
+            }
         };
-        Name { first: lowercase(first), last: lowercase(last), length: name.len() }
+        Name { first, last, length: name.len() }
+    }
+
+    /// True when it is that name, in lower case, but for the case of letters.
+    fn is(&self, name: &Name, letters: &Name) -> bool {
+        let differs = (self.first ^ name.first) & !letters.first | (self.last ^ name.last) & !letters.last;
+        differs == 0 && self.length == name.length
+    }
+
+    fn lowercase(self) -> Name {
+        let small = |word: u64| word | between(word, b'A', b'Z') >> 2;
+        Name { first: small(self.first), last: small(self.last), ..self }
+    }
+
+    /// The bits in which small letters differ from capital ones, where there are letters.
+    fn letters(self) -> Name {
+        let bits = |word: u64| between(word, b'a', b'z') >> 2;
+        Name { first: bits(self.first), last: bits(self.last), ..self }
     }
 }
 
-/// Eight bytes with their capital letters made small: each is tried by the carry into its highest bit.
-fn lowercase(word: u64) -> u64 {
-    let each = |byte: u8| u64::from_le_bytes([byte; 8]);
+const fn each(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The highest bit of each byte that is between two others, both below 128: each is tried by the carry into that bit.
+fn between(word: u64, first: u8, last: u8) -> u64 {
     let low = word & each(0x7f);
-    let is_past_z = low.wrapping_add(each(0x7f - b'Z'));
-    let is_from_a = low.wrapping_add(each(0x80 - b'A'));
-    let is_capital = (is_from_a ^ is_past_z) & !word & each(0x80);
-    word | is_capital >> 2
+    let is_past = low.wrapping_add(each(0x7f - last));
+    let is_from = low.wrapping_add(each(0x80 - first));
+    (is_from ^ is_past) & !word & each(0x80)
 }
 
 /// How much of a name or of arguments an error repeats, in bytes.
@@ -319,12 +367,14 @@ mod tests {
     fn names_differ_in_more_than_the_case_of_letters() {
         for name in ["", "a", "ab", "abc", "get", "hset", "lrange", "zrevrange", "zremrangebyscore"] {
             let (name, capital) = (name.as_bytes(), name.to_ascii_uppercase().into_bytes());
-            assert_eq!(Name::of(name), Name::of(&capital));
+            let place = Place::of(name, None);
+            let is_found = |other: &[u8]| Name::of(other).is(&place.name, &place.letters);
+            assert!(is_found(name) && is_found(&capital));
             for at in 0..name.len() {
                 for byte in 0..=u8::MAX {
                     let mut other = name.to_vec();
                     other[at] = byte;
-                    assert_eq!(Name::of(&other) == Name::of(name), other.eq_ignore_ascii_case(name), "{other:?}");
+                    assert_eq!(is_found(&other), other.eq_ignore_ascii_case(name), "{other:?}");
                 }
             }
         }

@@ -105,6 +105,7 @@ impl Batch {
     }
 
     /// The request of that number; `input` is what they were found in.
+    #[inline]
     pub fn get<'a>(&'a self, input: &'a [u8], index: usize) -> Option<Request<'a>> {
         let found = self.requests.get(index)?;
         let words_start = index.checked_sub(1).map_or(0, |before| self.requests[before].words_end);

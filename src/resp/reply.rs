@@ -117,6 +117,7 @@ impl<'a> Reply<'a> {
     }
 
     /// A bulk string.
+    #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.number(b'$', bytes.len() as i64);
         self.out.extend_from_slice(bytes);
@@ -290,6 +291,7 @@ impl<'a> Reply<'a> {
         self.out[open.start..].rotate_right(header);
     }
 
+    #[inline]
     fn number(&mut self, kind: u8, value: i64) {
         if self.form == Form::Values {
             self.out.push(kind);
@@ -318,6 +320,7 @@ impl<'a> Reply<'a> {
         self.end_line();
     }
 
+    #[inline]
     fn end_line(&mut self) {
         if self.form == Form::Wire {
             self.out.extend_from_slice(b"\r\n");

@@ -36,12 +36,19 @@ impl<'a> Request<'a> {
         self.buffer.len()
     }
 
+    /// Whether it takes fewer bytes than that where it stands, from its first word to its last.
+    pub fn is_shorter_than(&self, bytes: usize) -> bool {
+        let (Some(first), Some(last)) = (self.words.first(), self.words.last()) else { return true };
+        last.end.wrapping_sub(first.start) < bytes
+    }
+
     /// Whether it has no word. The parser never hands out such a request.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
     /// The word at `index`, if there are so many.
+    #[inline]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         self.words.get(index).map(|&span| slice(self.buffer, span))
     }
@@ -59,6 +66,7 @@ impl<'a> Request<'a> {
     }
 }
 
+#[inline]
 fn slice(buffer: &[u8], span: Span) -> &[u8] {
     buffer.get(span.start..span.end).unwrap_or_default()
 }

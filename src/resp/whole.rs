@@ -41,15 +41,21 @@ fn whole_bulk(input: &[u8], position: usize) -> Option<Span> {
 /// the length of the line; anything else is left to the exact way.
 #[inline]
 pub(super) fn short_count(line: &[u8]) -> Option<(u32, usize)> {
-    match *line {
-        [_, digit @ b'0'..=b'9', b'\r', _, ..] => Some((u32::from(digit - b'0'), 4)),
-        [_, ten @ b'1'..=b'9', digit @ b'0'..=b'9', b'\r', _, ..] => {
-            Some((u32::from(ten - b'0') * 10 + u32::from(digit - b'0'), 5))
+    let &[_, first, second, third, ..] = line else { return None };
+    let (first, second) = (u32::from(first.wrapping_sub(b'0')), second.wrapping_sub(b'0'));
+    match second {
+        END if first <= 9 => Some((first, 4)),
+        0..=9 if third == b'\r' && (1..=9).contains(&first) && line.len() > 4 => {
+            Some((first * 10 + u32::from(second), 5))
         }
         _ => longer_count(line),
     }
 }
 
+/// CR, as far from the digit 0 as it is.
+const END: u8 = b'\r'.wrapping_sub(b'0');
+
+#[inline(never)]
 fn longer_count(line: &[u8]) -> Option<(u32, usize)> {
     let digits = line.get(1..)?;
     let mut count = 0;

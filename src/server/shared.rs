@@ -144,7 +144,7 @@ impl Shared {
         Mark::of(engine)
     }
 
-    /// Runs one request of a batch that has begun. It begins when the one before it has ended.
+    /// Runs one request of a batch that has begun. It begins when the one before it has ended, or was timed last.
     pub(crate) fn run_in(
         &self,
         engine: &mut Engine,
@@ -155,6 +155,9 @@ impl Shared {
         let flow = engine.run(engine.now(), session, request, output);
         if !engine.effects.is_empty() {
             self.carry_out(engine, Some(session));
+        }
+        if engine.is_timed_later() {
+            return flow;
         }
         engine.finish(self.clock.now(), request);
         if flow == Flow::Block && engine.scripts.is_busy() {

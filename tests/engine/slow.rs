@@ -1,6 +1,7 @@
 //! What takes long: the slow log, latency, and how long the calls of commands took.
 
-use dunlin::engine::Flow;
+use dunlin::engine::{Flow, Now};
+use dunlin::resp::{Request, Span};
 
 use crate::world::World;
 
@@ -99,6 +100,45 @@ fn calls_are_counted_by_time_unless_that_is_off() {
     assert!(world.ask("INFO latencystats").contains("latency_percentiles_usec_ping:p50=0.001,p99=0.001,p99.9=0.001"));
     world.ask("CONFIG RESETSTAT");
     assert_eq!(world.ask("LATENCY HISTOGRAM ping"), "*0\r\n");
+}
+
+/// How often GET was called, and for how many microseconds in all.
+fn gets(world: &World) -> (u64, u64, u64) {
+    let stats = world.engine.stats.command(world.engine.table.find(b"get").expect("known"));
+    (stats.calls, stats.elapsed_us, stats.durations.calls())
+}
+
+/// Runs GET within a batch; answers whether it is timed with what comes behind.
+fn get_in_batch(world: &mut World, key: &[u8], now: Now) -> bool {
+    let text = [b"GET", key].concat();
+    let spans = [Span { start: 0, end: 3 }, Span { start: 3, end: text.len() }];
+    let request = Request::new(&text, &spans);
+    world.engine.run(world.engine.now(), world.client, request, &mut Vec::new());
+    let is_timed_later = world.engine.is_timed_later();
+    if !is_timed_later {
+        world.engine.finish(now, request);
+    }
+    is_timed_later
+}
+
+#[test]
+fn brief_commands_of_a_batch_take_a_microsecond_at_most_of_what_a_longer_one_takes() {
+    let mut world = World::fresh();
+    world.send(world.client, &[b"SET", b"large", &[b'x'; 2_000]]);
+    world.engine.begin_batch(world.now());
+    let ends = Now::from_us(world.now().unix_us + 50);
+    let put_off = [&b"a"[..], b"b", b"c", b"large", b"d"].map(|key| get_in_batch(&mut world, key, ends));
+    assert_eq!(put_off, [true, true, true, false, true]);
+    assert_eq!(gets(&world), (5, 50, 4));
+}
+
+#[test]
+fn no_command_is_timed_with_others_where_the_slow_log_is_to_know_of_all() {
+    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    world.engine.begin_batch(world.now());
+    let ends = Now::from_us(world.now().unix_us + 50);
+    assert!(!get_in_batch(&mut world, b"a", ends));
+    assert_eq!((gets(&world), logged(&world)), ((1, 50, 1), vec!["GET a".to_owned()]));
 }
 
 #[test]

@@ -118,3 +118,22 @@ fn several_event_loops_serve_the_same_data() {
         }
     }
 }
+
+/// Brief commands of a pipeline are timed together, up to a number and of some kinds.
+#[test]
+fn every_command_of_a_pipeline_is_timed_once() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let mut client = connect(server.addr());
+    let value = "x".repeat(2_000);
+    client.ask(request(&[b"SET", b"large", value.as_bytes()]), "+OK\r\n");
+    let round = "GET none\r\nSET a 1\r\nLPUSH b x\r\nRPOP b\r\nSISMEMBER c x\r\nHGET d x\r\nECHO x\r\nSTRLEN large\r\n";
+    let replies = "$-1\r\n+OK\r\n:1\r\n$1\r\nx\r\n:0\r\n$-1\r\n$1\r\nx\r\n:2000\r\n";
+    client.send(format!("{round}GETRANGE large 0 -1\r\n{}", "GET none\r\n".repeat(5)).repeat(100));
+    client.expect(format!("{replies}$2000\r\n{value}\r\n{}", "$-1\r\n".repeat(5)).repeat(100));
+    let calls = [("get", 600), ("set", 101), ("lpush", 100), ("hget", 100), ("echo", 100), ("getrange", 100)];
+    for (name, calls) in calls {
+        let histogram = format!("$14\r\nhistogram_usec\r\n*2\r\n:1\r\n:{calls}\r\n");
+        let told = format!("*2\r\n${}\r\n{name}\r\n*4\r\n$5\r\ncalls\r\n:{calls}\r\n{histogram}", name.len());
+        client.ask(format!("LATENCY HISTOGRAM {name}\r\n"), told);
+    }
+}

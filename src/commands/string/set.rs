@@ -17,6 +17,7 @@ pub(super) const SET: Command = Command {
     family: Family::String,
     arity: Arity::AtLeast(3),
     flags: Flags::WRITE.and(Flags::DENYOOM),
+    is_quick: true,
     keys: &[KeySpec {
         notes: "RW and ACCESS due to the optional `GET` argument",
         ..KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE).and(KeyFlags::VARIABLE))
@@ -152,6 +153,7 @@ pub(super) const SETEX: Command = Command {
     family: Family::String,
     arity: Arity::Exactly(4),
     flags: Flags::WRITE.and(Flags::DENYOOM),
+    is_quick: true,
     keys: &[OVERWRITTEN],
     since: "2.0.0",
     about: "Gives a key a string and so many seconds to live.",
@@ -166,6 +168,7 @@ pub(super) const PSETEX: Command = Command {
     family: Family::String,
     arity: Arity::Exactly(4),
     flags: Flags::WRITE.and(Flags::DENYOOM),
+    is_quick: true,
     keys: &[OVERWRITTEN],
     since: "2.6.0",
     about: "Gives a key a string and so many milliseconds to live.",
