@@ -146,7 +146,6 @@ const EXACT_IN_WALKS: &[&str] = &[
     "function|stats",
     "hello",
     "object|encoding",
-    "object|refcount",
     "slowlog|get",
     "xadd",
     "xautoclaim",

@@ -146,6 +146,10 @@ impl Engine {
 
     /// Has a client track no longer.
     pub fn untrack(&mut self, session: SessionId) {
+        // What its own transaction has changed before is told all the same.
+        if self.interest.tracking.current == Some(session) {
+            self.tell_pending(session);
+        }
         if let Some(client) = self.sessions.get_mut(session) {
             self.interest.tracking.leave(client);
         }

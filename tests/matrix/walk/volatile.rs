@@ -13,6 +13,7 @@ const OF_CLIENTS: &[&str] = &[
     "fd",
     "age",
     "idle",
+    "qbuf",
     "qbuf-free",
     "argv-mem",
     "rbs",
