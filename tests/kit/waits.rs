@@ -86,7 +86,7 @@ fn at_its_end_a_wait_tells_how_far_it_came() {
             "the journal has 1 of 9 commands of COMMAND PING",
         ),
         (&["DUNLIN", "WAIT", "FAULT", "late", "1", "TIMEOUT", "50"], "the rule 'late' has struck 0 of 1 times"),
-        (&["DUNLIN", "WAIT", "CLIENTS", "7", "TIMEOUT", "50"], "there are 1 clients, not 7"),
+        (&["DUNLIN", "WAIT", "CLIENTS", "7", "TIMEOUT", "50"], "the number of clients is 1, not 7"),
     ];
     for (words, text) in waits {
         let mut test = server.client().expect("there is room");

@@ -108,7 +108,7 @@ fn missed(condition: &Condition, progress: u64) -> String {
         Condition::Struck { rule, count } => {
             format!("waited in vain: the rule {} has struck {progress} of {count} times", shown(rule))
         }
-        Condition::Clients { count, .. } => format!("waited in vain: there are {progress} clients, not {count}"),
+        Condition::Clients { count, .. } => format!("waited in vain: the number of clients is {progress}, not {count}"),
     }
 }
 
