@@ -127,9 +127,10 @@ impl Engine {
     }
 
     /// Whether the request of a brief command may be timed together with others, as far as can be told before it has run.
+    /// The first of a batch is timed by itself, as it may be the only one.
     #[inline]
     fn is_brief(&self, request: Request<'_>) -> bool {
-        self.interest.calm != Calm::NotKept && request.is_shorter_than(BRIEF_BYTES) && self.may_put_off()
+        matches!(self.interest.calm, Calm::For(_)) && request.is_shorter_than(BRIEF_BYTES) && self.may_put_off()
     }
 
     /// True when nothing is on that a gate or the end of a turn asks for, as far as this session is concerned.

@@ -8,7 +8,7 @@
 //! A look at the clock takes longer than a command that finds a key and answers what it holds. So in a batch, such brief
 //! commands are put off: some of them are timed together, by one look at the clock, and what they took is shared out as if
 //! each had taken as long as the others. Any other command is timed by itself, from a look of its own on. Where that
-//! matters, as the slow log wants to know of less than a millisecond, none is put off.
+//! matters, as the slow log wants to know of less than a millisecond or LATENCY is to tell what took long, none is put off.
 
 use crate::engine::calm::Calm;
 use crate::engine::slow_log::{SlowCommand, kept_words};
@@ -112,7 +112,7 @@ impl Engine {
     /// Whether brief commands may be put off.
     #[inline]
     pub(super) fn may_put_off(&self) -> bool {
-        self.settings.slow_from_us.is_none_or(|from_us| from_us >= LONG_US)
+        self.settings.spikes_from_ms == 0 && self.settings.slow_from_us.is_none_or(|from_us| from_us >= LONG_US)
     }
 
     /// A command comes that is timed by itself: looks at the clock if others were put off, and answers what time it is.
