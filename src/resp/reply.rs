@@ -219,7 +219,7 @@ impl<'a> Reply<'a> {
     pub fn big_number(&mut self, digits: impl AsRef<[u8]>) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(digits.as_ref()),
-            Protocol::Resp3 => self.line(b'(', digits.as_ref()),
+            Protocol::Resp3 => self.line_without(b'(', digits.as_ref(), |byte| matches!(byte, b'\r' | b'\n')),
         }
     }
 
@@ -312,11 +312,16 @@ impl<'a> Reply<'a> {
     }
 
     fn line(&mut self, kind: u8, text: &[u8]) {
+        self.line_without(kind, text, |byte| matches!(byte, b'\r' | b'\n' | 0));
+    }
+
+    /// The same with spaces for these bytes only.
+    fn line_without(&mut self, kind: u8, text: &[u8], is_unwanted: impl Fn(u8) -> bool) {
         match self.form {
             Form::Wire => self.out.push(kind),
             Form::Values => self.number(kind, text.len() as i64),
         }
-        self.out.extend(text.iter().map(|&byte| if matches!(byte, b'\r' | b'\n' | 0) { b' ' } else { byte }));
+        self.out.extend(text.iter().map(|&byte| if is_unwanted(byte) { b' ' } else { byte }));
         self.end_line();
     }
 
@@ -377,5 +382,14 @@ mod tests {
             r.boolean(true);
         });
         assert_eq!(text, "#t\r\n");
+    }
+
+    #[test]
+    fn what_would_end_a_line_becomes_a_space_and_in_a_large_number_nothing_else() {
+        let mut out = Vec::new();
+        let mut reply = Reply::new(&mut out, Protocol::Resp3);
+        reply.simple("a\r\nb\0c");
+        reply.big_number("1\r\n2\x003");
+        assert_eq!(out, b"+a  b c\r\n(1  2\x003\r\n");
     }
 }
