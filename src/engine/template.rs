@@ -6,13 +6,13 @@
 //!
 //! Costs: taking one copies all data. Beginning with it copies none: who does shares the data, users, scripts and sources
 //! until they change, and copies what it changes first, a block of 64 KiB or one collection at a time
-//! ([`crate::keyspace`]). Libraries of functions are loaded anew.
+//! ([`crate::keyspace`]). Libraries of functions are loaded when the first of them is called.
 
 use std::sync::Arc;
 
 use crate::acl::Users;
 use crate::engine::kit::Strict;
-use crate::engine::scripts::SavedScripts;
+use crate::engine::scripts::{SavedScripts, Shelf};
 use crate::engine::{Databases, Engine, Now, Settings};
 use crate::keyspace::Database;
 
@@ -23,7 +23,7 @@ pub struct Template {
     settings: Settings,
     users: Arc<Users>,
     scripts: SavedScripts,
-    functions: Vec<Arc<[u8]>>,
+    functions: Shelf,
     generator: fastrand::Rng,
     strict: Option<Strict>,
     /// What its clock showed.
@@ -40,7 +40,7 @@ impl Engine {
             settings: self.settings.clone(),
             users: Arc::clone(&self.sessions.guard.users),
             scripts: self.scripts.cache.saved(),
-            functions: self.scripts.functions.shelf.sources(),
+            functions: self.scripts.functions.shelf.described(),
             generator: self.generator.clone(),
             strict: self.interest.kit.as_ref().and_then(|kit| kit.strict.as_ref()).map(|strict| strict.afresh()),
             now: self.now(),
@@ -54,9 +54,7 @@ impl Engine {
         self.settings = template.settings.clone();
         self.sessions.guard.users = Arc::clone(&template.users);
         self.scripts.restore(template.scripts.clone());
-        if !template.functions.is_empty() {
-            self.restore_functions(template.functions.clone());
-        }
+        self.scripts.functions.shelf = template.functions.described();
         self.generator = template.generator.clone();
         if let Some(strict) = &template.strict {
             self.kit().strict = Some(Box::new(strict.afresh()));

@@ -58,12 +58,19 @@ pub struct Function {
     pub description: Option<Vec<u8>>,
     /// Its flags.
     pub header: Header,
-    pub(super) callback: Compiled,
+    /// What a machine keeps of it, if its library is loaded there.
+    pub(super) callback: Option<Compiled>,
 }
 
 impl Function {
+    /// What is told of it, without what a machine keeps.
+    pub fn described(&self) -> Function {
+        let (name, description, header) = (self.name.clone(), self.description.clone(), self.header.clone());
+        Function { name, description, header, callback: None }
+    }
+
     /// Gives up what the machine keeps of it.
-    pub fn into_callback(self) -> Compiled {
+    pub fn into_callback(self) -> Option<Compiled> {
         self.callback
     }
 }
@@ -138,7 +145,7 @@ pub(super) fn register<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise>
         return Err(refuse(stack, "Function already exists in the library"));
     }
     stack.push_copy(sketch.callback.unwrap_or_default());
-    let callback = Compiled { function: stack.keep(), sight: Sight::Tables };
+    let callback = Some(Compiled { function: stack.keep(), sight: Sight::Tables });
     let function = Function { name, description: sketch.description, header: sketch.header, callback };
     stack.host(|server: &mut S, _| server.offered().map(|functions| functions.push(function)));
     Ok(0)

@@ -237,7 +237,7 @@ impl Machine {
     /// Prepares a call of a function.
     ///
     /// # Errors
-    /// When memory has run out.
+    /// When memory has run out, or its library is not loaded here.
     pub fn prepare(
         &mut self,
         function: &Function,
@@ -246,9 +246,10 @@ impl Machine {
     ) -> Result<Prepared, Failure> {
         self.lua
             .with(|stack| {
+                let Some(callback) = &function.callback else { return Err(Raise::Text(b"Function not found".into())) };
                 stack.push_list(keys.iter())?;
                 stack.push_list(arguments.iter())?;
-                stack.push_kept(&function.callback.function);
+                stack.push_kept(&callback.function);
                 Ok(Prepared { function: stack.keep(), arguments: stack.keep(), keys: stack.keep() })
             })
             .map_err(Failure::of)

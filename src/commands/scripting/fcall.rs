@@ -46,7 +46,9 @@ pub(super) const FCALL_RO: Command = Command {
 
 fn fcall(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    let function = cx.engine().scripts.functions.shelf.find(name).map(Arc::clone).ok_or(Error::NoFunction)?;
+    let engine = cx.engine();
+    engine.load_described();
+    let function = engine.scripts.functions.shelf.find(name).map(Arc::clone).ok_or(Error::NoFunction)?;
     let count = args.integer().map_err(|_| Error::NumkeysNotANumber)?;
     if count > args.left() as i64 {
         return Err(Error::NumkeysTooLarge);

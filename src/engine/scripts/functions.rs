@@ -2,6 +2,9 @@
 //!
 //! Invariant: a function is on the shelf exactly when its library is, and no two have names that differ in case alone.
 //! (Redis lets one library offer two such functions, and crashes when it goes.)
+//!
+//! While there is a machine, all libraries of the shelf are loaded in it. Without one they are only described, and are
+//! loaded before the first use: worlds that begin with a template do so at no cost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,6 +63,18 @@ impl Shelf {
         self.libraries.values().map(|library| Arc::clone(&library.source)).collect()
     }
 
+    /// What is told of all, without what a machine keeps.
+    pub fn described(&self) -> Shelf {
+        let mut shelf = Shelf::default();
+        for (name, library) in &self.libraries {
+            let functions: Vec<_> = library.functions.iter().map(|function| Arc::new(function.described())).collect();
+            let keyed = functions.iter().map(|function| (key_of(&function.name), Arc::clone(function)));
+            shelf.functions.extend(keyed);
+            shelf.libraries.insert(name.clone(), Library { source: Arc::clone(&library.source), functions });
+        }
+        shelf
+    }
+
     /// How many libraries there are.
     pub fn library_count(&self) -> usize {
         self.libraries.len()
@@ -97,7 +112,7 @@ impl Shelf {
     pub fn add(&mut self, name: String, library: Library) -> Result<(), (LibraryError, Library)> {
         let mut added: Vec<Vec<u8>> = Vec::new();
         for function in &library.functions {
-            let key = function.name.to_ascii_lowercase().into_bytes();
+            let key = key_of(&function.name);
             if self.functions.contains_key(&key) {
                 let error = LibraryError::FunctionExists(function.name.clone());
                 added.iter().for_each(|key| drop(self.functions.remove(key)));
@@ -171,11 +186,16 @@ impl Shelf {
     }
 }
 
+/// By what a function is found, in any case.
+fn key_of(name: &str) -> Vec<u8> {
+    name.to_ascii_lowercase().into_bytes()
+}
+
 impl Library {
     /// Lets a machine forget the library's functions, which are on no shelf any more.
     pub(super) fn forget(self, machine: &mut Machine) {
         for function in self.functions.into_iter().filter_map(Arc::into_inner) {
-            machine.forget(function.into_callback());
+            function.into_callback().into_iter().for_each(|callback| machine.forget(callback));
         }
     }
 }

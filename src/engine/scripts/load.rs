@@ -1,7 +1,8 @@
 //! Loading libraries: from their source, and from what FUNCTION DUMP gave.
 //!
 //! A library's source runs once, when it is loaded, and offers functions meanwhile. It cannot be put aside: after half a
-//! second it ends.
+//! second it ends. Libraries that came with a template are loaded when the first of their functions is called, or others
+//! come or go.
 
 use std::sync::Arc;
 
@@ -156,7 +157,27 @@ impl Engine {
         }
     }
 
+    /// Loads the libraries that are only described.
+    pub fn load_described(&mut self) {
+        let functions = &self.scripts.functions;
+        if functions.machine.is_none() && functions.shelf.library_count() > 0 {
+            self.scripts.functions.machine = Some(self.take_function_machine());
+        }
+    }
+
+    /// The machine, with all libraries of the shelf.
     pub(super) fn take_function_machine(&mut self) -> Box<Machine> {
-        self.scripts.functions.machine.take().unwrap_or_else(|| Box::new(Machine::for_functions::<Engine>()))
+        if let Some(machine) = self.scripts.functions.machine.take() {
+            return machine;
+        }
+        let mut machine = Box::new(Machine::for_functions::<Engine>());
+        let described = std::mem::take(&mut self.scripts.functions.shelf);
+        let mut shelf = Shelf::default();
+        for source in described.sources() {
+            // It was loaded before, so it can be loaded again; one that takes too long now stays away.
+            let _ = self.load_onto(&mut shelf, &source, true, &mut machine);
+        }
+        self.scripts.functions.shelf = shelf;
+        machine
     }
 }

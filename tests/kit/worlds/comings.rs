@@ -306,6 +306,39 @@ fn scripts_and_functions_come_with_the_template() {
 }
 
 #[test]
+fn each_world_has_the_libraries_of_the_template_for_itself() {
+    let (server, mut client) = served();
+    let library = "#!lua name=counters\nlocal count = 0\n\
+        redis.register_function('count', function() count = count + 1; return count end)";
+    call(&mut client, ["FUNCTION", "LOAD", library]);
+    assert_eq!(call(&mut client, ["FCALL", "count", "0"]), 1);
+    server.make_template();
+    let enter = |name: &str| server.world(name).expect("it can be made").client().expect("there is room");
+    let listed = call(&mut client, ["FUNCTION", "LIST", "WITHCODE"]);
+    let dumped = call(&mut client, ["FUNCTION", "DUMP"]);
+
+    let mut ann = enter("ann");
+    assert_eq!(call(&mut ann, ["FUNCTION", "LIST", "WITHCODE"]), listed);
+    assert_eq!(call(&mut ann, ["FUNCTION", "DUMP"]), dumped);
+    assert_eq!(
+        (1..=3).map(|_| call(&mut ann, ["FCALL", "count", "0"])).collect::<Vec<_>>(),
+        [1, 2, 3].map(Reply::Integer)
+    );
+    assert_eq!(call(&mut ann, ["FUNCTION", "LIST", "WITHCODE"]), listed);
+
+    let mut ben = enter("ben");
+    let other = library.replace("name=counters", "name=others");
+    assert_eq!(error(&mut ben, ["FUNCTION", "LOAD", &other]), "ERR Function count already exists");
+    assert_eq!(call(&mut ben, ["FCALL", "COUNT", "0"]), 1);
+
+    let mut cid = enter("cid");
+    assert_eq!(call(&mut cid, ["FUNCTION", "DELETE", "counters"]), ok());
+    assert_eq!(error(&mut cid, ["FCALL", "count", "0"]), "ERR Function not found");
+    assert_eq!(call(&mut ann, ["FCALL", "count", "0"]), 4);
+    assert_eq!(call(&mut client, ["FCALL", "count", "0"]), 2);
+}
+
+#[test]
 fn rules_of_strict_mode_come_with_the_template_and_what_they_found_does_not() {
     let (server, mut client) = served();
     call(&mut client, ["DUNLIN", "STRICT", "SET", "endless-waits", "error"]);
