@@ -324,40 +324,36 @@ fn nothing_is_written_behind_what_was_asked_for() {
 /// takes, the task that keeps its time is not counted, as another thread looks after it.
 #[test]
 fn a_world_with_a_client_and_a_key_takes_some_kilobytes() {
-    const WORLDS: usize = 1000;
     const MOST_BYTES: usize = 24 << 10;
     let server = dunlin::Server::start().expect("the server starts");
-    let enter = |number: usize| {
-        let world = server.world(&format!("world-{number}")).expect("it can be made");
-        let mut client = world.client().expect("there is room");
+    let each = bytes_a_world(&server, 1000, |client| {
         client.call(["SET", "key", "value"]).expect("it answers");
-        client
-    };
-    let _first = enter(WORLDS);
-    let before = HELD.get();
-    let clients: Vec<dunlin::Client> = (0..WORLDS).map(enter).collect();
-    let each = held_since(before) / WORLDS;
+    });
     assert!(each < MOST_BYTES, "a world takes {each} bytes");
-    drop(clients);
 }
 
 /// What worlds begin with they share, as long as they only look at it.
 #[test]
 fn a_world_of_a_large_template_takes_some_kilobytes_too() {
-    const WORLDS: usize = 100;
     const MOST_BYTES: usize = 32 << 10;
     let server = dunlin::Server::builder().frozen().allow_debug().start().expect("the server starts");
     server.call(["DEBUG", "POPULATE", "50000", "key", "64"]).expect("it fills");
     server.make_template();
+    let each = bytes_a_world(&server, 100, |client| {
+        assert_eq!(client.call(["STRLEN", "key:777"]).expect("it answers"), 64);
+    });
+    assert!(each < MOST_BYTES, "a world takes {each} bytes");
+}
+
+/// What each of so many worlds takes, with a client that does something there; the first of all is not counted.
+fn bytes_a_world(server: &dunlin::Server, worlds: usize, act: impl Fn(&mut dunlin::Client)) -> usize {
     let enter = |number: usize| {
         let mut client = server.world(&format!("world-{number}")).and_then(|world| world.client()).expect("it is made");
-        assert_eq!(client.call(["STRLEN", "key:777"]).expect("it answers"), 64);
+        act(&mut client);
         client
     };
-    let _first = enter(WORLDS);
+    let _first = enter(worlds);
     let before = HELD.get();
-    let clients: Vec<dunlin::Client> = (0..WORLDS).map(enter).collect();
-    let each = held_since(before) / WORLDS;
-    assert!(each < MOST_BYTES, "a world takes {each} bytes");
-    drop(clients);
+    let _clients: Vec<dunlin::Client> = (0..worlds).map(enter).collect();
+    held_since(before) / worlds
 }

@@ -12,8 +12,8 @@
 //! Leaves can be [`Deadlines::lent`]: clones then have them without entries, which they find under the same names where
 //! they were lent, and copy before they change a leaf.
 //!
-//! Invariants: a leaf is not empty unless it is lent, sorted, of one era, and holds exactly the entries from its name to the next leaf's
-//! name; the first leaf of an era is named by the beginning of the era; `sum` is the sum of all deadlines.
+//! Invariants: a leaf is not empty unless it is lent, sorted, of one era, and holds exactly the entries from its name to
+//! the next leaf's name; the first leaf of an era is named by the beginning of the era; `sum` is the sum of all deadlines.
 //!
 //! Costs: everything O(log n); 8 to 12 bytes an entry. To choose one at random, each as likely as any other, a leaf is
 //! chosen and then one of 256 places in it, again and again until there is an entry.
