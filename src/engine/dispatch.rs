@@ -75,6 +75,9 @@ impl Engine {
             Ok(Admitted::Now(id, words)) => {
                 self.begin(session, id);
                 self.interest.tracking.begin_command(session);
+                if self.show_early(session, id, request) {
+                    (turn.start, turn.told) = self.tell_before_reply(session, turn.told, out);
+                }
                 let ending = self.execute(session, id, Args::new(request, words), false, Reply::new(out, protocol));
                 return self.end_command(session, id, request, ending, turn, out);
             }
@@ -149,6 +152,7 @@ impl Engine {
             Ok((id, words)) => {
                 // What is queued was judged when it was sent, so nothing is refused here.
                 let entry = self.begin_inner(session, request, Source::Transaction).ok().flatten();
+                self.show_early(session, id, request);
                 ending = self.execute(session, id, Args::new(request, words), true, reply.again());
                 debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
                 if let Some((number, watch)) = entry {
@@ -178,7 +182,6 @@ impl Engine {
         let watch = is_nested.then(|| self.start_watch());
         let (has_room, request) = (self.has_room(session, command, &args), args.request());
         let start = reply.position();
-        self.show_early(session, id, request);
         let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
         let result = if has_room { (command.run)(&mut ctx, args) } else { Err(Error::OutOfMemory) };
         if result.is_err() {
@@ -370,7 +373,7 @@ impl Engine {
         self.sessions.get(session).is_some_and(Session::wants_reply)
     }
 
-    /// What making room for a command told its own client belongs before the reply. Answers where the reply starts in
+    /// What a command's own client is told before it runs belongs before the reply. Answers where the reply starts in
     /// `out`, and behind how many frames that it has not read.
     fn tell_before_reply(&mut self, session: SessionId, told: usize, out: &mut Vec<u8>) -> (usize, usize) {
         let now_told = self.frames_of(session);

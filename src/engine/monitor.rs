@@ -30,12 +30,14 @@ impl Engine {
         }
     }
 
-    /// Shows a command that is about to run a script.
+    /// Shows a command that is about to run a script; true if there was one to be shown.
     #[inline]
-    pub(super) fn show_early(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
-        if self.is_watched() && self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
+    pub(super) fn show_early(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
+        let is_early = self.is_watched() && self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR);
+        if is_early {
             self.show_of(session, id, request, false);
         }
+        is_early
     }
 
     /// Shows a command that a session's script ran.
