@@ -1,8 +1,8 @@
 //! Hashes, sets and lists beside what the standard library has, each element of which is an allocation of its own.
 //!
-//! `cargo bench --bench collections` prints bytes an element, then times operations on small collections, which are packed,
-//! and on large ones of a million elements. What to ask for is drawn at random, so large ones measure memory more than
-//! instructions.
+//! `cargo bench --bench collections` prints bytes an element, then times operations on small collections, which are
+//! packed, and on large ones of a million elements. What to ask for is drawn at random, so large ones measure
+//! memory more than instructions.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::value::list::{End, List};

@@ -1,7 +1,7 @@
 //! The keyspace beside the standard library's map, with its own hash and with the keyspace's.
 //!
-//! `cargo bench --bench keyspace`. Keys have 16 bytes and texts 32, a million of each unless a name says otherwise; look-ups
-//! are in random order, so they measure memory more than instructions.
+//! `cargo bench --bench keyspace`. Keys have 16 bytes and texts 32, a million of each unless a name says otherwise;
+//! look-ups are in random order, so they measure memory more than instructions.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use dunlin::keyspace::{Database, New};

@@ -1,16 +1,16 @@
 //! How long a client may have to wait for the engine: the time from one request served to the next, at its longest.
 //!
 //! `cargo bench --bench pauses` drives the engine as the server does, without sockets: after each request the keys that
-//! are due are removed a slice at a time, and what is large is dropped by another thread. A row is one kind of work, with
-//! small requests in between. Without `--bench`, as in tests, every number is a hundredth.
+//! are due are removed a slice at a time, and what is large is dropped by another thread. A row is one kind of work,
+//! with small requests in between. Without `--bench`, as in tests, every number is a hundredth.
 //!
 //! The work of a row is the same in every round, request by request: the clock is driven, a microsecond a request. What
 //! the engine needs for a request it therefore needs in each round; a processor taken away, or a page that the system
 //! clears, falls on another request each time. So a row tells, of each request, the least that any round took, and
 //! beside that what one round showed as it was.
 //!
-//! The least hides what falls on another request each time and is ours all the same: above all waiting for the allocator
-//! while the other thread frees. What a client may meet lies between the two columns.
+//! The least hides what falls on another request each time and is ours all the same: above all waiting for the
+//! allocator while the other thread frees. What a client may meet lies between the two columns.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]

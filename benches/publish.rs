@@ -1,8 +1,8 @@
 //! How many messages reach 1,000 subscribers in a second, over TCP.
 //!
-//! `cargo bench --bench publish` measures this server; `cargo bench --bench publish -- PROGRAM ...` measures beside it, in
-//! turns, servers that are programs, such as a `redis-server`, each started here on a port of its own; a number is the
-//! port of one that runs already. One publisher keeps a number of PUBLISH requests in flight; one thread drains all
+//! `cargo bench --bench publish` measures this server; `cargo bench --bench publish -- PROGRAM ...` measures beside it,
+//! in turns, servers that are programs, such as a `redis-server`, each started here on a port of its own; a number is
+//! the port of one that runs already. One publisher keeps a number of PUBLISH requests in flight; one thread drains all
 //! subscribers, so client and server share the machine alike for everyone. A row is one number of requests in flight.
 //! Without `--bench`, as in tests, everything is small.
 

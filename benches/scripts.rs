@@ -1,8 +1,8 @@
 //! What a script costs beside its commands: the call of an empty one, and each `redis.call` in it.
 //!
-//! `cargo bench --bench scripts` times a command by itself, a script without commands, and scripts that call the command
-//! once and eleven times: the difference of the last two, tenth part, less the command's own time, is the price of a
-//! call. Then the lesson's scripts.
+//! `cargo bench --bench scripts` times a command by itself, a script without commands, and scripts that call the
+//! command once and eleven times: the difference of the last two, tenth part, less the command's own time, is the price
+//! of a call. Then the lesson's scripts.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::commands::FAMILIES;

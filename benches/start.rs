@@ -1,4 +1,5 @@
-//! How long a test waits for a server of its own: until it is started, until it has answered a client, until it is gone.
+//! How long a test waits for a server of its own: until it is started, until it has
+//! answered a client, until it is gone.
 
 use std::hint::black_box;
 use std::io::{Read, Write};

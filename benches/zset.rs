@@ -1,7 +1,7 @@
 //! Sorted sets beside the `skiplist` crate and the standard library's tree, each with a hash map from member to score.
 //!
-//! `cargo bench --bench zset` prints bytes an entry, then times an operation on a million members `user-<n>` with scores
-//! up to a million. Members to ask for are drawn beforehand and lie in a row, as those of a pipelined batch do.
+//! `cargo bench --bench zset` prints bytes an entry, then times an operation on a million members `user-<n>` with
+//! scores up to a million. Members to ask for are drawn beforehand and lie in a row, as those of a pipelined batch do.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::value::zset::{Limits, Zset};

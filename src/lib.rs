@@ -6,9 +6,10 @@
 //! # Ok::<(), dunlin::StartError>(())
 //! ```
 //!
-//! In tests, start one [`Server`] for each, best by [`test()`]: it takes less than a millisecond, has a port of its own, and is
-//! gone when it goes out of scope. [`World::advance`] moves its clock, so nothing has to sleep; [`assert_reply`],
-//! [`assert_exists`], [`assert_missing`], [`assert_ttl`] and [`assert_journal`] tell what was run when they fail.
+//! In tests, start one [`Server`] for each, best by [`test()`]: it takes less than a millisecond, has a port
+//! of its own, and is gone when it goes out of scope. [`World::advance`] moves its clock, so nothing has to
+//! sleep; [`assert_reply`], [`assert_exists`], [`assert_missing`], [`assert_ttl`] and [`assert_journal`]
+//! tell what was run when they fail.
 //!
 //! # The tour
 //!

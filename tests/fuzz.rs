@@ -1,8 +1,8 @@
 //! The fuzz targets for a short time, without a fuzzer: each runs its seeds, then seeds with random changes.
 //!
-//! The targets are functions of bytes in `tests/fuzz`; `fuzz/` hands them to libFuzzer, which `fuzz/run` starts. What is
-//! here repeats: a failure tells the bytes that it comes from. `DUNLIN_FUZZ_ROUNDS` is how many inputs each target gets,
-//! `DUNLIN_FUZZ_COMMANDS` how many commands the engine (200,000 by default), and `DUNLIN_FUZZ_SEED` the seed.
+//! The targets are functions of bytes in `tests/fuzz`; `fuzz/` hands them to libFuzzer, which `fuzz/run` starts. What
+//! is here repeats: a failure tells the bytes that it comes from. `DUNLIN_FUZZ_ROUNDS` is how many inputs each target
+//! gets, `DUNLIN_FUZZ_COMMANDS` how many commands the engine (200,000 by default), and `DUNLIN_FUZZ_SEED` the seed.
 
 #[path = "fuzz/choices.rs"]
 mod choices;

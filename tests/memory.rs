@@ -34,8 +34,8 @@ fn count(less: usize, more: usize) {
     HELD.set(HELD.get().wrapping_add(more).wrapping_sub(less));
 }
 
-/// Bytes behind each allocation that must stay as they are: whoever writes there has relied on being given more than asked
-/// for, as allocators may.
+/// Bytes behind each allocation that must stay as they are: whoever writes there has relied on being given more
+/// than asked for, as allocators may.
 const GUARD: [u8; 8] = *b"guarding";
 
 /// The layout with room for the guard.
@@ -320,8 +320,8 @@ fn nothing_is_written_behind_what_was_asked_for() {
     assert_eq!(TRESPASSES.get(), before);
 }
 
-/// Worlds that nobody has put much into are as good as free: a suite may have one for each of its tests. Of what a world
-/// takes, the task that keeps its time is not counted, as another thread looks after it.
+/// Worlds that nobody has put much into are as good as free: a suite may have one for each of its tests. Of what a
+/// world takes, the task that keeps its time is not counted, as another thread looks after it.
 #[test]
 fn a_world_with_a_client_and_a_key_takes_some_kilobytes() {
     const MOST_BYTES: usize = 24 << 10;

@@ -1,10 +1,11 @@
 //! This server beside others on this machine: how much each does, what it costs, and what memory it takes.
 //!
-//! `cargo bench --bench peers -- PROGRAM ...` starts each program, which takes redis-server's command line, afresh for each
-//! workload and round, in turns, on a free port of 127.0.0.1 and without files. Without a program it takes the
-//! `redis-server` and `valkey-server` that are on the PATH. `--only NAME,...` takes some workloads or data sets (`*` stands
-//! for anything), `--rounds N` and `--seconds S` say how often and how long each runs, `--report DIRECTORY` writes the table
-//! and a picture there. One thread of this program is all clients, so on two cores the server has the other one.
+//! `cargo bench --bench peers -- PROGRAM ...` starts each program, which takes redis-server's command line, afresh
+//! for each workload and round, in turns, on a free port of 127.0.0.1 and without files. Without a program it takes
+//! the `redis-server` and `valkey-server` that are on the PATH. `--only NAME,...` takes some workloads or data sets
+//! (`*` stands for anything), `--rounds N` and `--seconds S` say how often and how long each runs,
+//! `--report DIRECTORY` writes the table and a picture there. One thread of this program is all clients, so on two
+//! cores the server has the other one.
 //!
 //! Linux alone tells what is asked of `/proc`; elsewhere there is nothing to run.
 

@@ -1,8 +1,8 @@
 //! Which commands a selector allows.
 //!
-//! The rules are kept as they came, in lower case, since the last time that all commands were allowed or forbidden; a rule
-//! takes the place of earlier ones about the same command or category, and of those about the command's subcommands.
-//! That keeps the list short, and true: a rule that a later one makes void is not told.
+//! The rules are kept as they came, in lower case, since the last time that all commands were allowed or forbidden; a
+//! rule takes the place of earlier ones about the same command or category, and of those about the command's
+//! subcommands. That keeps the list short, and true: a rule that a later one makes void is not told.
 
 use std::collections::BTreeMap;
 

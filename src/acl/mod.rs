@@ -4,8 +4,8 @@
 //! as [`Commands`], and what a request would do comes as a [`Deed`]: which command, which keys and how, which channels.
 //!
 //! A [`User`] has [`Selector`]s, of which one must allow all of a deed. What a selector was told about commands is kept
-//! twice: as one bit for each command, to decide by, and as [`CommandRules`]' list, to be told again in ACL LIST. Passwords
-//! are kept as their SHA-256 alone.
+//! twice: as one bit for each command, to decide by, and as [`CommandRules`]' list, to be told again in ACL LIST.
+//! Passwords are kept as their SHA-256 alone.
 //!
 //! Invariant: a user that is made from its own description has the same rights and the same description.
 //!

@@ -227,8 +227,8 @@ fn shown_keys((pattern, access): &(Vec<u8>, Access)) -> Vec<u8> {
     [sign, pattern].concat()
 }
 
-/// Whether one of `patterns` allows a channel. A pattern of channels must be one of them, as what it would hear of is not
-/// known.
+/// Whether one of `patterns` allows a channel. A pattern of channels must be one of them, as what
+/// it would hear of is not known.
 pub(super) fn admits_channel<'p>(
     patterns: impl IntoIterator<Item = &'p Vec<u8>>,
     channel: &[u8],

@@ -1,6 +1,7 @@
 //! CLUSTER and what else belongs to clusters, of which this server is no part: refused in Redis's words.
 //!
-//! Its subcommands are known all the same, so that what is told of commands, and what rules about them say, is as in Redis.
+//! Its subcommands are known all the same, so that what is told of commands, and what rules
+//! about them say, is as in Redis.
 
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, ServerError};
 

@@ -1,8 +1,8 @@
 //! CONFIG: reads and changes the settings while the server runs.
 //!
 //! What the parameters are stands in [`crate::config`]; here is how the command names them. CONFIG SET changes all that
-//! it is given or nothing: it works on a copy of the settings, which takes the place of the old ones at the end. What the
-//! server itself has to act on is told as [`Effect::Setting`].
+//! it is given or nothing: it works on a copy of the settings, which takes the place of the old ones at the end. What
+//! the server itself has to act on is told as [`Effect::Setting`].
 
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};

@@ -1,7 +1,7 @@
 //! Other servers, which this one neither follows nor feeds: what it answers is what a primary without replicas answers.
 //!
-//! ROLE, WAIT and the like are true of such a server. To follow another one, or to be followed, is refused: an OK would be
-//! a promise. A client that waits for replicas waits, as in Redis, until its time is over.
+//! ROLE, WAIT and the like are true of such a server. To follow another one, or to be followed, is refused: an OK would
+//! be a promise. A client that waits for replicas waits, as in Redis, until its time is over.
 
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, ServerError, says};
 use crate::resp::Reply;

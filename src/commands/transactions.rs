@@ -1,7 +1,8 @@
 //! Transactions: MULTI has the following requests queued, EXEC runs them as one step, DISCARD forgets them. WATCH makes
 //! EXEC depend on keys staying as they are.
 //!
-//! Queueing is dispatch's: what is refused there spoils the transaction. What fails when it runs does not stop the rest.
+//! Queueing is dispatch's: what is refused there spoils the transaction. What fails when
+//! it runs does not stop the rest.
 
 use std::sync::Arc;
 

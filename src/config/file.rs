@@ -1,8 +1,8 @@
 //! The text of a configuration file, line by line.
 //!
 //! A line is a parameter's name and its value, which may be several words and may be quoted as in an inline request.
-//! Lines that begin with `#` and blank lines mean nothing. `include` puts other files in its place, and their lines count
-//! for themselves. Where a parameter stands twice, the last line counts.
+//! Lines that begin with `#` and blank lines mean nothing. `include` puts other files in its place, and their lines
+//! count for themselves. Where a parameter stands twice, the last line counts.
 //!
 //! It opens no file and changes no directory: that is asked of [`Files`]. The command line comes here as well, as
 //! lines that [`super::invocation`] makes of it.

@@ -11,8 +11,8 @@
 //! The rule for the third kind is honesty. CONFIG GET shows the value we behave by. CONFIG SET accepts that value and
 //! refuses every other one, since an OK would be a promise. At the start another value is a warning, as people bring
 //! files that were written for Redis and durability or tuning changes no answer; where it would change answers
-//! (`cluster-enabled yes`), the start is refused. A malformed value is refused with Redis's words in all cases, and so is
-//! a name that Redis does not know.
+//! (`cluster-enabled yes`), the start is refused. A malformed value is refused with Redis's words in all cases, and so
+//! is a name that Redis does not know.
 //!
 //! It opens no file: what a configuration file includes is asked of [`Files`].
 //!

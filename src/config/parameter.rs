@@ -1,9 +1,9 @@
 //! What a configuration parameter is: a row with its name, how its value is read, limited and shown, and where it is
 //! kept.
 //!
-//! A row keeps its value in a field of [`Settings`], keeps it though nothing depends on it, or always has the one value that
-//! this server behaves by. All read what they are given by the same rules, so a malformed value is refused with Redis's
-//! words in any case.
+//! A row keeps its value in a field of [`Settings`], keeps it though nothing depends on it, or always has the one
+//! value that this server behaves by. All read what they are given by the same rules, so a malformed value is refused
+//! with Redis's words in any case.
 //!
 //! Invariant: what [`Parameter::shown`] gives can be read again by [`Parameter::assign`] and changes nothing. The tests
 //! of `rows` hold it for every row.

@@ -1,11 +1,12 @@
 //! When, or how often, a key was used: 24 bits in its record, which mean what Redis's mean.
 //!
-//! Under most policies they are a clock of seconds, which wraps after 194 days: when the key was last used. Under an LFU
-//! policy they are 16 bits of minutes and 8 of a counter, which grows the more slowly the larger it is and loses one for
-//! every `lfu-decay-time` minutes without a use. A change between the two kinds of policies leaves the bits as they are,
-//! as Redis does; they mean something again when the key was used.
+//! Under most policies they are a clock of seconds, which wraps after 194 days: when the key was last used. Under an
+//! LFU policy they are 16 bits of minutes and 8 of a counter, which grows the more slowly the larger it is and loses
+//! one for every `lfu-decay-time` minutes without a use. A change between the two kinds of policies leaves the bits as
+//! they are, as Redis does; they mean something again when the key was used.
 //!
-//! Every read and write that is meant to count as use notes it; OBJECT IDLETIME and FREQ tell it, and eviction goes by it.
+//! Every read and write that is meant to count as use notes it; OBJECT IDLETIME and FREQ
+//! tell it, and eviction goes by it.
 //!
 //! Source: Redis's documentation of `lfu-log-factor` and `lfu-decay-time`, and the answers of Redis 8.0.6.
 

@@ -107,8 +107,8 @@ impl<'a> Args<'a> {
         Ok(number)
     }
 
-    /// The next word as seconds to wait: the moment, in unix milliseconds, at which that is over; `None` for 0, which is
-    /// for ever.
+    /// The next word as seconds to wait: the moment, in unix milliseconds, at which that is over;
+    /// `None` for 0, which is for ever.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none, [`Error::TimeoutNotAFloat`], [`Error::TimeoutNegative`] or
@@ -123,8 +123,8 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The next word as milliseconds to wait: the moment, in unix milliseconds, at which that is over; `None` for 0, which
-    /// is for ever.
+    /// The next word as milliseconds to wait: the moment, in unix milliseconds, at which that is over;
+    /// `None` for 0, which is for ever.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none, [`Error::TimeoutNotAnInteger`], [`Error::TimeoutNegative`] or

@@ -98,8 +98,8 @@ impl Engine {
         }
     }
 
-    /// Serves those who wait for a key, first come first served, as long as there is something for them. Who has to wait
-    /// again stands at the end, and is not asked twice.
+    /// Serves those who wait for a key, first come first served, as long as there is something for them. Who has to
+    /// wait again stands at the end, and is not asked twice.
     fn serve_key(&mut self, database: usize, key: &[u8]) -> Served {
         let (mut tickets, mut served) = (self.interest.waiting.tickets(), Served::All);
         while let Some((ticket, session)) = self.interest.waiting.first(database, key, tickets.clone()) {
@@ -188,8 +188,8 @@ impl Engine {
         true
     }
 
-    /// Counts as Redis does where a wait ends with an error: whoever ended it has failed, and a command that waits for no
-    /// key counts twice.
+    /// Counts as Redis does where a wait ends with an error: whoever ended it has failed, and a command that
+    /// waits for no key counts twice.
     fn count_unblocking(&mut self, keyless: Option<CommandId>) {
         if let Some(running) = self.running_command() {
             self.stats.command_mut(running).failed += 1;
@@ -199,8 +199,8 @@ impl Engine {
         }
     }
 
-    /// The session that waits is gone. As in Redis, a command that waits for no key (WAIT) counts as having run; others as
-    /// never called.
+    /// The session that waits is gone. As in Redis, a command that waits for no key (WAIT) counts as
+    /// having run; others as never called.
     pub(super) fn give_up(&mut self, session: SessionId) {
         if self.interest.waiting.get(session).is_none_or(|wait| !wait.keys.is_empty()) || self.is_delayed(session) {
             return;
@@ -220,8 +220,8 @@ impl Engine {
         self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol)
     }
 
-    /// Gives a session that waited its answer, behind the `told` frames that it was told before it went on; from now on it
-    /// runs commands again.
+    /// Gives a session that waited its answer, behind the `told` frames that it was told before it went on; from
+    /// now on it runs commands again.
     pub(super) fn answer(&mut self, session: SessionId, told: usize, mut out: Vec<u8>) {
         let now = self.now();
         let Some(client) = self.sessions.get_mut(session) else { return };

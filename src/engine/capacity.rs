@@ -1,11 +1,11 @@
 //! What one collection and one database can hold at most, and the gate that refuses what could be more.
 //!
-//! Cells and records have handles of 32 bits, which is what keeps them small, and so there is an end: 8 GiB of cells in a
-//! large sorted set, set or hash (one with over 255 bytes counts as 14), 64 GiB of records in a database (a value that
-//! stands apart counts as nothing, its record as some twenty). A command that may add is refused before it begins, with
-//! Redis's words for a full memory, if what it could add at worst would not fit; what removes always runs. A sixteenth of
-//! the cells and a quarter of the records are left free for what moves, and for changes that are no additions but take
-//! some bytes more: a deadline, another name.
+//! Cells and records have handles of 32 bits, which is what keeps them small, and so there is an end: 8 GiB of cells in
+//! a large sorted set, set or hash (one with over 255 bytes counts as 14), 64 GiB of records in a database (a value
+//! that stands apart counts as nothing, its record as some twenty). A command that may add is refused before it begins,
+//! with Redis's words for a full memory, if what it could add at worst would not fit; what removes always runs. A
+//! sixteenth of the cells and a quarter of the records are left free for what moves, and for changes that are no
+//! additions but take some bytes more: a deadline, another name.
 //!
 //! At worst, a command with several keys stores all their cells, with scores that take eight bytes more each, and one
 //! with a single key stores its own words, each with what a cell has beside it.

@@ -1,7 +1,7 @@
 //! A client in one line of `field=value`, in Redis 8.0's order of fields: CLIENT LIST shows it, ACL LOG keeps it.
 //!
-//! Figures about buffers are our own. `rbs` and `rbp` are the room that the connection keeps for replies and the most that
-//! they took of it; Redis's is never less than 1 KiB. What waits in it counts as `omem`, and `obl` is 0.
+//! Figures about buffers are our own. `rbs` and `rbp` are the room that the connection keeps for replies and the most
+//! that they took of it; Redis's is never less than 1 KiB. What waits in it counts as `omem`, and `obl` is 0.
 
 use std::fmt::Display;
 
@@ -44,8 +44,8 @@ impl Engine {
         String::from_utf8_lossy(&self.describe_client(session, 0)).into_owned()
     }
 
-    /// Whether a client that has begun a transaction sent more than it may: what is queued counts as if it had not been read,
-    /// beside `unread_bytes` that have not run.
+    /// Whether a client that has begun a transaction sent more than it may: what is queued counts as if it had not been
+    /// read, beside `unread_bytes` that have not run.
     pub fn has_queued_too_much(&self, session: SessionId, unread_bytes: usize) -> bool {
         let client = self.sessions.get(session);
         let transaction = client.and_then(|client| client.transaction.as_ref());
@@ -53,8 +53,8 @@ impl Engine {
         transaction.is_some_and(|begun| queued(begun) + unread_bytes > self.settings.query_buffer_bytes)
     }
 
-    /// A client is closed because its unfinished request, which begins so, is too long: counts it, and gives the line for
-    /// the log.
+    /// A client is closed because its unfinished request, which begins so, is too long: counts it,
+    /// and gives the line for the log.
     pub fn end_query(&mut self, session: SessionId, unfinished: &[u8]) -> String {
         self.stats.query_buffer_disconnections += 1;
         let portrait = self.sessions.get(session).map_or_else(String::new, |session| self.portrait(session));

@@ -34,7 +34,8 @@ pub struct Command {
     pub flags_of: Option<fn(&Engine, Request<'_>) -> Flags>,
     /// Where its keys stand.
     pub keys: &'static [KeySpec],
-    /// Which of its words are keys where `keys` does not tell it exactly; what happens to them is what the first of those says.
+    /// Which of its words are keys where `keys` does not tell it exactly; what happens to them
+    /// is what the first of those says.
     pub keys_by: Option<fn(Request<'_>) -> Range<usize>>,
     /// What happens to its keys where that follows from its other arguments ([`KeyFlags::VARIABLE`]).
     pub access_of: Option<fn(Request<'_>) -> KeyFlags>,
@@ -191,8 +192,8 @@ impl Family {
         }
     }
 
-    /// The ACL category that all of its commands are in; the families `Cluster`, `PubSub` and `Server` have none of their
-    /// own.
+    /// The ACL category that all of its commands are in; the families `Cluster`, `PubSub` and
+    /// `Server` have none of their own.
     pub fn category(self) -> Option<&'static str> {
         match self {
             Family::Bitmap => Some("bitmap"),
@@ -252,7 +253,8 @@ impl Flags {
     pub const ALLOW_BUSY: Flags = Flags(1 << 14);
     /// Not inside MULTI.
     pub const NO_MULTI: Flags = Flags(1 << 15);
-    /// Its keys cannot be told from fixed places alone. No row says it: it follows from the keys ([`Command::all_flags`]).
+    /// Its keys cannot be told from fixed places alone. No row says it: it follows from the
+    /// keys ([`Command::all_flags`]).
     pub const MOVABLE_KEYS: Flags = Flags(1 << 16);
     /// ACL category `dangerous`.
     pub const DANGEROUS: Flags = Flags(1 << 17);
@@ -380,8 +382,8 @@ impl KeySpec {
         if places.last().is_some_and(|&last| last >= request.len()) { Vec::new() } else { places }
     }
 
-    /// True when keys and what belongs to each of them are not as many: such a request is refused, and none of its keys is
-    /// read.
+    /// True when keys and what belongs to each of them are not as many: such a request is
+    /// refused, and none of its keys is read.
     pub(super) fn is_unbalanced(&self, request: Request<'_>) -> bool {
         let Find::Range { limit: parts @ 2.., .. } = self.find else { return false };
         self.begin.place(request).is_some_and(|begin| (request.len() as i64 - begin) % i64::from(parts) != 0)
@@ -422,8 +424,8 @@ pub enum Begin {
     Index(i32),
     /// At the word after that keyword, looked for from a place on (counted from the end when negative).
     Keyword(&'static str, i32),
-    /// At the word after each use of that keyword from a place on, if there is any: a command that takes it twice goes by
-    /// the last. COMMAND INFO has no word for that and calls it a keyword.
+    /// At the word after each use of that keyword from a place on, if there is any: a command that takes it twice goes
+    /// by the last. COMMAND INFO has no word for that and calls it a keyword.
     EachKeyword(&'static str, i32),
     /// At a place that follows from no word of the request.
     Unknown,

@@ -11,10 +11,11 @@
 //! 6. what was replaced or removed and is large is freed elsewhere.
 //!
 //! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::text_to_change`], [`Ctx::glance`] and [`Ctx::peek`]
-//! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_beside`], [`Ctx::edit_text`], [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`],
-//! [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and [`Ctx::persist`] write one key; [`Ctx::relocate`] and
-//! [`Ctx::duplicate`] go from one key to another; [`Ctx::empty`] and [`Ctx::swap`] change databases as wholes.
-//! [`Ctx::run`] runs a command within this one, and [`Ctx::block_or`] has it wait.
+//! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_beside`], [`Ctx::edit_text`],
+//! [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`], [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and
+//! [`Ctx::persist`] write one key; [`Ctx::relocate`] and [`Ctx::duplicate`] go from one key to another;
+//! [`Ctx::empty`] and [`Ctx::swap`] change databases as wholes. [`Ctx::run`] runs a command within this one, and
+//! [`Ctx::block_or`] has it wait.
 //!
 //! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
 
@@ -498,8 +499,8 @@ impl Ctx<'_> {
         true
     }
 
-    /// Gives `key` a deadline, or removes it if that has passed; false when it is not there, or `admit` does not admit it
-    /// for the deadline that it has.
+    /// Gives `key` a deadline, or removes it if that has passed; false when it is not there, or `admit` does not admit
+    /// it for the deadline that it has.
     pub fn expire(&mut self, key: &[u8], deadline_ms: i64, admit: impl FnOnce(Option<i64>) -> bool) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
         if !admit(self.engine.databases.get(self.database).deadline(slot)) {

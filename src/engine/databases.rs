@@ -1,8 +1,8 @@
 //! The numbered databases.
 //!
-//! While there are snapshots, what happens to databases as wholes is noted here, and what happens to keys in each of them
-//! ([`crate::keyspace`]): so everything can be brought back, in the reverse order. Invariant: all databases have as many
-//! levels as there are lists of moves, also those that a move holds, which have those up to its list.
+//! While there are snapshots, what happens to databases as wholes is noted here, and what happens to keys in each of
+//! them ([`crate::keyspace`]): so everything can be brought back, in the reverse order. Invariant: all databases have
+//! as many levels as there are lists of moves, also those that a move holds, which have those up to its list.
 
 use crate::engine::eviction::Pressure;
 use crate::engine::snapshots::Snapshots;

@@ -1,10 +1,10 @@
 //! How sessions are told something, and what becomes of one that does not read.
 //!
 //! A frame goes into the session's [`crate::engine::Outgoing`], and its connection is woken if it was the first. What
-//! waits for a client, here and in its connection, is weighed against the limit of its class (`client-output-buffer-limit`): at the hard one
-//! the client is closed at once, over the soft one when that has lasted for so many seconds. What waits is counted as
-//! Redis would keep it, so that the same clients are closed: the first 16 KiB in a buffer that does not count, and the rest
-//! in blocks that do, the last of which has room left.
+//! waits for a client, here and in its connection, is weighed against the limit of its class
+//! (`client-output-buffer-limit`): at the hard one the client is closed at once, over the soft one when that has lasted
+//! for so many seconds. What waits is counted as Redis would keep it, so that the same clients are closed: the first 16
+//! KiB in a buffer that does not count, and the rest in blocks that do, the last of which has room left.
 //!
 //! Costs: O(1) for each frame; no copy.
 
@@ -186,14 +186,14 @@ impl Engine {
         self.listening().1.tell(session, frame);
     }
 
-    /// Closes a session for which too much waits, `more` bytes of replies counted that are not in its buffers yet; to be
-    /// called when that has changed.
+    /// Closes a session for which too much waits, `more` bytes of replies counted that are not in its buffers yet; to
+    /// be called when that has changed.
     pub fn weigh_output(&mut self, session: SessionId, more: usize) {
         self.listening().1.weigh(session, more);
     }
 
-    /// How long a reply may get whose length the client asked for, in bytes: what one argument may have, or what his limit
-    /// for replies is, unless it is for a script.
+    /// How long a reply may get whose length the client asked for, in bytes: what one argument may have, or what his
+    /// limit for replies is, unless it is for a script.
     pub(super) fn reply_room(&self, session: SessionId, is_in_script: bool) -> usize {
         let client = self.sessions.get(session).filter(|_| !is_in_script);
         let most_bytes = client.and_then(|client| self.settings.output_limits.most_reply_bytes(client));

@@ -45,7 +45,8 @@ impl Command {
         self.walk_keys().0
     }
 
-    /// Its flags as COMMAND INFO lists them: those of the row, and `movablekeys` where fixed places do not tell all keys.
+    /// Its flags as COMMAND INFO lists them: those of the row, and `movablekeys` where
+    /// fixed places do not tell all keys.
     pub fn all_flags(&self) -> Flags {
         if self.walk_keys().1 { self.flags.and(Flags::MOVABLE_KEYS) } else { self.flags }
     }

@@ -1,8 +1,9 @@
 //! How long the calls of one command took, for percentiles (INFO latencystats) and LATENCY HISTOGRAM.
 //!
-//! Redis counts nanoseconds in buckets that are exact to two digits, and what it shows are the bounds of those buckets. So
-//! are ours: from 256 on, each power of two is cut into 128. As calls are timed in microseconds, those up to 131 have a
-//! bucket each; a vector holds them, so that the usual call costs one addition. The few longer ones are in a map.
+//! Redis counts nanoseconds in buckets that are exact to two digits, and what it shows are the bounds of
+//! those buckets. So are ours: from 256 on, each power of two is cut into 128. As calls are timed in
+//! microseconds, those up to 131 have a bucket each; a vector holds them, so that the usual call costs one
+//! addition. The few longer ones are in a map.
 //!
 //! Costs: O(1) for a short call, logarithmic in the number of buckets for a long one; no memory before the first call.
 //! Source: the figures that Redis 8.0.6 shows of commands that take known times.
@@ -78,7 +79,8 @@ impl Durations {
         }
     }
 
-    /// How many calls took at most so many microseconds, for doubling times, where that are more than for the one before.
+    /// How many calls took at most so many microseconds, for doubling times, where that
+    /// are more than for the one before.
     pub fn steps(&self) -> Vec<(u64, u64)> {
         let (mut steps, mut step_ns, mut counted) = (Vec::new(), FIRST_STEP_NS, 0);
         for (first_ns, count) in self.buckets() {

@@ -1,9 +1,9 @@
 //! Fields of hashes at their deadline: removed, counted and announced, and the hash with its last field.
 //!
 //! As with keys, a field ends on its millisecond whether or not anyone asks, and a hash that is met before the engine
-//! came to it ([`Engine::expire`] is late) loses first what is due. Only where DEBUG SET-ACTIVE-EXPIRE or a pause keeps the
-//! engine from that do overdue fields stay: reads do not see them ([`crate::value::hash::Fields`]), and a command that
-//! asks for one by its name removes it ([`Engine::meet_fields`]), as in Redis.
+//! came to it ([`Engine::expire`] is late) loses first what is due. Only where DEBUG SET-ACTIVE-EXPIRE or a pause keeps
+//! the engine from that do overdue fields stay: reads do not see them ([`crate::value::hash::Fields`]), and a command
+//! that asks for one by its name removes it ([`Engine::meet_fields`]), as in Redis.
 
 use crate::engine::{Engine, Event};
 use crate::keyspace::{Slot, ValueMut};
@@ -37,8 +37,8 @@ impl Engine {
         next.is_some_and(|(deadline_ms, _)| deadline_ms <= self.now().unix_ms())
     }
 
-    /// Has `act` remove overdue fields from the hash at `key`, if it is one, and says how many went. Nothing happens where
-    /// none is overdue.
+    /// Has `act` remove overdue fields from the hash at `key`, if it is one, and says how many went. Nothing
+    /// happens where none is overdue.
     pub(super) fn meet_fields(&mut self, database: usize, key: &[u8], act: impl FnOnce(&mut Hash, i64) -> usize) {
         if self.is_any_field_due(database)
             && !self.timing.pause.holds(self.now())

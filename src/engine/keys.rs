@@ -1,7 +1,7 @@
 //! The keys of a request: where they stand and what happens to each, by the row of its command.
 //!
-//! One rule serves all who ask: rights are checked for the keys that are found here, COMMAND GETKEYS tells them, and the
-//! tests hold handlers to them.
+//! One rule serves all who ask: rights are checked for the keys that are found here, COMMAND GETKEYS tells them, and
+//! the tests hold handlers to them.
 
 use crate::engine::{Command, Find, KeyFlags, KeySpec};
 use crate::resp::Request;
@@ -22,8 +22,8 @@ impl Command {
     /// The places of all keys in a request, and what happens to each. None of a request so malformed that nothing will
     /// happen to any.
     ///
-    /// Where a number of keys is none, Redis goes by the digits that it begins with, does not tell what happens, and comes
-    /// to the key of the result last.
+    /// Where a number of keys is none, Redis goes by the digits that it begins with, does not tell what happens, and
+    /// comes to the key of the result last.
     pub fn keys_of(&self, request: Request<'_>) -> Vec<(usize, KeyFlags)> {
         if let (Some(keys_by), Some(first)) = (self.keys_by, self.keys.first()) {
             return keys_by(request)

@@ -157,8 +157,8 @@ pub struct Switches {
     pub reply_room: ReplyRoom,
     /// The process was asked to end while it [`Switches::rests`]; it does when that is over.
     pub ends: bool,
-    /// Somebody has chosen the seed, so nothing is decided by what he did not choose: secrets of the system, and how far
-    /// one gets in a while.
+    /// Somebody has chosen the seed, so nothing is decided by what he did not choose: secrets of the system,
+    /// and how far one gets in a while.
     pub repeats: bool,
 }
 
@@ -229,8 +229,8 @@ impl Engine {
         engine
     }
 
-    /// Begins chance anew: what is chosen and the order in which keys are walked follow from `seed` and what comes, as in
-    /// an engine that had it from the start. This takes as long as there are keys.
+    /// Begins chance anew: what is chosen and the order in which keys are walked follow from `seed` and what comes, as
+    /// in an engine that had it from the start. This takes as long as there are keys.
     pub fn seed(&mut self, seed: u64) {
         let [keys, members, chance] = parts_of(seed);
         self.settings.seed_members(members);
@@ -313,9 +313,9 @@ impl Engine {
         self.effects.push(Effect::Close(session));
     }
 
-    /// Does what is due, at most `limit` things: closes clients that have not read for too long, ends waits, and removes
-    /// keys and fields of hashes whose deadline has passed, in the order of their deadlines. Answers how many; fewer than
-    /// `limit` means that none is left.
+    /// Does what is due, at most `limit` things: closes clients that have not read for too long, ends waits, and
+    /// removes keys and fields of hashes whose deadline has passed, in the order of their deadlines. Answers how many;
+    /// fewer than `limit` means that none is left.
     pub fn expire(&mut self, now: Now, limit: usize) -> usize {
         self.timing.now = now;
         self.cut_off_overfull();

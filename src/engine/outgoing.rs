@@ -40,7 +40,8 @@ impl Outgoing {
         }
     }
 
-    /// The same, which stops before a frame that is large. That one is the answer, to be sent after `out` without a copy.
+    /// The same, which stops before a frame that is large. That one is the answer, to be
+    /// sent after `out` without a copy.
     pub fn take_or_share(&mut self, out: &mut Vec<u8>, most: usize) -> Option<Arc<[u8]>> {
         while out.len() < most
             && let Some(frame) = self.pop()

@@ -1,10 +1,10 @@
-//! What a command asks of the engine's host that cannot be answered while the engine is locked: where another world is, how
-//! all of them are.
+//! What a command asks of the engine's host that cannot be answered while the engine is locked: where another
+//! world is, how all of them are.
 //!
 //! A world is an engine of its own, so whoever looks at several holds the lock of none. The command asks
-//! ([`Ctx::ask`]) and returns; its connection lets the engine go, has the question answered, and brings the same request
-//! again, to whichever world the session is in by then. So a command that leads into another world is answered there, by
-//! the same code as anywhere.
+//! ([`Ctx::ask`]) and returns; its connection lets the engine go, has the question answered, and brings the same
+//! request again, to whichever world the session is in by then. So a command that leads into another world is answered
+//! there, by the same code as anywhere.
 //!
 //! Not here: what worlds are made of and who is in them (`server/worlds`).
 
@@ -129,8 +129,8 @@ impl Belongings {
 }
 
 impl Ctx<'_> {
-    /// The answer to a question; `None` when it is only asked now: the handler returns then, having written nothing, and
-    /// is called again with the answer.
+    /// The answer to a question; `None` when it is only asked now: the handler returns then, having written nothing,
+    /// and is called again with the answer.
     ///
     /// # Errors
     /// The answer is no, or the command runs within another, which does not wait for it.

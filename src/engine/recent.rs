@@ -40,8 +40,8 @@ impl Recent {
 }
 
 impl Stats {
-    /// Takes a sample; `memory_bytes` is what the data takes now, and `turns` are all so far. Between samples only the peak
-    /// is looked at.
+    /// Takes a sample; `memory_bytes` is what the data takes now, and `turns` are all so far. Between
+    /// samples only the peak is looked at.
     pub fn sample(&mut self, now: Now, memory_bytes: usize, turns: Turns) {
         let last = self.recent;
         let peak_memory_bytes = last.peak_memory_bytes.max(memory_bytes);

@@ -15,7 +15,8 @@ use crate::engine::{
 use crate::resp::Request;
 
 impl Engine {
-    /// Refuses a request that the user of a session may not send. The caller has seen that somebody is refused something.
+    /// Refuses a request that the user of a session may not send. The caller has seen that
+    /// somebody is refused something.
     #[cold]
     pub(super) fn pass_rights(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> Result<(), Error> {
         let in_transaction = self.sessions.get(session).is_some_and(|client| client.transaction.is_some());

@@ -1,5 +1,5 @@
-//! Which arguments of a request are secret, so that nobody is shown them who watches commands (MONITOR) or looks which of
-//! them took long (SLOWLOG).
+//! Which arguments of a request are secret, so that nobody is shown them who watches commands (MONITOR) or looks
+//! which of them took long (SLOWLOG).
 
 use crate::engine::{Command, says};
 use crate::resp::Request;

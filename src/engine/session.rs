@@ -1,8 +1,9 @@
 //! Sessions: what the engine knows about each client.
 //!
-//! A session is a connection seen from the inside: its selected database, protocol, name and counters. The socket, if
-//! there is one, belongs to `server/`, which tells the engine what CLIENT LIST shows of it. Ids grow and never repeat; a
-//! [`SessionId`] names its place as well, so finding one is an index, and an id of a session that ended finds nothing.
+//! A session is a connection seen from the inside: its selected database, protocol, name and counters. The
+//! socket, if there is one, belongs to `server/`, which tells the engine what CLIENT LIST shows of it. Ids grow
+//! and never repeat; a [`SessionId`] names its place as well, so finding one is an index, and an id of a
+//! session that ended finds nothing.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! SLOWLOG: the last commands that took long, each with its arguments cut short.
 //!
-//! The log has at most as many entries as `slowlog-max-len` says when one is added: a smaller number takes effect with the
-//! next entry. What is secret in a request is not kept. An entry has a number of its own, which grows as long as the
-//! server runs, also when the log is emptied.
+//! The log has at most as many entries as `slowlog-max-len` says when one is added: a smaller number takes effect with
+//! the next entry. What is secret in a request is not kept. An entry has a number of its own, which grows as long as
+//! the server runs, also when the log is emptied.
 //!
 //! Source: the entries of Redis 8.0.6.
 

@@ -1,11 +1,11 @@
 //! Snapshots: what everything was at a moment, by name, to be brought back.
 //!
 //! They are a stack. Rolling back to one drops those that were taken since; it stays itself. What comes back: all
-//! databases (values, deadlines of keys and fields, streams with their groups, when keys were used), the settings, users,
-//! scripts, functions, chance, and the clock: what it shows and how fast it runs. What stays: where the server listens, the
-//! clients with what they watch, track, subscribe to and wait for, counters and logs, and what functions keep in variables of their own. To
-//! clients, a rollback is a change like any other: who watches or has read a key that changed is told, and who waits for
-//! one that is there again is served. Events of the keyspace are not announced.
+//! databases (values, deadlines of keys and fields, streams with their groups, when keys were used), the settings,
+//! users, scripts, functions, chance, and the clock: what it shows and how fast it runs. What stays: where the server
+//! listens, the clients with what they watch, track, subscribe to and wait for, counters and logs, and what functions
+//! keep in variables of their own. To clients, a rollback is a change like any other: who watches or has read a key
+//! that changed is told, and who waits for one that is there again is served. Events of the keyspace are not announced.
 //!
 //! Costs: taking one copies the settings and begins a level in each database, a few microseconds in all; rolling back
 //! takes as long as what changed since. Users and sources are shared until they change: the first change of a user,
@@ -168,8 +168,8 @@ impl Engine {
         self.interest.waiting.signal_all(number);
     }
 
-    /// Puts the data and functions of another engine, whose databases are like ours ([`crate::engine::Databases::like_empty`]), in the place
-    /// of all that there are.
+    /// Puts the data and functions of another engine, whose databases are like ours
+    /// ([`crate::engine::Databases::like_empty`]), in the place of all that there are.
     pub fn take_over(&mut self, other: Engine) {
         self.forget_traces_since(0);
         self.before_functions_change();
@@ -207,8 +207,8 @@ impl Engine {
         }
     }
 
-    /// Brings scripts and functions back that were there when the snapshot at `place` was taken: what the oldest of it and
-    /// those behind it saved, as nothing had changed before.
+    /// Brings scripts and functions back that were there when the snapshot at `place` was taken: what the oldest of it
+    /// and those behind it saved, as nothing had changed before.
     fn bring_scripts_back(&mut self, place: usize) {
         let mut snapshots = self.databases.snapshots.all[place..].iter_mut();
         let (mut scripts, mut functions) = (None, None);

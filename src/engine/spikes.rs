@@ -1,7 +1,7 @@
 //! LATENCY: what took so long that it held everybody up, by the kind of work, second by second.
 //!
-//! Each kind has its last 160 samples, at most one for each second: the longest of that second. What is noted is for the
-//! engine to say; while `latency-monitor-threshold` is 0 nothing is.
+//! Each kind has its last 160 samples, at most one for each second: the longest of that second. What is noted is for
+//! the engine to say; while `latency-monitor-threshold` is 0 nothing is.
 
 use std::collections::{BTreeMap, VecDeque};
 

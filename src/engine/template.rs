@@ -1,11 +1,11 @@
 //! Templates: all that an engine is at a moment, to begin others with.
 //!
-//! What a template holds is what a snapshot brings back (`snapshots`): data, settings, users, scripts, functions, chance
-//! and the clock; and the rules of strict mode, as those who test wish them everywhere. Unlike a snapshot it is complete in
-//! itself, and never changes.
+//! What a template holds is what a snapshot brings back (`snapshots`): data, settings, users, scripts, functions,
+//! chance and the clock; and the rules of strict mode, as those who test wish them everywhere. Unlike a snapshot it is
+//! complete in itself, and never changes.
 //!
-//! Costs: taking one copies all data. Beginning with it copies none: who does shares the data, users, scripts and sources
-//! until they change, and copies what it changes first, a block of 64 KiB or one collection at a time
+//! Costs: taking one copies all data. Beginning with it copies none: who does shares the data, users, scripts and
+//! sources until they change, and copies what it changes first, a block of 64 KiB or one collection at a time
 //! ([`crate::keyspace`]). Libraries of functions are loaded when the first of them is called.
 
 use std::sync::Arc;

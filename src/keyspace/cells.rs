@@ -6,15 +6,15 @@
 //! record gives its memory back. The first chunk of a size starts small and doubles, so a database of three keys stays
 //! small, and no chunk is ever cleared before use.
 //!
-//! Chunks can be [`Cells::lent`]: clones then have rows without bytes, which they find under the same numbers where they
-//! were lent, and copy a chunk before they change it. Reading what is there costs nothing more: it is the check of bounds
-//! that finds no bytes.
+//! Chunks can be [`Cells::lent`]: clones then have rows without bytes, which they find under the same numbers where
+//! they were lent, and copy a chunk before they change it. Reading what is there costs nothing more: it is the check
+//! of bounds that finds no bytes.
 //!
 //! Invariants, per chunk: `live` cells plus the free chain are exactly the `used` cells; the chunk stands once in the
 //! `open` stack of its size if and only if it has room. At most 2^20 chunks, 64 GiB of records, fit a handle.
 //!
-//! Costs: every operation O(1), and the first change of a lent chunk a copy of it; an access reads the chunk's row and the
-//! cell.
+//! Costs: every operation O(1), and the first change of a lent chunk a copy of it; an access
+//! reads the chunk's row and the cell.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! One numbered database: the table, the records and the deadlines, held together.
 //!
-//! Invariants: the table names every record once, under its key's hash; the deadlines name every record that has one, and
-//! the deadlines of parts every record whose value has one, under its first. All handles live in those places only, so a record may move whenever it is changed; a [`Slot`] is a handle lent
-//! out until then.
+//! Invariants: the table names every record once, under its key's hash; the deadlines name every record that has one,
+//! and the deadlines of parts every record whose value has one, under its first. All handles live in those places only,
+//! so a record may move whenever it is changed; a [`Slot`] is a handle lent out until then.
 //!
 //! Every method that changes anything notes first what it was, while somebody may want it back ([`history`]).
 
@@ -23,8 +23,8 @@ const SCRATCH_BYTES: usize = 4096;
 /// The least number of keys that is worth a [`Database::prefetch`].
 const PREFETCH_LEN: usize = 10_000;
 
-/// One numbered database. All times are unix milliseconds. `LINES` is the size of the table's segments in cache lines, a
-/// power of two above one; tests choose tiny ones.
+/// One numbered database. All times are unix milliseconds. `LINES` is the size of the table's segments in cache lines,
+/// a power of two above one; tests choose tiny ones.
 #[derive(Clone, Debug)]
 pub struct Database<const LINES: usize = 64> {
     seed: u64,
@@ -105,8 +105,8 @@ impl<const LINES: usize> Database<LINES> {
         self.table.find(self.hasher.hash(key), |handle| self.records.key(handle) == key).map(Slot)
     }
 
-    /// Has memory fetch what finding `keys` will read. Of look-ups that are known beforehand, each then takes a fraction
-    /// of the time, because the waits for memory overlap. Does nothing in a database that the caches may hold.
+    /// Has memory fetch what finding `keys` will read. Of look-ups that are known beforehand, each then takes a
+    /// fraction of the time, because the waits for memory overlap. Does nothing in a database that the caches may hold.
     pub fn prefetch<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
         if self.len() < PREFETCH_LEN {
             return;
@@ -209,8 +209,8 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// Tells the table and the deadlines if the record of `slot` has another handle now; `deadline_of` tells the deadline
-    /// that the deadlines know.
+    /// Tells the table and the deadlines if the record of `slot` has another handle now; `deadline_of` tells the
+    /// deadline that the deadlines know.
     #[inline]
     fn moved(&mut self, slot: Slot, handle: u32, deadline_of: impl FnOnce(&Self) -> Option<i64>) -> Slot {
         if handle != slot.0 {
@@ -462,7 +462,7 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// The bytes of memory the key at `slot` costs: its record, its value, its share of the table and of the deadlines.
-    /// In a nearly empty database, where the first segment is shared by few, a share is what it would be in a large one.
+    /// In a nearly empty database, whose first segment few keys share, a share is what it would be in a large one.
     pub fn memory_of(&self, slot: Slot) -> usize {
         let share = |bytes: usize, keys: usize| bytes.checked_div(keys).unwrap_or_default().min(LARGEST_SHARE_BYTES);
         let table = share(self.table.memory(), self.len());
@@ -482,8 +482,8 @@ impl<const LINES: usize> Database<LINES> {
         Database::with_segments(self.seed)
     }
 
-    /// A copy that cannot be brought back to anything, to make others of: its clones share what it holds, and copy of that
-    /// what they change.
+    /// A copy that cannot be brought back to anything, to make others of: its clones share what it holds,
+    /// and copy the parts of that which they change.
     pub fn to_lend(&self) -> Database<LINES> {
         if self.is_empty() {
             return self.like_empty();

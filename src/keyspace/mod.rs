@@ -1,8 +1,8 @@
 //! Where values are stored: one numbered database.
 //!
-//! A [`Database`] maps keys to values, remembers when a key falls due, and can be walked with a cursor while it changes.
-//! It asks no clock: a deadline is a number of unix milliseconds, and a key that is due stays until the engine removes
-//! it ([`Database::pop_due`] says which). It announces nothing and replies to nobody.
+//! A [`Database`] maps keys to values, remembers when a key falls due, and can be walked with a cursor while it
+//! changes. It asks no clock: a deadline is a number of unix milliseconds, and a key that is due stays until the engine
+//! removes it ([`Database::pop_due`] says which). It announces nothing and replies to nobody.
 //!
 //! ```text
 //! key --hash--> table: segments of cache lines          table.rs, segment.rs
@@ -20,11 +20,11 @@
 //! bytes with a text of 32 takes 63 bytes in all, 77 with a deadline. Nothing here ever stops to double: the table
 //! splits a segment at a time, arenas grow a chunk at a time.
 //!
-//! Whoever wants many databases that begin alike makes one [to lend](Database::to_lend), and clones that. A clone has rows
-//! without contents where the lender has segments, chunks, pages and leaves, looks there for what it has not changed, and
-//! copies a part, and of a page one value, before it changes it. Parts keep their numbers, so a clone goes on exactly as a
-//! copy would, in the order of its keys, the choice of chance and the count of its memory. It costs ten bytes a thousand of
-//! what it shares, and who has never borrowed pays nothing for that others do.
+//! Whoever wants many databases that begin alike makes one [to lend](Database::to_lend), and clones that. A clone has
+//! rows without contents where the lender has segments, chunks, pages and leaves, looks there for what it has not
+//! changed, and copies a part, and of a page one value, before it changes it. Parts keep their numbers, so a clone goes
+//! on exactly as a copy would, in the order of its keys, the choice of chance and the count of its memory. It costs ten
+//! bytes a thousand of what it shares, and who has never borrowed pays nothing for that others do.
 
 mod cells;
 mod database;

@@ -14,8 +14,8 @@
 //! So a key of 16 bytes with a text of 32 takes 54 bytes, and with a deadline 60; a counter takes 26.
 //! Everything is little-endian. This file reads and writes bytes; [`super::records`] decides where they are.
 //!
-//! Every command looks at a record several times, and a look is some ten instructions; what is needed for one is inlined
-//! always, as calls would take as long again.
+//! Every command looks at a record several times, and a look is some ten instructions; what is needed for one is
+//! inlined always, as calls would take as long again.
 
 use super::cells::{MAX_CELL, MIN_CELL};
 
@@ -223,8 +223,8 @@ pub(super) fn write_deadline(cell: &mut [u8], deadline_ms: Option<i64>) {
     cell[HEADER..HEADER + width].copy_from_slice(&bytes[..width]);
 }
 
-/// Writes the low 24 bits of `access`. Most uses are in the same second as the last, and what is not written need not be
-/// written back to memory.
+/// Writes the low 24 bits of `access`. Most uses are in the same second as the last, and what is not written need
+/// not be written back to memory.
 #[inline(always)]
 pub(super) fn write_access(cell: &mut [u8], access: u32) {
     let Some(word) = cell.first_chunk_mut() else { return };

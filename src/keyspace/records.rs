@@ -3,7 +3,8 @@
 //! A handle names a record. Operations that change its size may move it, and return the handle it has then; whoever
 //! keeps handles (the table, the deadlines) is told by [`super::Database`].
 //!
-//! A packed hash of few bytes stands in its record. To be changed it is unpacked into a room that all share, and packed again.
+//! A packed hash of few bytes stands in its record. To be changed it is unpacked into a room
+//! that all share, and packed again.
 //!
 //! Invariants: a record's cell is the smallest that holds it, or larger by at most an eighth; each key and value apart
 //! is named by exactly one record; `apart_bytes` is what those keys and values own.
@@ -63,8 +64,8 @@ impl Records {
         Record(self.cells.get(handle))
     }
 
-    /// Has memory fetch the key of a record. Of many, one after the other, these reads overlap, as they wait for nothing,
-    /// where the look at a record waits for its first byte.
+    /// Has memory fetch the key of a record. Of many, one after the other, these reads overlap, as they wait for
+    /// nothing, where the look at a record waits for its first byte.
     #[inline]
     pub(super) fn prefetch(&self, handle: u32) {
         let cell = self.cells.get(handle);
@@ -121,8 +122,8 @@ impl Records {
         }
     }
 
-    /// Lets `act` store the payload for a value, which stands in a record with a key of `key_len` bytes if it can, and else
-    /// apart.
+    /// Lets `act` store the payload for a value, which stands in a record with a key of `key_len`
+    /// bytes if it can, and else apart.
     pub(super) fn with_payload<R>(
         &mut self,
         key_len: usize,

@@ -3,8 +3,8 @@
 //! What does not fit its home line goes to the next line that has room, round the end if need be, and every line counts
 //! how many passed it by; a search ends at the first line that nobody passed.
 //!
-//! Invariants: from a handle's home line to the line before its own, every line counts it in `passed`, which sticks once
-//! it is 255; all handles of a segment have positions in its stretch.
+//! Invariants: from a handle's home line to the line before its own, every line counts it in `passed`, which sticks
+//! once it is 255; all handles of a segment have positions in its stretch.
 
 use super::table::Hashes;
 use std::iter;
@@ -43,8 +43,8 @@ pub(super) fn tag(hash: u64) -> u8 {
     hash as u8
 }
 
-/// One bit for each byte of a word, set if it is that byte. Adding to its lower seven bits carries into the highest unless
-/// they are all equal; the product gathers the highest bits in the highest byte.
+/// One bit for each byte of a word, set if it is that byte. Adding to its lower seven bits carries into the highest
+/// unless they are all equal; the product gathers the highest bits in the highest byte.
 #[inline]
 fn equal_bytes(word: u64, byte: u8) -> u16 {
     const LOW: u64 = u64::from_le_bytes([0x7f; 8]);

@@ -2,8 +2,8 @@
 //!
 //! It grows a page at a time, so no push ever moves what is there, and an empty page gives its memory back.
 //!
-//! What it holds can be [`Slab::lent`]: clones then have neither pages nor values of their own, find them under the same
-//! numbers where they were lent, and copy the entries of a page, and of those one value, before they change it.
+//! What it holds can be [`Slab::lent`]: clones then have neither pages nor values of their own, find them under the
+//! same numbers where they were lent, and copy the entries of a page, and of those one value, before they change it.
 //!
 //! Invariants, per page: `live` values plus the chain of free entries are all its entries; the page stands once in
 //! `open` if and only if it has room.

@@ -2,9 +2,9 @@
 //!
 //! Extendible hashing. A hash becomes a *position*, a point on a line from 0 to 2^64. A segment owns an aligned stretch
 //! of that line and is an array of cache lines, each of which owns an equal part of the stretch and holds twelve
-//! handles with a one-byte tag each (see [`super::segment`]); the directory finds the segment by the leading bits of the
-//! position. A full segment splits in two, which touches nothing else; the directory, four bytes for some hundred keys,
-//! is all that ever doubles. Sparse neighbours merge again.
+//! handles with a one-byte tag each (see [`super::segment`]); the directory finds the segment by the leading bits of
+//! the position. A full segment splits in two, which touches nothing else; the directory, four bytes for some hundred
+//! keys, is all that ever doubles. Sparse neighbours merge again.
 //!
 //! Positions are *bent*: one end of the line is twice as dense as the other (see [`bend`]). Without that all segments
 //! would fill and split at the same time and the memory would go up in steps of two; with it some segment is always the
@@ -13,11 +13,11 @@
 //! A scan walks the line of positions and its cursor is a point on it, which means the same however segments split and
 //! merge; hence the guarantee of [`Table::scan`].
 //!
-//! The table stores no hash: splitting asks for it again ([`Hashes`]). It trusts the hash to be uniform, but not blindly:
-//! [`Table::insert`] reports a flood, when splits go far deeper than the number of keys explains.
+//! The table stores no hash: splitting asks for it again ([`Hashes`]). It trusts the hash to be uniform, but not
+//! blindly: [`Table::insert`] reports a flood, when splits go far deeper than the number of keys explains.
 //!
-//! Segments can be [`Table::lent`]: clones then find them under the same numbers where they were lent, and copy one before
-//! they change it.
+//! Segments can be [`Table::lent`]: clones then find them under the same numbers where they were lent, and
+//! copy one before they change it.
 //!
 //! Invariants: a segment of depth d owns 2^(64-d) positions and 2^(depth-d) consecutive directory entries; `len` is the
 //! sum of the segments' lengths.
@@ -100,8 +100,8 @@ impl<const LINES: usize> Table<LINES> {
         segment.find(segment.home(position), tag(hash), is_wanted).map(|(line, slot)| segment.lines[line].handles[slot])
     }
 
-    /// Has memory fetch the home lines of up to [`PREFETCHED`] hashes at once, and then shows the handles there that may be
-    /// the wanted ones.
+    /// Has memory fetch the home lines of up to [`PREFETCHED`] hashes at once, and then shows the handles
+    /// there that may be the wanted ones.
     pub(super) fn prefetch(&self, hashes: &[u64], mut show: impl FnMut(u32)) {
         let home_line = |hash: &u64| {
             let position = bend(*hash);

@@ -14,7 +14,8 @@
 //!
 //! Invariant: what was checked is read to its end.
 //!
-//! Source: the formats as Redis's documentation of RDB files describes them; payloads written by hand, asked of Redis 8.0.
+//! Source: the formats as Redis's documentation of RDB files describes them; payloads
+//! written by hand, asked of Redis 8.0.
 
 use super::listpack::signed;
 use crate::value::Item;

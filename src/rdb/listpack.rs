@@ -10,8 +10,8 @@
 //!                                                         11110000 and 4 bytes: the same
 //! ```
 //!
-//! The number of elements is 65535 when there are that many or more. The length behind an element is in groups of seven bits,
-//! the lowest group last; all groups but the first have their high bit set.
+//! The number of elements is 65535 when there are that many or more. The length behind an element is in groups of seven
+//! bits, the lowest group last; all groups but the first have their high bit set.
 //!
 //! Invariant: what [`Listpack::check`] let pass is read to its end. Costs: one pass to check, one to read.
 //!

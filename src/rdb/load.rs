@@ -1,9 +1,9 @@
 //! Bytes to values, from every form in which Redis has written them.
 //!
-//! Nothing in a payload is believed: a length, a count, an order, that fields differ, that there are any at all. Redis leaves
-//! some of this unchecked unless `sanitize-dump-payload` says otherwise; here a payload that is damaged is always refused.
-//! What a value is kept in follows from the settings as it does there: from how many elements there are, and, where they come
-//! one by one, how long they are.
+//! Nothing in a payload is believed: a length, a count, an order, that fields differ, that there are any at all. Redis
+//! leaves some of this unchecked unless `sanitize-dump-payload` says otherwise; here a payload that is damaged is
+//! always refused. What a value is kept in follows from the settings as it does there: from how many elements there
+//! are, and, where they come one by one, how long they are.
 //!
 //! Each type has a file of its own, which reads all its forms; [`Reader::value`] is where they part.
 

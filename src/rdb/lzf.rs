@@ -6,9 +6,9 @@
 //!   111ooooo llllllll oooooooo   l + 9 bytes from o + 1 bytes back
 //! ```
 //!
-//! What is copied may overlap what it makes, which is how runs are written. Where a stretch is looked for, and which of the
-//! bytes within one are noted, are choices that the format leaves open; they are made as Redis makes them, so that the same
-//! text becomes the same bytes.
+//! What is copied may overlap what it makes, which is how runs are written. Where a stretch is looked for, and which of
+//! the bytes within one are noted, are choices that the format leaves open; they are made as Redis makes them, so that
+//! the same text becomes the same bytes.
 //!
 //! Costs: one pass each; compressing takes a table of 256 KiB, of which short texts touch little.
 //!

@@ -1,13 +1,15 @@
 //! Redis's own format of data as bytes, the one of its files: for DUMP and RESTORE of values and functions.
 //!
-//! It opens no file, and knows no command. A [`Writer`] appends what is saved to a payload, a [`Reader`] takes it from there:
-//! lengths and texts, of which everything in the format is made (`text`), and values (`save`, `load`). The seal behind a
-//! payload tells a damaged one ([`sealed`], [`unsealed`]); [`dump`] and [`restore`] are for one value in a sealed payload.
+//! It opens no file, and knows no command. A [`Writer`] appends what is saved to a payload, a [`Reader`] takes it
+//! from there: lengths and texts, of which everything in the format is made (`text`), and values (`save`,
+//! `load`). The seal behind a payload tells a damaged one ([`sealed`], [`unsealed`]); [`dump`] and [`restore`]
+//! are for one value in a sealed payload.
 //!
-//! To add a type is to add its forms to `kind`, an arm to [`kind_of`] and [`Writer::value`], and one to [`Reader::value`]
-//! with a file in `load`.
+//! To add a type is to add its forms to `kind`, an arm to [`kind_of`] and [`Writer::value`], and one to
+//! [`Reader::value`] with a file in `load`.
 //!
-//! Invariant: no bytes make it panic, allocate by a number that they announce, or make more of them than a reader's room.
+//! Invariant: no bytes make it panic, allocate by a number that they announce, or make
+//! more of them than a reader's room.
 //!
 //! Source: payloads that Redis 8.0 wrote, read byte by byte.
 
@@ -80,8 +82,8 @@ pub fn sealed(mut payload: Vec<u8>) -> Vec<u8> {
     payload
 }
 
-/// What stands before the seal; `None` when the seal is missing or wrong, or of a later version. Whether the checksum is
-/// right is looked at only if `is_checked`.
+/// What stands before the seal; `None` when the seal is missing or wrong, or of a later version. Whether the checksum
+/// is right is looked at only if `is_checked`.
 pub fn unsealed(bytes: &[u8], is_checked: bool) -> Option<&[u8]> {
     let (checked, checksum) = bytes.split_last_chunk::<8>()?;
     let (payload, version) = checked.split_last_chunk::<2>()?;

@@ -1,7 +1,7 @@
 //! Values to bytes, in the forms in which Redis 8.0 writes its own.
 //!
-//! The same value becomes the same bytes as there wherever the bytes follow from the value: Redis writes a table in the order
-//! of its hashes, which is random.
+//! The same value becomes the same bytes as there wherever the bytes follow from the value: Redis writes a table in the
+//! order of its hashes, which is random.
 
 use super::kind;
 use super::listpack::Builder;

@@ -1,8 +1,10 @@
 //! Streams to bytes: each block as a listpack, the counters, and the groups with their consumers and what is pending.
 //!
 //! ```text
-//!   blocks, each: its first id | listpack        entries | last id | first id | last deleted id | added
-//!   groups, each: name | last id | read | pending, each: id, moment, times | consumers, each: name | seen | active | ids
+//!   blocks, each: first id | listpack
+//!   entries | last id | first id | last deleted id | added
+//!   groups, each: name | last id | read | pending, each: id, moment, times
+//!               | consumers, each: name | seen | active | ids
 //! ```
 //!
 //! The listpack is the one that Redis would have, dead entries and all: see `value::stream`'s notes on its size.

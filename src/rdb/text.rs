@@ -1,8 +1,10 @@
 //! Lengths and texts, of which everything in the format is made.
 //!
 //! ```text
-//!   00llllll                 l bytes follow            10000000 and 4 bytes, 10000001 and 8: the length, high byte first
-//!   01llllll llllllll        the same, l up to 16383   11000000, 1, 2: a number of 8, 16 or 32 bits instead of its digits
+//!   00llllll                 l bytes follow
+//!   01llllll llllllll        the same, l up to 16383
+//!   10000000 and 4 bytes     the length, high byte first; 10000001 and 8 likewise
+//!   11000000, 1, 2           a number of 8, 16 or 32 bits instead of its digits
 //!   11000011 length length   compressed: how many bytes that takes, and how many they are
 //! ```
 //!
@@ -111,8 +113,8 @@ impl Writer {
     }
 }
 
-/// A cursor over a payload. What it reads is `None` when the payload is damaged, or when what it stands for has no room:
-/// a few bytes can stand for many.
+/// A cursor over a payload. What it reads is `None` when the payload is damaged, or when what it stands for has no
+/// room: a few bytes can stand for many.
 #[derive(Clone, Debug)]
 pub struct Reader<'p> {
     rest: &'p [u8],

@@ -1,8 +1,8 @@
 //! Requests of one client that were found before any of them is run.
 //!
-//! Whoever runs requests under a lock finds them before he takes it, and knows the next ones while he runs one. A batch
-//! is a list of words and where each request's begin; it is used again and again, so it costs nothing but the copying of
-//! spans, 16 bytes a word.
+//! Whoever runs requests under a lock finds them before he takes it, and knows the next ones while he runs one. A
+//! batch is a list of words and where each request's begin; it is used again and again, so it costs nothing but the
+//! copying of spans, 16 bytes a word.
 
 use super::parser::{Limits, Parser};
 use super::protocol_error::ProtocolError;
@@ -44,8 +44,8 @@ enum Buffer {
 }
 
 impl Batch {
-    /// Finds the requests at the front of `input` in place of those it held: as many as are complete, but not more than a
-    /// batch takes. A client that has not logged in gets one at a time, as that one may log him in.
+    /// Finds the requests at the front of `input` in place of those it held: as many as are complete, but not more than
+    /// a batch takes. A client that has not logged in gets one at a time, as that one may log him in.
     ///
     /// # Errors
     /// What follows the last request is no request.

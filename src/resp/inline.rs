@@ -3,7 +3,8 @@
 //! The rules are those of Redis's inline requests, and of the lines of its configuration file:
 //!
 //! - words stand between blanks; a word may be empty only when it is quoted;
-//! - `"double quotes"` know `\n \r \t \b \a`, `\xHH` with two hex digits, and `\` before any other byte means that byte;
+//! - `"double quotes"` know `\n \r \t \b \a`, `\xHH` with two hex digits, and `\` before
+//!   any other byte means that byte;
 //! - `'single quotes'` know only `\'`;
 //! - a quote may open in the middle of a word (`a"b"` is `ab`), but a blank or the end must follow where it closes;
 //! - outside quotes a backslash is a plain byte.

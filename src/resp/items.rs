@@ -4,8 +4,8 @@
 //! than they have to, each over what the one before wrote too much; the block goes out as a whole. For the few bytes
 //! that elements have, that is quicker than to append exactly as many to a buffer that has to be asked for room.
 //!
-//! Elements of one collection are often alike: they begin with the same prefix, which a packed collection keeps once. It
-//! is copied into the block's own hands once, and from there to each element that has the same.
+//! Elements of one collection are often alike: they begin with the same prefix, which a packed collection keeps once.
+//! It is copied into the block's own hands once, and from there to each element that has the same.
 //!
 //! It writes what [`Reply::item`] writes for each element, byte for byte.
 
@@ -14,7 +14,8 @@ use crate::value::Item;
 
 /// Bytes that are put together before they go out.
 const BLOCK_BYTES: usize = 1024;
-/// Bytes that one frame of a short element takes at most: a header, the prefix, the rest of the element, the line's end.
+/// Bytes that one frame of a short element takes at most: a header, the prefix, the rest
+/// of the element, the line's end.
 const FRAME_BYTES: usize = 64;
 /// Where the last frame of a block may begin.
 const LAST_FRAME: usize = BLOCK_BYTES - FRAME_BYTES;

@@ -1,16 +1,16 @@
 //! Finds the requests in the bytes that a client sends: RESP arrays of bulk strings, and inline lines.
 //!
-//! The parser copies no word of a RESP request: a [`Request`] is a list of spans in the bytes that it was given. Only an
-//! inline line, which has quotes to undo, is written anew into a buffer of the parser.
+//! The parser copies no word of a RESP request: a [`Request`] is a list of spans in the bytes that it was given. Only
+//! an inline line, which has quotes to undo, is written anew into a buffer of the parser.
 //!
 //! # What is read and what is left
 //!
-//! [`Parser::next`] is given all bytes that have arrived and were not yet consumed. It answers with one request, or with
-//! `None` when the next one is not yet complete. Either way [`Parser::consumed`] then says how many bytes at the front are
-//! done with; the caller drops exactly those, and only appends to what remains. The parser remembers how far it has come
-//! in a request that is not complete, so bytes may arrive one at a time: no byte of a word is looked at twice, and a long
-//! line is not searched again. What is left of one read may move to another buffer: offsets count from the first byte of
-//! the request, not from an address.
+//! [`Parser::next`] is given all bytes that have arrived and were not yet consumed. It answers with one request, or
+//! with `None` when the next one is not yet complete. Either way [`Parser::consumed`] then says how many bytes at the
+//! front are done with; the caller drops exactly those, and only appends to what remains. The parser remembers how far
+//! it has come in a request that is not complete, so bytes may arrive one at a time: no byte of a word is looked at
+//! twice, and a long line is not searched again. What is left of one read may move to another buffer: offsets count
+//! from the first byte of the request, not from an address.
 //!
 //! ```
 //! use dunlin::resp::{Limits, Parser};
@@ -37,10 +37,10 @@
 //!
 //! # As Redis does it
 //!
-//! Empty requests (`*0`, `*-1`, a blank line) are stepped over and answered by nobody. A count line ends at its CR and the
-//! byte after it, whatever that is; the two bytes after a bulk string are not looked at either. An inline line ends at LF.
-//! A NUL in a line hides the rest of it: the line never ends, and is refused once it is too long. One difference: a line
-//! of more than 64 KiB is always refused here, where Redis still takes one whose end arrives in the same read.
+//! Empty requests (`*0`, `*-1`, a blank line) are stepped over and not answered. A count line ends at its CR and the
+//! byte after it, whatever that is; the two bytes after a bulk string are not looked at either. An inline line ends at
+//! LF. A NUL in a line hides the rest of it: the line never ends, and is refused once it is too long. One difference: a
+//! line of more than 64 KiB is always refused here, where Redis still takes one whose end arrives in the same read.
 //!
 //! # Bounds
 //!
@@ -116,8 +116,8 @@ impl Parser {
         Ok(Some(Request::new(start.map_or(&self.text, |start| &input[start..]), &self.words)))
     }
 
-    /// Finds the next request as [`Parser::next`] does, and answers from where on in `input` the places of its words are
-    /// counted; `Some(None)` means in [`Parser::text`], as it was an inline request.
+    /// Finds the next request as [`Parser::next`] does, and answers from where on in `input` the places of its words
+    /// are counted; `Some(None)` means in [`Parser::text`], as it was an inline request.
     pub(super) fn find(&mut self, input: &[u8], limits: &Limits) -> Result<Option<Option<usize>>, ProtocolError> {
         self.consumed = 0;
         loop {
@@ -159,8 +159,8 @@ impl Parser {
         self.consumed
     }
 
-    /// How much of a request that is not complete is read, behind what is done with: so many bytes, of which so many are
-    /// words.
+    /// How much of a request that is not complete is read, behind what is done with: so many
+    /// bytes, of which so many are words.
     pub fn begun(&self) -> (usize, usize) {
         (self.progress.position, self.progress.word_bytes)
     }

@@ -1,8 +1,8 @@
 //! A request: a list of words, each a slice of one buffer.
 //!
-//! It owns nothing and is copied freely. The spans are apart from the buffer, so that one list serves every request of a
-//! connection and no word is copied out of the bytes that arrived. A span that lies outside its buffer reads as the empty
-//! word: no index can panic.
+//! It owns nothing and is copied freely. The spans are apart from the buffer, so that one list serves every request of
+//! a connection and no word is copied out of the bytes that arrived. A span that lies outside its buffer reads as the
+//! empty word: no index can panic.
 
 /// Where a word lies: the bytes from `start` up to, not with, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

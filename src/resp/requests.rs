@@ -1,6 +1,7 @@
 //! Requests that outlive the bytes they arrived in: queued by a transaction, or waiting within a command.
 //!
-//! They lie one behind the other in one buffer, so keeping one costs no allocation of its own but what the buffer grows.
+//! They lie one behind the other in one buffer, so keeping one costs no allocation of its
+//! own but what the buffer grows.
 
 use super::request::{Request, Span};
 

@@ -1,8 +1,8 @@
-//! The quick way for what nearly every request is: an array of bulk strings, all of which has arrived, with lengths of a
-//! few digits.
+//! The quick way for what nearly every request is: an array of bulk strings, all of which has
+//! arrived, with lengths of a few digits.
 //!
-//! Whatever is otherwise in any respect is left, from its first byte, to the exact way of [`super::parser`], which alone
-//! knows faults and unfinished requests. Both ways find the same words.
+//! Whatever is otherwise in any respect is left, from its first byte, to the exact way of [`super::parser`], which
+//! alone knows faults and unfinished requests. Both ways find the same words.
 
 use super::parser::{Limits, Parser};
 use super::request::Span;
@@ -37,8 +37,8 @@ fn whole_bulk(input: &[u8], position: usize) -> Option<Span> {
     (word.end + 2 <= input.len()).then_some(word)
 }
 
-/// The common case of a count line: one to eight digits after the type byte, CR and one more byte. Returns the count and
-/// the length of the line; anything else is left to the exact way.
+/// The common case of a count line: one to eight digits after the type byte, CR and one more byte. Returns the count
+/// and the length of the line; anything else is left to the exact way.
 #[inline]
 pub(super) fn short_count(line: &[u8]) -> Option<(u32, usize)> {
     let &[_, first, second, third, ..] = line else { return None };

@@ -1,8 +1,8 @@
 //! The server in the background (`daemonize`), and the file that names its process (`pidfile`).
 //!
-//! Redis copies its process; safe code cannot. The program starts itself once more instead, with the same arguments, in the
-//! same directory, and ends. A mark in its environment tells the second process that it is the server; it leaves the
-//! terminal's session behind, and its standard streams lead nowhere. So a fault in the configuration is told on the
+//! Redis copies its process; safe code cannot. The program starts itself once more instead, with the same arguments, in
+//! the same directory, and ends. A mark in its environment tells the second process that it is the server; it leaves
+//! the terminal's session behind, and its standard streams lead nowhere. So a fault in the configuration is told on the
 //! terminal, and what fails later, such as a port that is taken, only in the log, both as in Redis.
 
 use std::env;

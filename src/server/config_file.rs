@@ -1,8 +1,8 @@
 //! The configuration file, read and replaced for CONFIG REWRITE; the file of users is replaced in the same way.
 //!
 //! A file is replaced whole or not at all: the text is written into another file beside it, which takes its place only
-//! when all of it is on the disk. Whoever reads the file meanwhile, or starts with it after a crash, finds the old text or
-//! the new one. The file keeps its permissions.
+//! when all of it is on the disk. Whoever reads the file meanwhile, or starts with it after a crash, finds the old text
+//! or the new one. The file keeps its permissions.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -203,7 +203,8 @@ impl Connection {
         if is_over { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Reads what has arrived. Within a long word that is also what came while it was read, as there was no room before.
+    /// Reads what has arrived. Within a long word that is also what came while it was
+    /// read, as there was no room before.
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut [u8], goes_on: bool) -> Poll<io::Result<usize>> {
         if goes_on && let Some(length) = self.stream.read_on(input)? {
             return Poll::Ready(Ok(length));
@@ -213,7 +214,8 @@ impl Connection {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// Sends what the engine has to tell, as far as the socket takes it; goes on if that answered the command that waited.
+    /// Sends what the engine has to tell, as far as the socket takes it; goes on if that
+    /// answered the command that waited.
     fn listen(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
         while self.is_told && self.outbox.is_empty() {
             work.output.clear();

@@ -1,9 +1,9 @@
-//! The doors for TCP clients: listening sockets, opened at the start, and others in their place when `port` or `bind` are
-//! set while the server runs.
+//! The doors for TCP clients: listening sockets, opened at the start, and others in their place when `port` or `bind`
+//! are set while the server runs.
 //!
-//! A door is a socket that stands here, and a task on the first event loop that lets clients in. The task has the socket
-//! only while it asks it, so a door that is closed gives its port back at once: other addresses of the same port can be
-//! opened in its place. Clients who came through it stay.
+//! A door is a socket that stands here, and a task on the first event loop that lets clients in. The task has the
+//! socket only while it asks it, so a door that is closed gives its port back at once: other addresses of the same port
+//! can be opened in its place. Clients who came through it stay.
 //!
 //! Lock order: the engine's before the doors'.
 
@@ -47,7 +47,8 @@ impl Drop for Door {
 }
 
 impl Doors {
-    /// Doors of sockets that listen, on that event loop. Who comes waits before them until [`Doors::admit_to`] is called.
+    /// Doors of sockets that listen, on that event loop. Who comes waits before them until
+    /// [`Doors::admit_to`] is called.
     ///
     /// # Errors
     /// When the event loop cannot take a socket.
@@ -83,8 +84,8 @@ impl Doors {
         *self.open.lock() = Open::default();
     }
 
-    /// Opens the doors that `after` asks for, and closes those that `before` did. False when that cannot be: the doors are
-    /// as they were.
+    /// Opens the doors that `after` asks for, and closes those that `before` did. False when that cannot
+    /// be: the doors are as they were.
     pub(crate) fn change(&self, before: &Settings, after: &Settings) -> bool {
         let mut open = self.open.lock();
         if before.port == after.port {

@@ -1,10 +1,10 @@
 //! The keeper of time: removes keys when their deadline comes, and those that memory is too short for; ends waits and
 //! pauses, and closes clients that were idle too long.
 //!
-//! It sleeps exactly until something is due, so an idle server takes no processor time; whoever makes something due
-//! earlier rings the [`super::alarm::Alarm`]. When much is due at once it does a slice, lets go of the lock, lets the
-//! clients in that came meanwhile, and goes on. Whoever moves the clock on takes these turns himself, one for each moment
-//! on the way.
+//! It sleeps exactly until something is due, so an idle server takes no processor time; whoever makes something
+//! due earlier rings the [`super::alarm::Alarm`]. When much is due at once it does a slice, lets go of the lock,
+//! lets the clients in that came meanwhile, and goes on. Whoever moves the clock on takes these turns himself,
+//! one for each moment on the way.
 //!
 //! The system's clock may be set while the keeper sleeps. Set back, it wakes early and looks again; set forward, keys
 //! whose time passed are removed by whoever meets them, and the others when the sleep ends.

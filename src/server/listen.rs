@@ -1,8 +1,9 @@
 //! Where clients come in: TCP on every address of `bind`, and a Unix socket.
 //!
-//! How they come in by TCP, and what becomes of the sockets, see [`super::doors`]. Sockets are opened before anything else, so that a server that cannot listen says so instead of starting. Accepting
-//! never ends and never spins: a client that went away again is passed over, and when the system is out of descriptors
-//! the next try comes a little later, while those who are connected are served.
+//! How they come in by TCP, and what becomes of the sockets, see [`super::doors`]. Sockets are opened before anything
+//! else, so that a server that cannot listen says so instead of starting. Accepting never ends and never spins: a
+//! client that went away again is passed over, and when the system is out of descriptors the next try comes a little
+//! later, while those who are connected are served.
 
 use std::future::poll_fn;
 use std::io;
@@ -184,8 +185,8 @@ async fn turn_away(mut stream: Stream, why: &'static str) {
     .await;
 }
 
-/// Lets TCP clients in until the door is closed, whose socket is nobody's then; so many at a time that others are served in
-/// between (`max-new-connections-per-cycle`).
+/// Lets TCP clients in until the door is closed, whose socket is nobody's then; so many at a time that others are
+/// served in between (`max-new-connections-per-cycle`).
 pub(crate) async fn accept_tcp(listener: Weak<TcpListener>, hall: Arc<Hall>) {
     let next = |cx: &mut Context<'_>| match listener.upgrade() {
         Some(listener) => listener.poll_accept(cx).map(Some),
@@ -316,8 +317,8 @@ mod unix {
     pub(crate) struct UnixFile(PathBuf);
 
     impl UnixDoor {
-        /// Listens at `unixsocket`, in place of a socket that a server left there which was killed; `None` where none is
-        /// wanted. Belongs to the event loop of this thread.
+        /// Listens at `unixsocket`, in place of a socket that a server left there which was killed; `None` where none
+        /// is wanted. Belongs to the event loop of this thread.
         ///
         /// # Errors
         /// When the path cannot be bound.

@@ -1,4 +1,5 @@
-//! The machine and the process, as INFO and CONFIG SET see them: the answers to the questions of [`crate::engine::host`].
+//! The machine and the process, as INFO and CONFIG SET see them: the answers to the
+//! questions of [`crate::engine::host`].
 //!
 //! What a system does not tell is left out: empty or 0, never made up.
 

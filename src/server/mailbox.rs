@@ -1,8 +1,8 @@
 //! Where others leave a word for one connection: end yourself, go on, listen.
 //!
 //! A connection is run by one task on one thread, and nobody else touches it. Whoever wants something of it sets a bit
-//! here and wakes that task, which looks at the bits first thing whenever it runs. Looking costs one load while there is
-//! nothing, which is nearly always.
+//! here and wakes that task, which looks at the bits first thing whenever it runs. Looking costs one load while there
+//! is nothing, which is nearly always.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::Waker;

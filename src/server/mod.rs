@@ -1,8 +1,8 @@
 //! The only impure place: sockets, files, threads, the system's clock and chance, and the lock around the engine.
 //!
 //! It knows no command. Bytes come in over a [`stream`] and go to the engine as requests ([`connection`]); what the
-//! engine wishes for is done in [`shared`]; time is kept by the [`keeper`]. [`run`] puts the parts together, [`program`]
-//! is the whole of the `dunlin` program. Servers inside of other programs are started by `testkit`.
+//! engine wishes for is done in [`shared`]; time is kept by the [`keeper`]. [`run`] puts the parts together,
+//! [`program`] is the whole of the `dunlin` program. Servers inside of other programs are started by `testkit`.
 
 mod alarm;
 mod background;

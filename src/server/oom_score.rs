@@ -1,8 +1,8 @@
 //! The score by which Linux, when it is out of memory, picks the process that ends (`oom-score-adj`).
 //!
-//! A process has one, so all servers in it share it; worlds have no say in it. What it was before anybody changed it is
-//! remembered here: values may be relative to that, and `no` brings it back. Elsewhere there is no such score, and setting
-//! it fails.
+//! A process has one, so all servers in it share it; worlds have no say in it. What it was before anybody
+//! changed it is remembered here: values may be relative to that, and `no` brings it back. Elsewhere there is no
+//! such score, and setting it fails.
 //!
 //! Source: what Redis 8.0.6 writes, in the order of the tests below.
 

@@ -1,7 +1,7 @@
 //! Which processors threads may run on (`server-cpulist`, `bio-cpulist`), where the system can be told.
 //!
-//! A list is numbers and ranges with commas between them: `0,2`, `1-3`, `0-6:2` for every second one. As in Redis, a list
-//! that is malformed, or names no processor that is there, changes nothing.
+//! A list is numbers and ranges with commas between them: `0,2`, `1-3`, `0-6:2` for every second one. As in Redis, a
+//! list that is malformed, or names no processor that is there, changes nothing.
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{keep_beside, keep_to};

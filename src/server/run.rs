@@ -1,8 +1,8 @@
 //! From settings to a server that serves: opens the sockets, makes the engine, starts the threads, ends them.
 //!
 //! [`Server::open`] does everything that can fail, so whoever starts a server learns of it there and then; nobody is
-//! served yet, but clients that connect already wait in the sockets' queues. [`Server::serve`] serves them on the thread
-//! that calls it, and on further ones if `io-threads` asks for them, until [`Shared::stop`] is called.
+//! served yet, but clients that connect already wait in the sockets' queues. [`Server::serve`] serves them on the
+//! thread that calls it, and on further ones if `io-threads` asks for them, until [`Shared::stop`] is called.
 
 use std::io;
 use std::net::SocketAddr;

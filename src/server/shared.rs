@@ -1,8 +1,8 @@
 //! What all threads of one server share: the engine behind its lock, the clock, and ways to wake one another.
 //!
-//! The lock is taken once for a batch of requests, and let go now and then within a long one while others wait. What the
-//! engine wishes for ([`Effect`]) is carried out here, at once and under the lock: no wish takes long except a stall,
-//! which is meant to hold everyone up.
+//! The lock is taken once for a batch of requests, and let go now and then within a long one while others wait. What
+//! the engine wishes for ([`Effect`]) is carried out here, at once and under the lock: no wish takes long except a
+//! stall, which is meant to hold everyone up.
 //!
 //! Lock order: the engine's first, then the mailboxes'. Neither is ever held across an `await`.
 
@@ -437,8 +437,8 @@ impl Shared {
     }
 }
 
-/// What makes something fall due earlier when it changes: the data, whether keys fall due at all, who waits, how much is
-/// tracked, and who does not read.
+/// What makes something fall due earlier when it changes: the data, whether keys fall due at all, who waits, how much
+/// is tracked, and who does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     changes: u64,

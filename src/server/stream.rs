@@ -37,8 +37,8 @@ impl Stream {
         }
     }
 
-    /// Reads what has arrived since a read that tokio took for the last, or comes when the other end knows of it; `None`
-    /// if nothing does.
+    /// Reads what has arrived since a read that tokio took for the last, or comes when the other end knows
+    /// of it; `None` if nothing does.
     pub(crate) fn read_on(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let arrived = self.read_at_once(buffer)?;
         if arrived.is_some() {
@@ -61,8 +61,8 @@ impl Stream {
         }
     }
 
-    /// Has the other end know at once what has arrived: one that gathers small pieces (Nagle's algorithm) sends the next
-    /// only then, and would wait for 40 ms within one request.
+    /// Has the other end know at once what has arrived: one that gathers small pieces (Nagle's algorithm) sends the
+    /// next only then, and would wait for 40 ms within one request.
     fn confirm(&self) {
         #[cfg(target_os = "linux")]
         if let Stream::Tcp(stream) = self {

@@ -1,8 +1,8 @@
 //! The log of the system (`syslog-enabled`): each line of ours goes there as well, as a message of its own.
 //!
 //! A message is a datagram to the socket at which every Unix has somebody listen: `<priority>name[process]: text`. The
-//! priority is the facility and the level as one number. Who listens writes down when the message came, so no time is told.
-//! A message that nobody takes is lost, and the next one is tried again: a log must not keep its program waiting.
+//! priority is the facility and the level as one number. Who listens writes down when the message came, so no time is
+//! told. A message that nobody takes is lost, and the next one is tried again: a log must not keep its program waiting.
 //!
 //! Source: RFC 3164, section 4; which level is which, Redis 8.0.6.
 

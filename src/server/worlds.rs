@@ -1,14 +1,15 @@
 //! The worlds of one server: private servers behind its doors, each with data, clients, clock and rules of its own.
 //!
-//! A world is one more [`Shared`], made from what the server was started with, or from a template, when somebody enters it
-//! first. All of them share the sockets, the event loops, the table of commands and the threads that free memory and call
-//! on other servers; each has a task that keeps its time. A client comes in by the first world, and asks to be let into
-//! another ([`Ask`]): [`answer`] gives it a session there, and ends the one it had.
+//! A world is one more [`Shared`], made from what the server was started with, or from a template, when somebody enters
+//! it first. All of them share the sockets, the event loops, the table of commands and the threads that free memory and
+//! call on other servers; each has a task that keeps its time. A client comes in by the first world, and asks to be let
+//! into another ([`Ask`]): [`answer`] gives it a session there, and ends the one it had.
 //!
-//! A world ends when somebody drops it, when it is told to shut down, or, if it is temporary, when its last client leaves.
-//! Whoever wants to enter then makes a fresh one. The first world ends with the server.
+//! A world ends when somebody drops it, when it is told to shut down, or, if it is temporary, when its last client
+//! leaves. Whoever wants to enter then makes a fresh one. The first world ends with the server.
 //!
-//! Lock order: an engine's first, then that of the list of worlds. Who holds the lock of one engine takes that of no other.
+//! Lock order: an engine's first, then that of the list of worlds. Who holds the lock of one
+//! engine takes that of no other.
 //!
 //! Costs: the list is looked at when a client changes its world, not when it is served.
 
@@ -119,8 +120,8 @@ impl World {
     }
 }
 
-/// Answers what a session asks, whose request is to be run again. Answers where it goes on if that is elsewhere; what the
-/// old world had to tell it is added to `output`.
+/// Answers what a session asks, whose request is to be run again. Answers where it goes on if that is elsewhere; what
+/// the old world had to tell it is added to `output`.
 pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> Option<Seat> {
     let ask = shared.engine().asked(session)?;
     let worlds = shared.worlds();

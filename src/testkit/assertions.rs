@@ -19,10 +19,10 @@ const KEYS: usize = 10;
 
 /// Asserts what a command answers.
 ///
-/// The command is a line, as redis-cli reads it, or a list of words, which may be texts, bytes and numbers. What is expected
-/// is a text, bytes, a number, a boolean, an array of these ([`crate::Expected`]), `nil`, or `error("..")`, which tells how
-/// the error begins. Scores and counters compare with numbers and with texts, and what a set or map holds is compared without
-/// regard to its order.
+/// The command is a line, as redis-cli reads it, or a list of words, which may be texts, bytes and numbers. What is
+/// expected is a text, bytes, a number, a boolean, an array of these ([`crate::Expected`]), `nil`, or `error("..")`,
+/// which tells how the error begins. Scores and counters compare with numbers and with texts, and what a set or map
+/// holds is compared without regard to its order.
 ///
 /// ```
 /// use dunlin::assert_reply;
@@ -134,11 +134,12 @@ macro_rules! assert_ttl {
     };
 }
 
-/// Asserts how often the application called a command: `at most n`, `at least n`, `exactly n`, or `no`; with `on`, with a key
-/// that matches a glob alone. A subcommand is a text: `"config|get"`. `no errors` asserts that no command was refused.
+/// Asserts how often the application called a command: `at most n`, `at least n`, `exactly n`, or `no`;
+/// with `on`, with a key that matches a glob alone. A subcommand is a text: `"config|get"`. `no errors`
+/// asserts that no command was refused.
 ///
-/// The server's [journal](crate::World::journal) is meant: [`crate::test()`] keeps it from the start, and another server from
-/// the first time that it is asked for.
+/// The server's [journal](crate::World::journal) is meant: [`crate::test()`] keeps it from the start, and another
+/// server from the first time that it is asked for.
 ///
 /// ```
 /// use dunlin::assert_journal;
@@ -323,8 +324,8 @@ fn last_commands(world: &World) -> String {
 }
 
 impl World {
-    /// Runs one command as the test itself: it is in no journal, and meets no fault and no rule of strict mode. Each call is
-    /// a client of its own, so nothing that a client has (a transaction, a database it selected) lasts longer.
+    /// Runs one command as the test itself: it is in no journal, and meets no fault and no rule of strict mode. Each
+    /// call is a client of its own, so nothing that a client has (a transaction, a database it selected) lasts longer.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;

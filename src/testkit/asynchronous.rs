@@ -1,7 +1,7 @@
 //! The same for async tests: calls and waits that let others go on while they wait.
 //!
-//! They need no particular runtime: whoever polls them is woken by the server. What does not wait (the clock, snapshots,
-//! faults, assertions) is called as in any test, and does not hold the runtime up.
+//! They need no particular runtime: whoever polls them is woken by the server. What does not wait (the clock,
+//! snapshots, faults, assertions) is called as in any test, and does not hold the runtime up.
 
 use std::future::poll_fn;
 use std::sync::Arc;

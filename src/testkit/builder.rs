@@ -115,8 +115,8 @@ impl Builder {
         self
     }
 
-    /// Gives any setting of `redis.conf` a value, such as `.set("zset-max-listpack-entries", "64")`. A name or value that
-    /// does not exist is what [`Builder::start`] fails with.
+    /// Gives any setting of `redis.conf` a value, such as `.set("zset-max-listpack-entries", "64")`. A name or value
+    /// that does not exist is what [`Builder::start`] fails with.
     pub fn set(mut self, name: &str, value: &str) -> Builder {
         if let Err(fault) = assign(&mut self.settings, name, value) {
             self.fault.get_or_insert(fault);

@@ -155,8 +155,8 @@ impl Client {
         Ok(())
     }
 
-    /// Keeps the messages of what the server wrote, and answers the reply among it, or several as an array; `nothing` if
-    /// there is none.
+    /// Keeps the messages of what the server wrote, and answers the reply among it, or several as an
+    /// array; `nothing` if there is none.
     pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
         let (mut replies, mut rest) = (Vec::new(), output);
         while let Some((reply, after)) = Reply::decode(rest) {

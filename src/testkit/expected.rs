@@ -1,8 +1,8 @@
 //! What a test expects of a reply, and whether a reply is that.
 //!
-//! A reply says the same in several ways: a score is a number to one client and a text to another, and what a set holds has
-//! no order. So an expectation compares what is meant: a number with a number or its digits, a set without regard to its
-//! order, a map as pairs in any order.
+//! A reply says the same in several ways: a score is a number to one client and a text to another, and what a set holds
+//! has no order. So an expectation compares what is meant: a number with a number or its digits, a set without regard
+//! to its order, a map as pairs in any order.
 
 use std::fmt::{self, Display};
 

@@ -20,16 +20,18 @@ pub struct TestServer {
 ///
 /// It is a [`Server`] with three things more:
 ///
-/// - The [journals](super::World::journal) of its worlds are kept from the start, and the last commands are told when the test fails, with the
-///   seed that repeats what was left to chance ([`Builder::seed`]). A test that returns an error ends like one that passes, so
-///   they are written where a test's output is in any case, and the harness shows them for tests that fail.
-/// - When it is dropped, and the test has not failed yet, it fails the test for what rules of [strict mode](super::World::strict)
-///   found that are errors, in any of the worlds that are there then. Warnings are told where a test's output is.
+/// - The [journals](super::World::journal) of its worlds are kept from the start, and the last commands are told
+///   when the test fails, with the seed that repeats what was left to chance ([`Builder::seed`]). A test that
+///   returns an error ends like one that passes, so they are written where a test's output is in any case, and the
+///   harness shows them for tests that fail.
+/// - When it is dropped, and the test has not failed yet, it fails the test for what rules of [strict
+///   mode](super::World::strict) found that are errors, in any of the worlds that are there then. Warnings are
+///   told where a test's output is.
 /// - It does not fail to start, it panics.
 ///
-/// Its clock runs, as code under test may wait for something to time out; [`Server::advance`](super::World::advance) moves it on all the same, and
-/// [`Server::freeze`](super::World::freeze), or [`Builder::frozen`] and [`Builder::test`], have it stand still. Chance differs from run to run, as it
-/// does in production.
+/// Its clock runs, as code under test may wait for something to time out; [`Server::advance`](super::World::advance)
+/// moves it on all the same, and [`Server::freeze`](super::World::freeze), or [`Builder::frozen`] and
+/// [`Builder::test`], have it stand still. Chance differs from run to run, as it does in production.
 ///
 /// ```
 /// use std::time::Duration;
@@ -93,7 +95,8 @@ impl Drop for TestServer {
 }
 
 impl TestServer {
-    /// What strict mode has found in all worlds that are there, each with its level and the world if it is not the first.
+    /// What strict mode has found in all worlds that are there, each with its level and
+    /// the world if it is not the first.
     fn findings(&self) -> Vec<(Level, String)> {
         let told = self.server.all().flat_map(|world| {
             let place = if world.name() == FIRST_WORLD { String::new() } else { format!("world {}: ", world.name()) };

@@ -12,8 +12,8 @@ use crate::server::run::{self, Plan};
 
 /// A Redis-compatible server in this process. It ends, and its port is free again, when this is dropped.
 ///
-/// Start as many as there are tests, or give each test a [`World`] of one server. What a server can do itself is what its
-/// first world can, which it dereferences to.
+/// Start as many as there are tests, or give each test a [`World`] of one server. What a server can do itself is what
+/// its first world can, which it dereferences to.
 ///
 /// ```
 /// use std::time::Duration;
@@ -59,8 +59,8 @@ impl Server {
         Ok(Server { first, thread: Some(thread) })
     }
 
-    /// The world of that name: a private server behind the same port, made now unless it is there already. Over the wire
-    /// its name in the URL leads there ([`World::url`]). It stays, whether anybody is in it or not, until
+    /// The world of that name: a private server behind the same port, made now unless it is there already. Over the
+    /// wire its name in the URL leads there ([`World::url`]). It stays, whether anybody is in it or not, until
     /// [`Server::drop_world`] or the server's end.
     ///
     /// ```
@@ -72,8 +72,8 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// [`CallError::Refused`]: no world can have that name, which is 1 to 64 letters, digits, `-`, `_` or `.`; or there are
-    /// ten thousand.
+    /// [`CallError::Refused`]: no world can have that name, which is 1 to 64 letters, digits, `-`, `_` or
+    /// `.`; or there are ten thousand.
     pub fn world(&self, name: &str) -> Result<World, CallError> {
         self.find_or_make(name).map_err(refused)
     }

@@ -46,8 +46,8 @@ impl<'s> Strict<'s> {
         self
     }
 
-    /// Says what may be of what a rule counts: keys, elements or bytes ([`Rule::usual_limit`]). A rule that counts nothing
-    /// has no use for it.
+    /// Says what may be of what a rule counts: keys, elements or bytes ([`Rule::usual_limit`]). A rule that
+    /// counts nothing has no use for it.
     pub fn limit(self, rule: Rule, limit: u64) -> Strict<'s> {
         let mut engine = self.shared.engine();
         let level = engine.strict().map_or(Level::Off, |strict| strict.setting(rule).level);

@@ -13,8 +13,8 @@ use crate::server::clock::{from_system, to_system};
 use crate::server::shared::Shared;
 use crate::server::worlds::World as Place;
 
-/// A private server behind a server's port: with data, clients, clock, settings, users, scripts and snapshots of its own.
-/// [`super::Server::world`] makes one; a server itself is the first of its worlds.
+/// A private server behind a server's port: with data, clients, clock, settings, users, scripts and snapshots of its
+/// own. [`super::Server::world`] makes one; a server itself is the first of its worlds.
 ///
 /// ```
 /// use std::time::Duration;
@@ -81,8 +81,8 @@ impl World {
         self.shared.world().into_iter().for_each(Place::make_temporary);
     }
 
-    /// Has the worlds that are made from now on begin as a copy of what this one is now: data, settings, users, scripts,
-    /// functions, chance, the clock and the rules of strict mode.
+    /// Has the worlds that are made from now on begin as a copy of what this one is now: data, settings, users,
+    /// scripts, functions, chance, the clock and the rules of strict mode.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;
@@ -133,8 +133,8 @@ impl World {
         Journal::begin(&self.shared)
     }
 
-    /// Begins a rule of that name by which commands go wrong; it holds once it is said how. A rule of the same name is no
-    /// more then.
+    /// Begins a rule of that name by which commands go wrong; it holds once it is said how. A rule of
+    /// the same name is no more then.
     pub fn fault(&self, name: &str) -> FaultRule<'_> {
         FaultRule::of(&self.shared, name)
     }
@@ -228,8 +228,8 @@ impl World {
         self.shared.advance(by);
     }
 
-    /// Moves the clock on to when something falls due next, and lets it happen; answers when that is, or `None` if it is
-    /// never. An idle client that is to be closed does not count.
+    /// Moves the clock on to when something falls due next, and lets it happen; answers when that is, or `None` if it
+    /// is never. An idle client that is to be closed does not count.
     pub fn advance_to_next(&self) -> Option<SystemTime> {
         let moment = self.shared.engine().next_moment()?;
         self.shared.obey(ClockOrder::Reach(moment));
@@ -259,8 +259,8 @@ impl World {
         self.shared.obey(ClockOrder::Speed(if factor > 0.0 { factor } else { 0.0 }));
     }
 
-    /// Notes what everything is now, under a name, in the place of a snapshot of that name. This takes microseconds, however
-    /// much data there is.
+    /// Notes what everything is now, under a name, in the place of a snapshot of that name. This takes
+    /// microseconds, however much data there is.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;
@@ -276,8 +276,8 @@ impl World {
         self.shared.act(|engine| engine.take_snapshot(name.as_bytes()));
     }
 
-    /// Makes everything what it was at that snapshot, which stays; those that were taken since are dropped. This takes as
-    /// long as what has changed.
+    /// Makes everything what it was at that snapshot, which stays; those that were taken since are dropped. This
+    /// takes as long as what has changed.
     ///
     /// # Errors
     /// [`CallError::Refused`]: there is none of that name, or a script runs that takes too long.
@@ -312,7 +312,8 @@ impl World {
         self.shared.act(|engine| dunlin::load(engine, text.as_bytes())).map_err(refused)
     }
 
-    /// In which lines a text and the data differ: `-` what only the text has, `+` what only the data has. Empty if in none.
+    /// In which lines a text and the data differ: `-` what only the text has, `+` what only
+    /// the data has. Empty if in none.
     ///
     /// # Errors
     /// [`CallError::Refused`]: a line of the text is no command that makes data.

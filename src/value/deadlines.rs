@@ -1,10 +1,10 @@
 //! When keys or fields fall due: an exact order of (deadline, handle).
 //!
-//! Not a wheel. A timer wheel answers "what is due by now" cheaply, but knows the next deadline only after cascading, and
-//! forgets keys that were removed or moved only when it stumbles over them. A virtual clock wants the next deadline to
-//! the millisecond, and a lock that is set and deleted a thousand times a second must leave nothing behind. So this is
-//! an ordered set, in nearly the bytes of a wheel: leaves of up to [`LEAF`] sorted entries of eight bytes, which lie in
-//! [`Runs`]. Moving a deadline is one removal and one insertion; the latter is short at the end, where most belong.
+//! Not a wheel. A timer wheel answers "what is due by now" cheaply, but knows the next deadline only after cascading,
+//! and forgets keys that were removed or moved only when it stumbles over them. A virtual clock wants the next deadline
+//! to the millisecond, and a lock that is set and deleted a thousand times a second must leave nothing behind. So this
+//! is an ordered set, in nearly the bytes of a wheel: leaves of up to [`LEAF`] sorted entries of eight bytes, which lie
+//! in [`Runs`]. Moving a deadline is one removal and one insertion; the latter is short at the end, where most belong.
 //!
 //! An entry is the low 32 bits of the deadline above the handle. The high bits, an *era* of 49.7 days, are in the
 //! leaf's name, which is an entry below its era: a leaf never spans two eras.
@@ -12,8 +12,9 @@
 //! Leaves can be [`Deadlines::lent`]: clones then have them without entries, which they find under the same names where
 //! they were lent, and copy before they change a leaf.
 //!
-//! Invariants: a leaf is not empty unless it is lent, sorted, of one era, and holds exactly the entries from its name to
-//! the next leaf's name; the first leaf of an era is named by the beginning of the era; `sum` is the sum of all deadlines.
+//! Invariants: a leaf is not empty unless it is lent, sorted, of one era, and holds exactly the entries
+//! from its name to the next leaf's name; the first leaf of an era is named by the beginning of the era;
+//! `sum` is the sum of all deadlines.
 //!
 //! Costs: everything O(log n); 8 to 12 bytes an entry. To choose one at random, each as likely as any other, a leaf is
 //! chosen and then one of 256 places in it, again and again until there is an entry.

@@ -7,18 +7,18 @@
 //! | `[abc]` `[a-z]` `[^a-z]` | one byte of the class, or one outside of it |
 //! | `\x` | the byte `x`, also in a class |
 //!
-//! and the odd cases are those of Redis: a range may be written backwards; a class that is not closed goes to the end of
-//! the pattern; a `]` right after a `-` is the end of a range, so `[a-]` is such a class; `[]` has no byte and `[^]` has
-//! every; a lone `\` at the end is itself; bytes of 128 and more come *before* 0 in a range; case is ignored only after
-//! the ends of a range are put in order; **empty text matches only the empty pattern**, not even `*` (commands that let
-//! `*` stand for everything do not ask here); and past 1000 stars nothing matches.
+//! and the odd cases are those of Redis: a range may be written backwards; a class that is not closed goes to the end
+//! of the pattern; a `]` right after a `-` is the end of a range, so `[a-]` is such a class; `[]` has no byte and `[^]`
+//! has every; a lone `\` at the end is itself; bytes of 128 and more come *before* 0 in a range; case is ignored only
+//! after the ends of a range are put in order; **empty text matches only the empty pattern**, not even `*` (commands
+//! that let `*` stand for everything do not ask here); and past 1000 stars nothing matches.
 //!
 //! How: what stands between two stars, a segment, matches text of one fixed length. The first segment must match at the
 //! start and the last at the end; each of the others is best taken where it is found first, so nothing is ever tried
 //! twice. No recursion, no allocation.
 //!
-//! Costs: the length of the pattern and the text, while segments are plain bytes. One with `?` or a class, or any without
-//! regard to case, is searched position by position: at worst its length times the text's.
+//! Costs: the length of the pattern and the text, while segments are plain bytes. One with `?` or a class, or any
+//! without regard to case, is searched position by position: at worst its length times the text's.
 //!
 //! Sources: the replies of Redis 8.0.6 to every pattern of up to five bytes out of nine, and to the tests below.
 

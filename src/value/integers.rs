@@ -5,8 +5,8 @@
 //! - Invariant: numbers ascend, so no two are equal.
 //! - Memory: the width a number, and nothing to spare.
 //!
-//! Costs: look-up O(log n); a change moves what lies behind its place, and asks for one number more of memory, or gives it
-//! back.
+//! Costs: look-up O(log n); a change moves what lies behind its place, and asks for one number
+//! more of memory, or gives it back.
 
 /// A sorted set of numbers.
 #[derive(Clone, Debug)]

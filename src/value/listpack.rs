@@ -1,7 +1,7 @@
 //! The size that Redis's listpack has for the same items.
 //!
-//! Redis chooses forms, and where one node ends and the next begins, by the size of its own layout, which is not ours; and
-//! a client can tell. So what is counted, is counted in these bytes.
+//! Redis chooses forms, and where one node ends and the next begins, by the size of its own layout, which is not ours;
+//! and a client can tell. So what is counted, is counted in these bytes.
 //!
 //! Source: the listpack format, as documented by its author.
 

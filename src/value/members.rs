@@ -1,9 +1,9 @@
 //! The members of one collection, found by their hashes, and the guard of those hashes.
 //!
-//! An [`Index`] that reports a flood is built again over the same cells with a keyed function ([`Hashing`]), in O(n), and
-//! all is as before but for the order. That happens once to a collection that an adversary fills, and by chance to none.
-//! It is at once because a single command may bring a million members, each of which would be slower to take than the
-//! one before.
+//! An [`Index`] that reports a flood is built again over the same cells with a keyed function ([`Hashing`]), in
+//! O(n), and all is as before but for the order. That happens once to a collection that an adversary fills, and by
+//! chance to none. It is at once because a single command may bring a million members, each of which would be
+//! slower to take than the one before.
 //!
 //! - Invariant: every cell is indexed under the hash that the function in force gives its member.
 //! - A cursor says how often the function had changed. A scan that meets another function than it began with begins
@@ -99,8 +99,8 @@ impl Members {
         }
     }
 
-    /// Visits the cells here that are the same, as `is_same` tells, as a cell of others that are ordered as these; until
-    /// `visit` breaks off. It hashes nothing, and looks at a cell only when tags are equal.
+    /// Visits the cells here that are the same, as `is_same` tells, as a cell of others that are ordered as these;
+    /// until `visit` breaks off. It hashes nothing, and looks at a cell only when tags are equal.
     pub(super) fn common(
         &self,
         other: &Members,

@@ -87,7 +87,8 @@ impl Value {
         }
     }
 
-    /// How many allocations it has whose number grows with what it holds: nodes and blocks, where others have one array.
+    /// How many allocations it has whose number grows with what it holds: nodes and
+    /// blocks, where others have one array.
     pub fn parts(&self) -> usize {
         match self {
             Value::List(list) => list.nodes().len(),

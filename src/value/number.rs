@@ -3,7 +3,8 @@
 //! - [`parse_i64`] and [`write_i64`]: integers in the one form that Redis takes for an integer.
 //! - [`parse_u64`]: cursors and the parts of ids, where Redis is more lenient.
 //! - [`parse_digits`]: whole numbers that a double holds, without a detour.
-//! - [`parse_f64`], [`parse_f64_bound`], [`write_f64`] and [`write_f64_by_digits`]: scores, coordinates and RESP3 doubles.
+//! - [`parse_f64`], [`parse_f64_bound`], [`write_f64`] and [`write_f64_by_digits`]: scores,
+//!   coordinates and RESP3 doubles.
 //! - [`LongDouble`]: the wider format that `INCRBYFLOAT` adds in.
 //!
 //! No function here allocates but by appending to the caller's buffer, save [`LongDouble`]'s. Sources: the replies of
@@ -21,8 +22,8 @@ use self::digits::digits_of;
 /// Doubles with a whole value up to this far from zero, 2^62, are written as integers.
 const MAX_WHOLE: f64 = 4_611_686_018_427_387_904.0;
 
-/// Reads a whole number the way Redis does where it wants an integer: an optional `-`, then digits with no leading zero;
-/// no `+`, no blank, no `-0`. `None` if it is not one, or does not fit.
+/// Reads a whole number the way Redis does where it wants an integer: an optional `-`, then digits with no leading
+/// zero; no `+`, no blank, no `-0`. `None` if it is not one, or does not fit.
 pub fn parse_i64(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -46,8 +47,8 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
 }
 
 /// Reads an unsigned number the way Redis does where it wants one (a cursor, a part of an id), by two rules, one after
-/// the other: as the integer of [`parse_i64`], which must not be negative, and then as C's `strtoull`, which takes blanks,
-/// a sign and zeros in front, and where a negative number counts down from 2^64. A NUL ends the text.
+/// the other: as the integer of [`parse_i64`], which must not be negative, and then as C's `strtoull`, which takes
+/// blanks, a sign and zeros in front, and where a negative number counts down from 2^64. A NUL ends the text.
 pub fn parse_u64(text: &[u8]) -> Option<u64> {
     let text = until_nul(text);
     match parse_i64(text) {
@@ -108,8 +109,9 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
     in_range.then_some(value)
 }
 
-/// Reads the end of a score range (`ZRANGEBYSCORE`, without its `(`), or what SORT compares, where Redis is more lenient than for a score: a
-/// number too large is infinite, one too small is zero, text ends at a NUL, and no text is zero. There is no hexadecimal.
+/// Reads the end of a score range (`ZRANGEBYSCORE`, without its `(`), or what SORT compares, where Redis is more
+/// lenient than for a score: a number too large is infinite, one too small is zero, text ends at a NUL, and no text is
+/// zero. There is no hexadecimal.
 pub fn parse_f64_bound(text: &[u8]) -> Option<f64> {
     match until_nul(text) {
         [] => Some(0.0),
@@ -122,7 +124,8 @@ pub fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// Decimal or infinite; a number out of range becomes zero or infinity. An oddity of Redis 8.0: `-+inf` is minus infinity.
+/// Decimal or infinite; a number out of range becomes zero or infinity. An oddity of Redis
+/// 8.0: `-+inf` is minus infinity.
 fn parse_decimal(text: &[u8]) -> Option<f64> {
     if text.strip_prefix(b"-+").is_some_and(is_infinity) {
         return Some(f64::NEG_INFINITY);
@@ -134,8 +137,8 @@ fn parse_decimal(text: &[u8]) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// Reads what is written in digits alone, as most scores and most numbers of scripts are: so many that a double is every
-/// whole number up to there, as `strtod` would read them. `None` for all else.
+/// Reads what is written in digits alone, as most scores and most numbers of scripts are: so many that a double is
+/// every whole number up to there, as `strtod` would read them. `None` for all else.
 pub fn parse_digits(text: &[u8]) -> Option<f64> {
     const MOST_DIGITS: usize = 16;
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;

@@ -5,13 +5,13 @@
 //! runs:  [ 3 5 9 ]  [ 12 13 20 21 ]  [ 22 40 ]      each of at most 64 items, none empty
 //! ```
 //!
-//! Most items come at the end and go at the beginning, so that is where it is quick; between, a change moves the items of
-//! one run. Runs that have become small are joined with a neighbour.
+//! Most items come at the end and go at the beginning, so that is where it is quick; between, a change moves the items
+//! of one run. Runs that have become small are joined with a neighbour.
 //!
 //! - Invariant: keys ascend strictly, within runs and from run to run; no run is empty or longer than 64.
 //!
-//! Costs: both ends O(1) amortised; any other place O(log n) to find, and a change there moves at most 64 items, and every
-//! 32nd time the handles of the runs behind it. Memory is known exactly: no item has a node of its own.
+//! Costs: both ends O(1) amortised; any other place O(log n) to find, and a change there moves at most 64 items, and
+//! every 32nd time the handles of the runs behind it. Memory is known exactly: no item has a node of its own.
 //!
 //! Source: unrolled linked lists (Shao, Reppy, Appel 1994), with an array in place of the links.
 

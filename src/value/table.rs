@@ -4,9 +4,9 @@
 //! key --hash--> index --handle--> arena: cell, of which the key is a part
 //! ```
 //!
-//! A cell is stored once and whole, in about its own bytes and two more, and the index spends seven on it. What of a cell
-//! is its key tells a [`Layout`]. The arena and the index are those of the sorted set. What is the score there is the
-//! deadline here, in unix milliseconds, 0 for none, which takes no byte.
+//! A cell is stored once and whole, in about its own bytes and two more, and the index spends seven on it. What of a
+//! cell is its key tells a [`Layout`]. The arena and the index are those of the sorted set. What is the score there is
+//! the deadline here, in unix milliseconds, 0 for none, which takes no byte.
 //!
 //! - Invariant: the cells of the arena and those of the index are the same set; no two keys are equal; `deadlines` are
 //!   those of all cells that have one, and are not there when none has.
@@ -76,8 +76,8 @@ impl<L: Layout> Table<L> {
         Some(self.arena.member(cell))
     }
 
-    /// Stores a cell, without a deadline, in the place of the one with its key, if there is one; tells whether there was
-    /// none.
+    /// Stores a cell, without a deadline, in the place of the one with its key, if there is
+    /// one; tells whether there was none.
     pub(super) fn insert(&mut self, cell: &[u8]) -> bool {
         self.store(cell, false)
     }

@@ -5,8 +5,8 @@
 //! edited in place (APPEND, SETRANGE, SETBIT ...) stay "raw" whatever their length, because Redis does not embed them
 //! again. The form is a matter of representation only: clients always see the same bytes.
 //!
-//! [`TextView`] is a stored text being read, borrowed from wherever the keyspace keeps it; [`Text`] is one that owns its
-//! bytes. [`TextView::of`] is the rule of SET. Nothing here knows a key, a reply or a clock.
+//! [`TextView`] is a stored text being read, borrowed from wherever the keyspace keeps it; [`Text`] is one that owns
+//! its bytes. [`TextView::of`] is the rule of SET. Nothing here knows a key, a reply or a clock.
 //!
 //! Invariant: `Int(n)` and the bytes `n` prints as are the same text, and [`parse_i64`] inverts that printing exactly:
 //! `parse_i64(b) == Some(n)` if and only if `n` prints as `b`.

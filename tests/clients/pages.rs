@@ -1,8 +1,8 @@
 //! The tests that docs/test-kit shows in languages other than Rust, run as a reader would run them.
 //!
-//! A block names its file in its first line. All blocks of a language are written into one folder, where the language's
-//! own runner runs them in one process. That runner says how many tests passed: as many as the pages show, or nothing was
-//! tried.
+//! A block names its file in its first line. All blocks of a language are written into one folder, where the
+//! language's own runner runs them in one process. That runner says how many tests passed: as many as the
+//! pages show, or nothing was tried.
 
 use std::env;
 use std::fs;

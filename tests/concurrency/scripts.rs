@@ -1,5 +1,5 @@
-//! Components whose steps must not be torn apart, each step a script: recent activity, events that are handled once, jobs
-//! that are due later, and a limiter with a window that slides.
+//! Components whose steps must not be torn apart, each step a script: recent activity, events that are handled once,
+//! jobs that are due later, and a limiter with a window that slides.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};

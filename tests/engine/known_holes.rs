@@ -1,8 +1,8 @@
 //! Holes that were found in Redis and in servers like it, each tried here or where the list says.
 //!
-//! [`ROWS`] has a row for each of them; a test holds it to the tests that it names. What concerns a part that this server
-//! does not have is tried by the absence of that part. One is open as in Redis 8.0: a client that tracks prefixes hears of
-//! keys that it has no right to (68).
+//! [`ROWS`] has a row for each of them; a test holds it to the tests that it names. What concerns a part that this
+//! server does not have is tried by the absence of that part. One is open as in Redis 8.0: a client that tracks
+//! prefixes hears of keys that it has no right to (68).
 
 use std::fs;
 use std::path::Path;

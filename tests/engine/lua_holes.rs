@@ -1,4 +1,5 @@
-//! Holes that were found in Lua 5.1, in Redis's sandbox and in others like it, each as a script that must not get through.
+//! Holes that were found in Lua 5.1, in Redis's sandbox and in others like it, each as a
+//! script that must not get through.
 //!
 //! What a hole allowed is told at its test. A script may fail, but only with an error of Lua, and it leaves no trace.
 
@@ -306,8 +307,8 @@ fn what_looks_like_lua_and_is_not_is_an_error() {
     assert_eq!(eval(&mut world, FINGERPRINT), before);
 }
 
-/// CVE-2024-46981 and CVE-2025-49844: what was still used was collected, by the collector that scripts steered, or while
-/// source was compiled.
+/// CVE-2024-46981 and CVE-2025-49844: what was still used was collected, by the collector that scripts
+/// steered, or while source was compiled.
 #[test]
 fn the_collector_takes_nothing_that_is_used() {
     let reply = attack(

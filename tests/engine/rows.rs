@@ -1,7 +1,7 @@
 //! What our rows tell of a command is what Redis 8.0 tells of it.
 //!
-//! `tests/fixtures/commands.txt` holds what a real server tells: for each command the fields of COMMAND INFO and those of
-//! COMMAND DOCS, among them the tree of arguments. Sentences are our own: of summaries and complexities only their
+//! `tests/fixtures/commands.txt` holds what a real server tells: for each command the fields of COMMAND INFO and those
+//! of COMMAND DOCS, among them the tree of arguments. Sentences are our own: of summaries and complexities only their
 //! presence is compared, of the history only the versions.
 //!
 //! To write the file anew: `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine rows`. Whenever

@@ -1,9 +1,9 @@
-//! The names that INFO and CONFIG GET tell are those of Redis 8.0, in its order where it has one, and so are the values that
-//! parameters have to begin with.
+//! The names that INFO and CONFIG GET tell are those of Redis 8.0, in its order where it has one, and so are the values
+//! that parameters have to begin with.
 //!
 //! `tests/fixtures/told.txt` holds what a real server tells. To write it anew:
-//! `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine told`; whenever DUNLIN_ORACLE names a server it is
-//! asked again.
+//! `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine told`; whenever DUNLIN_ORACLE
+//! names a server it is asked again.
 
 use std::env;
 use std::fs;

@@ -113,8 +113,8 @@ fn who_leaves_or_stops_hears_nothing_and_leaves_no_prefix() {
     assert!(!world.engine.interest.tracking.is_on());
 }
 
-/// R#15371: Redis 8.0 tells the names of keys by prefix to clients that have no right to them, and so do we; a key of the
-/// default mode was read, for which it takes the right.
+/// R#15371: Redis 8.0 tells the names of keys by prefix to clients that have no right to them, and so do we; a key of
+/// the default mode was read, for which it takes the right.
 #[test]
 fn prefixes_are_told_of_keys_without_a_right_as_in_redis_8_0_but_single_keys_only_with_one() {
     let mut world = World::fresh();

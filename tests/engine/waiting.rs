@@ -1,5 +1,5 @@
-//! Clients that wait, under everything that can happen meanwhile: 1,000 random histories, against a model that does it all
-//! the long way. A history that fails tells its seed.
+//! Clients that wait, under everything that can happen meanwhile: 1,000 random histories, against a model that does it
+//! all the long way. A history that fails tells its seed.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,5 +1,5 @@
-//! Requests made of choices by what the command table tells: names, the literal words of each syntax line, few keys, odd
-//! numbers. Every command is among them but those left out, each for a reason.
+//! Requests made of choices by what the command table tells: names, the literal words of each syntax line, few keys,
+//! odd numbers. Every command is among them but those left out, each for a reason.
 
 use crate::choices::Choices;
 use dunlin::engine::{Arity, Entry};

@@ -1,9 +1,9 @@
 //! The command engine under fire: some clients send requests made of choices, in turns, while time passes.
 //!
 //! After every request: its reply is exactly one well-formed frame, and so is whatever else a client is told; a refused
-//! request changed nothing; nothing panicked. Clients wait, listen, queue transactions and speak either protocol. A client
-//! whose replies can no longer be counted (it sent a command that is answered more or less than once, or was closed) is
-//! replaced by a new one.
+//! request changed nothing; nothing panicked. Clients wait, listen, queue transactions and speak either protocol. A
+//! client whose replies can no longer be counted (it sent a command that is answered more or less than once, or was
+//! closed) is replaced by a new one.
 
 use crate::choices::Choices;
 use crate::frame::frame_length;

@@ -1,8 +1,9 @@
-//! The same seed and the same requests at the same moments: the same bytes, whatever is asked and whoever hears it. With
-//! another seed, each command that chooses answers otherwise.
+//! The same seed and the same requests at the same moments: the same bytes, whatever is asked and whoever hears it.
+//! With another seed, each command that chooses answers otherwise.
 //!
-//! Two plays go on side by side, of requests made of choices and of lines that ask for chance: random members, orders of
-//! scans, scripts, and what goes when memory is short. The third has another seed, and is compared command by command.
+//! Two plays go on side by side, of requests made of choices and of lines that ask for chance: random
+//! members, orders of scans, scripts, and what goes when memory is short. The third has another seed, and
+//! is compared command by command.
 
 use std::collections::BTreeSet;
 
@@ -117,8 +118,8 @@ fn differing(seed: u64, other: u64) -> Vec<&'static str> {
 }
 
 /// The lines of what was heard, without what follows from where in memory something lies: how much the interpreters of
-/// scripts take, whose tables are ordered by that, how long a text is that tells it, and in which order Lua has a set of
-/// RESP3 whose members are tables there.
+/// scripts take, whose tables are ordered by that, how long a text is that tells it, and in which order Lua has a set
+/// of RESP3 whose members are tables there.
 pub fn without_addresses(play: &Play) -> Vec<String> {
     let text = play.heard.escape_ascii().to_string();
     let is_info = text.contains("used_memory_lua:");

@@ -1,8 +1,8 @@
 //! Snapshots under fire: whatever runs after one was taken, rolling back to it brings everything back that it promises.
 //!
-//! What is compared is all that can be seen of the data: every key's bytes as DUMP gives them, its encoding, deadline and
-//! note of use, the settings, users, sources of functions and names of scripts, and what chance gives next. What came back
-//! is told as text, too, and a server that loads the text holds the same.
+//! What is compared is all that can be seen of the data: every key's bytes as DUMP gives them, its encoding, deadline
+//! and note of use, the settings, users, sources of functions and names of scripts, and what chance gives next. What
+//! came back is told as text, too, and a server that loads the text holds the same.
 
 use crate::choices::Choices;
 use crate::play::Play;

@@ -1,8 +1,8 @@
 //! Templates under fire: whoever begins as one goes on as the server that it was taken of, and the template stays.
 //!
 //! The server goes on beside one that began as the template and shares with it what neither has changed. Both are asked
-//! the same, much of it with a part of chance: an order of keys, a choice or a deadline that differs shows in a reply. Then
-//! one more begins as the template, and holds what there was when that was taken.
+//! the same, much of it with a part of chance: an order of keys, a choice or a deadline that differs shows in a reply.
+//! Then one more begins as the template, and holds what there was when that was taken.
 
 use ::dunlin::commands::FAMILIES;
 use ::dunlin::engine::host::NoHost;

@@ -1,9 +1,9 @@
 //! What docs/test-kit shows of redis-cli happens.
 //!
-//! In a block marked `console`, a line with redis-cli's prompt is a command, and what follows is what redis-cli shows of
-//! the answer. A line that starts with `$ redis-cli --raw` or `$ redis-cli -x` is one too, whose answer is shown as it is;
-//! at its end, `> file` and `< file` stand for a file that later lines find again. The blocks of a page have one server,
-//! whose clock stands still at the beginning of 2026.
+//! In a block marked `console`, a line with redis-cli's prompt is a command, and what follows is what redis-cli shows
+//! of the answer. A line that starts with `$ redis-cli --raw` or `$ redis-cli -x` is one too, whose answer is shown as
+//! it is; at its end, `> file` and `< file` stand for a file that later lines find again. The blocks of a page have one
+//! server, whose clock stands still at the beginning of 2026.
 
 use std::collections::BTreeMap;
 use std::fs;

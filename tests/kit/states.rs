@@ -1,5 +1,5 @@
-//! What a server refuses that loads, is busy, is a replica, has no memory left or not the slot: as a real Redis does, which
-//! is brought into each of these states.
+//! What a server refuses that loads, is busy, is a replica, has no memory left or not the slot: as a real Redis does,
+//! which is brought into each of these states.
 //!
 //! Every command is sent with as many words as it needs at least. The real server's refusals stand in
 //! `tests/fixtures/states.txt`, written anew with `UPDATE=1 DUNLIN_ORACLE=... cargo test --test kit states`, and asked

@@ -107,8 +107,8 @@ const ONLY_IN_CONTENTS: &[(&str, &str)] = &[
     ("sort_ro", "members of equal weight come in the order of a table in Redis, which is chance"),
 ];
 
-/// Commands that walks do not call from their syntax, beside those that are not tried at all. Most are among the lines of a
-/// walk, in a form whose outcome is certain.
+/// Commands that walks do not call from their syntax, beside those that are not tried at all. Most are among the lines
+/// of a walk, in a form whose outcome is certain.
 const OF_WALKS: &[(&str, &str)] = &[
     ("acl|setuser", "its rules are given by lines"),
     ("client|pause", "it would hold the walk itself up; lines pause for writers"),
@@ -169,21 +169,23 @@ pub(crate) fn of_walks(name: &str) -> bool {
     command(name) || OF_WALKS.iter().any(|(left_out, _)| *left_out == name)
 }
 
-/// Samples that walks leave out: EXPIRE with GT or LT, as a span that begins a little later ends a little later, but only
-/// on a clock that runs; scans, which need a large COUNT; and XADD with an id of the time.
+/// Samples that walks leave out: EXPIRE with GT or LT, as a span that begins a little later ends a little later, but
+/// only on a clock that runs; scans, which need a large COUNT; and XADD with an id of the time.
 pub(crate) fn sample_of_walks(name: &str, sample: &Sample) -> bool {
     let says = |word: &[u8]| sample.iter().any(|other| other.bytes == word);
     let is_span = name.ends_with("expire");
     is_span && (says(b"GT") || says(b"LT")) || name.ends_with("scan") || name == "xadd" && says(b"*")
 }
 
-/// True for requests that walks do not queue. EXEC answers with fewer replies than it announces after a login that fails,
-/// which Redis does not tell of while there are replies that were not sent yet, and after CLIENT REPLY. Whoever begins to monitor within a transaction is not known for it (see [`of_monitors`]).
+/// True for requests that walks do not queue. EXEC answers with fewer replies than it announces after a login that
+/// fails, which Redis does not tell of while there are replies that were not sent yet, and after CLIENT REPLY. Whoever
+/// begins to monitor within a transaction is not known for it (see [`of_monitors`]).
 pub(crate) fn of_transactions(words: &[Vec<u8>]) -> bool {
     let is = |place: usize, name: &str| words.get(place).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
     // Redis goes by whether memory was short before the transaction, or before the last limit was lifted.
     let limits_memory = words.iter().any(|word| word.starts_with(b"maxmemory"));
-    // Who becomes a stranger on the way is closed when his replies outgrow a buffer that is large or small as time goes.
+    // Who becomes a stranger on the way is closed when his replies outgrow a buffer that
+    // is large or small as time goes.
     let makes_strangers = is(0, "acl") && is(1, "setuser") && is(2, "default");
     makes_strangers
         || is(0, "auth")
@@ -210,8 +212,8 @@ pub(crate) fn sameness_in_walks(entry: &Entry) -> Sameness {
     }
 }
 
-/// True when a command that may wait is also tried where it may: not those that wait for replicas alone, as they wait for so
-/// long as they are told, and our clock stands still.
+/// True when a command that may wait is also tried where it may: not those that wait for replicas alone, as they wait
+/// for so long as they are told, and our clock stands still.
 pub(crate) fn may_be_tried_alone(entry: &Entry) -> bool {
     entry.command.flags.has(Flags::BLOCKING) && !entry.command.keys.is_empty()
 }

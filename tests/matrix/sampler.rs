@@ -1,4 +1,5 @@
-//! Requests made from a command's row: the shortest one that is complete, and one more for each thing its syntax allows.
+//! Requests made from a command's row: the shortest one that is complete, and one more
+//! for each thing its syntax allows.
 //!
 //! Nothing here knows a command. The tree of arguments gives the words and their order; a table of examples gives each
 //! argument a word by its name. The samples of a command are: all required arguments once; the same with each optional

@@ -1,10 +1,10 @@
 //! A fixture: what a server answers to many requests that differ in one place.
 //!
 //! A block is one or more templates, `> ZADD zset @ a`, and a line for each distinct answer with the values that get it
-//! in place of the `@`. `else` stands for all values of the list that are not named, `all` for all there are. Where RESP3
-//! answers otherwise, it follows behind `[RESP3]`; what a command that waits answers outside of a transaction behind
-//! `[alone]`, if it answers at once and otherwise; what a key holds afterwards behind `[key]`, if that changed. Templates
-//! of one command with the same answers share a block.
+//! in place of the `@`. `else` stands for all values of the list that are not named, `all` for all there are. Where
+//! RESP3 answers otherwise, it follows behind `[RESP3]`; what a command that waits answers outside of a transaction
+//! behind `[alone]`, if it answers at once and otherwise; what a key holds afterwards behind `[key]`, if that changed.
+//! Templates of one command with the same answers share a block.
 //!
 //! A sheet is made of a server by the same code for the real one and for ours, so two of them are compared as text.
 
@@ -117,7 +117,8 @@ fn fits_a_line(words: &[Vec<u8>]) -> bool {
     words.iter().map(|word| 4 * word.len() + 3).sum::<usize>() < 64 << 10
 }
 
-/// One line for each distinct answer, in the order in which they came first; the most frequent one stands last as `else`.
+/// One line for each distinct answer, in the order in which they came first; the most
+/// frequent one stands last as `else`.
 fn grouped(answers: &[Answered]) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for Answered { value, line } in answers {

@@ -5,7 +5,8 @@ use dunlin::value::{Hash, Text, TextView, Value, View, Zset};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What the model knows of a key: the bytes of a text or the length of a sorted set or hash, a deadline, an access note.
+/// What the model knows of a key: the bytes of a text or the length of a sorted set or
+/// hash, a deadline, an access note.
 #[derive(Clone, Debug, PartialEq)]
 struct Known {
     contents: Contents,

@@ -1,5 +1,6 @@
-//! Beside a real Redis: the same commands give the same payload on both, wherever it follows from the value, and each
-//! reads what the other wrote. Runs when DUNLIN_ORACLE names a redis-server; DUNLIN_PAYLOADS is how many values it tries.
+//! Beside a real Redis: the same commands give the same payload on both, wherever it follows from the
+//! value, and each reads what the other wrote. Runs when DUNLIN_ORACLE names a redis-server;
+//! DUNLIN_PAYLOADS is how many values it tries.
 
 use std::path::Path;
 
@@ -9,8 +10,8 @@ use crate::sealed::{OK, content};
 use crate::world::World;
 use fastrand::Rng;
 
-/// The first bytes of a payload of a packed hash with deadlines: a form, and the first deadline, which Redis goes on telling
-/// when the field that it belonged to has lost it.
+/// The first bytes of a payload of a packed hash with deadlines: a form, and the first deadline, which Redis goes on
+/// telling when the field that it belonged to has lost it.
 const TIMED: (u8, usize) = (25, 9);
 /// The first byte of the payload of a stream.
 const STREAM: u8 = 21;

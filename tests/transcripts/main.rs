@@ -1,7 +1,7 @@
 //! Transcripts: text files with commands and the answers that a real Redis gave, played against several servers.
 //!
-//! The files under this folder are the specification of what a client sees. `README.md` here tells how to write one, how
-//! to rewrite the answers from a real server, and what the environment variables mean.
+//! The files under this folder are the specification of what a client sees. `README.md` here tells how to write one,
+//! how to rewrite the answers from a real server, and what the environment variables mean.
 
 mod runner;
 

@@ -1,7 +1,7 @@
 //! ACL: users, what they may do, and what was refused to them.
 //!
-//! What rules mean is [`crate::acl`]'s business, and who is refused what the engine's. Names, rules and whatever else may
-//! hold a secret are hidden from those who watch commands.
+//! What rules mean is [`crate::acl`]'s business, and who is refused what the engine's. Names, rules and whatever else
+//! may hold a secret are hidden from those who watch commands.
 
 mod tell;
 mod users;

@@ -1,7 +1,7 @@
 //! Integers of any width in a string: BITFIELD and BITFIELD_RO.
 //!
-//! A request is a row of steps, all of them understood before the first is taken. If one of them may write, the string is
-//! made long enough for the farthest such step before the first, whatever becomes of it.
+//! A request is a row of steps, all of them understood before the first is taken. If one of them may write, the string
+//! is made long enough for the farthest such step before the first, whatever becomes of it.
 
 use super::{edit, place};
 use crate::engine::{Args, Arity, BitmapError, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, says};
@@ -182,8 +182,8 @@ fn parse_field(word: &[u8]) -> Result<Field, Error> {
     Ok(Field { is_signed, width: width as u8 })
 }
 
-/// A place in bits, or behind a `#` in fields. Where that is more than 64 bits can tell, Redis goes on with what is left
-/// of it; here it is out of range.
+/// A place in bits, or behind a `#` in fields. Where that is more than 64 bits can tell, Redis goes on with what is
+/// left of it; here it is out of range.
 fn place_of_field(cx: &Ctx<'_>, word: &[u8], field: Field) -> Result<u64, Error> {
     match word {
         [b'#', digits @ ..] => place(cx, parse_i64(digits).and_then(|index| index.checked_mul(field.width.into()))),

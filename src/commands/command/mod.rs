@@ -1,8 +1,8 @@
 //! COMMAND: tells clients and people what commands there are, from the rows of the table and nothing else.
 //!
-//! [`details`] writes what COMMAND INFO tells, [`docs`] what COMMAND DOCS tells, with [`syntax`] for the arguments; [`keys`]
-//! finds the keys of a request. Where several commands are told of, they come in the order of the table, where Redis's
-//! order is that of a hash table.
+//! [`details`] writes what COMMAND INFO tells, [`docs`] what COMMAND DOCS tells, with [`syntax`] for the arguments;
+//! [`keys`] finds the keys of a request. Where several commands are told of, they come in the order of the table, where
+//! Redis's order is that of a hash table.
 
 mod details;
 mod docs;

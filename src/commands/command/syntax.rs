@@ -7,12 +7,13 @@
 //! | `EX seconds` | an argument after a literal word, its token; with several arguments the token is their block's |
 //! | `[...]` | may be left out |
 //! | `a\|b` | one of them; `<a\|b>` where it may not be left out |
-//! | `key [key ...]` | as often as wanted; likewise `score member [score member ...]` and `GET pattern [GET pattern ...]` |
+//! | `key [key ...]` | as often as wanted; likewise `score member [score member ...]` |
 //! | `<a b ...>` | these, once or more |
-//! | `label:x` | `x` is called `label`: a choice `condition:[NX\|XX]`, a block `range:<start end>`, a literal word `change:CH`, and an argument `addr:ip:port`, which is shown as `ip:port` |
+//! | `label:x` | `x` has that name: a choice `condition:[NX\|XX]`, a block `range:<start end>`, a word `change:CH` |
+//! | `addr:ip:port` | an argument that is called `addr` and shown as `ip:port` |
 //!
-//! Without a label an argument and a literal word are called by themselves, a group by its token, a block without a token
-//! `data`. A choice without either needs a label.
+//! Without a label an argument and a literal word are called by themselves, a group by its token, a block without a
+//! token `data`. A choice without either needs a label.
 //!
 //! Invariant: a line that a row holds can be read, and every word of it is in the tree; the tests read all rows.
 //! Cost: a few small allocations per argument, when COMMAND DOCS is asked.

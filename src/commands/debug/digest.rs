@@ -1,8 +1,8 @@
 //! DEBUG DIGEST and DEBUG DIGEST-VALUE: a hash of the data, the same as a Redis that holds the same data computes.
 //!
 //! Elements of an unordered whole (the keys of a database, the members of a set) are hashed one by one and joined by
-//! exclusive or, so their order does not matter; what has an order is chained through the hash. Deadlines, of keys and of
-//! fields, count only as being there, and fields past theirs as long as they are kept. Costs: a pass over all data.
+//! exclusive or, so their order does not matter; what has an order is chained through the hash. Deadlines, of keys and
+//! of fields, count only as being there, and fields past theirs as long as they are kept. Costs: a pass over all data.
 
 use sha1::{Digest, Sha1};
 

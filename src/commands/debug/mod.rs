@@ -277,8 +277,8 @@ fn set_packed_threshold(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Erro
     Ok(())
 }
 
-/// Nothing is saved: the values are loaded from memory. So there is no file to load from, which `NOSAVE` asks for. And as
-/// Redis cannot load keys that are there already, unless told to, `NOFLUSH` needs `MERGE`.
+/// Nothing is saved: the values are loaded from memory. So there is no file to load from, which `NOSAVE` asks for. And
+/// as Redis cannot load keys that are there already, unless told to, `NOFLUSH` needs `MERGE`.
 fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (mut merge, mut flush, mut save) = (false, true, true);
     while !args.is_empty() {

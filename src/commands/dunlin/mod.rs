@@ -1,7 +1,7 @@
 //! DUNLIN: time, chance, failure and state in the hands of a test, from any language.
 //!
-//! It is no command of Redis, so it exists only where it was asked for: with `test-kit yes` in the configuration, and in
-//! servers that a test embeds. Where it is off, it is an unknown command like any other.
+//! It is no command of Redis, so it exists only where it was asked for: with `test-kit yes` in the configuration, and
+//! in servers that a test embeds. Where it is off, it is an unknown command like any other.
 
 mod chance;
 mod clock;

@@ -1,9 +1,9 @@
 //! The state as text: told, compared with a text, and made from one.
 //!
-//! A text has a line for each command that makes a part of the data ([`pieces`]). It is read by an engine of its own, in
-//! which the lines run; so a text is right exactly if its commands are, and nothing happens before all have run there.
-//! Then its databases take the place of ours ([`Engine::take_over`]). A comparison compares what the two engines say, so
-//! it does not matter how a text is laid out.
+//! A text has a line for each command that makes a part of the data ([`pieces`]). It is read by an engine of its own,
+//! in which the lines run; so a text is right exactly if its commands are, and nothing happens before all have run
+//! there. Then its databases take the place of ours ([`Engine::take_over`]). A comparison compares what the two engines
+//! say, so it does not matter how a text is laid out.
 //!
 //! Costs: telling takes a pass over all data; loading and comparing as much as the commands of the text, and twice the
 //! memory for as long.

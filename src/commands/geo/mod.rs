@@ -1,8 +1,8 @@
 //! Places on earth: members of a sorted set whose scores stand for a longitude and a latitude.
 //!
-//! There is no type of its own: what GEOADD puts in, ZSCORE answers and ZREM removes, and any score stands for some place.
-//! So the members near a place are a few stretches of the sorted set, each looked at member by member
-//! ([`crate::value::geo`]).
+//! There is no type of its own: what GEOADD puts in, ZSCORE answers and ZREM removes, and any score stands for
+//! some place. So the members near a place are a few stretches of the sorted set, each looked at member by
+//! member ([`crate::value::geo`]).
 //!
 //! [`add`] puts members in, [`member`] tells of single ones, and [`search`] finds those in a circle or a box, by what
 //! [`query`] understood. [`radius`] holds the four older commands that GEOSEARCH replaces.

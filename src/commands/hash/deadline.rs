@@ -1,4 +1,5 @@
-//! Reading the deadlines of fields and clearing them. Without a deadline the answer is -1, without the field or the hash -2.
+//! Reading the deadlines of fields and clearing them. Without a deadline the answer is -1,
+//! without the field or the hash -2.
 
 use super::lifetime::{HPERSIST_EVENT, take_fields};
 use super::{NO_FIELD, check_type, fields, refuse_all};

@@ -1,12 +1,12 @@
 //! Hashes: fields, each with a value, under a key.
 //!
-//! Fields may have deadlines. Who reads a hash reads it as it is at the moment of the command ([`fields`]); who asks for
-//! fields by their names first removes those that are overdue ([`meet`]). Usually there are none: the engine removes a
-//! field on its millisecond.
+//! Fields may have deadlines. Who reads a hash reads it as it is at the moment of the command ([`fields`]); who asks
+//! for fields by their names first removes those that are overdue ([`meet`]). Usually there are none: the engine
+//! removes a field on its millisecond.
 //!
 //! [`set`] gives fields values, [`count`] adds to them, [`remove`] takes fields out; [`get`], [`all`], [`random`] and
-//! [`scan`] read. [`expire`] gives fields deadlines, [`deadline`] reads and clears them, [`extended`] does so together with
-//! values; [`lifetime`] is what these share.
+//! [`scan`] read. [`expire`] gives fields deadlines, [`deadline`] reads and clears them, [`extended`] does so together
+//! with values; [`lifetime`] is what these share.
 
 mod all;
 mod count;

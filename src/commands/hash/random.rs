@@ -1,8 +1,8 @@
 //! HRANDFIELD: fields chosen by chance.
 //!
-//! The chance is the engine's seeded generator, drawn from once per call. Many distinct fields are chosen by walking over
-//! all of them (selection sampling), few by drawing until enough different ones came. Nothing is allocated by the count
-//! that was asked for, only by what the hash has.
+//! The chance is the engine's seeded generator, drawn from once per call. Many distinct fields are chosen by walking
+//! over all of them (selection sampling), few by drawing until enough different ones came. Nothing is allocated by the
+//! count that was asked for, only by what the hash has.
 //!
 //! Source: D. E. Knuth, "The Art of Computer Programming", vol. 2, 3.4.2.
 
@@ -90,8 +90,8 @@ impl Wanted {
     }
 }
 
-/// Answers as many fields as the count is negative, each of them any. A reply longer than `most_bytes` is refused, where
-/// Redis goes on until memory ends.
+/// Answers as many fields as the count is negative, each of them any. A reply longer than `most_bytes` is refused,
+/// where Redis goes on until memory ends.
 fn repeated(
     reply: &mut Reply<'_>,
     fields: Fields<'_>,

@@ -1,8 +1,8 @@
 //! HyperLogLogs: about how many different elements were seen, without the elements.
 //!
 //! A key holds a string that clients may read, copy and write; what is a sketch and what is not is found out each time
-//! ([`crate::value::hyperloglog`]). To count one is to write the count down in it, which changes the string but is told to
-//! nobody; so is turning it dense to look at it.
+//! ([`crate::value::hyperloglog`]). To count one is to write the count down in it, which changes the string but is told
+//! to nobody; so is turning it dense to look at it.
 //!
 //! [`debug`] holds the two commands that look inside.
 

@@ -1,10 +1,10 @@
 //! INFO: what the server tells of itself, in sections of `name:value` lines.
 //!
-//! A line is a row with its name and the function that finds its value; [`fields`] holds those of the fixed sections and
-//! [`lists`] the sections that have a line per command, error or database. What is told is true or left out: a count of
-//! something that this server does not do is 0. Of an
-//! allocator that tells nothing is told what Redis tells of such a one. Sizes of keys are counted when they are told, by a
-//! look at every key; where there are very many, that is only done for who asks for them, by name or by `all`.
+//! A line is a row with its name and the function that finds its value; [`fields`] holds those of the fixed sections
+//! and [`lists`] the sections that have a line per command, error or database. What is told is true or left out: a
+//! count of something that this server does not do is 0. Of the allocator, which tells nothing, INFO tells what Redis
+//! tells of such a one. Sizes of keys are counted when they are told, by a look at every key; where there are very
+//! many, that is only done for who asks for them, by name or by `all`.
 
 mod fields;
 mod lists;

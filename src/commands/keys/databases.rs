@@ -57,8 +57,8 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both types do the same: the keys are gone at once, and their memory is freed elsewhere. They differ in what the client
-/// reads first: the answer, or what it is told itself.
+/// Both types do the same: the keys are gone at once, and their memory is freed elsewhere. They differ in what the
+/// client reads first: the answer, or what it is told itself.
 fn is_waited_for(mut args: Args<'_>) -> Result<bool, Error> {
     let is_waited_for = !args.take("ASYNC");
     if is_waited_for && !args.is_empty() && !args.take("SYNC") {

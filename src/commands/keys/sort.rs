@@ -1,13 +1,13 @@
 //! SORT and SORT_RO: the elements of a list, set or sorted set in another order, by themselves or by other keys.
 //!
-//! A [`Pattern`] names a key, or a field of a hash, for each element. What it names is looked up as any key is: a missing
-//! one, or one of another type, weighs nothing and is answered as null.
+//! A [`Pattern`] names a key, or a field of a hash, for each element. What it names is looked up as any key is: a
+//! missing one, or one of another type, weighs nothing and is answered as null.
 //!
 //! Elements are copied once, since looking a key up may end that key or another. Equal weights leave the elements' own
 //! bytes to decide, and where these are not asked, the order they came in.
 //!
-//! Texts are compared as C compares them, up to a NUL, unless the result is stored. Numbers are read as leniently as the
-//! ends of a range of scores.
+//! Texts are compared as C compares them, up to a NUL, unless the result is stored. Numbers are read as leniently as
+//! the ends of a range of scores.
 //!
 //! Source: the behaviour of Redis 8.0.6, asked.
 
@@ -224,9 +224,9 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// The wanted elements as they stand: of a list or a sorted set from the end if descending, of a set in any case from the
-/// start, or by their bytes if they are to be stored or a script asks, so that the result does not depend on how the set
-/// is kept.
+/// The wanted elements as they stand: of a list or a sorted set from the end if descending, of a set in any case
+/// from the start, or by their bytes if they are to be stored or a script asks, so that the result does not
+/// depend on how the set is kept.
 fn kept(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements, Error> {
     let is_set = matches!(cx.peek(key).map(|key| key.view()), Some(View::Set(_)));
     if is_set && (options.target.is_some() || cx.is_in_script()) {
@@ -273,8 +273,8 @@ fn weigh<W>(cx: &mut Ctx<'_>, options: &Options<'_>, element: &[u8], read: impl 
     }
 }
 
-/// The elements at the positions that `part` tells of the number of all, those of a list or a sorted set in their order or
-/// against it.
+/// The elements at the positions that `part` tells of the number of all, those of a list or a sorted
+/// set in their order or against it.
 fn elements(
     cx: &mut Ctx<'_>,
     key: &[u8],

@@ -1,7 +1,7 @@
 //! LATENCY GRAPH: the spikes of one kind as a chart of characters.
 //!
-//! A column is a spike, four rows high, in each of which a character says whether it reaches the lower, the middle or the
-//! upper third; under it, from top to bottom, how long ago it was. Source: what Redis 8.0.6 draws of known samples.
+//! A column is a spike, four rows high, in each of which a character says whether it reaches the lower, the middle or
+//! the upper third; under it, from top to bottom, how long ago it was. Source: what Redis 8.0.6 draws of known samples.
 
 use crate::engine::{Now, Sample, Series};
 

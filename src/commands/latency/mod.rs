@@ -1,5 +1,5 @@
-//! LATENCY: what took so long that it held everybody up (DOCTOR, GRAPH, HISTORY, LATEST, RESET), and how long the calls of
-//! each command took (HISTOGRAM).
+//! LATENCY: what took so long that it held everybody up (DOCTOR, GRAPH, HISTORY, LATEST, RESET), and how long the calls
+//! of each command took (HISTOGRAM).
 
 mod doctor;
 mod graph;

@@ -1,7 +1,7 @@
 //! Popping and moving that wait for an element: BLPOP, BRPOP, BLMPOP, BLMOVE and BRPOPLPUSH.
 //!
-//! Each does what its namesake without a `B` does, and if there is nothing to do it on, waits for the keys it would have
-//! taken from. It runs again from the start when one of them comes to hold a list.
+//! Each does what its namesake without a `B` does, and if there is nothing to do it on, waits for the keys it would
+//! have taken from. It runs again from the start when one of them comes to hold a list.
 
 use super::end;
 use super::pop::{POPPED, Portion, Wanted, pop_first};

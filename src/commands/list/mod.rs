@@ -1,7 +1,8 @@
 //! Lists: elements in the order they were put, under a key.
 //!
-//! [`push`] puts elements at the ends, [`pop`] takes them from there, [`transfer`] does both in one step, [`read`] looks,
-//! and [`edit`] changes what lies between. What an index means, counted from the end when negative, is said here, once.
+//! [`push`] puts elements at the ends, [`pop`] takes them from there, [`transfer`] does both in one
+//! step, [`read`] looks, and [`edit`] changes what lies between. What an index means, counted from the
+//! end when negative, is said here, once.
 //!
 //! The commands that wait ([`blocking`]) do the same as those that do not as soon as there is something to take: they
 //! call [`pop::pop_first`] and [`transfer::transfer`], which tell when there is nothing.

@@ -1,7 +1,7 @@
 //! Taking elements from the ends of a list: LPOP, RPOP and LMPOP.
 //!
-//! Elements are answered from where they lie, before they are removed, so that none is copied twice. What a command pops
-//! and how it says so is a [`Portion`]; the commands that wait use it too.
+//! Elements are answered from where they lie, before they are removed, so that none is copied twice. What a command
+//! pops and how it says so is a [`Portion`]; the commands that wait use it too.
 
 use super::{end, popped};
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};

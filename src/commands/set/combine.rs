@@ -1,8 +1,8 @@
 //! One set of several: intersection, union and difference, answered, stored or only counted.
 //!
 //! A missing key is a set without members. An intersection is answered while it is found; unions and differences are
-//! built first. What is built starts in the form, and takes its members in the order, that Redis has for it, so that the
-//! result's encoding is the same.
+//! built first. What is built starts in the form, and takes its members in the order, that Redis has for it, so that
+//! the result's encoding is the same.
 
 use super::write_members;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
@@ -197,8 +197,8 @@ fn union(sets: &[Option<&Set>], limits: &Limits) -> Set {
     result
 }
 
-/// Looks each member of the first set up in the others, the largest first; or, if these are small beside it, takes their
-/// members out of a copy of it, whose form then has seen all of them.
+/// Looks each member of the first set up in the others, the largest first; or, if these are small beside it, takes
+/// their members out of a copy of it, whose form then has seen all of them.
 fn difference(sets: &[Option<&Set>], limits: &Limits) -> Set {
     let mut result = Set::new();
     let Some((Some(first), others)) = sets.split_first() else { return result };

@@ -1,8 +1,8 @@
 //! Sets: members, each once, under a key.
 //!
-//! The form that a set is kept in, and when it turns into another, can be seen by a client (`OBJECT ENCODING`, the order
-//! of SMEMBERS), so results are built in the order and by the steps in which Redis builds them. A set that loses its last
-//! member is gone.
+//! The form that a set is kept in, and when it turns into another, can be seen by a client (`OBJECT ENCODING`, the
+//! order of SMEMBERS), so results are built in the order and by the steps in which Redis builds them. A set that
+//! loses its last member is gone.
 //!
 //! [`add`], [`remove`], [`pop`] and [`relocate`] change one, [`member`], [`random`] and [`scan`] read, and [`combine`]
 //! makes one set of several.

@@ -75,8 +75,8 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
     Ok(())
 }
 
-/// Whether so much is popped that the members which are left are better put into a set of their own. Redis draws the same
-/// line, and a client can tell: such a set starts in the smallest form.
+/// Whether so much is popped that the members which are left are better put into a set of their own. Redis draws the
+/// same line, and a client can tell: such a set starts in the smallest form.
 fn leaves_few(left: usize, popped: usize) -> bool {
     left.saturating_mul(5) <= popped
 }

@@ -72,9 +72,9 @@ fn may_hold(zset: &Zset, range: &LexRange<'_>) -> bool {
         && last.is_some_and(|last| is_above(last.member, range.min))
 }
 
-/// Where a range of members lies when the scores differ, which is to ask the wrong question. Redis's small form gives the
-/// answer of a walk from one end: it begins at the first member that is not before the range and ends at the next one
-/// that is behind it. `passed_over` entries after the first, it looks at none.
+/// Where a range of members lies when the scores differ, which is to ask the wrong question. Redis's small form gives
+/// the answer of a walk from one end: it begins at the first member that is not before the range and ends at the next
+/// one that is behind it. `passed_over` entries after the first, it looks at none.
 pub(super) fn among_scores(zset: &Zset, range: &LexRange<'_>, reversed: bool, passed_over: usize) -> Range<usize> {
     let members: Vec<&[u8]> = zset.iter().map(|entry| entry.member).collect();
     if !may_hold(zset, range) {

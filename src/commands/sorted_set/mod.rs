@@ -5,8 +5,8 @@
 //! Scores are never NaN: an argument that is none is refused, and arithmetic that would make one is refused (`ZINCRBY`)
 //! or gives 0 (`ZUNION`, `ZINTER`), as Redis has it.
 //!
-//! [`add`] puts members in, [`remove`], [`pop`] and [`blocking`] take them out, [`score`], [`count`], [`range`], [`random`] and
-//! [`scan`] read, and [`combine`] makes one set of several.
+//! [`add`] puts members in, [`remove`], [`pop`] and [`blocking`] take them out, [`score`], [`count`], [`range`],
+//! [`random`] and [`scan`] read, and [`combine`] makes one set of several.
 
 pub(super) mod add;
 mod blocking;

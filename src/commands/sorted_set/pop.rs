@@ -111,8 +111,8 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Pops up to `count` entries from the sorted set that `key` holds, after `answer` has answered them; false when it holds
-/// none.
+/// Pops up to `count` entries from the sorted set that `key` holds, after `answer` has answered
+/// them; false when it holds none.
 pub(super) fn take(
     cx: &mut Ctx<'_>,
     key: &[u8],

@@ -1,9 +1,9 @@
 //! ZRANDMEMBER: members chosen by chance.
 //!
 //! The chance is the engine's seeded generator, drawn from once per call. Distinct members are chosen by their
-//! positions: a large part of the set by walking over it once (selection sampling, Knuth's algorithm S), a small part by
-//! Floyd's method, which draws as many numbers as it needs positions. Nothing is allocated by the count that was asked
-//! for, only by what the set has.
+//! positions: a large part of the set by walking over it once (selection sampling, Knuth's algorithm S), a small part
+//! by Floyd's method, which draws as many numbers as it needs positions. Nothing is allocated by the count that was
+//! asked for, only by what the set has.
 //!
 //! Sources: D. E. Knuth, "The Art of Computer Programming", vol. 2, 3.4.2; J. Bentley and R. Floyd, "A sample of
 //! brilliance", CACM 30 (1987).
@@ -76,8 +76,8 @@ fn any<'a>(zset: &'a Zset, rng: &mut Rng) -> Option<Entry<'a>> {
     zset.at(rng.usize(..zset.len()))
 }
 
-/// Answers as many members as the count is negative, each of them any. A reply longer than `most_bytes` is refused, where
-/// Redis goes on until memory ends.
+/// Answers as many members as the count is negative, each of them any. A reply longer than `most_bytes` is refused,
+/// where Redis goes on until memory ends.
 fn repeated(reply: &mut Reply<'_>, zset: &Zset, wanted: Wanted, rng: &mut Rng, most_bytes: usize) -> Result<(), Error> {
     let count = usize::try_from(wanted.count.unsigned_abs()).map_err(|_| Error::ReplyTooLong)?;
     if count > most_bytes / LEAST_BYTES {

@@ -131,8 +131,9 @@ fn zrangestore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What Redis stores of `entries`, one after another: its small form has no -0, so those that come before it turns large
-/// get 0. Of scores and members it does not know how many there will be, and begins with the small form in any case.
+/// What Redis stores of `entries`, one after another: its small form has no -0, so those that come
+/// before it turns large get 0. Of scores and members it does not know how many there will be, and
+/// begins with the small form in any case.
 fn as_stored<'a>(entries: Entries<'a>, mut is_listpack: bool, limits: Limits) -> impl Iterator<Item = (&'a [u8], f64)> {
     entries.enumerate().map(move |(count, Entry { member, score })| {
         is_listpack &= count < limits.entries && member.len() <= limits.bytes;

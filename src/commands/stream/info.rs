@@ -1,7 +1,7 @@
 //! XINFO: how a stream, its groups and their consumers are.
 //!
-//! What is told of the radix tree that Redis keeps nodes in is worked out from where our blocks begin: a tree of the same
-//! ids has that shape.
+//! What is told of the radix tree that Redis keeps nodes in is worked out from where our blocks begin: a tree
+//! of the same ids has that shape.
 
 use super::{all_if_zero, write_entries, write_entry, write_id};
 use crate::commands::help;

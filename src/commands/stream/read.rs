@@ -1,9 +1,9 @@
-//! Reading on: XREAD answers what came behind the ids that the client says, XREADGROUP what no other consumer of a group
-//! was given yet, or what the consumer itself was given and has not acknowledged.
+//! Reading on: XREAD answers what came behind the ids that the client says, XREADGROUP what no other consumer of a
+//! group was given yet, or what the consumer itself was given and has not acknowledged.
 //!
-//! With BLOCK, both wait for an entry where there is none. They run again from the start when one comes, so what is to be
-//! waited for is written into the request first: `$` becomes the last id there is now. XREADGROUP also goes on when a
-//! key or its group is gone, and answers why it cannot read.
+//! With BLOCK, both wait for an entry where there is none. They run again from the start when one comes, so what is to
+//! be waited for is written into the request first: `$` becomes the last id there is now. XREADGROUP also goes on when
+//! a key or its group is gone, and answers why it cannot read.
 
 use super::{all_if_zero, count, parse_id, write_entries, write_entry, write_id};
 use crate::engine::{

@@ -1,4 +1,5 @@
-//! XTRIM: the first entries of a stream go, until few enough or only young ones are left. XADD trims by the same options.
+//! XTRIM: the first entries of a stream go, until few enough or only young ones are left.
+//! XADD trims by the same options.
 
 use super::id;
 use crate::engine::{

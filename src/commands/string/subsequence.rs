@@ -1,8 +1,8 @@
 //! The longest common subsequence of two strings: bytes that stand in both in the same order, gaps allowed.
 //!
 //! Where several are equally long, the walk back from the ends decides: bytes that are equal belong to the sequence; of
-//! two equally good ways on, the one that leaves the second string's last byte out is taken. That is the choice of Redis,
-//! and what a client sees of it.
+//! two equally good ways on, the one that leaves the second string's last byte out is taken. That is the choice of
+//! Redis, and what a client sees of it.
 //!
 //! The textbook table of lengths needs a number for each pair of places. The walk back only asks of each pair whether
 //! leaving out the first string's byte is better, so one bit per pair is kept, and two rows of lengths while the table

@@ -1,9 +1,9 @@
 //! The rows, grouped by what they are about.
 //!
 //! A row that always has one value shows the value this server behaves by, or Redis's default where the row is about
-//! something that is not here at all (crash reports). A row is idle where what it is about is off (replication, files) or
-//! what it asks for happens anyway (large values are always freed elsewhere). A number is cast to the type of its field, where the
-//! bounds of its row make it fit.
+//! something that is not here at all (crash reports). A row is idle where what it is about is off (replication, files)
+//! or what it asks for happens anyway (large values are always freed elsewhere). A number is cast to the type of its
+//! field, where the bounds of its row make it fit.
 
 mod general;
 mod hidden;

@@ -1,7 +1,7 @@
 //! Other servers: replicas and clusters, which this server has neither of.
 //!
-//! That is what is fixed. What would matter if there were some is kept, as in Redis, where it does not matter either as long
-//! as there are none.
+//! That is what is fixed. What would matter if there were some is kept, as in Redis, where it does not matter
+//! either as long as there are none.
 
 use super::{INT, LONG, LONG_BYTES, PORT};
 use crate::config::parameter::{Held, Parameter};

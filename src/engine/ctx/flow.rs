@@ -50,8 +50,8 @@ impl Ctx<'_> {
         self.block = Some(Box::new(block));
     }
 
-    /// The same, but the command also goes on when one of the keys is gone or holds something else, if `heeds_loss`, and
-    /// what runs again is `request`.
+    /// The same, but the command also goes on when one of the keys is gone or holds something else, if `heeds_loss`,
+    /// and what runs again is `request`.
     pub fn block_as<T: Stored>(
         &mut self,
         keys: &[&[u8]],
@@ -69,8 +69,8 @@ impl Ctx<'_> {
         }
     }
 
-    /// Has this command wait for nothing but the end of its time, at which `answer` is written. A command that runs within
-    /// another does not wait. To be called last, nothing being answered.
+    /// Has this command wait for nothing but the end of its time, at which `answer` is written. A command that runs
+    /// within another does not wait. To be called last, nothing being answered.
     pub fn block_until(&mut self, deadline_ms: Option<i64>, answer: fn(&mut Reply<'_>)) {
         if self.is_nested {
             return answer(&mut self.reply);

@@ -8,8 +8,8 @@ use crate::value::{Text, Value, View};
 
 impl Ctx<'_> {
     /// Changes the bytes of the text that `key` holds, an empty one if there is no such key. An empty result removes
-    /// nothing: a key may hold an empty text. Whether the key shall be made at all is for the handler to find out first.
-    /// Without an event only those who watch or have read the key come to know of it.
+    /// nothing: a key may hold an empty text. Whether the key shall be made at all is for the handler to find out
+    /// first. Without an event only those who watch or have read the key come to know of it.
     ///
     /// # Errors
     /// [`Error::WrongType`], or what `act` refuses, which must have left the bytes as they were; nothing changed.

@@ -33,8 +33,8 @@ impl Ctx<'_> {
         true
     }
 
-    /// Gives `key` a value with a deadline, in place of what is there; `told` is noted of its use, if the policy in force
-    /// goes by that. It is the only thing that is announced.
+    /// Gives `key` a value with a deadline, in place of what is there; `told` is noted of its use, if the policy in
+    /// force goes by that. It is the only thing that is announced.
     pub fn bring(&mut self, key: &[u8], value: Value, deadline_ms: Option<i64>, told: Option<Use>, arrived: Event) {
         self.settle(key, self.database, value, deadline_ms, told);
         self.after(key, arrived, 1);

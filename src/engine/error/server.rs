@@ -1,4 +1,5 @@
-//! Errors about the server itself and about other servers: its logs, its configuration file, modules, replicas, clusters.
+//! Errors about the server itself and about other servers: its logs, its configuration
+//! file, modules, replicas, clusters.
 
 use thiserror::Error as Texts;
 

@@ -1,8 +1,9 @@
-//! Clients that take too much memory: counted as they grow, and closed, the largest first, when all of them together take
-//! more than `maxmemory-clients`.
+//! Clients that take too much memory: counted as they grow, and closed, the largest first, when all of them together
+//! take more than `maxmemory-clients`.
 //!
-//! Clients are kept by the magnitude of what they take, so that a small change costs nothing and the large ones are found
-//! at once; of one magnitude, the oldest goes first. Who asked for it (CLIENT NO-EVICT) is counted and never closed.
+//! Clients are kept by the magnitude of what they take, so that a small change costs nothing and the
+//! large ones are found at once; of one magnitude, the oldest goes first. Who asked for it (CLIENT
+//! NO-EVICT) is counted and never closed.
 //!
 //! Source: Redis's documentation of client eviction, and the behaviour of Redis 8.0.6.
 

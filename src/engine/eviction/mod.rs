@@ -1,17 +1,17 @@
 //! What happens when memory is short: keys or clients go, or commands that would need more are refused.
 //!
-//! Before a command passes its gates, memory is compared with `maxmemory`. While it is more, keys are removed by the rule
-//! of `maxmemory-policy`, until it fits or the time is up that `maxmemory-eviction-tenacity` allows: half a millisecond
-//! usually, so that nobody waits for it. The keeper of time goes on then between the turns of clients. If nothing is left
-//! that the policy lets go, memory stays short, and commands that may make the data larger are refused.
+//! Before a command passes its gates, memory is compared with `maxmemory`. While it is more, keys are removed by the
+//! rule of `maxmemory-policy`, until it fits or the time is up that `maxmemory-eviction-tenacity` allows: half a
+//! millisecond usually, so that nobody waits for it. The keeper of time goes on then between the turns of clients. If
+//! nothing is left that the policy lets go, memory stays short, and commands that may make the data larger are refused.
 //!
 //! What counts is what the server holds for its clients and their data: keys and values with the tables that find them,
 //! buffers of clients in both directions (those of subscribers too), queued transactions, scripts and what is known for
 //! client-side caching. As in Redis the interpreters of scripts are not counted, nor is room that is held for keys to
 //! come: it is there for the next ones.
 //!
-//! Which key goes is found by sampling, with chance from the engine's generator, and kept in a pool (`victims`). The key
-//! that falls due first is known exactly. Which client goes is in `clients`.
+//! Which key goes is found by sampling, with chance from the engine's generator, and kept in a pool (`victims`). The
+//! key that falls due first is known exactly. Which client goes is in `clients`.
 //!
 //! Costs: without a limit, one comparison a command; with one, a sum over the databases that hold keys.
 
@@ -239,8 +239,8 @@ impl Engine {
     }
 }
 
-/// How long one go may take: up to half a millisecond for a tenacity of 10, then more by 15 percent for each step, about
-/// two minutes at 99, and any time at 100.
+/// How long one go may take: up to half a millisecond for a tenacity of 10, then more by 15 percent for each step,
+/// about two minutes at 99, and any time at 100.
 fn time_limit_us(tenacity: u8) -> u64 {
     match tenacity {
         0..=10 => 50 * u64::from(tenacity),

@@ -1,9 +1,9 @@
 //! Which key goes next.
 //!
 //! `volatile-ttl` takes the key whose deadline is the earliest of all, which the index of deadlines knows. The random
-//! policies take any key, of each database in turn. The others look at `maxmemory-samples` keys of every database, offer
-//! them to the pool, and take the best of the pool. A candidate that was used since it was seen is looked at anew: Redis
-//! would let it go all the same.
+//! policies take any key, of each database in turn. The others look at `maxmemory-samples` keys of every database,
+//! offer them to the pool, and take the best of the pool. A candidate that was used since it was seen is looked at
+//! anew: Redis would let it go all the same.
 
 use super::Policy;
 use super::pool::Candidate;

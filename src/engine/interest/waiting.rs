@@ -1,11 +1,11 @@
 //! Who waits for which keys (BLPOP and its like), since when and until when.
 //!
-//! Who begins to wait draws a ticket and stands with it in the queue of each of its keys, so the lowest ticket in a queue
-//! came first. A key that arrives, or gets what somebody waits for, or goes, is noted as ready if somebody waits for it,
-//! once, and looked at when the command, or the transaction, that did so is done.
+//! Who begins to wait draws a ticket and stands with it in the queue of each of its keys, so the lowest ticket in a
+//! queue came first. A key that arrives, or gets what somebody waits for, or goes, is noted as ready if somebody waits
+//! for it, once, and looked at when the command, or the transaction, that did so is done.
 //!
-//! Invariant: a session stands in a queue exactly if its wait names that key, with the wait's ticket, and in the order of
-//! deadlines exactly if its wait has one. No queue is empty.
+//! Invariant: a session stands in a queue exactly if its wait names that key, with the wait's ticket, and in the order
+//! of deadlines exactly if its wait has one. No queue is empty.
 //!
 //! Costs: drawing, leaving, and finding who is first are logarithmic in those who wait.
 

@@ -3,8 +3,9 @@
 //! A key that was overdue when its watch began (its deadline had passed, and nobody had removed it yet) is as good as
 //! missing: its removal is no change, its return is one.
 //!
-//! Invariant: a session watches a key exactly if it is among the key's watchers. A session whose watch is broken watches
-//! nothing more until its transaction has ended; what it watched it lets go, unless a whole database was replaced.
+//! Invariant: a session watches a key exactly if it is among the key's watchers. A session whose watch
+//! is broken watches nothing more until its transaction has ended; what it watched it lets go, unless
+//! a whole database was replaced.
 
 use std::collections::BTreeMap;
 

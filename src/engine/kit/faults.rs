@@ -1,11 +1,12 @@
 //! Faults: rules by which commands go wrong, as they do where networks and machines are real.
 //!
-//! A rule looks at what clients send, command by command; what a script calls is not asked. A failure that is a state of
-//! the server (LOADING, READONLY and so on) hits the commands that a server in that state refuses, and no others. Who is
-//! not logged in, or sends what cannot be run, hits no rule. Within a transaction a refused command spoils it, as ever.
+//! A rule looks at what clients send, command by command; what a script calls is not asked. A failure that is
+//! a state of the server (LOADING, READONLY and so on) hits the commands that a server in that state refuses,
+//! and no others. Who is not logged in, or sends what cannot be run, hits no rule. Within a transaction a
+//! refused command spoils it, as ever.
 //!
-//! The replies before the one that goes wrong are delivered. A connection whose reply was lost or cut is closed; one that
-//! is silent stays silent, as what came later would be taken for the reply that did not come.
+//! The replies before the one that goes wrong are delivered. A connection whose reply was lost or cut is closed; one
+//! that is silent stays silent, as what came later would be taken for the reply that did not come.
 //!
 //! Sources: the texts of Redis 8.0.6.
 

@@ -1,8 +1,8 @@
 //! The journal: the last commands, with who sent them, what was answered, and how long that took.
 //!
-//! An entry is made when its command begins, so the commands of a script or a transaction follow the one that runs them,
-//! and one that waits is there before it is answered. What is secret in a request is not kept. A command that is put off
-//! until EXEC is kept for the transcript alone: it counts when it runs.
+//! An entry is made when its command begins, so the commands of a script or a transaction follow the one that runs
+//! them, and one that waits is there before it is answered. What is secret in a request is not kept. A command that is
+//! put off until EXEC is kept for the transcript alone: it counts when it runs.
 //!
 //! Costs: a copy of each request and its reply, as many as the journal may have.
 

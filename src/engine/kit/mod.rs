@@ -1,5 +1,5 @@
-//! What a test has done to the commands of others, or looks at: the journal, faults, strict mode, and waits for things to
-//! come true.
+//! What a test has done to the commands of others, or looks at: the journal, faults, strict mode, and
+//! waits for things to come true.
 //!
 //! All of it hangs on one pointer ([`crate::engine::Interest::kit`]). While it is empty a command pays for two branches
 //! that the processor foresees; what is here runs only when a test asked for it. Commands of the test kit itself pass
@@ -123,8 +123,8 @@ impl Engine {
         flow
     }
 
-    /// Whether a request comes as far as what refuses or runs commands: its client may send it now, the settings allow it,
-    /// and it is well formed.
+    /// Whether a request comes as far as what refuses or runs commands: its client may send it now, the settings
+    /// allow it, and it is well formed.
     fn comes_to_gates(&self, now: Now, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
         let command = self.table.entry(id).command;
         let Some(client) = self.sessions.get(session) else { return false };

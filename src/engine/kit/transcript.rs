@@ -1,5 +1,5 @@
-//! The journal as a transcript, in the format of this project's own tests: it can be read, kept, and played again, here or
-//! against a real Redis.
+//! The journal as a transcript, in the format of this project's own tests: it can be read, kept, and played
+//! again, here or against a real Redis.
 //!
 //! Each client is a connection, the first without a name. Every one begins in its database and protocol, so the answers
 //! mean the same in each pass of the tests. What was asked of chance or of the server itself is not compared, what is

@@ -1,9 +1,9 @@
-//! Waits of a test until something is so: a client is blocked, somebody listens, a command was run or went wrong, so many
-//! are connected.
+//! Waits of a test until something is so: a client is blocked, somebody listens, a command was run or
+//! went wrong, so many are connected.
 //!
-//! The command that waits stands among those that wait for keys, with none, and for as long as it is told to. After each
-//! command of others, and when a client comes or goes, its condition is looked at; if it holds, the command is run again and
-//! answers.
+//! The command that waits stands among those that wait for keys, with none, and for as long as it is told to.
+//! After each command of others, and when a client comes or goes, its condition is looked at; if it holds, the
+//! command is run again and answers.
 
 use super::Filter;
 use crate::engine::{Engine, SessionId, Topic};

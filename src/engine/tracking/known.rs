@@ -1,11 +1,11 @@
 //! What clients have read: for each key, those who are to hear when it changes.
 //!
-//! A client is not taken out when it leaves or stops tracking: it is passed over when the key changes, and counted until
-//! then, as in Redis. The table is bounded by `tracking-table-max-keys`, by which the engine removes keys at random, so
-//! keys have numbers.
+//! A client is not taken out when it leaves or stops tracking: it is passed over when the key changes, and
+//! counted until then, as in Redis. The table is bounded by `tracking-table-max-keys`, by which the engine
+//! removes keys at random, so keys have numbers.
 //!
-//! Invariant: `places` names the row of every key; `items` is the sum of the readers of all rows, and `key_bytes` that of
-//! the lengths of their keys.
+//! Invariant: `places` names the row of every key; `items` is the sum of the readers of all rows, and `key_bytes`
+//! that of the lengths of their keys.
 //!
 //! Costs: one probe to remember or forget a key; some 100 bytes a key with one reader.
 
@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use crate::engine::SessionId;
 
-/// What one key and its only reader take beside the bytes of the key: the row, the entry of the map, a shared allocation.
+/// What one key and its only reader take beside the bytes of the key: the row, the entry
+/// of the map, a shared allocation.
 const KEY_BYTES: usize = 100;
 /// What each further reader takes.
 const READER_BYTES: usize = 24;

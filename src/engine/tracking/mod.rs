@@ -1,16 +1,16 @@
 //! CLIENT TRACKING: clients that cache what they read, and are told when it changes.
 //!
-//! In the default mode the engine remembers which client read which key ([`known`]): the keys of every command that only
-//! reads, by the places that its row names, also within scripts and transactions. Whoever is told of a key is forgotten
-//! with it until he reads it again. With BCAST a client names prefixes instead ([`prefixes`]).
+//! In the default mode the engine remembers which client read which key ([`known`]): the keys of every command that
+//! only reads, by the places that its row names, also within scripts and transactions. Whoever is told of a key is
+//! forgotten with it until he reads it again. With BCAST a client names prefixes instead ([`prefixes`]).
 //!
-//! A message goes to the client itself if it speaks RESP3, or to another one (REDIRECT); if that one speaks RESP2 it must
-//! be a subscriber, and reads a message on the channel `__redis__:invalidate`. Keys are told apart by their names alone,
-//! whatever their database.
+//! A message goes to the client itself if it speaks RESP3, or to another one (REDIRECT); if that one speaks RESP2 it
+//! must be a subscriber, and reads a message on the channel `__redis__:invalidate`. Keys are told apart by their names
+//! alone, whatever their database.
 //!
-//! Order: what a client's own command invalidates is told behind its reply, and behind the whole reply of a transaction
-//! or script; what makes way before the command runs, before it. Others are told at once. Prefixes are told at the end of
-//! a turn.
+//! Order: what a client's own command invalidates is told behind its reply, and behind the whole reply of a
+//! transaction or script; what makes way before the command runs, before it. Others are told at once. Prefixes
+//! are told at the end of a turn.
 //!
 //! Costs: while nobody tracks, two comparisons a command and one a change.
 //!
@@ -188,8 +188,8 @@ impl Engine {
         }
     }
 
-    /// The session is done with a command: what CLIENT CACHING said holds no longer, but it outlives CLIENT's own commands
-    /// and holds for a whole transaction.
+    /// The session is done with a command: what CLIENT CACHING said holds no longer, but it outlives CLIENT's own
+    /// commands and holds for a whole transaction.
     pub(super) fn end_exception(&mut self, session: SessionId) {
         if self.interest.tracking.clients.is_empty() {
             return;
@@ -248,8 +248,8 @@ impl Engine {
         is_over.then_some(tick.saturating_mul(LIMIT_EVERY_MS))
     }
 
-    /// Removes keys at random while more are remembered than `tracking-table-max-keys`; whoever read them is told, as if
-    /// they had changed.
+    /// Removes keys at random while more are remembered than `tracking-table-max-keys`; whoever read them
+    /// is told, as if they had changed.
     #[inline]
     pub fn limit_tracking(&mut self) {
         if !self.interest.tracking.clients.is_empty() {

@@ -1,4 +1,5 @@
-//! Clients that want to hear of every change of the keys that begin with a prefix (BCAST), whether they read them or not.
+//! Clients that want to hear of every change of the keys that begin with a prefix (BCAST),
+//! whether they read them or not.
 //!
 //! Changes are gathered while a turn lasts, and told together at its end: each prefix's clients hear of its keys in one
 //! message. With each key stands who changed it last, since that client may not want to hear of it (NOLOOP).

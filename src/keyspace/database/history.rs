@@ -1,8 +1,9 @@
 //! What keys were before they changed, for databases that can be brought back to how they were.
 //!
-//! While anybody may want that, a database keeps levels, the youngest last. The first change of a key since the youngest
-//! level began notes there what the key was: absent, or its deadline and access, and its value once that changes. Every
-//! change passes a method of [`Database`], and each of those notes first; so none can be missed from outside.
+//! While anybody may want that, a database keeps levels, the youngest last. The first change of a key
+//! since the youngest level began notes there what the key was: absent, or its deadline and access, and
+//! its value once that changes. Every change passes a method of [`Database`], and each of those notes
+//! first; so none can be missed from outside.
 //!
 //! Invariants: a level holds of every key that changed since it began what it was when it began, and of no other key
 //! anything; older levels know nothing of what younger ones hold.
@@ -99,8 +100,8 @@ impl<const LINES: usize> Database<LINES> {
         self.history.as_ref().and_then(|history| history.levels.last()).is_some_and(|level| !level.is_older)
     }
 
-    /// Brings every key back to what it was when the youngest level began, which knows of no change then. Answers the keys
-    /// that had changed, in their order, each with what it held and nobody needs.
+    /// Brings every key back to what it was when the youngest level began, which knows of no change then. Answers the
+    /// keys that had changed, in their order, each with what it held and nobody needs.
     pub fn bring_back(&mut self) -> Vec<(Box<[u8]>, Trash)> {
         let Some(mut history) = self.history.take() else { return Vec::new() };
         let formers = history.youngest().map(|level| std::mem::take(&mut level.formers)).unwrap_or_default();

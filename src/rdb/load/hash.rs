@@ -6,8 +6,8 @@ use crate::value::Item;
 use crate::value::hash::{Entry, Hash, Limits};
 use std::borrow::Cow;
 
-/// The last moment that a deadline can be, in unix milliseconds: there are 48 bits for it, and two values mean something
-/// else.
+/// The last moment that a deadline can be, in unix milliseconds: there are 48 bits for it, and
+/// two values mean something else.
 const LAST_MS: u64 = (1 << 48) - 2;
 
 /// A field with its value, and its deadline or 0.

@@ -1,7 +1,7 @@
 //! Streams: blocks as listpacks, counters, and groups with their consumers and what is pending.
 //!
-//! Everything is held against everything else: ids ascend within a block and from block to block, counts are those of what is
-//! there, no counter contradicts an entry, and what is pending has one consumer, which says so too.
+//! Everything is held against everything else: ids ascend within a block and from block to block, counts are those of
+//! what is there, no counter contradicts an entry, and what is pending has one consumer, which says so too.
 
 use super::Reader;
 use crate::rdb::kind;

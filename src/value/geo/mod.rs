@@ -1,8 +1,8 @@
 //! Places on earth as numbers in an order: what is near on the map is mostly near in the order.
 //!
-//! Longitude and latitude are cut into 2^26 steps each, and the bits of both numbers are dealt out in turn: 52 bits, which
-//! a double holds, and so a sorted set holds places as scores. A [`Cell`] is all places that begin with the same bits, a
-//! stretch of the order; an [`Area`] to search in is up to nine cells and a test of each place in them.
+//! Longitude and latitude are cut into 2^26 steps each, and the bits of both numbers are dealt out in turn: 52 bits,
+//! which a double holds, and so a sorted set holds places as scores. A [`Cell`] is all places that begin with the same
+//! bits, a stretch of the order; an [`Area`] to search in is up to nine cells and a test of each place in them.
 //!
 //! Latitudes end at 85 degrees, where the Mercator map does. Distances are on a sphere, by the haversine formula. The
 //! arithmetic is Redis's, operation by operation, as its replies show the last digit of it.
@@ -70,8 +70,9 @@ impl Position {
         Cell::of(self, STEPS).first_score() as f64
     }
 
-    /// The middle of the smallest cell that a score stands for. Any score stands for one: those that no place has are cut
-    /// to 64 bits as a processor does it, and of these the even ones are taken for a latitude, the odd for a longitude.
+    /// The middle of the smallest cell that a score stands for. Any score stands for one: those that no
+    /// place has are cut to 64 bits as a processor does it, and of these the even ones are taken for a
+    /// latitude, the odd for a longitude.
     pub fn of_score(score: f64) -> Position {
         Cell::of_bits(whole_bits(score), STEPS).middle()
     }
@@ -94,8 +95,8 @@ impl Position {
         EARTH_M * (to.latitude * DEGREE - self.latitude * DEGREE).abs()
     }
 
-    /// The geohash in letters as others write it, who cut latitudes from pole to pole. The last letter tells nothing, as
-    /// 52 bits are ten letters of five and two more bits.
+    /// The geohash in letters as others write it, who cut latitudes from pole to pole. The last letter tells nothing,
+    /// as 52 bits are ten letters of five and two more bits.
     pub fn geohash(self) -> [u8; 11] {
         const LETTERS: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
         let latitude = POLES.step(self.latitude, STEPS);

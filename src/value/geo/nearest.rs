@@ -1,9 +1,9 @@
 //! Sorting only as far as it is asked for: the first few of many, in order.
 //!
-//! What compares as equal comes out in an order of its own, which clients see: members at one place, of which COUNT lets
-//! some through. So this is the quicksort that Redis uses, with the same choices, and it leaves parts alone that reach
-//! only beyond what is wanted. It falls back to another sort where its choices were bad again and again, so that nobody
-//! can make it quadratic.
+//! What compares as equal comes out in an order of its own, which clients see: members at one place, of which COUNT
+//! lets some through. So this is the quicksort that Redis uses, with the same choices, and it leaves parts alone that
+//! reach only beyond what is wanted. It falls back to another sort where its choices were bad again and again, so
+//! that nobody can make it quadratic.
 //!
 //! Source: Bentley and McIlroy, "Engineering a Sort Function", Software: Practice and Experience 23(11), 1993.
 

@@ -70,8 +70,8 @@ impl<'a> Fields<'a> {
 
     /// Visits about `count` entries from a cursor on, 0 to start, and returns the next cursor, 0 when done.
     ///
-    /// A field that is in the hash from the start of a full scan to its end is visited at least once, whatever else comes
-    /// and goes. The packed forms are visited all at once.
+    /// A field that is in the hash from the start of a full scan to its end is visited at least once, whatever else
+    /// comes and goes. The packed forms are visited all at once.
     pub fn scan(self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
         match self.hash.shape {
             Shape::Table(table) => table.scan_at(cursor, count, self.now_ms, |cell| visit(Pair::entry(cell))),

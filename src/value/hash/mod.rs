@@ -1,18 +1,19 @@
 //! The hash: fields, each with a value, and some with a deadline.
 //!
 //! ```text
-//!            up to limits.entries and limits.bytes                        beyond, and for good
-//! Hash  ==>  packed: a strip of field, value, field ...               ==>   table: a cell for each field with its value
-//!       ==>  timed: the same, ordered by deadline, once one was given ==>
+//!            up to limits.entries and limits.bytes                       beyond, and for good
+//! Hash  ==>  packed: a strip of field, value, field ...              ==>  table: a cell for each field with its value
+//!       ==>  timed: the same, ordered by deadline, if one was given  ==>
 //! ```
 //!
-//! - Packed: one allocation, see [`super::strip`]; what looks like an integer is kept as one. Fields stay in the order they
-//!   came in.
+//! - Packed: one allocation, see [`super::strip`]; what looks like an integer is kept as one. Fields
+//!   stay in the order they came in.
 //! - Timed: see [`timed`]; a packed hash is one from the first deadline on.
-//! - Table: see [`super::table`], and [`pair`] for its cells. A deadline is kept in the cell, and in an order of deadlines.
+//! - Table: see [`super::table`], and [`pair`] for its cells. A deadline is kept in the
+//!   cell, and in an order of deadlines.
 //!
-//! It knows no key, no reply, no clock and no limit of its own: when one form turns into the other is told by [`Limits`].
-//! A field past its deadline stays until it is removed; [`Fields`] is what is there at a moment.
+//! It knows no key, no reply, no clock and no limit of its own: when one form turns into the other is told by
+//! [`Limits`]. A field past its deadline stays until it is removed; [`Fields`] is what is there at a moment.
 //!
 //! - Invariant: no two fields are equal; a packed hash has an even number of items.
 //! - A hash of five short fields and values takes `20 + the bytes of all ten` and an enum of 16 bytes. A deadline takes
@@ -101,9 +102,9 @@ impl Hash {
         Hash::packed(Strip::default())
     }
 
-    /// The packed hash of some entries whose fields differ, however long they are, as long as a packed hash has room for
-    /// them. `is_timed` tells that some have a deadline or may get one; the deadlines, 0 for none, must ascend, with those
-    /// that have none behind the others.
+    /// The packed hash of some entries whose fields differ, however long they are, as long as a packed hash has room
+    /// for them. `is_timed` tells that some have a deadline or may get one; the deadlines, 0 for none, must ascend,
+    /// with those that have none behind the others.
     pub fn of_entries<'a>(
         entries: impl IntoIterator<Item = (Entry<'a>, i64)>,
         is_timed: bool,
@@ -223,8 +224,8 @@ impl Hash {
         }
     }
 
-    /// The bytes of a packed hash, to be kept elsewhere: the first [`Hash::packed_len`] of the answer, what follows is no
-    /// matter. Of another hash there are none.
+    /// The bytes of a packed hash, to be kept elsewhere: the first [`Hash::packed_len`] of the answer, what follows is
+    /// no matter. Of another hash there are none.
     pub fn pack(self) -> Box<[u8]> {
         match self.form {
             Form::Packed(strip) => strip.pack(),
@@ -360,7 +361,8 @@ impl Hash {
         is_overdue && self.remove(field)
     }
 
-    /// Removes fields whose deadline is `now_ms` or earlier, at most `limit` of them, the earliest first; tells how many.
+    /// Removes fields whose deadline is `now_ms` or earlier, at most `limit` of them, the
+    /// earliest first; tells how many.
     pub fn remove_due(&mut self, now_ms: i64, limit: usize) -> usize {
         match self.shape_mut() {
             ShapeMut::Packed(_) => 0,

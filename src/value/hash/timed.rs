@@ -1,8 +1,8 @@
 //! A packed hash some of whose fields have deadlines: those come first, in the order of their deadlines.
 //!
-//! So a deadline is found by the place of its field, the earliest is the first, and what is due is what the strip begins
-//! with. Redis keeps its `listpackex` in the same order, which is therefore the order of a `HGETALL` there and here: among
-//! equal deadlines the latest given comes first, and a field that loses its deadline goes to the end.
+//! So a deadline is found by the place of its field, the earliest is the first, and what is due is what the strip
+//! begins with. Redis keeps its `listpackex` in the same order, which is therefore the order of a `HGETALL` there and
+//! here: among equal deadlines the latest given comes first, and a field that loses its deadline goes to the end.
 //!
 //! - Invariant: `deadlines` ascend and are at most as many as the strip has entries.
 //!
@@ -41,8 +41,8 @@ impl Timed {
         self.deadlines.partition_point(|&deadline_ms| deadline_ms <= now_ms)
     }
 
-    /// Adds an entry, whose field is not there yet, behind all others: with a deadline, which no other one is later than, or
-    /// with 0 for none.
+    /// Adds an entry, whose field is not there yet, behind all others: with a deadline, which no other one is
+    /// later than, or with 0 for none.
     pub(super) fn push(&mut self, entry: Entry<'_>, deadline_ms: i64) {
         self.strip.push(entry.field);
         self.strip.push(entry.value);

@@ -1,7 +1,7 @@
 //! Registers side by side, 6 bits each, the lowest bits of the first byte first.
 //!
-//! A block of 32 registers is three words. They are spread to a byte each, and packed again, by shifts and masks of whole
-//! words, so sketches are read and written without a look at single registers.
+//! A block of 32 registers is three words. They are spread to a byte each, and packed again, by shifts and masks of
+//! whole words, so sketches are read and written without a look at single registers.
 
 use super::{Histogram, REGISTERS, Registers};
 
@@ -82,8 +82,8 @@ pub(super) fn write(bytes: &mut [u8], registers: &Registers) {
     }
 }
 
-/// The registers of a block, from its bytes: groups of eight registers first, then halves, quarters and eighths of these
-/// move apart.
+/// The registers of a block, from its bytes: groups of eight registers first, then halves, quarters
+/// and eighths of these move apart.
 #[inline]
 fn spread(block: &[u8; BLOCK_BYTES]) -> [u8; BLOCK] {
     let words = block.as_chunks::<8>().0;

@@ -1,8 +1,8 @@
 //! HyperLogLogs: about how many different elements were seen, in 12 KiB at most, as the bytes that Redis keeps.
 //!
-//! Each element is hashed; 14 bits of the hash choose one of 16,384 registers, and the register keeps the longest run of
-//! zeros, counted from 1, that the other bits of any of its elements began with. [`estimate`] tells from all of them how
-//! many elements there were, off by 0.81 % in the mean.
+//! Each element is hashed; 14 bits of the hash choose one of 16,384 registers, and the register keeps the longest run
+//! of zeros, counted from 1, that the other bits of any of its elements began with. [`estimate`] tells from all of them
+//! how many elements there were, off by 0.81 % in the mean.
 //!
 //! ```text
 //! 0       4     5      8           16
@@ -11,13 +11,13 @@
 //!         1 sparse, runs of equal registers: 18 bytes for an empty one              (sparse.rs)
 //! ```
 //!
-//! The count is the last estimate, little-endian; its highest bit says that it is out of date. These are the bytes that a
-//! client sees, copies and makes up, so nothing is believed: a string is a [`Sketch`] only if its head and its length are
-//! right, and registers that make no sense are [`Corrupted`], found before anything is changed.
+//! The count is the last estimate, little-endian; its highest bit says that it is out of date. These are the bytes that
+//! a client sees, copies and makes up, so nothing is believed: a string is a [`Sketch`] only if its head and its length
+//! are right, and registers that make no sense are [`Corrupted`], found before anything is changed.
 //!
 //! A sparse one turns dense for good, when it would be longer than the limit it is given or a register more than it can
-//! say. Which runs stand next to each other depends on the history of a sketch; the same elements in the same order give
-//! the bytes that they give in Redis.
+//! say. Which runs stand next to each other depends on the history of a sketch; the same elements in the same order
+//! give the bytes that they give in Redis.
 //!
 //! Sources: Flajolet, Fusy, Gandouet, Meunier, "HyperLogLog", AofA 2007; Heule, Nunkesser, Hall, "HyperLogLog in
 //! Practice", EDBT 2013; the bytes of Redis 8.0.6.

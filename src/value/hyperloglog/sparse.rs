@@ -6,11 +6,11 @@
 //! 1vvvvvnn            n + 1 registers hold v + 1: up to 4 registers, up to 32
 //! ```
 //!
-//! A register that is raised splits its run in up to three. Then runs of the same value next to it are joined, as far as
-//! Redis looks for them: five runs from the one before. So the bytes are Redis's, which are not always the fewest.
+//! A register that is raised splits its run in up to three. Then runs of the same value next to it are joined, as far
+//! as Redis looks for them: five runs from the one before. So the bytes are Redis's, which are not always the fewest.
 //!
-//! Invariant of one that is not corrupted: the runs are of all registers together. Cost of raising: a walk over the runs
-//! up to the register, and a move of the bytes behind it.
+//! Invariant of one that is not corrupted: the runs are of all registers together. Cost of raising: a walk over the
+//! runs up to the register, and a move of the bytes behind it.
 
 use super::{Corrupted, Histogram, REGISTERS, Registers};
 

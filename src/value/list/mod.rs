@@ -6,7 +6,8 @@
 //!            ("listpack")                            ("quicklist")
 //! ```
 //!
-//! - [`run`]: a [`super::strip`] and the size that Redis's listpack would have, by which it is told when a list is small.
+//! - [`run`]: a [`super::strip`] and the size that Redis's listpack would have, by which
+//!   it is told when a list is small.
 //! - [`nodes`]: fill, split and join where Redis's do.
 //!
 //! It knows no key, no reply, no clock and no limit of its own but those it got when it turned long.
@@ -14,8 +15,8 @@
 //! - Invariant: nodes are never all gone while there is an element.
 //! - Twenty elements `product-%07d` take 160 bytes and an enum of 24; a long list of them 7.2 bytes each.
 //!
-//! Costs: both ends O(1) amortised, but that a push at the head moves its node's bytes; a position O(nodes); a walk O(1) an
-//! element.
+//! Costs: both ends O(1) amortised, but that a push at the head moves its node's bytes; a position
+//! O(nodes); a walk O(1) an element.
 
 mod nodes;
 mod run;
@@ -79,8 +80,8 @@ impl List {
         List { form: Form::Packed(Run::default()) }
     }
 
-    /// A list of elements that fill nodes one after the other, and are packed if they need but one: where [`List::push`]
-    /// looks at the bytes of all that come, here the limits are those of a node.
+    /// A list of elements that fill nodes one after the other, and are packed if they need but one: where
+    /// [`List::push`] looks at the bytes of all that come, here the limits are those of a node.
     pub fn from_elements<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> List {
         List::settled(filled(elements, limits), limits)
     }
@@ -91,7 +92,8 @@ impl List {
         if nodes.len() == 0 { List::new() } else { List { form: Form::Nodes(Box::new(nodes)) } }
     }
 
-    /// A list of nodes that are what they are, be they larger or smaller than nodes here would be; packed if one is enough.
+    /// A list of nodes that are what they are, be they larger or smaller than nodes here
+    /// would be; packed if one is enough.
     pub fn from_nodes<'a, I: Iterator<Item = Item<'a>>>(
         nodes: impl IntoIterator<Item = Node<'a, I>>,
         limits: &Limits,
@@ -174,7 +176,8 @@ impl List {
         self.range(0..self.len())
     }
 
-    /// The positions of the elements that are these bytes, among the `within` nearest to an end, counted from that end on.
+    /// The positions of the elements that are these bytes, among the `within` nearest to an
+    /// end, counted from that end on.
     pub fn positions(&self, element: &[u8], from: End, within: usize) -> impl Iterator<Item = usize> {
         let (len, wanted) = (self.len(), Item::of(element));
         let within = within.min(len);
@@ -204,8 +207,8 @@ impl List {
         }
     }
 
-    /// Puts an element at an end that was taken from a list. The digits of a number then count for nothing when the room
-    /// for them is guessed, as in Redis.
+    /// Puts an element at an end that was taken from a list. The digits of a number then count for nothing when the
+    /// room for them is guessed, as in Redis.
     pub fn push_moved(&mut self, end: End, element: &[u8], limits: &Limits) {
         let is_number = matches!(Item::of(element), Item::Int(_));
         self.make_room(if is_number { 0 } else { element.len() }, 1, limits);

@@ -4,8 +4,8 @@
 //! nodes  [ run of items ][ run of items ][ one large item ][ run of items ] ...   24 bytes each, and an allocation
 //! ```
 //!
-//! Where nodes begin and end cannot be seen by a client, save for one thing: a list is called "quicklist" until it has a
-//! single node that is small. So nodes fill, split and join exactly where Redis's do.
+//! Where nodes begin and end cannot be seen by a client, save for one thing: a list is called "quicklist" until it has
+//! a single node that is small. So nodes fill, split and join exactly where Redis's do.
 //!
 //! - A node takes items until the next would take it past the limits that the list got when it turned long. An item
 //!   larger than a whole node has one for itself.

@@ -63,8 +63,8 @@ fn drop_bits(mantissa: u128, count: i64, inexact: bool) -> u128 {
     kept + u128::from(up)
 }
 
-/// Reads what follows `0x` in C's hexadecimal floating-point text: hex digits, perhaps with a point, and perhaps `p` and
-/// a power of two.
+/// Reads what follows `0x` in C's hexadecimal floating-point text: hex digits, perhaps with a point, and
+/// perhaps `p` and a power of two.
 pub(super) fn parse_hexadecimal(text: &[u8]) -> Option<Exact> {
     let (digits, power) = match text.iter().position(|byte| matches!(byte, b'p' | b'P')) {
         Some(at) => (&text[..at], parse_exponent(&text[at + 1..])?),

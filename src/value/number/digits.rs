@@ -2,12 +2,13 @@
 //!
 //! Redis writes doubles with Grisu2 (Florian Loitsch, "Printing Floating-Point Numbers Quickly and Accurately with
 //! Integers", PLDI 2010). Its digits always read back as the same double, but about one time in a thousand they are not
-//! the fewest that do: 1e23 comes out as `99999999999999990000000`. To answer with the same bytes it does not help to be
-//! better, so this is the same algorithm with the same choices, where the paper leaves any.
+//! the fewest that do: 1e23 comes out as `99999999999999990000000`. To answer with the same bytes it does not help to
+//! be better, so this is the same algorithm with the same choices, where the paper leaves any.
 //!
 //! Cost: one 64-bit product for each of three numbers and one short division for each digit; no allocation.
 //!
-//! Verified against ZSCORE of Redis 8.0.6 on 1.3 million doubles of all magnitudes, and by the tests of the parent module.
+//! Verified against ZSCORE of Redis 8.0.6 on 1.3 million doubles of all magnitudes, and by
+//! the tests of the parent module.
 
 /// The most digits that a double needs.
 const MAX_DIGITS: usize = 17;
@@ -186,8 +187,8 @@ impl Interval {
     }
 }
 
-/// Lowers the last digit while that comes nearer to the value and stays within `width`. `rest` is how far the digits are
-/// below the top, `step` what one unit of the last digit is worth.
+/// Lowers the last digit while that comes nearer to the value and stays within `width`. `rest` is how far the digits
+/// are below the top, `step` what one unit of the last digit is worth.
 fn round_last(digits: &mut Digits, width: u64, mut rest: u64, step: u64, to_middle: u64) {
     while rest < to_middle
         && width - rest >= step

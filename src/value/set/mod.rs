@@ -8,15 +8,15 @@
 //! ```
 //!
 //! - Integers: see [`super::integers`]. Packed: see [`super::strip`]. Table: see [`super::table`]; a cell is a member.
-//! - No form ever turns back. When one turns into the other is told by [`Limits`], and as Redis 8 does it: integers that
-//!   have become too many turn into a table, even where the packed form could hold them.
+//! - No form ever turns back. When one turns into the other is told by [`Limits`], and as Redis 8 does it: integers
+//!   that have become too many turn into a table, even where the packed form could hold them.
 //! - Invariant: no two members are equal; where all are in the integer form each is an integer.
 //! - Ten members `conn-%d-%d` take some 100 bytes and an enum of 24; a million `event-%09d` some 26 bytes each.
 //!
 //! It knows no key, no reply, no clock and no limit of its own.
 //!
-//! Costs: integers: look-up O(log n), change moves what lies behind; packed: a scan of at most `limits.entries` codes; table:
-//! O(1).
+//! Costs: integers: look-up O(log n), change moves what lies behind; packed: a scan of at most
+//! `limits.entries` codes; table: O(1).
 
 use crate::value::integers::Integers;
 use crate::value::item::Item;
@@ -344,8 +344,8 @@ impl Set {
         }
     }
 
-    /// Moves `count` members, every choice of them equally likely, to a set of their own, in the least form: integers if
-    /// that is what they are here, else packed if they are few and short enough.
+    /// Moves `count` members, every choice of them equally likely, to a set of their own, in the least form: integers
+    /// if that is what they are here, else packed if they are few and short enough.
     pub fn draw(&mut self, count: usize, generator: &mut Rng, limits: &Limits) -> Set {
         let mut drawn = if let Form::Integers(_) = self.form { Set::new() } else { Set::packed() };
         let mut scratch = Vec::new();
@@ -357,8 +357,8 @@ impl Set {
 
     /// Visits about `count` members from a cursor on, 0 to start, and returns the next cursor, 0 when done.
     ///
-    /// A member that is in the set from the start of a full scan to its end is visited at least once, whatever else comes
-    /// and goes. All forms but the table are visited all at once.
+    /// A member that is in the set from the start of a full scan to its end is visited at least once, whatever else
+    /// comes and goes. All forms but the table are visited all at once.
     pub fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(Item<'a>)) -> u64 {
         match &self.form {
             Form::Table(table) => table.scan(cursor, count, |cell| visit(whole(cell))),

@@ -12,13 +12,14 @@
 //!
 //! - The first entry's id is the block's; of the others, the time is told as the difference to the entry before, and
 //!   the number, unless it is 0, by how much it is more than the smallest that it could be.
-//! - An entry that is deleted stays as a dead one until the whole block goes: what remains keeps its place. Redis does so,
-//!   and a client can tell, as dead entries count where a block is full.
+//! - An entry that is deleted stays as a dead one until the whole block goes: what remains keeps its place. Redis does
+//!   so, and a client can tell, as dead entries count where a block is full.
 //! - Invariant: `live` and `dead` count the entries, `last` is the id of the last one, dead or not, ids ascend, and
 //!   `spent` is the size of the listpack that Redis would have, without its two counts. A block has a live entry.
 //! - An entry `temperature 21` costs five bytes here, and seventeen in a listpack.
 //!
-//! Costs: adding an entry at the end is O(its words); finding one is a walk over the block by the lengths of its entries.
+//! Costs: adding an entry at the end is O(its words); finding one is a walk over the block
+//! by the lengths of its entries.
 
 use super::coding::{Reader, put_item, put_number};
 use super::entry::Entry;
@@ -146,7 +147,8 @@ impl Block {
         }
     }
 
-    /// Writes the length of the entry whose content begins at `at` into the byte before it, and more where it needs more.
+    /// Writes the length of the entry whose content begins at `at` into the byte before
+    /// it, and more where it needs more.
     fn put_length(&mut self, at: usize) {
         let length = self.bytes.len() - at;
         match u8::try_from(length) {

@@ -5,14 +5,15 @@
 //! consumers:  ann { 5-0, 7-0 }   ben { 5-1 }                  by name: the ids of each
 //! ```
 //!
-//! A pending entry names its consumer by a number, which the consumer keeps for life; numbers of those that are gone are
-//! given again.
+//! A pending entry names its consumer by a number, which the consumer keeps for life; numbers of those
+//! that are gone are given again.
 //!
-//! - Invariant: an id is pending exactly if one consumer has it, the one that the pending entry names; consumers lie in the
-//!   order of their names.
+//! - Invariant: an id is pending exactly if one consumer has it, the one that the pending entry names; consumers
+//!   lie in the order of their names.
 //! - A pending entry takes 56 bytes.
 //!
-//! Costs: giving, acknowledging and claiming an entry are O(log pending); a new consumer moves the numbers behind its name.
+//! Costs: giving, acknowledging and claiming an entry are O(log pending); a new consumer
+//! moves the numbers behind its name.
 
 use super::id::Id;
 use super::log::Log;
@@ -173,8 +174,8 @@ impl Group {
         (ConsumerNumber(number as u32), true)
     }
 
-    /// Removes a consumer with all that it has not acknowledged; answers how many entries that were, `None` if there is no
-    /// such consumer.
+    /// Removes a consumer with all that it has not acknowledged; answers how many entries that were,
+    /// `None` if there is no such consumer.
     pub fn remove_consumer(&mut self, name: &[u8]) -> Option<usize> {
         let place = self.place_of(name).ok()?;
         let number = self.order.remove(place);

@@ -8,8 +8,9 @@
 //! - Invariant: blocks lie in the order of their ids and none is without a live entry; `len` counts the live entries,
 //!   `first` is the id of the first of them, 0-0 where there is none, and `last` is not before any entry's id.
 //!
-//! What a consumer group still has to read is told from counters: `added` entries came in all, and if none between is
-//! gone, an entry's place among them follows ([`Log::place`]). The largest id that was deleted tells whether that is so.
+//! What a consumer group still has to read is told from counters: `added` entries came in all, and if
+//! none between is gone, an entry's place among them follows ([`Log::place`]). The largest id that was
+//! deleted tells whether that is so.
 //!
 //! Costs: adding is O(1) amortised; finding an id O(log blocks) and a walk over one block; trimming O(blocks that go).
 //!
@@ -168,8 +169,8 @@ impl Log {
         true
     }
 
-    /// Removes entries at the beginning: whole blocks, and unless `approximately`, entries of the next one. At most `limit`
-    /// go, if it is not 0. Answers how many.
+    /// Removes entries at the beginning: whole blocks, and unless `approximately`, entries of the next one. At most
+    /// `limit` go, if it is not 0. Answers how many.
     pub fn trim(&mut self, trim: Trim, approximately: bool, limit: usize) -> usize {
         let before = self.len;
         while let Some(block) = self.blocks.first() {
@@ -262,8 +263,8 @@ impl Log {
         self.blocks.iter()
     }
 
-    /// Which place the entry of an id has among all that were ever added, from 1 on, or would have; `None` where deleted
-    /// ones make that uncertain.
+    /// Which place the entry of an id has among all that were ever added, from 1 on, or would have; `None` where
+    /// deleted ones make that uncertain.
     pub fn place(&self, id: Id) -> Option<u64> {
         if self.added == 0 {
             return Some(0);

@@ -5,8 +5,8 @@
 //!        --> groups: [ a ][ b ]                             each with its place, consumers and pending entries
 //! ```
 //!
-//! - [`block`]: entries that follow one another in one allocation: ids as differences, fields that most share only once,
-//!   deleted ones as dead ones; filled where Redis's nodes are ([`size`]).
+//! - [`block`]: entries that follow one another in one allocation: ids as differences, fields that most share only
+//!   once, deleted ones as dead ones; filled where Redis's nodes are ([`size`]).
 //! - [`log`]: the blocks, and the counters of what was there.
 //! - [`group`]: who was given what and has not acknowledged it.
 //! - [`super::runs`]: the sorted sequence that blocks and pending entries lie in.
@@ -14,8 +14,8 @@
 //!
 //! It knows no key, no reply and no clock: the moment is an argument.
 //!
-//! Costs: adding an entry O(1) amortised, finding one O(log entries) and a walk over the block. An entry of one field and a
-//! value of ten bytes takes 13 bytes, where Redis's radix tree of listpacks takes 21.
+//! Costs: adding an entry O(1) amortised, finding one O(log entries) and a walk over the block. An entry of one field
+//! and a value of ten bytes takes 13 bytes, where Redis's radix tree of listpacks takes 21.
 //!
 //! Sources: the idea of nodes of packed entries is Redis's; the encoding, the order and the groups are our own.
 
@@ -95,7 +95,8 @@ impl Stream {
         groups.edit(name, |group| act(log, group))
     }
 
-    /// Adds a group that has read up to `last`, `read` entries as far as is known; false when there is one of that name.
+    /// Adds a group that has read up to `last`, `read` entries as far as is known; false
+    /// when there is one of that name.
     pub fn add_group(&mut self, name: &[u8], last: Id, read: Option<i64>) -> bool {
         self.body.groups.add(name, last, read)
     }

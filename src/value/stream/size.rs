@@ -1,7 +1,7 @@
 //! When a block is full: counted in the bytes of the listpack that Redis would have for it.
 //!
-//! Approximate trimming removes whole blocks, so a client can tell where they begin and end. Redis decides that by the size
-//! of its own layout, which is not ours, so each block carries the size that its listpack has.
+//! Approximate trimming removes whole blocks, so a client can tell where they begin and end. Redis decides that by the
+//! size of its own layout, which is not ours, so each block carries the size that its listpack has.
 //!
 //! ```text
 //! listpack:  live  dead  fields  field 1 .. field n  0    then for each entry

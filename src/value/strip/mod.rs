@@ -1,8 +1,8 @@
 //! A strip: byte strings one after the other, in one allocation. It is what small hashes and sets are, and each node of
 //! a list.
 //!
-//! Most collections are small, so here bytes count and a scan is quick. A strip knows nothing of what its items mean and
-//! has no limits of its own but [`Strip::has_room`]: its owner decides when it has been outgrown.
+//! Most collections are small, so here bytes count and a scan is quick. A strip knows nothing of what its items mean
+//! and has no limits of its own but [`Strip::has_room`]: its owner decides when it has been outgrown.
 //!
 //! ```text
 //! head, 10 bytes
@@ -12,23 +12,23 @@
 //! +---------+--------------+--------+-------+--------+---------------------------+-------+----------------------+
 //! ```
 //!
-//! - A code tells what an item's content is. 0 to 8: that many bytes of an integer, its sign folded into the lowest bit.
-//!   `9 + n`: a text, the prefix with `n` further bytes.
-//! - The prefix is what all texts begin with: `product-0000017` costs seven bytes in a strip of its kind. It starts as the
-//!   first text and gets shorter as others come.
+//! - A code tells what an item's content is. 0 to 8: that many bytes of an integer, its sign folded into the lowest
+//!   bit. `9 + n`: a text, the prefix with `n` further bytes.
+//! - The prefix is what all texts begin with: `product-0000017` costs seven bytes in a strip of its kind. It starts as
+//!   the first text and gets shorter as others come.
 //! - Width 0: all codes are equal and none is kept; texts are as long as `content bytes / len`. Width `16 + n`: all are
 //!   integers of `n` bytes.
 //! - What looks like an integer is always kept as one, so equal items have equal codes and equal content.
-//! - Invariant: `10 + prefix + content bytes + width * len <= allocation`, and the lengths that the codes tell add up to
-//!   the content bytes.
+//! - Invariant: `10 + prefix + content bytes + width * len <= allocation`, and the lengths that the codes
+//!   tell add up to the content bytes.
 //! - Twenty items `product-%07d` take 158 bytes.
 //!
 //! Codes stand at the end, last item first, so that putting an item at the end moves nothing.
 //!
 //! Costs: item by position: a sum over the codes before or behind it; look-up: one code an item, and a word of content
-//! where the code is right; a change moves what lies behind it. A shorter prefix or wider codes build the strip again, at
-//! most 255 + 3 times in its life. A number of fixed width is read as the word that *ends* with it, shifted down: the
-//! head in front makes that word always readable.
+//! where the code is right; a change moves what lies behind it. A shorter prefix or wider codes build the strip again,
+//! at most 255 + 3 times in its life. A number of fixed width is read as the word that *ends* with it, shifted down:
+//! the head in front makes that word always readable.
 //!
 //! Sources: front coding of sorted lists (Witten, Moffat, Bell 1999), here with one front for all.
 
@@ -46,8 +46,8 @@ const TEXT: usize = 9;
 /// Added to the width of integers that are all equally wide.
 const EQUAL_INTEGERS: u8 = 16;
 const LONGEST_PREFIX: usize = u8::MAX as usize;
-/// Allocations end half way between multiples of this many bytes: what the system's allocator hands out has a word of its
-/// own in front, so that nothing is wasted.
+/// Allocations end half way between multiples of this many bytes: what the system's allocator hands out has a word of
+/// its own in front, so that nothing is wasted.
 const GRAIN: usize = 16;
 /// Most bytes that items may have if they share no prefix, codes included.
 const MOST_BYTES: usize = 1 << 30;

@@ -1,7 +1,7 @@
 //! Cells: each member with its score, stored once, under a handle of four bytes.
 //!
-//! The ordered nodes and the member index both hold handles, so a member costs its own bytes once. A cell stays where it
-//! is until its member goes, its score needs more bytes, or its chunk is drained.
+//! The ordered nodes and the member index both hold handles, so a member costs its own bytes once. A cell stays where
+//! it is until its member goes, its score needs more bytes, or its chunk is drained.
 //!
 //! ```text
 //! live cell    +----------------+------------------+-----------------------+--------+ filled up to an even size,
@@ -16,8 +16,8 @@
 //!
 //! - A score of width `w < 8` is an integer, sign folded into the lowest bit; width 8 is the bits of the `f64`.
 //! - Members over 255 bytes have an allocation of their own and leave a number in the cell.
-//! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells. Whoever stores them sees to it that there are no more
-//!   ([`Arena::cell_bytes`]); a removal may take one more chunk for the cells that it moves.
+//! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells. Whoever stores them sees to it that there are no
+//!   more ([`Arena::cell_bytes`]); a removal may take one more chunk for the cells that it moves.
 //! - Invariant: the cells of a chunk lie back to back, and `idle` is the sum of the sizes of those that are not live.
 //! - Memory: freed cells are used again at their size, or cut. Once an eighth of all bytes is idle, the idlest chunk is
 //!   drained: [`super::large`] moves its live cells away, a few with each removal, and the chunk is given back.

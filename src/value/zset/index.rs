@@ -1,7 +1,8 @@
 //! The member index of a large set: from a hash to the handle of a cell. It stores no member, and asks whoever does.
 //!
-//! Hash space is cut into segments by the leading bits of hashes (extendible hashing). A segment is a short array of
-//! slots sorted by tag, sixteen further bits, with gaps: a slot lies at its tag's share of the array or a little behind.
+//! Hash space is cut into segments by the leading bits of hashes (extendible hashing). A segment is a
+//! short array of slots sorted by tag, sixteen further bits, with gaps: a slot lies at its tag's share
+//! of the array or a little behind.
 //!
 //! ```text
 //! hash      | 24 leading bits: segment |  16 bits: tag  |  24 bits unused |
@@ -16,14 +17,14 @@
 //!   memory follows the number of entries at every size.
 //! - Memory: 6 bytes a slot at 70 to 92 % fill, and about 0.3 for tables: 7 to 8.5 bytes an entry.
 //! - A cursor names a place in the order of (segment, tag). Growth does not touch it. A segment that has split is seen
-//!   from that tag on, and its new half in whole; one that was joined is seen in whole once more, for its tags before the
-//!   cursor's may be the buddy's. So a scan sees each entry that stays, some twice.
+//!   from that tag on, and its new half in whole; one that was joined is seen in whole once more, for its tags before
+//!   the cursor's may be the buddy's. So a scan sees each entry that stays, some twice.
 //!
-//! - Hashes are trusted to be spread, but not blindly: [`Index::insert`] reports a [`Flood`] where a segment would split
-//!   although its share of all hashes is below [`FAIR`] entries, or holds [`ALIKE`] entries of one tag. By chance a
-//!   segment of 2 KiB with so small a share overflows once in 10^11 (its last places seven deep), and an insertion meets
-//!   eight equal tags once in 10^20: (300 / 65,536)^8 / 8!. So no segment ever has more than 2 KiB, nor the directory more
-//!   numbers than a sixteenth of the entries.
+//! - Hashes are trusted to be spread, but not blindly: [`Index::insert`] reports a [`Flood`] where a segment would
+//!   split although its share of all hashes is below [`FAIR`] entries, or holds [`ALIKE`] entries of one tag. By chance
+//!   a segment of 2 KiB with so small a share overflows once in 10^11 (its last places seven deep), and an insertion
+//!   meets eight equal tags once in 10^20: (300 / 65,536)^8 / 8!. So no segment ever has more than 2 KiB, nor the
+//!   directory more numbers than a sixteenth of the entries.
 //!
 //! Costs: look-up one or two cache lines, and a cell only when tags are equal (a wrong one once in 65,536 / fill).
 //!
@@ -369,8 +370,9 @@ impl Index {
         self.segments.iter().flat_map(Segment::used).map(Slot::cell)
     }
 
-    /// Visits the cells here that are the same, as `is_same` tells, as a cell of another index with the same hash; until
-    /// `visit` breaks off. It hashes nothing, and looks at a cell only when tags are equal: both indices are in one order.
+    /// Visits the cells here that are the same, as `is_same` tells, as a cell of another index with the
+    /// same hash; until `visit` breaks off. It hashes nothing, and looks at a cell only when tags are
+    /// equal: both indices are in one order.
     pub(in crate::value) fn common(
         &self,
         other: &Index,

@@ -1,7 +1,8 @@
 //! Entries of a large set in order, from both ends.
 //!
-//! Cells of neighbours lie far apart, and each takes a fetch from memory. So entries are read a few ahead, in a short
-//! loop of which the processor runs several turns at once, and not one by one between two steps of whoever asks for them.
+//! Cells of neighbours lie far apart, and each takes a fetch from memory. So entries are read a few
+//! ahead, in a short loop of which the processor runs several turns at once, and not one by one between
+//! two steps of whoever asks for them.
 //!
 //! - Invariant: what is still to come is `front[..]`, then `positions`, then `back[..]` reversed.
 //! - Costs: an end is sought, in O(log n), when it is first used; then O(1) an entry.

@@ -4,8 +4,8 @@
 //! member --hash--> index --handle--> arena: cell (score, member) <--handle-- order --position--> rank, range
 //! ```
 //!
-//! - Invariant: the cells of the arena, those of the members' index and those of the order are the same set; the order is
-//!   by (score, member) of the cells.
+//! - Invariant: the cells of the arena, those of the members' index and those of the order are the same set; the order
+//!   is by (score, member) of the cells.
 //! - Memory: a million members `user-<n>` with scores up to a million take 34.4 bytes each, of which 15.8 are the cell
 //!   (the member alone is 10.9), 7.5 the index and 11.1 the order; built at once, 32.4; after each was replaced ten
 //!   times, at most a quarter more.

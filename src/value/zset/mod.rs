@@ -1,8 +1,8 @@
 //! The sorted set: members, each with a score, in order of (score, member bytes).
 //!
-//! Why it exists: leaderboards, delayed jobs, recency lists and rate limiters all want rank, range and look-up by member
-//! at once, in few bytes. It knows no key, no reply, no clock and no limit of its own: when a set turns from one form
-//! into the other is told by [`Limits`].
+//! Why it exists: leaderboards, delayed jobs, recency lists and rate limiters all want rank, range and look-up by
+//! member at once, in few bytes. It knows no key, no reply, no clock and no limit of its own: when a set turns from one
+//! form into the other is told by [`Limits`].
 //!
 //! ```text
 //!            up to limits.entries and limits.bytes           beyond

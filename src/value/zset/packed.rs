@@ -19,9 +19,9 @@
 //!   `16 + len * (score width + length width) + member bytes <= allocation`.
 //! - Thirty timestamps a second apart with members of 9 bytes take `16 + 30 * (1 + 9) = 316` bytes.
 //!
-//! Costs: look-up O(len) at about one nanosecond an entry (one word compared, then the rest); rank to entry O(1) with equal
-//! lengths, else a sum of lengths; a change moves at most the whole allocation. A fixed-width number is read as the word
-//! that *ends* with it, shifted down: the head in front makes that word always readable.
+//! Costs: look-up O(len) at about one nanosecond an entry (one word compared, then the rest); rank to entry O(1) with
+//! equal lengths, else a sum of lengths; a change moves at most the whole allocation. A fixed-width number is read as
+//! the word that *ends* with it, shifted down: the head in front makes that word always readable.
 //!
 //! Sources: the idea of columns with a common base is frame-of-reference coding (Goldstein, Ramakrishnan, Shaft 1998).
 

@@ -1,10 +1,10 @@
 //! A random walk: many requests of several clients, one after the other, to a real server and to ours.
 //!
 //! Where the other sheets ask every request from the same start, here each one meets what those before it have left: a
-//! client listens, waits, queues, tracks or has few rights, scripts and functions are there, payloads of values come back.
-//! The requests are samples of every command with other words in their places, now and then with a word too many or too
-//! few, and lines that make something of them. After every request, what each client hears is compared, and from time to
-//! time what is left behind.
+//! client listens, waits, queues, tracks or has few rights, scripts and functions are there, payloads of values come
+//! back. The requests are samples of every command with other words in their places, now and then with a word too many
+//! or too few, and lines that make something of them. After every request, what each client hears is compared, and from
+//! time to time what is left behind.
 //!
 //! A walk is many outings, each with new servers and a seed of its own. One that finds a difference is taken again with
 //! that seed: it is told, with the last requests.

@@ -1,8 +1,8 @@
 //! A real server and ours, side by side, each with the same clients over real connections, who ask in turns.
 //!
 //! The first client is the walk's own: it asks what all others have left behind, and shows when a request is over. When
-//! it has been answered twice, one after the other, every client has what the request before was good for, be it a reply,
-//! a message or the end of its connection.
+//! it has been answered twice, one after the other, every client has what the request before was good for, be it a
+//! reply, a message or the end of its connection.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,5 @@
-//! What a walk has left behind on a server: every key of every database, the users, the functions, and what was counted.
+//! What a walk has left behind on a server: every key of every database, the users, the
+//! functions, and what was counted.
 
 use crate::reply::Reply;
 use crate::walk::pair::Pair;
@@ -25,8 +26,8 @@ const OVERALL: &[&[&str]] = &[
     &["INFO", "memory"],
 ];
 
-/// Fields of INFO that are the same when all else is. How many keys have expired is not among them: Redis counts them when
-/// it finds them, if they are still there.
+/// Fields of INFO that are the same when all else is. How many keys have expired is not among them: Redis counts them
+/// when it finds them, if they are still there.
 const FIELDS: &[&str] = &[
     "errorstat_",
     "db",

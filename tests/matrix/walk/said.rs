@@ -109,8 +109,8 @@ pub(super) fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) ->
     Some(format!("{:?}\n  real: {shown_real}\n  ours: {shown_ours}", said.command()))
 }
 
-/// Redis tells of a change before or behind its event, as each command has it; and who of those of a prefix is told first,
-/// and so when it is known that somebody is gone, is chance.
+/// Redis tells of a change before or behind its event, as each command has it; and who of those of a prefix is told
+/// first, and so when it is known that somebody is gone, is chance.
 fn tracking_last(replies: &[Reply]) -> Vec<Reply> {
     let mut sorted = replies.to_vec();
     sorted.sort_by_key(is_about_tracking);
@@ -166,8 +166,8 @@ fn are_alike(said: &Said<'_>, real: &Reply, ours: &Reply) -> bool {
     is_behind() || is_like(said.last, real, ours)
 }
 
-/// Whether both are alike as the answer to what was queued at that place. A command that is answered several times makes
-/// it uncertain which one that is, and whether its answer stands in that of EXEC or behind it.
+/// Whether both are alike as the answer to what was queued at that place. A command that is answered several times
+/// makes it uncertain which one that is, and whether its answer stands in that of EXEC or behind it.
 fn is_answer_of_queue(said: &Said<'_>, answers: usize, place: usize, real: &Reply, ours: &Reply) -> bool {
     let several = |entry: &Option<&Entry>| entry.is_some_and(|entry| entry.name.ends_with("subscribe"));
     let is_certain = said.queued.len() == answers && !said.queued.iter().any(several);

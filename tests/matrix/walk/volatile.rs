@@ -1,12 +1,13 @@
-//! What in a reply differs between two servers that do the same: times, addresses, sizes, and what Redis itself has from
-//! chance. It is put out of the way, so that all the rest is compared.
+//! What in a reply differs between two servers that do the same: times, addresses, sizes, and what Redis itself has
+//! from chance. It is put out of the way, so that all the rest is compared.
 
 use crate::reply::Reply;
 
 /// What stands in the place of something that is not compared.
 const ANY: &[u8] = b"...";
 
-/// Fields of lines that tell of clients, which depend on sockets, times and buffers: also on whether a reply is still in one.
+/// Fields of lines that tell of clients, which depend on sockets, times and buffers: also on
+/// whether a reply is still in one.
 const OF_CLIENTS: &[&str] = &[
     "addr",
     "laddr",
@@ -39,8 +40,8 @@ const FIELDS: &[&str] = &[
     "modules",
 ];
 
-/// What a client hears, without what differs: patterns are told of a message in an order of chance, and channels are left
-/// in one.
+/// What a client hears, without what differs: patterns are told of a message in an order of
+/// chance, and channels are left in one.
 pub(super) fn arranged(mut replies: Vec<Reply>) -> Vec<Reply> {
     let shown = |reply: &Reply| format!("{reply:?}");
     for run in replies.chunk_by_mut(are_of_one_message) {
@@ -121,8 +122,8 @@ fn in_order_of_names(reply: Reply) -> Reply {
     }
 }
 
-/// Types of payloads with the members of a table, which are in an order of chance, or with moments: sets (packed ones may be
-/// made of a table), hashes, and hashes whose fields have deadlines; streams.
+/// Types of payloads with the members of a table, which are in an order of chance, or with moments: sets (packed ones
+/// may be made of a table), hashes, and hashes whose fields have deadlines; streams.
 const DISORDERED: &[u8] = &[2, 20, 4, 24, 25, 15, 19, 21];
 
 /// A payload of DUMP; where it depends on chance or time, only its type and how long it is.
@@ -135,7 +136,8 @@ fn payload(reply: Reply) -> Reply {
     }
 }
 
-/// How many seconds the moments may differ from which deadlines are counted: our clock stands still while the other goes on.
+/// How many seconds the moments may differ from which deadlines are counted: our clock stands
+/// still while the other goes on.
 const APART_S: i64 = 600;
 
 /// Whether both tell deadlines, in seconds or milliseconds, that are the same but for when they were set and asked for.

@@ -20,8 +20,8 @@ impl Process {
         Self::start_with(program, &[])
     }
 
-    /// The same with more arguments. A port that was free a moment ago may be somebody else's when the server wants it, so
-    /// it is tried with several.
+    /// The same with more arguments. A port that was free a moment ago may be somebody else's when the server wants
+    /// it, so it is tried with several.
     pub(crate) fn start_with(program: &Path, arguments: &[&str]) -> io::Result<Self> {
         const FURTHER_TRIES: usize = 4;
         let try_once = || Self::start_somewhere(program, arguments);

@@ -94,8 +94,8 @@ pub(crate) fn exchange(address: SocketAddr, commands: &str, patience: Duration) 
 /// Returns when the server at `address` has taken up what was sent to it before on other connections.
 ///
 /// It reads its sockets in the order in which they became readable, so an answer on a later connection comes after the
-/// work of the earlier ones; the second connection is for those that came in the same round. What is asked is refused for
-/// want of a word, which a server does even while a pause holds all commands back.
+/// work of the earlier ones; the second connection is for those that came in the same round. What is asked is refused
+/// for want of a word, which a server does even while a pause holds all commands back.
 pub(crate) fn settle(address: SocketAddr) -> io::Result<()> {
     for _ in 0..2 {
         let mut link = TcpLink::open(address)?;

@@ -1,7 +1,7 @@
 //! Rewrites the expectations of a file from what a real server answered.
 //!
-//! Only expectations that no longer hold change. A line that is a glob, or near, stays where it is: when it does not fit
-//! any more, the check that follows the update says so, and a person decides.
+//! Only expectations that no longer hold change. A line that is a glob, or near, stays where it is: when it does not
+//! fit any more, the check that follows the update says so, and a person decides.
 
 use super::format::{Action, Section, Step};
 use super::matching::{self, Clock, Expectation};

@@ -1,8 +1,8 @@
 //! In which lines two states differ.
 //!
-//! Pieces are compared by their names, so that a key that came or went is just that. Within one, what begins and ends
-//! alike is skipped, and of the rest the longest common lines are found, unless that is so much that it would take long:
-//! then all of it differs.
+//! Pieces are compared by their names, so that a key that came or went is just that. Within one, what begins and
+//! ends alike is skipped, and of the rest the longest common lines are found, unless that is so much that it would
+//! take long: then all of it differs.
 
 use std::cmp::Ordering;
 
@@ -11,8 +11,8 @@ use super::pieces::{Piece, select};
 /// The most pairs of lines of one piece that are compared.
 const MOST_PAIRS: usize = 1 << 20;
 
-/// What has to go from `one` with `-`, and to come with `+`, for it to be `other`. Before the lines of another database than
-/// the first stands which it is.
+/// What has to go from `one` with `-`, and to come with `+`, for it to be `other`. Before the lines of another database
+/// than the first stands which it is.
 pub(super) fn between(one: &[Piece], other: &[Piece]) -> String {
     let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
     let (mut text, mut database) = (String::new(), 0);

@@ -1,10 +1,12 @@
 //! The data as pieces: for each library and each key, the commands that make it, a line each.
 //!
-//! Lines are in a fixed order: libraries by their names, keys by their databases and names, fields and members by theirs,
-//! members of sorted sets as they are ranked. A word is quoted as redis-cli quotes it where it has blanks, quotes or bytes
-//! that cannot be read. What is past its deadline is not told. Not told either is when keys and consumers were last active.
+//! Lines are in a fixed order: libraries by their names, keys by their databases and names, fields and members by
+//! theirs, members of sorted sets as they are ranked. A word is quoted as redis-cli quotes it where it has
+//! blanks, quotes or bytes that cannot be read. What is past its deadline is not told. Not told either is when
+//! keys and consumers were last active.
 //!
-//! An entry of a stream that was deleted while it was pending is made and deleted again, as nothing else makes it pending.
+//! An entry of a stream that was deleted while it was pending is made and deleted again, as
+//! nothing else makes it pending.
 
 use std::collections::{BTreeMap, BTreeSet};
 

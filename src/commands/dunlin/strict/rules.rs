@@ -1,7 +1,7 @@
 //! What stands against a command, rule by rule: what is wrong with it, and what to do instead.
 //!
-//! A command that is malformed has nothing against it: its own error says more. Each rule looks at the words of the command
-//! and at what the data is before it runs.
+//! A command that is malformed has nothing against it: its own error says more. Each rule looks at the words of the
+//! command and at what the data is before it runs.
 
 use super::slots::slot_of;
 use crate::engine::kit::{Case, Offence, Rule, Source, Strict, quoted};

@@ -1,7 +1,7 @@
 //! The slots of a cluster: to which of 16,384 a key belongs.
 //!
-//! What stands between the first `{` and the next `}` decides alone, if it is not empty. Sources: Redis's specification of
-//! clusters; the checksum is CRC-16/XMODEM.
+//! What stands between the first `{` and the next `}` decides alone, if it is not empty. Sources: Redis's specification
+//! of clusters; the checksum is CRC-16/XMODEM.
 
 const SLOTS: u16 = 16_384;
 

@@ -72,8 +72,8 @@ impl Engine {
         line
     }
 
-    /// Notes what stands against a command. Answers with which line it is refused, or else the keys of the script that is
-    /// known by it.
+    /// Notes what stands against a command. Answers with which line it is refused, or else the keys of
+    /// the script that is known by it.
     fn decide(&self, strict: &mut Strict, case: &Case<'_>) -> (Option<String>, Option<Script>) {
         let charges = self.charges(strict, case);
         let refusal = charges.iter().find(|(_, level, _)| *level == Level::Error);

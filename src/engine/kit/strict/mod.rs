@@ -1,10 +1,10 @@
 //! Strict mode: what would break in production fails the test.
 //!
-//! Each [`Rule`] is off, warns, or is an error. A command is judged when it is about to run, by its words and by what the
-//! data is then; one against which a rule is an error is not run and answered `-STRICT rule: what; do that instead`. What
-//! is put off until EXEC is judged when it is sent, so that it spoils its transaction; what a script calls, when the
-//! script calls it. A command that would be refused anyhow is not judged. Only that a collection has no bound shows at the
-//! end alone, and is judged when the findings are asked for.
+//! Each [`Rule`] is off, warns, or is an error. A command is judged when it is about to run, by its words and by what
+//! the data is then; one against which a rule is an error is not run and answered
+//! `-STRICT rule: what; do that instead`. What is put off until EXEC is judged when it is sent, so that it spoils its
+//! transaction; what a script calls, when the script calls it. A command that would be refused anyhow is not judged.
+//! Only that a collection has no bound shows at the end alone, and is judged when the findings are asked for.
 //!
 //! What stands against commands ([`Judge`]) is handed in, as commands themselves are. Findings stay when snapshots are
 //! rolled back to, like the journal; what was noted of keys is forgotten as far as the keys are.

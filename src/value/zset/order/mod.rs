@@ -11,8 +11,9 @@
 //!
 //! Holds handles only; scores and members are read from the [`Arena`].
 //!
-//! - Invariant, at each level: the concatenation of the nodes is the set in order; `count(node) = sum(count(children))`;
-//!   a branch's sign of a node is the node's first entry; no node but an empty set's leaf is empty.
+//! - Invariant, at each level: the concatenation of the nodes is the set in order;
+//!   `count(node) = sum(count(children))`; a branch's sign of a node is the node's first entry; no node
+//!   but an empty set's leaf is empty.
 //! - Fill: appending leaves full leaves behind; elsewhere sharing and splitting two into three keep leaves over three
 //!   quarters full; a leaf under half is joined with a neighbour if they fit, or evened out if under a quarter.
 //! - With leaves of 60 and branches of 60: a million entries have height 3; `8 / fill + 0.5` bytes an entry.

@@ -1,5 +1,5 @@
-//! How the order shrinks: a leaf under half is joined with a neighbour or evened out, an empty node is taken away, and a
-//! root with a single node gives way to it.
+//! How the order shrinks: a leaf under half is joined with a neighbour or evened out, an empty node is taken away, and
+//! a root with a single node gives way to it.
 
 use super::super::arena::{Arena, Handle};
 use super::{Order, Path, Spot, Step};
