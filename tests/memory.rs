@@ -302,9 +302,10 @@ fn nothing_is_written_behind_what_was_asked_for() {
     };
     let before = TRESPASSES.get();
     let fill = b"for i = 1, 300 do local text = string.rep('x', i * 7 % 400) redis.call('APPEND', 'text', text) \
-        redis.call('RPUSH', 'list', text) redis.call('HSET', 'hash', text .. i, text) redis.call('ZADD', 'zset', i, text) \
-        redis.call('SADD', 'set', i % 3 == 0 and text or i) redis.call('XADD', 'stream', i .. '-1', text, text) \
-        redis.call('PFADD', 'sketch', i, text) redis.call('SETBIT', 'bits', i * 37, 1) \
+        redis.call('RPUSH', 'list', text) redis.call('HSET', 'hash', text .. i, text) \
+        redis.call('ZADD', 'zset', i, text) redis.call('SADD', 'set', i % 3 == 0 and text or i) \
+        redis.call('XADD', 'stream', i .. '-1', text, text) redis.call('PFADD', 'sketch', i, text) \
+        redis.call('SETBIT', 'bits', i * 37, 1) \
         redis.call('SETRANGE', 'text', i * 3, text) end return cjson.encode({redis.call('LRANGE', 'list', 0, -1)})";
     for round in 0..5 {
         assert_eq!(ask(&[b"EVAL", fill, b"0"]).first(), Some(&b'$'), "round {round}");

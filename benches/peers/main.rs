@@ -51,8 +51,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         table.push(line);
     };
     say(format!("On {}.\n", machine()));
-    say("Commands a second, the server's processor time a command, and the p50/p99/p99.9 of waits in microseconds; the last \
-         columns are ours by the best other.\n"
+    say("Commands a second, the server's processor time a command, and the p50/p99/p99.9 of waits in microseconds; the \
+         last columns are ours by the best other.\n"
         .to_owned());
     say(head(&names));
     let mut rows = Vec::new();

@@ -19,8 +19,8 @@ pub enum RuleError {
     KeysAfterAll,
     /// A pattern of channels where all channels are allowed.
     #[error(
-        "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try \
-         'resetchannels' to start with an empty list of channels"
+        "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. \
+         Try 'resetchannels' to start with an empty list of channels"
     )]
     ChannelsAfterAll,
     /// A password that is not there is to be removed.

@@ -220,7 +220,10 @@ proptest! {
     }
 
     #[test]
-    fn no_text_ends_the_reader_of_rules(rule in proptest::collection::vec(any::<u8>(), 0..40), text in "[ -~\\n]{0,80}") {
+    fn no_text_ends_the_reader_of_rules(
+        rule in proptest::collection::vec(any::<u8>(), 0..40),
+        text in "[ -~\\n]{0,80}",
+    ) {
         let mut user = User::fresh(b"ann", false);
         let _ = user.take(&rule, false, &Few);
         let _ = parse(text.as_bytes(), "f", false, &Few);

@@ -202,8 +202,8 @@ fn doctor(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
         "There is too little data to say anything about its memory.\n".to_owned()
     } else if held > HELD_RATIO && beyond > HELD_BYTES {
         format!(
-            "The process holds {held:.2} times the memory that the data takes, {beyond} bytes more. This is usual after \
-             much data was removed: the allocator keeps the memory for what comes next.\n"
+            "The process holds {held:.2} times the memory that the data takes, {beyond} bytes more. This is usual \
+             after much data was removed: the allocator keeps the memory for what comes next.\n"
         )
     } else {
         "Nothing is wrong with the memory.\n".to_owned()

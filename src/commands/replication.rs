@@ -158,7 +158,8 @@ const WAITAOF: Command = Command {
     syntax: "numlocal numreplicas timeout",
     arity: Arity::Exactly(4),
     since: "7.2.0",
-    about: "Waits until this client's writes are in the files of so many servers, and answers in how many they are: none.",
+    about: "Waits until this client's writes are in the files of so many servers, and answers in how many they \
+            are: none.",
     run: waitaof,
     ..WAIT
 };

@@ -296,7 +296,8 @@ mod tests {
     #[test]
     fn a_wrong_line_is_told_with_its_number_and_text() {
         let fatal = loaded("port 0\n\n  port x y \n").expect_err("there is a word too many");
-        let told = "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.6) ***\nReading the configuration file, at line 3\n>>> 'port x y'\nwrong number of arguments";
+        let told = "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.6) ***\n\
+                    Reading the configuration file, at line 3\n>>> 'port x y'\nwrong number of arguments";
         assert_eq!(fatal.to_string(), told);
     }
 

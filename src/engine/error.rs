@@ -73,7 +73,8 @@ pub enum Error {
     /// DEBUG is not enabled.
     #[error(
         "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
-         local connection, otherwise you need to set this option in the configuration file, and then restart the server."
+         local connection, otherwise you need to set this option in the configuration file, and then restart the \
+         server."
     )]
     DebugDisabled,
 
@@ -85,7 +86,8 @@ pub enum Error {
     // Listening.
     /// A subscriber that speaks RESP2 called something else; the command's full name in lower case.
     #[error(
-        "ERR Can't execute '{0}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+        "ERR Can't execute '{0}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
+         context"
     )]
     OnlyListens(String),
     /// A client that watches commands wants to read or write data: Redis takes it for a replica.
@@ -212,8 +214,8 @@ pub enum Error {
     NoLfuPolicy,
     /// OBJECT IDLETIME under a policy that goes by how often keys are used.
     #[error(
-        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies \
-         at runtime LRU and LFU data will take some time to adjust."
+        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between \
+         policies at runtime LRU and LFU data will take some time to adjust."
     )]
     LfuPolicy,
 
@@ -231,8 +233,8 @@ pub enum Error {
     IndexOutOfRange,
     /// LPOS counts matches from 1.
     #[error(
-        "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from \
-         the end of the list"
+        "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start \
+         from the end of the list"
     )]
     RankZero,
     /// LPOS for fewer than no matches.

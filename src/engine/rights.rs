@@ -249,9 +249,9 @@ impl Engine {
     }
 }
 
-const TWO_PLACES: &str = "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is \
-                          invalid. This setup is very likely to lead to configuration errors and security holes, please \
-                          define either an ACL file or declare users directly in your redis.conf, but not both.";
+const TWO_PLACES: &str = "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path \
+                          is invalid. This setup is very likely to lead to configuration errors and security holes, \
+                          please define either an ACL file or declare users directly in your redis.conf, but not both.";
 
 /// Changing users.
 impl Engine {

@@ -263,7 +263,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_says_what_was_written((kind, number, bytes) in payloads(), key: Vec<u8>, apart: bool, access: u32, spare: u8) {
+        fn a_record_says_what_was_written(
+            (kind, number, bytes) in payloads(),
+            key: Vec<u8>,
+            apart: bool,
+            access: u32,
+            spare: u8,
+        ) {
             let payload = match kind {
                 0 | 1 => Payload::Int(number),
                 2 => Payload::Text(&bytes),

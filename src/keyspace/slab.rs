@@ -269,7 +269,9 @@ mod tests {
             for (step, choice) in steps {
                 let chosen = model.keys().copied().min_by_key(|number| number.wrapping_mul(u32::from(choice) | 1));
                 match chosen {
-                    Some(number) if step % 3 == 0 => prop_assert_eq!(slab.remove(number), model.remove(&number).expect("chosen")),
+                    Some(number) if step % 3 == 0 => {
+                        prop_assert_eq!(slab.remove(number), model.remove(&number).expect("chosen"));
+                    }
                     _ => {
                         let number = slab.insert(Box::new(choice));
                         prop_assert!(model.insert(number, Box::new(choice)).is_none());

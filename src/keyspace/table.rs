@@ -477,7 +477,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_was_put_in_and_not_taken_out(steps: Vec<(bool, u16)>, grown in 0u32..600, shrunk in 0u32..600) {
+        fn it_holds_what_was_put_in_and_not_taken_out(
+            steps: Vec<(bool, u16)>,
+            grown in 0u32..600,
+            shrunk in 0u32..600,
+        ) {
             let mut table = filled::<2>(grown);
             let mut model: BTreeSet<u32> = (0..grown).collect();
             for handle in 0..shrunk.min(grown) {

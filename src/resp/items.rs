@@ -160,7 +160,10 @@ mod tests {
         #[test]
         fn elements_in_a_row_are_written_as_each_alone(
             prefixes in prefixes(),
-            rests in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(any::<u8>(), 0..130)), 0..100),
+            rests in prop::collection::vec(
+                (any::<prop::sample::Index>(), prop::collection::vec(any::<u8>(), 0..130)),
+                0..100,
+            ),
         ) {
             let item = |(at, rest): &'_ (prop::sample::Index, Vec<u8>)| -> (usize, Vec<u8>) {
                 (at.index(prefixes.len()), rest.iter().copied().take(rest.len() % 40).collect())

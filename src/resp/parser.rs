@@ -578,7 +578,7 @@ mod tests {
         }
 
         #[test]
-        fn where_the_bytes_are_split_makes_no_difference(input in near_requests(), cut in any::<prop::sample::Index>()) {
+        fn where_the_bytes_are_split_makes_no_difference(input in near_requests(), cut: prop::sample::Index) {
             let whole = read_whole(&input);
             let (head, tail) = input.split_at(cut.index(input.len() + 1));
             prop_assert_eq!(read([head, tail], &LIMITS), whole.clone());
@@ -586,7 +586,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic_or_take_more_than_there_is(input in vec(any::<u8>(), 0..200), login in any::<bool>()) {
+        fn no_bytes_make_it_panic_or_take_more_than_there_is(input in vec(any::<u8>(), 0..200), login: bool) {
             let limits = Limits { max_bulk_bytes: 100, authenticated: login };
             let mut parser = Parser::new();
             let mut rest = &input[..];

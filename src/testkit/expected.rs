@@ -61,14 +61,14 @@ impl Expected {
                 all.len() == items.len() && all.iter().zip(items).all(|(expected, item)| expected.admits(item))
             }
             (Expected::All(all), Reply::Set(items)) => in_any_order(all, items, Expected::admits),
-            (Expected::All(all), Reply::Map(pairs)) => in_any_order(
-                all,
-                pairs,
-                |expected, (key, value)| matches!(expected, Expected::All(pair) if matches!(&pair[..], [a, b] if a.admits(key) && b.admits(value))),
-            ),
+            (Expected::All(all), Reply::Map(pairs)) => in_any_order(all, pairs, Expected::admits_pair),
             (Expected::Reply(wanted), reply) => wanted == reply,
             _ => false,
         }
+    }
+
+    fn admits_pair(&self, (key, value): &(Reply, Reply)) -> bool {
+        matches!(self, Expected::All(pair) if matches!(&pair[..], [a, b] if a.admits(key) && b.admits(value)))
     }
 }
 

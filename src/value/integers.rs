@@ -167,7 +167,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_integers_are_those_of_a_tree(steps in prop::collection::vec((any::<bool>(), any::<i64>(), 0..64_u32), 0..99)) {
+        fn the_integers_are_those_of_a_tree(
+            steps in prop::collection::vec((any::<bool>(), any::<i64>(), 0..64_u32), 0..99),
+        ) {
             let (mut integers, mut model) = (Integers::default(), BTreeSet::new());
             for (insert, number, shift) in steps {
                 let number = number >> shift;

@@ -113,7 +113,8 @@ fn a_script_that_says_it_writes_nothing_runs_while_writes_are_paused() {
     assert_eq!(world.send(world.client, reading), (b":1\r\n".to_vec(), Flow::Next));
     assert_eq!(world.send(world.client, &[b"EVALSHA", &name, b"0"]), (b":1\r\n".to_vec(), Flow::Next));
     assert!(matches!(world.send(world.client, silent).1, Flow::Wait(_)), "a script that says nothing may write");
-    let library: &[u8] = b"#!lua name=l\nredis.register_function{function_name='f', callback=function() return 2 end, flags={'no-writes'}}";
+    let library: &[u8] = b"#!lua name=l\nredis.register_function{function_name='f', callback=function() \
+        return 2 end, flags={'no-writes'}}";
     world.ask("CLIENT UNPAUSE");
     world.send(world.client, &[b"FUNCTION", b"LOAD", library]);
     world.ask("CLIENT PAUSE 1000 WRITE");

@@ -94,8 +94,9 @@ fn rights_that_are_gone_when_a_transaction_runs_are_gone() {
         world.ask_as(client, command);
     }
     world.ask("ACL SETUSER ann resetkeys");
-    let refusal = "-NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
-                   command is no longer allowed for the following reason: no permission to touch the specified keys\r\n";
+    let refusal = "-NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. \
+                   This command is no longer allowed for the following reason: no permission to touch the specified \
+                   keys\r\n";
     assert_eq!(world.ask_as(client, "EXEC").0, format!("*3\r\n{refusal}{refusal}+PONG\r\n"));
     assert_eq!(world.ask("EXISTS a"), ":0\r\n");
 }

@@ -53,8 +53,8 @@ fn function_stats_tells_which_function_runs_and_for_how_long() {
     let (mut world, other) = slow_world();
     world.ask("FCALL endless 1 key word");
     let stats = world.ask_as(other, "FUNCTION STATS").0;
-    let running = "*4\r\n$14\r\nrunning_script\r\n*6\r\n$4\r\nname\r\n$7\r\nendless\r\n$7\r\ncommand\r\n*5\r\n$5\r\nFCALL\r\n$7\r\n\
-                   endless\r\n$1\r\n1\r\n$3\r\nkey\r\n$4\r\nword\r\n$11\r\nduration_ms\r\n:";
+    let running = "*4\r\n$14\r\nrunning_script\r\n*6\r\n$4\r\nname\r\n$7\r\nendless\r\n$7\r\ncommand\r\n*5\r\n$5\r\n\
+                   FCALL\r\n$7\r\nendless\r\n$1\r\n1\r\n$3\r\nkey\r\n$4\r\nword\r\n$11\r\nduration_ms\r\n:";
     let rest = stats.strip_prefix(running).unwrap_or_else(|| panic!("{stats}"));
     let (duration_ms, rest) = rest.split_once("\r\n").expect("a number ends");
     assert!(duration_ms.parse::<u64>().is_ok_and(|duration_ms| duration_ms >= 100), "{stats}");

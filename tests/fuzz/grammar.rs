@@ -84,8 +84,10 @@ const SCRIPTS: &[&[u8]] = &[
     b"return redis.pcall(unpack(ARGV))",
     b"redis.setresp(3) return redis.pcall(unpack(ARGV))",
     b"return {pcall(redis.call, unpack(ARGV))}",
-    b"for i = 1, #KEYS do redis.pcall('SET', KEYS[i], i) redis.pcall('LPUSH', KEYS[i], i) end return redis.status_reply('OK')",
-    b"return {tonumber(ARGV[1]) or 0, {ok = ARGV[1]}, {err = ARGV[2]}, {double = 1.5}, {map = {a = 1}}, {set = {b = true}}}",
+    b"for i = 1, #KEYS do redis.pcall('SET', KEYS[i], i) redis.pcall('LPUSH', KEYS[i], i) end \
+      return redis.status_reply('OK')",
+    b"return {tonumber(ARGV[1]) or 0, {ok = ARGV[1]}, {err = ARGV[2]}, {double = 1.5}, \
+      {map = {a = 1}}, {set = {b = true}}}",
     b"return cjson.encode(cjson.decode(ARGV[1]))",
     b"return cmsgpack.pack(cmsgpack.unpack(ARGV[1]))",
     b"return {struct.unpack(ARGV[1], ARGV[2])}",

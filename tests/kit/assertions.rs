@@ -48,7 +48,8 @@ fn replies_are_compared_by_what_they_mean() {
 fn a_reply_that_differs_is_told_with_its_command_and_what_was_run_before() {
     let redis = used(&["ZADD board 12 ada"]);
     let text = failure(|| assert_reply!(redis, "ZSCORE board ada" == 10));
-    let expected = "the reply is not what was expected\n   command: ZSCORE board ada\n  expected: 10\n       got: (double) 12\n\
+    let expected = "the reply is not what was expected\n\
+                    \x20  command: ZSCORE board ada\n  expected: 10\n       got: (double) 12\n\
                     the last commands:\n  #1 client 1: ZADD board 12 ada -> (integer) 1";
     assert_eq!(text, expected);
     let text = failure(|| assert_reply!(dunlin::test(), ["GET", "a key"] == "value"));

@@ -199,7 +199,8 @@ fn an_assertion_that_fails_lists_the_commands_line_by_line() {
     let message = payload.downcast_ref::<String>().expect("it is a text");
     let id = call(&mut client, ["CLIENT", "ID"]).integer().expect("a number");
     let expected = format!(
-        "expected at most 1 of COMMAND GET, found 2:\n  #1 client {id}: GET a -> (nil)\n  #2 client {id}: GET b -> (nil)"
+        "expected at most 1 of COMMAND GET, found 2:\n  #1 client {id}: GET a -> (nil)\n\
+         \x20 #2 client {id}: GET b -> (nil)"
     );
     assert_eq!(*message, expected);
 }

@@ -101,7 +101,8 @@ fn a_difference_is_told_line_by_line() {
     let golden = server.dump();
     assert_eq!(call(&mut client, ["DUNLIN", "DIFF", &golden]), "");
     run(&mut client, &["LSET list 1 x", "SET changed 2", "SET come value", "SELECT 1", "DEL gone"]);
-    let expected = "- SET changed 1\n+ SET changed 2\n+ SET come value\n- RPUSH list b\n+ RPUSH list x\n  SELECT 1\n- SET gone value\n";
+    let expected = "- SET changed 1\n+ SET changed 2\n+ SET come value\n- RPUSH list b\n+ RPUSH list x\n\
+                    \x20 SELECT 1\n- SET gone value\n";
     assert_eq!(server.diff(&golden).expect("it is right"), expected);
     assert_eq!(call(&mut client, ["DUNLIN", "DIFF", &golden]), expected);
 }

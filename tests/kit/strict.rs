@@ -79,7 +79,8 @@ fn a_script_uses_the_keys_that_it_was_told_of() {
             &["EVAL \"return redis.call('PING')\" 0"],
             &["MULTI", "EVAL \"return redis.call('GET', KEYS[1])\" 1 a", "GET b", "EXEC"],
             &[
-                "FUNCTION LOAD \"#!lua name=x\\nredis.register_function('f', function(keys) return redis.call('GET', keys[1]) end)\"",
+                "FUNCTION LOAD \"#!lua name=x\\nredis.register_function('f', function(keys) return \
+                 redis.call('GET', keys[1]) end)\"",
                 "FCALL f 1 a",
             ],
             &["GET undeclared"],
@@ -95,7 +96,8 @@ fn a_script_uses_the_keys_that_it_was_told_of() {
 fn keys_that_are_used_together_have_one_slot() {
     let says = |first: &str, slot: u16, other: &str, other_slot: u16| {
         format!(
-            "{first} is in slot {slot} of a cluster and {other} in slot {other_slot}; give them one hash tag, as in {{id}}:a and {{id}}:b"
+            "{first} is in slot {slot} of a cluster and {other} in slot {other_slot}; give them one hash tag, \
+             as in {{id}}:a and {{id}}:b"
         )
     };
     let apart = says("foo", 12182, "bar", 5061);
@@ -299,7 +301,8 @@ fn what_was_there_before_the_rules_is_no_finding() {
 fn a_key_gets_its_deadline_with_its_value() {
     let says = |command: &str, instead: &str| {
         format!(
-            "key has no deadline since {command}, and would live for ever had the application died in between; {instead}"
+            "key has no deadline since {command}, and would live for ever had the application died in \
+             between; {instead}"
         )
     };
     let both = "send both in one script or MULTI";
@@ -341,8 +344,8 @@ fn a_key_gets_its_deadline_with_its_value() {
 fn scores_are_integers_that_can_be_told_apart() {
     let says = |member: &str, score: &str| {
         format!(
-            "the score of {member} would be {score}, and beyond 2^53 neighbours become one; keep one number in the score, \
-             and the rest in the member"
+            "the score of {member} would be {score}, and beyond 2^53 neighbours become one; keep one number in the \
+             score, and the rest in the member"
         )
     };
     finds(
@@ -387,8 +390,8 @@ fn nobody_waits_for_ever() {
         let (server, mut client) = held(Rule::EndlessWaits, Level::Error);
         let name = line.split(' ').next().expect("it has a name");
         let text = format!(
-            "STRICT endless-waits: {name} would wait for ever; wait some seconds and call it again, so that its caller can \
-             be told to stop"
+            "STRICT endless-waits: {name} would wait for ever; wait some seconds and call it again, so that its caller \
+             can be told to stop"
         );
         assert_eq!(play(&mut client, &[line]), Err(text));
         server.strict().clear();
@@ -485,7 +488,8 @@ fn rules_are_listed_and_set_over_the_wire() {
     for (words, text) in [
         (
             "SET nosuch warn",
-            "ERR there is no rule 'nosuch'; there are undeclared-keys, cross-slot, keys-command, whole-reads, large-elements, unbounded-collection, late-expire, lossy-scores, endless-waits",
+            "ERR there is no rule 'nosuch'; there are undeclared-keys, cross-slot, keys-command, whole-reads, \
+             large-elements, unbounded-collection, late-expire, lossy-scores, endless-waits",
         ),
         ("SET cross-slot warn LIMIT 3", "ERR that rule has no limit"),
         ("SET ALL warn LIMIT 3", "ERR each rule has a limit of its own"),
@@ -521,8 +525,8 @@ fn findings_are_told_checked_and_forgotten_over_the_wire() {
     assert_eq!((field(late, "times"), field(endless, "times")), (&Reply::Integer(1), &Reply::Integer(2)));
     let id = call(&mut client, ["CLIENT", "ID"]).integer().expect("a number");
     let text = format!(
-        "ERR strict mode found 1: error endless-waits: client {id} (web): BLPOP queue 0 (2 times): BLPOP would wait for ever; \
-         wait some seconds and call it again, so that its caller can be told to stop"
+        "ERR strict mode found 1: error endless-waits: client {id} (web): BLPOP queue 0 (2 times): BLPOP would wait \
+         for ever; wait some seconds and call it again, so that its caller can be told to stop"
     );
     assert_eq!(error(&mut client, ["DUNLIN", "STRICT", "CHECK"]), text);
     call(&mut client, ["DUNLIN", "STRICT", "CLEAR"]);

@@ -98,7 +98,8 @@ const HEAD_OF_KEYS: &str = "\
 # The keys of every command that has some: the number is how many words are left of the request, or is in place of the @.
 ";
 
-const ASK_ANEW: &str = "what is not in the fixture yet is asked with UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test matrix";
+const ASK_ANEW: &str = "what is not in the fixture yet is asked with \
+    UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test matrix";
 
 /// Compares what a fixture says with a real server, if one is named, and with ours.
 fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, beside: Beside) {

@@ -105,8 +105,8 @@ pub(crate) trait Server {
 
 const YEAR_2500_MS: &str = "16725225600000";
 
-const STREAM_AT_FIRST: &str = "[[\"1-1\" [\"field\" \"10\"]] [\"2-1\" [\"field\" \"text\"]]] [[\"name\" \"group\" \"consumers\" 1 \"pending\" 1 \
-    \"last-delivered-id\" \"1-1\" \"entries-read\" 1 \"lag\" 1]]";
+const STREAM_AT_FIRST: &str = "[[\"1-1\" [\"field\" \"10\"]] [\"2-1\" [\"field\" \"text\"]]] [[\"name\" \"group\" \
+    \"consumers\" 1 \"pending\" 1 \"last-delivered-id\" \"1-1\" \"entries-read\" 1 \"lag\" 1]]";
 
 /// What [`state`] tells of a key while nothing but [`DATA`] came.
 pub(crate) fn state_at_first(key: &[u8]) -> &'static str {

@@ -74,7 +74,10 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (key(), 0usize..30).prop_map(|(key, fields)| Step::ShrinkHash { key, fields }),
         3 => (key(), text()).prop_map(|(key, text)| Step::Append { key, text }),
         1 => (key(), 0usize..60).prop_map(|(key, len)| Step::Cut { key, len }),
-        2 => (key(), any::<i64>(), 0u32..64).prop_map(|(key, number, shift)| Step::SetInt { key, number: number >> shift }),
+        2 => (key(), any::<i64>(), 0u32..64).prop_map(|(key, number, shift)| {
+            let number = number >> shift;
+            Step::SetInt { key, number }
+        }),
         3 => key().prop_map(|key| Step::Remove { key }),
         1 => (key(), 1u16..500).prop_map(|(from, many)| Step::RemoveMany { from, many }),
         4 => (key(), prop::option::of(deadline())).prop_map(|(key, deadline_ms)| Step::Deadline { key, deadline_ms }),

@@ -22,7 +22,9 @@ enum Step {
 fn number() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         6 => (-20..300_i64).prop_map(|number| number.to_string().into_bytes()),
-        1 => (0..20_i64, 0..64_u32).prop_map(|(number, shift)| (i64::MIN >> shift).wrapping_add(number).to_string().into()),
+        1 => (0..20_i64, 0..64_u32).prop_map(|(number, shift)| {
+            (i64::MIN >> shift).wrapping_add(number).to_string().into()
+        }),
     ]
 }
 

@@ -199,12 +199,18 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn blocks_of_few_entries_hold_what_the_model_holds(entries in 1..5_usize, steps in prop::collection::vec(step(), 0..200)) {
+    fn blocks_of_few_entries_hold_what_the_model_holds(
+        entries in 1..5_usize,
+        steps in prop::collection::vec(step(), 0..200),
+    ) {
         run(Limits { entries, ..Limits::default() }, &steps);
     }
 
     #[test]
-    fn blocks_of_few_bytes_hold_what_the_model_holds(bytes in 1..300_usize, steps in prop::collection::vec(step(), 0..200)) {
+    fn blocks_of_few_bytes_hold_what_the_model_holds(
+        bytes in 1..300_usize,
+        steps in prop::collection::vec(step(), 0..200),
+    ) {
         run(Limits { bytes, entries: 0 }, &steps);
     }
 

@@ -58,7 +58,8 @@ fn where_it_cannot_listen_all_stays_as_it_was() {
     let mut client = connect(server.addr());
     client.ask(
         format!("CONFIG SET maxclients 77 port {port}\r\n"),
-        "-ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check server logs.\r\n",
+        "-ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check \
+         server logs.\r\n",
     );
     client.ask(
         "CONFIG SET maxclients 77 bind 999.999.999.999\r\n",
@@ -83,7 +84,11 @@ fn the_first_of_both_parameters_is_blamed_and_both_change_at_once() {
     );
     client.ask(
         format!("CONFIG SET port {port} bind \"127.0.0.2 127.0.0.1\"\r\n"),
-        refusal("port", "Unable to listen on this port. Check server logs."),
+        refusal(
+            "port",
+            "Unable to listen on this port. Check \
+         server logs.",
+        ),
     );
     assert!(is_open(server.addr()));
     client.ask(format!("CONFIG SET port {port} bind 127.0.0.2\r\n"), "+OK\r\n");

@@ -26,8 +26,8 @@ fn more_clients_than_the_system_has_descriptors_for_are_refused() {
     let mut client = connect(server.addr());
     client.ask(
         "CONFIG SET maxclients 4294967295\r\n",
-        "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle \
-         the specified number of clients, try with ",
+        "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to \
+         handle the specified number of clients, try with ",
     );
     let room = client.read_until(b"\r\n");
     let room: u64 = room.trim_end().parse().expect("a number of clients");

@@ -283,7 +283,8 @@ fn a_transaction_and_a_script_wait_for_it_too() {
     ask(&mut client, &migrate(there.addr(), "a 0 5000"), "+QUEUED");
     ask(&mut client, "EXISTS a", "+QUEUED");
     ask(&mut client, "EXEC", "*2\r\n+OK\r\n:0");
-    let script = "EVAL \"local r = redis.call('MIGRATE', ARGV[1], ARGV[2], KEYS[1], 0, 5000) return {r, redis.call('EXISTS', KEYS[1])}\"";
+    let script = "EVAL \"local r = redis.call('MIGRATE', ARGV[1], ARGV[2], KEYS[1], 0, 5000) \
+                  return {r, redis.call('EXISTS', KEYS[1])}\"";
     ask(&mut client, &format!("{script} 1 b 127.0.0.1 {}", there.addr().port()), "*2\r\n+OK\r\n:0");
     ask(&mut theirs, "EXISTS a b", ":2");
 }

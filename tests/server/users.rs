@@ -64,9 +64,9 @@ fn a_file_with_a_fault_changes_nothing() {
     fs::write(file.path(), "user bob on\nuser cid on +nosuch\nnobody\n").expect("it can be written");
     let path = file.path();
     let told = format!(
-        "-ERR {path}:2: Error in applying operation '+nosuch': Unknown command or category name in ACL. {path}:3 should \
-         start with user keyword followed by the username. WARNING: ACL errors detected, no change to the previously \
-         active ACL rules was performed"
+        "-ERR {path}:2: Error in applying operation '+nosuch': Unknown command or category name in ACL. {path}:3 \
+         should start with user keyword followed by the username. WARNING: ACL errors detected, no change to the \
+         previously active ACL rules was performed"
     );
     ask(&mut client, &[("ACL LOAD", told.as_str()), ("ACL USERS", "*2\r\n$3\r\nann\r\n$7\r\ndefault")]);
     fs::remove_file(path).expect("it is there");
@@ -79,8 +79,8 @@ fn a_server_does_not_start_with_a_file_that_has_a_fault() {
     let file = UserFile::holding("refused", "user ann on foo\n");
     let fault = file.server().expect_err("there is a fault").to_string();
     let told = format!(
-        "Aborting Redis startup because of ACL errors: {}:1: Syntax error. WARNING: ACL errors detected, no change to the \
-         previously active ACL rules was performed",
+        "Aborting Redis startup because of ACL errors: {}:1: Syntax error. WARNING: ACL errors detected, no change to \
+         the previously active ACL rules was performed",
         file.path()
     );
     assert_eq!(fault, told);

@@ -11,8 +11,10 @@ use crate::value::number::{parse_i64, until_nul};
 
 pub(super) const BITFIELD: Command = Command {
     name: "BITFIELD",
-    syntax: "key operation:[GET get-block:<encoding offset>|write:<[OVERFLOW overflow-block:<WRAP|SAT|FAIL>] \
-             write-operation:<SET set-block:<encoding offset value>|INCRBY incrby-block:<encoding offset increment>>> ...]",
+    syntax: "key operation:[GET get-block:<encoding offset>|\
+             write:<[OVERFLOW overflow-block:<WRAP|SAT|FAIL>] \
+             write-operation:<SET set-block:<encoding offset value>|\
+             INCRBY incrby-block:<encoding offset increment>>> ...]",
     family: Family::Bitmap,
     arity: Arity::AtLeast(2),
     flags: Flags::WRITE.and(Flags::DENYOOM),

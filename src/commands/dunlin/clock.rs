@@ -12,7 +12,8 @@ pub(super) const ADVANCE: Command = Command {
     syntax: "milliseconds",
     arity: Arity::Exactly(3),
     cost: "O(N), N being what falls due on the way",
-    about: "Moves the clock on. What falls due on the way happens first, in order. Answers the time, in unix milliseconds.",
+    about: "Moves the clock on. What falls due on the way happens first, in order. Answers the time, in unix \
+            milliseconds.",
     run: advance,
     ..ROW
 };
@@ -51,7 +52,8 @@ pub(super) const SET_TIME: Command = Command {
     syntax: "unix-time-milliseconds",
     arity: Arity::Exactly(3),
     cost: "O(N), N being what falls due on the way",
-    about: "Sets the clock, forward as by ADVANCE or back. Answers the time, in unix milliseconds.",
+    about: "Sets the clock, forward as by ADVANCE or back. Answers the time, in unix \
+            milliseconds.",
     run: set_time,
     ..ROW
 };
@@ -70,7 +72,8 @@ fn set_time(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 pub(super) const FREEZE: Command = Command {
     name: "FREEZE",
     arity: Arity::Exactly(2),
-    about: "Has the clock stand still. Answers the time, in unix milliseconds.",
+    about: "Has the clock stand still. Answers the time, in unix \
+            milliseconds.",
     run: freeze,
     ..ROW
 };

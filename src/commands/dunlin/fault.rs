@@ -9,9 +9,10 @@ use crate::value::number;
 
 pub(super) const FAULT: Command = Command {
     name: "FAULT",
-    syntax: "action:<add:<ADD name [COMMAND command] [KEY pattern] [CLIENT client] [NTH nth] [TIMES times] [PERCENT percent] \
-             failure:<DELAY milliseconds|ERROR text|DROP-BEFORE|DROP-AFTER|HALF-REPLY|SPLIT-REPLY|SILENCE|LOADING|BUSY|\
-             READONLY|OOM|moved:<MOVED slot node>|MASTERDOWN>>|REMOVE rule|LIST|CLEAR>",
+    syntax: "action:<add:<ADD name [COMMAND command] [KEY pattern] [CLIENT client] [NTH nth] [TIMES times] \
+             [PERCENT percent] failure:<DELAY milliseconds|ERROR text|DROP-BEFORE|DROP-AFTER|HALF-REPLY|\
+             SPLIT-REPLY|SILENCE|LOADING|BUSY|READONLY|OOM|moved:<MOVED slot node>|MASTERDOWN>>|\
+             REMOVE rule|LIST|CLEAR>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the rules",
     about: "Has commands fail, come late, or lose their replies or connections, by rules.",

@@ -9,13 +9,15 @@ use crate::value::number;
 
 pub(super) const JOURNAL: Command = Command {
     name: "JOURNAL",
-    syntax: "action:<start:<START [count]>|STOP|CLEAR|list:<LIST [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
+    syntax: "action:<start:<START [count]>|STOP|CLEAR|\
+             list:<LIST [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
              count-of:<COUNT [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
-             expect:<EXPECT bound:<NONE|AT-MOST number|AT-LEAST number|EXACTLY number> [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
-             EXPORT>",
+             expect:<EXPECT bound:<NONE|AT-MOST number|AT-LEAST number|EXACTLY number> \
+             [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|EXPORT>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the commands that are kept",
-    about: "Keeps the last commands, lists and counts them, holds their number to what is expected, writes a transcript.",
+    about: "Keeps the last commands, lists and counts them, holds their number to what is expected, writes \
+            a transcript.",
     run: |cx, args| explained(&JOURNAL, journal(cx, args)),
     ..ROW
 };

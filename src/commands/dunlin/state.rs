@@ -52,7 +52,8 @@ pub(super) const DIFF: Command = Command {
     syntax: "other:<text|of-world:<WORLD world>>",
     arity: Arity::AtLeast(3),
     cost: "That of the commands of the text, and of DUMP",
-    about: "Answers in which lines a text, or another world, and the data differ: - what the other has, + what only the data has.",
+    about: "Answers in which lines a text, or another world, and the data differ: - what the \
+            other has, + what only the data has.",
     run: |cx, args| explained(&DIFF, show_diff(cx, args)),
     ..ROW
 };

@@ -8,11 +8,13 @@ use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
 
 pub(super) const WAIT: Command = Command {
     name: "WAIT",
-    syntax: "condition:<blocked:<BLOCKED key [number]>|subscribers:<SUBSCRIBERS channel number>|journal:<JOURNAL number [COMMAND command] \
-             [KEY pattern] [CLIENT name] [ERRORS]>|fault:<FAULT name number>|CLIENTS number> [TIMEOUT milliseconds]",
+    syntax: "condition:<blocked:<BLOCKED key [number]>|subscribers:<SUBSCRIBERS channel number>|\
+             journal:<JOURNAL number [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
+             fault:<FAULT name number>|CLIENTS number> [TIMEOUT milliseconds]",
     arity: Arity::AtLeast(4),
     cost: "O(1), and as much after each command of others; O(N) with JOURNAL, N being the commands that are kept",
-    about: "Waits until clients are blocked on a key, so many listen to a channel, are connected, or commands were run.",
+    about: "Waits until clients are blocked on a key, so many listen to a channel, are connected, or commands were \
+            run.",
     run: |cx, args| explained(&WAIT, wait(cx, args)),
     ..ROW
 };

@@ -18,8 +18,8 @@ use std::ops::Bound;
 pub(super) const GEOSEARCH: Command = Command {
     name: "GEOSEARCH",
     syntax: "key from:<FROMMEMBER member|FROMLONLAT fromlonlat:<longitude latitude>> \
-             by:<circle:<BYRADIUS radius unit:<M|KM|FT|MI>>|box:<BYBOX width height unit:<M|KM|FT|MI>>> order:[ASC|DESC] \
-             count-block:[COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
+             by:<circle:<BYRADIUS radius unit:<M|KM|FT|MI>>|box:<BYBOX width height unit:<M|KM|FT|MI>>> \
+             order:[ASC|DESC] count-block:[COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]",
     family: Family::Geo,
     arity: Arity::AtLeast(7),
     flags: Flags::READONLY,
@@ -32,8 +32,8 @@ pub(super) const GEOSEARCH: Command = Command {
 pub(super) const GEOSEARCHSTORE: Command = Command {
     name: "GEOSEARCHSTORE",
     syntax: "destination source from:<FROMMEMBER member|FROMLONLAT fromlonlat:<longitude latitude>> \
-             by:<circle:<BYRADIUS radius unit:<M|KM|FT|MI>>|box:<BYBOX width height unit:<M|KM|FT|MI>>> order:[ASC|DESC] \
-             count-block:[COUNT count [ANY]] [STOREDIST]",
+             by:<circle:<BYRADIUS radius unit:<M|KM|FT|MI>>|box:<BYBOX width height unit:<M|KM|FT|MI>>> \
+             order:[ASC|DESC] count-block:[COUNT count [ANY]] [STOREDIST]",
     arity: Arity::AtLeast(8),
     flags: Flags::WRITE.and(Flags::DENYOOM),
     keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE)), KeySpec::at(2, KeyFlags::RO.and(KeyFlags::ACCESS))],

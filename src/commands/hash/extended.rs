@@ -74,7 +74,8 @@ impl Aftermath {
 
 pub(super) const HSETEX: Command = Command {
     name: "HSETEX",
-    syntax: "key condition:[FNX|FXX] expiration:[EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] \
+    syntax: "key condition:[FNX|FXX] \
+             expiration:[EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL] \
              FIELDS fields:<numfields field value [field value ...]>",
     family: Family::Hash,
     arity: Arity::AtLeast(6),

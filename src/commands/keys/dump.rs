@@ -46,8 +46,8 @@ pub(super) const RESTORE: Command = Command {
         Change::brings("5.0.0", &["ABSTTL"]),
         Change::brings("5.0.0", &["IDLETIME", "FREQ"]),
     ],
-    cost: "O(1) to make the key and O(N*M) to read its value, N being the number of its elements and M their mean size; \
-           O(N*M*log(N)) for a sorted set",
+    cost: "O(1) to make the key and O(N*M) to read its value, N being the number of its elements and M their mean \
+           size; O(N*M*log(N)) for a sorted set",
     about: "Makes a key of what DUMP answered.",
     run: restore,
     ..Command::ROW

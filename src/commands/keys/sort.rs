@@ -23,8 +23,8 @@ use std::ops::Range;
 
 pub(super) const SORT: Command = Command {
     name: "SORT",
-    syntax: "key [BY by-pattern:pattern] [LIMIT offset count] [GET get-pattern:pattern [GET get-pattern:pattern ...]] order:[ASC|DESC] [sorting:ALPHA] \
-             [STORE destination]",
+    syntax: "key [BY by-pattern:pattern] [LIMIT offset count] [GET get-pattern:pattern [GET get-pattern:pattern ...]] \
+             order:[ASC|DESC] [sorting:ALPHA] [STORE destination]",
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::DANGEROUS).and(Flags::COLLECTIONS),
     keys: &[SORTED, NAMED_BY_PATTERNS, STORED],
     since: "1.0.0",
@@ -35,7 +35,8 @@ pub(super) const SORT: Command = Command {
 
 pub(super) const SORT_RO: Command = Command {
     name: "SORT_RO",
-    syntax: "key [BY by-pattern:pattern] [LIMIT offset count] [GET get-pattern:pattern [GET get-pattern:pattern ...]] order:[ASC|DESC] [sorting:ALPHA]",
+    syntax: "key [BY by-pattern:pattern] [LIMIT offset count] [GET get-pattern:pattern [GET get-pattern:pattern ...]] \
+             order:[ASC|DESC] [sorting:ALPHA]",
     family: Family::Generic,
     arity: Arity::AtLeast(2),
     flags: Flags::READONLY.and(Flags::DANGEROUS).and(Flags::COLLECTIONS),
@@ -51,8 +52,8 @@ const SORTED: KeySpec = KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS));
 
 const NAMED_BY_PATTERNS: KeySpec = KeySpec {
     begin: Begin::Unknown,
-    notes: "For the optional BY/GET keyword. It is marked 'unknown' because the key names derive from the content of the \
-            key we sort",
+    notes: "For the optional BY/GET keyword. It is marked 'unknown' because the key names derive from the content of \
+            the key we sort",
     ..SORTED
 };
 

@@ -8,8 +8,8 @@ use crate::engine::{Engine, Series};
 pub(super) fn report(engine: &Engine) -> String {
     let (spikes, threshold_ms) = (&engine.stats.spikes, engine.settings.spikes_from_ms);
     if threshold_ms == 0 && spikes.iter().len() == 0 {
-        return "Nothing is noted: latency-monitor-threshold is 0. CONFIG SET latency-monitor-threshold <milliseconds> says \
-                from how long on something is worth noting.\n"
+        return "Nothing is noted: latency-monitor-threshold is 0. CONFIG SET latency-monitor-threshold <milliseconds> \
+                says from how long on something is worth noting.\n"
             .to_owned();
     }
     if spikes.iter().len() == 0 {
@@ -34,8 +34,8 @@ fn describe(text: &mut String, number: usize, kind: &str, series: &Series, now_s
     // Writing into a string cannot fail.
     let _ = writeln!(
         text,
-        "{number}. {kind}: {count} latency spikes (average {average_ms:.0}ms, mean deviation {deviation_ms:.0}ms, period \
-         {period_s:.2} sec). Worst all time event {}ms.",
+        "{number}. {kind}: {count} latency spikes (average {average_ms:.0}ms, mean deviation {deviation_ms:.0}ms, \
+         period {period_s:.2} sec). Worst all time event {}ms.",
         series.longest_ms
     );
 }

@@ -101,10 +101,10 @@ const STORING: Command = Command {
 };
 
 const UNION_COST: &str = "O(N)+O(M*log(M)), N being the members of all sorted sets and M those of the result.";
-const INTER_COST: &str = "O(N*K)+O(M*log(M)) at worst, N being the members of the smallest sorted set, K the sorted sets \
-                          and M the members of the result.";
-const DIFF_COST: &str = "O(L+(N-K)*log(N)) at worst, L being the members of all sorted sets, N those of the first and K \
-                         those of the result.";
+const INTER_COST: &str = "O(N*K)+O(M*log(M)) at worst, N being the members of the smallest sorted set, K the sorted \
+                          sets and M the members of the result.";
+const DIFF_COST: &str = "O(L+(N-K)*log(N)) at worst, L being the members of all sorted sets, N those of the first and \
+                         K those of the result.";
 
 fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, operation: Operation, name: &'static str) -> Result<(), Error> {
     let keys = keys(&mut args, name)?;

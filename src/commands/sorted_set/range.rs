@@ -78,7 +78,8 @@ const ANSWERING: Command = Command {
     arity: Arity::AtLeast(4),
     flags: Flags::READONLY,
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
-    cost: "O(log(N)+M), N being the members of the sorted set and M those answered: O(log(N)) when LIMIT keeps M constant.",
+    cost: "O(log(N)+M), N being the members of the sorted set and M those answered: O(log(N)) when LIMIT keeps M \
+           constant.",
     ..Command::ROW
 };
 

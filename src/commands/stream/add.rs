@@ -10,7 +10,8 @@ use crate::value::stream::{Id, Limits, Log, MOST_BYTES};
 
 pub(super) const XADD: Command = Command {
     name: "XADD",
-    syntax: "key [NOMKSTREAM] trim:[strategy:<MAXLEN|MINID> operator:[equal:=|approximately:~] threshold [LIMIT count]] \
+    syntax: "key [NOMKSTREAM] \
+             trim:[strategy:<MAXLEN|MINID> operator:[equal:=|approximately:~] threshold [LIMIT count]] \
              id-selector:<auto-id:*|id> field value [field value ...]",
     family: Family::Stream,
     arity: Arity::AtLeast(5),

@@ -12,8 +12,8 @@ const OVERWRITTEN: KeySpec = KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE));
 
 pub(super) const SET: Command = Command {
     name: "SET",
-    syntax: "key value condition:[NX|XX] [GET] expiration:[EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds\
-             |KEEPTTL]",
+    syntax: "key value condition:[NX|XX] [GET] \
+             expiration:[EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]",
     family: Family::String,
     arity: Arity::AtLeast(3),
     flags: Flags::WRITE.and(Flags::DENYOOM),

@@ -14,8 +14,8 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::number("active-defrag-threshold-upper", 0, 1000, Held::Idle("100")),
     Parameter::number("active-expire-effort", 1, 10, Held::Idle("1")),
     Parameter::switch("activedefrag", Held::Always("no")).refusing(
-        "Active defragmentation cannot be enabled: it requires a Redis server compiled with a modified Jemalloc like the \
-         one shipped by default with the Redis source distribution",
+        "Active defragmentation cannot be enabled: it requires a Redis server compiled with a modified Jemalloc like \
+         the one shipped by default with the Redis source distribution",
     ),
     Parameter::switch("lazyfree-lazy-eviction", Held::Idle("no")),
     Parameter::switch("lazyfree-lazy-expire", Held::Idle("no")),

@@ -26,8 +26,8 @@ pub enum RightsError {
     InScript(String),
     /// The user was allowed a command when it was queued, and is not any more; why.
     #[error(
-        "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is \
-         no longer allowed for the following reason: {0}"
+        "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command \
+         is no longer allowed for the following reason: {0}"
     )]
     Changed(&'static str),
     /// SORT would read keys that nobody checked; the option's name.
@@ -67,9 +67,9 @@ pub enum RightsError {
     PasswordBits,
     /// There is no file of users.
     #[error(
-        "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER \
-         command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store \
-         users in the Redis configuration."
+        "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL \
+         SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order \
+         to store users in the Redis configuration."
     )]
     NoFile,
     /// The file of users cannot be read, or holds faults.

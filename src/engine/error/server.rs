@@ -21,8 +21,9 @@ pub enum ServerError {
     ConfigNotWritten(String),
     /// MODULE is not enabled.
     #[error(
-        "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", you can run it from a \
-         local connection, otherwise you need to set this option in the configuration file, and then restart the server."
+        "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", you can run it from \
+         a local connection, otherwise you need to set this option in the configuration file, and then restart the \
+         server."
     )]
     ModuleDisabled,
 

@@ -108,8 +108,8 @@ pub enum StreamError {
     },
     /// XGROUP of no stream.
     #[error(
-        "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option \
-         to create an empty stream automatically."
+        "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM \
+         option to create an empty stream automatically."
     )]
     GroupNeedsKey,
     /// A group of that name is there.

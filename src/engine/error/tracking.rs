@@ -16,8 +16,8 @@ pub enum TrackingError {
     PrefixWithoutBroadcast,
     /// CLIENT TRACKING changes from one mode to the other.
     #[error(
-        "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with \
-         a different mode."
+        "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it \
+         with a different mode."
     )]
     BroadcastSwitched,
     /// CLIENT TRACKING wants exceptions in a mode that knows none.
@@ -28,13 +28,14 @@ pub enum TrackingError {
     BothChoices,
     /// CLIENT TRACKING wants exceptions the other way than before.
     #[error(
-        "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a \
-         different mode."
+        "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it \
+         with a different mode."
     )]
     ChoiceSwitched,
     /// CLIENT TRACKING has a prefix that overlaps with one from before.
     #[error(
-        "ERR Prefix '{given}' overlaps with an existing prefix '{existing}'. Prefixes for a single client must not overlap."
+        "ERR Prefix '{given}' overlaps with an existing prefix '{existing}'. Prefixes for a single client must not \
+         overlap."
     )]
     PrefixExists {
         /// The prefix.

@@ -138,7 +138,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_map_from_keys_to_sets_of_clients(steps in prop::collection::vec((0u8..12, 0usize..4, 0u8..4), 0..200)) {
+        fn it_is_a_map_from_keys_to_sets_of_clients(
+            steps in prop::collection::vec((0u8..12, 0usize..4, 0u8..4), 0..200),
+        ) {
             let (clients, mut known) = (clients(), Known::default());
             let mut model: BTreeMap<Vec<u8>, BTreeSet<SessionId>> = BTreeMap::new();
             for (key, client, action) in steps {

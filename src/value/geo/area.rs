@@ -164,7 +164,10 @@ mod tests {
             let middle = Position { longitude: middle.0, latitude: middle.1 };
             let radius_m = reach.exp2();
             let degrees = radius_m / EARTH_M / DEGREE;
-            let position = Position { longitude: middle.longitude + east * degrees, latitude: middle.latitude + north * degrees };
+            let position = Position {
+                longitude: middle.longitude + east * degrees,
+                latitude: middle.latitude + north * degrees,
+            };
             let area = Area { middle, shape: Shape::Circle { radius_m } };
             prop_assert!(area.distance_m(position).is_none() || is_covered(&area, position));
         }

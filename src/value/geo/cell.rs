@@ -117,7 +117,12 @@ mod tests {
         }
 
         #[test]
-        fn to_go_and_to_come_back_is_to_stay(position in positions(), steps in 1..=STEPS, north in -1..=1, east in -1..=1) {
+        fn to_go_and_to_come_back_is_to_stay(
+            position in positions(),
+            steps in 1..=STEPS,
+            north in -1..=1,
+            east in -1..=1,
+        ) {
             let cell = Cell::of(position, steps);
             prop_assert_eq!(cell.moved(north, east).moved(-north, -east), cell);
         }

@@ -165,7 +165,8 @@ mod tests {
 
         #[test]
         fn no_distance_is_longer_than_half_the_earth_or_no_number(one in positions(), other in positions()) {
-            let opposite = Position { longitude: one.longitude.signum() * -180.0 + one.longitude, latitude: -one.latitude };
+            let longitude = one.longitude.signum() * -180.0 + one.longitude;
+            let opposite = Position { longitude, latitude: -one.latitude };
             for to in [one, other, opposite] {
                 prop_assert!((0.0..=EARTH_M * (std::f64::consts::PI + 1e-5)).contains(&one.distance_m(to)));
             }

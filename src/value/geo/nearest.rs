@@ -139,7 +139,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_are_those_of_a_full_sort(mut items in prop::collection::vec(0u16..500, 0..400), wanted in 0usize..400) {
+        fn the_first_are_those_of_a_full_sort(
+            mut items in prop::collection::vec(0u16..500, 0..400),
+            wanted in 0usize..400,
+        ) {
             let mut sorted = items.clone();
             sorted.sort_unstable();
             sort_first(&mut items, wanted, Ord::cmp);

@@ -137,7 +137,8 @@ proptest! {
         let elements: Vec<Vec<u8>> = numbers.iter().copied().map(number).collect();
         let mut bytes = sketch_of(&elements, LIMIT);
         let before = bytes.clone();
-        let again = SketchMut::of(&mut bytes, LIMIT).expect("it is a sketch").add_all(elements.iter().map(Vec::as_slice));
+        let mut sketch = SketchMut::of(&mut bytes, LIMIT).expect("it is a sketch");
+        let again = sketch.add_all(elements.iter().map(Vec::as_slice));
         prop_assert_eq!((again, bytes), (Ok(0), before));
     }
 
@@ -155,7 +156,12 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_behind_a_right_head_do_any_harm(code: Vec<u8>, index in 0..REGISTERS, value in 1u8..52, limit in 0usize..200) {
+    fn no_bytes_behind_a_right_head_do_any_harm(
+        code: Vec<u8>,
+        index in 0..REGISTERS,
+        value in 1u8..52,
+        limit in 0usize..200,
+    ) {
         let mut bytes = [&sketch_of(&[], LIMIT)[..HEAD_BYTES], &code].concat();
         let counted = Sketch::of(&bytes).expect("its head is right").count();
         let mut sketch = SketchMut::of(&mut bytes, limit).expect("its head is right");

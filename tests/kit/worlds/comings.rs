@@ -42,7 +42,8 @@ fn hello_answers_from_the_world_that_it_leads_into() {
 #[test]
 fn what_a_client_told_about_itself_it_takes_along() {
     let (server, _) = served();
-    let told = "HELLO 3\nCLIENT SETNAME me\nCLIENT SETINFO LIB-NAME mine\nSELECT 5\nDUNLIN WORLD ann\nCLIENT INFO\nHGETALL key\n";
+    let told = "HELLO 3\nCLIENT SETNAME me\nCLIENT SETINFO LIB-NAME mine\nSELECT 5\n\
+                DUNLIN WORLD ann\nCLIENT INFO\nHGETALL key\n";
     let got = answers(&server, told);
     for part in [" name=me ", " db=5 ", " lib-name=mine ", " resp=3 "] {
         assert!(got.contains(part), "{part} in {got}");

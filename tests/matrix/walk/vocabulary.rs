@@ -105,7 +105,8 @@ const SCRIPTS: &[&str] = &[
 
 const LIBRARIES: &[&str] = &[
     "#!lua name=lib1\nredis.register_function('f1', function(keys, args) return redis.call(unpack(args)) end)",
-    "#!lua name=lib1\nredis.register_function{function_name='f1', callback=function(k, a) return k end, flags={'no-writes'}}",
+    "#!lua name=lib1\nredis.register_function{function_name='f1', \
+     callback=function(k, a) return k end, flags={'no-writes'}}",
     "#!lua name=lib2\nredis.register_function('f2', function(keys, args) return redis.pcall('SET', keys[1], 1) end)",
     "#!lua name=lib2\nredis.register_function('f1', function() return 1 end)",
     "#!lua name=lib1\nreturn (",

@@ -165,7 +165,8 @@ const SLOW: usize = 20;
 
 /// The walk's own requests are among the slow ones, some of them now before another client's, now behind it.
 fn without_pings(reply: Reply) -> Reply {
-    let is_ping = |entry: &Reply| matches!(entry, Reply::Array(parts) if parts.get(3) == Some(&Reply::Array(vec![Reply::Bulk(b"PING".to_vec())])));
+    let ping = Reply::Array(vec![Reply::Bulk(b"PING".to_vec())]);
+    let is_ping = |entry: &Reply| matches!(entry, Reply::Array(parts) if parts.get(3) == Some(&ping));
     match reply {
         Reply::Array(entries) => {
             let kept = entries.into_iter().filter(|entry| !is_ping(entry)).take(SLOW);

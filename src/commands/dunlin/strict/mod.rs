@@ -12,7 +12,8 @@ use crate::resp::Reply;
 
 pub(super) const STRICT: Command = Command {
     name: "STRICT",
-    syntax: "[action:<set:<SET rule|ALL level:<OFF|WARN|ERROR> [LIMIT limit]>|allow:<ALLOW rule|ALL pattern>|FINDINGS|CHECK|CLEAR>]",
+    syntax: "[action:<set:<SET rule|ALL level:<OFF|WARN|ERROR> [LIMIT limit]>|\
+             allow:<ALLOW rule|ALL pattern>|FINDINGS|CHECK|CLEAR>]",
     arity: Arity::AtLeast(2),
     cost: "O(N), N being the rules, and with FINDINGS and CHECK the keys that were written",
     about: "Finds fault with what would break in production: lists the rules, sets them, tells what they found.",

@@ -34,7 +34,8 @@ fn undeclared_key(case: &Case<'_>) -> Option<Offence> {
     let declared = case.declared?;
     let (key, _) = case.keys.iter().find(|(key, _)| declared.iter().all(|known| **known != **key))?;
     let text = format!(
-        "the script uses {}, which is not among its KEYS; pass every key by KEYS, as a cluster sends the script where they are",
+        "the script uses {}, which is not among its KEYS; pass every key by KEYS, as a cluster sends the \
+         script where they are",
         quoted(key)
     );
     against(key, text)
