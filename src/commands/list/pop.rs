@@ -139,10 +139,12 @@ impl Portion {
             End::Head => 0..count,
             End::Tail => list.len() - count..list.len(),
         };
-        let elements = list.range(positions.clone());
-        match end {
-            End::Head => reply.items(elements),
-            End::Tail => reply.items(elements.rev()),
+        if count == 1 {
+            list.get(positions.start).into_iter().for_each(|element| reply.item(element));
+        } else if end == End::Head {
+            reply.items(list.range(positions.clone()));
+        } else {
+            reply.items(list.range(positions.clone()).rev());
         }
         let gone = list.remove(positions, limits);
         Changed::by(count, ()).leaving(gone.map(Value::List))

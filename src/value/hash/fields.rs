@@ -6,6 +6,7 @@ use super::Entry;
 use super::pair::Pair;
 use super::view::{Entries, HashView, Shape};
 use crate::value::item::Item;
+use either::Either;
 use fastrand::Rng;
 
 /// The fields of a hash that are there at a moment.
@@ -51,12 +52,12 @@ impl<'a> Fields<'a> {
 
     /// All fields with their values.
     pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
-        let (strip, table) = match self.hash.shape {
-            Shape::Packed(strip) => (Some(strip.iter()), None),
-            Shape::Timed(timed) => (Some(timed.strip.range(2 * timed.due(self.now_ms)..timed.strip.len())), None),
-            Shape::Table(table) => (None, Some(table.iter_at(self.now_ms).map(Pair::entry))),
+        let items = match self.hash.shape {
+            Shape::Packed(strip) => strip.iter(),
+            Shape::Timed(timed) => timed.strip.range(2 * timed.due(self.now_ms)..timed.strip.len()),
+            Shape::Table(table) => return Either::Right(table.iter_at(self.now_ms).map(Pair::entry)),
         };
-        strip.map(|items| Entries { items }).into_iter().flatten().chain(table.into_iter().flatten())
+        Either::Left(Entries { items })
     }
 
     /// Any field with its value, each as likely as another.

@@ -9,6 +9,7 @@ use crate::value::item::Item;
 use crate::value::strip::{self, StripView};
 use crate::value::table::Table;
 use crate::value::zset::arena::LARGEST_HEAD;
+use either::Either;
 use fastrand::Rng;
 
 /// A hash, to be read.
@@ -126,14 +127,14 @@ impl<'a> HashView<'a> {
 
     /// The same, each with its deadline, 0 for none.
     pub fn iter_timed(self) -> impl Iterator<Item = (Entry<'a>, i64)> + Clone {
-        let (packed, table) = match self.shape {
-            Shape::Packed(strip) => (Some((Entries { items: strip.iter() }, &[][..])), None),
-            Shape::Timed(timed) => (Some((Entries { items: timed.strip.iter() }, timed.deadlines.as_slice())), None),
-            Shape::Table(table) => (None, Some(table.iter_timed().map(|(cell, due_ms)| (Pair::entry(cell), due_ms)))),
+        let (items, deadlines) = match self.shape {
+            Shape::Packed(strip) => (strip.iter(), &[][..]),
+            Shape::Timed(timed) => (timed.strip.iter(), timed.deadlines.as_slice()),
+            Shape::Table(table) => {
+                return Either::Right(table.iter_timed().map(|(cell, due_ms)| (Pair::entry(cell), due_ms)));
+            }
         };
-        let packed =
-            packed.map(|(entries, deadlines)| entries.zip(deadlines.iter().copied().chain(std::iter::repeat(0))));
-        packed.into_iter().flatten().chain(table.into_iter().flatten())
+        Either::Left(Entries { items }.zip(deadlines.iter().copied().chain(std::iter::repeat(0))))
     }
 
     /// Any field with its value, overdue or not, each as likely as another.

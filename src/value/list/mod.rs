@@ -25,6 +25,7 @@ mod size;
 pub use size::Limits;
 
 use crate::value::item::Item;
+use either::Either;
 use nodes::Nodes;
 use run::Run;
 use std::ops::Range;
@@ -164,11 +165,10 @@ impl List {
     /// The elements at those of `positions` that exist, head first.
     pub fn range(&self, positions: Range<usize>) -> impl DoubleEndedIterator<Item = Item<'_>> + Clone {
         let positions = self.clamp(positions);
-        let (packed, nodes) = match &self.form {
-            Form::Packed(run) => (Some(run.range(positions)), None),
-            Form::Nodes(nodes) => (None, Some(nodes.range(positions))),
-        };
-        packed.into_iter().flatten().chain(nodes.into_iter().flatten())
+        match &self.form {
+            Form::Packed(run) => Either::Left(run.range(positions)),
+            Form::Nodes(nodes) => Either::Right(nodes.range(positions)),
+        }
     }
 
     /// All elements, head first.
@@ -181,14 +181,13 @@ impl List {
     pub fn positions(&self, element: &[u8], from: End, within: usize) -> impl Iterator<Item = usize> {
         let (len, wanted) = (self.len(), Item::of(element));
         let within = within.min(len);
-        let (forward, backward) = match from {
-            End::Head => (Some(self.range(0..within).enumerate()), None),
+        let all = match from {
+            End::Head => Either::Left(self.range(0..within).enumerate()),
             End::Tail => {
                 let all = self.range(len - within..len).rev().enumerate();
-                (None, Some(all.map(move |(back, item)| (len - 1 - back, item))))
+                Either::Right(all.map(move |(back, item)| (len - 1 - back, item)))
             }
         };
-        let all = forward.into_iter().flatten().chain(backward.into_iter().flatten());
         all.filter(move |(_, item)| *item == wanted).map(|(position, _)| position)
     }
 

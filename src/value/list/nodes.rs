@@ -21,6 +21,7 @@ use super::size::Limits;
 use super::{End, Side};
 use crate::value::item::Item;
 use crate::value::strip;
+use either::Either;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -55,11 +56,10 @@ impl Node {
 
     /// The items at positions that exist.
     fn range(&self, positions: Range<usize>) -> impl DoubleEndedIterator<Item = Item<'_>> + Clone {
-        let (run, large) = match self {
-            Node::Run(run) => (Some(run.range(positions)), None),
-            Node::Large(bytes) => (None, (!positions.is_empty()).then_some(Item::Text(bytes, &[]))),
-        };
-        run.into_iter().flatten().chain(large)
+        match self {
+            Node::Run(run) => Either::Left(run.range(positions)),
+            Node::Large(bytes) => Either::Right((!positions.is_empty()).then_some(Item::Text(bytes, &[])).into_iter()),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::value::item::Item;
 use crate::value::strip::Strip;
 use crate::value::table::{Layout, Table};
 use crate::value::zset::arena::LARGEST_HEAD;
+use either::Either;
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
@@ -290,12 +291,11 @@ impl Set {
 
     /// All members: integers in their order, those of a packed set in the order they came in.
     pub fn iter(&self) -> impl Iterator<Item = Item<'_>> + Clone {
-        let (integers, packed, table) = match &self.form {
-            Form::Integers(integers) => (Some(integers.iter().map(Item::Int)), None, None),
-            Form::Packed(strip) => (None, Some(strip.iter()), None),
-            Form::Table(table) => (None, None, Some(table.iter().map(whole))),
-        };
-        integers.into_iter().flatten().chain(packed.into_iter().flatten()).chain(table.into_iter().flatten())
+        match &self.form {
+            Form::Integers(integers) => Either::Left(Either::Left(integers.iter().map(Item::Int))),
+            Form::Packed(strip) => Either::Left(Either::Right(strip.iter())),
+            Form::Table(table) => Either::Right(table.iter().map(whole)),
+        }
     }
 
     /// Any member, each as likely as another.

@@ -403,9 +403,9 @@ impl Strip {
         if fits {
             return head;
         }
-        // Content is moved only to get room for a sixteenth of it.
+        // Content is moved only to get room for a sixteenth of it, and moves to another allocation to get an eighth.
         if head.gap + slack < more + packed / 16 {
-            self.resize(packed + head.gap + more + (packed + more) / 16);
+            self.resize(packed + head.gap + more + packed / 8);
         }
         let spare = self.bytes.len() - packed;
         let items = if is_front { spare / more.max(1) } else { 0 };
