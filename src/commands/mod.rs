@@ -6,6 +6,7 @@
 
 pub mod acl;
 pub mod bitmap;
+mod chance;
 pub mod cluster;
 pub mod command;
 pub mod config;

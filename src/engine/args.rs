@@ -89,6 +89,15 @@ impl<'a> Args<'a> {
         Ok(number)
     }
 
+    /// The next word as a number that is `least` or more.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when there is none, `refusal` for anything else.
+    pub fn at_least(&mut self, least: usize, refusal: Error) -> Result<usize, Error> {
+        let number = number::parse_i64(self.word()?).and_then(|number| usize::try_from(number).ok());
+        number.filter(|&number| number >= least).ok_or(refusal)
+    }
+
     /// The next word as a 32-bit integer, which is how the number of a database is read.
     ///
     /// # Errors

@@ -17,7 +17,7 @@
 //!
 //! Source: the format's specification by its author, Salvatore Sanfilippo.
 
-use crate::value::Item;
+use crate::value::{Item, listpack};
 
 const HEAD: usize = 6;
 const END: u8 = 0xff;
@@ -98,13 +98,7 @@ impl Builder {
 
 /// A length in groups of seven bits at the end of five bytes, and how many groups it takes.
 fn way_back(length: usize) -> ([u8; 5], usize) {
-    let count = match length {
-        0..128 => 1,
-        128..16_383 => 2,
-        16_383..2_097_151 => 3,
-        2_097_151..268_435_455 => 4,
-        _ => 5,
-    };
+    let count = listpack::way_back(length);
     let group = |place: usize| (length >> (7 * (4 - place))) as u8 & 0x7f;
     let mut groups = [0, 1, 2, 3, 4].map(group);
     groups[6 - count..].iter_mut().for_each(|group| *group |= 0x80);

@@ -25,14 +25,18 @@ pub(super) fn cost(item: Item<'_>) -> usize {
             length => 5 + length,
         },
     };
-    let way_back = match bytes {
+    bytes + way_back(bytes)
+}
+
+/// How many bytes the length behind an element of `bytes` bytes takes, by which a listpack is read from its end.
+pub(crate) fn way_back(bytes: usize) -> usize {
+    match bytes {
         0..128 => 1,
         128..16_383 => 2,
         16_383..2_097_151 => 3,
         2_097_151..268_435_455 => 4,
         _ => 5,
-    };
-    bytes + way_back
+    }
 }
 
 #[cfg(test)]

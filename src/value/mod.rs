@@ -6,6 +6,7 @@
 //! questions.
 
 pub mod bits;
+mod columns;
 pub(crate) mod deadlines;
 pub mod geo;
 pub mod glob;
@@ -16,7 +17,7 @@ pub mod hyperloglog;
 mod integers;
 pub mod item;
 pub mod list;
-mod listpack;
+pub(crate) mod listpack;
 mod members;
 pub mod number;
 mod runs;

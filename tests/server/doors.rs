@@ -84,11 +84,7 @@ fn the_first_of_both_parameters_is_blamed_and_both_change_at_once() {
     );
     client.ask(
         format!("CONFIG SET port {port} bind \"127.0.0.2 127.0.0.1\"\r\n"),
-        refusal(
-            "port",
-            "Unable to listen on this port. Check \
-         server logs.",
-        ),
+        refusal("port", "Unable to listen on this port. Check server logs."),
     );
     assert!(is_open(server.addr()));
     client.ask(format!("CONFIG SET port {port} bind 127.0.0.2\r\n"), "+OK\r\n");

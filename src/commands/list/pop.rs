@@ -7,7 +7,7 @@ use super::{end, popped};
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::list::{End, Limits};
-use crate::value::{List, Value, number};
+use crate::value::{List, Value};
 
 pub(super) const LPOP: Command = Command {
     name: "LPOP",
@@ -50,7 +50,7 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
         }
         return Ok(());
     }
-    let count = at_least(0, &mut args, Error::NotPositive)?;
+    let count = args.at_least(0, Error::NotPositive)?;
     if !pop_from(cx, key, end, Portion::Several(count))? {
         cx.reply().null_array();
     }
@@ -96,10 +96,10 @@ impl<'a> Wanted<'a> {
     /// # Errors
     /// A number below 1, fewer keys than announced, or any other word.
     pub(crate) fn parse(args: &mut Args<'a>) -> Result<Wanted<'a>, Error> {
-        let numkeys = at_least(1, args, Error::NumkeysNotPositive)?;
+        let numkeys = args.at_least(1, Error::NumkeysNotPositive)?;
         let keys = args.words(numkeys)?;
         let end = end(args)?;
-        let count = if args.take_with("COUNT", 1) { at_least(1, args, Error::CountNotPositive)? } else { 1 };
+        let count = if args.take_with("COUNT", 1) { args.at_least(1, Error::CountNotPositive)? } else { 1 };
         args.end()?;
         Ok(Wanted { keys, end, count })
     }
@@ -178,10 +178,4 @@ pub(crate) fn pop_first<'a>(
         }
     }
     Ok(false)
-}
-
-/// The next word as a number that is `least` or more; anything else is refused with `refusal`.
-fn at_least(least: usize, args: &mut Args<'_>, refusal: Error) -> Result<usize, Error> {
-    let number = number::parse_i64(args.word()?).and_then(|number| usize::try_from(number).ok());
-    number.filter(|&number| number >= least).ok_or(refusal)
 }

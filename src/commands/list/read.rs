@@ -2,8 +2,8 @@
 
 use super::{position, positions};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::value::List;
 use crate::value::list::End;
-use crate::value::{List, number};
 
 pub(super) const LLEN: Command = Command {
     name: "LLEN",
@@ -153,6 +153,6 @@ impl Search {
 
 /// The next word as a number of elements, 0 for all of them.
 fn unbounded_if_zero(args: &mut Args<'_>, refusal: Error) -> Result<usize, Error> {
-    let number = number::parse_i64(args.word()?).and_then(|number| usize::try_from(number).ok());
-    number.map(|number| if number == 0 { usize::MAX } else { number }).ok_or(refusal)
+    let number = args.at_least(0, refusal)?;
+    Ok(if number == 0 { usize::MAX } else { number })
 }

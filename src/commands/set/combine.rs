@@ -7,7 +7,7 @@
 use super::write_members;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::set::Limits;
-use crate::value::{Item, Set, View, number};
+use crate::value::{Item, Set, View};
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
 use std::ptr;
@@ -138,8 +138,7 @@ fn sinter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 }
 
 fn sintercard(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let numkeys = number::parse_i64(args.word()?).and_then(|count| usize::try_from(count).ok());
-    let numkeys = numkeys.filter(|&count| count > 0).ok_or(Error::NumkeysNotPositive)?;
+    let numkeys = args.at_least(1, Error::NumkeysNotPositive)?;
     if numkeys > args.left() {
         return Err(Error::NumkeysTooLarge);
     }
@@ -149,8 +148,7 @@ fn sintercard(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         if !args.take_with("LIMIT", 1) {
             return Err(Error::Syntax);
         }
-        let given = number::parse_i64(args.word()?).and_then(|limit| usize::try_from(limit).ok());
-        limit = given.ok_or(Error::NegativeLimit)?;
+        limit = args.at_least(0, Error::NegativeLimit)?;
     }
     let (views, reply) = cx.views_while(&keys, |view| matches!(view, View::Set(_)));
     let mut found = 0;

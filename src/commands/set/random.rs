@@ -3,6 +3,7 @@
 //! The chance is the engine's seeded generator, drawn from once per call. Nothing is allocated by the count that was
 //! asked for, only by what the set has.
 
+use crate::commands::chance;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::Set;
@@ -23,12 +24,12 @@ pub(super) const SRANDMEMBER: Command = Command {
     ..Command::ROW
 };
 
-/// What the shortest member takes in a reply, in bytes: `$0`, two line ends.
-const LEAST_BYTES: usize = 6;
-
 fn srandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    let count = if args.is_empty() { None } else { Some(count(&mut args)?) };
+    if args.left() > 1 {
+        return Err(Error::Syntax);
+    }
+    let count = if args.is_empty() { None } else { Some(chance::count(&mut args)?) };
     let mut generator = Rng::with_seed(cx.random());
     let most_bytes = cx.reply_room();
     let (set, reply) = cx.read::<Set>(key)?;
@@ -41,19 +42,15 @@ fn srandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         },
         (Some(set), Some(count)) => match usize::try_from(count) {
             Ok(count) => distinct(reply, set, count, &mut generator),
-            Err(_) => return repeated(reply, set, count.unsigned_abs(), &mut generator, most_bytes),
+            Err(_) => {
+                let header = |reply: &mut Reply<'_>, count| reply.array(count);
+                return chance::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
+                    set.random(&mut generator).into_iter().for_each(|member| reply.item(member));
+                });
+            }
         },
     }
     Ok(())
-}
-
-/// How many members; never the least number, whose size cannot be told.
-fn count(args: &mut Args<'_>) -> Result<i64, Error> {
-    if args.left() > 1 {
-        return Err(Error::Syntax);
-    }
-    let count = args.integer()?;
-    if count == i64::MIN { Err(Error::CountOutOfRange) } else { Ok(count) }
 }
 
 fn distinct(reply: &mut Reply<'_>, set: &Set, count: usize, generator: &mut Rng) {
@@ -63,22 +60,4 @@ fn distinct(reply: &mut Reply<'_>, set: &Set, count: usize, generator: &mut Rng)
     }
     reply.array(count);
     set.sample(count, generator, |member| reply.item(member));
-}
-
-/// Answers `count` members, each of them any. A reply longer than `most_bytes` is refused, where Redis goes on until
-/// memory ends.
-fn repeated(reply: &mut Reply<'_>, set: &Set, count: u64, generator: &mut Rng, most_bytes: usize) -> Result<(), Error> {
-    let count = usize::try_from(count).map_err(|_| Error::ReplyTooLong)?;
-    if count > most_bytes / LEAST_BYTES {
-        return Err(Error::ReplyTooLong);
-    }
-    let start = reply.position();
-    reply.array(count);
-    for _ in 0..count {
-        set.random(generator).into_iter().for_each(|member| reply.item(member));
-        if reply.position() - start > most_bytes {
-            return Err(Error::ReplyTooLong);
-        }
-    }
-    Ok(())
 }

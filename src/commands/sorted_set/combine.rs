@@ -143,8 +143,7 @@ fn zintercard(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         if !args.take_with("LIMIT", 1) {
             return Err(Error::Syntax);
         }
-        let given = number::parse_i64(args.word()?).ok_or(Error::NegativeLimit)?;
-        limit = usize::try_from(given).map_err(|_| Error::NegativeLimit)?;
+        limit = args.at_least(0, Error::NegativeLimit)?;
     }
     sources.sort_by_key(Source::len);
     let (smallest, others) = sources.split_first().ok_or(Error::Syntax)?;

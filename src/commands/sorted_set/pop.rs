@@ -3,8 +3,8 @@
 use super::{Entries, write_entries, write_pair};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
+use crate::value::Value;
 use crate::value::zset::Zset;
-use crate::value::{Value, number};
 use std::ops::Range;
 
 pub(super) const ZPOPMIN: Command = Command {
@@ -40,7 +40,7 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
     if args.left() > 1 {
         return Err(Error::Syntax);
     }
-    let count = if args.is_empty() { None } else { Some(at_least(0, &mut args, Error::NotPositive)?) };
+    let count = if args.is_empty() { None } else { Some(args.at_least(0, Error::NotPositive)?) };
     let is_done = take(cx, key, end, count.unwrap_or(1), |reply, entries| match count {
         Some(_) => write_entries(reply, entries, true),
         // One alone is not put into an array of its own, not even in RESP3.
@@ -86,10 +86,10 @@ pub(super) struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     /// Reads `numkeys key [key ...] <MIN | MAX> [COUNT count]`, to the last word.
     pub(super) fn parse(args: &mut Args<'a>) -> Result<Wanted<'a>, Error> {
-        let numkeys = at_least(1, args, Error::NumkeysNotPositive)?;
+        let numkeys = args.at_least(1, Error::NumkeysNotPositive)?;
         let keys = args.words(numkeys)?;
         let end = End::parse(args)?;
-        let count = if args.take_with("COUNT", 1) { at_least(1, args, Error::CountNotPositive)? } else { 1 };
+        let count = if args.take_with("COUNT", 1) { args.at_least(1, Error::CountNotPositive)? } else { 1 };
         args.end()?;
         Ok(Wanted { keys, end, count })
     }
@@ -159,10 +159,4 @@ impl End {
             End::Max => len.saturating_sub(count)..len,
         }
     }
-}
-
-/// The next word as a number that is `least` or more; anything else is refused with `refusal`.
-fn at_least(least: usize, args: &mut Args<'_>, refusal: Error) -> Result<usize, Error> {
-    let number = number::parse_i64(args.word()?).and_then(|number| usize::try_from(number).ok());
-    number.filter(|&number| number >= least).ok_or(refusal)
 }

@@ -9,6 +9,7 @@
 //! brilliance", CACM 30 (1987).
 
 use super::{Entries, write_entries, write_entry, write_header};
+use crate::commands::chance::{self, Wanted};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::zset::{Entry, Zset};
@@ -30,12 +31,9 @@ pub(super) const ZRANDMEMBER: Command = Command {
     ..Command::ROW
 };
 
-/// What the shortest member takes in a reply, in bytes: `$0`, two line ends.
-const LEAST_BYTES: usize = 6;
-
 fn zrandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args)?) };
+    let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args, "WITHSCORES")?) };
     let mut rng = Rng::with_seed(cx.random());
     let most_bytes = cx.reply_room();
     let (zset, reply) = cx.read::<Zset>(key)?;
@@ -43,76 +41,41 @@ fn zrandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         (None, None) => reply.null(),
         (None, Some(_)) => reply.array(0),
         (Some(zset), None) => reply.bulk_or_null(any(zset, &mut rng).map(|entry| entry.member)),
-        (Some(zset), Some(wanted)) if wanted.count < 0 => return repeated(reply, zset, wanted, &mut rng, most_bytes),
-        (Some(zset), Some(wanted)) => distinct(reply, zset, wanted, &mut rng),
+        (Some(zset), Some(Wanted { count, in_pairs })) => match usize::try_from(count) {
+            Ok(count) => distinct(reply, zset, count, in_pairs, &mut rng),
+            Err(_) => {
+                let header = |reply: &mut Reply<'_>, count| write_header(reply, count, in_pairs);
+                return chance::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
+                    any(zset, &mut rng).into_iter().for_each(|entry| write_entry(reply, entry, in_pairs));
+                });
+            }
+        },
     }
     Ok(())
-}
-
-/// How many members, and how to answer them.
-#[derive(Clone, Copy, Debug)]
-struct Wanted {
-    /// Never the least number: its size can be told.
-    count: i64,
-    with_scores: bool,
-}
-
-impl Wanted {
-    fn parse(args: &mut Args<'_>) -> Result<Wanted, Error> {
-        let count = args.integer()?;
-        if count == i64::MIN {
-            return Err(Error::CountOutOfRange);
-        }
-        let with_scores = args.take("WITHSCORES");
-        args.end()?;
-        if with_scores && count.unsigned_abs() > i64::MAX as u64 / 2 {
-            return Err(Error::OutOfRange);
-        }
-        Ok(Wanted { count, with_scores })
-    }
 }
 
 fn any<'a>(zset: &'a Zset, rng: &mut Rng) -> Option<Entry<'a>> {
     zset.at(rng.usize(..zset.len()))
 }
 
-/// Answers as many members as the count is negative, each of them any. A reply longer than `most_bytes` is refused,
-/// where Redis goes on until memory ends.
-fn repeated(reply: &mut Reply<'_>, zset: &Zset, wanted: Wanted, rng: &mut Rng, most_bytes: usize) -> Result<(), Error> {
-    let count = usize::try_from(wanted.count.unsigned_abs()).map_err(|_| Error::ReplyTooLong)?;
-    if count > most_bytes / LEAST_BYTES {
-        return Err(Error::ReplyTooLong);
-    }
-    let start = reply.position();
-    write_header(reply, count, wanted.with_scores);
-    for _ in 0..count {
-        any(zset, rng).into_iter().for_each(|entry| write_entry(reply, entry, wanted.with_scores));
-        if reply.position() - start > most_bytes {
-            return Err(Error::ReplyTooLong);
-        }
-    }
-    Ok(())
-}
-
-/// Answers as many members as the count says, each at most once; all of them, from the highest, if they are no more.
-fn distinct(reply: &mut Reply<'_>, zset: &Zset, wanted: Wanted, rng: &mut Rng) {
+/// Answers `count` members, each at most once; all of them, from the highest, if they are no more.
+fn distinct(reply: &mut Reply<'_>, zset: &Zset, count: usize, with_scores: bool, rng: &mut Rng) {
     let len = zset.len();
-    let count = usize::try_from(wanted.count).unwrap_or(usize::MAX);
     if count >= len {
-        return write_entries(reply, Entries::new(zset, 0..len, true), wanted.with_scores);
+        return write_entries(reply, Entries::new(zset, 0..len, true), with_scores);
     }
-    write_header(reply, count, wanted.with_scores);
+    write_header(reply, count, with_scores);
     if count > len / DENSE {
         let mut left = count;
         for (passed, entry) in zset.iter().enumerate() {
             if rng.usize(..len - passed) < left {
                 left -= 1;
-                write_entry(reply, entry, wanted.with_scores);
+                write_entry(reply, entry, with_scores);
             }
         }
     } else {
         for position in sparse(count, len, rng) {
-            zset.at(position).into_iter().for_each(|entry| write_entry(reply, entry, wanted.with_scores));
+            zset.at(position).into_iter().for_each(|entry| write_entry(reply, entry, with_scores));
         }
     }
 }

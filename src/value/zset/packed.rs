@@ -26,6 +26,7 @@
 //! Sources: the idea of columns with a common base is frame-of-reference coding (Goldstein, Ramakrishnan, Shaft 1998).
 
 use super::Entry;
+use crate::value::columns::{number, tail};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -472,19 +473,6 @@ fn partition(len: usize, before: impl Fn(usize) -> bool) -> usize {
 /// The bytes that a column of `width` spends on `positions`.
 fn column(at: usize, width: usize, positions: &Range<usize>) -> Range<usize> {
     at + positions.start * width..at + positions.end * width
-}
-
-/// The number in the `width` bytes that end at `end >= 8`.
-fn number(bytes: &[u8], end: usize, width: usize) -> u64 {
-    let word = bytes[..end].last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-    if width == 0 { 0 } else { word >> (64 - 8 * width) }
-}
-
-/// The last `width <= 8` bytes of a member, as [`number`] reads them.
-fn tail(member: &[u8], width: usize) -> u64 {
-    let mut word = [0; 8];
-    word[..width].copy_from_slice(&member[member.len() - width..]);
-    u64::from_le_bytes(word)
 }
 
 fn put(bytes: &mut [u8], at: usize, width: usize, value: u64) {
