@@ -1,9 +1,9 @@
 //! Where clients come in: TCP on every address of `bind`, and a Unix socket.
 //!
 //! How they come in by TCP, and what becomes of the sockets, see [`super::doors`]. Sockets are opened before anything
-//! else, so that a server that cannot listen says so instead of starting. Accepting never ends and never spins: a
-//! client that went away again is passed over, and when the system is out of descriptors the next try comes a little
-//! later, while those who are connected are served.
+//! else, so that a server that cannot listen says so instead of starting, in words of Redis that programs which start a
+//! server look for. Accepting never ends and never spins: a client that went away again is passed over, and when the
+//! system is out of descriptors the next try comes a little later, while those who are connected are served.
 
 use std::future::poll_fn;
 use std::io;
@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
 use super::connection::Connection;
+use super::machine::reason;
 use super::shared::Shared;
 use super::stream::{self, Stream};
 use crate::engine::{Engine, Origin, Settings, Transport};
@@ -70,7 +71,10 @@ fn is_of_address(error: &io::Error) -> bool {
 }
 
 fn listen_on(name: &str, port: u16, settings: &Settings) -> io::Result<std::net::TcpListener> {
-    let explain = |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {name}:{port}: {error}"));
+    let explain = |error: io::Error| {
+        let why = format!("Could not create server TCP listening socket {name}:{port}: bind: {}", reason(&error));
+        io::Error::new(error.kind(), why)
+    };
     let address = resolve(name, port).map_err(explain)?;
     let open = || {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
@@ -303,6 +307,7 @@ mod unix {
 
     use super::{Hall, descriptor_of, endure};
     use crate::engine::{Origin, Settings, Transport};
+    use crate::server::machine::reason;
     use crate::server::stream::Stream;
 
     /// A Unix socket that listens.
@@ -328,7 +333,8 @@ mod unix {
             }
             let path = PathBuf::from(&settings.unix_socket);
             let explain = |error: io::Error| {
-                io::Error::new(error.kind(), format!("cannot listen on {}: {error}", path.display()))
+                let why = format!("Failed opening Unix socket {}: bind: {}", path.display(), reason(&error));
+                io::Error::new(error.kind(), why)
             };
             let listener = listen(&path, settings).map_err(explain)?;
             let file = UnixFile(path);

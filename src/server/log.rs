@@ -1,4 +1,7 @@
-//! The log of the program: one line for each thing worth telling, with the time, the level and plain words.
+//! The log of the program: one line for each thing worth telling, with the process, the time, the level and plain words.
+//!
+//! Lines have the form of Redis's, as there are programs that start a server and read what it tells:
+//! `12:M 21 Nov 2026 03:37:26.560 * Ready to accept connections tcp`. The time is that of UTC; Redis tells the local one.
 //!
 //! Only the program writes one. A server inside of another program leaves `tracing` to that program: what it tells goes
 //! wherever the program wants it, and nowhere if it does not care.
@@ -6,12 +9,13 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::process;
 use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::{Layered, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
@@ -97,7 +101,7 @@ fn filter_of(level: LogLevel) -> LevelFilter {
     }
 }
 
-/// `2026-11-21T03:37:26.560123Z notice dunlin 0.1.0 ready on 127.0.0.1:6379`
+/// A line of the log, in the form of Redis's.
 struct Lines;
 
 impl<S, N> FormatEvent<S, N> for Lines
@@ -106,15 +110,68 @@ where
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, ctx: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        SystemTime.format_time(&mut writer)?;
-        let level = match *event.metadata().level() {
-            Level::ERROR | Level::WARN => LogLevel::Warning,
-            Level::INFO => LogLevel::Notice,
-            Level::DEBUG => LogLevel::Verbose,
-            Level::TRACE => LogLevel::Debug,
-        };
-        write!(writer, " {:7} ", level.name())?;
+        // A clock before 1970 tells no time.
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mark = mark(*event.metadata().level());
+        write!(writer, "{}:M {} {mark} ", process::id(), time(since_1970))?;
         ctx.field_format().format_fields(writer.by_ref(), event)?;
         writeln!(writer)
+    }
+}
+
+/// What stands for a level.
+fn mark(level: Level) -> char {
+    match level {
+        Level::ERROR | Level::WARN => '#',
+        Level::INFO => '*',
+        Level::DEBUG => '-',
+        Level::TRACE => '.',
+    }
+}
+
+/// `21 Nov 2026 03:37:26.560`
+fn time(since_1970: Duration) -> String {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let seconds = since_1970.as_secs();
+    let (day, month, year) = date(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let (month, milliseconds) = (MONTHS[month], since_1970.subsec_millis());
+    format!("{day:02} {month} {year} {hour:02}:{minute:02}:{second:02}.{milliseconds:03}")
+}
+
+/// The day, the month from 0 on and the year, so many days after the first of January 1970.
+fn date(days: u64) -> (u64, usize, u64) {
+    // The calendar repeats itself every 400 years.
+    let (mut year, mut left) = (1970 + days / 146_097 * 400, days % 146_097);
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    while left >= 365 + u64::from(is_leap(year)) {
+        left -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let mut month = 0;
+    for length in [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if left < length {
+            break;
+        }
+        left -= length;
+        month += 1;
+    }
+    (left + 1, month, year)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_in_a_calendar() {
+        let told = |seconds: u64, milliseconds| time(Duration::from_millis(seconds * 1000 + milliseconds));
+        assert_eq!(told(0, 0), "01 Jan 1970 00:00:00.000");
+        assert_eq!(told(951_782_399, 999), "28 Feb 2000 23:59:59.999");
+        assert_eq!(told(951_782_400, 0), "29 Feb 2000 00:00:00.000");
+        assert_eq!(told(1_795_309_385, 7), "22 Nov 2026 01:03:05.007");
+        assert_eq!(told(1_798_761_599, 0), "31 Dec 2026 23:59:59.000");
+        assert_eq!(told(4_107_542_400, 0), "01 Mar 2100 00:00:00.000");
+        assert_eq!(told(13_569_465_600, 0), "01 Jan 2400 00:00:00.000");
     }
 }

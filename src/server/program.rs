@@ -19,12 +19,12 @@ use super::background::{self, IdFile};
 use super::clock::Clock;
 use super::log;
 use super::machine::{self, reason};
-use super::run::{Plan, Server};
+use super::run::{ALLOCATOR, Plan, Server};
 use super::shared::Shared;
 use super::supervision;
 use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
-use crate::engine::{REDIS_VERSION, Settings, Supervisor, Table};
+use crate::engine::{REDIS_VERSION, Settings, Supervisor, Table, build_id};
 use crate::value::glob;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -33,19 +33,22 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub fn program() -> ExitCode {
     let words: Vec<Vec<u8>> = env::args_os().skip(1).map(OsString::into_encoded_bytes).collect();
     match config::invocation(&words) {
-        Invocation::Version => {
-            say(&format!("dunlin {VERSION}, answers as Redis server v={REDIS_VERSION} bits={}\n", usize::BITS))
-        }
+        Invocation::Version => say(&version()),
         Invocation::Help => say(HELP),
-        Invocation::Run(sources) => match run(&sources) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(fault) => {
-                // Nobody is left to tell when the standard error is closed.
-                let _ = writeln!(io::stderr(), "{fault}");
-                ExitCode::FAILURE
-            }
-        },
+        Invocation::Run(sources) => run(&sources).unwrap_or_else(|fault| {
+            // Nobody is left to tell when the standard error is closed.
+            let _ = writeln!(io::stderr(), "{fault}");
+            ExitCode::FAILURE
+        }),
     }
+}
+
+/// As Redis tells it, for programs that look which version they have before they start it; then what it is of ours.
+fn version() -> String {
+    let (bits, build) = (usize::BITS, build_id());
+    format!(
+        "Redis server v={REDIS_VERSION} sha=00000000:0 malloc={ALLOCATOR} bits={bits} build={build} dunlin={VERSION}\n"
+    )
 }
 
 fn say(text: &str) -> ExitCode {
@@ -55,7 +58,8 @@ fn say(text: &str) -> ExitCode {
     }
 }
 
-fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
+/// Serves until it is told to end. Until there is a log, a fault is an error; then the log tells it.
+fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let directory = env::current_dir();
     let mut stdin = Vec::new();
     if sources.stdin {
@@ -64,22 +68,31 @@ fn run(sources: &Sources) -> Result<(), Box<dyn std::error::Error>> {
     let (Loaded { mut settings, warnings }, config_file) = load(sources, &stdin)?;
     let in_background = settings.process.in_background && !supervision::is_wanted(settings.process.supervisor);
     if in_background && !background::is_here() {
-        return Ok(background::start(&directory?, &stdin)?);
+        background::start(&directory?, &stdin)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if settings.directory.is_empty() {
         settings.directory = current_directory();
     }
     log::begin(&settings)?;
+    info!(
+        "dunlin {VERSION} is starting as Redis version={REDIS_VERSION}, bits={}, PID: {}",
+        usize::BITS,
+        process::id()
+    );
     for warning in warnings {
         warn!("{warning}");
     }
     settle(&mut settings, in_background);
     let id_file = IdFile::write(&settings.process.id_file);
-    serve(settings, config_file)?;
+    // Who started this reads in the log why it does not run.
+    let served = serve(settings, config_file).inspect_err(|error| warn!("{error}"));
     supervision::ending();
     drop(id_file);
-    info!("bye");
-    Ok(())
+    if served.is_ok() {
+        warn!("Redis is now ready to exit, bye bye...");
+    }
+    Ok(served.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
 
 /// Puts into force what the settings say of the process, and the process into the settings.
@@ -109,9 +122,12 @@ fn serve(settings: Settings, config_file: String) -> io::Result<()> {
     let seed = RandomState::new().hash_one(0);
     let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, config_file })?;
     stop_when_told(Arc::clone(server.shared()))?;
-    info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
+    info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
     // What starts a Redis and waits for it reads these words in its log.
-    info!("Ready to accept connections, PID: {}", process::id());
+    let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
+    for (transport, _) in transports.iter().filter(|(_, is_open)| *is_open) {
+        info!("Ready to accept connections {transport}");
+    }
     supervision::ready();
     server.serve();
     Ok(())
@@ -137,10 +153,10 @@ fn limit_clients(settings: &mut Settings) {
     }
 }
 
-fn places(addresses: &[SocketAddr], unix_socket: String) -> String {
+fn places(addresses: &[SocketAddr], unix_socket: &str) -> String {
     let mut places: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
     if !unix_socket.is_empty() {
-        places.push(unix_socket);
+        places.push(unix_socket.to_owned());
     }
     places.join(", ")
 }
@@ -188,7 +204,7 @@ impl Signals {
                     _ = interrupt.recv() => "SIGINT",
                     _ = terminate.recv() => "SIGTERM",
                 };
-                info!("{name} received: closing down");
+                info!("Received {name} scheduling shutdown...");
             }
             Err(error) => {
                 warn!("signals cannot be received: {error}");
@@ -214,7 +230,7 @@ impl Signals {
             warn!("signals cannot be received: {error}");
             future::pending().await
         }
-        info!("closing down");
+        info!("Received SIGINT scheduling shutdown...");
     }
 }
 

@@ -57,6 +57,9 @@ pub(crate) struct Server {
     turns: Arc<Turns>,
 }
 
+/// What INFO and `--version` call the allocator.
+pub(crate) const ALLOCATOR: &str = "libc";
+
 /// So many turns of connections, and other tasks, are taken at most before the system is asked for events.
 const TURNS: u32 = 1024;
 
@@ -86,7 +89,7 @@ impl Server {
             run_id: machine::run_id(&mut fastrand::Rng::with_seed(seed)),
             config_file,
             unix_socket: settings.unix_socket.clone(),
-            allocator: "libc",
+            allocator: ALLOCATOR,
             ..Facts::default()
         });
         let phase = watch::Sender::new(Phase::Serving);

@@ -310,7 +310,7 @@ impl Shared {
         if self.world.is_some() {
             return self.end_world(engine);
         }
-        info!("SHUTDOWN received: closing down");
+        info!("User requested shutdown...");
         self.stop();
     }
 

@@ -7,8 +7,7 @@ use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::host::Turns;
-use crate::engine::{REDIS_VERSION, Topic, access};
-use crate::rdb;
+use crate::engine::{REDIS_VERSION, Topic, access, build_id};
 use crate::value::hexadecimal;
 
 /// One line of INFO.
@@ -45,7 +44,7 @@ pub(super) const SERVER: &[Field] = &[
     field("dunlin_version", |_| env!("CARGO_PKG_VERSION").to_owned()),
     field("redis_git_sha1", |_| "00000000".to_owned()),
     field("redis_git_dirty", |_| "0".to_owned()),
-    field("redis_build_id", |_| format!("{:016x}", rdb::crc64(env!("CARGO_PKG_VERSION").as_bytes()))),
+    field("redis_build_id", |_| build_id()),
     field("redis_mode", |_| "standalone".to_owned()),
     field("os", |scene| scene.facts.system.clone()),
     field("arch_bits", |_| usize::BITS.to_string()),
