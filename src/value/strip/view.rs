@@ -1,7 +1,6 @@
 //! A strip as it is read, wherever its bytes lie: in an allocation of its own, or within something larger.
 
-use super::{Coded, EQUAL_INTEGERS, FAR, GAP_BITS, HEAD, Head, Strip, TEXT};
-use crate::value::columns::{number, tail};
+use super::{Coded, EQUAL_INTEGERS, HEAD, Head, Strip, TEXT};
 use crate::value::item::Item;
 use crate::value::number::parse_i64;
 use std::ops::Range;
@@ -94,7 +93,7 @@ impl<'a> StripView<'a> {
     /// Panics unless the invariants hold.
     pub(in crate::value) fn check(self) {
         let head = self.head();
-        assert!(head.len == 0 && self.bytes.is_empty() || head.len > 0 && head.packed() + head.gap <= self.bytes.len());
+        assert!(head.len == 0 && self.bytes.is_empty() || head.len > 0 && head.used() <= self.bytes.len());
         assert!(matches!(head.width, 0 | 1 | 2 | 4), "width {}", head.width);
         assert_eq!(self.lengths(&head, 0..head.len), head.content, "lengths must add up");
         let forward: Vec<_> = self.iter().collect();
@@ -110,21 +109,16 @@ impl<'a> StripView<'a> {
         let Some(bytes) = self.bytes.first_chunk::<HEAD>() else { return Head::default() };
         let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word) as usize);
         let (len, content) = (word(0), word(4));
-        let (width, common) = match bytes[9] & ((1 << GAP_BITS) - 1) {
+        let (width, common) = match bytes[9] {
             0 => (0, TEXT + content.checked_div(len).unwrap_or(0)),
             integers if integers >= EQUAL_INTEGERS => (0, usize::from(integers - EQUAL_INTEGERS)),
             width => (usize::from(width), 0),
         };
-        let prefix = bytes[8].into();
-        let gap = match usize::from(bytes[9] >> GAP_BITS) {
-            FAR => self.bytes[HEAD + prefix..].first_chunk().map_or(0, |gap| u32::from_le_bytes(*gap) as usize),
-            near => near,
-        };
-        Head { len, content, prefix, gap, width, common }
+        Head { len, content, prefix: bytes[8].into(), width, common }
     }
 
     pub(super) fn prefix(self, head: &Head) -> &'a [u8] {
-        self.bytes.get(HEAD..head.prefix_end()).unwrap_or(&[])
+        self.bytes.get(HEAD..head.content_at()).unwrap_or(&[])
     }
 
     fn item(self, head: &Head, code: usize, at: usize) -> Item<'a> {
@@ -237,4 +231,17 @@ impl ExactSizeIterator for Iter<'_> {}
 /// How many bytes of content a code tells of.
 pub(super) fn length_of(code: usize) -> usize {
     if code < TEXT { code } else { code - TEXT }
+}
+
+/// The number in the `width <= 8` bytes that end at `end >= 8`.
+fn number(bytes: &[u8], end: usize, width: usize) -> u64 {
+    let word = bytes[..end].last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    if width == 0 { 0 } else { word >> (64 - 8 * width) }
+}
+
+/// The last `width <= 8` bytes of a slice, as [`number`] reads them.
+fn tail(bytes: &[u8], width: usize) -> u64 {
+    let mut word = [0; 8];
+    word[..width].copy_from_slice(&bytes[bytes.len() - width..]);
+    u64::from_le_bytes(word)
 }
