@@ -1,6 +1,7 @@
 //! A strip as it is read, wherever its bytes lie: in an allocation of its own, or within something larger.
 
 use super::{Coded, EQUAL_INTEGERS, HEAD, Head, Strip, TEXT};
+use crate::value::columns::{number, tail};
 use crate::value::item::Item;
 use crate::value::number::parse_i64;
 use std::ops::Range;
@@ -231,17 +232,4 @@ impl ExactSizeIterator for Iter<'_> {}
 /// How many bytes of content a code tells of.
 pub(super) fn length_of(code: usize) -> usize {
     if code < TEXT { code } else { code - TEXT }
-}
-
-/// The number in the `width <= 8` bytes that end at `end >= 8`.
-fn number(bytes: &[u8], end: usize, width: usize) -> u64 {
-    let word = bytes[..end].last_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-    if width == 0 { 0 } else { word >> (64 - 8 * width) }
-}
-
-/// The last `width <= 8` bytes of a slice, as [`number`] reads them.
-fn tail(bytes: &[u8], width: usize) -> u64 {
-    let mut word = [0; 8];
-    word[..width].copy_from_slice(&bytes[bytes.len() - width..]);
-    u64::from_le_bytes(word)
 }
