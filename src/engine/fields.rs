@@ -33,7 +33,7 @@ impl Engine {
     /// Whether any field in a database is past its deadline.
     #[inline]
     pub(super) fn is_any_field_due(&self, database: usize) -> bool {
-        let next = self.databases.get(database).next_part_deadline();
+        let next = self.databases.get(database).first_part_due();
         next.is_some_and(|(deadline_ms, _)| deadline_ms <= self.now().unix_ms())
     }
 

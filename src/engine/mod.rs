@@ -353,13 +353,11 @@ impl Engine {
 
     /// Removes what is due first: a key, or those fields of one hash, at most `limit`, that fall due together.
     fn expire_next(&mut self, database: usize, limit: usize) -> usize {
-        let data = self.databases.get_mut(database);
-        let key = data.pop_due(self.timing.now.unix_ms());
-        let fields = data.next_part_deadline().filter(|(due_ms, _)| *due_ms <= self.timing.now.unix_ms());
+        let (data, now_ms) = (self.databases.get(database), self.timing.now.unix_ms());
+        let key = data.first_due().filter(|(due_ms, _)| *due_ms <= now_ms);
+        let fields = data.first_part_due().filter(|(due_ms, _)| *due_ms <= now_ms);
         match (key, fields) {
-            (Some(slot), fields)
-                if fields.is_none_or(|(due_ms, _)| data.deadline(slot).is_some_and(|key_ms| key_ms <= due_ms)) =>
-            {
+            (Some((key_ms, slot)), fields) if fields.is_none_or(|(due_ms, _)| key_ms <= due_ms) => {
                 self.expire_slot(database, slot);
                 1
             }

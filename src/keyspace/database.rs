@@ -7,6 +7,7 @@
 //! Every method that changes anything notes first what it was, while somebody may want it back ([`history`]).
 
 mod history;
+mod memory;
 
 use super::hash::Hasher;
 use super::record::Payload;
@@ -23,6 +24,9 @@ const SCRATCH_BYTES: usize = 4096;
 /// The least number of keys that is worth a [`Database::prefetch`].
 const PREFETCH_LEN: usize = 10_000;
 
+/// The bits of an access that are kept.
+const ACCESS_MASK: u32 = 0xff_ffff;
+
 /// One numbered database. All times are unix milliseconds. `LINES` is the size of the table's segments in cache lines,
 /// a power of two above one; tests choose tiny ones.
 #[derive(Clone, Debug)]
@@ -38,17 +42,11 @@ pub struct Database<const LINES: usize = 64> {
     history: Option<Box<history::History>>,
 }
 
-/// The bits of an access that are kept.
-const ACCESS_MASK: u32 = 0xff_ffff;
-
 /// What the table asks for the hash of a record's key.
 struct Keys<'a> {
     records: &'a Records,
     hasher: &'a Hasher,
 }
-
-/// What one key takes of a table or index at worst, once there are many keys.
-const LARGEST_SHARE_BYTES: usize = 16;
 
 impl Hashes for Keys<'_> {
     #[inline]
@@ -367,14 +365,9 @@ impl<const LINES: usize> Database<LINES> {
         firsts.into_iter().flatten().map(|(deadline_ms, _)| deadline_ms).min()
     }
 
-    /// The earliest deadline of a key, and where the key is.
+    /// The earliest deadline of a key, and where the key is. It stays until the caller removes it.
     pub fn first_due(&self) -> Option<(i64, Slot)> {
         self.deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
-    }
-
-    /// A key with the earliest deadline, if it is due at `now_ms`. The key stays until the caller removes it.
-    pub fn pop_due(&mut self, now_ms: i64) -> Option<Slot> {
-        self.deadlines.first().filter(|&(deadline_ms, _)| deadline_ms <= now_ms).map(|(_, handle)| Slot(handle))
     }
 
     /// When the first part of the value at `slot` falls due: a field of a hash.
@@ -390,7 +383,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// When the earliest part of any value falls due, and where it is. It stays until the caller removes it.
     #[inline]
-    pub fn next_part_deadline(&self) -> Option<(i64, Slot)> {
+    pub fn first_part_due(&self) -> Option<(i64, Slot)> {
         self.part_deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
     }
 
@@ -433,42 +426,6 @@ impl<const LINES: usize> Database<LINES> {
     /// Every key, in an order that the seed and the past fix.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.table.handles().map(Slot)
-    }
-
-    /// The bytes of memory that keys and values take, and what it takes to find them. Removing a key makes it less.
-    pub fn memory(&self) -> usize {
-        self.records.memory() + self.table.memory() + self.deadlines.memory() + self.part_deadlines.memory()
-    }
-
-    /// The bytes of memory that keys and values take alone.
-    #[inline]
-    pub fn content_bytes(&self) -> usize {
-        self.records.memory()
-    }
-
-    /// The bytes of records and of room for them; a database can hold 64 GiB.
-    pub fn record_bytes(&self) -> usize {
-        self.records.named_bytes()
-    }
-
-    /// The bytes of memory held beside those, for keys to come.
-    pub fn slack(&self) -> usize {
-        self.records.slack() + self.scratch.capacity()
-    }
-
-    /// The bytes of what it takes to find keys, and to find those that fall due.
-    pub fn tables_memory(&self) -> (usize, usize) {
-        (self.table.memory(), self.deadlines.memory() + self.part_deadlines.memory())
-    }
-
-    /// The bytes of memory the key at `slot` costs: its record, its value, its share of the table and of the deadlines.
-    /// In a nearly empty database, whose first segment few keys share, a share is what it would be in a large one.
-    pub fn memory_of(&self, slot: Slot) -> usize {
-        let share = |bytes: usize, keys: usize| bytes.checked_div(keys).unwrap_or_default().min(LARGEST_SHARE_BYTES);
-        let table = share(self.table.memory(), self.len());
-        let deadline =
-            if self.deadline(slot).is_some() { share(self.deadlines.memory(), self.volatile_len()) } else { 0 };
-        self.records.memory_of(slot.0) + table + deadline
     }
 
     /// How long, in milliseconds, the keys that have a deadline still live on average; 0 without such keys.

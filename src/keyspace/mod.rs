@@ -2,7 +2,7 @@
 //!
 //! A [`Database`] maps keys to values, remembers when a key falls due, and can be walked with a cursor while it
 //! changes. It asks no clock: a deadline is a number of unix milliseconds, and a key that is due stays until the engine
-//! removes it ([`Database::pop_due`] says which). It announces nothing and replies to nobody.
+//! removes it ([`Database::first_due`] says which). It announces nothing and replies to nobody.
 //!
 //! ```text
 //! key --hash--> table: segments of cache lines          table.rs, segment.rs

@@ -4,7 +4,7 @@
 //! batch is a list of words and where each request's begin; it is used again and again, so it costs nothing but the
 //! copying of spans, 16 bytes a word.
 
-use super::parser::{Limits, Parser};
+use super::parser::{Limits, Origin, Parser};
 use super::protocol_error::ProtocolError;
 use super::request::{Request, Span};
 
@@ -60,15 +60,15 @@ impl Batch {
                 self.requests.push(Found { words_end: self.words.len(), buffer, end: self.consumed });
                 continue;
             }
-            let Some(start) = parser.find(rest, limits)? else {
+            let Some(origin) = parser.find(rest, limits)? else {
                 self.consumed += parser.consumed();
                 self.is_last = true;
                 return Ok(());
             };
             self.words.extend_from_slice(parser.words());
-            let buffer = match start {
-                Some(start) => Buffer::Input(self.consumed + start),
-                None => {
+            let buffer = match origin {
+                Origin::Input(start) => Buffer::Input(self.consumed + start),
+                Origin::Text => {
                     self.text.extend_from_slice(parser.text());
                     Buffer::Text(self.text.len() - parser.text().len())
                 }

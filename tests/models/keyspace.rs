@@ -224,9 +224,9 @@ impl Pair {
 
     fn expire(&mut self, now_ms: i64) {
         let mut last_ms = i64::MIN;
-        while let Some(slot) = self.database.pop_due(now_ms) {
-            let deadline_ms = self.database.deadline(slot).expect("a due key has a deadline");
-            assert!(last_ms <= deadline_ms && deadline_ms <= now_ms);
+        while let Some((deadline_ms, slot)) = self.database.first_due().filter(|(due_ms, _)| *due_ms <= now_ms) {
+            assert!(last_ms <= deadline_ms);
+            assert_eq!(self.database.deadline(slot), Some(deadline_ms));
             assert_eq!(self.database.next_deadline(), Some(deadline_ms));
             last_ms = deadline_ms;
             let known = self.model.remove(self.database.key(slot)).expect("known");
@@ -452,11 +452,10 @@ fn a_jump_of_years_pops_every_key_in_the_order_of_the_deadlines() {
         database.set_deadline(slot, Some(number * 7919 % 3_000 * year_ms));
     }
     assert_eq!(database.average_ttl_ms(0), 2_999 * year_ms / 2);
-    assert_eq!(database.pop_due(-1), None);
     for number in 0..3_000 {
         assert_eq!(database.next_deadline(), Some(number * year_ms));
-        assert_eq!(database.pop_due(number * year_ms - 1), None);
-        let slot = database.pop_due(i64::MAX).expect("due");
+        let (deadline_ms, slot) = database.first_due().expect("one is left");
+        assert_eq!((deadline_ms, database.deadline(slot)), (number * year_ms, Some(deadline_ms)));
         database.delete(slot);
     }
     database.check();
