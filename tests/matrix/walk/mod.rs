@@ -120,7 +120,8 @@ impl<'t> Outing<'t> {
         let settings = [
             &["ACL", "SETUSER", "walker", "on", "nopass", "+@all", "allkeys", "allchannels"][..],
             &["AUTH", "walker", "any"],
-            &["CONFIG", "SET", "zset-max-listpack-entries", limit, "slowlog-log-slower-than", slow],
+            &["CONFIG", "SET", "zset-max-listpack-entries", limit, "zset-max-listpack-value", "100000"],
+            &["CONFIG", "SET", "slowlog-log-slower-than", slow],
             // So often a real server looks for what is due.
             &["CONFIG", "SET", "hz", "500", "slowlog-max-len", "2000"],
             &["CONFIG", "RESETSTAT"],

@@ -228,9 +228,9 @@ impl Link {
         let mut heard = Heard::default();
         while !self.unread.is_empty() {
             // Of a long reply only the beginning may have come.
-            heard.replies.extend(self.next().filter(|reply| !is_of_the_walk(reply)));
-            if self.closed {
-                break;
+            let Some(reply) = self.next() else { break };
+            if !is_of_the_walk(&reply) {
+                heard.replies.push(reply);
             }
         }
         heard.closed = self.closed;

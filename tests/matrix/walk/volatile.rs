@@ -71,6 +71,16 @@ fn channel_left(reply: &Reply) -> Option<&Reply> {
     }
 }
 
+/// The same without the channel that a client is told that it has left: which of several comes first is chance.
+pub(super) fn without_channel_left(mut reply: Reply) -> Reply {
+    if channel_left(&reply).is_some()
+        && let Reply::Array(items) | Reply::Push(items) = &mut reply
+    {
+        items[1] = Reply::Bulk(ANY.to_vec());
+    }
+    reply
+}
+
 /// Whether both are told because of patterns, and of the same message.
 fn are_of_one_message(one: &Reply, other: &Reply) -> bool {
     match (one, other) {
