@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::process;
 use std::sync::OnceLock;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::LevelFilter;
@@ -22,6 +22,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt as layer, reload};
 
+use super::clock;
 #[cfg(unix)]
 use super::system_log::SystemLog;
 use crate::engine::{LogLevel, Settings};
@@ -111,7 +112,7 @@ where
 {
     fn format_event(&self, ctx: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         // A clock before 1970 tells no time.
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_1970 = clock::system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mark = mark(*event.metadata().level());
         write!(writer, "{}:M {} {mark} ", process::id(), time(since_1970))?;
         ctx.field_format().format_fields(writer.by_ref(), event)?;

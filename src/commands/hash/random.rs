@@ -35,19 +35,19 @@ const DENSE: usize = 8;
 fn hrandfield(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args, "WITHVALUES")?) };
-    let mut rng = Rng::with_seed(cx.random());
+    let mut generator = Rng::with_seed(cx.random());
     let most_bytes = cx.reply_room();
     cx.meet_fields(key, |hash, now_ms| hash.remove_due(now_ms, usize::MAX));
     let (fields, reply) = fields(cx, key)?;
     match (fields, wanted) {
         (None, None) => reply.null(),
-        (Some(fields), None) => super::write_or_null(reply, fields.random(&mut rng).map(|entry| entry.field)),
+        (Some(fields), None) => super::write_or_null(reply, fields.random(&mut generator).map(|entry| entry.field)),
         (Some(fields), Some(Wanted { count, in_pairs })) => match usize::try_from(count) {
-            Ok(count) => distinct(reply, fields, count, in_pairs, &mut rng),
+            Ok(count) => distinct(reply, fields, count, in_pairs, &mut generator),
             Err(_) => {
                 let header = |reply: &mut Reply<'_>, count| write_header(reply, count, in_pairs);
                 return chance::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
-                    fields.random(&mut rng).into_iter().for_each(|entry| write_entry(reply, entry, in_pairs));
+                    fields.random(&mut generator).into_iter().for_each(|entry| write_entry(reply, entry, in_pairs));
                 });
             }
         },
@@ -72,14 +72,14 @@ fn write_entry(reply: &mut Reply<'_>, entry: Entry<'_>, with_values: bool) {
 }
 
 /// Answers `count` fields, each at most once; all of them if they are no more.
-fn distinct(reply: &mut Reply<'_>, fields: Fields<'_>, count: usize, with_values: bool, rng: &mut Rng) {
+fn distinct(reply: &mut Reply<'_>, fields: Fields<'_>, count: usize, with_values: bool, generator: &mut Rng) {
     let len = fields.len();
     let count = count.min(len);
     write_header(reply, count, with_values);
     if count > len / DENSE {
         let mut left = count;
         for (passed, entry) in fields.iter().enumerate() {
-            if rng.usize(..len - passed) < left {
+            if generator.usize(..len - passed) < left {
                 left -= 1;
                 write_entry(reply, entry, with_values);
             }
@@ -88,7 +88,7 @@ fn distinct(reply: &mut Reply<'_>, fields: Fields<'_>, count: usize, with_values
     }
     let mut chosen = BTreeSet::new();
     while chosen.len() < count
-        && let Some(entry) = fields.random(rng)
+        && let Some(entry) = fields.random(generator)
     {
         if chosen.insert(entry.field.to_cow()) {
             write_entry(reply, entry, with_values);

@@ -34,19 +34,19 @@ pub(super) const ZRANDMEMBER: Command = Command {
 fn zrandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args, "WITHSCORES")?) };
-    let mut rng = Rng::with_seed(cx.random());
+    let mut generator = Rng::with_seed(cx.random());
     let most_bytes = cx.reply_room();
     let (zset, reply) = cx.read::<Zset>(key)?;
     match (zset, wanted) {
         (None, None) => reply.null(),
         (None, Some(_)) => reply.array(0),
-        (Some(zset), None) => reply.bulk_or_null(any(zset, &mut rng).map(|entry| entry.member)),
+        (Some(zset), None) => reply.bulk_or_null(any(zset, &mut generator).map(|entry| entry.member)),
         (Some(zset), Some(Wanted { count, in_pairs })) => match usize::try_from(count) {
-            Ok(count) => distinct(reply, zset, count, in_pairs, &mut rng),
+            Ok(count) => distinct(reply, zset, count, in_pairs, &mut generator),
             Err(_) => {
                 let header = |reply: &mut Reply<'_>, count| write_header(reply, count, in_pairs);
                 return chance::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
-                    any(zset, &mut rng).into_iter().for_each(|entry| write_entry(reply, entry, in_pairs));
+                    any(zset, &mut generator).into_iter().for_each(|entry| write_entry(reply, entry, in_pairs));
                 });
             }
         },
@@ -54,12 +54,12 @@ fn zrandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn any<'a>(zset: &'a Zset, rng: &mut Rng) -> Option<Entry<'a>> {
-    zset.at(rng.usize(..zset.len()))
+fn any<'a>(zset: &'a Zset, generator: &mut Rng) -> Option<Entry<'a>> {
+    zset.at(generator.usize(..zset.len()))
 }
 
 /// Answers `count` members, each at most once; all of them, from the highest, if they are no more.
-fn distinct(reply: &mut Reply<'_>, zset: &Zset, count: usize, with_scores: bool, rng: &mut Rng) {
+fn distinct(reply: &mut Reply<'_>, zset: &Zset, count: usize, with_scores: bool, generator: &mut Rng) {
     let len = zset.len();
     if count >= len {
         return write_entries(reply, Entries::new(zset, 0..len, true), with_scores);
@@ -68,13 +68,13 @@ fn distinct(reply: &mut Reply<'_>, zset: &Zset, count: usize, with_scores: bool,
     if count > len / DENSE {
         let mut left = count;
         for (passed, entry) in zset.iter().enumerate() {
-            if rng.usize(..len - passed) < left {
+            if generator.usize(..len - passed) < left {
                 left -= 1;
                 write_entry(reply, entry, with_scores);
             }
         }
     } else {
-        for position in sparse(count, len, rng) {
+        for position in sparse(count, len, generator) {
             zset.at(position).into_iter().for_each(|entry| write_entry(reply, entry, with_scores));
         }
     }
@@ -84,10 +84,10 @@ fn distinct(reply: &mut Reply<'_>, zset: &Zset, count: usize, with_scores: bool,
 const DENSE: usize = 8;
 
 /// `count` different positions below `len`, every choice of them equally likely.
-fn sparse(count: usize, len: usize, rng: &mut Rng) -> BTreeSet<usize> {
+fn sparse(count: usize, len: usize, generator: &mut Rng) -> BTreeSet<usize> {
     let mut chosen = BTreeSet::new();
     for bound in len - count..len {
-        let position = rng.usize(..=bound);
+        let position = generator.usize(..=bound);
         if !chosen.insert(position) {
             chosen.insert(bound);
         }
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn a_sparse_choice_has_as_many_positions_as_asked_for() {
-        let mut rng = Rng::with_seed(7);
+        let mut generator = Rng::with_seed(7);
         for (count, len) in [(0, 5), (1, 1), (3, 5), (5, 5), (100, 1_000)] {
-            let chosen = sparse(count, len, &mut rng);
+            let chosen = sparse(count, len, &mut generator);
             assert_eq!(chosen.len(), count);
             assert!(chosen.iter().all(|&position| position < len));
         }
@@ -111,10 +111,10 @@ mod tests {
 
     #[test]
     fn every_position_is_as_likely_as_any_other() {
-        let mut rng = Rng::with_seed(7);
+        let mut generator = Rng::with_seed(7);
         let mut hits = [0; 10];
         for _ in 0..10_000 {
-            for position in sparse(3, 10, &mut rng) {
+            for position in sparse(3, 10, &mut generator) {
                 hits[position] += 1;
             }
         }

@@ -58,10 +58,14 @@ pub(in crate::value) struct Arena {
     vacant: Vec<u32>,
     /// The first free cell of each size, by its grains.
     free: Vec<Handle>,
+    /// Bytes of free cells and filler in all chunks.
     idle: usize,
+    /// Bytes of all cells, live or not.
     used: usize,
+    /// Bytes that the chunks have room for.
     allocated: usize,
     draining: Option<Drain>,
+    /// Members that are too long for a cell.
     long: Slab<Box<[u8]>>,
     long_bytes: usize,
 }
@@ -69,6 +73,7 @@ pub(in crate::value) struct Arena {
 #[derive(Default)]
 struct Chunk {
     bytes: Vec<u8>,
+    /// Bytes of its free cells and filler.
     idle: usize,
 }
 
@@ -81,6 +86,7 @@ impl Clone for Chunk {
     }
 }
 
+/// A chunk that is being emptied, and the offset of the first byte in it that was not looked at.
 #[derive(Clone, Copy)]
 struct Drain {
     chunk: usize,
