@@ -193,6 +193,8 @@ impl Signals {
     fn new() -> Signals {
         use tokio::signal::unix::{SignalKind, signal};
         let terminate = || signal(SignalKind::terminate());
+        // A terminal that goes is not our end, as in Redis. What is caught once never has its usual effect again.
+        drop(signal(SignalKind::hangup()));
         Signals { signals: signal(SignalKind::interrupt()).and_then(|interrupt| Ok([interrupt, terminate()?])) }
     }
 

@@ -131,6 +131,17 @@ fn it_ends_in_order_when_the_system_asks_it_to() {
 
 #[test]
 #[cfg(unix)]
+fn it_serves_on_when_its_terminal_goes() {
+    let mut program = start(&["--port", "0"]);
+    let mut client = connect(program.address());
+    program.signal("HUP");
+    client.ask("PING\r\n", "+PONG\r\n");
+    program.signal("TERM");
+    assert!(program.end().0.success());
+}
+
+#[test]
+#[cfg(unix)]
 fn it_ends_even_while_it_keeps_everyone_waiting() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
