@@ -110,7 +110,6 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
     let held = usage.resident_bytes.saturating_sub(engine.scripts.all_machine_bytes() as u64);
     let overhead = clients + lookup as u64;
     let data = used.saturating_sub(overhead);
-    let row = |name: &str, figure| (name.to_owned(), figure);
     let mut figures = vec![
         row("peak.allocated", Figure::Count(peak)),
         row("total.allocated", Figure::Count(used)),
@@ -137,6 +136,14 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
         row("dataset.bytes", Figure::Count(data)),
         row("dataset.percentage", Figure::Ratio(100.0 * ratio(data, used))),
         row("peak.percentage", Figure::Ratio(100.0 * ratio(used, peak))),
+    ]);
+    figures.extend(allocator_figures(used, held, usage.resident_bytes));
+    figures
+}
+
+/// What is told of the allocator: of `resident` bytes of the process it holds `held`, of which `used` are handed out.
+fn allocator_figures(used: u64, held: u64, resident: u64) -> [(String, Figure); 12] {
+    [
         row("allocator.allocated", Figure::Count(used)),
         row("allocator.active", Figure::Count(held)),
         row("allocator.resident", Figure::Count(held)),
@@ -145,12 +152,15 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
         row("allocator-fragmentation.bytes", Figure::Count(held.saturating_sub(used))),
         row("allocator-rss.ratio", Figure::Ratio(ratio(held, held))),
         row("allocator-rss.bytes", Figure::Count(0)),
-        row("rss-overhead.ratio", Figure::Ratio(ratio(usage.resident_bytes, held))),
-        row("rss-overhead.bytes", Figure::Count(usage.resident_bytes.saturating_sub(held))),
-        row("fragmentation", Figure::Ratio(ratio(usage.resident_bytes, used))),
-        row("fragmentation.bytes", Figure::Count(usage.resident_bytes.saturating_sub(used))),
-    ]);
-    figures
+        row("rss-overhead.ratio", Figure::Ratio(ratio(resident, held))),
+        row("rss-overhead.bytes", Figure::Count(resident.saturating_sub(held))),
+        row("fragmentation", Figure::Ratio(ratio(resident, used))),
+        row("fragmentation.bytes", Figure::Count(resident.saturating_sub(used))),
+    ]
+}
+
+fn row(name: &str, figure: Figure) -> (String, Figure) {
+    (name.to_owned(), figure)
 }
 
 /// Bytes that the server takes: all that the allocator has handed out where somebody counts that, else the data's.
