@@ -33,6 +33,8 @@ const LAYERS: &[(&str, usize)] = &[
 
 const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 60;
+/// How wide a comment may be, in characters: as wide as rustfmt makes code, which it leaves comments out of.
+const COMMENT_COLUMNS: usize = 120;
 const ENGINE_FIELDS: usize = 12;
 
 /// Files that are longer, each with its reason.
@@ -192,6 +194,15 @@ fn a_function_fits_on_a_screen() {
 }
 
 #[test]
+fn a_comment_is_no_wider_than_the_code() {
+    let faults = |source: Source| {
+        let wide = source.comments().filter(|(_, line)| is_wide(line));
+        wide.map(|(number, line)| format!("{}:{number} {line}", source.path)).collect::<Vec<_>>()
+    };
+    none(&sources(".").into_iter().flat_map(faults).collect::<Vec<_>>());
+}
+
+#[test]
 fn the_engine_does_not_swell() {
     let engine = sources("src/engine").into_iter().find(|source| source.path == "src/engine/mod.rs");
     let text = engine.expect("the engine has a file").text;
@@ -319,6 +330,12 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
+/// Whether a comment goes on where it could have gone to a next line: one word, such as a link, cannot be broken.
+fn is_wide(comment: &str) -> bool {
+    let words = comment.trim_start().trim_start_matches(['/', '!']);
+    comment.chars().count() > COMMENT_COLUMNS && words.split_whitespace().nth(1).is_some()
+}
+
 fn unused(count: usize, used: &BTreeSet<usize>) -> Vec<String> {
     (0..count)
         .filter(|index| !used.contains(index))
@@ -342,6 +359,8 @@ fn the_rules_find_what_breaks_them() {
     let lacks = pages::faults_of("new.md", "\n```rust,test_harness\n\n```python\n", "");
     let wanted = ["shows no Java", "shows no Node.js", "shows no Go"].map(|fault| format!("new.md {fault}"));
     assert_eq!(lacks, [&wanted[..], &["nobody runs the Rust of new.md".to_owned()]].concat());
+    let (link, row) = (format!("/// https://{}", "x".repeat(120)), format!("    // {}", "ä b ".repeat(28) + "c"));
+    assert_eq!([&link, &row, &format!("{row}c")].map(|line| is_wide(line)), [false, false, true]);
     let long = format!("fn long() {{\n{}}}\n", "    step();\n".repeat(70));
     assert_eq!(functions_of(&long).first().map(|function| function.lines), Some(72));
 }

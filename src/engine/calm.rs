@@ -1,14 +1,14 @@
 //! The short way of a request: while nothing is on that concerns more than the data, a command about data is found, run
 //! and counted, and that is all.
 //!
-//! Nearly always nobody watches commands, tests, tracks keys, is paused, short of memory or restricted, and the client is
-//! in no transaction and listens to nothing. Then every gate lets a command about data pass, and nothing follows it
+//! Nearly always nobody watches commands, tests, tracks keys, is paused, short of memory or restricted, and the client
+//! is in no transaction and listens to nothing. Then every gate lets a command about data pass, and nothing follows it
 //! ([`super::dispatch`]). So that is asked in one place instead of one after the other, and in a batch once: the answer
-//! stays while only such commands run and leave no wish behind, as nobody else has the engine meanwhile. Debug builds ask
-//! all the same, and compare.
+//! stays while only such commands run and leave no wish behind, as nobody else has the engine meanwhile. Debug builds
+//! ask all the same, and compare.
 //!
-//! The way leaves out what would do nothing and does nothing of its own: it calls what [`super::dispatch`] calls, and goes
-//! over to it as soon as a command leaves more than its reply.
+//! The way leaves out what would do nothing and does nothing of its own: it calls what [`super::dispatch`] calls, and
+//! goes over to it as soon as a command leaves more than its reply.
 //!
 //! Invariant: whatever the gates and the end of a turn look at beside request and data, [`Engine::is_calm`] looks at.
 //!
@@ -126,8 +126,8 @@ impl Engine {
         self.end_command(session, id, request, ending, turn, out)
     }
 
-    /// Whether the request of a brief command may be timed together with others, as far as can be told before it has run.
-    /// The first of a batch is timed by itself, as it may be the only one.
+    /// Whether the request of a brief command may be timed together with others, as far as can be told before it has
+    /// run. The first of a batch is timed by itself, as it may be the only one.
     #[inline]
     fn is_brief(&self, request: Request<'_>) -> bool {
         matches!(self.interest.calm, Calm::For(_)) && request.is_shorter_than(BRIEF_BYTES) && self.may_put_off()

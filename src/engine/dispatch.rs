@@ -23,8 +23,8 @@ pub enum Flow {
     Abort,
     /// Keeps this request and brings it again at that moment, or when [`crate::engine::Effect::Resume`] comes.
     Wait(Now),
-    /// Keeps this request, has the session's question answered ([`Engine::asked`]), and brings it again, in whatever world
-    /// the session is by then.
+    /// Keeps this request, has the session's question answered ([`Engine::asked`]), and brings it again, in
+    /// whatever world the session is by then.
     Ask,
     /// Runs no further request until the session's command has been answered: its reply comes as what the session is
     /// told ([`crate::engine::Outgoing`]).
@@ -219,8 +219,8 @@ impl Engine {
         }
     }
 
-    /// Finds the command and asks the gates. Within a transaction, what they refuse spoils it, and what they let pass is
-    /// queued.
+    /// Finds the command and asks the gates. Within a transaction, what they refuse spoils it,
+    /// and what they let pass is queued.
     pub(super) fn admit(&mut self, session: SessionId, request: Request<'_>) -> Result<Admitted, Error> {
         let (id, words) = match self.table.resolve(request) {
             Ok(found) => found,
@@ -303,8 +303,8 @@ impl Engine {
         Ok(self.timing.pause.holds_back(self.timing.now, writes))
     }
 
-    /// Queues a request if the session has begun a transaction and the command is not about transactions itself. One that
-    /// will not be run is not kept.
+    /// Queues a request if the session has begun a transaction and the command is not about transactions itself. One
+    /// that will not be run is not kept.
     fn queue(&mut self, session: SessionId, id: CommandId, flags: Flags, request: Request<'_>) -> bool {
         let Some(client) = self.sessions.get_mut(session) else { return false };
         let Some(transaction) = client.transaction.as_mut().filter(|_| !flags.has(Flags::UNQUEUED)) else {
@@ -317,8 +317,8 @@ impl Engine {
         true
     }
 
-    /// A request was refused: if the session has begun a transaction, that can only be discarded now; if the request was
-    /// to run it, it is discarded.
+    /// A request was refused: if the session has begun a transaction, that can only be discarded now; if the request
+    /// was to run it, it is discarded.
     pub(super) fn spoil(&mut self, session: SessionId, command: Option<CommandId>, error: Error) -> Error {
         self.note_command(session, command);
         let flags = command.map_or(Flags::NONE, |id| self.table.entry(id).command.flags);
@@ -386,8 +386,8 @@ impl Engine {
         (out.len(), 0)
     }
 
-    /// Has the reply at `start` come behind all that the command told its own client. Answers where the reply starts then,
-    /// and behind how many frames that the client has not read.
+    /// Has the reply at `start` come behind all that the command told its own client. Answers where the reply starts
+    /// then, and behind how many frames that the client has not read.
     fn move_reply_last(&mut self, session: SessionId, told: usize, start: usize, out: &mut Vec<u8>) -> (usize, usize) {
         if told > 0 {
             return (start, self.frames_of(session));
@@ -398,8 +398,8 @@ impl Engine {
         (start, told)
     }
 
-    /// Takes back the reply of a command whose client wants none, and brings what it was told into order: what it was told
-    /// before stands before the reply, all else behind it. Answers how its connection goes on.
+    /// Takes back the reply of a command whose client wants none, and brings what it was told into order: what it was
+    /// told before stands before the reply, all else behind it. Answers how its connection goes on.
     pub(super) fn conclude(&mut self, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
         let Turn { start, told, wanted_reply } = turn;
         let is_blocked = self.is_blocked(session);

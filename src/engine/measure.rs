@@ -1,14 +1,15 @@
 //! How long commands take: counted by command, and noted where it is long (SLOWLOG, LATENCY).
 //!
-//! The engine hears what time it is when a request begins and when it has ended. A command within one, of a transaction or
-//! a script, is timed by the same clock, which the engine asks for that alone ([`crate::engine::Host::now`]). That
-//! everybody is to wait ([`Engine::stall`]) comes true only after the request, and counts as the time of the command that
-//! wished it. A command that waits is counted once it has ended, with the time it took to run, not to wait.
+//! The engine hears what time it is when a request begins and when it has ended. A command within one, of a transaction
+//! or a script, is timed by the same clock, which the engine asks for that alone ([`crate::engine::Host::now`]). That
+//! everybody is to wait ([`Engine::stall`]) comes true only after the request, and counts as the time of the command
+//! that wished it. A command that waits is counted once it has ended, with the time it took to run, not to wait.
 //!
-//! A look at the clock takes longer than a command that finds a key and answers what it holds. So in a batch, such brief
-//! commands are put off: some of them are timed together, by one look at the clock, and what they took is shared out as if
-//! each had taken as long as the others. Any other command is timed by itself, from a look of its own on. Where that
-//! matters, as the slow log wants to know of less than a millisecond or LATENCY is to tell what took long, none is put off.
+//! A look at the clock takes longer than a command that finds a key and answers what it holds. So in a batch,
+//! such brief commands are put off: some of them are timed together, by one look at the clock, and what they took
+//! is shared out as if each had taken as long as the others. Any other command is timed by itself, from a look of
+//! its own on. Where that matters, as the slow log wants to know of less than a millisecond or LATENCY is to tell
+//! what took long, none is put off.
 
 use crate::engine::calm::Calm;
 use crate::engine::slow_log::{SlowCommand, kept_words};

@@ -20,7 +20,8 @@ use std::collections::BTreeSet;
 pub struct GlobalUse {
     /// It may give one a value.
     pub assigns: bool,
-    /// Those whose values it takes in hand. Of the others it reads no more than an element or the length, each time anew.
+    /// Those whose values it takes in hand. Of the others it reads no more than an element
+    /// or the length, each time anew.
     pub takes: BTreeSet<Vec<u8>>,
 }
 

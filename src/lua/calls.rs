@@ -1,9 +1,9 @@
 //! Rust functions that scripts call: how Lua reaches them, and how their errors reach Lua.
 //!
-//! A [`Function`] is a plain function; its pointer is kept with the Lua function as the first upvalue, and one trampoline
-//! serves them all. What a function gives back decides: results, or an error that the trampoline raises when nothing of
-//! Rust is alive any more in its frame. A panic is caught there, too, since it must not pass through C; whoever started
-//! the run finds it again.
+//! A [`Function`] is a plain function; its pointer is kept with the Lua function as the first upvalue, and one
+//! trampoline serves them all. What a function gives back decides: results, or an error that the trampoline raises when
+//! nothing of Rust is alive any more in its frame. A panic is caught there, too, since it must not pass through C;
+//! whoever started the run finds it again.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
@@ -13,8 +13,8 @@ use mlua_sys as ffi;
 
 use super::{Stack, context};
 
-/// A function that scripts can call. Its arguments are the first values of the stack; it pushes its results and says how
-/// many.
+/// A function that scripts can call. Its arguments are the first values of the stack; it pushes
+/// its results and says how many.
 pub type Function = for<'c> fn(&mut Stack<'c>) -> Result<usize, Raise>;
 
 /// What a function raises as an error.

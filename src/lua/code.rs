@@ -50,8 +50,8 @@ impl Stack<'_> {
         }
     }
 
-    /// Calls the function that lies below its `arguments` arguments, and leaves `results` results in their place, or all
-    /// with `None`; or leaves the error, and answers false.
+    /// Calls the function that lies below its `arguments` arguments, and leaves `results` results in their place, or
+    /// all with `None`; or leaves the error, and answers false.
     pub fn call(&mut self, arguments: usize, results: Option<usize>) -> bool {
         self.assert_at_rest();
         let results = results.map_or(ffi::LUA_MULTRET, index);
@@ -89,8 +89,8 @@ impl Stack<'_> {
     }
 
     /// Replaces the C function on top by one that calls `guard` with the same arguments first, and does not run if that
-    /// raises an error or has results, which are its own then. The guard keeps the value below the function, which is taken away. The function must keep none of
-    /// its own.
+    /// raises an error or has results, which are its own then. The guard keeps the value below the function, which is
+    /// taken away. The function must keep none of its own.
     pub fn guard(&mut self, guard: Function) {
         self.assert_at_rest();
         self.ensure(2);
@@ -109,7 +109,8 @@ impl Stack<'_> {
 /// Appends a part of what Lua would save.
 ///
 /// # Safety
-/// As Lua promises its writers: there are so many bytes at `part`, and `out` is the vector that was given to `lua_dump`.
+/// As Lua promises its writers: there are so many bytes at `part`, and `out` is the
+/// vector that was given to `lua_dump`.
 unsafe extern "C-unwind" fn append(
     _: *mut ffi::lua_State,
     part: *const c_void,

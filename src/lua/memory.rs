@@ -19,8 +19,8 @@ pub const OUT_OF_MEMORY: &str = "not enough memory";
 
 /// As C's allocators align.
 const ALIGNMENT: usize = 16;
-/// Dropped blocks that are kept, in bytes together: about what the scripts between two rounds of the collector drop. None
-/// where mistakes are looked for, so that the address sanitizer sees what is used after it was dropped.
+/// Dropped blocks that are kept, in bytes together: about what the scripts between two rounds of the collector drop.
+/// None where mistakes are looked for, so that the address sanitizer sees what is used after it was dropped.
 const SPARE_BYTES: usize = if cfg!(debug_assertions) { 0 } else { 256 << 10 };
 
 /// Bytes taken, and how many may be.

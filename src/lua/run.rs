@@ -1,11 +1,11 @@
 //! A run: a function of Lua that works on a stack of its own, and can be put aside in the middle.
 //!
-//! Costs: about 50 ns to switch there and back. The stack is reserved with the first run and used again by the next ones;
-//! of its 4 MiB the system backs what was touched.
+//! Costs: about 50 ns to switch there and back. The stack is reserved with the first run and used again by the next
+//! ones; of its 4 MiB the system backs what was touched.
 //!
 //! A run that is put aside waits inside the hook, between two instructions of the script, or inside [`Stack::pulse`].
-//! While it waits, nothing may change the values of the interpreter but [`super::Lua::go_on`]; `start` says so if one is
-//! under way. A run that is given up drops nothing: what a [`Function`] owned that waited in a pulse is leaked.
+//! While it waits, nothing may change the values of the interpreter but [`super::Lua::go_on`]; `start` says so if one
+//! is under way. A run that is given up drops nothing: what a [`Function`] owned that waited in a pulse is leaked.
 
 use std::any::Any;
 use std::ffi::c_int;
@@ -164,9 +164,9 @@ fn run_protected(state: StateHandle, yielder: &Yielder, arguments: c_int) -> c_i
 /// # Safety
 /// Called by Lua.
 unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
-    // SAFETY: Lua calls us within a run, so the state is open; `ask` owns nothing when it has returned. Of all errors only
-    // that of missing memory passes by the handlers of the script, which could go on for ever, as there are no hooks within
-    // a hook. So that is the one we make.
+    // SAFETY: Lua calls us within a run, so the state is open; `ask` owns nothing when it has returned. Of all errors
+    // only that of missing memory passes by the handlers of the script, which could go on for ever, as there are no
+    // hooks within a hook. So that is the one we make.
     unsafe {
         if ask(raw, 0) {
             context(raw).account.refuse_next();

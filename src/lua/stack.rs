@@ -189,8 +189,8 @@ impl<'c> Stack<'c> {
     }
 
     /// # Safety
-    /// The value is a string. Lua keeps its bytes in place for as long as it lies on the stack; the callers see to it that
-    /// what they give away does not live longer.
+    /// The value is a string. Lua keeps its bytes in place for as long as it lies on the stack; the callers see to it
+    /// that what they give away does not live longer.
     #[inline]
     unsafe fn string_at<'s>(&self, at: i32) -> &'s [u8] {
         let mut length = 0;

@@ -1,6 +1,7 @@
 //! Tables: made, read, changed and walked through a [`Stack`].
 //!
-//! A table that is walked must not change, since the walk would lose its place: who changes one says so by an assertion.
+//! A table that is walked must not change, since the walk would lose its place: who
+//! changes one says so by an assertion.
 
 use std::ffi::c_int;
 
@@ -153,8 +154,8 @@ impl Stack<'_> {
         Ok(())
     }
 
-    /// Calls `act` for each entry, its key below its value on top. Meanwhile no table may change, and nothing of Lua may
-    /// run.
+    /// Calls `act` for each entry, its key below its value on top. Meanwhile no table may
+    /// change, and nothing of Lua may run.
     ///
     /// # Errors
     /// Those of `act`, which end the walk.
@@ -216,8 +217,8 @@ impl Stack<'_> {
         }
     }
 
-    /// Replaces the key on top by what a script would find there, asking the table's metatable; or by the error of that,
-    /// and answers false.
+    /// Replaces the key on top by what a script would find there, asking the table's metatable; or by the
+    /// error of that, and answers false.
     pub fn look_up(&mut self, table: i32) -> bool {
         self.assert_at_rest();
         assert!(index(self.top()) > self.floor(), "the key on top may be replaced");

@@ -1,8 +1,8 @@
 //! What a script returns, as a reply.
 //!
 //! Numbers lose what stands behind the point; booleans are 1 and null, or booleans where the script asked for RESP3;
-//! tables are arrays up to their first nil, unless they have a field `err`, `ok`, `double`, `map`, `set`, `big_number` or
-//! `verbatim_string` of the right type.
+//! tables are arrays up to their first nil, unless they have a field `err`, `ok`, `double`, `map`, `set`, `big_number`
+//! or `verbatim_string` of the right type.
 //!
 //! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper.
 
@@ -238,8 +238,8 @@ fn verbatim(stack: &mut Stack<'_>, names: &Names) -> Option<(Vec<u8>, Vec<u8>)> 
     found
 }
 
-/// Pushes the keys and values of the table in that field in a row; answers how many of each there are, or `None` when the
-/// field is no table.
+/// Pushes the keys and values of the table in that field in a row; answers how many of each there are, or
+/// `None` when the field is no table.
 fn flatten(stack: &mut Stack<'_>, name: &Reference) -> Option<usize> {
     if !stack.find_field(-1, name) {
         return None;

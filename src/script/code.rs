@@ -1,5 +1,5 @@
-//! Functions of Lua that are replaced, each because the original would let a script out or leave a trace: the compilers,
-//! `pcall` as Redis changes it, the collector's switches, `pairs`, chance, and the clock.
+//! Functions of Lua that are replaced, each because the original would let a script out or leave a trace: the
+//! compilers, `pcall` as Redis changes it, the collector's switches, `pairs`, chance, and the clock.
 
 use std::ffi::CString;
 
@@ -90,8 +90,8 @@ fn compile(stack: &mut Stack<'_>, source: &[u8], name: &[u8]) -> usize {
     refused(stack)
 }
 
-/// `pcall`, but of an error that is a table with `err` only that text comes back; of any other table an `err` that is no
-/// text follows.
+/// `pcall`, but of an error that is a table with `err` only that text comes back; of any other table an
+/// `err` that is no text follows.
 fn pcall(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let count = stack.top();
     if count == 0 {

@@ -4,8 +4,8 @@
 //! is written to a [`Reply`].
 //!
 //! Invariant: a script leaves no trace for the next one. All tables that scripts share are read-only ([`sandbox`]), and
-//! `KEYS` and `ARGV` are made anew for each run that could change them ([`told`]). The one exception is Redis's own: the
-//! settings of `cjson` stay as a script left them.
+//! `KEYS` and `ARGV` are made anew for each run that could change them ([`told`]). The one exception is Redis's own:
+//! the settings of `cjson` stay as a script left them.
 //!
 //! Costs: an idle machine takes about 60 KiB, and is made when the first script comes. A script is compiled once and
 //! kept as a function; running it costs a switch to a stack of its own, a string for each key and argument, and what it
@@ -68,8 +68,8 @@ pub trait Server: Host {
     fn chance(&mut self) -> &mut Chance;
     /// Processor time of the process in seconds (`os.clock`).
     fn processor_s(&mut self) -> f64;
-    /// What the library has offered so far that is being loaded; `None` while none is. While one is, [`Host::pulse`] never
-    /// says that it shall rest.
+    /// What the library has offered so far that is being loaded; `None` while none is. While one is, [`Host::pulse`]
+    /// never says that it shall rest.
     fn offered(&mut self) -> Option<&mut Vec<Function>>;
 }
 

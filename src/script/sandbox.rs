@@ -9,8 +9,8 @@
 //!
 //! Functions of Lua that look past metatables are guarded: those that only look are given the table behind, those that
 //! would change it are refused. Global names go the same way, one step further: what is not there is an error. A script
-//! whose code never assigns a global name is spared the way: it has the table behind for its environment, which it can read
-//! by names and has no means to take in hand.
+//! whose code never assigns a global name is spared the way: it has the table behind for its environment, which it can
+//! read by names and has no means to take in hand.
 //!
 //! Invariant: no script can reach a table behind, or change a front; so scripts share nothing that changes.
 
@@ -172,8 +172,8 @@ fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if is_whole { Ok(0) } else { Err(Raise::here("too many results to unpack")) }
 }
 
-/// Answers for `tonumber` what is written in digits alone, as most numbers are that scripts are given: C reads them digit
-/// by digit, and Lua has it do so twice.
+/// Answers for `tonumber` what is written in digits alone, as most numbers are that scripts are given: C reads them
+/// digit by digit, and Lua has it do so twice.
 fn read_digits(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let text = if stack.top() == 1 { stack.argument(1).unwrap_or_default() } else { &[] };
     let Some(number) = parse_digits(text) else { return Ok(0) };
@@ -300,7 +300,8 @@ fn build_nursery<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(R
     Ok((switch, stack.keep()))
 }
 
-/// `getmetatable` shows no metatable of a library, a front of that of strings, and of that of the globals, which is on top.
+/// `getmetatable` shows no metatable of a library, a front of that of strings, and of that
+/// of the globals, which is on top.
 fn hide_metatables(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
     let metatable = stack.absolute(-1);
     stack.push_copy(places.behind_of);
@@ -346,8 +347,8 @@ fn getmetatable(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 impl Globals {
     /// Makes the function on top, which was just compiled and does this with global names, see these globals.
     ///
-    /// Who never assigns a global name needs no front: he has nothing to change the globals by, as nothing gives him his
-    /// environment as a table. So he reads them from the table behind.
+    /// Who never assigns a global name needs no front: he has nothing to change the globals by, as nothing gives him
+    /// his environment as a table. So he reads them from the table behind.
     pub(super) fn enclose(&self, stack: &mut Stack<'_>, global_use: Option<&GlobalUse>) {
         let only_reads = self.nursery.is_none() && global_use.is_some_and(|found| !found.assigns);
         stack.push_kept(if only_reads { &self.behind } else { &self.front });

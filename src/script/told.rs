@@ -4,8 +4,8 @@
 //! drop those is most of what a short script costs beside its commands. Yet most scripts do no more with them than to
 //! read elements, as their code shows. Such scripts share two tables, which are filled anew for each run.
 //!
-//! Invariant: a shared table is never in the hands of a script ([`Sight::of`]). So it has no metatable and no elements but
-//! those that are put in here.
+//! Invariant: a shared table is never in the hands of a script ([`Sight::of`]). So it has no metatable and no elements
+//! but those that are put in here.
 
 use super::sandbox::Globals;
 use crate::lua::{GlobalUse, Raise, Reference, Stack};

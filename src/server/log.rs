@@ -1,7 +1,7 @@
-//! The log of the program: one line for each thing worth telling, with the process, the time, the level and plain words.
+//! The log of the program: a line for each thing worth telling, with the process, the time, the level and plain words.
 //!
 //! Lines have the form of Redis's, as there are programs that start a server and read what it tells:
-//! `12:M 21 Nov 2026 03:37:26.560 * Ready to accept connections tcp`. The time is that of UTC; Redis tells the local one.
+//! `12:M 21 Nov 2026 03:37:26.560 * Ready to accept connections tcp`. The time is UTC; Redis tells the local one.
 //!
 //! Only the program writes one. A server inside of another program leaves `tracing` to that program: what it tells goes
 //! wherever the program wants it, and nowhere if it does not care.

@@ -14,8 +14,16 @@ pub struct Source {
 impl Source {
     /// Its lines without comments, each with its number.
     pub fn code(&self) -> impl Iterator<Item = (usize, &str)> {
-        let lines = self.text.lines().enumerate().map(|(index, line)| (index + 1, line));
-        lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+        self.lines().filter(|(_, line)| !line.trim_start().starts_with("//"))
+    }
+
+    /// Its lines that are comments, each with its number.
+    pub fn comments(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.lines().filter(|(_, line)| line.trim_start().starts_with("//"))
+    }
+
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a running script asks of the engine.
 //!
-//! A command that a script calls passes gates of its own, in Redis's order: is it known, does its length fit, may scripts
-//! call it, has the user the right to it, may this script write, is there memory for what it may add. A script that has
-//! written once goes on whatever memory there is, since it cannot be undone.
+//! A command that a script calls passes gates of its own, in Redis's order: is it known, does its length fit, may
+//! scripts call it, has the user the right to it, may this script write, is there memory for what it may add. A script
+//! that has written once goes on whatever memory there is, since it cannot be undone.
 
 use super::Running;
 use crate::engine::kit::Source;
@@ -90,8 +90,8 @@ impl Engine {
         Ok((id, words))
     }
 
-    /// Whether the server's own tests have scripts run what no script may: what looks at the server or a connection, but
-    /// nothing that runs, waits or listens itself.
+    /// Whether the server's own tests have scripts run what no script may: what looks at the server or a connection,
+    /// but nothing that runs, waits or listens itself.
     fn may_inspect(&self, command: &Command) -> bool {
         self.switches.scripts_inspect && matches!(command.family, Family::Server | Family::Connection)
     }

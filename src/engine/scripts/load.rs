@@ -1,8 +1,8 @@
 //! Loading libraries: from their source, and from what FUNCTION DUMP gave.
 //!
-//! A library's source runs once, when it is loaded, and offers functions meanwhile. It cannot be put aside: after half a
-//! second it ends. Libraries that came with a template are loaded when the first of their functions is called, or others
-//! come or go.
+//! A library's source runs once, when it is loaded, and offers functions meanwhile. It cannot be put aside:
+//! after half a second it ends. Libraries that came with a template are loaded when the first of their functions
+//! is called, or others come or go.
 
 use std::sync::Arc;
 
@@ -89,7 +89,8 @@ impl Engine {
         Ok(result?)
     }
 
-    /// Puts the libraries of these sources in the place of all others. Those that stay as they are keep their variables.
+    /// Puts the libraries of these sources in the place of all others. Those that stay as
+    /// they are keep their variables.
     pub(in crate::engine) fn restore_functions(&mut self, sources: Vec<Arc<[u8]>>) {
         let mut machine = self.take_function_machine();
         let mut shelf = std::mem::take(&mut self.scripts.functions.shelf);

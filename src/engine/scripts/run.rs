@@ -171,8 +171,8 @@ impl Engine {
         }
     }
 
-    /// Counts the errors that a script returned: all that it made up as one failure of its own, and each that a command had
-    /// made as one.
+    /// Counts the errors that a script returned: all that it made up as one failure of its own, and each
+    /// that a command had made as one.
     fn count_faults(&mut self, faults: &Faults, command: CommandId) {
         let own = u64::from(!faults.uncounted.is_empty());
         self.stats.command_mut(command).failed += faults.counted + own;

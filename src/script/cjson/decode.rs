@@ -118,8 +118,8 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    /// Stores the value on top in its table, and that one in its own if it is complete, and so on. Gives the first token
-    /// of the next value; `None` when the outermost is complete.
+    /// Stores the value on top in its table, and that one in its own if it is complete, and so on. Gives the first
+    /// token of the next value; `None` when the outermost is complete.
     fn store(&mut self, stack: &mut Stack<'_>) -> Result<Option<Token<'t>>, Raise> {
         while let Some(level) = self.levels.last_mut() {
             let (end, expected) = match level {

@@ -1,7 +1,7 @@
 //! Values as JSON.
 //!
-//! Tables that are under way wait in a list, not on the native stack. A table whose keys are all whole numbers from 1 on
-//! is an array, with `null` where it has holes; if those are too many, it is refused, or an object.
+//! Tables that are under way wait in a list, not on the native stack. A table whose keys are all whole numbers from 1
+//! on is an array, with `null` where it has holes; if those are too many, it is refused, or an object.
 
 use super::settings::{Setting, value_of};
 use super::{accept_one_argument, number};

@@ -2,7 +2,8 @@
 
 use crate::value::number::parse_f64;
 
-/// Appends a double with so many digits at most, as `%.14g` prints it: plain, or with an exponent where that is shorter.
+/// Appends a double with so many digits at most, as `%.14g` prints it: plain, or with an
+/// exponent where that is shorter.
 pub(super) fn write(out: &mut Vec<u8>, number: f64, precision: usize) {
     const PLAIN: f64 = 1e9;
     let whole = number as i64;

@@ -1,7 +1,7 @@
 //! MessagePack as values.
 //!
-//! Arrays and maps that are under way wait in a list, not on the native stack; their tables lie on Lua's, which is where
-//! deep nesting ends. A length that is announced makes nothing: each element has to be there.
+//! Arrays and maps that are under way wait in a list, not on the native stack; their tables lie on Lua's, which is
+//! where deep nesting ends. A length that is announced makes nothing: each element has to be there.
 
 use crate::lua::{Raise, Stack};
 use crate::script::arguments::{integer, integer_or};
@@ -21,7 +21,8 @@ pub(super) fn unpack_limit(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     unpack_some(stack, limit, offset)
 }
 
-/// Pushes the offset behind so many values, -1 at the end, and the values from an offset on; with zeros all values only.
+/// Pushes the offset behind so many values, -1 at the end, and the values from an offset
+/// on; with zeros all values only.
 fn unpack_some(stack: &mut Stack<'_>, limit: i64, offset: i64) -> Result<usize, Raise> {
     let is_all = limit == 0 && offset == 0;
     let text = stack.text_argument(1)?;

@@ -3,8 +3,8 @@
 
 const ESCAPE: u8 = b'%';
 
-/// Whether a byte belongs to a class: one of the letters `acdlpsuwxz`, as a capital for all other bytes; what is no such
-/// letter stands for itself.
+/// Whether a byte belongs to a class: one of the letters `acdlpsuwxz`, as a capital for all other bytes; what is no
+/// such letter stands for itself.
 #[inline]
 pub(super) fn is_in_class(byte: u8, class: u8) -> bool {
     let is_within = match class.to_ascii_lowercase() {

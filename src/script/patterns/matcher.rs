@@ -1,8 +1,8 @@
 //! Matching a pattern at one place of a subject.
 //!
 //! The pattern is read as it is matched. Where it could go on in several ways the others are kept in a list of our own,
-//! not on the native stack, and taken up when the one that was tried fails: the list grows by at most one entry for each
-//! item of the pattern. What C reads as the NUL behind a text is read as such here, too: `%f` looks at it.
+//! not on the native stack, and taken up when the one that was tried fails: the list grows by at most one entry for
+//! each item of the pattern. What C reads as the NUL behind a text is read as such here, too: `%f` looks at it.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! The functions of `string` that could take long or too much: `find`, `match`, `gmatch`, `gsub` and `rep`.
 //!
-//! They mean what those of Lua 5.1 mean, down to the texts of their errors. Unlike those they need no more of the native
-//! stack for a longer pattern, can be put aside and ended ([`Pace`](super::pace::Pace)), and look whether memory allows
-//! a result before they make it. A pattern is interpreted: there is nothing to compile.
+//! They mean what those of Lua 5.1 mean, down to the texts of their errors. Unlike those they need no more of the
+//! native stack for a longer pattern, can be put aside and ended ([`Pace`](super::pace::Pace)), and look whether memory
+//! allows a result before they make it. A pattern is interpreted: there is nothing to compile.
 
 mod class;
 mod matcher;
