@@ -28,6 +28,7 @@ mod error_counts;
 mod event;
 mod eviction;
 mod fields;
+mod foresight;
 mod guard;
 mod history;
 pub mod host;
@@ -103,7 +104,6 @@ pub use template::Template;
 pub use transaction::Transaction;
 
 use crate::keyspace::{Database, Slot, Trash};
-use crate::resp::Request;
 use crate::value::hashing::Key;
 
 /// The version of Redis that this server answers as.
@@ -365,14 +365,6 @@ impl Engine {
             }
             (_, Some((due_ms, slot))) => self.end_fields(database, slot, |hash| hash.remove_due(due_ms, limit)).0,
             (_, None) => 0,
-        }
-    }
-
-    /// Has memory fetch what the next requests of a session will look at. That their second words are keys is a guess:
-    /// nearly always right, and harmless where it is not.
-    pub fn prefetch<'a>(&self, session: SessionId, requests: impl Iterator<Item = Request<'a>>) {
-        if let Some(client) = self.sessions.get(session) {
-            self.databases.get(client.database).prefetch(requests.filter_map(|request| request.get(1)));
         }
     }
 

@@ -21,9 +21,6 @@ use crate::value::{Text, TextView, Value, ValueMut, View};
 /// Texts that are edited are kept in a scratch space up to this size, in bytes.
 const SCRATCH_BYTES: usize = 4096;
 
-/// The least number of keys that is worth a [`Database::prefetch`].
-const PREFETCH_LEN: usize = 10_000;
-
 /// The bits of an access that are kept.
 const ACCESS_MASK: u32 = 0xff_ffff;
 
@@ -104,11 +101,8 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Has memory fetch what finding `keys` will read. Of look-ups that are known beforehand, each then takes a
-    /// fraction of the time, because the waits for memory overlap. Does nothing in a database that the caches may hold.
+    /// fraction of the time, because the waits for memory overlap.
     pub fn prefetch<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
-        if self.len() < PREFETCH_LEN {
-            return;
-        }
         let (mut keys, mut hashes) = (keys.into_iter(), [0; PREFETCHED]);
         loop {
             let hashed = hashes.iter_mut().zip(&mut keys).map(|(hash, key)| *hash = self.hasher.hash(key)).count();

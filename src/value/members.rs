@@ -13,7 +13,8 @@
 
 use crate::value::hashing::{Hashing, quick};
 use crate::value::zset::arena::Handle;
-use crate::value::zset::index::{self, CURSOR_BITS, Index};
+use crate::value::zset::cursor::CURSOR_BITS;
+use crate::value::zset::index::{self, Index};
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
@@ -52,6 +53,11 @@ impl Members {
     #[inline]
     pub(super) fn find(&self, hash: u64, is_it: impl Fn(Handle) -> bool) -> Option<Handle> {
         self.index.find(hash, is_it)
+    }
+
+    /// Something of what [`Members::find`] reads first.
+    pub(super) fn glimpse(&self, hash: u64) -> u8 {
+        self.index.glimpse(hash)
     }
 
     /// Adds a cell that is not here. `member_of` tells the member of any cell that is, and of this one.

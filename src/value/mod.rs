@@ -9,6 +9,7 @@ pub mod bits;
 mod columns;
 pub(crate) mod deadlines;
 pub mod geo;
+mod glance;
 pub mod glob;
 pub mod hash;
 pub(crate) mod hashing;
@@ -28,6 +29,7 @@ mod table;
 pub mod text;
 pub mod zset;
 
+pub use glance::Glance;
 pub use hash::{Hash, HashView};
 pub use item::Item;
 pub use list::List;

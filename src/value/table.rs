@@ -16,6 +16,7 @@
 //! deadline O(log n) and about 16 bytes.
 
 use crate::value::deadlines::Deadlines;
+use crate::value::glance::Glance;
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
 use crate::value::zset::arena::{Arena, Handle};
@@ -63,6 +64,11 @@ impl<L: Layout> Table<L> {
     /// Bytes of cells, which are what a collection can hold only so much of.
     pub(super) fn cell_bytes(&self) -> usize {
         self.arena.cell_bytes()
+    }
+
+    /// A glance at the cell of a key.
+    pub(super) fn glance(&self, key: &[u8]) -> Glance<'_> {
+        Glance::new(&self.members, &self.arena, None, key)
     }
 
     /// The cell of a key.

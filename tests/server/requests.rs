@@ -137,3 +137,28 @@ fn every_command_of_a_pipeline_is_timed_once() {
         client.ask(format!("LATENCY HISTOGRAM {name}\r\n"), told);
     }
 }
+
+/// What they will look at is fetched from memory before the first of them runs; the guess what that is may be wrong.
+#[test]
+fn a_pipeline_about_large_collections_is_answered_in_order() {
+    const MEMBERS: usize = 12_000;
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    for member in 0..MEMBERS {
+        client
+            .send(format!("ZADD board {member} m{member}\r\nSADD seen m{member}\r\nHSET jobs m{member} {member}\r\n"));
+    }
+    client.expect(":1\r\n".repeat(3 * MEMBERS));
+    let mut replies = String::new();
+    for member in (0..MEMBERS).step_by(500) {
+        client.send(format!(
+            "ZRANK board m{member}\r\nZINCRBY board {MEMBERS} m{member}\r\nSREM seen m{member} none\r\n"
+        ));
+        client.send(format!("HGET jobs m{member}\r\nDEL jobs{member}\r\nZCARD board\r\nHGET jobs\r\n"));
+        let (above, value) = (member + MEMBERS, member.to_string());
+        let refusal = "-ERR wrong number of arguments for 'hget' command\r\n";
+        replies += &format!(":{}\r\n${}\r\n{above}\r\n", member - member / 500, above.to_string().len());
+        replies += &format!(":1\r\n${}\r\n{value}\r\n:0\r\n:{MEMBERS}\r\n{refusal}", value.len());
+    }
+    client.expect(replies);
+}

@@ -5,6 +5,7 @@
 use super::pair::Pair;
 use super::timed::Timed;
 use super::{Entry, Fields, Hash};
+use crate::value::glance::Glance;
 use crate::value::item::Item;
 use crate::value::strip::{self, StripView};
 use crate::value::table::Table;
@@ -48,6 +49,14 @@ impl<'a> HashView<'a> {
     /// The hash as it is at a moment, in unix milliseconds.
     pub fn at(self, now_ms: i64) -> Fields<'a> {
         Fields::new(self, now_ms)
+    }
+
+    /// A glance at a field of a table.
+    pub(in crate::value) fn glance(self, field: &[u8]) -> Option<Glance<'a>> {
+        match self.shape {
+            Shape::Packed(_) | Shape::Timed(_) => None,
+            Shape::Table(table) => Some(table.glance(field)),
+        }
     }
 
     /// How many fields there are, overdue or not.

@@ -18,6 +18,7 @@
 //! Costs: integers: look-up O(log n), change moves what lies behind; packed: a scan of at most
 //! `limits.entries` codes; table: O(1).
 
+use crate::value::glance::Glance;
 use crate::value::integers::Integers;
 use crate::value::item::Item;
 use crate::value::strip::Strip;
@@ -124,6 +125,14 @@ impl Set {
             _ => Form::Table(Box::new(Table::new(limits.seed))),
         };
         Set { form }
+    }
+
+    /// A glance at a member of a table.
+    pub(super) fn glance(&self, member: &[u8]) -> Option<Glance<'_>> {
+        match &self.form {
+            Form::Integers(_) | Form::Packed(_) => None,
+            Form::Table(table) => Some(table.glance(member)),
+        }
     }
 
     /// How many members there are.

@@ -143,6 +143,11 @@ impl Arena {
         handle
     }
 
+    /// Something of the line of memory where a cell begins.
+    pub(in crate::value) fn glimpse(&self, handle: Handle) -> u8 {
+        self.cell(handle)[0]
+    }
+
     pub(in crate::value) fn score(&self, handle: Handle) -> f64 {
         let cell = self.cell(handle);
         decode(cell, usize::from(cell[0] & 15))

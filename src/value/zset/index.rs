@@ -31,13 +31,14 @@
 //! Sources: extendible hashing (Fagin et al. 1979); linear probing in sorted order (Amble & Knuth 1974).
 
 use super::arena::Handle;
+use super::cursor::Cursor;
 use crate::value::hashing::Flood;
 use std::iter;
 use std::ops::ControlFlow;
 
 /// Leading bits of a hash that can choose a segment.
-const PREFIX_BITS: u32 = 24;
-const TAG_BITS: u32 = 16;
+pub(super) const PREFIX_BITS: u32 = 24;
+pub(super) const TAG_BITS: u32 = 16;
 /// A segment of this many bytes splits rather than grow.
 const MOST_BYTES: usize = 2048;
 const LEAST_BYTES: usize = 128;
@@ -69,34 +70,6 @@ struct Segment {
     len: u32,
     /// How many leading bits its hashes share.
     depth: u32,
-}
-
-/// How far a scan has come: through all segments before `prefix`, and in the one there, which had that depth, through
-/// all tags before `tag`.
-struct Cursor {
-    prefix: usize,
-    tag: u16,
-    depth: u32,
-}
-
-const DEPTH_BITS: u32 = 5;
-/// Bits of a cursor.
-pub(in crate::value) const CURSOR_BITS: u32 = PREFIX_BITS + TAG_BITS + DEPTH_BITS;
-
-impl From<u64> for Cursor {
-    fn from(cursor: u64) -> Cursor {
-        Cursor {
-            prefix: (cursor >> (TAG_BITS + DEPTH_BITS)) as usize % (1 << PREFIX_BITS),
-            tag: (cursor >> DEPTH_BITS) as u16,
-            depth: cursor as u32 % (1 << DEPTH_BITS),
-        }
-    }
-}
-
-impl From<Cursor> for u64 {
-    fn from(cursor: Cursor) -> u64 {
-        ((cursor.prefix as u64) << TAG_BITS | u64::from(cursor.tag)) << DEPTH_BITS | u64::from(cursor.depth)
-    }
 }
 
 /// A tag and a handle, in six bytes.
@@ -287,6 +260,12 @@ impl Index {
     pub(in crate::value) fn find(&self, hash: u64, is_it: impl Fn(Handle) -> bool) -> Option<Handle> {
         let segment = &self.segments[self.segment_of(hash)];
         segment.find(tag_of(hash), is_it).map(|at| segment.slots[at].cell())
+    }
+
+    /// Something of the line of memory that [`Index::find`] reads first.
+    pub(in crate::value) fn glimpse(&self, hash: u64) -> u8 {
+        let segment = &self.segments[self.segment_of(hash)];
+        segment.slots[segment.share(tag_of(hash))].tag as u8
     }
 
     /// Adds a cell that is not here, except on [`Flood`]. `hash_of` tells the hash of any cell that is.

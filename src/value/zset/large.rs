@@ -17,6 +17,7 @@ use super::arena::{Arena, Handle};
 use super::iter::Iter;
 use super::order::Order;
 use super::probe::{Probe, sortable};
+use crate::value::glance::Glance;
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
 use std::ops::Range;
@@ -64,6 +65,11 @@ impl<const N: usize> Large<N> {
 
     pub(super) fn score(&self, member: &[u8]) -> Option<f64> {
         self.find(self.members.hash(member), member).map(|cell| self.arena.score(cell))
+    }
+
+    /// A glance at a member and its place.
+    pub(super) fn glance(&self, member: &[u8]) -> Glance<'_, N> {
+        Glance::new(&self.members, &self.arena, Some(&self.order), member)
     }
 
     pub(super) fn update(

@@ -24,6 +24,8 @@ use std::ops::Range;
 
 /// A frame spreads the scores it is chosen for over at most this many bits, which leaves three times as much beside.
 const SPREAD_BITS: u32 = 30;
+/// Slots that a line of memory holds.
+const LINE_SLOTS: usize = 64 / size_of::<Slot>();
 /// Below this many marks a slot, a frame is too coarse.
 const COARSE: u32 = 4;
 
@@ -97,6 +99,11 @@ impl<const N: usize> Leaf<N> {
 
     pub(super) fn cells(&self, range: Range<usize>) -> impl Iterator<Item = Handle> {
         self.slots[range].iter().map(|slot| slot.cell)
+    }
+
+    /// Something of each of its lines of memory.
+    pub(super) fn glimpse(&self) -> u8 {
+        self.slots.iter().step_by(LINE_SLOTS).fold(0, |sum, slot| sum ^ slot.mark as u8)
     }
 
     /// How many cells lie before the probe.

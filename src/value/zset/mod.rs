@@ -25,16 +25,18 @@
 
 pub(super) mod arena;
 mod branch;
+pub(super) mod cursor;
 pub(super) mod index;
 mod iter;
 mod large;
 mod leaf;
-mod order;
+pub(super) mod order;
 mod packed;
 mod probe;
 mod row;
 mod slab;
 
+use crate::value::glance::Glance;
 use crate::value::hashing::Hashing;
 use crate::value::members;
 use arena::LARGEST_HEAD;
@@ -107,7 +109,7 @@ pub struct LexRange<'a> {
 }
 
 /// Entries a node of the large form holds: nodes of exactly 512 bytes.
-const NODE: usize = 60;
+pub(super) const NODE: usize = 60;
 /// Bytes of a member, in the mean, up to which a set that has become small is packed again.
 const MEAN_BYTES: usize = 64;
 
@@ -161,6 +163,14 @@ impl<const N: usize> Zset<N> {
             Form::Large(Box::new(Large::from_sorted(sorted.into_iter(), hashing(limits))))
         };
         Zset { form }
+    }
+
+    /// A glance at a member of a large set.
+    pub(super) fn glance(&self, member: &[u8]) -> Option<Glance<'_, N>> {
+        match &self.form {
+            Form::Packed(_) => None,
+            Form::Large(large) => Some(large.glance(member)),
+        }
     }
 
     /// How many entries there are.

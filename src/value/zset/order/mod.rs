@@ -37,7 +37,7 @@ use std::ops::Range;
 const LEVELS: usize = 24;
 
 #[derive(Clone)]
-pub(super) struct Order<const N: usize> {
+pub(in crate::value) struct Order<const N: usize> {
     leaves: Slab<Leaf<N>>,
     branches: Slab<Branch<N>>,
     /// The top: a leaf at height 0, else a branch.
@@ -152,6 +152,11 @@ impl<const N: usize> Order<N> {
         let probe = Probe::at(entry.score, entry.member);
         let (leaf, before) = self.find_leaf(arena, &probe);
         before + self.leaves[leaf].find(cell, probe.score)
+    }
+
+    /// Something of each line of memory of the leaf where a score belongs.
+    pub(in crate::value) fn glimpse(&self, arena: &Arena, score: f64) -> u8 {
+        self.leaves[self.find_leaf(arena, &Probe::before_all(score)).0].glimpse()
     }
 
     /// The leaf that a probe leads to, and how many entries lie before it.

@@ -1,0 +1,46 @@
+//! Foresight: what the requests of a pipeline will look at is fetched from memory before the first of them runs.
+//!
+//! Where there are many keys, their records are far. Where there are few, what is far lies within them, if anything:
+//! the members of a large collection. Nothing changes by it, and no command knows of it.
+//!
+//! That the second word of a request is a key, and which one is a member, is a guess: nearly always right, and harmless
+//! where it is not.
+
+use crate::engine::{Engine, SessionId};
+use crate::keyspace::Database;
+use crate::resp::Request;
+use crate::value::{Glance, View};
+
+/// Databases of fewer keys may lie in the processor's caches.
+const MANY_KEYS: usize = 10_000;
+/// Members that are glanced at together: as many lines as a processor waits for at once, and some more.
+const TOGETHER: usize = 16;
+
+impl Engine {
+    /// Has memory fetch what the next requests of a session will look at.
+    pub fn prefetch<'a>(&self, session: SessionId, requests: impl Iterator<Item = Request<'a>>) {
+        let Some(client) = self.sessions.get(session) else { return };
+        let data = self.databases.get(client.database);
+        if data.len() >= MANY_KEYS {
+            return data.prefetch(requests.filter_map(|request| request.get(1)));
+        }
+        let mut glances = requests.map_while(|request| glance(data, request));
+        loop {
+            let mut group: Vec<Glance<'_>> = glances.by_ref().take(TOGETHER).collect();
+            if group.is_empty() {
+                return;
+            }
+            Glance::take(&mut group);
+        }
+    }
+}
+
+/// A glance at the member that a request names, if it is about a large collection.
+fn glance<'d>(data: &'d Database, request: Request<'_>) -> Option<Glance<'d>> {
+    let view = data.view(data.find(request.get(1)?)?);
+    let member = match view {
+        View::Zset(_) => request.get(request.len() - 1)?,
+        _ => request.get(2)?,
+    };
+    view.glance(member)
+}
