@@ -1,11 +1,12 @@
 //! The Unix socket.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::SystemTime;
 
 use dunlin::{Server, StartError};
 
@@ -33,6 +34,11 @@ fn it_serves_with_the_permissions_asked_for_and_is_gone_with_the_server() {
     assert!(!path.exists());
 }
 
+/// What tells a file from one that comes in its place.
+fn file(found: &fs::Metadata) -> (u64, Option<SystemTime>) {
+    (found.ino(), found.created().ok())
+}
+
 /// CVE-2023-45145: whoever is quick enough to connect before the permissions are set.
 #[test]
 fn nobody_connects_before_the_permissions_are_set() {
@@ -41,8 +47,10 @@ fn nobody_connects_before_the_permissions_are_set() {
     thread::scope(|scope| {
         let quick = scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
+                let before = fs::metadata(&path);
                 if UnixStream::connect(&path).is_ok()
-                    && let Ok(found) = fs::metadata(&path)
+                    && let (Ok(before), Ok(found)) = (before, fs::metadata(&path))
+                    && file(&before) == file(&found)
                 {
                     assert_eq!(found.permissions().mode() & 0o777, 0o700);
                     connected.fetch_add(1, Ordering::Relaxed);
