@@ -186,8 +186,10 @@ pub struct Settings {
     pub unix_socket_mode: u32,
     /// `protected-mode`: without a password, clients of other machines are turned away.
     pub protected_mode: bool,
-    /// `io-threads`: event loops that serve connections.
-    pub event_loops: usize,
+    /// `io-threads`: event loops that serve connections, if somebody has said how many.
+    pub event_loops: Option<usize>,
+    /// How many serve them if nobody has.
+    pub usual_event_loops: usize,
     /// `loglevel`.
     pub log_level: LogLevel,
     /// `logfile`: the path that is logged to, empty for the standard output.
@@ -202,6 +204,11 @@ impl Settings {
     /// Whether writes depend on replicas. As there are none, they are refused then.
     pub fn counts_replicas(&self) -> bool {
         self.min_replicas > 0 && self.min_replicas_max_lag_s > 0
+    }
+
+    /// How many event loops serve connections.
+    pub fn event_loops(&self) -> usize {
+        self.event_loops.unwrap_or(self.usual_event_loops)
     }
 
     /// What decides the forms that loaded values are kept in.
@@ -270,7 +277,8 @@ impl Default for Settings {
             unix_socket: String::new(),
             unix_socket_mode: 0,
             protected_mode: true,
-            event_loops: 1,
+            event_loops: None,
+            usual_event_loops: 1,
             log_level: LogLevel::Notice,
             log_file: String::new(),
             directory: String::new(),

@@ -112,6 +112,14 @@ fn settle(settings: &mut Settings, in_background: bool) {
     }
     machine::set_oom_score(process);
     limit_clients(settings);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    settings.usual_event_loops = event_loops_on(cores);
+}
+
+/// How many event loops serve best on so many cores: half of them are the clients', and more than four loops would wait
+/// for each other.
+fn event_loops_on(cores: usize) -> usize {
+    (cores / 2).clamp(1, 4)
 }
 
 /// Serves until the server is told to end.
@@ -272,4 +280,14 @@ fn matching(pattern: &str) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_meant).collect();
     paths.sort();
     paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::event_loops_on;
+
+    #[test]
+    fn half_of_the_cores_are_the_clients() {
+        assert_eq!([1, 2, 3, 4, 6, 8, 16, 128].map(event_loops_on), [1, 1, 1, 2, 3, 4, 4, 4]);
+    }
 }

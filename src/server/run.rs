@@ -84,7 +84,7 @@ impl Server {
                 return Err(error);
             }
         };
-        let (event_loops, processors) = (settings.event_loops, settings.process.server_processors.clone());
+        let (event_loops, processors) = (settings.event_loops(), settings.process.server_processors.clone());
         let facts = machine::completed(Facts {
             run_id: machine::run_id(&mut fastrand::Rng::with_seed(seed)),
             config_file,

@@ -64,7 +64,7 @@ pub(super) const SERVER: &[Field] = &[
     field("lru_clock", |scene| access::clock(scene.now).to_string()),
     field("executable", |scene| scene.facts.executable.clone()),
     field("config_file", |scene| scene.facts.config_file.clone()),
-    field("io_threads_active", |scene| u8::from(scene.engine.settings.event_loops > 1).to_string()),
+    field("io_threads_active", |scene| u8::from(scene.engine.settings.event_loops() > 1).to_string()),
 ];
 
 pub(super) const CLIENTS: &[Field] = &[

@@ -63,7 +63,7 @@ pub(super) fn listeners(scene: &Scene<'_>, text: &mut String) {
 /// A line for each event loop.
 pub(super) fn threads(scene: &Scene<'_>, text: &mut String) {
     let engine = scene.engine;
-    for number in 0..engine.settings.event_loops {
+    for number in 0..engine.settings.event_loops() {
         let clients = engine.sessions.iter().filter(|session| session.origin.event_loop == number).count();
         let transfers = engine.stats.transfers.get(number).copied().unwrap_or_default();
         let (reads, writes) = (transfers.reads, transfers.writes);

@@ -81,7 +81,7 @@ pub(super) const ROWS: &[Parameter] = &[
         "io-threads",
         1,
         128,
-        Held::Field(|s| s.event_loops as i64, |s, count| s.event_loops = count as usize),
+        Held::Field(|s| s.event_loops.unwrap_or(1) as i64, |s, count| s.event_loops = Some(count as usize)),
     )
     .at_start(),
     Parameter::number(
