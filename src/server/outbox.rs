@@ -20,8 +20,11 @@ use crate::engine::{Now, ReplyRoom};
 const KEPT_BYTES: usize = 512;
 /// Room of up to so many bytes is not worth giving back, as the next replies are often as long.
 const LITTLE_BYTES: usize = 2 << 10;
-/// From this size on, replies are kept as they are instead of copied.
+/// From this size on, what is left of replies is kept as it is instead of copied.
 const LARGE_BYTES: usize = 256 << 10;
+
+/// Room for replies that a thread keeps: what is given back and asked for again costs more than to fill it.
+const REUSED_BYTES: usize = 2 << 20;
 
 /// Bytes of one owner.
 #[derive(Debug)]
@@ -134,19 +137,22 @@ impl Outbox {
             bytes.clear();
             return self.flush(stream, cx);
         }
-        if self.is_empty() && bytes.len() >= LARGE_BYTES {
-            // Whole, so that a large reply is not in memory twice.
-            self.first = Piece::Own(mem::take(bytes));
-            return self.flush(stream, cx);
-        }
         if self.is_empty() {
             let taken = write(stream, cx, bytes)?;
+            if bytes.len() - taken >= LARGE_BYTES {
+                // Whole, so that a large reply is not in memory twice.
+                (self.first, self.sent) = (Piece::Own(mem::take(bytes)), taken);
+                return Ok(());
+            }
             self.push(&bytes[taken..]);
         } else {
             self.push(bytes);
             self.flush(stream, cx)?;
         }
         bytes.clear();
+        if bytes.capacity() > REUSED_BYTES {
+            bytes.shrink_to(REUSED_BYTES);
+        }
         Ok(())
     }
 
