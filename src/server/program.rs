@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{self, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
@@ -75,11 +75,6 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
         settings.directory = current_directory();
     }
     log::begin(&settings)?;
-    info!(
-        "dunlin {VERSION} is starting as Redis version={REDIS_VERSION}, bits={}, PID: {}",
-        usize::BITS,
-        process::id()
-    );
     for warning in warnings {
         warn!("{warning}");
     }
@@ -130,6 +125,7 @@ fn serve(settings: Settings, config_file: String) -> io::Result<()> {
     let seed = RandomState::new().hash_one(0);
     let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, config_file })?;
     stop_when_told(Arc::clone(server.shared()))?;
+    // The first line that is told when all is well: with port 0, where a test finds the port.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
     // What starts a Redis and waits for it reads these words in its log.
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
