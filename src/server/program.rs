@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 
@@ -125,8 +125,9 @@ fn serve(settings: Settings, config_file: String) -> io::Result<()> {
     let seed = RandomState::new().hash_one(0);
     let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, config_file })?;
     stop_when_told(Arc::clone(server.shared()))?;
-    // The first line that is told when all is well: with port 0, where a test finds the port.
+    // The first line that is told when all is well: where a test finds the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
+    info!("it answers as Redis version={REDIS_VERSION}, bits={}, PID: {}", usize::BITS, process::id());
     // What starts a Redis and waits for it reads these words in its log.
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
     for (transport, _) in transports.iter().filter(|(_, is_open)| *is_open) {

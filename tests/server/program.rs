@@ -97,7 +97,9 @@ fn the_log_reads_as_that_of_redis_for_who_waits_for_its_words() {
     let ready = program.lines.by_ref().map_while(Result::ok).next().expect("it says so");
     program.signal("TERM");
     let (id, rest) = (program.id(), program.end().1);
+    let started = format!("* it answers as Redis version=8.0.6, bits={}, PID: {id}", usize::BITS);
     let words = [
+        started.as_str(),
         "* Ready to accept connections unix",
         "* Received SIGTERM scheduling shutdown...",
         "# Redis is now ready to exit, bye bye...",
