@@ -17,7 +17,7 @@
 use crate::engine::dispatch::Turn;
 use crate::engine::scripts::Ending;
 use crate::engine::{Args, ClientsLimit, Command, CommandId, Engine, Family, Flags, Flow, Now, Session, SessionId};
-use crate::resp::{Reply, Request};
+use crate::resp::{Output, Reply, Request};
 
 /// What a brief command has and answers, in bytes, at most.
 const BRIEF_BYTES: usize = 1 << 10;
@@ -107,23 +107,23 @@ impl Engine {
         session: SessionId,
         Plain { id, is_brief }: Plain,
         request: Request<'_>,
-        out: &mut Vec<u8>,
+        output: &mut Output,
     ) -> Flow {
         let now = if is_brief { now } else { self.catch_up(now) };
         self.at(now);
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         client.active = now;
-        let (turn, protocol) = (Turn::of(client, out), client.protocol);
+        let (turn, protocol) = (Turn::of(client, output.written()), client.protocol);
         self.begin(session, id);
-        let ending = self.execute(session, id, Args::new(request, 1), false, Reply::new(out, protocol));
+        let ending = self.execute(session, id, Args::new(request, 1), false, Reply::lending(output, protocol));
         if matches!(ending, Ending::Answered) && self.effects.is_empty() && !self.interest.waiting.is_anything_ready() {
-            if is_brief && out.len() - turn.start <= BRIEF_BYTES {
+            if is_brief && output.written().len() - turn.start <= BRIEF_BYTES {
                 self.put_off(id);
             }
             return Flow::Next;
         }
         self.interest.calm.forget();
-        self.end_command(session, id, request, ending, turn, out)
+        self.end_command(session, id, request, ending, turn, output.settle(turn.start))
     }
 
     /// Whether the request of a brief command may be timed together with others, as far as can be told before it has

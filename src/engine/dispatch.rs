@@ -10,7 +10,7 @@ use crate::engine::kit::Source;
 use crate::engine::measure::Running;
 use crate::engine::scripts::Ending;
 use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, ServerError, Session, SessionId};
-use crate::resp::{ProtocolError, Reply, Request};
+use crate::resp::{Output, ProtocolError, Reply, Request};
 
 /// What the connection does after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,18 @@ pub enum Flow {
 impl Engine {
     /// Runs one request of a session and appends its reply to `out`.
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
+        let mut output = Output::from(std::mem::take(out));
+        let flow = self.run_lending(now, session, request, &mut output);
+        *out = output.into_bytes();
+        flow
+    }
+
+    /// The same, with large strings lent to `output` where nobody else looks at the reply.
+    pub fn run_lending(&mut self, now: Now, session: SessionId, request: Request<'_>, output: &mut Output) -> Flow {
         if let Some(plain) = self.plain_command(session, request) {
-            return self.run_calmly(now, session, plain, request, out);
+            return self.run_calmly(now, session, plain, request, output);
         }
-        let now = self.catch_up(now);
+        let (now, out) = (self.catch_up(now), output.written_mut());
         if self.interest.kit.is_some() {
             return self.run_watched(now, session, request, out);
         }

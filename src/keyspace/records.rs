@@ -221,6 +221,7 @@ impl Records {
         let payload = match text {
             TextView::Int(number) => Payload::Int(number),
             TextView::Bytes(bytes) => Payload::Text(bytes),
+            TextView::Shared(bytes) => Payload::Text(bytes),
             TextView::Raw(bytes) => Payload::Raw(bytes),
         };
         if has_room(key_len, payload) { payload } else { Payload::Apart(self.set_apart(Value::Text(text.to_text()))) }
@@ -228,10 +229,7 @@ impl Records {
 
     /// Whether a record with a key of `key_len` bytes keeps `text` itself.
     pub(super) fn keeps(key_len: usize, text: &Text) -> bool {
-        match text.view() {
-            TextView::Int(_) => true,
-            TextView::Bytes(bytes) | TextView::Raw(bytes) => has_room(key_len, Payload::Text(bytes)),
-        }
+        text.view().bytes().map_or(true, |bytes| has_room(key_len, Payload::Text(bytes)))
     }
 
     /// Themselves, in a form whose clones share what they hold until they change it.

@@ -3,6 +3,7 @@
 mod batch;
 mod inline;
 mod items;
+mod output;
 mod parser;
 mod protocol_error;
 mod reply;
@@ -13,6 +14,7 @@ mod whole;
 
 pub use batch::Batch;
 pub use inline::{UnbalancedQuotes, split_words, write_escaped};
+pub use output::{LENT_BYTES, Output, OutputPiece};
 pub use parser::{Limits, Parser};
 pub use protocol_error::ProtocolError;
 pub use reply::{OpenArray, Reply};

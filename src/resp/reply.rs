@@ -14,13 +14,18 @@
 //!
 //! Sources: the RESP2 and RESP3 specifications.
 
+use std::sync::Arc;
+
 use super::Protocol;
+use super::output::{LENT_BYTES, Lent, Output};
 use crate::value::{Item, number};
 
 /// Writes replies of one session into the buffer that its connection sends.
 #[derive(Debug)]
 pub struct Reply<'a> {
     pub(super) out: &'a mut Vec<u8>,
+    /// Where large strings are noted that need not be copied.
+    lent: Option<&'a mut Lent>,
     protocol: Protocol,
     form: Form,
 }
@@ -44,12 +49,17 @@ pub struct OpenArray {
 impl<'a> Reply<'a> {
     /// A writer that appends to `out` in the words of `protocol`.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
-        Reply { out, protocol, form: Form::Wire }
+        Reply { out, lent: None, protocol, form: Form::Wire }
+    }
+
+    /// The same, which lends large strings to `output` instead of copying them.
+    pub fn lending(output: &'a mut Output, protocol: Protocol) -> Reply<'a> {
+        Reply { out: &mut output.bytes, lent: Some(&mut output.lent), protocol, form: Form::Wire }
     }
 
     /// A writer for [`super::Values`], which tells maps and the like apart if `protocol` does.
     pub fn of_values(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
-        Reply { out, protocol, form: Form::Values }
+        Reply { out, lent: None, protocol, form: Form::Values }
     }
 
     pub(super) fn is_of_values(&self) -> bool {
@@ -58,7 +68,7 @@ impl<'a> Reply<'a> {
 
     /// A writer like this one that writes behind what was written.
     pub fn again(&mut self) -> Reply<'_> {
-        Reply { out: self.out, protocol: self.protocol, form: self.form }
+        Reply { out: self.out, lent: self.lent.as_deref_mut(), protocol: self.protocol, form: self.form }
     }
 
     /// The protocol that replies are written in.
@@ -76,7 +86,7 @@ impl<'a> Reply<'a> {
         self.out.len()
     }
 
-    /// What was written after `position`.
+    /// What was written after `position`, without what is lent.
     pub fn since(&self, position: usize) -> &[u8] {
         self.out.get(position..).unwrap_or_default()
     }
@@ -84,6 +94,9 @@ impl<'a> Reply<'a> {
     /// Takes back everything written after `position`.
     pub fn rewind(&mut self, position: usize) {
         self.out.truncate(position);
+        if let Some(lent) = &mut self.lent {
+            lent.cut(position);
+        }
     }
 
     /// `+OK`.
@@ -122,6 +135,20 @@ impl<'a> Reply<'a> {
         self.number(b'$', bytes.len() as i64);
         self.out.extend_from_slice(bytes);
         self.end_line();
+    }
+
+    /// A string that is stored and never changes, as a bulk string; a large one is not copied where that can be helped.
+    pub fn shared(&mut self, bytes: &Arc<[u8]>) {
+        match &mut self.lent {
+            Some(lent) if bytes.len() >= LENT_BYTES => {
+                self.out.push(b'$');
+                self.out.extend_from_slice(itoa::Buffer::new().format(bytes.len()).as_bytes());
+                self.out.extend_from_slice(b"\r\n");
+                lent.push(self.out.len(), bytes);
+                self.out.extend_from_slice(b"\r\n");
+            }
+            _ => self.bulk(bytes),
+        }
     }
 
     /// An integer as a bulk string, as `GET` answers a counter.
@@ -289,6 +316,9 @@ impl<'a> Reply<'a> {
     fn put_in_front(&mut self, open: OpenArray, end: usize) {
         let header = self.out.len() - end;
         self.out[open.start..].rotate_right(header);
+        if let Some(lent) = &mut self.lent {
+            lent.shift(open.start..end, header);
+        }
     }
 
     #[inline]

@@ -11,8 +11,8 @@
 //!
 //! Bytes are read into a buffer that all connections of a thread share, and parsed and run in place; what belongs to an
 //! unfinished request is copied out into the connection. Replies are gathered in a second shared buffer; large ones are
-//! written from there, and what is held back or not taken by the socket waits in the [`Outbox`]. So an idle connection
-//! keeps next to no buffer.
+//! written from there, large strings from where they are stored, and what is held back or not taken by the socket waits
+//! in the [`Outbox`]. So an idle connection keeps next to no buffer.
 //!
 //! Reading goes on while replies wait: a client that pipelines without reading is served, as Redis serves it, and never
 //! waits for us while we wait for it. Who has not logged in gets less: see [`Connection::guard_output`].
@@ -35,7 +35,7 @@ use super::shared::Shared;
 use super::stream::Stream;
 use super::worlds::{self, Seat};
 use crate::engine::{Buffers, Engine, Flow, SessionId};
-use crate::resp::{Batch, Limits, Parser};
+use crate::resp::{Batch, Limits, Output, Parser};
 
 /// What one read takes at most. Most batches are smaller, and then the socket needs no second read to be known empty.
 const READ_BYTES: usize = 64 << 10;
@@ -67,7 +67,7 @@ struct Scratch {
 #[derive(Default)]
 struct Work {
     batch: Batch,
-    output: Vec<u8>,
+    output: Output,
 }
 
 thread_local! {
@@ -221,7 +221,7 @@ impl Connection {
             work.output.clear();
             let mut engine = self.shared.engine();
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
-            let large = session.outgoing.take_or_share(&mut work.output, TOLD_BYTES);
+            let large = session.outgoing.take_or_share(work.output.written_mut(), TOLD_BYTES);
             self.is_told = !session.outgoing.is_empty();
             let hangs_up = session.hangs_up && !self.is_told;
             if mem::take(&mut session.in_bytes) {
@@ -291,12 +291,12 @@ impl Connection {
                     continue;
                 }
                 Stop::Asks => {
-                    self.step_aside(cx, &mut work.output);
+                    self.step_aside(cx, work.output.written_mut());
                     continue;
                 }
                 Stop::Aborted => return Err(Ended),
                 Stop::Exhausted if self.outbox.is_empty() && work.output.len() <= HELD_BYTES => {
-                    self.outbox.push(&work.output);
+                    self.outbox.push(work.output.written());
                     self.holds_back = !self.outbox.is_empty();
                     return Ok(taken);
                 }
@@ -347,7 +347,7 @@ impl Connection {
         let mark = shared.begin_batch(&mut engine);
         let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
-            engine.reject(self.session, fault, output);
+            engine.reject(self.session, fault, output.written_mut());
             stop = Stop::Closing;
         }
         shared.end_batch(&mut engine, mark);
@@ -379,7 +379,7 @@ impl Connection {
     }
 
     /// Runs the requests of a batch; answers how many are done with, and why not more.
-    fn run_requests(&self, engine: &mut Engine, batch: &Batch, input: &[u8], output: &mut Vec<u8>) -> (usize, Stop) {
+    fn run_requests(&self, engine: &mut Engine, batch: &Batch, input: &[u8], output: &mut Output) -> (usize, Stop) {
         if batch.len() >= PREFETCHED {
             engine.prefetch(self.session, batch.iter(input));
         }
@@ -437,7 +437,7 @@ impl Connection {
     }
 
     /// Sends `output`.
-    fn send(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) -> Result<(), Ended> {
+    fn send(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Result<(), Ended> {
         if output.len() > STRANGER_REPLY_BYTES && !self.limits.authenticated {
             return Err(self.turn_away(&mut self.shared.engine()));
         }

@@ -1,20 +1,21 @@
 //! Replies that a client has not taken yet.
 //!
 //! Small replies wait for the end of their turn (see [`super::connection`]), and then nearly always none are left. What
-//! the socket does not take is kept here, a large frame that others read too as it is, shared with them. How much may
-//! wait is the engine's to say.
+//! the socket does not take is kept here; large strings, and large frames that others read too, are never copied but
+//! held on to, and sent with what lies around them by one system call. How much may wait is the engine's to say.
 //!
 //! Invariant: the first piece is empty only when nothing waits.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::stream::Stream;
 use crate::engine::{Now, ReplyRoom};
+use crate::resp::{Output, OutputPiece};
 
 /// The room that the first reply makes, and the least that is kept while it is empty.
 const KEPT_BYTES: usize = 512;
@@ -22,6 +23,9 @@ const KEPT_BYTES: usize = 512;
 const LITTLE_BYTES: usize = 2 << 10;
 /// From this size on, what is left of replies is kept as it is instead of copied.
 const LARGE_BYTES: usize = 256 << 10;
+
+/// How many pieces one system call sends at most.
+const PARTS: usize = 16;
 
 /// Room for replies that a thread keeps: what is given back and asked for again costs more than to fill it.
 const REUSED_BYTES: usize = 2 << 20;
@@ -130,25 +134,33 @@ impl Outbox {
         self.later_bytes += bytes.len();
     }
 
-    /// Sends `bytes` after what waits, and keeps what the socket does not take now; `bytes` is empty then.
-    pub(crate) fn send(&mut self, stream: &mut Stream, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {
-        if self.in_bytes {
-            self.push(bytes);
-            bytes.clear();
-            return self.flush(stream, cx);
+    /// Sends `output` after what waits, and keeps what the socket does not take now; `output` is empty then.
+    pub(crate) fn send(&mut self, stream: &mut Stream, cx: &mut Context<'_>, output: &mut Output) -> io::Result<()> {
+        if self.is_empty() && !self.in_bytes && !output.is_lending() {
+            return self.send_written(stream, cx, output.written_mut());
         }
-        if self.is_empty() {
-            let taken = write(stream, cx, bytes)?;
-            if bytes.len() - taken >= LARGE_BYTES {
-                // Whole, so that a large reply is not in memory twice.
-                (self.first, self.sent) = (Piece::Own(mem::take(bytes)), taken);
-                return Ok(());
+        output.drain(|piece| match piece {
+            OutputPiece::Written(bytes) => self.push(bytes),
+            OutputPiece::Lent(string) => self.push_shared(string),
+        });
+        self.flush(stream, cx)
+    }
+
+    /// The same for bytes, behind which nothing waits.
+    fn send_written(&mut self, stream: &mut Stream, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            match stream.poll_write(cx, &bytes[taken..])? {
+                Poll::Ready(count) => taken += some(count)?,
+                Poll::Pending => break,
             }
-            self.push(&bytes[taken..]);
-        } else {
-            self.push(bytes);
-            self.flush(stream, cx)?;
         }
+        if bytes.len() - taken >= LARGE_BYTES {
+            // Whole, so that a large reply is not in memory twice.
+            (self.first, self.sent) = (Piece::Own(mem::take(bytes)), taken);
+            return Ok(());
+        }
+        self.push(&bytes[taken..]);
         bytes.clear();
         if bytes.capacity() > REUSED_BYTES {
             bytes.shrink_to(REUSED_BYTES);
@@ -156,32 +168,62 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends a frame after what waits, and keeps a share of it while the socket does not take all.
+    /// Sends a frame after what waits, and holds on to it while the socket does not take all.
     pub(crate) fn share(&mut self, stream: &mut Stream, cx: &mut Context<'_>, frame: Arc<[u8]>) -> io::Result<()> {
+        let was_empty = self.is_empty();
+        self.push_shared(frame);
+        if was_empty { self.flush(stream, cx) } else { Ok(()) }
+    }
+
+    fn push_shared(&mut self, bytes: Arc<[u8]>) {
         if self.is_empty() {
-            self.first = Piece::Shared(frame);
-            return self.flush(stream, cx);
+            self.first = Piece::Shared(bytes);
+            return;
         }
-        self.later_bytes += frame.len();
-        self.later.push_back(Piece::Shared(frame));
-        Ok(())
+        self.later_bytes += bytes.len();
+        self.later.push_back(Piece::Shared(bytes));
     }
 
     /// Sends what waits, as far as the socket takes it; if it does not take all, the task is woken when it will.
     pub(crate) fn flush(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<()> {
-        loop {
-            let rest = &self.first.bytes()[self.sent..];
-            let part = if self.in_bytes { rest.len().min(1) } else { rest.len() };
-            let taken = write(stream, cx, &rest[..part])?;
-            self.sent += taken;
-            if taken > 0 && part < rest.len() {
+        while !self.is_empty() {
+            let Poll::Ready(count) = self.poll_write(stream, cx)? else { return Ok(()) };
+            let split = self.in_bytes;
+            self.advance(some(count)?);
+            if split && !self.is_empty() {
                 cx.waker().wake_by_ref();
-            }
-            if self.sent < self.first.bytes().len() {
                 return Ok(());
             }
+        }
+        Ok(())
+    }
+
+    /// Writes the first pieces, by one system call.
+    fn poll_write(&self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let rest = &self.first.bytes()[self.sent..];
+        if self.in_bytes {
+            return stream.poll_write(cx, &rest[..1]);
+        }
+        if self.later.is_empty() {
+            return stream.poll_write(cx, rest);
+        }
+        let mut parts = [IoSlice::new(rest); PARTS];
+        let pieces = parts[1..].iter_mut().zip(&self.later);
+        let count = 1 + pieces.map(|(part, piece)| *part = IoSlice::new(piece.bytes())).count();
+        stream.poll_write_vectored(cx, &parts[..count])
+    }
+
+    /// The first `count` bytes are sent.
+    fn advance(&mut self, mut count: usize) {
+        loop {
+            let rest = self.first.bytes().len() - self.sent;
+            if count < rest {
+                self.sent += count;
+                return;
+            }
+            count -= rest;
             if !self.next_piece() {
-                return Ok(());
+                return;
             }
         }
     }
@@ -209,17 +251,9 @@ impl Outbox {
     }
 }
 
-/// Writes as much of `bytes` as the socket takes now, and answers how much that is.
-fn write(stream: &mut Stream, cx: &mut Context<'_>, bytes: &[u8]) -> io::Result<usize> {
-    let mut taken = 0;
-    while taken < bytes.len() {
-        match stream.poll_write(cx, &bytes[taken..])? {
-            Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Poll::Ready(count) => taken += count,
-            Poll::Pending => break,
-        }
-    }
-    Ok(taken)
+/// How much a socket took, which is never nothing.
+fn some(count: usize) -> io::Result<usize> {
+    if count == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(count) }
 }
 
 #[cfg(test)]

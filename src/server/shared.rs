@@ -7,6 +7,7 @@
 //! Lock order: the engine's first, then the mailboxes'. Neither is ever held across an `await`.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use super::log;
 use super::mailbox::{Letter, Mailbox};
 use super::worlds::{World, Worlds};
 use crate::engine::{ClockOrder, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
-use crate::resp::Request;
+use crate::resp::{Output, Request};
 
 /// How long a stall goes on at most once the server is told to end.
 const STALL_PART: Duration = Duration::from_millis(50);
@@ -122,9 +123,12 @@ impl Shared {
     pub(crate) fn run(&self, session: SessionId, request: Request<'_>, output: &mut Vec<u8>) -> Flow {
         let mut engine = self.engine();
         let mark = self.begin_batch(&mut engine);
-        let flow = self.run_in(&mut engine, session, request, output);
+        let mut replies = Output::from(mem::take(output));
+        let flow = self.run_in(&mut engine, session, request, &mut replies);
         engine.sessions.weigh(session);
         self.end_batch(&mut engine, mark);
+        drop(engine);
+        *output = replies.into_bytes();
         flow
     }
 
@@ -150,9 +154,9 @@ impl Shared {
         engine: &mut Engine,
         session: SessionId,
         request: Request<'_>,
-        output: &mut Vec<u8>,
+        output: &mut Output,
     ) -> Flow {
-        let flow = engine.run(engine.now(), session, request, output);
+        let flow = engine.run_lending(engine.now(), session, request, output);
         if !engine.effects.is_empty() {
             self.carry_out(engine, Some(session));
         }

@@ -1,6 +1,6 @@
 //! A connection's two ends of bytes, over TCP or a Unix socket.
 
-use std::io::{self, Read};
+use std::io::{self, IoSlice, Read};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -76,6 +76,19 @@ impl Stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
             #[cfg(unix)]
             Stream::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    /// Writes several parts, one behind the other.
+    pub(crate) fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
+            #[cfg(unix)]
+            Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
         }
     }
 

@@ -8,14 +8,21 @@
 //! [`TextView`] is a stored text being read, borrowed from wherever the keyspace keeps it; [`Text`] is one that owns
 //! its bytes. [`TextView::of`] is the rule of SET. Nothing here knows a key, a reply or a clock.
 //!
+//! Bytes that were set as a whole never change, so whoever reads a [`Text`] of them may hold on to them: a reply that
+//! is being sent, a copy of the value, a template. An edit takes a copy of its own, once.
+//!
 //! Invariant: `Int(n)` and the bytes `n` prints as are the same text, and [`parse_i64`] inverts that printing exactly:
 //! `parse_i64(b) == Some(n)` if and only if `n` prints as `b`.
 
 use crate::value::number::parse_i64;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The longest text, in bytes, that Redis calls "embstr".
 pub const EMBEDDED_LIMIT: usize = 44;
+
+/// The bytes in front of shared ones: how many hold on to them.
+const COUNTERS: usize = 2 * size_of::<usize>();
 
 /// A text as it is read. Equality compares the form too; compare [`TextView::as_bytes`] for the contents alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +31,8 @@ pub enum TextView<'a> {
     Int(i64),
     /// Bytes set as a whole.
     Bytes(&'a [u8]),
+    /// The same, to hold on to.
+    Shared(&'a Arc<[u8]>),
     /// Bytes that were edited in place.
     Raw(&'a [u8]),
 }
@@ -36,9 +45,15 @@ impl<'a> TextView<'a> {
 
     /// The length in bytes of what a client sees.
     pub fn len(&self) -> usize {
+        self.bytes().map_or_else(int_len, <[u8]>::len)
+    }
+
+    /// The bytes that are stored, or else the number that is.
+    pub fn bytes(&self) -> Result<&'a [u8], i64> {
         match *self {
-            TextView::Int(number) => int_len(number),
-            TextView::Bytes(bytes) | TextView::Raw(bytes) => bytes.len(),
+            TextView::Int(number) => Err(number),
+            TextView::Bytes(bytes) | TextView::Raw(bytes) => Ok(bytes),
+            TextView::Shared(bytes) => Ok(bytes),
         }
     }
 
@@ -52,17 +67,14 @@ impl<'a> TextView<'a> {
     where
         'a: 'b,
     {
-        match *self {
-            TextView::Int(number) => digits.format(number).as_bytes(),
-            TextView::Bytes(bytes) | TextView::Raw(bytes) => bytes,
-        }
+        self.bytes().unwrap_or_else(|number| digits.format(number).as_bytes())
     }
 
     /// The bytes a client sees, copied only if this is a number.
     pub fn to_cow(&self) -> Cow<'a, [u8]> {
-        match *self {
-            TextView::Int(number) => Cow::Owned(itoa::Buffer::new().format(number).into()),
-            TextView::Bytes(bytes) | TextView::Raw(bytes) => Cow::Borrowed(bytes),
+        match self.bytes() {
+            Ok(bytes) => Cow::Borrowed(bytes),
+            Err(number) => Cow::Owned(itoa::Buffer::new().format(number).into()),
         }
     }
 
@@ -73,18 +85,16 @@ impl<'a> TextView<'a> {
 
     /// The integer this text is, by Redis's strict rule (see [`parse_i64`]), whatever its form.
     pub fn as_int(&self) -> Option<i64> {
-        match *self {
-            TextView::Int(number) => Some(number),
-            TextView::Bytes(bytes) | TextView::Raw(bytes) => parse_i64(bytes),
-        }
+        self.bytes().map_or_else(Some, parse_i64)
     }
 
     /// What `OBJECT ENCODING` answers.
     pub fn encoding(&self) -> &'static str {
         match *self {
             TextView::Int(_) => "int",
-            TextView::Bytes(bytes) if bytes.len() <= EMBEDDED_LIMIT => "embstr",
-            TextView::Bytes(_) | TextView::Raw(_) => "raw",
+            TextView::Raw(_) => "raw",
+            TextView::Bytes(_) | TextView::Shared(_) if self.len() > EMBEDDED_LIMIT => "raw",
+            TextView::Bytes(_) | TextView::Shared(_) => "embstr",
         }
     }
 
@@ -93,6 +103,7 @@ impl<'a> TextView<'a> {
         match *self {
             TextView::Int(number) => Text::Int(number),
             TextView::Bytes(bytes) => Text::Bytes(bytes.into()),
+            TextView::Shared(bytes) => Text::Bytes(Arc::clone(bytes)),
             TextView::Raw(bytes) => Text::Raw(bytes.to_vec()),
         }
     }
@@ -104,17 +115,17 @@ pub enum Text {
     /// A canonical integer, kept as a number.
     Int(i64),
     /// Bytes set as a whole.
-    Bytes(Box<[u8]>),
+    Bytes(Arc<[u8]>),
     /// Bytes that were edited in place, with room to grow.
     Raw(Vec<u8>),
 }
 
 impl Text {
-    /// The form SET gives to `bytes`, which are taken over, not copied, unless they are a number.
+    /// The form SET gives to `bytes`.
     pub fn of(bytes: Vec<u8>) -> Text {
         match parse_i64(&bytes) {
             Some(number) => Text::Int(number),
-            None => Text::Bytes(bytes.into_boxed_slice()),
+            None => Text::Bytes(bytes.into()),
         }
     }
 
@@ -122,16 +133,16 @@ impl Text {
     pub fn view(&self) -> TextView<'_> {
         match self {
             Text::Int(number) => TextView::Int(*number),
-            Text::Bytes(bytes) => TextView::Bytes(bytes),
+            Text::Bytes(bytes) => TextView::Shared(bytes),
             Text::Raw(bytes) => TextView::Raw(bytes),
         }
     }
 
-    /// The bytes as an edit wants them: owned, growable, and without a copy unless this was a number.
+    /// The bytes as an edit wants them: owned and growable; a copy, unless they were edited before.
     pub fn into_vec(self) -> Vec<u8> {
         match self {
             Text::Int(number) => itoa::Buffer::new().format(number).into(),
-            Text::Bytes(bytes) => bytes.into_vec(),
+            Text::Bytes(bytes) => bytes.to_vec(),
             Text::Raw(bytes) => bytes,
         }
     }
@@ -140,7 +151,7 @@ impl Text {
     pub fn memory(&self) -> usize {
         match self {
             Text::Int(_) => 0,
-            Text::Bytes(bytes) => bytes.len(),
+            Text::Bytes(bytes) => (COUNTERS + bytes.len()).next_multiple_of(align_of::<usize>()),
             Text::Raw(bytes) => bytes.capacity(),
         }
     }
@@ -199,11 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn taking_bytes_over_for_an_edit_keeps_their_place() {
+    fn edited_bytes_keep_their_place_and_whole_ones_are_shared() {
         let bytes = vec![b'a'; 100];
         let place = bytes.as_ptr();
-        let taken = Text::of(bytes).into_vec();
-        assert_eq!(taken.as_ptr(), place);
+        let edited = Text::Raw(bytes).into_vec();
+        assert_eq!(edited.as_ptr(), place);
+        let whole = Text::of(vec![b'a'; 100]);
+        let (Text::Bytes(held), Text::Bytes(copied)) = (&whole, whole.view().to_text()) else { panic!("no number") };
+        assert!(Arc::ptr_eq(held, &copied));
     }
 
     proptest! {

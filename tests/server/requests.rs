@@ -65,6 +65,60 @@ fn a_large_value_goes_in_and_out() {
     client.ask("GET key\r\n", bulk(&value));
 }
 
+/// It is sent from where it is stored, long after the next commands have run.
+#[test]
+fn a_large_string_comes_as_it_was_when_it_was_asked_for() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    let before: Vec<u8> = (0..3_000_000_u32).map(|index| index.to_le_bytes()[1]).collect();
+    let (longer, after) = ([&before[..], b"!"].concat(), vec![b'y'; 100_000]);
+    let edited = [b"?", &before[1..], b"!"].concat();
+    let changes = [
+        (request(&[b"SET", b"key", &before]), b"+OK\r\n".to_vec(), &before),
+        (request(&[b"COPY", b"key", b"other"]), b":1\r\n".to_vec(), &before),
+        (request(&[b"APPEND", b"key", b"!"]), b":3000001\r\n".to_vec(), &longer),
+        (request(&[b"SETRANGE", b"key", b"0", b"?"]), b":3000001\r\n".to_vec(), &edited),
+        (request(&[b"SET", b"key", &after, b"GET"]), bulk(&edited), &after),
+        (request(&[b"RENAME", b"other", b"key"]), b"+OK\r\n".to_vec(), &before),
+        (request(&[b"GETDEL", b"key"]), bulk(&before), &Vec::new()),
+        (request(&[b"SET", b"key", &after]), b"+OK\r\n".to_vec(), &after),
+    ];
+    let mut replies = Vec::new();
+    for (change, reply, value) in changes {
+        client.send([&change[..], b"GET key\r\n"].concat());
+        replies.extend(reply);
+        replies.extend(if value.is_empty() { b"$-1\r\n".to_vec() } else { bulk(value) });
+    }
+    client.send("DEL key\r\n");
+    replies.extend(b":1\r\n");
+    client.expect(replies);
+}
+
+/// Where others look at a reply, or it is moved, it is made of one piece.
+#[test]
+fn large_strings_keep_their_place_among_other_replies() {
+    let server = Server::start().expect("it starts");
+    let (mut client, value) = (connect(server.addr()), vec![b'x'; 100_000]);
+    let large = String::from_utf8(bulk(&value)).expect("it is text");
+    client.ask(request(&[b"MSET", b"a", &value, b"b", b"small", b"c", &value]), "+OK\r\n");
+    client.send("GET b\r\nMGET a none b c a\r\nGET a\r\nGET c extra\r\nGET b\r\n");
+    let refusal = "-ERR wrong number of arguments for 'get' command\r\n";
+    client.expect(format!(
+        "$5\r\nsmall\r\n*5\r\n{large}$-1\r\n$5\r\nsmall\r\n{large}{large}{large}{refusal}$5\r\nsmall\r\n"
+    ));
+    client.send("MULTI\r\nGET a\r\nGET b\r\nEXEC\r\nCLIENT REPLY SKIP\r\nGET a\r\nGET c\r\n");
+    client.expect(format!("+OK\r\n{0}{0}*2\r\n{large}$5\r\nsmall\r\n{large}", "+QUEUED\r\n"));
+    client.ask("EVAL \"return redis.call('GET', 'a')\" 0\r\nGET a\r\n", format!("{large}{large}"));
+    let mut watcher = connect(server.addr());
+    watcher.ask("CONFIG SET notify-keyspace-events KA\r\n", "+OK\r\n");
+    watcher.send("HELLO 3\r\nSUBSCRIBE __keyspace@0__:a\r\n");
+    watcher.read_until(b"subscribe\r\n$16\r\n__keyspace@0__:a\r\n:1\r\n");
+    watcher.send("GET c\r\nGETEX a EX 100\r\nGETDEL a\r\nGET c\r\n");
+    let told =
+        |event: &str| format!(">3\r\n$7\r\nmessage\r\n$16\r\n__keyspace@0__:a\r\n${}\r\n{event}\r\n", event.len());
+    watcher.expect(format!("{large}{large}{}{large}{}{large}", told("expire"), told("del")));
+}
+
 #[test]
 fn clients_share_the_data_and_nothing_else() {
     let server = Server::start().expect("it starts");

@@ -111,11 +111,7 @@ fn pfcount(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 /// The sketch that a text is.
 fn sketch_of(text: TextView<'_>) -> Result<Sketch<'_>, Error> {
-    let sketch = match text {
-        TextView::Int(_) => None,
-        TextView::Bytes(bytes) | TextView::Raw(bytes) => Sketch::of(bytes),
-    };
-    Ok(sketch.ok_or(HyperLogLogError::NotOne)?)
+    Ok(text.bytes().ok().and_then(Sketch::of).ok_or(HyperLogLogError::NotOne)?)
 }
 
 /// The greatest registers of several sketches, and whether one of them is dense. A missing key is one without elements.

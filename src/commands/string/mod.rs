@@ -53,6 +53,7 @@ fn write_text(reply: &mut Reply<'_>, text: TextView<'_>) {
     match text {
         TextView::Int(number) => reply.bulk_integer(number),
         TextView::Bytes(bytes) | TextView::Raw(bytes) => reply.bulk(bytes),
+        TextView::Shared(bytes) => reply.shared(bytes),
     }
 }
 
