@@ -186,7 +186,7 @@ pub struct Settings {
     pub unix_socket_mode: u32,
     /// `protected-mode`: without a password, clients of other machines are turned away.
     pub protected_mode: bool,
-    /// `io-threads`: event loops that serve connections, if somebody has said how many.
+    /// `io-threads`: event loops that serve connections at most, if somebody has said how many.
     pub event_loops: Option<usize>,
     /// How many serve them if nobody has.
     pub usual_event_loops: usize,
@@ -206,7 +206,7 @@ impl Settings {
         self.min_replicas > 0 && self.min_replicas_max_lag_s > 0
     }
 
-    /// How many event loops serve connections.
+    /// How many event loops serve connections at most.
     pub fn event_loops(&self) -> usize {
         self.event_loops.unwrap_or(self.usual_event_loops)
     }

@@ -1,9 +1,9 @@
 //! One client's connection: reads requests, has the engine run them, sends the replies.
 //!
-//! It is a future that lives on one event loop from its first byte to its last, and each time it is polled it takes one
-//! turn: at most one read, all requests that are then complete, one write. A client that sends more than fits one read
-//! goes to the end of the queue, so nobody is starved. A long word is read on in the same turn, as nothing can be run
-//! before its end: what a client has sent is here when another one asks how much that is.
+//! It is a task of an event loop ([`moving`]), and each time it is polled it takes one turn: at most one read, all
+//! requests that are then complete, one write. A client that sends more than fits one read goes to the end of the
+//! queue, so nobody is starved. A long word is read on in the same turn, as nothing can be run before its end: what a
+//! client has sent is here when another one asks how much that is.
 //!
 //! Small replies are held back until every connection that became readable with this one has had its turn, and then go
 //! out back to back. The first of them wakes the clients' process, the others find it awake: with 50 clients that saves
@@ -17,11 +17,11 @@
 //! Reading goes on while replies wait: a client that pipelines without reading is served, as Redis serves it, and never
 //! waits for us while we wait for it. Who has not logged in gets less: see [`Connection::guard_output`].
 
+mod moving;
+
 use std::cell::RefCell;
-use std::future::Future;
 use std::io;
 use std::mem;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -29,6 +29,7 @@ use parking_lot::MutexGuard;
 use tokio::io::ReadBuf;
 use tracing::{debug, warn};
 
+use super::loops::Place;
 use super::mailbox::{Letter, Mailbox};
 use super::outbox::Outbox;
 use super::shared::Shared;
@@ -76,9 +77,14 @@ thread_local! {
 }
 
 /// A client's connection.
+#[derive(Debug)]
 pub(crate) struct Connection {
     shared: Arc<Shared>,
-    stream: Stream,
+    /// None on its way between two event loops.
+    stream: Option<Stream>,
+    place: Place,
+    /// Whether it was not polled yet where it is.
+    is_new: bool,
     session: SessionId,
     mailbox: Arc<Mailbox>,
     parser: Parser,
@@ -144,10 +150,18 @@ enum Stop {
 
 impl Connection {
     /// The connection of a session that has just come over `stream`.
-    pub(crate) fn new(shared: Arc<Shared>, stream: Stream, session: SessionId, mailbox: Arc<Mailbox>) -> Connection {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        stream: Stream,
+        session: SessionId,
+        mailbox: Arc<Mailbox>,
+        place: Place,
+    ) -> Connection {
         Connection {
             shared,
-            stream,
+            stream: Some(stream),
+            place,
+            is_new: true,
             session,
             mailbox,
             parser: Parser::new(),
@@ -164,8 +178,10 @@ impl Connection {
 
     /// Does what there is to do. `Ready` when the connection has ended, in whatever way.
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Result<(), Ended>> {
-        if self.state == State::Fresh {
+        if mem::take(&mut self.is_new) {
             self.mailbox.attach(cx.waker());
+        }
+        if self.state == State::Fresh {
             self.limits = self.limits(&self.shared.engine());
             self.state = State::Open;
         }
@@ -206,11 +222,12 @@ impl Connection {
     /// Reads what has arrived. Within a long word that is also what came while it was
     /// read, as there was no room before.
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut [u8], goes_on: bool) -> Poll<io::Result<usize>> {
-        if goes_on && let Some(length) = self.stream.read_on(input)? {
+        let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        if goes_on && let Some(length) = stream.read_on(input)? {
             return Poll::Ready(Ok(length));
         }
         let mut buffer = ReadBuf::new(input);
-        ready!(self.stream.poll_read(cx, &mut buffer))?;
+        ready!(stream.poll_read(cx, &mut buffer))?;
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
@@ -235,7 +252,7 @@ impl Connection {
             self.produced += (work.output.len() + large.as_ref().map_or(0, |frame| frame.len())) as u64;
             self.send(cx, &mut work.output)?;
             if let Some(frame) = large {
-                self.outbox.share(&mut self.stream, cx, frame)?;
+                self.outbox.share(self.stream.as_mut().ok_or(Ended)?, cx, frame)?;
                 self.guard_output()?;
             }
             if hangs_up {
@@ -351,6 +368,7 @@ impl Connection {
             stop = Stop::Closing;
         }
         shared.end_batch(&mut engine, mark);
+        self.place.served(done);
         let taken = batch.end_of(done);
         self.produced += (output.len() - before) as u64;
         self.limits = self.limits(&engine);
@@ -441,7 +459,7 @@ impl Connection {
         if output.len() > STRANGER_REPLY_BYTES && !self.limits.authenticated {
             return Err(self.turn_away(&mut self.shared.engine()));
         }
-        self.outbox.send(&mut self.stream, cx, output)?;
+        self.outbox.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
         self.guard_output()
     }
 
@@ -451,7 +469,7 @@ impl Connection {
         if self.outbox.is_empty() {
             return Ok(());
         }
-        self.outbox.flush(&mut self.stream, cx)?;
+        self.outbox.flush(self.stream.as_mut().ok_or(Ended)?, cx)?;
         if held_back {
             // They were counted as sent, and are, unless the socket is full.
             return self.guard_output();
@@ -515,19 +533,6 @@ fn append(buffer: &mut Vec<u8>, bytes: &[u8]) {
         buffer.reserve_exact(bytes.len().max(buffer.len() / 4));
     }
     buffer.extend_from_slice(bytes);
-}
-
-impl Future for Connection {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let connection = self.get_mut();
-        let ended = SCRATCH.with_borrow_mut(|scratch| connection.turn(cx, scratch));
-        if ended.is_pending() && connection.holds_back {
-            cx.waker().wake_by_ref();
-        }
-        ended.map(|_ended| ())
-    }
 }
 
 impl Drop for Connection {

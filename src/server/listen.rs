@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
 use super::connection::Connection;
+use super::loops::{Loops, Place};
 use super::machine::reason;
 use super::shared::Shared;
 use super::stream::{self, Stream};
@@ -26,6 +26,9 @@ use crate::engine::{Engine, Origin, Settings, Transport};
 
 /// How long to wait when the system has nothing to accept a client with.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+/// The loop on which clients are let in.
+const ACCEPTING: usize = 0;
 
 /// What clients hear that are not let in, in the words of Redis.
 const FULL: &str = "-ERR max number of clients reached\r\n";
@@ -117,35 +120,35 @@ fn resolve(name: &str, port: u16) -> io::Result<SocketAddr> {
     }
 }
 
-/// Where clients that were let in go: to the event loops in turn.
+/// Where clients that were let in go: to the event loops in use, in turn.
 #[derive(Debug)]
 pub(crate) struct Hall {
     shared: Arc<Shared>,
-    /// The loops beside the one that accepts.
-    others: Vec<mpsc::UnboundedSender<Guest>>,
-    turn: AtomicUsize,
+    loops: Arc<Loops>,
+    arrivals: AtomicUsize,
 }
 
 /// A client on its way to the loop that will serve it.
 #[derive(Debug)]
-pub(crate) struct Guest {
-    socket: stream::Socket,
-    origin: Origin,
+pub(crate) enum Guest {
+    /// It has just come.
+    New { socket: stream::Socket, origin: Origin, place: Place },
+    /// It was served on another loop.
+    Moves { socket: stream::Socket, connection: Box<Connection> },
 }
 
 impl Hall {
-    pub(crate) fn new(shared: Arc<Shared>, others: Vec<mpsc::UnboundedSender<Guest>>) -> Hall {
-        Hall { shared, others, turn: AtomicUsize::new(0) }
+    pub(crate) fn new(shared: Arc<Shared>, loops: Arc<Loops>) -> Hall {
+        Hall { shared, loops, arrivals: AtomicUsize::new(0) }
     }
 
     fn admit(&self, stream: Stream, mut origin: Origin) {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % (self.others.len() + 1);
-        origin.event_loop = turn;
-        match turn.checked_sub(1).and_then(|other| self.others.get(other)) {
-            None => serve(&self.shared, stream, origin),
-            Some(other) => match stream.leave() {
-                // A loop that is gone has ended with the whole server, and its guests with it.
-                Ok(socket) => drop(other.send(Guest { socket, origin })),
+        let place = Place::of(Arc::clone(&self.loops), self.arrivals.fetch_add(1, Ordering::Relaxed));
+        origin.event_loop = place.number();
+        match place.number() {
+            ACCEPTING => serve(&self.shared, stream, origin, place),
+            other => match stream.leave() {
+                Ok(socket) => self.loops.send(other, Guest::New { socket, origin, place }),
                 Err(error) => debug!("a client was lost on its way to its thread: {error}"),
             },
         }
@@ -154,13 +157,16 @@ impl Hall {
 
 /// Serves a guest on this thread's loop.
 pub(crate) fn welcome(shared: &Arc<Shared>, guest: Guest) {
-    match guest.socket.join() {
-        Ok(stream) => serve(shared, stream, guest.origin),
-        Err(error) => debug!("a client was lost on its way to its thread: {error}"),
+    let served = match guest {
+        Guest::New { socket, origin, place } => socket.join().map(|stream| serve(shared, stream, origin, place)),
+        Guest::Moves { socket, connection } => connection.arrive(socket).map(|served| drop(tokio::spawn(served))),
+    };
+    if let Err(error) = served {
+        debug!("a client was lost on its way to its thread: {error}");
     }
 }
 
-fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin) {
+fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, place: Place) {
     if !origin.is_local && is_protected(&shared.engine()) {
         shared.engine().stats.connections_refused += 1;
         tokio::spawn(turn_away(stream, PROTECTED));
@@ -170,7 +176,7 @@ fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin) {
     match shared.connect(origin) {
         Some((session, mailbox)) => {
             debug!("client {} comes from {address}", session.number);
-            drop(tokio::spawn(Connection::new(Arc::clone(shared), stream, session, mailbox)));
+            drop(tokio::spawn(Connection::new(Arc::clone(shared), stream, session, mailbox, place).served()));
         }
         None => drop(tokio::spawn(turn_away(stream, FULL))),
     }

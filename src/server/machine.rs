@@ -17,9 +17,9 @@ use super::clock::{Clock, monotonic_us};
 use super::config_file;
 use super::courier::Courier;
 use super::doors::Doors;
+use super::loops::Loops;
 use super::oom_score;
 use super::supervision;
-use super::turns::Turns;
 use crate::engine::host::{self, Facts, Usage};
 use crate::engine::{Errand, Host, Now, Process, Report, Settings};
 
@@ -31,7 +31,7 @@ pub(crate) struct Machine {
     courier: Arc<Courier>,
     /// None where it has no say in where clients come in.
     doors: Option<Arc<Doors>>,
-    turns: Arc<Turns>,
+    loops: Arc<Loops>,
 }
 
 impl Machine {
@@ -41,9 +41,9 @@ impl Machine {
         clock: Arc<Clock>,
         courier: Arc<Courier>,
         doors: Option<Arc<Doors>>,
-        turns: Arc<Turns>,
+        loops: Arc<Loops>,
     ) -> Machine {
-        Machine { facts, clock, courier, doors, turns }
+        Machine { facts, clock, courier, doors, loops }
     }
 }
 
@@ -85,7 +85,7 @@ impl Host for Machine {
     }
 
     fn turns(&self) -> host::Turns {
-        self.turns.so_far()
+        self.loops.turns()
     }
 
     fn elapsed_us(&self) -> u64 {
@@ -301,7 +301,7 @@ mod tests {
         let doors = Doors::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
         let clock = Arc::new(Clock::system());
         let doors = Some(Arc::new(doors));
-        let machine = Machine::new(Facts::default(), clock, Arc::new(courier), doors, Arc::default());
+        let machine = Machine::new(Facts::default(), clock, Arc::new(courier), doors, Loops::new(1));
         let usage = machine.usage();
         assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
     }

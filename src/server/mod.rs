@@ -6,6 +6,7 @@
 
 mod alarm;
 mod background;
+mod balance;
 pub(crate) mod clock;
 mod config_file;
 mod connection;
@@ -15,6 +16,7 @@ mod doors;
 mod keeper;
 mod listen;
 mod log;
+mod loops;
 mod machine;
 pub(crate) mod mailbox;
 mod oom_score;
@@ -28,7 +30,6 @@ mod stream;
 mod supervision;
 #[cfg(unix)]
 mod system_log;
-mod turns;
 pub(crate) mod worlds;
 
 pub use program::program;

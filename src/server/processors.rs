@@ -1,4 +1,5 @@
-//! Which processors threads may run on (`server-cpulist`, `bio-cpulist`), where the system can be told.
+//! Which processors threads may run on (`server-cpulist`, `bio-cpulist`), where the system can be told, and how many of
+//! them have nothing to do, where it tells.
 //!
 //! A list is numbers and ranges with commas between them: `0,2`, `1-3`, `0-6:2` for every second one. As in Redis, a
 //! list that is malformed, or names no processor that is there, changes nothing.
@@ -55,6 +56,37 @@ pub(crate) fn keep_to(_: &str) {}
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_beside(_: &str) {}
 
+/// What the processors of the machine have done since it was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProcessorTime {
+    processors: u64,
+    idle: u64,
+    all: u64,
+}
+
+impl ProcessorTime {
+    /// As the system tells it now, if it does.
+    pub(crate) fn now() -> Option<ProcessorTime> {
+        if cfg!(target_os = "linux") { ProcessorTime::of(&std::fs::read_to_string("/proc/stat").ok()?) } else { None }
+    }
+
+    /// Of the lines of Linux: one for all processors together, and one for each.
+    fn of(text: &str) -> Option<ProcessorTime> {
+        let mut lines = text.lines().take_while(|line| line.starts_with("cpu"));
+        let figures = lines.next()?.split_ascii_whitespace().skip(1).map_while(|word| word.parse().ok());
+        // User, nice, system, idle, waiting for disks, two kinds of interrupts, stolen; what follows is part of these.
+        let figures: Vec<u64> = figures.take(8).collect();
+        let idle = figures.get(3..5)?.iter().sum();
+        Some(ProcessorTime { processors: lines.count() as u64, idle, all: figures.iter().sum() })
+    }
+
+    /// How many processors had nothing to do since `before`; none while the system has not counted on.
+    pub(crate) fn idle_since(self, before: ProcessorTime) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|&all| all > 0)?;
+        Some(self.idle.saturating_sub(before.idle) as f64 * self.processors as f64 / all as f64)
+    }
+}
+
 /// No machine has more processors.
 #[cfg(any(target_os = "linux", test))]
 const MOST: usize = 1 << 16;
@@ -90,6 +122,18 @@ mod tests {
         assert_eq!(numbers_in("0-6:2, 9"), Some(vec![0, 2, 4, 6, 9]));
         for malformed in ["", ",", "a", "1-", "-1", "3-1", "0-6:0", "1;2", "99999999999999999999"] {
             assert_eq!(numbers_in(malformed), None, "{malformed}");
+        }
+    }
+
+    #[test]
+    fn processors_that_have_nothing_to_do_are_counted() {
+        let line = |idle: u64, user: u64| format!("cpu  {user} 5 20 {idle} 10 0 5 0 7 0\ncpu0 1\ncpu1 1\nintr 1 2\n");
+        let time = |idle, user| ProcessorTime::of(&line(idle, user)).expect("it is such a text");
+        assert_eq!(time(130, 50).idle_since(time(100, 40)), Some(1.5));
+        assert_eq!(time(100, 80).idle_since(time(100, 40)), Some(0.0));
+        assert_eq!(time(100, 40).idle_since(time(100, 40)), None);
+        for malformed in ["", "cpu", "cpu 1 2 3", "intr 1 2 3 4 5 6"] {
+            assert_eq!(ProcessorTime::of(malformed), None, "{malformed}");
         }
     }
 

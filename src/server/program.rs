@@ -111,8 +111,8 @@ fn settle(settings: &mut Settings, in_background: bool) {
     settings.usual_event_loops = event_loops_on(cores);
 }
 
-/// How many event loops serve best on so many cores: half of them are the clients', and more than four loops would wait
-/// for each other.
+/// How many event loops serve at most on so many cores: half of them are the clients', and more than four loops would
+/// wait for each other.
 fn event_loops_on(cores: usize) -> usize {
     (cores / 2).clamp(1, 4)
 }

@@ -18,11 +18,11 @@ use super::courier::Courier;
 use super::deliveries;
 use super::doors::Doors;
 use super::keeper;
-use super::listen::{self, Guest, Hall};
+use super::listen::{self, Hall};
+use super::loops::Loops;
 use super::machine::{self, Machine};
 use super::processors;
 use super::shared::{Phase, Shared};
-use super::turns::Turns;
 use super::worlds::{Pattern, Worlds};
 use crate::commands;
 use crate::engine::host::Facts;
@@ -51,10 +51,9 @@ pub(crate) struct Server {
     doors: Arc<Doors>,
     unix_door: Option<listen::UnixDoor>,
     addresses: Vec<SocketAddr>,
-    event_loops: usize,
+    loops: Arc<Loops>,
     /// Those that the event loops may run on, as a list; empty for all.
     processors: String,
-    turns: Arc<Turns>,
 }
 
 /// What INFO and `--version` call the allocator.
@@ -74,8 +73,8 @@ impl Server {
         let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
-        let turns = Arc::new(Turns::default());
-        let runtime = event_loop(&turns)?;
+        let loops = Loops::new(settings.event_loops());
+        let runtime = event_loop(&loops, 0)?;
         let (doors, unix_door) = match open_doors(&runtime, listeners, &settings) {
             Ok(doors) => doors,
             Err(error) => {
@@ -84,7 +83,7 @@ impl Server {
                 return Err(error);
             }
         };
-        let (event_loops, processors) = (settings.event_loops(), settings.process.server_processors.clone());
+        let processors = settings.process.server_processors.clone();
         let facts = machine::completed(Facts {
             run_id: machine::run_id(&mut fastrand::Rng::with_seed(seed)),
             config_file,
@@ -100,7 +99,7 @@ impl Server {
             Arc::clone(&first_clock),
             Arc::clone(&courier),
             Some(Arc::clone(&doors)),
-            Arc::clone(&turns),
+            Arc::clone(&loops),
         ));
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
         engine.switches.repeats = repeats;
@@ -114,17 +113,23 @@ impl Server {
             repeats,
             facts,
             courier,
-            turns: Arc::clone(&turns),
+            loops: Arc::clone(&loops),
             event_loop: runtime.handle().clone(),
             phase: phase.clone(),
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);
-        Ok(Server { shared, runtime, doors, unix_door, addresses, event_loops, processors, turns })
+        Ok(Server { shared, runtime, doors, unix_door, addresses, loops, processors })
     }
 
     /// What others need to talk to it.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// Its event loops.
+    #[cfg(test)]
+    pub(super) fn loops(&self) -> &Arc<Loops> {
+        &self.loops
     }
 
     /// The TCP addresses it listens on.
@@ -135,11 +140,13 @@ impl Server {
     /// Serves until it is told to stop; then all connections are closed.
     pub(crate) fn serve(self) {
         processors::keep_to(&self.processors);
-        let (others, threads) = start_threads(&self.shared, self.event_loops, &self.turns);
-        let hall = Arc::new(Hall::new(Arc::clone(&self.shared), others));
+        let threads = start_threads(&self.shared, &self.loops);
+        let hall = Arc::new(Hall::new(Arc::clone(&self.shared), Arc::clone(&self.loops)));
+        let welcome = welcome(Arc::clone(&self.shared), &self.loops, 0);
         self.runtime.block_on(async {
             tokio::spawn(keeper::keep(Arc::clone(&self.shared)));
             tokio::spawn(deliveries::deliver(Arc::clone(&self.shared)));
+            tokio::spawn(welcome);
             self.doors.admit_to(&hall);
             let _file = self.unix_door.map(|door| door.admit_to(&hall));
             self.shared.stopped().await;
@@ -178,49 +185,49 @@ fn open_doors(
 
 /// What serves the connections of one thread. It asks the system for events only when all connections that had some
 /// have been served, as long as there are not too many: what they send meanwhile is found together.
-fn event_loop(turns: &Arc<Turns>) -> io::Result<Runtime> {
+fn event_loop(loops: &Arc<Loops>, number: usize) -> io::Result<Runtime> {
     let mut builder = Builder::new_current_thread();
-    turns.count(builder.enable_io().enable_time().event_interval(TURNS));
+    loops.watch(number, builder.enable_io().enable_time().event_interval(TURNS));
     builder.build()
 }
 
-type Threads = (Vec<mpsc::UnboundedSender<Guest>>, Vec<thread::JoinHandle<()>>);
-
 /// Starts the event loops beside the first, or as many of them as can be had.
-fn start_threads(shared: &Arc<Shared>, event_loops: usize, turns: &Arc<Turns>) -> Threads {
-    let (mut inboxes, mut threads) = (Vec::new(), Vec::new());
-    for number in 1..event_loops {
-        match start_thread(Arc::clone(shared), number, turns) {
-            Ok((inbox, thread)) => {
-                inboxes.push(inbox);
-                threads.push(thread);
+fn start_threads(shared: &Arc<Shared>, loops: &Arc<Loops>) -> Vec<thread::JoinHandle<()>> {
+    let mut threads = Vec::new();
+    for number in 1..loops.count() {
+        match start_thread(Arc::clone(shared), loops, number) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                warn!("no thread could be started for another event loop: {error}");
+                loops.keep(number);
+                break;
             }
-            Err(error) => warn!("no thread could be started for another event loop: {error}"),
         }
     }
-    (inboxes, threads)
+    threads
 }
 
-fn start_thread(
-    shared: Arc<Shared>,
-    number: usize,
-    turns: &Arc<Turns>,
-) -> io::Result<(mpsc::UnboundedSender<Guest>, thread::JoinHandle<()>)> {
-    let runtime = event_loop(turns)?;
-    let (inbox, mut guests) = mpsc::unbounded_channel();
+fn start_thread(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> io::Result<thread::JoinHandle<()>> {
+    let runtime = event_loop(loops, number)?;
+    let welcome = welcome(Arc::clone(&shared), loops, number);
     let serve = move || {
         runtime.block_on(async {
-            let welcome = async {
-                while let Some(guest) = guests.recv().await {
-                    listen::welcome(&shared, guest);
-                }
-            };
             tokio::select! {
                 () = shared.connections_closed() => {}
                 () = welcome => {}
             }
         });
     };
-    let thread = thread::Builder::new().name(format!("dunlin-{number}")).spawn(serve)?;
-    Ok((inbox, thread))
+    thread::Builder::new().name(format!("dunlin-{number}")).spawn(serve)
+}
+
+/// Serves who is sent to a loop.
+fn welcome(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> impl Future<Output = ()> + use<> {
+    let (inbox, mut guests) = mpsc::unbounded_channel();
+    loops.open(number, inbox);
+    async move {
+        while let Some(guest) = guests.recv().await {
+            listen::welcome(&shared, guest);
+        }
+    }
 }

@@ -26,11 +26,11 @@ use super::clock::Clock;
 use super::courier::Courier;
 use super::deliveries;
 use super::keeper;
+use super::loops::Loops;
 use super::machine::{self, Machine};
 use super::mailbox::{Letter, Mailbox};
 use super::reaper::Reaper;
 use super::shared::{Phase, Shared};
-use super::turns::Turns;
 use crate::acl::Users;
 use crate::commands::dunlin;
 use crate::engine::host::Facts;
@@ -54,7 +54,7 @@ pub(crate) struct Pattern {
     pub(crate) repeats: bool,
     pub(crate) facts: Facts,
     pub(crate) courier: Arc<Courier>,
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) loops: Arc<Loops>,
     pub(crate) event_loop: Handle,
     pub(crate) phase: watch::Sender<Phase>,
 }
@@ -217,8 +217,8 @@ impl Worlds {
             world: name.as_str().to_owned(),
             ..pattern.facts.clone()
         };
-        let (courier, turns) = (Arc::clone(&pattern.courier), Arc::clone(&pattern.turns));
-        let host = Machine::new(facts, Arc::clone(clock), courier, None, turns);
+        let (courier, loops) = (Arc::clone(&pattern.courier), Arc::clone(&pattern.loops));
+        let host = Machine::new(facts, Arc::clone(clock), courier, None, loops);
         let (table, settings) = (pattern.table.clone(), pattern.settings.clone());
         let mut engine = Engine::new(table, settings, pattern.seed, clock.now(), Box::new(host));
         engine.switches.repeats = pattern.repeats;

@@ -1,0 +1,214 @@
+//! How many event loops shall serve clients.
+//!
+//! One, as long as one can: it sends more replies together, is woken less often, and nobody waits for the engine's
+//! lock. When the loops in use have been busy all the time, and the machine has a processor to spare, one more is
+//! tried; it stays if more requests are served then. When no processor is left, one fewer is tried, which stays if it
+//! does as much. What was no gain is tried again later and later. So where clients need the processors, or what they
+//! ask for is the engine's own work, more loops than one take nothing from anybody. Loops whose work fewer can do are
+//! left without a trial.
+//!
+//! Nothing here asks for the time or the machine: [`super::loops`] tells what it saw.
+//!
+//! Costs: a few figures a window.
+
+/// So much of the time a loop that cannot do more is busy at least.
+const BUSY: f64 = 0.9;
+/// So many windows in a row have the same wish, before it is tried.
+const WINDOWS: u32 = 2;
+/// From so many processors with nothing to do on there is one for another loop, and below this none is left.
+const SPARE: f64 = 0.75;
+const NONE_LEFT: f64 = 0.25;
+/// So many times as many requests one loop more has to serve.
+const GAIN: f64 = 1.1;
+/// So much of what was served one loop fewer has to serve.
+const AS_MUCH: f64 = 0.97;
+/// So much of the time of one loop fewer, what is to be done may take.
+const FITS: f64 = 0.6;
+/// How long nothing is tried after what was no gain, the first time and at most.
+const REST_NS: u64 = 1_000_000_000;
+const LONGEST_REST_NS: u64 = 64_000_000_000;
+
+/// What was seen in a span of time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// When it ended, on a clock that nobody sets.
+    pub(super) end_ns: u64,
+    /// How many loops' time was spent on work.
+    pub(super) busy: f64,
+    /// How many requests were served in a second.
+    pub(super) rate: f64,
+    /// How many processors had nothing to do, where that is known.
+    pub(super) spare: Option<f64>,
+}
+
+/// What may be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    More,
+    Fewer,
+}
+
+/// What was seen before.
+#[derive(Debug, Default)]
+pub(super) struct Balance {
+    wish: Option<Wish>,
+    /// How many windows in a row it was wished for.
+    windows: u32,
+    /// What is being tried, and how many requests were served in a second before.
+    trial: Option<(Wish, f64)>,
+    rest_ns: u64,
+    rests_until_ns: u64,
+}
+
+impl Balance {
+    /// How many loops of `all` serve from now on, `in_use` having done so in `window`.
+    pub(super) fn decide(&mut self, window: Window, in_use: usize, all: usize) -> usize {
+        if let Some((wish, before)) = self.trial.take() {
+            return self.judge(wish, before, window, in_use);
+        }
+        if in_use > 1 && window.busy < FITS * (in_use - 1) as f64 {
+            return in_use - 1;
+        }
+        let wish = wish(window, in_use, all);
+        self.windows = if wish == self.wish { self.windows + 1 } else { 1 };
+        self.wish = wish;
+        match wish {
+            Some(wish) if self.windows >= WINDOWS && window.end_ns >= self.rests_until_ns => {
+                self.trial = Some((wish, window.rate));
+                self.wish = None;
+                wish.of(in_use)
+            }
+            _ => in_use,
+        }
+    }
+
+    /// Whether what was tried is kept.
+    fn judge(&mut self, wish: Wish, before: f64, window: Window, in_use: usize) -> usize {
+        let (wanted, back) = match wish {
+            Wish::More => (GAIN, Wish::Fewer),
+            Wish::Fewer => (AS_MUCH, Wish::More),
+        };
+        if window.rate >= before * wanted {
+            self.rest_ns = 0;
+            return in_use;
+        }
+        self.rest_ns = (self.rest_ns * 2).clamp(REST_NS, LONGEST_REST_NS);
+        self.rests_until_ns = window.end_ns + self.rest_ns;
+        back.of(in_use)
+    }
+}
+
+impl Wish {
+    fn of(self, in_use: usize) -> usize {
+        match self {
+            Wish::More => in_use + 1,
+            Wish::Fewer => in_use - 1,
+        }
+    }
+}
+
+/// What would be worth a trial.
+fn wish(window: Window, in_use: usize, all: usize) -> Option<Wish> {
+    let is_busy = window.busy >= BUSY * in_use as f64;
+    match window.spare {
+        Some(spare) if spare < NONE_LEFT => (in_use > 1).then_some(Wish::Fewer),
+        Some(spare) if spare < SPARE => None,
+        _ => (is_busy && in_use < all).then_some(Wish::More),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW_NS: u64 = 100_000_000;
+
+    /// A server and its clients, as far as loops are concerned.
+    struct Scene {
+        balance: Balance,
+        in_use: usize,
+        now_ns: u64,
+    }
+
+    impl Scene {
+        fn new() -> Scene {
+            Scene { balance: Balance::default(), in_use: 1, now_ns: 0 }
+        }
+
+        /// Lets so many windows pass, in which `seen` tells what a number of loops has to do and gets done; answers how
+        /// many of them passed with each number.
+        fn pass(&mut self, windows: usize, seen: impl Fn(usize) -> (f64, f64, Option<f64>)) -> [usize; 5] {
+            let mut passed = [0; 5];
+            for _ in 0..windows {
+                self.now_ns += WINDOW_NS;
+                passed[self.in_use] += 1;
+                let (busy, rate, spare) = seen(self.in_use);
+                let window = Window { end_ns: self.now_ns, busy, rate, spare };
+                self.in_use = self.balance.decide(window, self.in_use, 4);
+            }
+            passed
+        }
+    }
+
+    #[test]
+    fn loops_come_into_use_while_they_are_a_gain() {
+        let mut scene = Scene::new();
+        scene.pass(20, |loops| (loops as f64, 100.0 * loops as f64, Some(4.0)));
+        assert_eq!(scene.in_use, 4);
+        scene.pass(20, |loops| (loops as f64, 400.0, None));
+        assert_eq!(scene.in_use, 4);
+    }
+
+    #[test]
+    fn one_loop_that_is_not_always_busy_stays_alone() {
+        assert_eq!(Scene::new().pass(1000, |_| (0.8, 100.0, Some(8.0))), [0, 1000, 0, 0, 0]);
+    }
+
+    #[test]
+    fn nothing_is_tried_while_clients_need_the_processors() {
+        assert_eq!(Scene::new().pass(1000, |_| (1.0, 100.0, Some(0.5))), [0, 1000, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_loop_that_is_no_gain_is_tried_ever_more_seldom() {
+        let mut scene = Scene::new();
+        let tried = scene.pass(36_000, |loops| (loops as f64, 100.0, Some(2.0)));
+        assert_eq!(tried[3..], [0, 0]);
+        assert!((50..=70).contains(&tried[2]), "an hour has 56 spans of 64 seconds: {tried:?}");
+    }
+
+    #[test]
+    fn loops_are_left_when_fewer_can_do_the_work() {
+        let mut scene = Scene::new();
+        scene.pass(20, |loops| (loops as f64, 100.0 * loops as f64, Some(4.0)));
+        scene.pass(10, |_| (1.0, 100.0, Some(4.0)));
+        assert_eq!(scene.in_use, 2);
+        scene.pass(10, |_| (0.3, 30.0, Some(4.0)));
+        assert_eq!(scene.in_use, 1);
+    }
+
+    #[test]
+    fn one_loop_is_enough_where_clients_need_the_processors() {
+        let mut scene = Scene::new();
+        scene.in_use = 2;
+        scene.pass(10, |loops| (0.7 * loops as f64, 100.0 / loops as f64, Some(0.0)));
+        assert_eq!(scene.in_use, 1);
+    }
+
+    #[test]
+    fn loops_that_a_full_machine_serves_more_with_stay() {
+        let mut scene = Scene::new();
+        scene.in_use = 3;
+        let tried = scene.pass(600, |loops| (loops as f64, 100.0 * loops as f64, Some(0.0)));
+        assert!(scene.in_use == 3 && tried[2] < 10, "{tried:?}");
+    }
+
+    #[test]
+    fn busy_windows_count_only_in_a_row() {
+        let mut scene = Scene::new();
+        for _ in 0..100 {
+            assert_eq!(scene.pass(1, |_| (1.0, 100.0, None))[1], 1);
+            assert_eq!(scene.pass(1, |_| (0.5, 100.0, None))[1], 1);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A connection as the task of an event loop, which it is until it ends or moves to another one.
+//!
+//! A client that belongs to another event loop by now (see [`crate::server::loops`]) goes there instead of taking its
+//! turn: its socket leaves this loop, and the connection goes with it as it is, unsent replies and unread requests too.
+//! Letters that come meanwhile lie in its mailbox until it looks.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tracing::debug;
+
+use super::{Connection, SCRATCH};
+use crate::server::listen::Guest;
+use crate::server::stream::{Socket, Stream};
+
+/// A connection being served.
+pub(crate) struct Served(Option<Box<Connection>>);
+
+impl Connection {
+    /// Itself, to be polled by the event loop of this thread.
+    pub(crate) fn served(self) -> Served {
+        Served(Some(Box::new(self)))
+    }
+
+    /// Goes to the event loop that is its place now.
+    fn leave(mut self: Box<Self>) {
+        match self.stream.take().map(Stream::leave) {
+            Some(Ok(socket)) => {
+                let (loops, number) = (Arc::clone(self.place.loops()), self.place.number());
+                loops.send(number, Guest::Moves { socket, connection: self });
+            }
+            Some(Err(error)) => debug!("client {} was lost on its way to its thread: {error}", self.session.number),
+            None => {}
+        }
+    }
+
+    /// Comes to the event loop of this thread.
+    ///
+    /// # Errors
+    /// When the event loop cannot take its socket. The connection has ended then.
+    pub(crate) fn arrive(mut self: Box<Self>, socket: Socket) -> io::Result<Served> {
+        (self.stream, self.is_new) = (Some(socket.join()?), true);
+        if let Some(session) = self.shared.engine().sessions.get_mut(self.session) {
+            session.origin.event_loop = self.place.number();
+        }
+        Ok(Served(Some(self)))
+    }
+}
+
+impl Future for Served {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(connection) = &mut self.0 else { return Poll::Ready(()) };
+        if connection.place.changes() {
+            self.0.take().into_iter().for_each(Connection::leave);
+            return Poll::Ready(());
+        }
+        let ended = SCRATCH.with_borrow_mut(|scratch| connection.turn(cx, scratch));
+        if ended.is_pending() && connection.holds_back {
+            cx.waker().wake_by_ref();
+        }
+        ended.map(|_ended| ())
+    }
+}

@@ -1,0 +1,364 @@
+//! The event loops of a server: who is served on which, how often they turn, and how many are in use.
+//!
+//! Each client belongs to one loop, by the number with which it came and by how many loops are in use. When that number
+//! changes, a connection moves with its next turn ([`super::connection`]), and arrives with all that it is, its unsent
+//! replies too; who has nothing to say stays where it is and costs nothing.
+//!
+//! A turn is all that a loop does from waking up until it has nothing to do. It is counted when the loop goes to
+//! sleep, which costs two looks at the clock beside the system calls that sleeping and waking are. Now and then a loop
+//! that goes to sleep looks at what all of them had to do, and decides how many shall be in use ([`super::balance`]):
+//! there is no timer, and a server with nothing to do does nothing.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use tokio::runtime::Builder;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::balance::{Balance, Window};
+use super::clock::monotonic_ns;
+use super::listen::Guest;
+use super::processors::ProcessorTime;
+use crate::engine::host;
+
+/// How long a window is at least, after which is decided how many loops are in use.
+const WINDOW_NS: u64 = 100_000_000;
+
+/// All event loops of a server.
+#[derive(Debug)]
+pub(crate) struct Loops {
+    lanes: Box<[Lane]>,
+    /// How many of the lanes have a loop.
+    count: AtomicUsize,
+    in_use: AtomicUsize,
+    next_look_ns: AtomicU64,
+    looks: Mutex<Looks>,
+}
+
+/// What one loop has done, and how a client comes to it.
+#[derive(Debug, Default)]
+struct Lane {
+    turns: AtomicU64,
+    busy_ns: AtomicU64,
+    requests: AtomicU64,
+    inbox: OnceLock<UnboundedSender<Guest>>,
+}
+
+/// How things stood at the last look.
+#[derive(Debug, Default)]
+struct Looks {
+    balance: Balance,
+    at_ns: u64,
+    busy_ns: u64,
+    requests: u64,
+    processors: Option<ProcessorTime>,
+}
+
+impl Loops {
+    /// So many, which are all in use at first.
+    pub(crate) fn new(count: usize) -> Arc<Loops> {
+        let now_ns = monotonic_ns();
+        Arc::new(Loops {
+            lanes: (0..count).map(|_| Lane::default()).collect(),
+            count: AtomicUsize::new(count),
+            in_use: AtomicUsize::new(count),
+            next_look_ns: AtomicU64::new(now_ns + WINDOW_NS),
+            looks: Mutex::new(Looks { at_ns: now_ns, ..Looks::default() }),
+        })
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Does with so many of them, as there are no threads for more.
+    pub(crate) fn keep(&self, count: usize) {
+        self.count.store(count, Ordering::Relaxed);
+        self.set_in_use(self.in_use());
+    }
+
+    /// How many of them serve clients.
+    pub(crate) fn in_use(&self) -> usize {
+        self.in_use.load(Ordering::Relaxed)
+    }
+
+    /// Has so many of them serve clients.
+    pub(crate) fn set_in_use(&self, count: usize) {
+        self.in_use.store(count.clamp(1, self.count()), Ordering::Relaxed);
+    }
+
+    /// Has guests of a loop be sent there.
+    pub(crate) fn open(&self, number: usize, inbox: UnboundedSender<Guest>) {
+        // Each is opened once.
+        let _ = self.lanes[number].inbox.set(inbox);
+    }
+
+    /// Sends a client to a loop. If that is gone, the whole server has ended, and its guests with it.
+    pub(crate) fn send(&self, number: usize, guest: Guest) {
+        if let Some(inbox) = self.lanes[number].inbox.get() {
+            drop(inbox.send(guest));
+        }
+    }
+
+    /// Counts requests that a loop has served.
+    pub(crate) fn served(&self, number: usize, requests: usize) {
+        self.lanes[number].requests.fetch_add(requests as u64, Ordering::Relaxed);
+    }
+
+    /// Has the turns of a loop be counted.
+    pub(crate) fn watch(self: &Arc<Loops>, number: usize, event_loop: &mut Builder) {
+        let began_ns = Arc::new(AtomicU64::new(monotonic_ns()));
+        let (loops, woken) = (Arc::clone(self), Arc::clone(&began_ns));
+        event_loop.on_thread_unpark(move || woken.store(monotonic_ns(), Ordering::Relaxed));
+        event_loop.on_thread_park(move || {
+            let now_ns = monotonic_ns();
+            loops.turned(number, now_ns, now_ns.saturating_sub(began_ns.load(Ordering::Relaxed)));
+        });
+    }
+
+    fn turned(&self, number: usize, now_ns: u64, busy_ns: u64) {
+        let lane = &self.lanes[number];
+        lane.turns.fetch_add(1, Ordering::Relaxed);
+        lane.busy_ns.fetch_add(busy_ns, Ordering::Relaxed);
+        if self.count() > 1 && now_ns >= self.next_look_ns.load(Ordering::Relaxed) {
+            self.look(now_ns);
+        }
+    }
+
+    /// The turns of all loops so far.
+    pub(crate) fn turns(&self) -> host::Turns {
+        host::Turns { count: self.sum(|lane| &lane.turns), busy_us: self.sum(|lane| &lane.busy_ns) / 1000 }
+    }
+
+    fn sum(&self, figure: impl Fn(&Lane) -> &AtomicU64) -> u64 {
+        self.lanes.iter().map(|lane| figure(lane).load(Ordering::Relaxed)).sum()
+    }
+
+    /// Looks at what all loops had to do since the last look.
+    #[cold]
+    fn look(&self, now_ns: u64) {
+        let Some(mut looks) = self.looks.try_lock() else { return };
+        self.next_look_ns.store(now_ns + WINDOW_NS, Ordering::Relaxed);
+        let (busy_ns, requests) = (self.sum(|lane| &lane.busy_ns), self.sum(|lane| &lane.requests));
+        let length_ns = now_ns.saturating_sub(looks.at_ns).max(1) as f64;
+        let busy = (busy_ns - looks.busy_ns) as f64 / length_ns;
+        let rate = (requests - looks.requests) as f64 * 1e9 / length_ns;
+        let processors = ProcessorTime::now();
+        let spare = processors.zip(looks.processors).and_then(|(now, before)| now.idle_since(before));
+        (looks.at_ns, looks.busy_ns, looks.requests, looks.processors) = (now_ns, busy_ns, requests, processors);
+        let window = Window { end_ns: now_ns, busy, rate, spare };
+        self.set_in_use(looks.balance.decide(window, self.in_use(), self.count()));
+    }
+}
+
+/// Where a client is served.
+#[derive(Debug)]
+pub(crate) struct Place {
+    loops: Arc<Loops>,
+    /// The number with which it came.
+    arrival: usize,
+    /// The loop that it is on ...
+    at: usize,
+    /// ... and belongs to while so many are in use.
+    among: usize,
+}
+
+impl Place {
+    /// The place of the client that came as that number.
+    pub(crate) fn of(loops: Arc<Loops>, arrival: usize) -> Place {
+        let among = loops.in_use();
+        Place { loops, arrival, at: arrival % among, among }
+    }
+
+    /// The loop that the client is on, or on its way to.
+    pub(crate) fn number(&self) -> usize {
+        self.at
+    }
+
+    /// The loops of its server.
+    pub(crate) fn loops(&self) -> &Arc<Loops> {
+        &self.loops
+    }
+
+    /// Whether the client belongs elsewhere now; that is then its place.
+    pub(crate) fn changes(&mut self) -> bool {
+        let in_use = self.loops.in_use();
+        in_use != self.among && self.move_among(in_use)
+    }
+
+    #[cold]
+    fn move_among(&mut self, in_use: usize) -> bool {
+        let before = self.at;
+        (self.among, self.at) = (in_use, self.arrival % in_use);
+        self.at != before
+    }
+
+    /// Counts requests of the client.
+    pub(crate) fn served(&self, requests: usize) {
+        self.loops.served(self.at, requests);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::{SocketAddr, TcpStream};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::Settings;
+    use crate::server::clock::Clock;
+    use crate::server::run::{Plan, Server};
+
+    #[test]
+    fn a_turn_goes_from_waking_up_to_falling_asleep() {
+        let loops = Loops::new(1);
+        let mut builder = Builder::new_current_thread();
+        loops.watch(0, builder.enable_time());
+        let runtime = builder.build().expect("it can be built");
+        let before = loops.turns();
+        runtime.block_on(async {
+            for _ in 0..3 {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
+        });
+        let turned = loops.turns().since(before);
+        assert!(turned.count >= 3, "{turned:?}");
+    }
+
+    #[test]
+    fn a_client_changes_its_place_when_the_number_of_loops_asks_for_it() {
+        let loops = Loops::new(4);
+        let mut places: Vec<Place> = (0..8).map(|arrival| Place::of(Arc::clone(&loops), arrival)).collect();
+        for (in_use, moves) in [(4, 0), (1, 6), (2, 4), (4, 4), (4, 0), (1, 6)] {
+            loops.set_in_use(in_use);
+            assert_eq!(places.iter_mut().map(Place::changes).filter(|changes| *changes).count(), moves);
+            assert!(places.iter().all(|place| place.number() == place.arrival % in_use));
+        }
+    }
+
+    #[test]
+    fn loops_that_have_little_to_do_are_left_one_a_window() {
+        let loops = Loops::new(3);
+        let begun_ns = loops.looks.lock().at_ns;
+        for (windows, in_use) in [(0, 3), (1, 2), (1, 2), (2, 1), (3, 1)] {
+            loops.turned(0, begun_ns + windows * WINDOW_NS + windows, 1000);
+            assert_eq!(loops.in_use(), in_use);
+        }
+    }
+
+    /// A client that reads a line at a time.
+    struct Client(BufReader<TcpStream>);
+
+    impl Client {
+        fn new(address: SocketAddr) -> Client {
+            let stream = TcpStream::connect(address).expect("the server listens");
+            stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out can be set");
+            Client(BufReader::new(stream))
+        }
+
+        fn send(&mut self, bytes: impl AsRef<[u8]>) {
+            self.0.get_mut().write_all(bytes.as_ref()).expect("the server reads");
+        }
+
+        fn line(&mut self) -> String {
+            let mut line = String::new();
+            self.0.read_line(&mut line).expect("the server answers");
+            line.trim_end().to_owned()
+        }
+
+        fn ask(&mut self, request: &str) -> String {
+            self.send(request);
+            self.line()
+        }
+
+        /// The loops that clients are on.
+        fn loops_of_clients(&mut self) -> BTreeSet<String> {
+            let length = self.ask("CLIENT LIST\r\n").trim_start_matches('$').parse().expect("a length comes first");
+            let mut list = vec![0; length];
+            self.0.read_exact(&mut list).expect("a list follows");
+            self.line();
+            let words = list.split(u8::is_ascii_whitespace).filter(|word| word.starts_with(b"io-thread="));
+            words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+        }
+    }
+
+    /// Counts, by itself and in pipelines, while it changes how many loops are in use.
+    fn count(mut client: Client, loops: &Loops, key: usize) -> Client {
+        let mut counted = 0;
+        for round in 0..300 {
+            loops.set_in_use(1 + (round + key) % 3);
+            let pipelined = if round % 2 == 0 { 1 } else { 40 };
+            client.send(format!("INCR key:{key}\r\n").repeat(pipelined));
+            for _ in 0..pipelined {
+                counted += 1;
+                assert_eq!(client.line(), format!(":{counted}"));
+            }
+        }
+        client
+    }
+
+    /// Asks for much, and reads it late.
+    fn read_late(mut client: Client) -> Client {
+        const LENGTH: usize = 1_000_000;
+        let value = "x".repeat(LENGTH);
+        assert_eq!(client.ask(&format!("*3\r\n$3\r\nSET\r\n$5\r\nlarge\r\n${LENGTH}\r\n{value}\r\n")), "+OK");
+        for _ in 0..10 {
+            client.send("GET large\r\n".repeat(10));
+            for _ in 0..10 {
+                assert_eq!(client.line(), format!("${LENGTH}"));
+                assert!(client.line() == value);
+            }
+        }
+        client
+    }
+
+    /// Takes what the other one brings, waiting for each.
+    fn hand_over(mut taker: Client, mut bringer: Client) -> [Client; 2] {
+        for number in 0..300 {
+            taker.send("BLPOP queue 0\r\n");
+            assert_eq!(bringer.ask(&format!("RPUSH queue {number}\r\n")), ":1");
+            let answer: Vec<String> = (0..5).map(|_| taker.line()).collect();
+            assert_eq!(answer[4], number.to_string());
+        }
+        [taker, bringer]
+    }
+
+    #[test]
+    fn clients_that_move_between_loops_notice_nothing() {
+        let settings = Settings { port: 0, event_loops: Some(3), ..Settings::default() };
+        let clock = Clock::system();
+        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, config_file: String::new() };
+        let server = Server::open(plan).expect("there is a free port");
+        let (address, shared, loops) = (server.addresses()[0], Arc::clone(server.shared()), Arc::clone(server.loops()));
+        let serving = thread::spawn(move || server.serve());
+        // Nobody else decides how many are in use meanwhile.
+        let looks = loops.looks.lock();
+        let new = || Client::new(address);
+        let mut clients = thread::scope(|scope| {
+            let loops = &*loops;
+            let counting: Vec<_> =
+                (0..4).map(|key| scope.spawn(move || count(Client::new(address), loops, key))).collect();
+            let reading = scope.spawn(move || read_late(Client::new(address)));
+            let (taker, bringer) = (new(), new());
+            let handing = scope.spawn(move || hand_over(taker, bringer));
+            let mut clients: Vec<Client> =
+                counting.into_iter().map(|thread| thread.join().expect("it counts")).collect();
+            clients.push(reading.join().expect("it reads"));
+            clients.extend(handing.join().expect("they hand over"));
+            clients
+        });
+        for (in_use, numbers) in [(3, &["io-thread=0", "io-thread=1", "io-thread=2"][..]), (1, &["io-thread=0"])] {
+            loops.set_in_use(in_use);
+            clients.iter_mut().for_each(|client| assert_eq!(client.ask("PING\r\n"), "+PONG"));
+            assert_eq!(clients[0].loops_of_clients().iter().map(String::as_str).collect::<Vec<_>>(), numbers);
+        }
+        drop(looks);
+        shared.stop();
+        serving.join().expect("it ends");
+    }
+}
