@@ -14,7 +14,7 @@ mod whole;
 
 pub use batch::Batch;
 pub use inline::{UnbalancedQuotes, split_words, write_escaped};
-pub use output::{LENT_BYTES, Output, OutputPiece};
+pub use output::{Output, OutputPiece};
 pub use parser::{Limits, Parser};
 pub use protocol_error::ProtocolError;
 pub use reply::{OpenArray, Reply};

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// From so many bytes on a string is lent: below, to copy it is as cheap as what lending takes.
-pub const LENT_BYTES: usize = 64 << 10;
+pub(super) const LENT_BYTES: usize = 64 << 10;
 
 /// Replies on their way to a client.
 #[derive(Debug, Default)]
