@@ -139,16 +139,14 @@ impl<'a> Reply<'a> {
 
     /// A string that is stored and never changes, as a bulk string; a large one is not copied where that can be helped.
     pub fn shared(&mut self, bytes: &Arc<[u8]>) {
-        match &mut self.lent {
-            Some(lent) if bytes.len() >= LENT_BYTES => {
-                self.out.push(b'$');
-                self.out.extend_from_slice(itoa::Buffer::new().format(bytes.len()).as_bytes());
-                self.out.extend_from_slice(b"\r\n");
-                lent.push(self.out.len(), bytes);
-                self.out.extend_from_slice(b"\r\n");
-            }
-            _ => self.bulk(bytes),
+        if self.lent.is_none() || bytes.len() < LENT_BYTES {
+            return self.bulk(bytes);
         }
+        self.number(b'$', bytes.len() as i64);
+        if let Some(lent) = &mut self.lent {
+            lent.push(self.out.len(), bytes);
+        }
+        self.end_line();
     }
 
     /// An integer as a bulk string, as `GET` answers a counter.

@@ -140,6 +140,10 @@ impl Loops {
     #[cold]
     fn look(&self, now_ns: u64) {
         let Some(mut looks) = self.looks.try_lock() else { return };
+        if now_ns < self.next_look_ns.load(Ordering::Relaxed) {
+            // Another loop has looked just now.
+            return;
+        }
         self.next_look_ns.store(now_ns + WINDOW_NS, Ordering::Relaxed);
         let (busy_ns, requests) = (self.sum(|lane| &lane.busy_ns), self.sum(|lane| &lane.requests));
         let length_ns = now_ns.saturating_sub(looks.at_ns).max(1) as f64;

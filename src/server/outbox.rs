@@ -143,6 +143,7 @@ impl Outbox {
             OutputPiece::Written(bytes) => self.push(bytes),
             OutputPiece::Lent(string) => self.push_shared(string),
         });
+        give_back(output.written_mut());
         self.flush(stream, cx)
     }
 
@@ -162,9 +163,7 @@ impl Outbox {
         }
         self.push(&bytes[taken..]);
         bytes.clear();
-        if bytes.capacity() > REUSED_BYTES {
-            bytes.shrink_to(REUSED_BYTES);
-        }
+        give_back(bytes);
         Ok(())
     }
 
@@ -248,6 +247,13 @@ impl Outbox {
             Piece::Shared(_) => self.first = Piece::Own(Vec::new()),
         }
         false
+    }
+}
+
+/// Keeps no more room than is worth it in a buffer that is empty.
+fn give_back(bytes: &mut Vec<u8>) {
+    if bytes.capacity() > REUSED_BYTES {
+        bytes.shrink_to(REUSED_BYTES);
     }
 }
 
