@@ -121,7 +121,8 @@ impl Drop for Peer {
     }
 }
 
-fn request(words: &[String]) -> String {
+/// A command as it is sent.
+pub fn request(words: &[String]) -> String {
     let bulks: String = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
     format!("*{}\r\n{bulks}", words.len())
 }
