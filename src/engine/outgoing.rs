@@ -3,61 +3,161 @@
 //! The engine has no sockets, so it queues frames here and wishes that the connection be woken
 //! ([`crate::engine::Effect::Wake`]) when the first one comes. The connection takes them when its socket can: what a
 //! client does not read stays here, shared with all others who are told the same, and is counted.
+//!
+//! A frame is a pointer of 16 bytes in each queue that it waits in. Where many small ones wait, they are packed into
+//! blocks that queues share ([`packs`]), so a client that does not read its messages takes about 0.1 bytes for a message
+//! of a channel that others do not read either.
+//!
+//! Invariant: `frames` and `bytes` are the sums over the pieces. The first `settled` pieces are not packed (again).
+
+mod packs;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub use packs::RecentPacks;
+use packs::{FRAMES_A_PACK, MOST_PACK_BYTES, Pack};
+
 /// From this size on a frame is handed to the connection as it is, instead of copied.
 const LARGE_BYTES: usize = 16 << 10;
+
+/// How many frames wait by themselves before some of them are packed.
+const LOOSE_FRAMES: usize = 2 * FRAMES_A_PACK;
 
 /// Frames in the order in which they are to be sent.
 #[derive(Debug, Default)]
 pub struct Outgoing {
-    frames: VecDeque<Arc<[u8]>>,
+    pieces: VecDeque<Piece>,
+    settled: usize,
+    frames: usize,
     bytes: usize,
 }
 
+/// One frame, or several that were packed.
+#[derive(Debug)]
+enum Piece {
+    Frame(Arc<[u8]>),
+    Pack(Arc<Pack>),
+}
+
+impl Piece {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Piece::Frame(frame) => frame,
+            Piece::Pack(pack) => pack.bytes(),
+        }
+    }
+
+    /// The frame, if it is one.
+    fn as_frame(&self) -> Option<&Arc<[u8]>> {
+        match self {
+            Piece::Frame(frame) => Some(frame),
+            Piece::Pack(_) => None,
+        }
+    }
+
+    fn frames(&self) -> usize {
+        match self {
+            Piece::Frame(_) => 1,
+            Piece::Pack(pack) => pack.frames(),
+        }
+    }
+}
+
 impl Outgoing {
-    /// Adds a frame; tells whether it is the first.
+    /// Adds a frame; returns whether it is the first.
     pub fn push(&mut self, frame: Arc<[u8]>) -> bool {
         self.bytes += frame.len();
-        self.frames.push_back(frame);
-        self.frames.len() == 1
+        self.frames += 1;
+        self.pieces.push_back(Piece::Frame(frame));
+        self.frames == 1
     }
 
     /// Adds a frame behind the first `place` ones, which were there before it.
     pub fn insert(&mut self, place: usize, frame: Arc<[u8]>) {
+        let index = self.piece_at(place);
         self.bytes += frame.len();
-        self.frames.insert(place, frame);
+        self.frames += 1;
+        self.settled += usize::from(index < self.settled);
+        self.pieces.insert(index, Piece::Frame(frame));
+    }
+
+    /// The index of the piece that begins with the frame number `place`. A block that has that frame further on is split.
+    fn piece_at(&mut self, place: usize) -> usize {
+        // Frames that came since the place was noted are few, and at the end.
+        let (mut index, mut first) = (self.pieces.len(), self.frames);
+        while first > place {
+            index -= 1;
+            first -= self.pieces[index].frames();
+        }
+        if first < place
+            && let Some(Piece::Pack(pack)) = self.pieces.get(index)
+        {
+            let [before, behind] = pack.split(place - first).map(|pack| Piece::Pack(Arc::new(pack)));
+            self.pieces[index] = before;
+            self.pieces.insert(index + 1, behind);
+            self.settled += 1;
+            return index + 1;
+        }
+        index
+    }
+
+    /// Packs some frames if many wait by themselves.
+    pub fn pack(&mut self, recent: &mut RecentPacks) {
+        if self.pieces.len() - self.settled < LOOSE_FRAMES {
+            return;
+        }
+        let frames: Vec<&Arc<[u8]>> = self.pieces.range(self.settled..).filter_map(Piece::as_frame).collect();
+        let (own, shared) = match recent.find(&frames) {
+            Some((place, pack)) => (place, Some(pack)),
+            None => (FRAMES_A_PACK, None),
+        };
+        let own_bytes = frames[..own].iter().map(|frame| frame.len()).sum::<usize>();
+        if own_bytes > MOST_PACK_BYTES {
+            self.settled += own;
+            return;
+        }
+        let mine = (own > 0).then(|| Arc::new(Pack::of(frames[..own].iter().map(|frame| &***frame))));
+        if let (Some(pack), None) = (&mine, &shared) {
+            recent.add(&frames[..own], pack);
+        }
+        let packs = mine.into_iter().chain(shared).map(Piece::Pack);
+        let packed: Vec<Piece> = packs.collect();
+        let replaced = packed.iter().map(Piece::frames).sum::<usize>();
+        let loose = self.pieces.split_off(self.settled);
+        self.settled += packed.len();
+        self.pieces.extend(packed.into_iter().chain(loose.into_iter().skip(replaced)));
     }
 
     /// Moves frames to the end of `out`, until there is none or `out` has `most` bytes.
     pub fn take(&mut self, out: &mut Vec<u8>, most: usize) {
         while out.len() < most
-            && let Some(frame) = self.pop()
+            && let Some(piece) = self.pop()
         {
-            out.extend_from_slice(&frame);
+            out.extend_from_slice(piece.bytes());
         }
     }
 
-    /// The same, which stops before a frame that is large. That one is the answer, to be
-    /// sent after `out` without a copy.
+    /// Like [`Outgoing::take`], but stops before a frame that is large. That one is returned, to be sent after `out`
+    /// without a copy.
     pub fn take_or_share(&mut self, out: &mut Vec<u8>, most: usize) -> Option<Arc<[u8]>> {
         while out.len() < most
-            && let Some(frame) = self.pop()
+            && let Some(piece) = self.pop()
         {
-            if frame.len() >= LARGE_BYTES {
-                return Some(frame);
+            match piece {
+                Piece::Frame(frame) if frame.len() >= LARGE_BYTES => return Some(frame),
+                piece => out.extend_from_slice(piece.bytes()),
             }
-            out.extend_from_slice(&frame);
         }
         None
     }
 
-    fn pop(&mut self) -> Option<Arc<[u8]>> {
-        let frame = self.frames.pop_front()?;
-        self.bytes -= frame.len();
-        Some(frame)
+    fn pop(&mut self) -> Option<Piece> {
+        let piece = self.pieces.pop_front()?;
+        self.bytes -= piece.bytes().len();
+        self.frames -= piece.frames();
+        self.settled = self.settled.saturating_sub(1);
+        Some(piece)
     }
 
     /// Forgets all frames: nobody is going to read them.
@@ -67,7 +167,7 @@ impl Outgoing {
 
     /// True when there is nothing to tell.
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.frames == 0
     }
 
     /// How many bytes wait.
@@ -77,12 +177,19 @@ impl Outgoing {
 
     /// How many frames wait.
     pub fn frames(&self) -> usize {
-        self.frames.len()
+        self.frames
+    }
+
+    /// The memory of the queue beside that of its frames, in bytes.
+    pub fn queue_bytes(&self) -> usize {
+        self.pieces.len() * size_of::<Piece>()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -107,5 +214,106 @@ mod tests {
         let shared = outgoing.take_or_share(&mut out, usize::MAX).expect("a large frame follows");
         assert!(Arc::ptr_eq(&shared, &large));
         assert_eq!((out.as_slice(), outgoing.bytes()), (&b"onetwo"[..], 0));
+    }
+
+    /// Adds a message to all queues, as PUBLISH does.
+    fn publish(queues: &mut [Outgoing], recent: &mut RecentPacks, text: String) {
+        let frame: Arc<[u8]> = text.into_bytes().into();
+        for queue in queues {
+            queue.push(Arc::clone(&frame));
+            queue.pack(recent);
+        }
+    }
+
+    #[test]
+    fn queues_that_began_at_different_messages_share_their_packs() {
+        let (mut queues, mut recent) = (vec![Outgoing::default()], RecentPacks::default());
+        for number in 0..20_000 {
+            if number % 100 == 0 && queues.len() < 10 {
+                queues.push(Outgoing::default());
+            }
+            publish(&mut queues, &mut recent, format!("{number:010}"));
+        }
+        let last = |queue: &Outgoing| match &queue.pieces[queue.settled - 1] {
+            Piece::Pack(pack) => Arc::clone(pack),
+            Piece::Frame(_) => panic!("small frames are packed"),
+        };
+        let first = last(&queues[0]);
+        for queue in &queues {
+            assert!(Arc::ptr_eq(&last(queue), &first));
+            assert!(queue.pieces.len() <= 20_000 / FRAMES_A_PACK + LOOSE_FRAMES + 2, "{}", queue.pieces.len());
+        }
+    }
+
+    #[test]
+    fn frames_of_a_kilobyte_are_not_copied() {
+        let (mut queues, mut recent) = (vec![Outgoing::default()], RecentPacks::default());
+        for _ in 0..10 * LOOSE_FRAMES {
+            publish(&mut queues, &mut recent, "x".repeat(1024));
+        }
+        assert!(queues[0].pieces.iter().all(|piece| piece.as_frame().is_some()));
+    }
+
+    /// What is done to one of three queues, or to all of them.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Publish { times: usize, length: usize },
+        Insert { queue: usize, back: usize },
+        Take { queue: usize, most: usize },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (1_usize..400, 1_usize..60).prop_map(|(times, length)| Step::Publish { times, length }),
+            1 => (1_usize..300).prop_map(|times| Step::Publish { times, length: 700 }),
+            3 => (0_usize..3, 0_usize..900).prop_map(|(queue, back)| Step::Insert { queue, back }),
+            1 => (0_usize..3, 0_usize..30_000).prop_map(|(queue, most)| Step::Take { queue, most }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_queue_is_its_frames_in_order_however_they_are_packed(steps in prop::collection::vec(step(), 1..30)) {
+            let mut queues: [Outgoing; 3] = Default::default();
+            let mut models: [VecDeque<Vec<u8>>; 3] = Default::default();
+            let (mut recent, mut number) = (RecentPacks::default(), 0_u32);
+            for step in steps {
+                number += 1;
+                match step {
+                    Step::Publish { times, length } => {
+                        for time in 0..times {
+                            let text = format!("{number}:{time}:").repeat(length.div_ceil(4));
+                            models.iter_mut().for_each(|model| model.push_back(text.clone().into_bytes()));
+                            publish(&mut queues, &mut recent, text);
+                        }
+                    }
+                    Step::Insert { queue, back } => {
+                        let place = models[queue].len().saturating_sub(back);
+                        let frame = format!("inserted {number}").into_bytes();
+                        models[queue].insert(place, frame.clone());
+                        queues[queue].insert(place, frame.into());
+                    }
+                    Step::Take { queue, most } => {
+                        let mut out = Vec::new();
+                        queues[queue].take(&mut out, most);
+                        let mut taken = Vec::new();
+                        while taken.len() < out.len() {
+                            taken.extend(models[queue].pop_front().expect("no more leaves than was there"));
+                        }
+                        prop_assert!(out == taken);
+                    }
+                }
+                for (queue, model) in queues.iter().zip(&models) {
+                    let bytes = model.iter().map(Vec::len).sum::<usize>();
+                    prop_assert_eq!((queue.frames(), queue.bytes()), (model.len(), bytes));
+                    prop_assert!(queue.settled <= queue.pieces.len());
+                }
+            }
+            for (mut queue, model) in queues.into_iter().zip(models) {
+                let mut out = Vec::new();
+                queue.take(&mut out, usize::MAX);
+                prop_assert!(out == model.into_iter().flatten().collect::<Vec<u8>>());
+            }
+        }
     }
 }

@@ -187,7 +187,7 @@ impl Session {
         let wanted = self.subscribed.memory_bytes() + self.watched_bytes + prefixes;
         let Buffers { query, words, query_free, output, reply_room, .. } = self.buffers;
         let buffers = query + words + query_free + reply_room.saturating_sub(output) + self.waiting_bytes();
-        size_of::<Session>() + buffers + queued + wanted
+        size_of::<Session>() + buffers + self.outgoing.queue_bytes() + queued + wanted
     }
 
     /// True when it hears of what others do.

@@ -17,6 +17,7 @@ pub use watches::{Presence, Watches};
 use crate::engine::calm::Calm;
 use crate::engine::delivery::Overfull;
 use crate::engine::kit::Kit;
+use crate::engine::outgoing::RecentPacks;
 use crate::engine::tracking::Tracking;
 use crate::engine::{Session, SessionId};
 
@@ -35,6 +36,8 @@ pub struct Interest {
     pub tracking: Tracking,
     /// Who does not read what it is told.
     pub overfull: Overfull,
+    /// Blocks of frames that clients have not read, to be shared by the next who do not.
+    pub(super) recent_packs: RecentPacks,
     /// What a test looks at and disturbs; none as long as it does neither.
     pub kit: Option<Box<Kit>>,
     /// Whether it is known that nothing of this concerns the requests that are run now.
