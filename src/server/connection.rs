@@ -1,9 +1,9 @@
 //! One client's connection: reads requests, has the engine run them, sends the replies.
 //!
-//! It is a task of an event loop ([`moving`]), and each time it is polled it takes one turn: at most one read, all
-//! requests that are then complete, one write. A client that sends more than fits one read goes to the end of the
-//! queue, so nobody is starved. A long word is read on in the same turn, as nothing can be run before its end: what a
-//! client has sent is here when another one asks how much that is.
+//! It is a task of an event loop ([`moving`]), and each time it is polled it takes one turn: at most one read, the
+//! requests that are then complete, one write. A turn is bounded in time and in bytes of replies ([`super::fairness`]); what a
+//! client has sent beyond that is run after the others had theirs, so nobody is starved. A long word is read on in the
+//! same turn, as nothing can be run before its end: what a client has sent is here when another one asks how much that is.
 //!
 //! Small replies are held back until every connection that became readable with this one has had its turn, and then go
 //! out back to back. The first of them wakes the clients' process, the others find it awake: with 50 clients that saves
@@ -17,7 +17,9 @@
 //! Reading goes on while replies wait: a client that pipelines without reading is served, as Redis serves it, and never
 //! waits for us while we wait for it. Who has not logged in gets less: see [`Connection::guard_output`].
 
+mod guards;
 mod moving;
+mod query_buffer;
 
 use std::cell::RefCell;
 use std::io;
@@ -25,10 +27,13 @@ use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use guards::STRANGER_REPLY_BYTES;
 use parking_lot::MutexGuard;
+use query_buffer::QueryBuffer;
 use tokio::io::ReadBuf;
-use tracing::{debug, warn};
+use tracing::debug;
 
+use super::fairness::{TURN_REPLY_BYTES, TurnEnd, wake_after_others};
 use super::loops::Place;
 use super::mailbox::{Letter, Mailbox};
 use super::outbox::Outbox;
@@ -40,23 +45,18 @@ use crate::resp::{Batch, Limits, Output, Parser};
 
 /// What one read takes at most. Most batches are smaller, and then the socket needs no second read to be known empty.
 const READ_BYTES: usize = 64 << 10;
+/// What one read takes of a client whose last read was full: it streams, and others wait for what it sends.
+const STREAM_READ_BYTES: usize = 16 << 10;
 /// A word is long from so many bytes on, and so much of it is read in one turn: about what the system keeps of what was
 /// sent and is not read.
 const LONG_BYTES: usize = 32 << 10;
 const TURN_BYTES: u64 = 4 << 20;
 /// From so many requests on, memory is told beforehand what they will look at.
 const PREFETCHED: usize = 4;
-/// So many bytes of replies are sent before more requests are run.
-const BATCH_REPLY_BYTES: usize = 256 << 10;
 /// So many bytes of small frames that a client is told are put together for one write.
 const TOLD_BYTES: usize = 32 << 10;
 /// Up to so many bytes of replies are held back for others' turns.
 const HELD_BYTES: usize = 16 << 10;
-/// The longest unfinished request, and the most unsent replies, of a client that has not logged in.
-const STRANGER_QUERY_BYTES: usize = 1 << 20;
-const STRANGER_OUTPUT_BYTES: usize = 1024;
-/// The most replies that such a client gets at once: what fits Redis's buffer.
-const STRANGER_REPLY_BYTES: usize = 16 << 10;
 
 /// Buffers that all connections of a thread use in turn.
 struct Scratch {
@@ -91,7 +91,14 @@ pub(crate) struct Connection {
     /// As they stood after the last batch.
     limits: Limits,
     /// What has arrived of requests that have not run.
-    unread: Vec<u8>,
+    unread: QueryBuffer,
+    /// What of `unread` is counted among the query buffers of clients that have not logged in.
+    stranger_bytes: usize,
+    /// Whether the last turn ended before all complete requests in `unread` were run.
+    has_more: bool,
+    /// The most that the next read takes.
+    read_bytes: usize,
+    turn_end: TurnEnd,
     outbox: Outbox,
     /// Whether the outbox holds replies back for others' turns, and no other bytes.
     holds_back: bool,
@@ -166,7 +173,11 @@ impl Connection {
             mailbox,
             parser: Parser::new(),
             limits: Limits { max_bulk_bytes: 0, authenticated: false },
-            unread: Vec::new(),
+            unread: QueryBuffer::default(),
+            stranger_bytes: 0,
+            has_more: false,
+            read_bytes: READ_BYTES,
+            turn_end: TurnEnd::default(),
             outbox: Outbox::default(),
             holds_back: false,
             is_told: false,
@@ -178,6 +189,7 @@ impl Connection {
 
     /// Does what there is to do. `Ready` when the connection has ended, in whatever way.
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Result<(), Ended>> {
+        self.turn_end = TurnEnd::default();
         if mem::take(&mut self.is_new) {
             self.mailbox.attach(cx.waker());
         }
@@ -198,6 +210,10 @@ impl Connection {
         if self.is_told && self.outbox.is_empty() {
             self.listen(cx, &mut scratch.work)?;
         }
+        if self.has_more && self.state == State::Open {
+            self.run_unread(cx, &mut scratch.work)?;
+            return self.go_on_after_others(cx);
+        }
         let (received, mut goes_on) = (self.buffers.received, false);
         while self.state != State::Closing {
             let length = ready!(self.poll_read(cx, &mut scratch.input, goes_on))?;
@@ -207,16 +223,26 @@ impl Connection {
             }
             self.buffers.received += length as u64;
             self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
+            self.guard_strangers()?;
             let is_within_word = self.parser.word_end(LONG_BYTES).is_some_and(|end| self.unread.len() < end);
+            let is_full = length >= self.read_bytes;
+            self.read_bytes = if is_full { STREAM_READ_BYTES } else { READ_BYTES };
             goes_on = is_within_word && self.buffers.received - received < TURN_BYTES;
-            if length == READ_BYTES && !goes_on {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
+            if self.has_more || (is_full && !goes_on) {
+                return self.go_on_after_others(cx);
             }
         }
         // Where it ends with the whole server, it ends when the doors are closed, so that it cannot come again.
         let is_over = self.outbox.is_empty() && !self.shared.is_ending();
         if is_over { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Ends a turn behind which there is more to do.
+    fn go_on_after_others(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        // Replies that are held back would bring this task its next turn before the others had theirs.
+        self.flush(cx)?;
+        wake_after_others(cx);
+        Poll::Pending
     }
 
     /// Reads what has arrived. Within a long word that is also what came while it was
@@ -226,7 +252,8 @@ impl Connection {
         if goes_on && let Some(length) = stream.read_on(input)? {
             return Poll::Ready(Ok(length));
         }
-        let mut buffer = ReadBuf::new(input);
+        let most = if goes_on { input.len() } else { self.read_bytes };
+        let mut buffer = ReadBuf::new(&mut input[..most]);
         ready!(stream.poll_read(cx, &mut buffer))?;
         Poll::Ready(Ok(buffer.filled().len()))
     }
@@ -234,7 +261,12 @@ impl Connection {
     /// Sends what the engine has to tell, as far as the socket takes it; goes on if that
     /// answered the command that waited.
     fn listen(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
+        let produced = self.produced;
         while self.is_told && self.outbox.is_empty() {
+            if self.produced - produced > TURN_REPLY_BYTES as u64 {
+                wake_after_others(cx);
+                break;
+            }
             work.output.clear();
             let mut engine = self.shared.engine();
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
@@ -270,10 +302,11 @@ impl Connection {
         if self.unread.is_empty() && self.state == State::Open {
             let taken = self.run(cx, arrived, work)?;
             if self.state != State::Closing {
-                append(&mut self.unread, &arrived[taken..]);
+                self.unread.append(&arrived[taken..]);
             }
         } else {
-            append(&mut self.unread, arrived);
+            self.unread.append(arrived);
+            self.guard_query()?;
             if self.state == State::Open {
                 self.run_unread(cx, work)?;
             } else {
@@ -283,30 +316,33 @@ impl Connection {
                 self.weigh(&mut engine);
             }
         }
-        self.guard_query()
-    }
-
-    fn run_unread(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
-        let unread = mem::take(&mut self.unread);
-        let taken = self.run(cx, &unread, work)?;
-        self.unread = if taken == 0 { unread } else { unread[taken..].to_vec() };
         Ok(())
     }
 
-    /// Runs all requests that are complete in `input` and sends their replies; answers how many bytes are done with.
+    fn run_unread(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
+        let mut unread = mem::take(&mut self.unread);
+        let taken = self.run(cx, unread.unread(), work)?;
+        unread.take(taken);
+        self.unread = unread;
+        Ok(())
+    }
+
+    /// Runs the requests that are complete in `input` until the turn is over, and sends their replies; returns how many
+    /// bytes are done with.
     fn run(&mut self, cx: &mut Context<'_>, input: &[u8], work: &mut Work) -> Result<usize, Ended> {
         // A command that panicked has left the replies of its connection there.
         work.output.clear();
+        self.has_more = false;
         let mut taken = 0;
         loop {
             let (count, stop) = self.run_batch(&input[taken..], work);
             taken += count;
             let state = match stop {
-                Stop::More if work.output.len() < BATCH_REPLY_BYTES => continue,
-                Stop::More => {
-                    self.send(cx, &mut work.output)?;
-                    continue;
+                Stop::More | Stop::Asks if self.is_turn_over(&work.output) => {
+                    self.has_more = true;
+                    State::Open
                 }
+                Stop::More => continue,
                 Stop::Asks => {
                     self.step_aside(cx, work.output.written_mut());
                     continue;
@@ -328,6 +364,16 @@ impl Connection {
         }
     }
 
+    /// Whether others are to be served before more requests are run. A client that has not logged in runs few: it is
+    /// closed when their replies are long.
+    fn is_turn_over(&self, output: &Output) -> bool {
+        if self.limits.authenticated {
+            output.len() >= TURN_REPLY_BYTES || self.turn_end.is_reached()
+        } else {
+            output.len() > STRANGER_REPLY_BYTES
+        }
+    }
+
     /// Has the question of the request answered that stands first, which may lead the session into another world.
     fn step_aside(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) {
         let before = output.len();
@@ -346,6 +392,7 @@ impl Connection {
             // Somebody else may have opened the door since.
             self.limits = self.limits(&self.shared.engine());
         }
+        let unparsed = self.unparsed_bytes(input.len());
         let fault = batch.fill(&mut self.parser, input, &self.limits).err();
         let before = output.len();
         let shared = &*self.shared;
@@ -357,7 +404,7 @@ impl Connection {
             // It is this client's own memory, and what it has become is about to be run.
             self.weigh(&mut engine);
         }
-        if engine.has_queued_too_much(self.session, input.len()) {
+        if engine.has_queued_too_much(self.session, unparsed) {
             self.end_query(&mut engine, input);
             return (0, Stop::Aborted);
         }
@@ -411,7 +458,9 @@ impl Connection {
                 Flow::Block => return (done + 1, Stop::Blocked),
                 Flow::Ask => return (done, Stop::Asks),
             }
-            if output.len() >= BATCH_REPLY_BYTES {
+            // A brief command of a pipeline is timed with others, and is never what takes long.
+            let is_long = output.len() >= TURN_REPLY_BYTES || (!engine.is_timed_later() && self.turn_end.is_reached());
+            if is_long && done < batch.len() {
                 return (done, Stop::More);
             }
         }
@@ -479,65 +528,12 @@ impl Connection {
         self.weigh(&mut engine);
         Ok(())
     }
-
-    /// Closes a client that has not logged in and does not read what it is told, so that strangers cannot fill memory.
-    fn guard_output(&self) -> Result<(), Ended> {
-        if self.outbox.is_empty() {
-            return Ok(());
-        }
-        let mut engine = self.shared.engine();
-        self.report(&mut engine);
-        self.weigh(&mut engine);
-        if self.outbox.len() > STRANGER_OUTPUT_BYTES && !self.is_authenticated(&engine) {
-            return Err(self.turn_away(&mut engine));
-        }
-        Ok(())
-    }
-
-    /// Counts the end of a client that has not logged in and has too many replies.
-    fn turn_away(&self, engine: &mut Engine) -> Ended {
-        engine.stats.output_buffer_disconnections += 1;
-        warn!("client {} closed: it has not logged in and does not read its replies", self.session.number);
-        Ended
-    }
-
-    /// Closes a client whose unfinished request is too long.
-    fn guard_query(&self) -> Result<(), Ended> {
-        if self.unread.len() <= STRANGER_QUERY_BYTES {
-            return Ok(());
-        }
-        let mut engine = self.shared.engine();
-        if self.unread.len() > engine.settings.query_buffer_bytes || !self.is_authenticated(&engine) {
-            self.end_query(&mut engine, &self.unread);
-            return Err(Ended);
-        }
-        Ok(())
-    }
-
-    fn end_query(&self, engine: &mut Engine, unread: &[u8]) {
-        // Not within the macro, which looks at nothing where nobody reads the log.
-        let line = engine.end_query(self.session, unread);
-        warn!("{line}");
-    }
-
-    fn is_authenticated(&self, engine: &Engine) -> bool {
-        let has_logged_in = engine.sessions.get(self.session).is_some_and(|session| session.authenticated);
-        has_logged_in || !engine.sessions.guard.users.must_log_in()
-    }
-}
-
-/// Adds to the end of `buffer`, whose room grows by a quarter.
-fn append(buffer: &mut Vec<u8>, bytes: &[u8]) {
-    let needed = buffer.len() + bytes.len();
-    if needed > buffer.capacity() {
-        buffer.reserve_exact(bytes.len().max(buffer.len() / 4));
-    }
-    buffer.extend_from_slice(bytes);
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         debug!("client {} is gone", self.session.number);
+        self.place.loops().count_strangers(self.stranger_bytes, 0);
         self.shared.disconnect(self.session);
     }
 }

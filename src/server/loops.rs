@@ -34,6 +34,8 @@ pub(crate) struct Loops {
     in_use: AtomicUsize,
     next_look_ns: AtomicU64,
     looks: Mutex<Looks>,
+    /// The memory of the query buffers of all clients that have not logged in.
+    strangers_bytes: AtomicUsize,
 }
 
 /// What one loop has done, and how a client comes to it.
@@ -65,6 +67,7 @@ impl Loops {
             in_use: AtomicUsize::new(count),
             next_look_ns: AtomicU64::new(now_ns + WINDOW_NS),
             looks: Mutex::new(Looks { at_ns: now_ns, ..Looks::default() }),
+            strangers_bytes: AtomicUsize::new(0),
         })
     }
 
@@ -105,6 +108,13 @@ impl Loops {
     /// Counts requests that a loop has served.
     pub(crate) fn served(&self, number: usize, requests: usize) {
         self.lanes[number].requests.fetch_add(requests as u64, Ordering::Relaxed);
+    }
+
+    /// Counts that the query buffer of a client that has not logged in holds `now` bytes instead of `before`. Returns
+    /// what all of them hold.
+    pub(crate) fn count_strangers(&self, before: usize, now: usize) -> usize {
+        let difference = now.wrapping_sub(before);
+        self.strangers_bytes.fetch_add(difference, Ordering::Relaxed).wrapping_add(difference)
     }
 
     /// Has the turns of a loop be counted.

@@ -13,6 +13,7 @@ mod connection;
 mod courier;
 mod deliveries;
 mod doors;
+mod fairness;
 mod keeper;
 mod listen;
 mod log;

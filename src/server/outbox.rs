@@ -13,6 +13,7 @@ use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::fairness::{TURN_WRITE_BYTES, wake_after_others};
 use super::stream::Stream;
 use crate::engine::{Now, ReplyRoom};
 use crate::resp::{Output, OutputPiece};
@@ -150,11 +151,14 @@ impl Outbox {
     /// The same for bytes, behind which nothing waits.
     fn send_written(&mut self, stream: &mut Stream, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {
         let mut taken = 0;
-        while taken < bytes.len() {
+        while taken < bytes.len().min(TURN_WRITE_BYTES) {
             match stream.poll_write(cx, &bytes[taken..])? {
                 Poll::Ready(count) => taken += some(count)?,
                 Poll::Pending => break,
             }
+        }
+        if taken < bytes.len() && taken >= TURN_WRITE_BYTES {
+            wake_after_others(cx);
         }
         if bytes.len() - taken >= LARGE_BYTES {
             // Whole, so that a large reply is not in memory twice.
@@ -183,14 +187,17 @@ impl Outbox {
         self.later.push_back(Piece::Shared(bytes));
     }
 
-    /// Sends what waits, as far as the socket takes it; if it does not take all, the task is woken when it will.
+    /// Sends what waits, as far as the socket takes it; if it does not take all, the task is woken when it will. One that
+    /// always takes more is written to again after others were served.
     pub(crate) fn flush(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<()> {
+        let mut written = 0;
         while !self.is_empty() {
             let Poll::Ready(count) = self.poll_write(stream, cx)? else { return Ok(()) };
             let split = self.in_bytes;
             self.advance(some(count)?);
-            if split && !self.is_empty() {
-                cx.waker().wake_by_ref();
+            written += count;
+            if (split || written >= TURN_WRITE_BYTES) && !self.is_empty() {
+                wake_after_others(cx);
                 return Ok(());
             }
         }

@@ -3,7 +3,7 @@
 use dunlin::Server;
 
 use crate::patience::wait_until;
-use crate::wire::{connect, request};
+use crate::wire::{bulk, connect, request};
 
 const MEBIBYTE: usize = 1 << 20;
 
@@ -88,8 +88,73 @@ fn a_request_longer_than_the_limit_is_closed_without_a_word() {
     let server = Server::builder().set("client-query-buffer-limit", "1mb").start().expect("it starts");
     let mut client = connect(server.addr());
     client.send(format!("*2\r\n$3\r\nGET\r\n${}\r\n", 2 * MEBIBYTE));
-    client.send(vec![b'x'; MEBIBYTE]);
+    client.send(vec![b'x'; MEBIBYTE + 1]);
     assert_eq!(client.rest(), b"");
+}
+
+/// Redis 8.0.6 does so, too: the line ends behind the word have been read as well before the request runs.
+#[test]
+fn a_word_as_long_as_the_limit_is_closed_before_it_is_run() {
+    let server = Server::builder().set("client-query-buffer-limit", "1mb").start().expect("it starts");
+    let mut client = connect(server.addr());
+    client.ask(request(&[b"SET", b"a", &vec![b'x'; MEBIBYTE - 2]]), "+OK\r\n");
+    client.send_as_far_as_it_goes(request(&[b"SET", b"b", &vec![b'x'; MEBIBYTE]]));
+    assert_eq!(client.rest(), b"");
+    let mut other = connect(server.addr());
+    other.ask("EXISTS a b\r\n", ":1\r\n");
+    other.send("INFO stats\r\n");
+    let stats = other.read_until(b"acl_access_denied_auth");
+    assert!(stats.contains("client_query_buffer_limit_disconnections:1\r\n"), "{stats}");
+}
+
+/// Redis 8.0.6 does so, too.
+#[test]
+fn complete_words_of_an_unfinished_request_do_not_count_as_query_buffer() {
+    let server = Server::builder().set("client-query-buffer-limit", "1mb").start().expect("it starts");
+    let mut client = connect(server.addr());
+    let words = vec![b"x".repeat(1000); 3000];
+    let mut words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+    words.insert(0, b"DEL");
+    let bytes = request(&words);
+    let (begin, end) = bytes.split_at(bytes.len() - 100);
+    client.send(begin);
+    client.ask(end, ":0\r\n");
+}
+
+#[test]
+fn all_strangers_together_get_little_query_buffer() {
+    const STRANGERS: usize = 400;
+    let server = Server::builder().password("secret").start().expect("it starts");
+    let unfinished = [b"*10\r\n".as_slice(), &bulk(&[b'x'; 16 << 10]).repeat(9), b"$5\r\n"].concat();
+    let strangers: Vec<std::net::TcpStream> = (0..STRANGERS)
+        .map(|_| {
+            let stranger = std::net::TcpStream::connect(server.addr()).expect("the server listens");
+            // It may be closed before all is sent.
+            let _ = std::io::Write::write_all(&mut &stranger, &unfinished);
+            stranger
+        })
+        .collect();
+    let mut site = server.client().expect("it is let in");
+    let held = || {
+        let list = site.call(["CLIENT", "LIST"]).expect("it is answered");
+        let list = list.text().expect("it is text").into_owned();
+        let memory = list.split([' ', '\n']).filter_map(|word| word.strip_prefix("tot-mem="));
+        (list.lines().count(), memory.filter_map(|bytes| bytes.parse::<usize>().ok()).sum::<usize>())
+    };
+    let mut held = held;
+    wait_until("strangers are closed until the others fit", || {
+        let (clients, bytes) = held();
+        clients < STRANGERS && bytes < 26 * MEBIBYTE
+    });
+    let mut friend = connect(server.addr());
+    friend.ask("AUTH secret\r\n", "+OK\r\n");
+    drop(strangers);
+    wait_until("they are gone", || held().0 == 2);
+    // What they held is free again.
+    let mut stranger = connect(server.addr());
+    stranger.send(&unfinished[..unfinished.len() - 4]);
+    stranger.send(b"$5\r\nabcde\r\n");
+    assert!(stranger.read_until(b"\r\n").starts_with("-ERR unknown command 'xxxx"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use dunlin::Server;
 use fastrand::Rng;
 
+use crate::patience::wait_until;
 use crate::wire::{bulk, connect, request};
 
 #[test]
@@ -54,6 +55,63 @@ fn ten_thousand_requests_whose_replies_nobody_reads_are_answered_in_the_end() {
     client.send(request(&[b"GET", b"key"]).repeat(10_000));
     client.expect(bulk(&value).repeat(10_000));
     client.ask("GET none\r\n", "$-1\r\n");
+}
+
+#[test]
+fn blocking_commands_of_a_pipeline_wait_one_after_the_other() {
+    const COUNT: usize = 3000;
+    let server = Server::start().expect("it starts");
+    let (mut client, mut other) = (connect(server.addr()), connect(server.addr()));
+    // The rest is longer than one read, and waits with the first.
+    let commands: Vec<u8> =
+        (0..COUNT).flat_map(|number| request(&[b"BLPOP", format!("list:{number:05}").as_bytes(), b"0"])).collect();
+    client.send(commands);
+    for number in 0..COUNT {
+        let name = format!("list:{number:05}");
+        other.ask(request(&[b"RPUSH", name.as_bytes(), b"x"]), ":1\r\n");
+    }
+    let replies: Vec<u8> = (0..COUNT)
+        .flat_map(|number| [b"*2\r\n".to_vec(), bulk(format!("list:{number:05}").as_bytes()), bulk(b"x")].concat())
+        .collect();
+    client.expect(replies);
+}
+
+/// Counted in commands of the other client, as a machine may be slow: a client that streams runs a few hundred before
+/// one that waits has its turn.
+#[test]
+fn a_client_that_streams_requests_lets_others_in_between() {
+    let server = Server::start().expect("it starts");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let requests = request(&[b"SET", b"a", &[b'x'; 100]]).repeat(1000);
+    let commands_between = |client: &mut crate::wire::Wire<std::net::TcpStream>| {
+        let mut count = || {
+            client.send("INFO stats\r\n");
+            let stats = client.read_until(b"acl_access_denied_channel");
+            client.read_until(b"\r\n\r\n");
+            let line = stats.lines().find_map(|line| line.strip_prefix("total_commands_processed:"));
+            line.and_then(|count| count.parse::<usize>().ok()).expect("it is a number")
+        };
+        let before = count();
+        count() - before
+    };
+    std::thread::scope(|scope| {
+        let stream = std::net::TcpStream::connect(server.addr()).expect("the server listens");
+        let mut replies = stream.try_clone().expect("a socket can be");
+        let (is_over, requests) = (&is_over, &requests);
+        scope.spawn(move || {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                std::io::Write::write_all(&mut &stream, requests).expect("the server reads");
+            }
+            stream.shutdown(std::net::Shutdown::Write).expect("it is open");
+        });
+        scope.spawn(move || std::io::copy(&mut replies, &mut std::io::sink()));
+        let mut client = connect(server.addr());
+        wait_until("the other client streams", || commands_between(&mut client) > 10);
+        let mut between: Vec<usize> = (0..101).map(|_| commands_between(&mut client)).collect();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        between.sort_unstable();
+        assert!(between[50] < 20_000, "{between:?}");
+    });
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! What a client may send and leave unread before it is closed.
+//!
+//! A client that has not logged in gets little, and all such clients together get little query buffer, so that strangers
+//! cannot fill memory. The others are held to `client-query-buffer-limit` here; how many replies they may leave unread is
+//! the engine's to say.
+
+use std::mem;
+
+use tracing::warn;
+
+use super::{Connection, Ended};
+use crate::engine::Engine;
+
+/// The longest unfinished request of a client that has not logged in; others are below it without a look at the settings.
+const STRANGER_QUERY_BYTES: usize = 1 << 20;
+/// The memory that the query buffers of all clients that have not logged in may hold.
+const STRANGERS_QUERY_BYTES: usize = 24 << 20;
+/// The most unsent replies of such a client.
+const STRANGER_OUTPUT_BYTES: usize = 1024;
+/// The most replies that such a client gets at once: what fits Redis's buffer.
+pub(super) const STRANGER_REPLY_BYTES: usize = 16 << 10;
+
+impl Connection {
+    /// Closes a client that has not logged in and does not read what it is told, so that strangers cannot fill memory.
+    pub(super) fn guard_output(&self) -> Result<(), Ended> {
+        if self.outbox.is_empty() {
+            return Ok(());
+        }
+        let mut engine = self.shared.engine();
+        self.report(&mut engine);
+        self.weigh(&mut engine);
+        if self.outbox.len() > STRANGER_OUTPUT_BYTES && !self.is_authenticated(&engine) {
+            return Err(self.turn_away(&mut engine));
+        }
+        Ok(())
+    }
+
+    /// Counts the end of a client that has not logged in and has too many replies.
+    pub(super) fn turn_away(&self, engine: &mut Engine) -> Ended {
+        engine.stats.output_buffer_disconnections += 1;
+        warn!("client {} closed: it has not logged in and does not read its replies", self.session.number);
+        Ended
+    }
+
+    /// How many of `length` bytes that have not run are not in words of an unfinished request either.
+    pub(super) fn unparsed_bytes(&self, length: usize) -> usize {
+        length.saturating_sub(self.parser.begun().0)
+    }
+
+    /// Closes a client that has sent too much that is not parsed (`client-query-buffer-limit`), before any of it is run.
+    /// Complete words of an unfinished request do not count, as in Redis.
+    pub(super) fn guard_query(&self) -> Result<(), Ended> {
+        let unparsed = self.unparsed_bytes(self.unread.len());
+        if unparsed <= STRANGER_QUERY_BYTES {
+            return Ok(());
+        }
+        let mut engine = self.shared.engine();
+        if unparsed > engine.settings.query_buffer_bytes || !self.is_authenticated(&engine) {
+            self.end_query(&mut engine, self.unread.unread());
+            return Err(Ended);
+        }
+        Ok(())
+    }
+
+    /// Closes a client that has not logged in when the query buffers of all such clients take too much. Their number is
+    /// not limited, so a limit for each does not bound them. A login that arrives in one piece needs no query buffer.
+    pub(super) fn guard_strangers(&mut self) -> Result<(), Ended> {
+        let held = if self.limits.authenticated { 0 } else { self.unread.capacity() };
+        let before = mem::replace(&mut self.stranger_bytes, held);
+        if held == before {
+            return Ok(());
+        }
+        let all = self.place.loops().count_strangers(before, held);
+        if held > before && all > STRANGERS_QUERY_BYTES {
+            self.end_query(&mut self.shared.engine(), self.unread.unread());
+            return Err(Ended);
+        }
+        Ok(())
+    }
+
+    pub(super) fn end_query(&self, engine: &mut Engine, unread: &[u8]) {
+        // Not within the macro, which looks at nothing where nobody reads the log.
+        let line = engine.end_query(self.session, unread);
+        warn!("{line}");
+    }
+
+    pub(super) fn is_authenticated(&self, engine: &Engine) -> bool {
+        let has_logged_in = engine.sessions.get(self.session).is_some_and(|session| session.authenticated);
+        has_logged_in || !engine.sessions.guard.users.must_log_in()
+    }
+}
