@@ -8,6 +8,8 @@
 mod choices;
 #[path = "fuzz/frame.rs"]
 mod frame;
+#[path = "fuzz/frames.rs"]
+mod frames;
 #[path = "fuzz/grammar.rs"]
 mod grammar;
 #[path = "fuzz/judged.rs"]
@@ -22,6 +24,8 @@ mod payloads;
 mod play;
 #[path = "fuzz/repeats.rs"]
 mod repeats;
+#[path = "fuzz/replies.rs"]
+mod replies;
 #[path = "fuzz/requests.rs"]
 mod requests;
 #[path = "fuzz/scripts.rs"]
@@ -97,6 +101,20 @@ fn a_payload_is_refused_or_becomes_a_key_like_any_other() {
 #[test]
 fn the_parser_finds_the_same_requests_however_they_come() {
     try_out("requests", requests::run, 20_000);
+}
+
+#[test]
+fn a_reply_is_read_as_another_decoder_reads_it() {
+    try_out("replies", replies::run, 100_000);
+    let mut rng = Rng::with_seed(from_environment("DUNLIN_FUZZ_SEED", 2026));
+    for _ in 0..from_environment("DUNLIN_FUZZ_ROUNDS", 20_000) {
+        let mut reply = Vec::new();
+        frames::write_frame(&mut rng, 4, &mut reply);
+        tell_if_it_fails(replies::run_well_formed, &reply);
+        for _ in 0..4 {
+            tell_if_it_fails(replies::run, &changed(&mut rng, std::slice::from_ref(&reply)));
+        }
+    }
 }
 
 #[test]

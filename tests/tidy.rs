@@ -47,7 +47,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];
 const HOMES: &[(&str, &[&str])] = &[
     ("tokio", &["src/server/", "src/testkit/", "src/main.rs", "tests/", "benches/", "examples/"]),
     ("parking_lot", &["src/server/", "tests/"]),
-    ("redis_protocol", &["src/testkit/", "src/server/", "src/resp/", "tests/", "fuzz/"]),
+    ("redis_protocol", &["src/resp/parser/tests.rs", "tests/", "fuzz/"]),
     ("skiplist", &["tests/", "benches/"]),
     ("criterion", &["benches/"]),
     ("proptest", &["tests/", "src/"]),

@@ -1,6 +1,7 @@
-//! The wire: bytes to requests, and replies to bytes. Knows no command.
+//! The wire: bytes to requests, replies to bytes, and back to replies. Knows no command.
 
 mod batch;
+mod decoder;
 mod inline;
 mod items;
 mod output;
@@ -13,6 +14,7 @@ mod values;
 mod whole;
 
 pub use batch::Batch;
+pub use decoder::{DEEPEST, DecodeError, Frame};
 pub use inline::{UnbalancedQuotes, split_words, write_escaped};
 pub use output::{Output, OutputPiece};
 pub use parser::{Limits, Parser};

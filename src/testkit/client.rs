@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::{Message, Reply};
 use crate::engine::{Flow, Origin, SessionId, Transport};
-use crate::resp::{Protocol, Request, Span};
+use crate::resp::{DecodeError, Protocol, Request, Span};
 use crate::server::mailbox::{Letter, Mailbox};
 use crate::server::shared::Shared;
 use crate::server::worlds::{self, Seat};
@@ -159,7 +159,8 @@ impl Client {
     /// array; `nothing` if there is none.
     pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
         let (mut replies, mut rest) = (Vec::new(), output);
-        while let Some((reply, after)) = Reply::decode(rest) {
+        let unreadable = |error: DecodeError| CallError::Refused(format!("ERR {error}"));
+        while let Some((reply, after)) = Reply::decode(rest).map_err(unreadable)? {
             match Message::of(&reply) {
                 Some(message) => self.messages.push_back(message),
                 None => replies.push(reply),

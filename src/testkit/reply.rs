@@ -3,12 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
-use redis_protocol::resp2::decode::decode as decode_resp2;
-use redis_protocol::resp2::types::OwnedFrame as Resp2Frame;
-use redis_protocol::resp3::decode::complete::decode as decode_resp3;
-use redis_protocol::resp3::types::OwnedFrame;
-
-use crate::resp::write_escaped;
+use crate::resp::{DecodeError, Frame, write_escaped};
 
 /// What a server answers.
 ///
@@ -44,47 +39,28 @@ pub enum Reply {
 
 impl Reply {
     /// The first reply in `bytes`, and what follows it; `None` if they hold no complete one.
-    pub(super) fn decode(bytes: &[u8]) -> Option<(Reply, &[u8])> {
-        let (reply, length) = match decode_resp3(bytes) {
-            Ok(Some((frame, length))) => (Reply::of(frame), length),
-            // The nulls of RESP2 are no RESP3; everything else of it is.
-            _ => decode_resp2(bytes).ok()?.map(|(frame, length)| (Reply::of_resp2(frame), length))?,
-        };
-        Some((reply, bytes.get(length..)?))
+    #[inline]
+    pub(super) fn decode(bytes: &[u8]) -> Result<Option<(Reply, &[u8])>, DecodeError> {
+        let decoded = Frame::decode(bytes)?;
+        Ok(decoded.map(|(frame, length)| (Reply::of(frame), bytes.get(length..).unwrap_or_default())))
     }
 
-    fn of_resp2(frame: Resp2Frame) -> Reply {
+    /// Recursion has an end here: the decoder nests no deeper than [`crate::resp::DEEPEST`].
+    #[inline]
+    fn of(frame: Frame<'_>) -> Reply {
         match frame {
-            Resp2Frame::SimpleString(data) => Reply::Status(text(data)),
-            Resp2Frame::BulkString(data) => Reply::Bytes(data),
-            Resp2Frame::Error(data) => Reply::Error(data),
-            Resp2Frame::Integer(data) => Reply::Integer(data),
-            Resp2Frame::Array(data) => Reply::Array(data.into_iter().map(Reply::of_resp2).collect()),
-            Resp2Frame::Null => Reply::Null,
-        }
-    }
-
-    fn of(frame: OwnedFrame) -> Reply {
-        let all = |frames: Vec<OwnedFrame>| frames.into_iter().map(Reply::of).collect();
-        match frame {
-            OwnedFrame::BlobString { data, .. }
-            | OwnedFrame::VerbatimString { data, .. }
-            | OwnedFrame::ChunkedString(data) => Reply::Bytes(data),
-            OwnedFrame::SimpleString { data, .. } => Reply::Status(text(data)),
-            OwnedFrame::BlobError { data, .. } => Reply::Error(text(data)),
-            OwnedFrame::SimpleError { data, .. } => Reply::Error(data),
-            OwnedFrame::Boolean { data, .. } => Reply::Boolean(data),
-            OwnedFrame::Null | OwnedFrame::Hello { .. } => Reply::Null,
-            OwnedFrame::Number { data, .. } => Reply::Integer(data),
-            OwnedFrame::Double { data, .. } => Reply::Double(data),
-            OwnedFrame::BigNumber { data, .. } => Reply::BigNumber(text(data)),
-            OwnedFrame::Array { data, .. } => Reply::Array(all(data)),
-            OwnedFrame::Push { data, .. } => Reply::Push(all(data)),
-            OwnedFrame::Set { data, .. } => Reply::Set(data.into_iter().map(Reply::of).collect()),
-            // The decoder gathers a map from its end.
-            OwnedFrame::Map { data, .. } => {
-                Reply::Map(data.into_iter().rev().map(|(key, value)| (Reply::of(key), Reply::of(value))).collect())
-            }
+            Frame::Null => Reply::Null,
+            Frame::Status(data) => Reply::Status(text(data)),
+            Frame::Error(data) => Reply::Error(text(data)),
+            Frame::Bytes(data) => Reply::Bytes(data.to_vec()),
+            Frame::Integer(integer) => Reply::Integer(integer),
+            Frame::Double(double) => Reply::Double(double),
+            Frame::Boolean(is_true) => Reply::Boolean(is_true),
+            Frame::BigNumber(digits) => Reply::BigNumber(text(digits)),
+            Frame::Array(frames) => Reply::Array(all(frames)),
+            Frame::Set(frames) => Reply::Set(all(frames)),
+            Frame::Push(frames) => Reply::Push(all(frames)),
+            Frame::Map(frames) => Reply::Map(pairs(frames)),
         }
     }
 
@@ -187,8 +163,17 @@ impl PartialEq<i64> for Reply {
     }
 }
 
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|fault| String::from_utf8_lossy(fault.as_bytes()).into_owned())
+fn all(frames: Vec<Frame<'_>>) -> Vec<Reply> {
+    frames.into_iter().map(Reply::of).collect()
+}
+
+fn pairs(frames: Vec<Frame<'_>>) -> Vec<(Reply, Reply)> {
+    let mut replies = frames.into_iter().map(Reply::of);
+    std::iter::from_fn(|| replies.next().zip(replies.next())).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -213,7 +198,7 @@ mod tests {
             ]),
             Reply::Bytes(b"c".to_vec()),
         ];
-        assert_eq!(Reply::decode(bytes), Some((Reply::Array(expected.to_vec()), &b""[..])));
+        assert_eq!(Reply::decode(bytes), Ok(Some((Reply::Array(expected.to_vec()), &b""[..]))));
     }
 
     #[test]
@@ -227,12 +212,14 @@ mod tests {
 
     #[test]
     fn the_nulls_of_resp2_are_null() {
-        assert_eq!(Reply::decode(b"$-1\r\n+x\r\n"), Some((Reply::Null, &b"+x\r\n"[..])));
-        assert_eq!(Reply::decode(b"*-1\r\n"), Some((Reply::Null, &b""[..])));
-        assert_eq!(
-            Reply::decode(b"*2\r\n$-1\r\n:1\r\n"),
-            Some((Reply::Array(vec![Reply::Null, Reply::Integer(1)]), &b""[..]))
-        );
-        assert_eq!(Reply::decode(b"$5\r\nab"), None);
+        let table: [(&[u8], Reply, &[u8]); 3] = [
+            (b"$-1\r\n+x\r\n", Reply::Null, b"+x\r\n"),
+            (b"*-1\r\n", Reply::Null, b""),
+            (b"*2\r\n$-1\r\n:1\r\n", Reply::Array(vec![Reply::Null, Reply::Integer(1)]), b""),
+        ];
+        for (bytes, reply, rest) in table {
+            assert_eq!(Reply::decode(bytes), Ok(Some((reply, rest))));
+        }
+        assert_eq!(Reply::decode(b"$5\r\nab"), Ok(None));
     }
 }

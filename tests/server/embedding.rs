@@ -21,6 +21,22 @@ fn redis_rs_connects_as_to_any_server() {
 }
 
 #[test]
+fn a_direct_client_reads_replies_that_nest_deep_and_says_so_when_it_is_too_deep() {
+    let server = Server::start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    let script = "local reply = 'x' for depth = 1, ARGV[1] do reply = {reply} end return reply";
+    let mut reply = client.call(["EVAL", script, "0", "1024"]).expect("it is read");
+    for _ in 0..1024 {
+        let Reply::Array(items) = reply else { panic!("it is an array: {reply}") };
+        reply = items.into_iter().next().expect("it has one element");
+    }
+    assert_eq!(reply, "x");
+    let refused = CallError::Refused("ERR the reply nests more than 1024 deep".to_owned());
+    assert_eq!(client.call(["EVAL", script, "0", "1025"]), Err(refused));
+    assert_eq!(client.call(["PING"]).expect("it goes on"), "PONG");
+}
+
+#[test]
 fn a_direct_client_and_one_on_a_socket_see_the_same() {
     let server = Server::start().expect("it starts");
     let mut direct = server.client().expect("there is room");

@@ -1,0 +1,256 @@
+//! Finds the replies in the bytes that a server sends, RESP2 and RESP3 alike.
+//!
+//! The in-process client of the test kit reads its replies with it, so it is on the path of every direct call. A
+//! [`Frame`] borrows its strings from the bytes; only what has elements allocates.
+//!
+//! Nesting costs no stack: aggregates that are not complete lie in a list, at most [`DEEPEST`] of them. Nothing is
+//! reserved by a count that is announced beyond a few elements, and arithmetic on lengths is checked.
+//!
+//! Both versions are read at once, as nothing in one means something else in the other: `$-1` and `*-1` are null, and
+//! so is `_`. Attributes are read and dropped. Order and repetition are kept in maps and sets as they came.
+//!
+//! Not here: aggregates and strings of unknown length (`$?`, `*?`), which no Redis sends. Strict where the protocol is:
+//! a string ends with CRLF, a null and a boolean hold nothing else, and an integer is written in one way only. The
+//! digits of a big number are not looked at, since a script may have any sent.
+//!
+//! Source: the RESP specification. `tests/fuzz/replies.rs` compares it with another decoder.
+
+use memchr::memchr;
+use thiserror::Error;
+
+use crate::value::number::parse_i64;
+
+/// The deepest nesting of aggregates that is read: a reply is compared, shown and dropped by recursion later on.
+pub const DEEPEST: usize = 1024;
+/// For how many elements room is made before they are there.
+const RESERVED_ELEMENTS: usize = 16;
+
+/// A reply as it stands in the bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Frame<'b> {
+    /// `_`, `$-1` or `*-1`.
+    Null,
+    /// `+`.
+    Status(&'b [u8]),
+    /// `-`, or `!`, which may have more than one line.
+    Error(&'b [u8]),
+    /// `$`, or `=` without its format.
+    Bytes(&'b [u8]),
+    /// `:`.
+    Integer(i64),
+    /// `,`, which may be infinite or no number.
+    Double(f64),
+    /// `#`.
+    Boolean(bool),
+    /// `(`: what stands for the digits.
+    BigNumber(&'b [u8]),
+    /// `*`.
+    Array(Vec<Frame<'b>>),
+    /// `%`: keys and values by turns.
+    Map(Vec<Frame<'b>>),
+    /// `~`.
+    Set(Vec<Frame<'b>>),
+    /// `>`.
+    Push(Vec<Frame<'b>>),
+}
+
+/// Why bytes are not the beginning of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum DecodeError {
+    /// They break the protocol.
+    #[error("the reply breaks the protocol")]
+    Malformed,
+    /// More than [`DEEPEST`] aggregates lie within each other.
+    #[error("the reply nests more than {DEEPEST} deep")]
+    TooDeep,
+}
+
+/// Whose elements are being read.
+#[derive(Clone, Copy)]
+enum Kind {
+    Array,
+    Map,
+    Set,
+    Push,
+    Attributes,
+}
+
+/// What one line begins, with the string behind it if it has one.
+enum Part<'b> {
+    Whole(Frame<'b>),
+    Open(Kind, usize),
+}
+
+/// An aggregate of which elements are missing.
+struct Open<'b> {
+    kind: Kind,
+    missing: usize,
+    items: Vec<Frame<'b>>,
+}
+
+impl<'b> Open<'b> {
+    fn new(kind: Kind, missing: usize) -> Open<'b> {
+        Open { kind, missing, items: Vec::with_capacity(missing.min(RESERVED_ELEMENTS)) }
+    }
+
+    /// The aggregate; attributes are none.
+    fn close(self) -> Option<Frame<'b>> {
+        match self.kind {
+            Kind::Array => Some(Frame::Array(self.items)),
+            Kind::Map => Some(Frame::Map(self.items)),
+            Kind::Set => Some(Frame::Set(self.items)),
+            Kind::Push => Some(Frame::Push(self.items)),
+            Kind::Attributes => None,
+        }
+    }
+}
+
+impl<'b> Frame<'b> {
+    /// The first reply in `bytes` and its length, or `None` if it is not complete.
+    ///
+    /// ```
+    /// use dunlin::resp::Frame;
+    ///
+    /// assert_eq!(Frame::decode(b"$2\r\nhi\r\n:1\r\n"), Ok(Some((Frame::Bytes(b"hi"), 8))));
+    /// assert_eq!(Frame::decode(b"*2\r\n:1\r\n"), Ok(None));
+    /// assert!(Frame::decode(b"hi\r\n").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`DecodeError`] when no more bytes can make a reply of these.
+    #[inline]
+    pub fn decode(bytes: &'b [u8]) -> Result<Option<(Frame<'b>, usize)>, DecodeError> {
+        let mut reader = Reader { bytes, at: 0 };
+        match reader.part()? {
+            None => Ok(None),
+            Some(Part::Whole(frame)) => Ok(Some((frame, reader.at))),
+            Some(Part::Open(kind, count)) => reader.aggregate(Open::new(kind, count)),
+        }
+    }
+}
+
+struct Reader<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl<'b> Reader<'b> {
+    /// Reads until the frame that `first` begins is complete.
+    fn aggregate(&mut self, first: Open<'b>) -> Result<Option<(Frame<'b>, usize)>, DecodeError> {
+        let mut open = vec![first];
+        loop {
+            // What is complete goes into what it lies in, which may be complete by that.
+            while let Some(done) = open.pop_if(|last| last.missing == 0) {
+                let Some(frame) = done.close() else { continue };
+                match open.last_mut() {
+                    Some(outer) => outer.add(frame),
+                    None => return Ok(Some((frame, self.at))),
+                }
+            }
+            match self.part()? {
+                None => return Ok(None),
+                Some(Part::Open(..)) if open.len() == DEEPEST => return Err(DecodeError::TooDeep),
+                Some(Part::Open(kind, count)) => open.push(Open::new(kind, count)),
+                Some(Part::Whole(frame)) => match open.last_mut() {
+                    Some(outer) => outer.add(frame),
+                    // Nothing is open but attributes that are read.
+                    None => return Ok(Some((frame, self.at))),
+                },
+            }
+        }
+    }
+
+    #[inline]
+    fn part(&mut self) -> Result<Option<Part<'b>>, DecodeError> {
+        let Some(&mark) = self.bytes.get(self.at) else { return Ok(None) };
+        if !b"$+:*_-,#(%~>|=!".contains(&mark) {
+            return Err(DecodeError::Malformed);
+        }
+        let Some(line) = self.line() else { return Ok(None) };
+        let frame = match mark {
+            b'$' if line == b"-1" => Frame::Null,
+            b'$' => return Ok(self.string(line)?.map(|data| Part::Whole(Frame::Bytes(data)))),
+            b'+' => Frame::Status(line),
+            b':' => Frame::Integer(parse_i64(line).ok_or(DecodeError::Malformed)?),
+            b'*' if line == b"-1" => Frame::Null,
+            b'*' => return open(Kind::Array, line, 1),
+            b'_' if line.is_empty() => Frame::Null,
+            b'-' => Frame::Error(line),
+            b',' => Frame::Double(double(line)?),
+            b'#' if line == b"t" => Frame::Boolean(true),
+            b'#' if line == b"f" => Frame::Boolean(false),
+            b'(' => Frame::BigNumber(line),
+            b'%' => return open(Kind::Map, line, 2),
+            b'~' => return open(Kind::Set, line, 1),
+            b'>' => return open(Kind::Push, line, 1),
+            b'|' => return open(Kind::Attributes, line, 2),
+            b'=' => {
+                let Some(data) = self.string(line)? else { return Ok(None) };
+                let (format, text) = data.split_at_checked(4).ok_or(DecodeError::Malformed)?;
+                if format[3] != b':' {
+                    return Err(DecodeError::Malformed);
+                }
+                Frame::Bytes(text)
+            }
+            b'!' => return Ok(self.string(line)?.map(|data| Part::Whole(Frame::Error(data)))),
+            _ => return Err(DecodeError::Malformed),
+        };
+        Ok(Some(Part::Whole(frame)))
+    }
+
+    /// Steps over a line: what is between its first byte and its CRLF.
+    #[inline]
+    fn line(&mut self) -> Option<&'b [u8]> {
+        let rest = self.bytes.get(self.at + 1..)?;
+        let mut from = 0;
+        loop {
+            let end = from + memchr(b'\r', &rest[from..])?;
+            match rest.get(end + 1)? {
+                b'\n' => {
+                    self.at += end + 3;
+                    return Some(&rest[..end]);
+                }
+                _ => from = end + 1,
+            }
+        }
+    }
+
+    /// Steps over the string of the length that `line` announces.
+    #[inline]
+    fn string(&mut self, line: &[u8]) -> Result<Option<&'b [u8]>, DecodeError> {
+        let end = self.at.checked_add(count(line)?).ok_or(DecodeError::Malformed)?;
+        let Some(data) = self.bytes.get(self.at..end) else { return Ok(None) };
+        match &self.bytes[end..] {
+            [b'\r', b'\n', ..] => {
+                self.at = end + 2;
+                Ok(Some(data))
+            }
+            [] | [b'\r'] => Ok(None),
+            _ => Err(DecodeError::Malformed),
+        }
+    }
+}
+
+impl<'b> Open<'b> {
+    fn add(&mut self, frame: Frame<'b>) {
+        self.missing -= 1;
+        self.items.push(frame);
+    }
+}
+
+fn open<'b>(kind: Kind, line: &[u8], parts: usize) -> Result<Option<Part<'b>>, DecodeError> {
+    let elements = count(line)?.checked_mul(parts).ok_or(DecodeError::Malformed)?;
+    Ok(Some(Part::Open(kind, elements)))
+}
+
+#[inline]
+fn count(line: &[u8]) -> Result<usize, DecodeError> {
+    parse_i64(line).and_then(|count| usize::try_from(count).ok()).ok_or(DecodeError::Malformed)
+}
+
+fn double(line: &[u8]) -> Result<f64, DecodeError> {
+    str::from_utf8(line).ok().and_then(|text| text.parse().ok()).ok_or(DecodeError::Malformed)
+}
+
+#[cfg(test)]
+mod tests;
