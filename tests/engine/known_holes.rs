@@ -66,7 +66,7 @@ const ROWS: &[Row] = &[
     (32, "CVE-2023-28425", HERE, "the_same_key_twice_is_set_twice"),
     (33, "CVE-2023-28856", HERE, "no_number_that_is_none_is_stored"),
     (34, "CVE-2023-36824", RIGHTS, "keys_are_found_in_requests_of_any_shape"),
-    (35, "CVE-2023-41053", RIGHTS, "keys_that_are_used_are_keys_that_were_checked"),
+    (35, "CVE-2023-41053", "tests/matrix/checked_keys.rs", "keys_that_are_used_are_keys_that_were_checked"),
     (36, "CVE-2023-41056", "tests/server/requests.rs", "requests_of_any_size_in_any_pieces_come_back_whole"),
     (37, "CVE-2023-45145", "tests/server/unix_socket.rs", "nobody_connects_before_the_permissions_are_set"),
     (38, "CVE-2024-31227", USERS, "every_beginning_of_a_pattern_with_access_is_a_rule_or_refused"),

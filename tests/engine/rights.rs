@@ -1,5 +1,5 @@
-//! Users and their rights: the gate, what becomes of sessions whose user changes, and that keys which were checked are
-//! all keys that are used.
+//! Users and their rights: the gate, and what becomes of sessions whose user changes. That keys which are used were
+//! checked is tried in `tests/matrix/checked_keys.rs`.
 
 use dunlin::engine::{Arity, Flags, Flow, SessionId};
 use fastrand::Rng;
@@ -134,114 +134,6 @@ fn options_that_look_like_others_hide_no_key() {
         );
     }
     assert_eq!(world.ask("GET b"), "$6\r\nsecret\r\n");
-}
-
-/// Words that options are made of, numbers, and the keys.
-const WORDS: &[&str] = &[
-    "a",
-    "a",
-    "a",
-    "b",
-    "b",
-    "0",
-    "1",
-    "1",
-    "2",
-    "3",
-    "-1",
-    "10",
-    "STORE",
-    "STOREDIST",
-    "BY",
-    "GET",
-    "LIMIT",
-    "WEIGHTS",
-    "AGGREGATE",
-    "SUM",
-    "KEYS",
-    "STREAMS",
-    "COUNT",
-    "LEFT",
-    "RIGHT",
-    "MIN",
-    "MAX",
-    "NX",
-    "XX",
-    "EX",
-    "PX",
-    "DB",
-    "REPLACE",
-    "SET",
-    "INCRBY",
-    "u8",
-    "AND",
-    "NOT",
-    "ASC",
-    "ALPHA",
-    "FIELDS",
-    "WITHSCORES",
-    "(1",
-    "+",
-    "-",
-    "[a",
-    "a*",
-    "b*",
-    "#",
-    "m",
-    "km",
-    "FROMMEMBER",
-    "BYRADIUS",
-    "FROMLONLAT",
-    "GROUP",
-    "$",
-    "*",
-];
-
-/// A world in which `a` holds something, and `b` something else, or nothing.
-fn stocked(kind: usize, other: Option<usize>) -> (World, SessionId) {
-    let mut world = World::seeded(7, |_| ());
-    let stock = |world: &mut World, key: &str, kind: usize| {
-        let command = ["SET k 12", "RPUSH k 1 2 a", "SADD k 1 a", "ZADD k 1 1 2 a", "HSET k 1 a"][kind];
-        world.ask(&command.replacen('k', key, 1));
-    };
-    stock(&mut world, "a", kind);
-    if let Some(other) = other {
-        stock(&mut world, "b", other);
-    }
-    let client = join_as(&mut world, "+@all ~a");
-    world.engine.switches.announce = true;
-    (world, client)
-}
-
-#[test]
-fn keys_that_are_used_are_keys_that_were_checked() {
-    let (world, _) = stocked(0, None);
-    let table = world.engine.table.entries().iter();
-    let commands: Vec<_> =
-        table.filter(|entry| entry.command.has_keys()).map(|entry| (entry.name.clone(), entry.command.arity)).collect();
-    let mut chance = Rng::with_seed(11);
-    for round in 0..400 {
-        let (kind, other) = (round % 5, (round / 5) % 5);
-        let (mut with, mut without) = (stocked(kind, Some(other)), stocked(kind, None));
-        for _ in 0..40 {
-            let (name, arity) = &commands[chance.usize(..commands.len())];
-            let (Arity::Exactly(least) | Arity::AtLeast(least)) = *arity;
-            let more = if matches!(arity, Arity::AtLeast(_)) { chance.usize(..6) } else { 0 };
-            let mut request: Vec<&[u8]> = name.split('|').map(str::as_bytes).collect();
-            while request.len() < usize::from(least) + more {
-                request.push(WORDS[chance.usize(..WORDS.len())].as_bytes());
-            }
-            let (told, flow) = with.0.send(with.1, &request);
-            let (other_told, _) = without.0.send(without.1, &request);
-            assert_eq!(String::from_utf8_lossy(&told), String::from_utf8_lossy(&other_told), "{}", text(&request));
-            for event in with.0.events().into_iter().chain(without.0.events()) {
-                assert!(!event.ends_with(" b"), "{event} by {}", text(&request));
-            }
-            if flow != Flow::Next {
-                break;
-            }
-        }
-    }
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! client is in step. With a real server there is also a random walk, whose length DUNLIN_WALK_REQUESTS sets, and
 //! whose first seed DUNLIN_WALK_SEED.
 
+mod checked_keys;
 mod left_out;
 mod oracle;
 mod ours;
@@ -28,6 +29,9 @@ mod trials;
 mod walk;
 #[path = "../transcripts/runner/words.rs"]
 mod words;
+#[path = "../engine/world.rs"]
+#[expect(dead_code, reason = "shared with the engine's tests, which use all of it")]
+mod world;
 
 use std::fs;
 use std::io::{self, Write};
