@@ -5,6 +5,8 @@
 
 #[path = "tidy/functions.rs"]
 mod functions;
+#[path = "tidy/mutations.rs"]
+mod mutations;
 #[path = "tidy/pages.rs"]
 mod pages;
 #[path = "tidy/source.rs"]
@@ -283,6 +285,20 @@ fn the_command_that_contributing_shows_stands_in_the_source_as_shown() {
 }
 
 #[test]
+fn every_mutation_fits_the_code_and_every_known_hole_has_one() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let read =
+        |path: &str| std::fs::read_to_string(format!("{root}/{path}")).ok().map(|text| text.replace("\r\n", "\n"));
+    let list = read("tests/mutations/list").expect("it is there");
+    none(&mutations::faults_of(&list, read));
+    assert_eq!(
+        mutations::holes_without(&list),
+        [] as [u32; 0],
+        "these have no mutation and no reason why not, or both"
+    );
+}
+
+#[test]
 fn every_page_about_the_test_kit_shows_its_test_in_every_language() {
     let root = env!("CARGO_MANIFEST_DIR");
     let read = |path: &str| std::fs::read_to_string(format!("{root}/{path}")).expect("it is there");
@@ -361,6 +377,9 @@ fn the_rules_find_what_breaks_them() {
     assert_eq!(lacks, [&wanted[..], &["nobody runs the Rust of new.md".to_owned()]].concat());
     let (link, row) = (format!("/// https://{}", "x".repeat(120)), format!("    // {}", "ä b ".repeat(28) + "c"));
     assert_eq!([&link, &row, &format!("{row}c")].map(|line| is_wide(line)), [false, false, true]);
+    let list = "\n== 1: a\nfile: x\n-a\n+b\ntest: lib a\n\n== 2: b\nfile: x\n-c\n";
+    let faults = mutations::faults_of(list, |_| Some("a c c".to_owned()));
+    assert_eq!(faults, ["2: b: x has its old lines 2 times", "2: b: names no test"]);
     let long = format!("fn long() {{\n{}}}\n", "    step();\n".repeat(70));
     assert_eq!(functions_of(&long).first().map(|function| function.lines), Some(72));
 }
