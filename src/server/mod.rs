@@ -27,6 +27,7 @@ mod program;
 mod reaper;
 pub(crate) mod run;
 pub(crate) mod shared;
+mod signals;
 mod stream;
 mod supervision;
 #[cfg(unix)]

@@ -3,7 +3,6 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::future;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -12,7 +11,6 @@ use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 
-use tokio::runtime::Builder;
 use tracing::{info, warn};
 
 use super::background::{self, IdFile};
@@ -20,7 +18,7 @@ use super::clock::Clock;
 use super::log;
 use super::machine::{self, reason};
 use super::run::{ALLOCATOR, Plan, Server};
-use super::shared::Shared;
+use super::signals;
 use super::supervision;
 use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
@@ -124,7 +122,7 @@ fn serve(settings: Settings, config_file: String) -> io::Result<()> {
     let tcp = settings.port != 0 || unix_socket.is_empty();
     let seed = RandomState::new().hash_one(0);
     let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, config_file })?;
-    stop_when_told(Arc::clone(server.shared()))?;
+    signals::end_when_signalled(Arc::clone(server.shared()))?;
     // The first line that is told when all is well: where a test finds the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
     info!("it answers as Redis version={REDIS_VERSION}, bits={}, PID: {}", usize::BITS, process::id());
@@ -164,81 +162,6 @@ fn places(addresses: &[SocketAddr], unix_socket: &str) -> String {
         places.push(unix_socket.to_owned());
     }
     places.join(", ")
-}
-
-/// Has the server stop when the process is asked to end, on a thread of its own: the event loops may be held up by a
-/// stall, which ends then.
-fn stop_when_told(shared: Arc<Shared>) -> io::Result<()> {
-    let runtime = Builder::new_current_thread().enable_io().build()?;
-    let signals = {
-        let _entered = runtime.enter();
-        Signals::new()
-    };
-    let wait = move || {
-        let mut signals = signals;
-        loop {
-            runtime.block_on(signals.told_to_end());
-            if shared.stop_if_awake() {
-                return;
-            }
-        }
-    };
-    thread::Builder::new().name("dunlin-signals".to_owned()).spawn(wait)?;
-    Ok(())
-}
-
-/// What asks the process to end (SIGINT, SIGTERM). From its making on, signals do not end it at once.
-#[cfg(unix)]
-struct Signals {
-    signals: io::Result<[tokio::signal::unix::Signal; 2]>,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> Signals {
-        use tokio::signal::unix::{SignalKind, signal};
-        let terminate = || signal(SignalKind::terminate());
-        // A terminal that goes is not our end, as in Redis. What is caught once never has its usual effect again.
-        drop(signal(SignalKind::hangup()));
-        Signals { signals: signal(SignalKind::interrupt()).and_then(|interrupt| Ok([interrupt, terminate()?])) }
-    }
-
-    /// Returns when one has come.
-    async fn told_to_end(&mut self) {
-        match &mut self.signals {
-            Ok([interrupt, terminate]) => {
-                let name = tokio::select! {
-                    _ = interrupt.recv() => "SIGINT",
-                    _ = terminate.recv() => "SIGTERM",
-                };
-                info!("Received {name} scheduling shutdown...");
-            }
-            Err(error) => {
-                warn!("signals cannot be received: {error}");
-                future::pending().await
-            }
-        }
-    }
-}
-
-/// What asks the process to end.
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> Signals {
-        Signals
-    }
-
-    /// Returns when the process is asked to end.
-    async fn told_to_end(&mut self) {
-        if let Err(error) = tokio::signal::ctrl_c().await {
-            warn!("signals cannot be received: {error}");
-            future::pending().await
-        }
-        info!("Received SIGINT scheduling shutdown...");
-    }
 }
 
 fn current_directory() -> String {

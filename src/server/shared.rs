@@ -28,6 +28,9 @@ use crate::resp::{Output, Request};
 /// How long a stall goes on at most once the server is told to end.
 const STALL_PART: Duration = Duration::from_millis(50);
 
+/// How long who must not hang waits for the engine's lock.
+const LOCK_PATIENCE: Duration = Duration::from_millis(100);
+
 /// One server, as its threads and its in-process clients see it.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -399,16 +402,20 @@ impl Shared {
         self.reach(Phase::Ending);
     }
 
-    /// The process is asked to end. False when that has to wait, as nothing is done by itself now.
-    pub(crate) fn stop_if_awake(&self) -> bool {
-        if let Some(mut engine) = self.engine.try_lock()
-            && engine.switches.rests
-        {
-            engine.switches.ends = true;
-            return false;
+    /// The process is asked to end: the server does so at once, unless nothing is done by itself now; then it is noted,
+    /// and done when that is over. Whoever has the engine is waited for no longer than a moment.
+    pub(crate) fn stop_or_note(&self) {
+        match self.engine.try_lock_for(LOCK_PATIENCE) {
+            Some(mut engine) if engine.switches.rests => engine.switches.ends = true,
+            _ => self.stop(),
         }
-        self.stop();
-        true
+    }
+
+    /// Whether the server is not to end any more, though the process was asked to. Whoever has the engine is waited for
+    /// no longer than a moment.
+    pub(crate) fn is_shutdown_called_off(&self) -> bool {
+        let is_noted = || self.engine.try_lock_for(LOCK_PATIENCE).is_none_or(|engine| engine.switches.ends);
+        !self.is_ending() && !is_noted()
     }
 
     /// Nobody is let in any more: connections are closed.

@@ -65,6 +65,11 @@ impl Running {
         (self.process.wait().expect("it ends"), lines)
     }
 
+    /// The next line that it says with these words in it.
+    fn line_with(&mut self, words: &str) -> Option<String> {
+        self.lines.by_ref().map_while(Result::ok).find(|line| line.contains(words))
+    }
+
     #[cfg(unix)]
     pub(crate) fn signal(&self, signal: &str) {
         // The shell's own `kill`: a small machine has no program of that name.
@@ -151,6 +156,39 @@ fn it_ends_even_while_it_keeps_everyone_waiting() {
     program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("begun")).expect("it logs that");
     program.signal("TERM");
     assert!(program.end().0.success());
+}
+
+/// Sends two signals, and answers how the program has ended then. One that comes while another is pending is the same
+/// to the system, so they are sent apart.
+#[cfg(unix)]
+fn insist(program: &mut Running) -> (ExitStatus, Vec<String>) {
+    program.signal("TERM");
+    assert!(program.line_with("Received SIGTERM").is_some(), "the first signal is obeyed");
+    program.signal("INT");
+    wait_until("the second signal ends it", || program.process.try_wait().is_ok_and(|status| status.is_some()));
+    program.end()
+}
+
+/// What hangs is a command that takes a minute and more, with the engine in its hands. The status is that of Redis.
+#[test]
+#[cfg(unix)]
+fn the_second_signal_ends_a_process_that_hangs() {
+    let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
+    let mut client = connect(program.address());
+    client.ask("EVAL \"for i = 1, 200000 do redis.call('SADD', 's', i) end\" 0\r\n", "$-1\r\n");
+    client.send(&format!("DEBUG LOG begun\r\n*8001\r\n$6\r\nSUNION\r\n{}", "$1\r\ns\r\n".repeat(8000)));
+    assert!(program.line_with("begun").is_some());
+    let (status, lines) = insist(&mut program);
+    assert_eq!(status.code(), Some(1));
+    assert!(lines.iter().any(|line| line.ends_with("# You insist... exiting now.")), "{lines:?}");
+}
+
+#[test]
+#[cfg(unix)]
+fn the_second_signal_ends_a_process_that_does_nothing_by_itself() {
+    let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
+    connect(program.address()).ask("DEBUG PAUSE-CRON 1\r\n", "+OK\r\n");
+    assert_eq!(insist(&mut program).0.code(), Some(1));
 }
 
 #[test]
