@@ -80,6 +80,14 @@ impl User {
         self.is_on && (self.needs_no_password || is_right)
     }
 
+    /// Whether a login as `other`, a user of the same name in another world or at another time, is as good as one as
+    /// this user: it may log in, by any password or by all that let `other` in.
+    pub fn accepts_login_of(&self, other: &User) -> bool {
+        let lets_in = |password: &Password| self.passwords.contains(password);
+        let has_its_passwords = !other.needs_no_password && other.passwords.iter().all(lets_in);
+        self.name == other.name && self.is_on && (self.needs_no_password || has_its_passwords)
+    }
+
     /// Takes a rule. `all_channels` is what a user begins with.
     ///
     /// # Errors

@@ -6,10 +6,19 @@
 //! request again, to whichever world the session is in by then. So a command that leads into another world is answered
 //! there, by the same code as anywhere.
 //!
+//! Worlds do not trust each other's logins: in most worlds every client may make users as it likes. A session takes
+//! along one proof of who it is, the login that it had in the first world when it left that. A world that it enters
+//! accepts this where it has a user of the same name that the same passwords let in. Anywhere else the session is what
+//! a client is that has just connected: the default user, who has to log in if that needs a password. A login in between,
+//! under another name, and RESET end the proof.
+//!
 //! Not here: what worlds are made of and who is in them (`server/worlds`).
 
+use std::sync::Arc;
+
+use crate::acl::User;
 use crate::engine::ctx::Halt;
-use crate::engine::{Ctx, Engine, Error, KitError, Origin, ReplyMode, SessionId};
+use crate::engine::{Ctx, Engine, Error, KitError, Origin, ReplyMode, SessionId, Transport};
 use crate::resp::Protocol;
 
 /// The name of the world that a server starts with.
@@ -109,8 +118,7 @@ pub struct Belongings {
     origin: Origin,
     protocol: Protocol,
     database: usize,
-    authenticated: bool,
-    user: Vec<u8>,
+    first_user: Option<Arc<User>>,
     name: Vec<u8>,
     library_name: Vec<u8>,
     library_version: Vec<u8>,
@@ -176,8 +184,7 @@ impl Engine {
             origin: client.origin.clone(),
             protocol: client.protocol,
             database: client.database,
-            authenticated: client.authenticated,
-            user: client.user.name().to_vec(),
+            first_user: self.first_user(session),
             name: client.name.clone(),
             library_name: client.library_name.clone(),
             library_version: client.library_version.clone(),
@@ -189,15 +196,27 @@ impl Engine {
         })
     }
 
-    /// Gives a session that has just come what it brought along. It acts as the user of the same name, if there is one.
+    /// As whom a session is logged in in the first world, or was when it left that.
+    pub fn first_user(&self, session: SessionId) -> Option<Arc<User>> {
+        let client = self.sessions.get(session)?;
+        if self.is_first_world() {
+            return client.authenticated.then(|| Arc::clone(&client.user));
+        }
+        client.first_user.clone()
+    }
+
+    /// Gives a session that has just connected what it brought along. It acts as whom it was logged in in the first
+    /// world, where the users of this one have no objection; otherwise it has to log in if that is needed at all.
     pub fn settle_in(&mut self, session: SessionId, belongings: Belongings) {
-        let count = self.databases.count();
-        let user = self.sessions.guard.users.get(&belongings.user).map(std::sync::Arc::clone);
+        let (count, is_first) = (self.databases.count(), self.is_first_world());
+        let user = belongings.first_user.as_deref().and_then(|user| self.accepted(user));
         let Some(client) = self.sessions.get_mut(session) else { return };
+        // The program that this server is part of calls it without a login.
+        client.authenticated |= user.is_some() || client.origin.transport == Transport::Direct;
         if let Some(user) = user {
             client.user = user;
-            client.authenticated |= belongings.authenticated;
         }
+        client.first_user = belongings.first_user.filter(|_| !is_first);
         client.protocol = belongings.protocol;
         client.database = if belongings.database < count { belongings.database } else { 0 };
         (client.name, client.library_name) = (belongings.name, belongings.library_name);
@@ -205,6 +224,26 @@ impl Engine {
         (client.reply_mode, client.skips_next) = (belongings.reply_mode, belongings.skips_next);
         (client.no_evict, client.no_touch) = (belongings.no_evict, belongings.no_touch);
         client.buffers = belongings.buffers;
+    }
+
+    fn is_first_world(&self) -> bool {
+        self.host.facts().name_of_world() == FIRST_WORLD
+    }
+
+    /// The user of this world who somebody is that has logged in elsewhere, as `user`.
+    fn accepted(&self, user: &User) -> Option<Arc<User>> {
+        let own = self.sessions.guard.users.get(user.name())?;
+        own.accepts_login_of(user).then(|| Arc::clone(own))
+    }
+
+    /// Whether somebody who is in another world, and is logged in here as `user` if at all, may see all there is.
+    pub fn shows_all_to(&self, user: Option<&User>) -> bool {
+        let users = &self.sessions.guard.users;
+        let user = match user {
+            Some(user) => self.accepted(user),
+            None => Some(Arc::clone(users.default_user())).filter(|_| !users.must_log_in()),
+        };
+        user.is_some_and(|user| user.is_unrestricted())
     }
 }
 

@@ -150,6 +150,7 @@ impl Engine {
         let user = self.sessions.guard.users.get(name).filter(|user| user.admits(password)).map(Arc::clone);
         let Some(client) = self.sessions.get_mut(session) else { return Ok(()) };
         if let Some(user) = user {
+            client.first_user = client.first_user.take().filter(|first| first.name() == user.name());
             (client.user, client.authenticated) = (user, true);
             return Ok(());
         }
@@ -164,7 +165,7 @@ impl Engine {
         let users = &self.sessions.guard.users;
         let (user, needs_no_login) = (Arc::clone(users.default_user()), !users.must_log_in());
         if let Some(client) = self.sessions.get_mut(session) {
-            (client.user, client.authenticated) = (user, needs_no_login);
+            (client.user, client.authenticated, client.first_user) = (user, needs_no_login, None);
         }
     }
 

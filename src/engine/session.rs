@@ -120,6 +120,9 @@ pub struct Session {
     pub authenticated: bool,
     /// Whom it acts as.
     pub user: Arc<User>,
+    /// While it is in another world than the first: as whom it was logged in there when it left, if it was, and has not
+    /// become somebody else since.
+    pub first_user: Option<Arc<User>>,
     /// The name it gave itself, empty at first.
     pub name: Vec<u8>,
     /// The name of its client library.
@@ -255,6 +258,7 @@ impl Sessions {
             database: 0,
             authenticated,
             user: Arc::clone(self.guard.users.default_user()),
+            first_user: None,
             name: Vec::new(),
             library_name: Vec::new(),
             library_version: Vec::new(),

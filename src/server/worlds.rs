@@ -31,7 +31,7 @@ use super::machine::{self, Machine};
 use super::mailbox::{Letter, Mailbox};
 use super::reaper::Reaper;
 use super::shared::{Phase, Shared};
-use crate::acl::Users;
+use crate::acl::{User, Users};
 use crate::commands::dunlin;
 use crate::engine::host::Facts;
 use crate::engine::{
@@ -131,7 +131,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
             Err(why) => (Answer::Refused(why), None),
         },
         Ask::Worlds => (Answer::Worlds(worlds.figures()), None),
-        Ask::Dump(name) => (worlds.dump(name).map_or_else(Answer::Refused, Answer::Text), None),
+        Ask::Dump(name) => (worlds.dump(name, shared, session).map_or_else(Answer::Refused, Answer::Text), None),
         Ask::DropWorld(name) => (worlds.end(name).map_or_else(Answer::Refused, |()| Answer::Done), None),
     };
     match &seat {
@@ -277,13 +277,16 @@ impl Worlds {
         self.all().iter().for_each(|shared| _ = shared.engine().kit().begin_journal());
     }
 
-    /// What the data of a world is, as text.
+    /// What the data of a world is, as text, for a session of `viewer`.
     ///
     /// # Errors
-    /// There is none of that name.
-    fn dump(&self, name: &WorldName) -> Result<String, KitError> {
+    /// There is none of that name, or it is not shown to that session.
+    fn dump(&self, name: &WorldName, viewer: &Shared, session: SessionId) -> Result<String, KitError> {
         let shared = if name.is_first() { self.first.get().and_then(Weak::upgrade) } else { self.listed(name) };
         let shared = shared.ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
+        if name.is_first() && viewer.world().is_some() && !is_shown_to(&shared, viewer, session) {
+            return Err(KitError::HiddenWorld);
+        }
         Ok(shared.act(|engine| dunlin::dump(engine)))
     }
 
@@ -338,6 +341,18 @@ fn let_in(target: &Arc<Shared>, belongings: Belongings) -> Option<Seat> {
     let (session, mailbox) = target.connect(belongings.origin().clone())?;
     target.engine().settle_in(session, belongings);
     Some(Seat { shared: Arc::clone(target), session, mailbox })
+}
+
+/// Whether the first world is shown to a session of another one: to the program that the server is part of, and to who
+/// may see all there is.
+fn is_shown_to(first: &Shared, viewer: &Shared, session: SessionId) -> bool {
+    let (is_direct, user) = {
+        let engine = viewer.engine();
+        let client = engine.sessions.get(session);
+        let is_direct = client.is_some_and(|client| client.origin.transport == Transport::Direct);
+        (is_direct, engine.first_user(session))
+    };
+    is_direct || first.engine().shows_all_to(user.as_deref())
 }
 
 fn figures_of(shared: &Shared) -> WorldFigures {

@@ -1,6 +1,7 @@
 //! Worlds: private servers behind one port.
 
 mod comings;
+mod logins;
 mod privacy;
 
 use dunlin::{Client, Reply, Server, World};

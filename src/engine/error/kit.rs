@@ -29,6 +29,9 @@ pub enum KitError {
     /// The world that a server starts with was to end without it.
     #[error("ERR the world 'default' lasts as long as the server")]
     LastingWorld,
+    /// The first world was to be seen from another one by somebody who may not see all of it.
+    #[error("NOPERM the data of the world 'default' is shown to users who may do everything there")]
+    HiddenWorld,
     /// A transaction or a script was to go into another world, or to look at others.
     #[error("ERR worlds are out of reach of a transaction")]
     WorldWithin,
