@@ -128,7 +128,7 @@ impl<'a> Args<'a> {
         match timeout_ms {
             ..0 => Err(Error::TimeoutNegative),
             0 => Ok(None),
-            1.. => now.unix_ms().checked_add(timeout_ms).ok_or(Error::TimeoutOutOfRange).map(Some),
+            1.. => now.wait_end_ms(timeout_ms).ok_or(Error::TimeoutOutOfRange).map(Some),
         }
     }
 
@@ -142,7 +142,7 @@ impl<'a> Args<'a> {
         match number::parse_i64(self.word()?).ok_or(Error::TimeoutNotAnInteger)? {
             ..0 => Err(Error::TimeoutNegative),
             0 => Ok(None),
-            timeout_ms => now.unix_ms().checked_add(timeout_ms).ok_or(Error::TimeoutOutOfRange).map(Some),
+            timeout_ms => now.wait_end_ms(timeout_ms).ok_or(Error::TimeoutOutOfRange).map(Some),
         }
     }
 

@@ -134,7 +134,7 @@ impl Engine {
                 let ending = self.execute(session, id, Args::new(request, words), false, reply);
                 self.end_tracking(session);
                 self.interest.tracking.end_turn();
-                let spent_us = wait.spent_us + self.elapsed_us(watch);
+                let spent_us = wait.spent_us.saturating_add(self.elapsed_us(watch));
                 if let Ending::Waits(block) = ending {
                     let again = block.again.or(wait.again);
                     let block = Block { deadline_ms: wait.deadline_ms, again, ..*block };

@@ -96,7 +96,8 @@ impl Engine {
     #[inline]
     pub fn end_batch(&mut self) {
         self.catch_up(self.timing.now);
-        self.stats.running_us += self.timing.now.since_us(self.timing.batch_began);
+        let elapsed_us = self.timing.now.since_us(self.timing.batch_began);
+        self.stats.running_us = self.stats.running_us.saturating_add(elapsed_us);
         self.interest.calm = Calm::NotKept;
     }
 
@@ -147,7 +148,7 @@ impl Engine {
         for (id, count) in &kinds[..known] {
             let more = longer.min(*count);
             let stats = self.stats.command_mut(*id);
-            stats.elapsed_us += each_us * count + more;
+            stats.elapsed_us = stats.elapsed_us.saturating_add(each_us * count + more);
             if self.settings.tracks_latency {
                 stats.durations.add_several(each_us, count - more);
                 stats.durations.add_several(each_us + 1, more);
@@ -169,7 +170,7 @@ impl Engine {
         let stalled_us = self.timing.stalled_us - running.stalled_us;
         let elapsed_us = now.since_us(running.started).max(stalled_us);
         match self.interest.waiting.get_mut(running.session).filter(|wait| wait.command == running.command) {
-            Some(wait) => wait.spent_us += elapsed_us,
+            Some(wait) => wait.spent_us = wait.spent_us.saturating_add(elapsed_us),
             None => self.note_time(running.session, running.command, request, elapsed_us),
         }
     }
@@ -185,7 +186,7 @@ impl Engine {
 
     /// Tells that the clock was moved while a command ran, which did not take that long.
     pub fn jump(&mut self, now: Now) {
-        self.timing.now = now;
+        (self.timing.now, self.timing.batch_began) = (now, now);
         if let Some(running) = &mut self.timing.running {
             running.started = now;
         }
@@ -216,7 +217,7 @@ impl Engine {
     #[inline]
     pub(super) fn note_time(&mut self, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
         let stats = self.stats.command_mut(id);
-        stats.elapsed_us += elapsed_us;
+        stats.elapsed_us = stats.elapsed_us.saturating_add(elapsed_us);
         if self.settings.tracks_latency {
             stats.durations.add(elapsed_us);
         }

@@ -346,7 +346,7 @@ impl Engine {
         }
         if expired > before {
             let elapsed_us = self.elapsed_us(watch);
-            self.stats.expiring_us += elapsed_us;
+            self.stats.expiring_us = self.stats.expiring_us.saturating_add(elapsed_us);
             self.note_spike("expire-cycle", elapsed_us);
         }
         self.serve();
@@ -375,11 +375,15 @@ impl Engine {
         [keys, self.interest.waiting.next_deadline(), tracking].into_iter().flatten().min()
     }
 
+    /// The same as a moment; what no clock ever reaches never falls due.
+    pub fn next_due(&self) -> Option<Now> {
+        self.next_deadline().and_then(Now::from_ms)
+    }
+
     /// When something happens next though no request comes, except that an idle client is closed.
     pub fn next_moment(&self) -> Option<Now> {
-        let due = self.next_deadline().map(|unix_ms| Now::from_us(unix_ms.saturating_mul(1000)));
         let pause_end = self.timing.pause.current(self.timing.now).map(|(end, _)| end);
-        [due, pause_end, self.interest.overfull.next()].into_iter().flatten().min()
+        [self.next_due(), pause_end, self.interest.overfull.next()].into_iter().flatten().min()
     }
 
     fn may_expire(&self) -> bool {

@@ -13,6 +13,22 @@ impl Now {
         Now { unix_us }
     }
 
+    /// The last millisecond that a clock reaches; deadlines of keys may lie beyond it.
+    pub const LAST_MS: i64 = i64::MAX / 1000;
+
+    /// That many milliseconds since the Unix epoch, or the first moment if it is before that; `None` if no clock ever
+    /// reaches it.
+    pub fn from_ms(unix_ms: i64) -> Option<Now> {
+        let unix_us = if unix_ms < 0 { Some(unix_ms.saturating_mul(1000)) } else { unix_ms.checked_mul(1000) };
+        unix_us.map(Now::from_us)
+    }
+
+    /// When a wait of so many milliseconds that begins now is over, in unix milliseconds: at the end of time at the
+    /// latest. `None` if it is too long for a number.
+    pub fn wait_end_ms(self, length_ms: i64) -> Option<i64> {
+        Some(self.unix_ms().checked_add(length_ms)?.min(Now::LAST_MS))
+    }
+
     /// Milliseconds since the Unix epoch: the unit of deadlines.
     pub fn unix_ms(self) -> i64 {
         self.unix_us.div_euclid(1000)

@@ -9,8 +9,8 @@
 //! Worlds do not trust each other's logins: in most worlds every client may make users as it likes. A session takes
 //! along one proof of who it is, the login that it had in the first world when it left that. A world that it enters
 //! accepts this where it has a user of the same name that the same passwords let in. Anywhere else the session is what
-//! a client is that has just connected: the default user, who has to log in if that needs a password. A login in between,
-//! under another name, and RESET end the proof.
+//! a client is that has just connected: the default user, who has to log in if that needs a password. A login in
+//! between, under another name, and RESET end the proof.
 //!
 //! Not here: what worlds are made of and who is in them (`server/worlds`).
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::clock::later;
 use super::mailbox::Letter;
-use super::shared::{Shared, next_deadline};
+use super::shared::Shared;
 use crate::engine::{Engine, Now, Session, SessionId, Transport};
 
 /// How many keys a slice removes: some ten microseconds' work.
@@ -62,7 +62,7 @@ impl Keeper {
             return Next::Again;
         }
         let overfull = engine.interest.overfull.next();
-        match [next_deadline(engine), engine.pause().until(), self.idle_check, overfull].into_iter().flatten().min() {
+        match [engine.next_due(), engine.pause().until(), self.idle_check, overfull].into_iter().flatten().min() {
             Some(moment) => Next::At(moment),
             None => Next::Never,
         }
@@ -131,16 +131,28 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, TestCaseResult, TestRunner};
+
     use super::*;
-    use crate::engine::{Flow, Origin, Settings};
+    use crate::engine::{ClockOrder, Flow, Origin, Settings};
     use crate::resp::Requests;
     use crate::server::clock::Clock;
     use crate::server::run::{Plan, Server};
 
     /// A server that nobody keeps the time of but who asks for it.
     fn server() -> Server {
-        let (clock, config_file) = (Clock::frozen(Now::from_us(0)), String::new());
-        let plan = Plan { settings: Settings::default(), tcp: false, clock, seed: 1, repeats: true, config_file };
+        server_at(Now::from_us(0))
+    }
+
+    /// The same, with a clock that stands still at that moment.
+    fn server_at(moment: Now) -> Server {
+        let (clock, config_file) = (Clock::frozen(moment), String::new());
+        let settings = Settings { test_kit: true, ..Settings::default() };
+        let plan = Plan { settings, tcp: false, clock, seed: 1, repeats: true, config_file };
         Server::open(plan).expect("it opens no socket")
     }
 
@@ -162,5 +174,85 @@ mod tests {
         Keeper::default().turn(shared, &mut engine, Now::from_us(6_000));
         assert!(mailbox.take().has(Letter::Resume));
         assert_eq!(engine.pause().until(), None);
+    }
+
+    /// Milliseconds about where moments, as microseconds and as milliseconds, end.
+    fn edges() -> impl Strategy<Value = i64> {
+        let ends = [i64::MIN, i64::MIN / 1000, 0, Now::LAST_MS, i64::MAX];
+        (prop::sample::select(ends.to_vec()), -1100..1100_i64).prop_map(|(end, by)| end.saturating_add(by))
+    }
+
+    /// Requests that make something fall due there, or move the clock there.
+    fn requests() -> impl Strategy<Value = Vec<String>> {
+        let request = (0..8, edges()).prop_map(|(kind, edge_ms)| match kind {
+            0 => format!("SET key:{} value PXAT {edge_ms}", edge_ms % 5),
+            1 => format!("HPEXPIREAT hash {edge_ms} FIELDS 1 field:{}", edge_ms % 3),
+            2 => format!("BLPOP queue {}.{:03}", edge_ms / 1000, edge_ms.unsigned_abs() % 1000),
+            3 => format!("CLIENT PAUSE {edge_ms} WRITE"),
+            4 => format!("CONFIG SET timeout {}", edge_ms.unsigned_abs() % 2000),
+            5 => format!("DUNLIN SET-TIME {edge_ms}"),
+            6 => format!("DUNLIN ADVANCE {}", edge_ms.unsigned_abs()),
+            _ => "DUNLIN ADVANCE-TO-NEXT".to_owned(),
+        });
+        prop::collection::vec(request, 1..12)
+    }
+
+    /// Plays the requests, each of a client of its own, and lets time end: nobody waits any more then.
+    fn play(start_ms: i64, requests: &[String]) -> TestCaseResult {
+        let server = server_at(Now::from_ms(start_ms).unwrap_or(Now::from_us(i64::MAX)));
+        let shared = server.shared();
+        let come = || shared.connect(Origin::default()).expect("there is room").0;
+        let fields = "HSET hash field:0 a field:1 b field:2 c field:-1 d field:-2 e";
+        ask(shared, come(), fields);
+        let mut waiting = Vec::new();
+        for request in requests {
+            let client = come();
+            if ask(shared, client, request) == Flow::Block {
+                waiting.push(client);
+            }
+            let (next, now) = (shared.engine().next_moment(), shared.clock().now());
+            prop_assert!(
+                !request.ends_with("TO-NEXT") || next.is_none_or(|next| next > now),
+                "{:?} at {:?}",
+                next,
+                now
+            );
+        }
+        shared.obey(ClockOrder::Reach(Now::from_us(i64::MAX)));
+        let engine = shared.engine();
+        prop_assert_eq!(engine.next_moment(), None);
+        for client in waiting {
+            prop_assert!(!engine.is_blocked(client));
+        }
+        Ok(())
+    }
+
+    /// What comes of something that is not to go on for ever.
+    fn in_time<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
+        let (sender, done) = mpsc::channel();
+        thread::spawn(move || sender.send(act()));
+        done.recv_timeout(Duration::from_secs(60)).expect("it comes to an end")
+    }
+
+    #[test]
+    fn time_comes_to_its_end_whatever_falls_due_there() {
+        let config = Config { failure_persistence: None, ..Config::default() };
+        let play = |(start_ms, requests): (i64, Vec<String>)| play(start_ms, &requests);
+        let played = in_time(move || TestRunner::new(config).run(&(edges(), requests()), play));
+        assert!(played.is_ok(), "{played:?}");
+    }
+
+    #[test]
+    fn a_deadline_beyond_the_end_of_time_never_comes_and_holds_nothing_up() {
+        let server = server();
+        let (shared, client) = (Arc::clone(server.shared()), server.shared().connect(Origin::default()));
+        let (client, _) = client.expect("there is room");
+        let now = in_time(move || {
+            for request in ["SET key value PXAT 9999999999999999", "DUNLIN ADVANCE-TO-NEXT", "DUNLIN ADVANCE 5"] {
+                assert_eq!(ask(&shared, client, request), Flow::Next);
+            }
+            shared.clock().now()
+        });
+        assert_eq!(now, Now::from_us(5000));
     }
 }

@@ -181,7 +181,7 @@ impl Shared {
         engine.end_batch();
         self.settle(engine);
         if mark != Mark::of(engine) {
-            let due = [next_deadline(engine), engine.interest.overfull.next()];
+            let due = [engine.next_due(), engine.interest.overfull.next()];
             due.into_iter().flatten().for_each(|moment| self.alarm.ring_by(moment));
         }
     }
@@ -389,7 +389,8 @@ impl Shared {
         loop {
             now = match keeper.turn(self, engine, now) {
                 Next::Again => now,
-                Next::At(moment) if moment <= target => moment,
+                // What is due at a moment has happened when its turn is over, and does not fall due again.
+                Next::At(moment) if now < moment && moment <= target => moment,
                 Next::At(_) | Next::Never if now < target => target,
                 Next::At(_) | Next::Never => return,
             };
@@ -471,9 +472,4 @@ impl Mark {
             overfull: engine.interest.overfull.next(),
         }
     }
-}
-
-/// When the next thing falls due.
-pub(crate) fn next_deadline(engine: &Engine) -> Option<Now> {
-    engine.next_deadline().map(|unix_ms| Now::from_us(unix_ms.saturating_mul(1000)))
 }

@@ -31,7 +31,7 @@ use super::machine::{self, Machine};
 use super::mailbox::{Letter, Mailbox};
 use super::reaper::Reaper;
 use super::shared::{Phase, Shared};
-use crate::acl::{User, Users};
+use crate::acl::Users;
 use crate::commands::dunlin;
 use crate::engine::host::Facts;
 use crate::engine::{

@@ -284,6 +284,6 @@ fn deadline(word: &[u8], now: Now) -> Result<Option<i64>, Error> {
     match number::parse_i64(word).ok_or(Error::TimeoutNotAnInteger)? {
         ..0 => Err(Error::TimeoutNegative),
         0 => Ok(None),
-        timeout_ms => now.unix_ms().checked_add(timeout_ms).ok_or(Error::TimeoutOutOfRange).map(Some),
+        timeout_ms => now.wait_end_ms(timeout_ms).ok_or(Error::TimeoutOutOfRange).map(Some),
     }
 }

@@ -243,7 +243,7 @@ impl Engine {
     fn delay(&mut self, now: Now, session: SessionId, request: Request<'_>, delay_ms: Option<i64>) -> Flow {
         self.at(now);
         let Ok((id, _)) = self.table.resolve(request) else { return Flow::Next };
-        let deadline_ms = delay_ms.map(|delay_ms| now.unix_ms().saturating_add(delay_ms));
+        let deadline_ms = delay_ms.map(|delay_ms| now.wait_end_ms(delay_ms).unwrap_or(Now::LAST_MS));
         if let Some(client) = self.sessions.get_mut(session) {
             client.active = now;
         }

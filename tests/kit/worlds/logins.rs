@@ -1,8 +1,8 @@
 //! Who a client is in the world that it enters: never somebody that it has not logged in as.
 //!
 //! Each case begins with a key `secret` in the first world and the user `bob` there, who may enter worlds, and read
-//! other keys. Its steps are requests of `bob`'s connection, which has logged in as him; of `admin`, who calls the first
-//! world directly; and of `owner`, who calls the world `w` so. Each says how the answer begins.
+//! other keys. Its steps are requests of `bob`'s connection, which has logged in as him; of `admin`, who calls the
+//! first world directly; and of `owner`, who calls the world `w` so. Each says how the answer begins.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;

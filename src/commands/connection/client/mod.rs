@@ -284,7 +284,7 @@ fn pause(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::TimeoutNegative);
     }
     let now = cx.now();
-    now.unix_ms().checked_add(timeout_ms).ok_or(Error::TimeoutOutOfRange)?;
+    now.wait_end_ms(timeout_ms).ok_or(Error::TimeoutOutOfRange)?;
     let until = Now::from_us(now.unix_us.saturating_add(timeout_ms.saturating_mul(1000)));
     cx.engine().pause_mut().begin(now, until, scope);
     cx.reply().ok();
