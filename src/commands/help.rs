@@ -27,7 +27,8 @@ fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     reply.array(1 + command.subcommands.len() * 2);
     reply.simple(format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", command.name));
     for subcommand in command.subcommands {
-        reply.simple(format!("{} {}", subcommand.name, syntax::shown(subcommand.syntax)).trim_end());
+        let usage = if subcommand.usage.is_empty() { &syntax::shown(subcommand.syntax) } else { subcommand.usage };
+        reply.simple(format!("{} {usage}", subcommand.name).trim_end());
         reply.simple(format!("    {}", subcommand.about));
     }
     Ok(())

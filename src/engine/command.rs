@@ -21,6 +21,8 @@ pub struct Command {
     /// repeats, words in upper case are literal. `label:` before a group or a word gives it another name than its own
     /// (`commands/command/syntax.rs` tells all).
     pub syntax: &'static str,
+    /// Its arguments as HELP tells them, where those are other words than in `syntax`.
+    pub usage: &'static str,
     /// What it belongs to: its documentation group and ACL category.
     pub family: Family,
     /// How many words it takes, its name counted.
@@ -65,6 +67,7 @@ impl Command {
     pub const ROW: Command = Command {
         name: "",
         syntax: "",
+        usage: "",
         family: Family::Generic,
         arity: Arity::Exactly(1),
         flags: Flags::NONE,

@@ -29,6 +29,7 @@ pub(super) const FUNCTION: Command = Command {
 const DELETE: Command = Command {
     name: "DELETE",
     syntax: "library-name",
+    usage: "<LIBRARY NAME>",
     arity: Arity::Exactly(3),
     about: "Deletes a library and its functions.",
     run: delete,
@@ -111,6 +112,7 @@ fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 const LIST: Command = Command {
     name: "LIST",
     syntax: "[LIBRARYNAME library-name-pattern] [WITHCODE]",
+    usage: "[LIBRARYNAME PATTERN] [WITHCODE]",
     arity: Arity::AtLeast(2),
     cost: "O(N), N being the number of functions",
     about: "Tells all libraries, or those whose names match a pattern, and their functions.",
@@ -188,6 +190,7 @@ fn flags_of(header: &Header) -> Vec<&'static str> {
 const LOAD: Command = Command {
     name: "LOAD",
     syntax: "[REPLACE] function-code",
+    usage: "[REPLACE] <FUNCTION CODE>",
     arity: Arity::AtLeast(3),
     flags: CHANGING.flags.and(Flags::DENYOOM),
     about: "Loads a library of functions.",
@@ -213,6 +216,7 @@ fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 const RESTORE: Command = Command {
     name: "RESTORE",
     syntax: "serialized-value policy:[FLUSH|APPEND|REPLACE]",
+    usage: "<PAYLOAD> [FLUSH|APPEND|REPLACE]",
     arity: Arity::AtLeast(3),
     flags: CHANGING.flags.and(Flags::DENYOOM),
     cost: "O(N), N being the number of functions in the payload",

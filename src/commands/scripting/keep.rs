@@ -19,6 +19,7 @@ pub(super) const SCRIPT: Command = Command {
 const LOAD: Command = Command {
     name: "LOAD",
     syntax: "script",
+    usage: "<script>",
     arity: Arity::Exactly(3),
     flags: Flags::NOSCRIPT.and(Flags::STALE),
     cost: "O(N), N being the length of the script",
@@ -38,6 +39,7 @@ fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 const EXISTS: Command = Command {
     name: "EXISTS",
     syntax: "sha1 [sha1 ...]",
+    usage: "<sha1> [<sha1> ...]",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the number of names",
     about: "Tells which of these scripts are kept.",
@@ -99,6 +101,7 @@ fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 const DEBUG: Command = Command {
     name: "DEBUG",
     syntax: "mode:<YES|SYNC|NO>",
+    usage: "(YES|SYNC|NO)",
     arity: Arity::Exactly(3),
     since: "3.2.0",
     about: "Switches the debugger of scripts, which this server does not have.",
