@@ -20,21 +20,21 @@ pub struct ErrorCounts {
 }
 
 impl ErrorCounts {
-    /// Counts the error of that line.
-    pub fn count(&mut self, line: &str) {
+    /// Counts errors of that line.
+    pub fn count(&mut self, line: &str, times: u64) {
         if self.has_given_up {
             return;
         }
         let code = code_of(line);
         if let Some(count) = self.by_code.get_mut(code) {
-            *count += 1;
+            *count += times;
             return;
         }
         self.has_given_up = self.by_code.len() >= MOST_CODES;
         if self.has_given_up {
             self.by_code.clear();
         }
-        self.by_code.insert(if self.has_given_up { GIVEN_UP } else { code }.to_owned(), 1);
+        self.by_code.insert(if self.has_given_up { GIVEN_UP } else { code }.to_owned(), times);
     }
 
     /// The codes, in order, and how often each was answered.
@@ -73,13 +73,13 @@ mod tests {
     fn too_many_codes_are_not_counted_at_all() {
         let mut counts = ErrorCounts::default();
         for number in 0..MOST_CODES {
-            counts.count(&format!("E{number} made up"));
+            counts.count(&format!("E{number} made up"), 1);
         }
-        counts.count("E7 made up");
+        counts.count("E7 made up", 1);
         assert_eq!(counts.iter().count(), MOST_CODES);
         assert!(counts.iter().any(|pair| pair == ("E7", 2)));
-        counts.count("ERR one more");
-        counts.count("E7 made up");
+        counts.count("ERR one more", 1);
+        counts.count("E7 made up", 1);
         assert_eq!(counts.iter().collect::<Vec<_>>(), [(GIVEN_UP, 1)]);
     }
 }

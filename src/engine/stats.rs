@@ -139,8 +139,13 @@ impl Stats {
 
     /// Counts an error by the code it starts with.
     pub fn count_error(&mut self, line: &str) {
-        self.errors += 1;
-        self.errors_by_code.count(line);
+        self.count_errors(line, 1);
+    }
+
+    /// Counts errors of that line.
+    pub fn count_errors(&mut self, line: &str, times: u64) {
+        self.errors += times;
+        self.errors_by_code.count(line, times);
     }
 
     /// How often something was refused for that reason, to be counted on.

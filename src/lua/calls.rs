@@ -105,7 +105,11 @@ unsafe fn call(raw: *mut ffi::lua_State, function: Function) -> c_int {
     // SAFETY: as above.
     let arguments = unsafe { ffi::lua_gettop(raw) };
     let mut stack = Stack::of_call(raw, context, arguments);
-    match catch_unwind(AssertUnwindSafe(|| function(&mut stack))) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| function(&mut stack)));
+    if context.account.is_due() {
+        context.interrupt();
+    }
+    match outcome {
         Ok(Ok(count)) => c_int::try_from(count).expect("a stack has at most some thousand values"),
         Ok(Err(raised)) => {
             if raised != Raise::Top {
@@ -116,6 +120,7 @@ unsafe fn call(raw: *mut ffi::lua_State, function: Function) -> c_int {
         }
         Err(panic) => {
             context.panic.replace(Some(panic));
+            context.interrupt();
             make_room(raw, arguments);
             stack.push_plain(b"internal error");
             RAISES

@@ -1,9 +1,10 @@
 //! Code and what is kept of it: compiling, calling, guarding functions, and values that outlive a call.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use mlua_sys as ffi;
 
+use super::run::work;
 use super::stack::index;
 use super::{Function, GlobalUse, Reference, Stack, bytecode, calls};
 
@@ -33,20 +34,43 @@ impl Stack<'_> {
 impl Stack<'_> {
     /// Compiles source and pushes the function; or pushes what is wrong with it, and answers false. `chunk` names the
     /// source in errors: `@name` as `name`, other text as the beginning of the source itself.
+    ///
+    /// Within a run the host is asked meanwhile how to go on.
     pub fn compile(&mut self, source: &[u8], chunk: &CStr) -> bool {
-        const BINARY: u8 = 0x1b;
         self.assert_at_rest();
         self.ensure(1);
+        let mut status = self.load(source, chunk);
+        if status == ffi::LUA_ERRMEM {
+            // What has run out may be garbage.
+            self.pop(1);
+            self.collect();
+            status = self.load(source, chunk);
+        }
+        status == ffi::LUA_OK
+    }
+
+    fn load(&mut self, source: &[u8], chunk: &CStr) -> c_int {
+        const BINARY: u8 = 0x1b;
         // What begins like a compiled chunk is read as source, and is wrong as such.
-        let escaped = if source.first() == Some(&BINARY) { [b" ", source].concat() } else { Vec::new() };
-        let source = if escaped.is_empty() { source } else { &escaped };
-        // SAFETY: `luaL_loadbuffer` catches what is raised. The collector stands still meanwhile, as the compiler of
-        // Lua 5.1 holds values that the collector does not see.
+        let first: &[u8] = if source.first() == Some(&BINARY) { b" " } else { b"" };
+        let mut unread = Unread { first, rest: source };
+        let before = self.memory_bytes();
+        // SAFETY: `lua_load` catches what is raised, and calls `read` with what it was given. The collector stands
+        // still meanwhile, as the compiler of Lua 5.1 holds values that the collector does not see.
         unsafe {
+            let within = self.context().account.within_c();
             ffi::lua_gc(self.raw(), ffi::LUA_GCSTOP, 0);
-            let status = ffi::luaL_loadbuffer(self.raw(), source.as_ptr().cast(), source.len(), chunk.as_ptr());
+            let status = ffi::lua_load(self.raw(), read, (&raw mut unread).cast(), chunk.as_ptr());
             ffi::lua_gc(self.raw(), ffi::LUA_GCRESTART, 0);
-            status == ffi::LUA_OK
+            drop(within);
+            // It catches up afterwards: many sources that are compiled and never run would leave much garbage.
+            let made = self.memory_bytes().saturating_sub(before) >> 10;
+            ffi::lua_gc(
+                self.raw(),
+                ffi::LUA_GCSTEP,
+                c_int::try_from(made).map_or(MOST_STEP_KB, |kb| (kb + 1).min(MOST_STEP_KB)),
+            );
+            status
         }
     }
 
@@ -58,7 +82,9 @@ impl Stack<'_> {
         // SAFETY: the state is open; errors are caught.
         unsafe {
             let _within = self.context().account.within_c();
-            ffi::lua_pcall(self.raw(), index(arguments), results, 0) == ffi::LUA_OK
+            let status = ffi::lua_pcall(self.raw(), index(arguments), results, 0);
+            self.context().name_current(self.raw());
+            status == ffi::LUA_OK
         }
     }
 
@@ -103,6 +129,36 @@ impl Stack<'_> {
             ffi::lua_pushlightuserdata(self.raw(), original as *mut _);
             ffi::lua_pushcclosure(self.raw(), calls::guarded, 3);
         }
+    }
+}
+
+/// Source that the compiler has not asked for yet.
+struct Unread<'s> {
+    first: &'s [u8],
+    rest: &'s [u8],
+}
+
+/// How much of a source the compiler is given at a time, and how much work that is.
+const PART_BYTES: usize = 1 << 10;
+const PART_WORK: usize = 64 * PART_BYTES;
+
+/// How much the collector catches up after a source was compiled, at most: what is large is most likely run next.
+const MOST_STEP_KB: c_int = 8;
+
+/// Gives the compiler the next part of a source.
+///
+/// # Safety
+/// Called by `lua_load` for [`Stack::load`], which gave it an [`Unread`]. Owns nothing, as it may raise.
+unsafe extern "C-unwind" fn read(raw: *mut ffi::lua_State, unread: *mut c_void, size: *mut usize) -> *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe {
+        work(raw, PART_WORK);
+        let unread = &mut *unread.cast::<Unread<'_>>();
+        let from = if unread.first.is_empty() { &mut unread.rest } else { &mut unread.first };
+        let (part, rest) = from.split_at(from.len().min(PART_BYTES));
+        *from = rest;
+        *size = part.len();
+        part.as_ptr().cast()
     }
 }
 

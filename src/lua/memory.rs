@@ -1,8 +1,12 @@
 //! The interpreter's memory: counted, and limited where a script could ask for too much.
 //!
 //! While C code runs, an allocation over the limit fails, and Lua raises "not enough memory" in its own way. While Rust
-//! code runs it never fails, since Lua would jump over our frames: [`super::Stack`] asks [`Account::is_over`] before it
-//! makes anything large.
+//! code runs it never fails, since Lua would jump over our frames: [`super::Stack`] asks whether there is memory
+//! before it makes anything large: within the limit, and in the system.
+//!
+//! What C code does between two instructions of a script takes time by the bytes that it makes. So they are counted as
+//! work, like the steps of our own functions ([`Account::charge`]): when there was much of it, the hook comes with the
+//! next instruction.
 //!
 //! Scripts make and drop many small values, and the collector drops them in heaps: more of one size than the system's
 //! allocator keeps at hand. So some of what is dropped is kept here, by size, for the next value ([`Spare`]).
@@ -32,8 +36,15 @@ pub(super) struct Account {
     depth: Cell<u32>,
     /// The next allocation fails.
     refuses_next: Cell<bool>,
+    /// What was done since the host was last asked how to go on, in bytes.
+    work: Cell<usize>,
     spare: Spare,
 }
+
+/// After so much work the host is asked how to go on: some 50 microseconds.
+const WORK_BYTES: usize = 256 << 10;
+/// From so many bytes on it is tried whether the system has them, before Rust code makes a value of them.
+const LARGE_BYTES: usize = 1 << 20;
 
 impl Account {
     pub(super) fn new(limit: usize) -> Account {
@@ -42,6 +53,7 @@ impl Account {
             limit,
             depth: Cell::new(0),
             refuses_next: Cell::new(false),
+            work: Cell::new(0),
             spare: Spare::new(SPARE_BYTES),
         }
     }
@@ -53,6 +65,35 @@ impl Account {
 
     pub(super) fn is_over(&self, more: usize) -> bool {
         self.used.get().saturating_add(more) > self.limit
+    }
+
+    /// Whether there is memory for so many more bytes: within the limit, and in the system.
+    #[inline]
+    pub(super) fn can_afford(&self, more: usize) -> bool {
+        !self.is_over(more) && (more < LARGE_BYTES || can_be_had(more))
+    }
+
+    /// Counts work. True when it is time to ask the host.
+    #[inline]
+    pub(super) fn charge(&self, bytes: usize) -> bool {
+        self.work.set(self.work.get().saturating_add(bytes));
+        self.is_due()
+    }
+
+    /// True when there was much work since the host was last asked.
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        self.work.get() >= WORK_BYTES
+    }
+
+    /// The host is asked.
+    pub(super) fn reset_work(&self) {
+        self.work.set(0);
+    }
+
+    /// True while C code runs.
+    fn is_within_c(&self) -> bool {
+        self.depth.get() == 0
     }
 
     /// Has the next allocation fail.
@@ -196,10 +237,20 @@ pub(super) unsafe extern "C" fn allocate(
     wanted: usize,
 ) -> *mut c_void {
     // SAFETY: `data` is the context, which outlives the state.
-    let account = unsafe { &(*data.cast::<Context>()).account };
+    let context = unsafe { &*data.cast::<Context>() };
+    let account = &context.account;
     // SAFETY: the caller's promise.
-    unsafe { account.change(NonNull::new(block.cast()), old, wanted) }
-        .map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+    let block = unsafe { account.change(NonNull::new(block.cast()), old, wanted) };
+    if account.is_due() && account.is_within_c() {
+        context.interrupt();
+    }
+    block.map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+}
+
+/// True when the system gives so many bytes.
+#[cold]
+fn can_be_had(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
 impl Account {
@@ -209,33 +260,38 @@ impl Account {
     /// The block came from here with `old` bytes.
     unsafe fn change(&self, block: Option<NonNull<u8>>, old: usize, wanted: usize) -> Option<NonNull<u8>> {
         let old = if block.is_some() { old } else { 0 };
-        if wanted > old && self.depth.get() == 0 && (self.refuses_next.take() || self.is_over(wanted - old)) {
+        let may_fail = wanted > old && self.is_within_c();
+        if may_fail && (self.refuses_next.take() || self.is_over(wanted - old)) {
             return None;
         }
         if wanted > isize::MAX as usize - ALIGNMENT {
             return None;
         }
-        self.used.set(self.used.get() - old + wanted);
-        match block {
-            None if wanted == 0 => None,
-            None => Some(self.make(wanted)),
-            // SAFETY: the caller's promise.
-            Some(block) if wanted == 0 => unsafe {
-                self.drop_block(block, old);
-                None
-            },
+        let changed = match block {
+            None if wanted == 0 => return None,
+            None => self.make(wanted, may_fail)?,
+            Some(block) if wanted == 0 => {
+                // SAFETY: the caller's promise.
+                unsafe { self.drop_block(block, old) };
+                self.used.set(self.used.get() - old);
+                return None;
+            }
             // SAFETY: as above.
-            Some(block) => Some(unsafe { self.resize(block, old, wanted) }),
-        }
+            Some(block) => unsafe { self.resize(block, old, wanted, may_fail)? },
+        };
+        self.used.set(self.used.get() - old + wanted);
+        self.work.set(self.work.get().saturating_add(wanted));
+        Some(changed)
     }
 
-    fn make(&self, wanted: usize) -> NonNull<u8> {
+    /// `None` only where that may be.
+    fn make(&self, wanted: usize, may_fail: bool) -> Option<NonNull<u8>> {
         if let Some(block) = Size::of(wanted).and_then(|size| self.spare.take(size)) {
-            return block;
+            return Some(block);
         }
         let layout = layout(wanted);
         // SAFETY: a layout of something is never empty.
-        NonNull::new(unsafe { alloc::alloc(layout) }).unwrap_or_else(|| alloc::handle_alloc_error(layout))
+        checked(unsafe { alloc::alloc(layout) }, layout, may_fail)
     }
 
     /// # Safety
@@ -251,26 +307,34 @@ impl Account {
 
     /// # Safety
     /// The block came from here with `old` bytes.
-    unsafe fn resize(&self, block: NonNull<u8>, old: usize, wanted: usize) -> NonNull<u8> {
+    unsafe fn resize(&self, block: NonNull<u8>, old: usize, wanted: usize, may_fail: bool) -> Option<NonNull<u8>> {
         match (Size::of(old), Size::of(wanted)) {
-            (Some(before), Some(after)) if before == after => block,
+            (Some(before), Some(after)) if before == after => Some(block),
             (None, None) => {
                 let wanted_layout = layout(wanted);
                 // SAFETY: the caller's promise; both are too large to be kept, so these are their layouts.
-                let moved = unsafe { alloc::realloc(block.as_ptr(), layout(old), wanted) };
-                NonNull::new(moved).unwrap_or_else(|| alloc::handle_alloc_error(wanted_layout))
+                checked(unsafe { alloc::realloc(block.as_ptr(), layout(old), wanted) }, wanted_layout, may_fail)
             }
             _ => {
-                let moved = self.make(wanted);
+                let moved = self.make(wanted, may_fail)?;
                 // SAFETY: both blocks have as many bytes, and they are not the same.
                 unsafe {
                     ptr::copy_nonoverlapping(block.as_ptr(), moved.as_ptr(), old.min(wanted));
                     self.drop_block(block, old);
                 }
-                moved
+                Some(moved)
             }
         }
     }
+}
+
+/// What the system gave. Where that may not fail, there is no way on without it.
+fn checked(block: *mut u8, layout: Layout, may_fail: bool) -> Option<NonNull<u8>> {
+    let block = NonNull::new(block);
+    if block.is_none() && !may_fail {
+        alloc::handle_alloc_error(layout);
+    }
+    block
 }
 
 #[cfg(test)]

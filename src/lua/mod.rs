@@ -12,10 +12,14 @@
 //!   the interpreter (C) --calls--> Function(&mut Stack) --Stack::host--> the host's &mut
 //!        |
 //!        +--every so many instructions--> the hook: Host::pulse says go on, let others run, or end
+//!           and bytes of work
 //! ```
 //!
 //! A run has a stack of its own, so that it can be put aside in the middle and taken up again: that is how a server
-//! goes on answering while a script runs for too long.
+//! goes on answering while a script runs for too long. No step of a run takes long by itself: what Lua's own library
+//! does in a loop is done by functions of ours that ask the host meanwhile ([`table_functions`]), what C code makes
+//! between two instructions counts as work that calls the hook ([`memory`]), and the more memory there is that one
+//! instruction could look at, the fewer instructions lie between two hooks ([`run`]).
 //!
 //! # Why it is sound
 //!
@@ -30,20 +34,23 @@
 //! - **Threads.** An interpreter and its stack may go from one thread to another as a whole, as it is only reached
 //!   through `&mut Lua`, and neither knows anything of threads.
 //! - **Known faults of Lua 5.1** are out of reach: no binary chunks, the collector stands still while source is
-//!   compiled, and functions that are unsafe with some arguments are replaced by [`crate::script`].
+//!   compiled, a coroutine that is resumed has room for what it is given ([`coroutines`]), and functions that are unsafe
+//!   with some arguments are replaced by [`crate::script`].
 //!
-//! Checked with the address sanitizer over the tests of `script` (`CONTRIBUTING.md` has the command).
+//! CI runs the tests of this module and of `script` under the address sanitizer (`tests/sanitize`).
 
 #![expect(unsafe_code, reason = "this module wraps the pointers of the C library; its head says why that is sound")]
 
 mod bytecode;
 mod calls;
 mod code;
+mod coroutines;
 mod memory;
 mod places;
 mod run;
 mod stack;
 mod standard;
+mod table_functions;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -63,7 +70,7 @@ pub use stack::{Kind, Place, Reference, Scalar, Stack};
 
 /// What an interpreter asks whoever runs it.
 pub trait Host: Any {
-    /// Asked every some thousand instructions: how shall it go on?
+    /// Asked every some thousand instructions, or after as much work of another kind: how shall it go on?
     fn pulse(&mut self) -> Pulse;
 }
 
@@ -91,6 +98,8 @@ struct Context {
     account: memory::Account,
     host: Cell<Option<NonNull<dyn Host>>>,
     yielder: Cell<Option<NonNull<run::Yielder>>>,
+    /// The coroutine that runs, or the main state of the run.
+    current: Cell<Option<NonNull<ffi::lua_State>>>,
     panic: RefCell<Option<Box<dyn Any + Send>>>,
     /// Where the script was told to end, once it was.
     ended: RefCell<Option<Option<Place>>>,
@@ -114,6 +123,7 @@ impl Lua {
             account: memory::Account::new(memory_bytes),
             host: Cell::new(None),
             yielder: Cell::new(None),
+            current: Cell::new(None),
             panic: RefCell::new(None),
             ended: RefCell::new(None),
         });

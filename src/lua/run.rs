@@ -8,6 +8,7 @@
 //! is under way. A run that is given up drops nothing: what a [`Function`] owned that waited in a pulse is leaked.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
@@ -36,8 +37,15 @@ pub enum Progress {
 
 /// Bytes of a run's stack. Lua nests at most 200 C calls, and a library may go 1,000 tables deep.
 const STACK_BYTES: usize = 4 << 20;
-/// Instructions between two pulses.
+/// Instructions between two pulses, and how few they may become.
 const PULSE_INSTRUCTIONS: c_int = 10_000;
+const LEAST_INSTRUCTIONS: c_int = 10;
+/// How much memory all instructions between two pulses may look at together, if each looked at all there is (as a
+/// comparison of two large strings may): a second's worth.
+const LOOKED_AT_BYTES: usize = 2 << 30;
+
+/// A step of our own functions takes as long as it takes to make so many bytes.
+pub(super) const STEP_BYTES: usize = 32;
 
 /// The run that is under way, and the stack for the next one.
 #[derive(Default)]
@@ -132,6 +140,7 @@ impl Lua {
         self.context.host.set(None);
         let CoroutineResult::Return(status) = result else { return Progress::Resting };
         self.context.yielder.set(None);
+        self.context.current.set(None);
         if let Some(ended) = self.run.current.take() {
             self.run.spare = Some(ended.into_stack());
         }
@@ -154,8 +163,71 @@ fn run_protected(state: StateHandle, yielder: &Yielder, arguments: c_int) -> c_i
     unsafe {
         context(raw).yielder.set(Some(NonNull::from(yielder)));
         let handler = ffi::lua_gettop(raw) - arguments - 1;
-        ffi::lua_sethook(raw, Some(hook), ffi::LUA_MASKCOUNT, PULSE_INSTRUCTIONS);
+        context(raw).name_current(raw);
+        context(raw).account.reset_work();
+        call_hook_after(raw, context(raw).account.instructions());
         ffi::lua_pcall(raw, arguments, 1, handler)
+    }
+}
+
+/// Has the hook come after so many instructions.
+///
+/// # Safety
+/// The state is open.
+unsafe fn call_hook_after(raw: *mut ffi::lua_State, instructions: c_int) {
+    // SAFETY: the caller's promise. Setting a hook changes some fields of the state and nothing else, so that it may
+    // happen at any time, even while the state asks for memory.
+    unsafe { ffi::lua_sethook(raw, Some(hook), ffi::LUA_MASKCOUNT, instructions) };
+}
+
+impl super::memory::Account {
+    /// How many instructions lie between two pulses.
+    fn instructions(&self) -> c_int {
+        let count = LOOKED_AT_BYTES / self.used().max(1);
+        c_int::try_from(count).unwrap_or(c_int::MAX).clamp(LEAST_INSTRUCTIONS, PULSE_INSTRUCTIONS)
+    }
+}
+
+impl super::Context {
+    /// From now on it is this state that runs, if there is a run.
+    pub(super) fn name_current(&self, raw: *mut ffi::lua_State) {
+        if self.yielder.get().is_some() {
+            self.current.set(NonNull::new(raw));
+        }
+    }
+
+    /// Has the hook come with the next instruction of the run that is under way.
+    pub(super) fn interrupt(&self) {
+        if let Some(raw) = self.current.get() {
+            // SAFETY: `current` is the state that runs, or one that ran until an error was raised which nobody has
+            // caught yet (`coroutines`), so that it has not been collected. It is none when the run has ended.
+            unsafe { call_hook_after(raw.as_ptr(), 1) };
+        }
+    }
+}
+
+/// Raises the error that memory has run out: of all errors only this one passes by the handlers of the script.
+///
+/// # Safety
+/// Called by a function that Lua has called, which owns nothing.
+pub(super) unsafe fn raise_out_of_memory(raw: *mut ffi::lua_State) {
+    // SAFETY: the caller's promise; C code runs, so that the refused allocation raises.
+    unsafe {
+        context(raw).account.refuse_next();
+        ffi::lua_newuserdata(raw, 1);
+    }
+}
+
+/// Counts work of a function in C, and asks the host how to go on when there was much; raises when the run has to end.
+///
+/// # Safety
+/// As for [`raise_out_of_memory`].
+pub(super) unsafe fn work(raw: *mut ffi::lua_State, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if context(raw).account.charge(bytes) && ask(raw, 1) {
+            raise_out_of_memory(raw);
+        }
     }
 }
 
@@ -164,13 +236,18 @@ fn run_protected(state: StateHandle, yielder: &Yielder, arguments: c_int) -> c_i
 /// # Safety
 /// Called by Lua.
 unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
-    // SAFETY: Lua calls us within a run, so the state is open; `ask` owns nothing when it has returned. Of all errors
-    // only that of missing memory passes by the handlers of the script, which could go on for ever, as there are no
-    // hooks within a hook. So that is the one we make.
+    // SAFETY: Lua calls us within a run, so the state is open; `ask` owns nothing when it has returned. A script's
+    // handlers of errors could go on for ever, as there are no hooks within a hook: so the error is one that passes by.
     unsafe {
+        let context = context(raw);
+        context.name_current(raw);
         if ask(raw, 0) {
-            context(raw).account.refuse_next();
-            ffi::lua_newuserdata(raw, 1);
+            raise_out_of_memory(raw);
+            return;
+        }
+        let instructions = context.account.instructions();
+        if ffi::lua_gethookcount(raw) != instructions {
+            call_hook_after(raw, instructions);
         }
     }
 }
@@ -180,8 +257,15 @@ unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debu
 unsafe fn ask(raw: *mut ffi::lua_State, level: usize) -> bool {
     // SAFETY: the state is open.
     let context = unsafe { context(raw) };
+    if context.panic.borrow().is_some() {
+        // Whoever started the run waits for what panicked.
+        // SAFETY: the state is open.
+        unsafe { call_hook_after(raw, 1) };
+        return true;
+    }
     loop {
         let Some(mut host) = context.host.get() else { return false };
+        context.account.reset_work();
         // SAFETY: `resume` borrows the host until it returns. It is not used now: whoever uses it has taken it out.
         match unsafe { host.as_mut() }.pulse() {
             Pulse::GoOn => return false,
@@ -196,7 +280,7 @@ unsafe fn ask(raw: *mut ffi::lua_State, level: usize) -> bool {
                 }
                 // A script that catches this one shall get no further than to the next instruction.
                 // SAFETY: the state is open.
-                unsafe { ffi::lua_sethook(raw, Some(hook), ffi::LUA_MASKCOUNT, 1) };
+                unsafe { call_hook_after(raw, 1) };
                 return true;
             }
         }
@@ -214,15 +298,45 @@ impl Stack<'_> {
         if unsafe { ask(self.raw(), 1) } { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
     }
 
+    /// Counts so many steps of some nanoseconds each, and asks the host how to go on when there were many: functions
+    /// that may take long do so wherever they repeat something.
+    ///
+    /// # Errors
+    /// When the host says that the script has to end.
+    #[inline]
+    pub fn step(&self, count: usize) -> Result<(), Raise> {
+        self.work(count.saturating_mul(STEP_BYTES))
+    }
+
+    /// The same for work that goes through so many bytes.
+    ///
+    /// # Errors
+    /// When the host says that the script has to end.
+    #[inline]
+    pub fn work(&self, bytes: usize) -> Result<(), Raise> {
+        if self.context().account.charge(bytes) { self.pulse() } else { Ok(()) }
+    }
+
     /// Gives `act` the host of this run; `None` outside of a run, or when somebody uses the host already.
     pub fn host<H: Host, R>(&mut self, act: impl FnOnce(&mut H, &mut Stack<'_>) -> R) -> Option<R> {
         let context = self.context();
         let mut pointer = context.host.take()?;
+        let _back = PutBack { place: &context.host, pointer };
         // SAFETY: `resume` borrows the host until it returns, and as the pointer was taken, this is the only use of it.
         let host: &mut dyn Any = unsafe { pointer.as_mut() };
-        let result = host.downcast_mut::<H>().map(|host| act(host, self));
-        context.host.set(Some(pointer));
-        result
+        host.downcast_mut::<H>().map(|host| act(host, self))
+    }
+}
+
+/// Puts the host back when it has been used, even if that panicked: the run must still be able to ask it.
+struct PutBack<'c> {
+    place: &'c Cell<Option<NonNull<dyn Host>>>,
+    pointer: NonNull<dyn Host>,
+}
+
+impl Drop for PutBack<'_> {
+    fn drop(&mut self) {
+        self.place.set(Some(self.pointer));
     }
 }
 

@@ -298,13 +298,30 @@ impl Stack<'_> {
         self.reserve(count).expect("who pushes many values reserves their room");
     }
 
-    /// Looks whether there is memory for so many more bytes.
+    /// Looks whether the limit allows so many more bytes.
     ///
     /// # Errors
-    /// When it has run out.
+    /// When memory has run out.
     #[inline]
     pub fn afford(&self, bytes: usize) -> Result<(), Raise> {
         if self.context.account.is_over(bytes) { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
+    }
+
+    /// Looks whether there is memory for a value of so many bytes: within the limit, and in the system.
+    #[inline]
+    pub(super) fn obtain(&self, bytes: usize) -> Result<(), Raise> {
+        if self.context.account.can_afford(bytes) { Ok(()) } else { Err(Raise::text(OUT_OF_MEMORY)) }
+    }
+
+    /// An empty buffer with room for so many bytes.
+    ///
+    /// # Errors
+    /// When memory has run out.
+    pub fn buffer(&self, bytes: usize) -> Result<Vec<u8>, Raise> {
+        self.afford(bytes)?;
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(bytes).map_err(|_| Raise::text(OUT_OF_MEMORY))?;
+        Ok(buffer)
     }
 
     /// Pushes nil.
@@ -336,7 +353,7 @@ impl Stack<'_> {
     /// # Errors
     /// When memory has run out.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), Raise> {
-        self.afford(bytes.len())?;
+        self.obtain(bytes.len())?;
         self.push_plain(bytes);
         Ok(())
     }
@@ -353,7 +370,7 @@ impl Stack<'_> {
     /// # Errors
     /// When memory has run out.
     pub fn push_part(&mut self, at: i32, part: Range<usize>) -> Result<(), Raise> {
-        self.afford(part.len())?;
+        self.obtain(part.len())?;
         self.ensure(1);
         let part = self.string(at).and_then(|whole| whole.get(part)).expect("the string has this part");
         // SAFETY: the bytes are copied before Lua collects anything, and the string lies on the stack until then.

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use mlua_sys as ffi;
 
-use super::Stack;
+use super::{Stack, coroutines, table_functions};
 
 /// Which ones, under the names that their functions expect. There is no `io`, `package` or `debug`.
 const LIBRARIES: &[(&CStr, ffi::lua_CFunction)] = &[
@@ -16,7 +16,7 @@ const LIBRARIES: &[(&CStr, ffi::lua_CFunction)] = &[
 ];
 
 impl Stack<'_> {
-    /// Makes the libraries of Lua global, coroutines among them.
+    /// Makes the libraries of Lua global, coroutines among them. What could run for ever in C is replaced.
     pub fn open_standard(&mut self) {
         for (name, open) in LIBRARIES {
             self.ensure(2);
@@ -26,6 +26,63 @@ impl Stack<'_> {
                 ffi::lua_pushstring(self.raw(), name.as_ptr());
             }
             assert!(self.call(1, Some(0)), "the libraries of Lua open with the memory there is");
+        }
+        self.replace_functions(c"table", table_functions::FUNCTIONS);
+        self.replace_coroutines();
+        self.replace_catchers();
+    }
+
+    /// Gives a library functions in C that keep nothing.
+    fn replace_functions(&mut self, library: &CStr, functions: &[(&CStr, ffi::lua_CFunction)]) {
+        self.ensure(2);
+        // SAFETY: there is room; the library is a table, as it was just opened, and Rust code runs, so that memory does
+        // not fail.
+        unsafe {
+            ffi::lua_getfield(self.raw(), ffi::LUA_GLOBALSINDEX, library.as_ptr());
+            for (name, function) in functions {
+                ffi::lua_pushcfunction(self.raw(), *function);
+                ffi::lua_setfield(self.raw(), -2, name.as_ptr());
+            }
+            ffi::lua_pop(self.raw(), 1);
+        }
+    }
+
+    /// Makes `pcall` and `xpcall` tell which state runs after an error.
+    fn replace_catchers(&mut self) {
+        self.ensure(2);
+        for name in [c"pcall", c"xpcall"] {
+            // SAFETY: as above; the closure keeps what it says it does.
+            unsafe {
+                ffi::lua_getfield(self.raw(), ffi::LUA_GLOBALSINDEX, name.as_ptr());
+                let original = ffi::lua_tocfunction(self.raw(), -1).expect("it is a C function");
+                ffi::lua_pop(self.raw(), 1);
+                ffi::lua_pushlightuserdata(self.raw(), original as *mut _);
+                ffi::lua_pushcclosure(self.raw(), coroutines::catch, 1);
+                ffi::lua_setfield(self.raw(), ffi::LUA_GLOBALSINDEX, name.as_ptr());
+            }
+        }
+    }
+
+    /// Gives `coroutine` a `resume` and a `wrap` that know which coroutine runs.
+    fn replace_coroutines(&mut self) {
+        self.ensure(4);
+        // SAFETY: as above; both functions keep what they say they do.
+        unsafe {
+            ffi::lua_getfield(self.raw(), ffi::LUA_GLOBALSINDEX, c"coroutine".as_ptr());
+            ffi::lua_getfield(self.raw(), -1, c"resume".as_ptr());
+            let resume = ffi::lua_tocfunction(self.raw(), -1).expect("it is a C function");
+            ffi::lua_pop(self.raw(), 1);
+            ffi::lua_getfield(self.raw(), -1, c"create".as_ptr());
+            let create = ffi::lua_tocfunction(self.raw(), -1).expect("it is a C function");
+            ffi::lua_pop(self.raw(), 1);
+            ffi::lua_pushlightuserdata(self.raw(), resume as *mut _);
+            ffi::lua_pushcclosure(self.raw(), coroutines::resume, 1);
+            ffi::lua_setfield(self.raw(), -2, c"resume".as_ptr());
+            ffi::lua_pushlightuserdata(self.raw(), resume as *mut _);
+            ffi::lua_pushlightuserdata(self.raw(), create as *mut _);
+            ffi::lua_pushcclosure(self.raw(), coroutines::wrap, 2);
+            ffi::lua_setfield(self.raw(), -2, c"wrap".as_ptr());
+            ffi::lua_pop(self.raw(), 1);
         }
     }
 }

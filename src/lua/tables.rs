@@ -17,7 +17,7 @@ impl Stack<'_> {
     /// # Errors
     /// When memory has run out.
     pub fn push_table(&mut self, elements: usize, fields: usize) -> Result<(), Raise> {
-        self.afford(elements.saturating_add(fields.saturating_mul(3)).saturating_mul(16))?;
+        self.obtain(elements.saturating_add(fields.saturating_mul(3)).saturating_mul(16))?;
         self.ensure(1);
         let (elements, fields) = (c_int::try_from(elements), c_int::try_from(fields));
         let (Ok(elements), Ok(fields)) = (elements, fields) else { return Err(Raise::text(OUT_OF_MEMORY)) };

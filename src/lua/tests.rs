@@ -31,7 +31,9 @@ fn machine() -> Lua {
     lua.with(|stack| {
         stack.open_standard();
         stack.push_globals();
-        for (name, function) in [("count", count as Function), ("fail", fail), ("panic", panic), ("wait", wait)] {
+        for (name, function) in
+            [("count", count as Function), ("fail", fail), ("panic", panic), ("wait", wait), ("compile", compile)]
+        {
             stack.push_function(function);
             stack.set_field(-2, name).expect("there is memory");
         }
@@ -56,6 +58,12 @@ fn fail(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 fn wait(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     stack.pulse()?;
     Ok(0)
+}
+
+fn compile(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let source = stack.text_argument(1)?;
+    stack.compile(&source, c"@compiled");
+    Ok(1)
 }
 
 fn panic(_: &mut Stack<'_>) -> Result<usize, Raise> {
@@ -148,6 +156,162 @@ fn a_script_that_catches_its_end_ends_all_the_same() {
         let (progress, text) = start(&mut machine(), &mut script, source);
         assert!(matches!(progress, Progress::Ended(Some(_))), "{progress:?} {text}");
     }
+}
+
+/// Of what a script does between two instructions nothing goes on for long without the host being asked.
+#[test]
+fn work_in_c_counts_as_instructions_do() {
+    for source in [
+        "for n = 1, 40 do local t = s .. n end",
+        "coroutine.wrap(function() for n = 1, 40 do local t = s .. n end end)()",
+        "local step = coroutine.wrap(function() for n = 1, 40 do coroutine.yield(s .. n) end end) for n = 1, 40 do step() end",
+        "for n = 1, 1000 do local is_before = s < s end",
+        "local t = {} for n = 1, 1000 do t[n] = 1 end for n = 1, 40 do table.concat(t, s:sub(1, 300)) end",
+        "local t = {} for n = 1, 2000 do t[n] = n % 7 end table.sort(t)",
+        "local t = {} for n = 1, 99 do t[n] = n end for n = 1, 200 do table.foreach(t, rawequal) end",
+        "local t = {} for n = 1, 99 do t[n] = n end for n = 1, 200 do table.foreachi(t, rawequal) end",
+        "local t = {} for n = 1, 99 do t[n] = n end for n = 1, 200 do table.maxn(t) end",
+        "local t = {} for n = 0, 22 do t[2 ^ n] = 1 end table.remove(t, 1)",
+        "local t = {} for n = 0, 22 do t[2 ^ n] = 1 end table.insert(t, 1, 1)",
+        "compile('local x = 1 ' .. ('x = 1 '):rep(3e4))",
+    ] {
+        let mut script = Script { pulses: [vec![Pulse::GoOn; 9], vec![Pulse::End; 1_000]].concat(), calls: 0 };
+        let source = format!("local s = ('x'):rep(5e5) {source} return 'over'");
+        let (progress, text) = start(&mut machine(), &mut script, &source);
+        assert!(matches!(progress, Progress::Ended(Some(_))), "{source}: {progress:?} {text}");
+    }
+}
+
+/// Seven levels of thirty tables, each of which is a key of all those above: 30^7 calls, and no instruction.
+#[test]
+fn a_function_of_lua_that_is_its_own_callback_is_ended() {
+    let source = "local level = {} for n = 1, 30 do level[n] = {} end
+        for depth = 1, 6 do
+            local above = {}
+            for n = 1, 30 do local t = {} for _, key in ipairs(level) do t[key] = table.foreach end above[n] = t end
+            level = above
+        end
+        table.foreach(level[1], table.foreach)";
+    let mut script = Script { pulses: [vec![Pulse::GoOn; 99], vec![Pulse::End; 1_000]].concat(), calls: 0 };
+    let (progress, text) = start(&mut machine(), &mut script, source);
+    assert!(matches!(progress, Progress::Ended(Some(_))), "{progress:?} {text}");
+}
+
+/// Comparisons that contradict each other show in which order `sort` asks; what is expected was answered by Redis.
+#[test]
+fn elements_are_sorted_as_lua_sorts_them() {
+    const SHUFFLED: &str = "local t = {} for n = 1, 40 do t[n] = n * 17 % 41 end ";
+    let sorted = |comparison: &str| {
+        result(&format!(
+            "{SHUFFLED} local ok, error = pcall(table.sort, t, {comparison})
+            return ok and table.concat(t, ' ') or error"
+        ))
+    };
+    assert_eq!(sorted("nil"), (1..=40).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
+    assert_eq!(
+        sorted("function(a, b) return a > b end"),
+        (1..=40).rev().map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
+    );
+    assert_eq!(sorted("function() return true end"), "invalid order function for sorting");
+    assert_eq!(
+        sorted("function() return false end"),
+        "17 32 8 25 1 15 22 39 5 29 18 11 14 31 35 38 4 21 28 7 12 19 20 37 13 3 10 27 34 36 30 23 26 2 6 9 16 33 40 24"
+    );
+    assert_eq!(
+        sorted("function(a, b) return a < b - 9 end"),
+        "1 5 2 4 8 7 15 19 17 11 18 14 9 21 12 3 10 6 13 20 33 28 34 27 31 26 25 30 29 22 16 32 23 24 37 35 40 36 38 39"
+    );
+    assert_eq!(
+        sorted("function(a, b) return a % 10 < b % 4 end"),
+        "17 8 25 32 29 5 36 1 28 21 14 38 22 4 18 2 12 40 20 31 30 35 11 10 19 27 3 34 37 13 6 33 7 9 26 16 15 39 23 24"
+    );
+}
+
+/// A coroutine that does not run has nobody to catch its errors.
+#[test]
+fn memory_that_runs_out_while_a_coroutine_takes_its_arguments_is_an_error_of_lua() {
+    // The main stack has room for the arguments before memory runs out, that of the coroutine has not.
+    let source = "local function count(...) return select('#', ...) end
+        local t = {}
+        local function fill(by)
+            pcall(function() while true do t[#t + 1] = ('x'):rep(by) .. #t end end)
+        end
+        local function resume(is_full, one, ...)
+            if is_full then fill(1000) fill(10) end
+            return coroutine.resume(one, ...)
+        end
+        local function hold(...)
+            local one = coroutine.create(count)
+            resume(false, coroutine.create(count), ...)
+            return select(2, resume(true, one, ...))
+        end
+        return hold(unpack({}, 1, 2000))";
+    assert_eq!(result(source), "not enough memory");
+}
+
+/// The error jumps over the frame that resumed it; what is counted afterwards must not reach for it.
+#[test]
+fn a_coroutine_whose_results_do_not_fit_is_forgotten() {
+    let source = "local function results() return unpack({}, 1, 7000) end
+        for n = 1, 20 do
+            local is_right, error = xpcall(function()
+                local one = coroutine.create(results)
+                return select('#', unpack({}, 1, 3000), (function(...) return coroutine.resume(one) end)(unpack({}, 1, 3000)))
+            end, function(error) return error end)
+            collectgarbage()
+            local t = ('x'):rep(3e5) .. n
+        end
+        return 'over'";
+    assert_eq!(result(source), "over");
+}
+
+#[test]
+fn a_panic_in_a_function_ends_the_run_even_if_the_script_goes_on() {
+    let endless = "pcall(panic) while true do end";
+    let caught = std::panic::catch_unwind(|| result(endless));
+    assert_eq!(caught.expect_err("it panicked").downcast_ref(), Some(&"on purpose"));
+}
+
+#[test]
+fn a_panic_while_the_host_is_used_leaves_it_to_be_asked() {
+    let mut script = Script { pulses: vec![Pulse::GoOn; 2], calls: usize::MAX };
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        start(&mut machine(), &mut script, "pcall(count) for n = 1, 1e5 do count() end")
+    }));
+    assert!(caught.is_err(), "the count overflows");
+}
+
+/// What the compiler of Lua 5.1 holds, the collector does not see (CVE-2025-49844): it must stand still.
+#[test]
+fn nothing_is_collected_while_source_is_compiled() {
+    let source = "local parts = {}
+        for n = 1, 4000 do parts[n] = 'x = \"constant number ' .. n .. '\"' end
+        local source = table.concat(parts, '\\n')
+        parts = nil
+        collectgarbage()
+        local weak = setmetatable({}, {__mode = 'v'})
+        weak[1] = {}
+        local bytes = collectgarbage('count')
+        compile(source)
+        local is_there = weak[1] ~= nil
+        return tostring(is_there) .. (collectgarbage('count') > 2 * bytes and ' much' or ' little')";
+    assert_eq!(result(source), "true much");
+}
+
+/// The signs of a bracket are counted in an `int` of C (CVE-2025-46819), and kept in memory that ends before that.
+#[test]
+fn a_bracket_takes_memory_like_everything_else() {
+    let bracket = [b"return [".as_slice(), &vec![b'='; 20 << 20], b"["].concat();
+    machine().with(|stack| {
+        assert!(!stack.compile(&bracket, c"@test"));
+        assert_eq!(stack.bytes(-1), Some(OUT_OF_MEMORY.as_bytes()));
+    });
+}
+
+#[test]
+fn a_source_compiles_within_the_memory_there_is() {
+    let source = "return compile(('x = 1 '):rep(5e5))";
+    assert_eq!(result(source), "not enough memory");
 }
 
 #[test]

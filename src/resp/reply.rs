@@ -46,6 +46,13 @@ pub struct OpenArray {
     start: usize,
 }
 
+impl OpenArray {
+    /// Where what was written for it begins.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+}
+
 impl<'a> Reply<'a> {
     /// A writer that appends to `out` in the words of `protocol`.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
@@ -97,6 +104,11 @@ impl<'a> Reply<'a> {
         if let Some(lent) = &mut self.lent {
             lent.cut(position);
         }
+    }
+
+    /// A reply that another writer has written in the same protocol.
+    pub fn whole(&mut self, frame: &[u8]) {
+        self.out.extend_from_slice(frame);
     }
 
     /// `+OK`.

@@ -4,8 +4,14 @@
 //! tables are arrays up to their first nil, unless they have a field `err`, `ok`, `double`, `map`, `set`, `big_number`
 //! or `verbatim_string` of the right type.
 //!
-//! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper.
+//! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper. A
+//! table may stand in many places, so that few of them make a reply that has no end for all practical purposes. So
+//! one that turns out large is given up and written by a run of its own ([`write_slowly`]), which can be put aside and
+//! ended like a script, and whose reply must fit into the memory that scripts may take.
 
+use std::collections::BTreeMap;
+
+use super::Server;
 use crate::lua::{Kind, Raise, Reference, Scalar, Stack};
 use crate::resp::{OpenArray, Protocol, Reply};
 
@@ -46,10 +52,17 @@ impl Names {
             set: keep("set"),
         }
     }
+
+    fn release(self, stack: &mut Stack<'_>) {
+        let Names { err, ok, double, big_number, verbatim, map, set } = self;
+        [err, ok, double, big_number, verbatim, map, set].into_iter().for_each(|name| stack.release(name));
+    }
 }
 
 /// The name of a verbatim text's form has so many letters.
 const FORM_LETTERS: usize = 3;
+/// To move so many bytes takes as long as to write a value.
+const BYTES_MOVED: usize = 256;
 /// Room that one more level needs.
 const LEVEL_VALUES: usize = 4;
 
@@ -58,19 +71,91 @@ const LEVEL_VALUES: usize = 4;
 pub struct Faults {
     /// How many were counted when the command failed that made them.
     pub counted: u64,
-    /// The lines of the others.
-    pub uncounted: Vec<String>,
+    /// The codes of the others, each with a space behind it if it had one, and how often they stand there.
+    pub uncounted: BTreeMap<String, u64>,
 }
 
-/// Writes the value on top; `protocol` is what the script reads replies in. Answers which errors there are in it.
-pub(super) fn write(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>, protocol: Protocol) -> Faults {
+impl Faults {
+    /// Statistics give up long before they have so many codes, of so many letters.
+    const MOST_CODES: usize = 1_000;
+    const MOST_LETTERS: usize = 100;
+
+    fn note(&mut self, line: &str) {
+        let code = line.split_inclusive(' ').next().unwrap_or_default();
+        if self.uncounted.len() < Faults::MOST_CODES || self.uncounted.contains_key(code) {
+            *self.uncounted.entry(code.chars().take(Faults::MOST_LETTERS).collect()).or_default() += 1;
+        }
+    }
+}
+
+/// What a script that returned much is answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// The reply, as its client reads it.
+    pub(super) bytes: Vec<u8>,
+    pub(super) faults: Faults,
+}
+
+/// Writes the value on top; `protocol` is what the script reads replies in. Answers which errors there are in it, or
+/// `None` when the reply is large: then nothing is written.
+pub(super) fn write(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>, protocol: Protocol) -> Option<Faults> {
+    const QUICK_VALUES: usize = 50_000;
+    const QUICK_BYTES: usize = 4 << 20;
+    let (start, top, mut values) = (reply.position(), stack.top(), 0);
+    let written = write_with(stack, names, reply, protocol, |_, reply, count| {
+        values += count;
+        let is_quick = values <= QUICK_VALUES && reply.position() - start <= QUICK_BYTES;
+        if is_quick { Ok(()) } else { Err(Raise::Top) }
+    });
+    if written.is_err() {
+        stack.truncate(top);
+        reply.rewind(start);
+    }
+    written.ok()
+}
+
+/// A function that writes its first argument for the server to find ([`Server::answer`]). The second one tells the
+/// protocol of the client, the third one that of the script.
+pub(super) fn write_slowly<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let protocol = |number: i32| if stack.truth(number) { Protocol::Resp3 } else { Protocol::Resp2 };
+    let (of_client, of_script) = (protocol(2), protocol(3));
+    let names = Names::keep(stack);
+    let (mut bytes, mut written) = (Vec::new(), 0);
+    stack.push_copy(1);
+    let result = write_with(stack, &names, &mut Reply::new(&mut bytes, of_client), of_script, |stack, reply, count| {
+        let position = reply.position();
+        stack.afford(position)?;
+        stack.step(count)?;
+        stack.work(position.saturating_sub(written))?;
+        written = position;
+        Ok(())
+    });
+    names.release(stack);
+    let faults = result?;
+    stack.host(|server: &mut S, _| *server.answer() = Some(Box::new(Answer { bytes, faults })));
+    stack.push_nil();
+    Ok(1)
+}
+
+/// Writes the value on top. `check` hears before each value of how many it has become more work.
+fn write_with(
+    stack: &mut Stack<'_>,
+    names: &Names,
+    reply: &mut Reply<'_>,
+    protocol: Protocol,
+    mut check: impl FnMut(&Stack<'_>, &Reply<'_>, usize) -> Result<(), Raise>,
+) -> Result<Faults, Raise> {
     let mut faults = Faults::default();
     let base = stack.top();
     let mut levels: Vec<Level> = Vec::new();
     stack.push_copy(-1);
     loop {
+        check(stack, reply, 1)?;
         // A value lies on top: it is written and taken away, or becomes a level.
-        if let Some(level) = write_value(stack, names, reply, protocol, &mut faults) {
+        if let Some(level) = write_value(stack, names, reply, protocol, &mut faults)? {
+            if let Level::Entries { last, .. } = level {
+                check(stack, reply, last)?;
+            }
             levels.push(level);
         }
         // The next value of the innermost level that has one.
@@ -78,7 +163,7 @@ pub(super) fn write(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>,
             match levels.last_mut() {
                 None => {
                     stack.truncate(base);
-                    return faults;
+                    return Ok(faults);
                 }
                 Some(Level::Array(_, count)) => {
                     stack.get_element(-1, *count + 1);
@@ -88,6 +173,7 @@ pub(super) fn write(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>,
                     }
                     stack.pop(2);
                     if let Some(Level::Array(open, count)) = levels.pop() {
+                        check(stack, reply, reply.since(open.start()).len() / BYTES_MOVED)?;
                         reply.close_array(open, count);
                     }
                 }
@@ -112,13 +198,13 @@ fn write_value(
     reply: &mut Reply<'_>,
     protocol: Protocol,
     faults: &mut Faults,
-) -> Option<Level> {
+) -> Result<Option<Level>, Raise> {
     if stack.reserve(LEVEL_VALUES).is_err() {
         let line = "ERR reached lua stack limit";
         reply.error(line);
-        faults.uncounted.push(line.to_owned());
+        faults.note(line);
         stack.pop(1);
-        return None;
+        return Ok(None);
     }
     match stack.scalar(-1) {
         Scalar::Text(text) => reply.bulk(text),
@@ -128,7 +214,7 @@ fn write_value(
         Scalar::Other(_) => reply.null(),
     }
     stack.pop(1);
-    None
+    Ok(None)
 }
 
 /// As C converts a double to a 64-bit integer on the machines that Redis runs on.
@@ -147,16 +233,21 @@ fn write_boolean(value: bool, reply: &mut Reply<'_>, protocol: Protocol) {
     }
 }
 
-fn write_table(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>, faults: &mut Faults) -> Option<Level> {
+fn write_table(
+    stack: &mut Stack<'_>,
+    names: &Names,
+    reply: &mut Reply<'_>,
+    faults: &mut Faults,
+) -> Result<Option<Level>, Raise> {
     if is_short_list(stack) {
-        return Some(Level::Array(reply.open_array(), 0));
+        return Ok(Some(Level::Array(reply.open_array(), 0)));
     }
     if let Some(line) = error_line(stack, names) {
         reply.error(&line);
         if is_counted(stack) {
             faults.counted += 1;
         } else {
-            faults.uncounted.push(line);
+            faults.note(&line);
         }
     } else if let Some(text) = text_of(stack, &names.ok) {
         reply.simple(super::up_to_nul(&text));
@@ -169,17 +260,17 @@ fn write_table(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>, faul
     } else if let Some((form, text)) = verbatim(stack, names) {
         let form = super::up_to_nul(&form).iter().chain(b"   ").copied().take(FORM_LETTERS);
         reply.verbatim(form.collect::<Vec<u8>>(), &text);
-    } else if let Some(count) = flatten(stack, &names.map) {
+    } else if let Some(count) = flatten(stack, &names.map)? {
         reply.map(count);
-        return Some(Level::Entries { next: 1, last: count * 2, step: 1 });
-    } else if let Some(count) = flatten(stack, &names.set) {
+        return Ok(Some(Level::Entries { next: 1, last: count * 2, step: 1 }));
+    } else if let Some(count) = flatten(stack, &names.set)? {
         reply.set(count);
-        return Some(Level::Entries { next: 1, last: count * 2, step: 2 });
+        return Ok(Some(Level::Entries { next: 1, last: count * 2, step: 2 }));
     } else {
-        return Some(Level::Array(reply.open_array(), 0));
+        return Ok(Some(Level::Array(reply.open_array(), 0)));
     }
     stack.pop(1);
-    None
+    Ok(None)
 }
 
 /// Whether the table on top has a few elements and nothing else, which is quicker to see than that it has none of seven
@@ -240,17 +331,20 @@ fn verbatim(stack: &mut Stack<'_>, names: &Names) -> Option<(Vec<u8>, Vec<u8>)> 
 
 /// Pushes the keys and values of the table in that field in a row; answers how many of each there are, or
 /// `None` when the field is no table.
-fn flatten(stack: &mut Stack<'_>, name: &Reference) -> Option<usize> {
+///
+/// # Errors
+/// When memory has run out.
+fn flatten(stack: &mut Stack<'_>, name: &Reference) -> Result<Option<usize>, Raise> {
     if !stack.find_field(-1, name) {
-        return None;
+        return Ok(None);
     }
     if stack.kind(-1) != Kind::Table {
         stack.pop(1);
-        return None;
+        return Ok(None);
     }
-    let count = stack.push_entries(-1).unwrap_or(0);
+    let count = stack.push_entries(-1)?;
     stack.remove_below();
-    Some(count)
+    Ok(Some(count))
 }
 
 /// The line of the table on top, if it is an error: its text up to the first NUL, without ends of lines behind it.

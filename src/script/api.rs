@@ -129,18 +129,32 @@ impl Words {
         self.reply.clear();
     }
 
-    /// Takes all arguments.
+    /// Takes all arguments, as far as memory allows.
     fn take(&mut self, stack: &mut Stack<'_>) -> Result<(), &'static str> {
         let count = stack.top();
         if count == 0 {
             return Err("ERR Please specify at least one argument for this redis lib call");
         }
+        self.make_room(stack, count).map_err(|_| "ERR not enough memory")?;
         for number in 1..=count {
             let start = self.text.len();
             if !self.push(stack, number as i32) {
                 return Err("ERR Lua redis lib command arguments must be strings or integers");
             }
             self.spans.push(Span { start, end: self.text.len() });
+        }
+        Ok(())
+    }
+
+    /// Makes room for all arguments, of which each may be one large string.
+    fn make_room(&mut self, stack: &Stack<'_>, count: usize) -> Result<(), Raise> {
+        const NUMBER_BYTES: usize = 32;
+        let mut bytes = 0_usize;
+        for number in 1..=count {
+            bytes += stack.bytes(number as i32).map_or(NUMBER_BYTES, <[u8]>::len);
+        }
+        if bytes > self.text.capacity() {
+            self.text = stack.buffer(bytes)?;
         }
         Ok(())
     }
@@ -172,8 +186,12 @@ fn write_number(number: f64, out: &mut Vec<u8>) {
     }
 }
 
+/// A command counts as so much work, as it may take long: the host is asked after some dozens of them.
+const CALL_WORK: usize = 8 << 10;
+
 /// Runs a command and pushes its reply, or the error for which it was not run.
 fn run<S: Server>(stack: &mut Stack<'_>) -> Result<Reached, Raise> {
+    stack.work(CALL_WORK)?;
     let reached = stack.host(|server: &mut S, stack| {
         let mut words = server.words().take().unwrap_or_default();
         let reached = run_on(server, stack, &mut words);
@@ -213,7 +231,11 @@ fn log<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if !(0.0..4.0).contains(&level) {
         return Err(refuse(stack, "ERR Invalid log level."));
     }
-    let mut line = Vec::new();
+    const NUMBER_BYTES: usize = 32;
+    let room = |number: usize| stack.bytes(number as i32).map_or(NUMBER_BYTES, <[u8]>::len) + 1;
+    let bytes = (2..=count).map(room).sum();
+    stack.work(bytes)?;
+    let mut line = stack.buffer(bytes)?;
     for number in 2..=count {
         let start = line.len();
         if number > 2 {
@@ -283,12 +305,16 @@ fn wrong_reply(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
+/// To hash a byte takes as long as to make so many.
+const HASHING_WORK: usize = 8;
+
 fn sha1hex(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if stack.top() != 1 {
         return Err(refuse(stack, "ERR wrong number of arguments"));
     }
-    let mut text = Vec::new();
-    stack.write_text(1, &mut text);
+    // What is neither a string nor a number counts as empty.
+    let text = stack.text_argument(1).unwrap_or_default();
+    stack.work(text.len().saturating_mul(HASHING_WORK))?;
     stack.push_plain(&super::sha1_hex(&text));
     Ok(1)
 }

@@ -35,15 +35,17 @@ pub(super) fn enclose_compilers(stack: &mut Stack<'_>, globals: i32) -> Result<(
 }
 
 /// A chunk's name for Lua, which knows no NUL in it.
-fn chunk_name(name: &[u8]) -> CString {
-    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-    CString::new(&name[..end]).unwrap_or_default()
+fn chunk_name(stack: &Stack<'_>, name: &[u8]) -> Result<CString, Raise> {
+    let name = super::up_to_nul(name);
+    let mut text = stack.buffer(name.len() + 1)?;
+    text.extend_from_slice(name);
+    Ok(CString::new(text).unwrap_or_default())
 }
 
 fn loadstring(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let source = stack.text_argument(1)?;
     let name = if stack.lacks(2) { source.clone() } else { stack.text_argument(2)? };
-    Ok(compile(stack, &source, &name))
+    compile(stack, &source, &name)
 }
 
 fn load(stack: &mut Stack<'_>) -> Result<usize, Raise> {
@@ -70,7 +72,7 @@ fn load(stack: &mut Stack<'_>) -> Result<usize, Raise> {
         stack.afford(source.len())?;
         stack.pop(1);
     }
-    Ok(compile(stack, &source, &name))
+    compile(stack, &source, &name)
 }
 
 /// Nil, and the error on top.
@@ -81,13 +83,14 @@ fn refused(stack: &mut Stack<'_>) -> usize {
 }
 
 /// Compiles and pushes the function, or nil and what is wrong.
-fn compile(stack: &mut Stack<'_>, source: &[u8], name: &[u8]) -> usize {
-    if stack.compile(source, &chunk_name(name)) {
+fn compile(stack: &mut Stack<'_>, source: &[u8], name: &[u8]) -> Result<usize, Raise> {
+    let name = chunk_name(stack, name)?;
+    if stack.compile(source, &name) {
         stack.push_copy(Stack::upvalue(1));
         stack.set_environment(-2);
-        return 1;
+        return Ok(1);
     }
-    refused(stack)
+    Ok(refused(stack))
 }
 
 /// `pcall`, but of an error that is a table with `err` only that text comes back; of any other table an
@@ -122,6 +125,7 @@ fn collectgarbage(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let option = if stack.lacks(1) { b"collect".into() } else { stack.text_argument(1)? };
     match &*option {
         b"collect" => {
+            stack.work(stack.memory_bytes())?;
             stack.collect();
             stack.push_number(0.0);
         }

@@ -2,6 +2,8 @@
 //!
 //! Source: the behaviour of Redis 8.0, asked with every kind of wrong line and argument.
 
+use std::collections::BTreeSet;
+
 use thiserror::Error;
 
 use super::told::Sight;
@@ -60,6 +62,29 @@ pub struct Function {
     pub header: Header,
     /// What a machine keeps of it, if its library is loaded there.
     pub(super) callback: Option<Compiled>,
+}
+
+/// The functions that a library has offered so far.
+#[derive(Debug, Default)]
+pub struct Offered {
+    functions: Vec<Function>,
+    names: BTreeSet<String>,
+}
+
+impl Offered {
+    fn contains(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    fn push(&mut self, function: Function) {
+        self.names.insert(function.name.clone());
+        self.functions.push(function);
+    }
+
+    /// The functions, in the order in which they were offered.
+    pub fn into_functions(self) -> Vec<Function> {
+        self.functions
+    }
 }
 
 impl Function {
@@ -140,14 +165,14 @@ pub(super) fn register<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise>
     };
     let sketch = sketch.map_err(|text| refuse(stack, text))?;
     let name = checked_name(&sketch.name.unwrap_or_default()).map_err(|error| refuse(stack, &error.to_string()))?;
-    let is_there = |functions: &Vec<Function>| functions.iter().any(|function| function.name == name);
-    if stack.host(|server: &mut S, _| server.offered().is_some_and(|functions| is_there(functions))) == Some(true) {
+    let is_there = |offered: &mut Offered| offered.contains(&name);
+    if stack.host(|server: &mut S, _| server.offered().is_some_and(is_there)) == Some(true) {
         return Err(refuse(stack, "Function already exists in the library"));
     }
     stack.push_copy(sketch.callback.unwrap_or_default());
     let callback = Some(Compiled { function: stack.keep(), sight: Sight::Tables });
     let function = Function { name, description: sketch.description, header: sketch.header, callback };
-    stack.host(|server: &mut S, _| server.offered().map(|functions| functions.push(function)));
+    stack.host(|server: &mut S, _| server.offered().map(|offered| offered.push(function)));
     Ok(0)
 }
 

@@ -40,10 +40,10 @@ use crate::value::hexadecimal;
 use sandbox::Dwellers;
 use told::{Sight, Told};
 
-pub use answer::Faults;
+pub use answer::{Answer, Faults};
 pub use api::Words;
 pub use chance::Chance;
-pub use library::{Function, LibraryError, read_title};
+pub use library::{Function, LibraryError, Offered, read_title};
 pub use shebang::{Header, ShebangError};
 
 /// What a script can ask the server that runs it.
@@ -64,13 +64,15 @@ pub trait Server: Host {
     fn set_protocol(&mut self, protocol: Protocol);
     /// Room for the calls of scripts, kept from one to the next.
     fn words(&mut self) -> &mut Option<Box<Words>>;
+    /// What the script is answered that has returned much, once that is written.
+    fn answer(&mut self) -> &mut Option<Box<Answer>>;
     /// The random numbers of this run.
     fn chance(&mut self) -> &mut Chance;
     /// Processor time of the process in seconds (`os.clock`).
     fn processor_s(&mut self) -> f64;
     /// What the library has offered so far that is being loaded; `None` while none is. While one is, [`Host::pulse`]
     /// never says that it shall rest.
-    fn offered(&mut self) -> Option<&mut Vec<Function>>;
+    fn offered(&mut self) -> Option<&mut Offered>;
 }
 
 /// What becomes of a script.
@@ -105,6 +107,7 @@ pub struct Compiled {
 /// Bytes that scripts and what they keep may take together. Redis has no such limit; a script that fills a laptop helps
 /// nobody.
 const MEMORY_BYTES: usize = 1 << 30;
+const _: () = assert!(MEMORY_BYTES < i32::MAX as usize, "Lua counts the signs of a bracket in an int");
 
 /// What becomes of a script that somebody ended.
 const ENDED: &str = "Script killed by user with SCRIPT KILL...";
@@ -130,6 +133,15 @@ pub struct Machine {
     globals: sandbox::Globals,
     told: Told,
     names: answer::Names,
+    /// The run that rests writes what a script has returned.
+    is_answering: bool,
+}
+
+/// What has become of a run.
+enum Ending {
+    Over(Outcome),
+    /// It has returned more than is written at once.
+    Returned(Reference),
 }
 
 impl Machine {
@@ -154,7 +166,8 @@ impl Machine {
         let built = lua.with(|stack| sandbox::build::<S>(stack, dwellers));
         let told = lua.with(Told::new).expect("there is memory for two tables");
         let names = lua.with(answer::Names::keep);
-        Machine { lua, globals: built.expect("there is memory for the libraries"), told, names }
+        let globals = built.expect("there is memory for the libraries");
+        Machine { lua, globals, told, names, is_answering: false }
     }
 
     /// Compiles a script.
@@ -200,10 +213,7 @@ impl Machine {
         self.forget(compiled);
         let globals = &self.globals;
         // Memory may have run out, but the name is there already.
-        let hidden = self.lua.with(|stack| {
-            stack.collect();
-            globals.show_nursery(stack, false)
-        });
+        let hidden = self.lua.with(|stack| globals.show_nursery(stack, false));
         result.and(hidden.map_err(|_| LibraryError::Failed(OUT_OF_MEMORY.to_owned())))
     }
 
@@ -229,9 +239,31 @@ impl Machine {
             stack.push_kept(&script.function);
             0
         };
-        self.lua.start(server, &globals.explain, push, |server, progress, stack| {
+        let ending = self.lua.start(server, &globals.explain, push, |server, progress, stack| {
             conclude(server, names, progress, stack, reply)
-        })
+        });
+        self.answer(server, ending, reply)
+    }
+
+    /// Answers what a script has returned that has ended, in a run of its own where that takes long.
+    fn answer<S: Server>(&mut self, server: &mut S, ending: Ending, reply: &mut Reply<'_>) -> Outcome {
+        let value = match ending {
+            Ending::Over(outcome) => return outcome,
+            Ending::Returned(value) => value,
+        };
+        let protocols = [reply.protocol(), server.protocol()];
+        let push = |stack: &mut Stack<'_>| {
+            stack.push_function(answer::write_slowly::<S>);
+            stack.push_kept(&value);
+            stack.release(value);
+            protocols.into_iter().for_each(|protocol| stack.push_boolean(protocol == Protocol::Resp3));
+            1 + protocols.len()
+        };
+        let outcome = self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
+            conclude_answer(server, progress, stack, reply)
+        });
+        self.is_answering = outcome == Outcome::Resting;
+        outcome
     }
 
     /// Prepares a call of a function.
@@ -265,15 +297,24 @@ impl Machine {
             2
         };
         let names = &self.names;
-        self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
+        let ending = self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
             conclude(server, names, progress, stack, reply)
-        })
+        });
+        self.answer(server, ending, reply)
     }
 
     /// Continues a script that rests.
     pub fn go_on<S: Server>(&mut self, server: &mut S, reply: &mut Reply<'_>) -> Outcome {
+        if self.is_answering {
+            let go_on =
+                |server: &mut S, progress, stack: &mut Stack<'_>| conclude_answer(server, progress, stack, reply);
+            let outcome = self.lua.go_on(server, go_on);
+            self.is_answering = outcome == Outcome::Resting;
+            return outcome;
+        }
         let names = &self.names;
-        self.lua.go_on(server, |server, progress, stack| conclude(server, names, progress, stack, reply))
+        let ending = self.lua.go_on(server, |server, progress, stack| conclude(server, names, progress, stack, reply));
+        self.answer(server, ending, reply)
     }
 
     /// Bytes that the machine takes.
@@ -288,14 +329,40 @@ fn conclude<S: Server>(
     progress: Progress,
     stack: &mut Stack<'_>,
     reply: &mut Reply<'_>,
+) -> Ending {
+    if progress != Progress::Done {
+        return Ending::Over(failed(progress, stack));
+    }
+    match answer::write(stack, names, reply, server.protocol()) {
+        Some(faults) => Ending::Over(Outcome::Done(faults)),
+        None => Ending::Returned(stack.keep()),
+    }
+}
+
+/// The same for a run that wrote what a script had returned.
+fn conclude_answer<S: Server>(
+    server: &mut S,
+    progress: Progress,
+    stack: &mut Stack<'_>,
+    reply: &mut Reply<'_>,
 ) -> Outcome {
+    match server.answer().take() {
+        Some(answer) if progress == Progress::Done => {
+            reply.whole(&answer.bytes);
+            Outcome::Done(answer.faults)
+        }
+        _ => failed(progress, stack),
+    }
+}
+
+/// What becomes of a run that has not come to its end, or not yet.
+fn failed(progress: Progress, stack: &mut Stack<'_>) -> Outcome {
     match progress {
         Progress::Resting => Outcome::Resting,
-        Progress::Done => Outcome::Done(answer::write(stack, names, reply, server.protocol())),
-        Progress::Failed => Outcome::Failed(Failure::from_top(stack)),
         Progress::Ended(place) => {
             Outcome::Failed(Failure { message: format!("ERR {ENDED}"), place, is_counted: false })
         }
+        Progress::Done | Progress::Failed => Outcome::Failed(Failure::from_top(stack)),
     }
 }
 

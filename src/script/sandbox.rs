@@ -35,6 +35,10 @@ const LOOKING: &[(&str, &[&str])] =
     &[("", &["next", "rawget"]), ("table", &["foreach", "foreachi", "concat", "maxn", "getn"])];
 /// Functions of Lua that change a table past its metatable.
 const CHANGING: &[(&str, &[&str])] = &[("", &["rawset", "setmetatable"])];
+/// Functions of Lua that go through a text byte by byte.
+const REWRITING: &[(&str, &[&str])] = &[("string", &["format", "lower", "reverse", "upper"])];
+/// To rewrite a byte takes as long as to make so many.
+const REWRITING_WORK: usize = 8;
 /// Of how many elements below the first `table.insert` may make room, in C and without anybody being able to stop it.
 const LOWEST_POSITION: i32 = -1_000_000;
 
@@ -86,6 +90,7 @@ pub(super) fn build<S: Server>(stack: &mut Stack<'_>, dwellers: Dwellers) -> Res
     guard_all(stack, &places, &[("table", &["insert"])], insert_nearby)?;
     guard_all(stack, &places, &[("", &["unpack"])], unpack_some)?;
     guard_all(stack, &places, &[("", &["tonumber"])], read_digits)?;
+    guard_all(stack, &places, REWRITING, count_text)?;
     replace_with_fronts(stack, &places)?;
     front_the_globals::<S>(stack, &places, dwellers)
 }
@@ -165,6 +170,14 @@ fn insert_nearby(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(0)
 }
 
+/// Counts the bytes of texts that are gone through.
+fn count_text(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let bytes = |number: usize| stack.bytes(number as i32).map_or(0, <[u8]>::len);
+    let work = (1..=stack.top()).map(bytes).sum::<usize>();
+    stack.work(work.saturating_mul(REWRITING_WORK))?;
+    Ok(0)
+}
+
 /// Refuses a range whose length is more than an `int` of C holds, which Lua takes for a small one (CVE-2025-46817).
 fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let end = if stack.lacks(3) { stack.length(1) as i64 } else { int_of(stack, 3).into() };
@@ -175,6 +188,7 @@ fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 /// Answers for `tonumber` what is written in digits alone, as most numbers are that scripts are given: C reads them
 /// digit by digit, and Lua has it do so twice.
 fn read_digits(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    stack.work(stack.bytes(1).map_or(0, <[u8]>::len))?;
     let text = if stack.top() == 1 { stack.argument(1).unwrap_or_default() } else { &[] };
     let Some(number) = parse_digits(text) else { return Ok(0) };
     stack.push_number(number);

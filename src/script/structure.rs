@@ -115,6 +115,7 @@ impl<'f> Format<'f> {
 
 fn pack(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let text = stack.text_argument(1)?;
+    stack.work(text.len())?;
     let mut format = Format::new(&text);
     // What is missing behind the last argument counts as nil.
     stack.push_nil();
@@ -167,6 +168,7 @@ fn write_text(stack: &mut Stack<'_>, out: &mut Vec<u8>, argument: usize, item: &
 
 fn unpack(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let (text, data) = (stack.text_argument(1)?, stack.text_argument(2)?);
+    stack.work(text.len())?;
     let mut format = Format::new(&text);
     let offset = integer_or(stack, 3, 1)?;
     if offset == 0 {
@@ -242,6 +244,7 @@ fn read_integer(part: &[u8], is_signed: bool, is_big_endian: bool) -> f64 {
 
 fn size(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let text = stack.text_argument(1)?;
+    stack.work(text.len())?;
     let mut format = Format::new(&text);
     let mut position = 0_usize;
     while let Some(item) = format.next()? {

@@ -1,4 +1,7 @@
-//! Functions: what FUNCTION DUMP gives brings all libraries back, and INFO counts them.
+//! Functions and scripts that are kept: what FUNCTION DUMP gives brings all libraries back, which scripts stay, and what
+//! INFO counts.
+
+use dunlin::engine::scripts::Digest;
 
 use crate::world::World;
 
@@ -54,4 +57,71 @@ fn info_counts_libraries_and_functions() {
     (0..3).for_each(|library| load(&mut world, library));
     let info = world.ask("INFO memory");
     assert!(info.contains("number_of_functions:3\r\nnumber_of_libraries:3\r\n"), "{info}");
+}
+
+#[test]
+fn help_names_arguments_as_redis_does() {
+    let mut world = World::fresh();
+    let (functions, scripts) = (world.ask("FUNCTION HELP"), world.ask("SCRIPT HELP"));
+    for line in [
+        "LOAD [REPLACE] <FUNCTION CODE>",
+        "DELETE <LIBRARY NAME>",
+        "LIST [LIBRARYNAME PATTERN] [WITHCODE]",
+        "FLUSH [ASYNC|SYNC]",
+        "RESTORE <PAYLOAD> [FLUSH|APPEND|REPLACE]",
+    ] {
+        assert!(functions.contains(&format!("\r\n+{line}\r\n")), "{line}: {functions}");
+    }
+    for line in ["DEBUG (YES|SYNC|NO)", "EXISTS <sha1> [<sha1> ...]", "FLUSH [ASYNC|SYNC]", "LOAD <script>"] {
+        assert!(scripts.contains(&format!("\r\n+{line}\r\n")), "{line}: {scripts}");
+    }
+}
+
+#[test]
+fn what_is_garbage_after_loading_does_not_stay() {
+    let mut world = World::fresh();
+    let source = |number: usize| {
+        let garbage = "local t = {} for n = 1, 1000 do t[n] = {} end";
+        format!("#!lua name=lib\n{garbage} redis.register_function('f', function() return {number} end)")
+    };
+    for number in 0..200 {
+        let source = source(number);
+        ask(&mut world, &[b"FUNCTION", b"LOAD", b"REPLACE", source.as_bytes()]);
+    }
+    let bytes = world.engine.scripts.functions.machine_bytes();
+    assert!(bytes < 1_000_000, "200 times 50 KB have become {bytes} bytes");
+}
+
+/// Whether SCRIPT EXISTS tells of the script that returns the number.
+fn is_kept(world: &mut World, number: usize) -> bool {
+    let digest = Digest::of(format!("return {number}").as_bytes());
+    world.ask(&format!("SCRIPT EXISTS {}", digest.to_text())) == "*1\r\n:1\r\n"
+}
+
+fn evaluate(world: &mut World, numbers: std::ops::RangeInclusive<usize>) {
+    for number in numbers {
+        ask(world, &[b"EVAL", format!("return {number}").as_bytes(), b"0"]);
+    }
+}
+
+#[test]
+fn a_script_that_eval_has_kept_goes_with_time_even_if_it_is_loaded_afterwards() {
+    let mut world = World::fresh();
+    evaluate(&mut world, 1..=10);
+    ask(&mut world, &[b"SCRIPT", b"LOAD", b"return 1"]);
+    ask(&mut world, &[b"SCRIPT", b"LOAD", b"return 0"]);
+    evaluate(&mut world, 0..=0);
+    evaluate(&mut world, 11..=500);
+    assert!(is_kept(&mut world, 1));
+    evaluate(&mut world, 501..=501);
+    assert_eq!([0, 1, 2].map(|number| is_kept(&mut world, number)), [true, false, true]);
+}
+
+#[test]
+fn how_many_scripts_made_room_is_told_beyond_a_flush() {
+    let mut world = World::fresh();
+    evaluate(&mut world, 1..=502);
+    assert!(world.ask("INFO stats").contains("evicted_scripts:2\r\n"));
+    assert_eq!(world.ask("SCRIPT FLUSH"), "+OK\r\n");
+    assert!(world.ask("INFO stats").contains("evicted_scripts:2\r\n"));
 }

@@ -16,6 +16,7 @@ type Row = (u8, &'static str, &'static str, &'static str);
 
 const HERE: &str = "tests/engine/known_holes.rs";
 const LUA: &str = "tests/engine/lua_holes.rs";
+const INTERPRETER: &str = "src/lua/tests.rs";
 const RIGHTS: &str = "tests/engine/rights.rs";
 const USERS: &str = "src/acl/tests.rs";
 const SKETCH: &str = "src/value/hyperloglog/tests.rs";
@@ -80,8 +81,8 @@ const ROWS: &[Row] = &[
     (46, "CVE-2025-48367", "tests/server/holes.rs", "clients_that_break_off_at_once_keep_nobody_out"),
     (47, "CVE-2025-46817", LUA, "a_range_to_unpack_is_counted_right"),
     (48, "CVE-2025-46818", LUA, "no_script_changes_what_others_see"),
-    (49, "CVE-2025-46819", LUA, "brackets_that_do_not_close_are_errors"),
-    (50, "CVE-2025-49844", LUA, "the_collector_takes_nothing_that_is_used"),
+    (49, "CVE-2025-46819", INTERPRETER, "a_bracket_takes_memory_like_everything_else"),
+    (50, "CVE-2025-49844", INTERPRETER, "nothing_is_collected_while_source_is_compiled"),
     (51, "CVE-2025-62507", HERE, "commands_of_later_versions_and_of_modules_are_unknown"),
     (52, "CVE-2025-67733", HERE, "every_reply_is_one_frame_whatever_bytes_it_repeats"),
     (53, "CVE-2026-27623", PARSER, "every_mix_of_empty_and_full_requests_stays_in_step"),

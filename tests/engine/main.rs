@@ -12,6 +12,7 @@ mod functions;
 mod gates;
 mod keys;
 mod known_holes;
+mod long_scripts;
 mod lua_holes;
 mod memory_limits;
 mod oracle;

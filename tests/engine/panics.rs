@@ -37,6 +37,7 @@ fn a_panic_within_a_script_leaves_the_engine_whole() {
         "return redis.call('FAULTY')",
         "return redis.pcall('FAULTY')",
         "return pcall(redis.call, 'FAULTY')",
+        "pcall(redis.call, 'FAULTY') while true do end",
         "return coroutine.resume(coroutine.create(function() redis.call('FAULTY') end))",
     ] {
         assert!(panics(&mut world, script.as_bytes()), "{script}");

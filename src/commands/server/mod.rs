@@ -35,7 +35,7 @@ const TIME: Command = Command {
 };
 
 fn time(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let now = cx.now();
+    let now = cx.engine().shown_now();
     let reply = cx.reply();
     reply.array(2);
     reply.bulk_integer(now.unix_s());

@@ -1,7 +1,8 @@
 //! Scripts that were sent before, by the SHA-1 of their source.
 //!
 //! Those that came with SCRIPT LOAD stay until SCRIPT FLUSH. Of those that came with EVAL the last 500 that were used
-//! stay: programs that write their arguments into the source would fill memory otherwise.
+//! stay: programs that write their arguments into the source would fill memory otherwise. A script is what it came with
+//! first: SCRIPT LOAD of one that is kept changes nothing, as in Redis.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -129,7 +130,7 @@ impl Cache {
         }
     }
 
-    /// Keeps a script, if it is not kept yet. One that was loaded stays.
+    /// Keeps a script, if it is not kept yet.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -140,11 +141,7 @@ impl Cache {
         is_loaded: bool,
         machine: &mut Machine,
     ) -> Result<(), Error> {
-        if let Some(kept) = self.scripts.get_mut(&digest) {
-            if is_loaded && !kept.is_loaded {
-                kept.is_loaded = true;
-                self.evaluated -= 1;
-            }
+        if self.contains(digest) {
             return Ok(());
         }
         let (header, compiled) = compile(source, machine)?;
@@ -196,9 +193,9 @@ impl Cache {
         }
     }
 
-    /// Whether keeping a script changes which are kept.
-    pub(super) fn is_new(&self, digest: Digest, is_loaded: bool) -> bool {
-        self.scripts.get(&digest).is_none_or(|kept| is_loaded && !kept.is_loaded)
+    /// A cache without scripts, which counts on.
+    pub(super) fn flushed(&self) -> Cache {
+        Cache { evicted: self.evicted, ..Cache::default() }
     }
 
     /// The machine is another one: all have to be compiled anew.

@@ -10,10 +10,13 @@ use crate::engine::scripts::Ending;
 use crate::engine::{Args, Command, Effect, Engine, Error, Family, Flags, LogLevel, ServerError};
 use crate::lua::{Host, Pulse};
 use crate::resp::{Protocol, Reply, Request};
-use crate::script::{Chance, Function, Server, Words};
+use crate::script::{Answer, Chance, Offered, Server, Words};
 
 /// How long a script that takes too long runs before others are heard.
 const TURN_US: u64 = 2_000;
+
+/// How much a script may write into the log at a time: it is kept until the script ends or others are heard.
+const MOST_LOGGED_BYTES: usize = 16 << 20;
 
 impl Host for Engine {
     fn pulse(&mut self) -> Pulse {
@@ -133,6 +136,18 @@ impl Server for Engine {
             2 => LogLevel::Notice,
             _ => LogLevel::Warning,
         };
+        if let Some(running) = &mut self.scripts.running {
+            let before = running.logged_bytes;
+            running.logged_bytes = before.saturating_add(line.len());
+            if running.logged_bytes > MOST_LOGGED_BYTES {
+                if before <= MOST_LOGGED_BYTES {
+                    let text =
+                        format!("What {} logs beyond this is dropped until others have been heard.", running.name);
+                    self.effects.push(Effect::Log(LogLevel::Warning, text));
+                }
+                return;
+            }
+        }
         self.effects.push(Effect::Log(level, String::from_utf8_lossy(line).into_owned()));
     }
 
@@ -148,12 +163,16 @@ impl Server for Engine {
         &mut self.scripts.words
     }
 
+    fn answer(&mut self) -> &mut Option<Box<Answer>> {
+        &mut self.scripts.answer
+    }
+
     fn chance(&mut self) -> &mut Chance {
         &mut self.running().chance
     }
 
-    fn offered(&mut self) -> Option<&mut Vec<Function>> {
-        self.scripts.functions.draft.as_mut().map(|draft| &mut draft.functions)
+    fn offered(&mut self) -> Option<&mut Offered> {
+        self.scripts.functions.draft.as_mut().map(|draft| &mut draft.offered)
     }
 
     fn processor_s(&mut self) -> f64 {

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::script::{Function, LibraryError, Machine};
+use crate::script::{Function, LibraryError, Machine, Offered};
 
 /// A library that was loaded.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct Functions {
 /// A library that is being loaded.
 #[derive(Debug)]
 pub(super) struct Draft {
-    pub(super) functions: Vec<Function>,
+    pub(super) offered: Offered,
     /// When it has taken too long, by the world's own clock, in microseconds.
     pub(super) until_us: u64,
 }

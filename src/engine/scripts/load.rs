@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::functions::{Draft, Library, Shelf};
 use crate::engine::{Engine, Error};
 use crate::rdb;
-use crate::script::{LibraryError, Machine, read_title};
+use crate::script::{LibraryError, Machine, Offered, read_title};
 
 /// How long the source of a library may run.
 const LOAD_TIMEOUT_US: u64 = 500_000;
@@ -137,9 +137,10 @@ impl Engine {
             return Err(LibraryError::Exists(name));
         }
         let until_us = self.host.elapsed_us().saturating_add(LOAD_TIMEOUT_US);
-        self.scripts.functions.draft = Some(Draft { functions: Vec::new(), until_us });
+        self.scripts.functions.draft = Some(Draft { offered: Offered::default(), until_us });
         let loaded = machine.load(self, &source[skipped..]);
-        let offered = self.scripts.functions.draft.take().map(|draft| draft.functions).unwrap_or_default();
+        let offered =
+            self.scripts.functions.draft.take().map(|draft| draft.offered.into_functions()).unwrap_or_default();
         let library = Library { source: source.into(), functions: offered.into_iter().map(Arc::new).collect() };
         let put = match loaded {
             Ok(()) if library.functions.is_empty() => Err((LibraryError::Empty, library)),

@@ -3,7 +3,7 @@
 //! Where this module says script, it means a function too.
 //!
 //! A script is one step: nobody else's command runs within it, blocked clients are served after it, and time stands
-//! still for it. If it takes longer than `busy-reply-threshold` it is put aside between two instructions again and
+//! still for it: keys live or have expired as when it began, and TIME tells that moment. If it takes longer than `busy-reply-threshold` it is put aside between two instructions again and
 //! again, so that others can be told that the server is busy, and can end it if it has changed nothing yet.
 //!
 //! Scripts and functions have a machine each, so that what libraries keep is theirs. A machine is taken out of the
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::engine::{CommandId, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Request, Requests};
-use crate::script::{Chance, Function, Header, Machine, Words};
+use crate::script::{Answer, Chance, Function, Header, Machine, Words};
 
 pub(in crate::engine) use cache::SavedScripts;
 pub use cache::{Cache, Digest, Kept};
@@ -38,6 +38,8 @@ pub struct Scripts {
     machine: Option<Box<Machine>>,
     /// What calls of commands are put together in.
     words: Option<Box<Words>>,
+    /// What a script that returned much is answered.
+    answer: Option<Box<Answer>>,
     running: Option<Running>,
 }
 
@@ -104,8 +106,13 @@ struct Running {
     chance: Chance,
     /// The moment at which it runs, from its first instruction to its last.
     now: Now,
+    /// The moment that TIME tells: the same until the script takes too long, then that of its last turn, so that a
+    /// script which waits for a time comes to it.
+    shown: Now,
     /// The database in which its client is found again.
     database: usize,
+    /// How much it has written into the log in this turn.
+    logged_bytes: usize,
     /// When it began and when its turn began, by the world's own clock, in microseconds.
     started_us: u64,
     turn_us: u64,
@@ -255,10 +262,15 @@ impl Engine {
         self.scripts.functions = Functions::default();
     }
 
+    /// What time it is, as TIME tells it.
+    pub fn shown_now(&self) -> Now {
+        self.scripts.running.as_ref().map_or_else(|| self.now(), |running| running.shown)
+    }
+
     /// Forgets all scripts.
     pub fn flush_scripts(&mut self) {
         self.before_scripts_change();
-        self.scripts.cache = Cache::default();
+        self.scripts.cache = self.scripts.cache.flushed();
         self.scripts.machine = None;
     }
 }

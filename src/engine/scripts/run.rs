@@ -46,7 +46,7 @@ impl Ctx<'_> {
     }
 
     fn run_on(&mut self, machine: &mut Machine, call: &Call<'_>) -> Result<(), Error> {
-        if call.source.is_some() && self.engine.scripts.cache.is_new(call.digest, false) {
+        if call.source.is_some() && !self.engine.scripts.cache.contains(call.digest) {
             self.engine.before_scripts_change();
         }
         let cache = &mut self.engine.scripts.cache;
@@ -105,7 +105,9 @@ impl Ctx<'_> {
             protocol: Protocol::Resp2,
             chance: Chance::of(self.engine.generator.u64(..)),
             now: self.engine.now(),
+            shown: self.engine.now(),
             database: self.database,
+            logged_bytes: 0,
             started_us: now_us,
             turn_us: now_us,
             is_busy: false,
@@ -142,7 +144,7 @@ impl Engine {
     pub fn load_script(&mut self, source: &[u8]) -> Result<Digest, Error> {
         let digest = Digest::of(source);
         let mut machine = self.take_machine();
-        if self.scripts.cache.is_new(digest, true) {
+        if !self.scripts.cache.contains(digest) {
             self.before_scripts_change();
         }
         let added = self.scripts.cache.add(source, digest, true, &mut machine);
@@ -176,7 +178,7 @@ impl Engine {
     fn count_faults(&mut self, faults: &Faults, command: CommandId) {
         let own = u64::from(!faults.uncounted.is_empty());
         self.stats.command_mut(command).failed += faults.counted + own;
-        faults.uncounted.iter().for_each(|line| self.stats.count_error(line));
+        faults.uncounted.iter().for_each(|(line, times)| self.stats.count_errors(line, *times));
     }
 
     /// What a command that rests has written so far is answered later.
@@ -198,7 +200,7 @@ impl Engine {
             Kind::Function => &mut self.scripts.functions.machine,
         };
         let Some(mut machine) = place.take() else { return };
-        running.turn_us = now_us;
+        (running.turn_us, running.shown, running.logged_bytes) = (now_us, now, 0);
         let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
         self.timing.now = running.now;
         self.interest.tracking.begin_command(session);

@@ -7,7 +7,6 @@ use super::accept_one_argument;
 use super::settings::{Setting, value_of};
 use super::token::{Reader, Token};
 use crate::lua::{Raise, Stack};
-use crate::script::pace::Pace;
 
 pub(super) fn decode(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     accept_one_argument(stack)?;
@@ -17,12 +16,7 @@ pub(super) fn decode(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     }
     let takes_invalid_numbers = value_of(stack, Setting::DecodeInvalid) != 0;
     let max_depth = usize::try_from(value_of(stack, Setting::DecodeDepth)).unwrap_or(0);
-    let mut decoder = Decoder {
-        reader: Reader::new(&text, takes_invalid_numbers),
-        levels: Vec::new(),
-        pace: Pace::default(),
-        max_depth,
-    };
+    let mut decoder = Decoder { reader: Reader::new(&text, takes_invalid_numbers), levels: Vec::new(), max_depth };
     decoder.read(stack)?;
     Ok(1)
 }
@@ -37,7 +31,6 @@ enum Level {
 struct Decoder<'t> {
     reader: Reader<'t>,
     levels: Vec<Level>,
-    pace: Pace,
     max_depth: usize,
 }
 
@@ -46,7 +39,7 @@ impl<'t> Decoder<'t> {
     fn read(&mut self, stack: &mut Stack<'_>) -> Result<(), Raise> {
         let mut token = self.reader.next();
         loop {
-            self.pace.step(stack, 1)?;
+            stack.step(1)?;
             if let Some(first) = self.value(stack, token)? {
                 token = first;
                 continue;

@@ -92,10 +92,7 @@ impl Encoder {
     fn value(&mut self, stack: &mut Stack<'_>) -> Result<(), Raise> {
         self.pace.written(stack, &self.out)?;
         match stack.kind(-1) {
-            Kind::String => {
-                write_text(&mut self.out, stack.bytes(-1).unwrap_or_default());
-                Ok(())
-            }
+            Kind::String => self.text(stack, -1),
             Kind::Number => self.number(stack, -1),
             Kind::Boolean => {
                 self.out.extend_from_slice(if stack.truth(-1) { b"true" } else { b"false" });
@@ -112,6 +109,19 @@ impl Encoder {
             }
             _ => Err(refuse(stack, -1, "type not supported")),
         }
+    }
+
+    /// Writes the string at `at`. What is escaped becomes up to six bytes, so a large one is written in parts, each of
+    /// which memory must allow.
+    fn text(&mut self, stack: &Stack<'_>, at: i32) -> Result<(), Raise> {
+        const PART_BYTES: usize = 64 << 10;
+        self.out.push(b'"');
+        for part in stack.bytes(at).unwrap_or_default().chunks(PART_BYTES) {
+            write_escaped(&mut self.out, part);
+            self.pace.written(stack, &self.out)?;
+        }
+        self.out.push(b'"');
+        Ok(())
     }
 
     fn begin(&mut self, stack: &mut Stack<'_>) -> Result<(), Raise> {
@@ -147,7 +157,7 @@ impl Encoder {
                 longest = to_i32(key);
             }
             count = count.wrapping_add(1);
-            self.pace.step(stack, 1)?;
+            stack.step(1)?;
         }
         let is_sparse =
             self.sparse_ratio > 0 && longest > count.wrapping_mul(self.sparse_ratio) && longest > self.sparse_safe;
@@ -159,7 +169,7 @@ impl Encoder {
 
     fn key(&mut self, stack: &mut Stack<'_>) -> Result<(), Raise> {
         match stack.kind(-2) {
-            Kind::String => write_text(&mut self.out, stack.bytes(-2).unwrap_or_default()),
+            Kind::String => self.text(stack, -2)?,
             Kind::Number => {
                 self.out.push(b'"');
                 self.number(stack, -2)?;
@@ -196,9 +206,8 @@ fn refuse(stack: &Stack<'_>, at: i32, reason: &str) -> Raise {
     Raise::here(format!("Cannot serialise {}: {reason}", stack.type_name(at)))
 }
 
-/// Appends a text between quotes.
-fn write_text(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'"');
+/// Appends a text as it stands between quotes.
+fn write_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|&byte| is_escaped(byte)) {
         out.extend_from_slice(&rest[..at]);
@@ -214,7 +223,6 @@ fn write_text(out: &mut Vec<u8>, text: &[u8]) {
         rest = &rest[at + 1..];
     }
     out.extend_from_slice(rest);
-    out.push(b'"');
 }
 
 fn is_escaped(byte: u8) -> bool {

@@ -112,7 +112,7 @@ impl Packer {
             };
             largest = largest.max(to_i32(key));
             count = count.wrapping_add(1);
-            self.pace.step(stack, 1)?;
+            stack.step(1)?;
         }
         Ok((largest == count).then(|| stack.length(-1)))
     }
@@ -135,7 +135,7 @@ impl Packer {
         stack.walk(-1)?;
         while stack.next() {
             length += 1;
-            self.pace.step(stack, 1)?;
+            stack.step(1)?;
         }
         match length {
             0..16 => self.out.push(0x80 | length as u8),

@@ -5,7 +5,6 @@
 
 use crate::lua::{Raise, Stack};
 use crate::script::arguments::{integer, integer_or};
-use crate::script::pace::Pace;
 
 pub(super) fn unpack(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     unpack_some(stack, 0, 0)
@@ -37,7 +36,7 @@ fn unpack_some(stack: &mut Stack<'_>, limit: i64, offset: i64) -> Result<usize, 
         return Err(Raise::here(message));
     };
     let limit = if is_all { i32::MAX as usize } else { limit };
-    let mut unpacker = Unpacker { rest, levels: Vec::new(), pace: Pace::default() };
+    let mut unpacker = Unpacker { rest, levels: Vec::new() };
     let mut count = 0;
     while !unpacker.rest.is_empty() && count < limit {
         unpacker.value(stack)?;
@@ -65,14 +64,13 @@ enum Level {
 struct Unpacker<'d> {
     rest: &'d [u8],
     levels: Vec<Level>,
-    pace: Pace,
 }
 
 impl<'d> Unpacker<'d> {
     /// Pushes one value.
     fn value(&mut self, stack: &mut Stack<'_>) -> Result<(), Raise> {
         loop {
-            self.pace.step(stack, 1)?;
+            stack.step(1)?;
             if self.begin(stack)? && self.store(stack)? {
                 return Ok(());
             }

@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use super::class;
 use crate::lua::{Raise, Stack};
-use crate::script::pace::Pace;
 
 const MAX_CAPTURES: usize = 32;
 const ESCAPE: u8 = b'%';
@@ -107,7 +106,6 @@ pub(super) struct Matcher<'t> {
     pattern: &'t [u8],
     pub(super) captures: Captures,
     choices: Vec<Choice>,
-    pace: Pace,
 }
 
 impl<'t> Matcher<'t> {
@@ -115,7 +113,7 @@ impl<'t> Matcher<'t> {
     pub(super) fn new(subject: &'t [u8], pattern: &'t [u8]) -> Matcher<'t> {
         let length = memchr::memchr(0, pattern).unwrap_or(pattern.len());
         let pattern = &pattern[..length];
-        Matcher { subject, pattern, captures: Captures::none(), choices: Vec::new(), pace: Pace::default() }
+        Matcher { subject, pattern, captures: Captures::none(), choices: Vec::new() }
     }
 
     /// Takes `^` from the beginning of the pattern: true if it was there.
@@ -134,7 +132,7 @@ impl<'t> Matcher<'t> {
         self.choices.clear();
         let mut point = Point { subject: start, pattern: 0 };
         loop {
-            self.pace.step(stack, 1)?;
+            stack.step(1)?;
             match self.step(stack, point)? {
                 Step::On(next) => point = next,
                 Step::Done(end) => return Ok(Some(end)),
@@ -245,14 +243,14 @@ impl<'t> Matcher<'t> {
             if byte == close {
                 depth -= 1;
                 if depth == 0 {
-                    self.pace.step(stack, count)?;
+                    stack.step(count)?;
                     return Ok(Step::On(Point { subject: point.subject + count + 1, pattern: point.pattern + 4 }));
                 }
             } else if byte == open {
                 depth += 1;
             }
         }
-        self.pace.step(stack, rest.len())?;
+        stack.step(rest.len())?;
         Ok(Step::Back)
     }
 
@@ -281,7 +279,7 @@ impl<'t> Matcher<'t> {
             Extent::Unfinished => Err(invalid_index()),
             Extent::Position => Ok(Step::Back),
             Extent::Length(length) => {
-                self.pace.step(stack, length)?;
+                stack.step(length)?;
                 let is_there = self.subject[point.subject..].starts_with(&self.subject[start..start + length]);
                 let next = Point { subject: point.subject + length, pattern: point.pattern + 2 };
                 Ok(if is_there { Step::On(next) } else { Step::Back })
@@ -313,7 +311,7 @@ impl<'t> Matcher<'t> {
             b'*' | b'+' => {
                 let first = if repetition == b'+' { at + 1 } else { at };
                 let count = count_fitting(self.pattern, item, end, &self.subject[first..]);
-                self.pace.step(stack, count)?;
+                stack.step(count)?;
                 let last = first + count;
                 if count > 0 {
                     self.choices.push(Choice::Fewer { first, last: last - 1, rest: end + 1 });

@@ -1,7 +1,7 @@
 //! The functions of `string` that could take long or too much: `find`, `match`, `gmatch`, `gsub` and `rep`.
 //!
 //! They mean what those of Lua 5.1 mean, down to the texts of their errors. Unlike those they need no more of the
-//! native stack for a longer pattern, can be put aside and ended ([`Pace`](super::pace::Pace)), and look whether memory
+//! native stack for a longer pattern, can be put aside and ended ([`Stack::step`]), and look whether memory
 //! allows a result before they make it. A pattern is interpreted: there is nothing to compile.
 
 mod class;
@@ -44,6 +44,7 @@ fn find(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let (subject, pattern) = (stack.text_argument(1)?, stack.text_argument(2)?);
     let start = start(stack, subject.len())?;
     if stack.truth(4) || is_plain(&pattern) {
+        stack.work(subject.len() + pattern.len())?;
         return Ok(match memchr::memmem::find(&subject[start..], &pattern) {
             Some(offset) => push_bounds(stack, &(start + offset..start + offset + pattern.len())),
             None => push_nothing(stack),
@@ -166,7 +167,14 @@ fn repeat(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let text = stack.text_argument(1)?;
     let count = usize::try_from(lower_half(integer(stack, 2)?)).unwrap_or(0);
     let length = text.len().checked_mul(count).ok_or_else(|| Raise::text(OUT_OF_MEMORY))?;
-    stack.afford(length)?;
-    stack.push_bytes(&text.repeat(count))?;
+    let mut repeated = stack.buffer(length)?;
+    if length > 0 {
+        repeated.extend_from_slice(&text);
+    }
+    while repeated.len() < length {
+        let more = repeated.len().min(length - repeated.len());
+        repeated.extend_from_within(..more);
+    }
+    stack.push_bytes(&repeated)?;
     Ok(1)
 }

@@ -1,0 +1,103 @@
+//! `coroutine.resume` and `coroutine.wrap`, which call Lua's and see to two things that Lua does not.
+//!
+//! - While a coroutine runs, [`super::Context`] knows which one: what counts work interrupts that one.
+//! - A coroutine that is not running has nobody to catch its errors, so that an allocation which fails while its stack
+//!   grows would end the process. It grows here, where it does not fail.
+//!
+//! Invariants: no frame here owns anything, as errors of Lua jump over them. The state that the context names is alive:
+//! whoever catches an error names the one that goes on ([`catch`], [`super::Stack::call`], and [`resume`] by its return).
+
+use std::ffi::c_int;
+use std::mem;
+
+use mlua_sys as ffi;
+
+use super::context;
+
+/// `pcall` and `xpcall`; keeps Lua's.
+///
+/// # Safety
+/// As for [`resume`].
+pub(super) unsafe extern "C-unwind" fn catch(raw: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let original = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(1));
+        let count = mem::transmute::<*mut _, ffi::lua_CFunction>(original)(raw);
+        context(raw).name_current(raw);
+        count
+    }
+}
+
+/// `coroutine.resume`; keeps Lua's.
+///
+/// # Safety
+/// Called by Lua, for a closure that keeps a C function without upvalues.
+pub(super) unsafe extern "C-unwind" fn resume(raw: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let original = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(1));
+        resume_with(raw, mem::transmute::<*mut _, ffi::lua_CFunction>(original))
+    }
+}
+
+/// Resumes the coroutine that is the first argument.
+///
+/// # Safety
+/// Called within a function that Lua calls; `original` is Lua's `resume`.
+unsafe fn resume_with(raw: *mut ffi::lua_State, original: ffi::lua_CFunction) -> c_int {
+    // SAFETY: the caller's promise. While the coroutine runs it lies on the stack. If its results do not fit there,
+    // `original` raises, and who catches that names the state that goes on.
+    unsafe {
+        let context = context(raw);
+        let coroutine = ffi::lua_tothread(raw, 1);
+        let can_run = !coroutine.is_null() && coroutine != raw && {
+            let _within = context.account.within_rust();
+            ffi::lua_checkstack(coroutine, ffi::lua_gettop(raw) - 1) != 0
+        };
+        if can_run {
+            context.name_current(coroutine);
+        }
+        let count = original(raw);
+        context.name_current(raw);
+        count
+    }
+}
+
+/// `coroutine.wrap`; keeps Lua's `resume` and `create`.
+///
+/// # Safety
+/// As for [`resume`].
+pub(super) unsafe extern "C-unwind" fn wrap(raw: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the caller's promise. `create` leaves the coroutine on top.
+    unsafe {
+        let create = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(2));
+        mem::transmute::<*mut _, ffi::lua_CFunction>(create)(raw);
+        ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
+        ffi::lua_insert(raw, -2);
+        ffi::lua_pushcclosure(raw, go_on, 2);
+    }
+    1
+}
+
+/// What `coroutine.wrap` gives; keeps Lua's `resume` and the coroutine.
+///
+/// # Safety
+/// As for [`resume`].
+unsafe extern "C-unwind" fn go_on(raw: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the caller's promise. There is room for some values above the arguments.
+    unsafe {
+        ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(2));
+        ffi::lua_insert(raw, 1);
+        let original = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(1));
+        let count = resume_with(raw, mem::transmute::<*mut _, ffi::lua_CFunction>(original));
+        if ffi::lua_toboolean(raw, -count) != 0 {
+            return count - 1;
+        }
+        if ffi::lua_isstring(raw, -1) != 0 {
+            ffi::luaL_where(raw, 1);
+            ffi::lua_insert(raw, -2);
+            ffi::lua_concat(raw, 2);
+        }
+        ffi::lua_error(raw)
+    }
+}

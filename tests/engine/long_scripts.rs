@@ -1,0 +1,123 @@
+//! Scripts that take longer than `busy-reply-threshold` in ways that are not instructions: what they are answered, what
+//! commands do for them, and what they wait for.
+
+use dunlin::engine::{Effect, Now, SessionId};
+
+use crate::world::{START, World};
+
+const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
+
+/// A world in which a script is put aside when it is first asked, and a client beside the caller.
+fn slow_world() -> (World, SessionId) {
+    let mut world = World::hurried(1_000, |settings| settings.busy_reply_threshold_ms = 1);
+    let other = world.join();
+    (world, other)
+}
+
+fn eval(world: &mut World, script: &str) -> String {
+    let (reply, _) = world.send(world.client, &[b"EVAL", script.as_bytes(), b"0"]);
+    String::from_utf8_lossy(&reply).into_owned()
+}
+
+/// Gives the script turns until it has ended; answers what its client reads.
+fn end(world: &mut World, now: Now) -> String {
+    while world.engine.scripts.is_busy() {
+        world.engine.go_on(now);
+    }
+    world.told(world.client)
+}
+
+/// A few tables that hold each other in many places.
+const WITHOUT_END: &[&str] = &[
+    "local t = {1} for i = 1, 40 do t = {t, t} end return t",
+    "local t = {1} for i = 1, 40 do t = {map = {a = t, b = t}} end return t",
+    "local t = {1} for i = 1, 40 do t = {set = {[t] = 1, [{t}] = 1}} end return t",
+    "local t = {err = 'X y'} for i = 1, 40 do t = {t, t} end return t",
+];
+
+#[test]
+fn a_script_whose_reply_has_no_end_is_put_aside_and_ended() {
+    for script in WITHOUT_END {
+        let (mut world, other) = slow_world();
+        assert_eq!(eval(&mut world, script), "", "{script}");
+        assert_eq!(world.ask_as(other, "PING").0, BUSY);
+        (0..9).for_each(|_| world.engine.go_on(START));
+        assert_eq!(world.ask_as(other, "PING").0, BUSY);
+        assert_eq!(world.ask_as(other, "SCRIPT KILL").0, "+OK\r\n");
+        let told = end(&mut world, START);
+        assert!(told.starts_with("-ERR Error running script") || told.contains("Script killed by user"), "{told}");
+        assert_eq!(world.ask("PING"), "+PONG\r\n");
+        assert_eq!(eval(&mut world, "return 1"), ":1\r\n");
+    }
+}
+
+#[test]
+fn a_large_reply_is_the_same_whether_others_are_heard_meanwhile() {
+    let script = "local t = {} for n = 1, 60000 do t[n] = {n, 'text', {ok = 'fine'}, {err = 'MY error'}} end return t";
+    let whole: String = (1..=60_000).map(|n| format!("*4\r\n:{n}\r\n$4\r\ntext\r\n+fine\r\n-MY error\r\n")).collect();
+    let mut world = World::fresh();
+    assert!(eval(&mut world, script) == format!("*60000\r\n{whole}"));
+    assert!(world.ask("INFO errorstats").contains("errorstat_MY:count=60000\r\n"));
+    let (mut world, _) = slow_world();
+    assert_eq!(eval(&mut world, script), "");
+    assert!(end(&mut world, START) == format!("*60000\r\n{whole}"));
+    assert_eq!(eval(&mut world, "return {1, {2}}"), "*2\r\n:1\r\n*1\r\n:2\r\n");
+}
+
+#[test]
+fn arguments_of_a_command_take_no_more_memory_than_there_is() {
+    let mut world = World::fresh();
+    let words = "local s, t = ('x'):rep(2 ^ 24), {} for n = 1, 100 do t[n] = s end";
+    let reply = eval(&mut world, &format!("{words} return redis.call('MSET', unpack(t))"));
+    assert!(reply.starts_with("-ERR not enough memory script: "), "{reply}");
+    let reply = eval(&mut world, &format!("{words} return redis.pcall('MSET', unpack(t)).err"));
+    assert_eq!(reply, "$21\r\nERR not enough memory\r\n");
+    assert_eq!(world.ask("DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn calls_of_commands_count_as_work() {
+    let (mut world, other) = slow_world();
+    assert_eq!(eval(&mut world, "for n = 1, 200 do redis.call('DBSIZE') end return 'over'"), "");
+    assert_eq!(world.ask_as(other, "PING").0, BUSY);
+    assert_eq!(end(&mut world, START), "$4\r\nover\r\n");
+}
+
+#[test]
+fn texts_that_are_gone_through_count_as_work() {
+    for call in ["s:upper()", "s:lower()", "s:reverse()", "('%s'):format(s)", "s:find('y', 1, true)", "tonumber(s)"] {
+        let (mut world, _) = slow_world();
+        let reply =
+            eval(&mut world, &format!("local s = ('x'):rep(1e5) for n = 1, 300 do local t = {call} end return 1"));
+        assert_eq!((&*reply, &*end(&mut world, START)), ("", ":1\r\n"), "{call}");
+    }
+}
+
+#[test]
+fn time_stands_still_for_a_script_until_it_takes_too_long() {
+    let (mut world, other) = slow_world();
+    world.ask("SET key value PX 1000");
+    let script = "local started = redis.call('TIME')
+        repeat local now = redis.call('TIME') until now[1] ~= started[1]
+        return {started[1], redis.call('TIME')[1], redis.call('EXISTS', 'key'), redis.call('PTTL', 'key')}";
+    assert_eq!(eval(&mut world, script), "");
+    (0..9).for_each(|_| world.engine.go_on(START));
+    assert_eq!(world.ask_as(other, "PING").0, BUSY, "no time has passed");
+    let later = Now::from_us(START.unix_us + 5_000_000);
+    let (began, ended) = (START.unix_s().to_string(), later.unix_s().to_string());
+    let expected = format!("*4\r\n$10\r\n{began}\r\n$10\r\n{ended}\r\n:1\r\n:1000\r\n");
+    assert_eq!(end(&mut world, later), expected);
+}
+
+#[test]
+fn a_script_logs_so_much_at_a_time_and_no_more() {
+    let mut world = World::fresh();
+    world.engine.effects.take();
+    eval(&mut world, "local s = ('x'):rep(2 ^ 20) for n = 1, 100 do redis.log(redis.LOG_WARNING, s) end");
+    let logged = world.engine.effects.take();
+    let bytes: usize = logged.iter().map(|effect| if let Effect::Log(_, line) = effect { line.len() } else { 0 }).sum();
+    assert!((16 << 20..17 << 20).contains(&bytes), "{bytes}");
+    let reply =
+        eval(&mut world, "local t = {} for n = 1, 2000 do t[n] = ('x'):rep(2 ^ 20) end redis.log(1, unpack(t))");
+    assert!(reply.starts_with("-ERR not enough memory"), "{reply}");
+}
