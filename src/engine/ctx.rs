@@ -154,6 +154,11 @@ impl<'c> Ctx<'c> {
         self.now().unix_ms()
     }
 
+    /// The latest deadline that ends a key or field now ([`Engine::due_ms`]).
+    pub fn due_ms(&self) -> i64 {
+        self.engine.due_ms()
+    }
+
     /// The session that sent the command.
     pub fn session(&self) -> &Session {
         self.engine.sessions.get(self.session).expect("a session lives while its command runs")
@@ -298,6 +303,11 @@ impl<'c> Ctx<'c> {
     /// True when `key` is there; nothing is counted.
     pub fn exists(&mut self, key: &[u8]) -> bool {
         self.exists_in(self.database, key)
+    }
+
+    /// Ends `key` if its deadline has passed, unless a pause keeps it.
+    pub fn end_if_due(&mut self, key: &[u8]) {
+        self.exists(key);
     }
 
     /// True when `key` is there in that database, which exists; nothing is counted.

@@ -21,12 +21,12 @@ impl Engine {
     }
 
     fn drop_due_fields(&mut self, database: usize, slot: Slot) -> Option<Slot> {
-        let now_ms = self.now().unix_ms();
+        let last_ms = self.due_ms();
         let deadline_ms = self.databases.get(database).part_deadline(slot);
-        if deadline_ms.is_none_or(|deadline_ms| deadline_ms > now_ms) {
+        if deadline_ms.is_none_or(|deadline_ms| deadline_ms > last_ms) {
             return Some(slot);
         }
-        let (_, is_gone) = self.end_fields(database, slot, |hash| hash.remove_due(now_ms, usize::MAX));
+        let (_, is_gone) = self.end_fields(database, slot, |hash| hash.remove_due(last_ms, usize::MAX));
         if is_gone { None } else { Some(slot) }
     }
 
@@ -34,7 +34,7 @@ impl Engine {
     #[inline]
     pub(super) fn is_any_field_due(&self, database: usize) -> bool {
         let next = self.databases.get(database).first_part_due();
-        next.is_some_and(|(deadline_ms, _)| deadline_ms <= self.now().unix_ms())
+        next.is_some_and(|(deadline_ms, _)| deadline_ms <= self.due_ms())
     }
 
     /// Has `act` remove overdue fields from the hash at `key`, if it is one, and says how many went. Nothing
@@ -44,8 +44,8 @@ impl Engine {
             && !self.timing.pause.holds(self.now())
             && let Some(slot) = self.live(database, key)
         {
-            let now_ms = self.now().unix_ms();
-            self.end_fields(database, slot, |hash| act(hash, now_ms));
+            let last_ms = self.due_ms();
+            self.end_fields(database, slot, |hash| act(hash, last_ms));
         }
     }
 

@@ -180,6 +180,8 @@ struct Timing {
     /// How long everybody was to wait so far.
     stalled_us: u64,
     pause: Pause,
+    /// The clock moves only when it is told to.
+    is_held: bool,
 }
 
 /// From how many bytes or parts on a value is freed elsewhere: below, freeing it takes less time than handing it over.
@@ -229,6 +231,7 @@ impl Engine {
                 batch_began: now,
                 stalled_us: 0,
                 pause: Pause::default(),
+                is_held: true,
             },
         };
         engine.stats.startup_bytes = engine.databases.memory_bytes() as u64;
@@ -270,6 +273,25 @@ impl Engine {
     /// The same, to begin or end it.
     pub fn pause_mut(&mut self) -> &mut Pause {
         &mut self.timing.pause
+    }
+
+    /// Says whether the clock stands still until it is moved, as it does for whoever moves it by hand. On a held clock a
+    /// key ends when its deadline is reached; on one that runs, when it has passed, as in Redis: a millisecond is not
+    /// over before the next begins, so no key lives for less than its time.
+    pub fn hold_time(&mut self, is_held: bool) {
+        self.timing.is_held = is_held;
+    }
+
+    /// The latest deadline that ends a key or field now.
+    #[inline]
+    pub fn due_ms(&self) -> i64 {
+        self.timing.now.unix_ms() - self.grace_ms()
+    }
+
+    /// How much later than its deadline a key ends.
+    #[inline]
+    fn grace_ms(&self) -> i64 {
+        i64::from(!self.timing.is_held)
     }
 
     /// The moment it started.
@@ -355,9 +377,9 @@ impl Engine {
 
     /// Removes what is due first: a key, or those fields of one hash, at most `limit`, that fall due together.
     fn expire_next(&mut self, database: usize, limit: usize) -> usize {
-        let (data, now_ms) = (self.databases.get(database), self.timing.now.unix_ms());
-        let key = data.first_due().filter(|(due_ms, _)| *due_ms <= now_ms);
-        let fields = data.first_part_due().filter(|(due_ms, _)| *due_ms <= now_ms);
+        let (data, last_ms) = (self.databases.get(database), self.due_ms());
+        let key = data.first_due().filter(|(due_ms, _)| *due_ms <= last_ms);
+        let fields = data.first_part_due().filter(|(due_ms, _)| *due_ms <= last_ms);
         match (key, fields) {
             (Some((key_ms, slot)), fields) if fields.is_none_or(|(due_ms, _)| key_ms <= due_ms) => {
                 self.expire_slot(database, slot);
@@ -370,7 +392,12 @@ impl Engine {
 
     /// When [`Engine::expire`] or [`Engine::limit_tracking`] has something to do next, in unix milliseconds.
     pub fn next_deadline(&self) -> Option<i64> {
+        self.next_deadline_with(self.grace_ms())
+    }
+
+    fn next_deadline_with(&self, grace_ms: i64) -> Option<i64> {
         let keys = if self.may_expire() { self.databases.next_deadline() } else { None };
+        let keys = keys.map(|deadline_ms| deadline_ms.saturating_add(grace_ms));
         let tracking = self.tracking_deadline();
         [keys, self.interest.waiting.next_deadline(), tracking].into_iter().flatten().min()
     }
@@ -380,22 +407,24 @@ impl Engine {
         self.next_deadline().and_then(Now::from_ms)
     }
 
-    /// When something happens next though no request comes, except that an idle client is closed.
+    /// When something happens next though no request comes, except that an idle client is closed, to whoever moves the
+    /// clock there.
     pub fn next_moment(&self) -> Option<Now> {
+        let due = self.next_deadline_with(0).and_then(Now::from_ms);
         let pause_end = self.timing.pause.current(self.timing.now).map(|(end, _)| end);
-        [self.next_due(), pause_end, self.interest.overfull.next()].into_iter().flatten().min()
+        [due, pause_end, self.interest.overfull.next()].into_iter().flatten().min()
     }
 
     fn may_expire(&self) -> bool {
         self.switches.active_expiry && !self.switches.rests && !self.timing.pause.holds(self.timing.now)
     }
 
-    /// The key, if it is there and its deadline has not passed; if it has, this is its end. So with fields of a hash.
+    /// The key, if it is there and has not ended; if its deadline is due, this is its end. So with fields of a hash.
     #[inline]
     fn live(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
         let found = self.databases.get(database).find(key)?;
         let deadline_ms = self.databases.get(database).deadline(found);
-        if deadline_ms.is_none_or(|deadline_ms| self.timing.now.unix_ms() < deadline_ms) {
+        if deadline_ms.is_none_or(|deadline_ms| self.due_ms() < deadline_ms) {
             return self.without_due_fields(database, found);
         }
         if !self.timing.pause.holds(self.timing.now) {
@@ -467,7 +496,7 @@ impl Engine {
 
     /// Whether a key is there, without a trace of having looked.
     fn presence(&self, database: usize, key: &[u8]) -> Presence {
-        presence(self.databases.get(database), key, self.timing.now)
+        presence(self.databases.get(database), key, self.due_ms())
     }
 
     /// Drops what is small; has what is large dropped elsewhere.
@@ -480,12 +509,10 @@ impl Engine {
     }
 }
 
-fn presence(database: &Database, key: &[u8], now: Now) -> Presence {
+fn presence(database: &Database, key: &[u8], last_ms: i64) -> Presence {
     match database.find(key) {
         None => Presence::Missing,
-        Some(slot) if database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= now.unix_ms()) => {
-            Presence::Overdue
-        }
+        Some(slot) if database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= last_ms) => Presence::Overdue,
         Some(_) => Presence::Live,
     }
 }

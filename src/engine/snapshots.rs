@@ -159,10 +159,10 @@ impl Engine {
 
     fn put_back(&mut self, number: usize, before: Database) {
         self.stats.changes += 1;
-        let now = self.now();
+        let due_ms = self.due_ms();
         let current = self.databases.get(number);
         let watches = &mut self.interest.watches;
-        watches.replace(number, |key| presence(current, key, now), |key| presence(&before, key, now));
+        watches.replace(number, |key| presence(current, key, due_ms), |key| presence(&before, key, due_ms));
         let trash = self.databases.put(number, before).into_trash();
         self.free(trash);
         self.interest.waiting.signal_all(number);
@@ -176,9 +176,9 @@ impl Engine {
         self.restore_functions(other.scripts.functions.shelf.sources());
         self.invalidate_all();
         for (number, database) in other.databases.into_all().into_iter().enumerate() {
-            let (now, current) = (self.now(), self.databases.get(number));
+            let (due_ms, current) = (self.due_ms(), self.databases.get(number));
             let watches = &mut self.interest.watches;
-            watches.replace(number, |key| presence(current, key, now), |key| presence(&database, key, now));
+            watches.replace(number, |key| presence(current, key, due_ms), |key| presence(&database, key, due_ms));
             self.stats.changes += 1;
             let trash = self.databases.replace(number, database);
             self.free(trash);

@@ -86,6 +86,8 @@ impl Shared {
         worlds: Arc<Worlds>,
         world: Option<World>,
     ) -> Shared {
+        let mut engine = engine;
+        engine.hold_time(clock.is_frozen());
         Shared {
             engine: Mutex::new(engine),
             clock,
@@ -358,6 +360,7 @@ impl Shared {
             ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
             ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock.obey(order),
         }
+        engine.hold_time(self.clock.is_frozen());
         engine.jump(self.clock.now());
         self.wake_keeper();
     }
@@ -372,7 +375,8 @@ impl Shared {
         self.alarm.ring_by(Now::from_us(i64::MIN));
     }
 
-    /// Moves the clock on, and lets everything happen that falls due on the way, in order, each at its moment.
+    /// Moves the clock on, and lets everything happen that falls due on the way, in order, each at its moment. Whoever
+    /// moves a clock finds nothing left that was to end by then, also on one that runs.
     pub(crate) fn advance(&self, by: Duration) {
         let mut engine = self.engine();
         self.advance_engine(&mut engine, later(self.clock.now(), by));
@@ -384,6 +388,7 @@ impl Shared {
             // Nothing happens before the script has ended, and nobody knows when that is.
             return self.clock.reach(target);
         }
+        engine.hold_time(true);
         let mut keeper = Keeper::default();
         let mut now = self.clock.now();
         loop {
@@ -392,10 +397,11 @@ impl Shared {
                 // What is due at a moment has happened when its turn is over, and does not fall due again.
                 Next::At(moment) if now < moment && moment <= target => moment,
                 Next::At(_) | Next::Never if now < target => target,
-                Next::At(_) | Next::Never => return,
+                Next::At(_) | Next::Never => break,
             };
             self.clock.reach(now);
         }
+        engine.hold_time(self.clock.is_frozen());
     }
 
     /// Has the server end: nobody is let in from now on, and then all connections are closed.

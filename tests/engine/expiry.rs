@@ -90,3 +90,80 @@ fn without_active_expiry_a_key_stays_until_it_is_met() {
     assert_eq!(world.ask("GET key"), "$-1\r\n");
     assert_eq!(world.ask("DBSIZE"), ":0\r\n");
 }
+
+/// A world whose clock runs, as far as the engine knows.
+fn running() -> World {
+    let mut world = World::fresh();
+    world.engine.hold_time(false);
+    world
+}
+
+#[test]
+fn on_a_running_clock_a_key_lives_for_all_of_its_last_millisecond() {
+    let mut world = running();
+    world.ask("SET key value PX 100");
+    assert_eq!(world.engine.next_deadline(), Some(world.now().unix_ms() + 101));
+    world.pass_ms(100);
+    assert_eq!((world.expire(), world.ask("GET key")), (0, "$5\r\nvalue\r\n".to_owned()));
+    assert_eq!((world.ask("PTTL key"), world.ask("KEYS *")), (":0\r\n".to_owned(), "*1\r\n$3\r\nkey\r\n".to_owned()));
+    world.pass_ms(1);
+    assert_eq!(world.ask("GET key"), "$-1\r\n");
+    assert_eq!((world.expire(), world.engine.next_deadline()), (0, None));
+}
+
+#[test]
+fn on_a_running_clock_a_field_lives_for_all_of_its_last_millisecond() {
+    let mut world = running();
+    world.ask("HSET hash field value other value");
+    world.ask("HPEXPIRE hash 100 FIELDS 1 field");
+    world.pass_ms(100);
+    assert_eq!((world.expire(), world.ask("HGET hash field")), (0, "$5\r\nvalue\r\n".to_owned()));
+    assert_eq!(
+        (world.ask("HPTTL hash FIELDS 1 field"), world.ask("HLEN hash")),
+        ("*1\r\n:0\r\n".into(), ":2\r\n".into())
+    );
+    world.pass_ms(1);
+    assert_eq!((world.expire(), world.ask("HGETALL hash")), (1, "*2\r\n$5\r\nother\r\n$5\r\nvalue\r\n".to_owned()));
+}
+
+#[test]
+fn a_deadline_of_now_ends_a_key_at_once_on_any_clock() {
+    for mut world in [World::fresh(), running()] {
+        let now_ms = world.now().unix_ms();
+        world.ask("MSET one value two value");
+        assert_eq!(world.ask(&format!("PEXPIREAT one {now_ms}")), ":1\r\n");
+        assert_eq!(world.ask(&format!("GETEX two PXAT {now_ms}")), "$5\r\nvalue\r\n");
+        world.ask("HSET hash field value");
+        assert_eq!(world.ask(&format!("HPEXPIREAT hash {now_ms} FIELDS 1 field")), "*1\r\n:2\r\n");
+        assert_eq!(world.ask("DBSIZE"), ":0\r\n");
+    }
+}
+
+#[test]
+fn a_scan_removes_the_overdue_keys_that_it_meets() {
+    for options in ["", "TYPE string", "MATCH due:*"] {
+        let mut world = World::fresh();
+        world.ask("DEBUG SET-ACTIVE-EXPIRE 0");
+        world.ask("MSET key:1 value key:2 value");
+        world.ask("SET due:1 value PX 1");
+        world.ask("SET due:2 value PX 1");
+        world.pass_ms(5);
+        assert_eq!(world.ask("DBSIZE"), ":4\r\n");
+        world.ask(&format!("SCAN 0 COUNT 100 {options}"));
+        assert_eq!(world.ask("DBSIZE"), ":2\r\n", "{options}");
+    }
+}
+
+#[test]
+fn a_random_key_is_chosen_among_overdue_ones_only_while_a_pause_keeps_them_all() {
+    let mut world = World::fresh();
+    world.ask("DEBUG SET-ACTIVE-EXPIRE 0");
+    for index in 0..300 {
+        world.ask(&format!("SET key:{index} value PX 3"));
+    }
+    world.ask("CLIENT PAUSE 100 WRITE");
+    world.pass_ms(5);
+    assert!(world.ask("RANDOMKEY").contains("key:"));
+    world.ask("CLIENT UNPAUSE");
+    assert_eq!((world.ask("RANDOMKEY"), world.ask("DBSIZE")), ("$-1\r\n".to_owned(), ":0\r\n".to_owned()));
+}

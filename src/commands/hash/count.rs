@@ -67,11 +67,11 @@ fn change<R>(
     event: Event,
     act: impl FnOnce(Option<Item<'_>>, &mut Vec<u8>) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let (limits, now_ms) = (cx.settings().packed_hash, cx.now_ms());
+    let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
     super::meet(cx, key, std::iter::once(field));
     let result = cx.upsert(key, true, event, |hash: &mut Hash| {
         let mut digits = Vec::new();
-        let result = act(hash.at(now_ms).get(field), &mut digits)?;
+        let result = act(hash.at(due_ms).get(field), &mut digits)?;
         hash.update(field, &digits, &limits);
         Ok(Changed::by(1, result))
     })?;

@@ -81,14 +81,14 @@ pub(super) const HPERSIST: Command = Command {
 };
 
 fn hpersist(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let (key, now_ms) = (args.key()?, cx.now_ms());
+    let (key, due_ms) = (args.key()?, cx.due_ms());
     check_type(cx, key)?;
     take_fields(&mut args, Error::FieldsNotPositive)?;
     let found = cx.edit_and_reply(key, HPERSIST_EVENT, |hash: &mut Hash, reply| {
         reply.array(args.left());
         let mut cleared = 0;
         for field in args.rest() {
-            reply.integer(match hash.at(now_ms).deadline(field) {
+            reply.integer(match hash.at(due_ms).deadline(field) {
                 None => NO_FIELD,
                 Some(None) => NO_DEADLINE,
                 Some(Some(_)) => {

@@ -162,9 +162,9 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 /// Whether the hash has all of the fields, or if not `wanted`, none of them.
 fn are_there(cx: &mut Ctx<'_>, key: &[u8], args: Args<'_>, wanted: bool) -> bool {
     meet(cx, key, names(args));
-    let now_ms = cx.now_ms();
+    let due_ms = cx.due_ms();
     match cx.peek(key).map(|key| key.view()) {
-        Some(View::Hash(hash)) => names(args).all(|field| hash.at(now_ms).contains(field) == wanted),
+        Some(View::Hash(hash)) => names(args).all(|field| hash.at(due_ms).contains(field) == wanted),
         _ => !wanted,
     }
 }

@@ -62,9 +62,9 @@ const NO_FIELD: i64 = -2;
 
 /// The fields of the hash that `key` holds, and the writer.
 fn fields<'a, 'c>(cx: &'a mut Ctx<'c>, key: &[u8]) -> Result<(Option<Fields<'a>>, &'a mut Reply<'c>), Error> {
-    let now_ms = cx.now_ms();
+    let due_ms = cx.due_ms();
     let (hash, reply) = cx.read::<Hash>(key)?;
-    Ok((hash.map(|hash| hash.at(now_ms)), reply))
+    Ok((hash.map(|hash| hash.at(due_ms)), reply))
 }
 
 fn write_or_null(reply: &mut Reply<'_>, value: Option<Item<'_>>) {
@@ -84,13 +84,13 @@ fn answer_and_change(
     prepare: impl FnOnce(&mut Hash),
     change: impl Fn(&mut Hash, &[u8]) -> bool,
 ) -> Result<(), Error> {
-    let now_ms = cx.now_ms();
+    let due_ms = cx.due_ms();
     let found = cx.edit_and_reply(key, event, |hash: &mut Hash, reply| {
         prepare(hash);
         reply.array(args.left());
         let mut changed = 0;
         for field in args.rest() {
-            let value = hash.at(now_ms).get(field);
+            let value = hash.at(due_ms).get(field);
             write_or_null(reply, value);
             changed += usize::from(value.is_some() && change(hash, field));
         }
@@ -106,7 +106,7 @@ fn answer_and_change(
 
 /// Removes those of the named fields that are overdue.
 fn meet<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = &'f [u8]>) {
-    cx.meet_fields(key, |hash, now_ms| names.filter(|name| hash.remove_overdue(name, now_ms)).count());
+    cx.meet_fields(key, |hash, due_ms| names.filter(|name| hash.remove_overdue(name, due_ms)).count());
 }
 
 /// Finds out whether `key` may be opened as a hash, before the arguments are looked at: Redis does so.

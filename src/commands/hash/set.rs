@@ -76,10 +76,10 @@ pub(super) const HSETNX: Command = Command {
 
 fn hsetnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field, value) = (args.key()?, args.word()?, args.word()?);
-    let (limits, now_ms) = (cx.settings().packed_hash, cx.now_ms());
+    let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
     super::meet(cx, key, std::iter::once(field));
     let added = cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| {
-        let is_new = !hash.at(now_ms).contains(field);
+        let is_new = !hash.at(due_ms).contains(field);
         if is_new {
             hash.insert(field, value, &limits);
         }

@@ -20,14 +20,14 @@ pub(super) const KEYS: Command = Command {
 
 fn keys(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let pattern = args.word()?;
-    let (now_ms, index) = (cx.now_ms(), cx.database_index());
+    let (due_ms, index) = (cx.due_ms(), cx.database_index());
     let (engine, reply) = cx.engine_and_reply();
     let database = engine.databases.get(index);
     let list = reply.open_array();
     let mut count = 0;
     for slot in database.slots() {
         let key = database.key(slot);
-        if (pattern == b"*" || glob::matches(pattern, key, false)) && !is_due(database, slot, now_ms) {
+        if (pattern == b"*" || glob::matches(pattern, key, false)) && !is_due(database, slot, due_ms) {
             reply.bulk(key);
             count += 1;
         }
@@ -54,19 +54,20 @@ pub(super) const SCAN: Command = Command {
 fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let cursor = scanning::cursor(&mut args)?;
     let options = Options::parse(&mut args, Scanned::Keys)?;
-    let (now_ms, index) = (cx.now_ms(), cx.database_index());
+    let (due_ms, index) = (cx.due_ms(), cx.database_index());
     let (engine, reply) = cx.engine_and_reply();
     let database = engine.databases.get(index);
-    let (mut found, mut due) = (Vec::new(), 0);
+    let (mut found, mut due) = (Vec::new(), Vec::new());
     let next = database.scan(cursor, options.count, |slot| {
-        if options.admits(database.key(slot)) {
-            if is_due(database, slot, now_ms) { due += 1 } else { found.push(slot) }
+        let key = database.key(slot);
+        if options.admits(key) {
+            if is_due(database, slot, due_ms) { due.push(key.to_vec()) } else { found.push(slot) }
         }
     });
     if let Some(wanted) = options.type_name {
         // Whoever asks for a type has each key looked up.
         engine.stats.keyspace_hits += found.len() as u64;
-        engine.stats.keyspace_misses += due;
+        engine.stats.keyspace_misses += due.len() as u64;
         found.retain(|slot| says(wanted, database.view(*slot).type_name()));
     }
     reply.array(2);
@@ -75,6 +76,7 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     for slot in found {
         reply.bulk(database.key(slot));
     }
+    due.iter().for_each(|key| cx.end_if_due(key));
     Ok(())
 }
 
@@ -89,21 +91,33 @@ pub(super) const RANDOMKEY: Command = Command {
     ..Command::ROW
 };
 
-/// How often chance may hit a key that is due, before the first one that is not is taken.
+/// How often chance may hit keys that are due and stay, as a pause keeps them from ending.
 const TRIES: usize = 100;
 
 fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let (now_ms, index) = (cx.now_ms(), cx.database_index());
-    let (engine, reply) = cx.engine_and_reply();
-    let database = engine.databases.get(index);
-    let is_live = |slot: &Slot| !is_due(database, *slot, now_ms);
-    let chosen = (0..TRIES).find_map(|_| database.random(&mut || engine.generator.u64(..)).filter(is_live));
-    let chosen = chosen.or_else(|| database.slots().find(is_live));
-    reply.bulk_or_null(chosen.map(|slot| database.key(slot)));
-    Ok(())
+    let (due_ms, index, mut tries) = (cx.due_ms(), cx.database_index(), 0);
+    loop {
+        let (engine, reply) = cx.engine_and_reply();
+        let database = engine.databases.get(index);
+        let chosen = database.random(&mut || engine.generator.u64(..));
+        let Some(due) = chosen.filter(|slot| is_due(database, *slot, due_ms)) else {
+            reply.bulk_or_null(chosen.map(|slot| database.key(slot)));
+            return Ok(());
+        };
+        if tries == TRIES {
+            // Where every key has a deadline, Redis stops looking for one that has not ended.
+            let live = || database.slots().find(|slot| !is_due(database, *slot, due_ms));
+            let chosen = if database.volatile_len() == database.len() { Some(due) } else { live() };
+            reply.bulk_or_null(chosen.map(|slot| database.key(slot)));
+            return Ok(());
+        }
+        let (key, before) = (database.key(due).to_vec(), database.len());
+        cx.end_if_due(&key);
+        tries += usize::from(cx.database().len() == before);
+    }
 }
 
 /// True when the key's deadline has passed: it is not there any more, though nobody has removed it yet.
-fn is_due(database: &Database, slot: Slot, now_ms: i64) -> bool {
-    database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= now_ms)
+fn is_due(database: &Database, slot: Slot, due_ms: i64) -> bool {
+    database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= due_ms)
 }

@@ -153,8 +153,8 @@ fn write_request<'w>(out: &mut Vec<u8>, count: usize, words: impl Iterator<Item 
 fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>) -> bool {
     let (now_ms, compresses) = (cx.now_ms(), cx.settings().rdb_compression);
     let Some(found) = cx.peek(key) else { return false };
-    // A deadline of what is here is still to come.
-    let ttl_ms = found.deadline_ms().map_or(0, |deadline_ms| deadline_ms.saturating_sub(now_ms)).to_string();
+    // What is here lives for another millisecond at least: 0 would be for ever.
+    let ttl_ms = found.deadline_ms().map_or(0, |deadline_ms| deadline_ms.saturating_sub(now_ms).max(1)).to_string();
     let payload = rdb::dump(found.view(), compresses);
     let words = [&b"RESTORE"[..], key, ttl_ms.as_bytes(), &payload].into_iter();
     let words = words.chain(replaces.then_some(&b"REPLACE"[..]));

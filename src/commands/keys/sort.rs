@@ -212,11 +212,11 @@ impl<'a> Pattern<'a> {
             return act(matches!(self, Pattern::Element).then_some(element), cx.reply());
         };
         let key = [before, element, behind].concat();
-        let now_ms = cx.now_ms();
+        let due_ms = cx.due_ms();
         let (view, reply) = cx.view(&key);
         match (view, field) {
             (Some(View::Text(text)), None) => act(Some(text.as_bytes(&mut itoa::Buffer::new())), reply),
-            (Some(View::Hash(hash)), Some(field)) => match hash.at(now_ms).get(field) {
+            (Some(View::Hash(hash)), Some(field)) => match hash.at(due_ms).get(field) {
                 Some(value) => act(Some(value.as_bytes(&mut Vec::new())), reply),
                 None => act(None, reply),
             },

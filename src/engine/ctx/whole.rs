@@ -1,7 +1,7 @@
 //! Databases changed as wholes, and keys watched.
 
 use super::Ctx;
-use crate::engine::{Databases, Engine, Now, Presence, Settings, presence};
+use crate::engine::{Databases, Engine, Presence, Settings, presence};
 use crate::keyspace::{Database, New, Trash};
 use crate::rdb::{self, Writer};
 
@@ -9,9 +9,9 @@ impl Ctx<'_> {
     /// Takes all keys out of a database at once and hands them over to be freed.
     pub fn empty(&mut self, database: usize) {
         let engine = &mut *self.engine;
-        let now = engine.now();
+        let due_ms = engine.due_ms();
         let emptied = engine.databases.get(database);
-        engine.interest.watches.replace(database, |key| presence(emptied, key, now), |_| Presence::Missing);
+        engine.interest.watches.replace(database, |key| presence(emptied, key, due_ms), |_| Presence::Missing);
         engine.stats.changes += emptied.len() as u64;
         let trash = engine.databases.empty(database);
         engine.free(trash);
@@ -23,11 +23,11 @@ impl Ctx<'_> {
     pub fn reload(&mut self) {
         for number in 0..self.engine.databases.count() {
             let engine = &mut *self.engine;
-            let (database, now) = (engine.databases.get(number), engine.timing.now);
-            engine.interest.watches.replace(number, |key| presence(database, key, now), |_| Presence::Missing);
+            let (due_ms, database) = (engine.due_ms(), engine.databases.get(number));
+            engine.interest.watches.replace(number, |key| presence(database, key, due_ms), |_| Presence::Missing);
             let keys: Vec<Vec<u8>> = database.slots().map(|slot| database.key(slot).to_vec()).collect();
             for key in keys {
-                let trash = reload_key(engine.databases.get_mut(number), &key, &engine.settings, now);
+                let trash = reload_key(engine.databases.get_mut(number), &key, &engine.settings, due_ms);
                 engine.free(trash);
             }
         }
@@ -53,8 +53,8 @@ impl Ctx<'_> {
     /// Ends all watches of the session; true when one of its keys is no longer what it was.
     pub fn unwatch(&mut self) -> bool {
         let engine = &mut *self.engine;
-        let (databases, now) = (&engine.databases, engine.timing.now);
-        let presence = |database: usize, key: &[u8]| presence(databases.get(database), key, now);
+        let (due_ms, databases) = (engine.due_ms(), &engine.databases);
+        let presence = |database: usize, key: &[u8]| presence(databases.get(database), key, due_ms);
         let is_broken = engine.interest.watches.is_broken(self.session, presence);
         engine.interest.watches.unwatch(self.session);
         self.session_mut().watched_bytes = 0;
@@ -65,9 +65,10 @@ impl Ctx<'_> {
 impl Engine {
     /// Has `act` exchange two databases, and tells whom it concerns.
     pub(in crate::engine) fn exchange_databases(&mut self, one: usize, other: usize, act: impl FnOnce(&mut Databases)) {
-        let now = self.now();
+        let due_ms = self.due_ms();
         let (first, second) = (self.databases.get(one), self.databases.get(other));
-        let (in_first, in_second) = (|key: &[u8]| presence(first, key, now), |key: &[u8]| presence(second, key, now));
+        let (in_first, in_second) =
+            (|key: &[u8]| presence(first, key, due_ms), |key: &[u8]| presence(second, key, due_ms));
         self.interest.watches.replace(one, in_first, in_second);
         self.interest.watches.replace(other, in_second, in_first);
         act(&mut self.databases);
@@ -78,9 +79,9 @@ impl Engine {
 }
 
 /// Does to one key what saving and loading it does, and answers what is no longer needed.
-fn reload_key(database: &mut Database, key: &[u8], settings: &Settings, now: Now) -> Trash {
+fn reload_key(database: &mut Database, key: &[u8], settings: &Settings, due_ms: i64) -> Trash {
     let Some(slot) = database.find(key) else { return Trash::default() };
-    if presence(database, key, now) == Presence::Overdue {
+    if presence(database, key, due_ms) == Presence::Overdue {
         return database.delete(slot);
     }
     database.set_access(slot, 0);

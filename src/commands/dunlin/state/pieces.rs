@@ -33,7 +33,7 @@ pub(super) fn of(engine: &Engine) -> Vec<Piece> {
     });
     let mut all: Vec<Piece> = libraries.collect();
     for (number, database) in engine.databases.iter().enumerate() {
-        let keys = database.slots().map(|slot| of_key(number, database, slot, engine.now().unix_ms()));
+        let keys = database.slots().map(|slot| of_key(number, database, slot, engine.due_ms()));
         all.extend(keys.filter(|piece| !piece.lines.is_empty()));
     }
     all.sort_unstable_by(|one, other| (one.database, &one.name).cmp(&(other.database, &other.name)));
@@ -76,11 +76,11 @@ fn line(words: &[&[u8]]) -> String {
     line.into_iter().map(char::from).collect()
 }
 
-fn of_key(number: usize, database: &Database, slot: Slot, now_ms: i64) -> Piece {
+fn of_key(number: usize, database: &Database, slot: Slot, due_ms: i64) -> Piece {
     let key = database.key(slot);
     let mut lines = Vec::new();
     let deadline_ms = database.deadline(slot);
-    if deadline_ms.is_none_or(|deadline_ms| deadline_ms > now_ms) {
+    if deadline_ms.is_none_or(|deadline_ms| deadline_ms > due_ms) {
         match database.view(slot) {
             View::Text(text) => lines.push(line(&[b"SET", key, &text.to_cow()])),
             View::List(list) => lines.extend(list.iter().map(|element| line(&[b"RPUSH", key, &element.to_cow()]))),
@@ -93,7 +93,7 @@ fn of_key(number: usize, database: &Database, slot: Slot, now_ms: i64) -> Piece 
                 number::write_f64(&mut score, entry.score);
                 line(&[b"ZADD", key, &score, entry.member])
             })),
-            View::Hash(hash) => of_hash(key, hash, now_ms, &mut lines),
+            View::Hash(hash) => of_hash(key, hash, due_ms, &mut lines),
             View::Stream(stream) => of_stream(key, stream, &mut lines),
         }
     }
@@ -103,12 +103,12 @@ fn of_key(number: usize, database: &Database, slot: Slot, now_ms: i64) -> Piece 
     Piece { database: Some(number), name: key.to_vec(), lines }
 }
 
-fn of_hash(key: &[u8], hash: HashView<'_>, now_ms: i64, lines: &mut Vec<String>) {
+fn of_hash(key: &[u8], hash: HashView<'_>, due_ms: i64, lines: &mut Vec<String>) {
     let fields: BTreeMap<Vec<u8>, Vec<u8>> =
         hash.iter().map(|entry| (entry.field.to_vec(), entry.value.to_vec())).collect();
     for (field, value) in fields {
         let deadline_ms = hash.deadline(&field).flatten();
-        if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= now_ms) {
+        if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= due_ms) {
             continue;
         }
         lines.push(line(&[b"HSET", key, &field, &value]));
