@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::engine::dispatch::Admitted;
 use crate::engine::scripts::Ending;
-use crate::engine::{Args, Block, CommandId, Engine, Error, Flags, Session, SessionId, Wait};
+use crate::engine::{Args, Block, CommandId, Engine, Error, Flags, Now, Session, SessionId, Wait};
 use crate::resp::{Protocol, Reply, Request};
 use crate::value::View;
 
@@ -104,6 +104,7 @@ impl Engine {
         let (mut tickets, mut served) = (self.interest.waiting.tickets(), Served::All);
         while let Some((ticket, session)) = self.interest.waiting.first(database, key, tickets.clone()) {
             tickets.start = ticket + 1;
+            self.notice_time(database, key);
             let slot = self.live(database, key);
             let Some(wait) = self.interest.waiting.get(session) else { break };
             if !(wait.is_served_by)(slot.map(|slot| self.databases.get(database).view(slot))) {
@@ -117,6 +118,17 @@ impl Engine {
             }
         }
         served
+    }
+
+    /// Looks at the clock if a key has a deadline: it may have come while the transaction or script ran that made the
+    /// key, and had everybody wait.
+    fn notice_time(&mut self, database: usize, key: &[u8]) {
+        let data = self.databases.get(database);
+        if data.find(key).is_some_and(|slot| data.deadline(slot).is_some()) {
+            let stalled_us = i64::try_from(self.coming_stall_us()).unwrap_or(i64::MAX);
+            let now = Now::from_us(self.host.now().unix_us.max(self.now().unix_us).saturating_add(stalled_us));
+            self.at(now);
+        }
     }
 
     /// Runs a command that waits again. If it has to wait again, its time does not begin anew.

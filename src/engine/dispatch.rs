@@ -6,10 +6,13 @@
 
 use std::sync::Arc;
 
+use crate::engine::error_counts::MOST_CODES;
 use crate::engine::kit::Source;
 use crate::engine::measure::Running;
 use crate::engine::scripts::Ending;
-use crate::engine::{Args, CommandId, Ctx, Engine, Error, Flags, Now, ServerError, Session, SessionId};
+use crate::engine::{
+    Args, CommandId, Ctx, Effect, Engine, Error, Flags, LogLevel, Now, ServerError, Session, SessionId,
+};
 use crate::resp::{Output, ProtocolError, Reply, Request};
 
 /// What the connection does after a request.
@@ -219,11 +222,29 @@ impl Engine {
 
     /// Answers bytes of a session that are no request, unless it wants no answers. The connection ends after it.
     pub fn reject(&mut self, session: SessionId, fault: ProtocolError, out: &mut Vec<u8>) {
-        self.stats.count_error("ERR");
+        self.count_error("ERR");
         if self.wants_reply(session) {
             out.extend_from_slice(b"-ERR ");
             out.extend_from_slice(&fault.text());
             out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Counts an error by the code that its line starts with.
+    pub(super) fn count_error(&mut self, line: &str) {
+        self.count_errors(line, 1);
+    }
+
+    /// Counts errors of that line, and logs that there are too many codes when that is found out.
+    pub(super) fn count_errors(&mut self, line: &str, times: u64) {
+        if let Err(codes) = self.stats.count_errors(line, times) {
+            let limit = format!("the number of errors reached the limit ({MOST_CODES})");
+            for line in [
+                format!("Errorstats stopped adding new errors because {limit}."),
+                format!("Current errors code list: ({codes})"),
+            ] {
+                self.effects.push(Effect::Log(LogLevel::Warning, line));
+            }
         }
     }
 
@@ -372,7 +393,7 @@ impl Engine {
     pub(super) fn refuse(&mut self, error: Error, reply: &mut Reply<'_>) {
         let line = error.to_string();
         if !matches!(error, Error::ScriptFailed { is_counted: true, .. }) {
-            self.stats.count_error(&line);
+            self.count_error(&line);
         }
         reply.error(&line);
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 /// How many codes are told apart.
-const MOST_CODES: usize = 128;
+pub(super) const MOST_CODES: usize = 128;
 /// Letters of the longest code.
 const CODE_LETTERS: usize = 30;
 /// What stands in the place of codes once there were too many.
@@ -21,20 +21,25 @@ pub struct ErrorCounts {
 
 impl ErrorCounts {
     /// Counts errors of that line.
-    pub fn count(&mut self, line: &str, times: u64) {
+    ///
+    /// # Errors
+    /// It has a code too many; all that there were, and from now on none is counted.
+    pub fn count(&mut self, line: &str, times: u64) -> Result<(), String> {
         if self.has_given_up {
-            return;
+            return Ok(());
         }
         let code = code_of(line);
         if let Some(count) = self.by_code.get_mut(code) {
             *count += times;
-            return;
+            return Ok(());
         }
-        self.has_given_up = self.by_code.len() >= MOST_CODES;
-        if self.has_given_up {
-            self.by_code.clear();
+        if self.by_code.len() < MOST_CODES {
+            self.by_code.insert(code.to_owned(), times);
+            return Ok(());
         }
-        self.by_code.insert(if self.has_given_up { GIVEN_UP } else { code }.to_owned(), times);
+        self.has_given_up = true;
+        let before = std::mem::replace(&mut self.by_code, [(GIVEN_UP.to_owned(), times)].into());
+        Err(before.into_keys().collect::<Vec<_>>().join(", "))
     }
 
     /// The codes, in order, and how often each was answered.
@@ -73,13 +78,14 @@ mod tests {
     fn too_many_codes_are_not_counted_at_all() {
         let mut counts = ErrorCounts::default();
         for number in 0..MOST_CODES {
-            counts.count(&format!("E{number} made up"), 1);
+            assert_eq!(counts.count(&format!("E{number} made up"), 1), Ok(()));
         }
-        counts.count("E7 made up", 1);
+        assert_eq!(counts.count("E7 made up", 1), Ok(()));
         assert_eq!(counts.iter().count(), MOST_CODES);
         assert!(counts.iter().any(|pair| pair == ("E7", 2)));
-        counts.count("ERR one more", 1);
-        counts.count("E7 made up", 1);
+        let before = counts.count("ERR one more", 1).expect_err("it is one too many");
+        assert!(before.starts_with("E0, E1, E10, E100, ") && before.ends_with(", E99"), "{before}");
+        assert_eq!(counts.count("E7 made up", 1), Ok(()));
         assert_eq!(counts.iter().collect::<Vec<_>>(), [(GIVEN_UP, 1)]);
     }
 }

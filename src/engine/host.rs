@@ -66,12 +66,18 @@ pub struct Turns {
     pub count: u64,
     /// How long they took together, in microseconds.
     pub busy_us: u64,
+    /// The longest of all, in microseconds.
+    pub longest_us: u64,
 }
 
 impl Turns {
     /// Those since `before`.
     pub fn since(self, before: Turns) -> Turns {
-        Turns { count: self.count.saturating_sub(before.count), busy_us: self.busy_us.saturating_sub(before.busy_us) }
+        Turns {
+            count: self.count.saturating_sub(before.count),
+            busy_us: self.busy_us.saturating_sub(before.busy_us),
+            longest_us: self.longest_us,
+        }
     }
 }
 

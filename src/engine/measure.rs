@@ -72,15 +72,16 @@ impl Engine {
     /// Tells what time it is.
     #[inline]
     pub fn at(&mut self, now: Now) {
-        self.timing.now = now;
         if self.stats.recent.is_due(now) {
-            self.take_sample();
+            self.take_sample(now);
         }
+        self.timing.now = now;
     }
 
+    /// Nothing was counted since the moment that was told last.
     #[cold]
-    fn take_sample(&mut self) {
-        self.stats.sample(self.timing.now, self.databases.memory_bytes(), self.host.turns());
+    fn take_sample(&mut self, now: Now) {
+        self.stats.sample(self.timing.now, now, self.databases.memory_bytes(), self.host.turns());
     }
 
     /// Requests are about to be run, one after the other.
@@ -88,6 +89,7 @@ impl Engine {
     pub fn begin_batch(&mut self, now: Now) {
         self.at(now);
         self.timing.batch_began = now;
+        self.stats.commands_before = self.stats.commands;
         self.interest.calm = Calm::Unknown;
         self.timing.put_off = PutOff::default();
     }
@@ -96,6 +98,7 @@ impl Engine {
     #[inline]
     pub fn end_batch(&mut self) {
         self.catch_up(self.timing.now);
+        self.stats.most_commands = self.stats.most_commands.max(self.stats.commands - self.stats.commands_before);
         let elapsed_us = self.timing.now.since_us(self.timing.batch_began);
         self.stats.running_us = self.stats.running_us.saturating_add(elapsed_us);
         self.interest.calm = Calm::NotKept;
@@ -187,6 +190,7 @@ impl Engine {
     /// Tells that the clock was moved while a command ran, which did not take that long.
     pub fn jump(&mut self, now: Now) {
         (self.timing.now, self.timing.batch_began) = (now, now);
+        self.stats.recent.forget();
         if let Some(running) = &mut self.timing.running {
             running.started = now;
         }
@@ -201,6 +205,11 @@ impl Engine {
     pub fn stall(&mut self, stall_us: u64) {
         self.timing.stalled_us = self.timing.stalled_us.saturating_add(stall_us);
         self.effects.push(Effect::Stall(stall_us));
+    }
+
+    /// How long everybody is to wait when the command that runs has ended.
+    pub(super) fn coming_stall_us(&self) -> u64 {
+        self.timing.running.map_or(0, |running| self.timing.stalled_us - running.stalled_us)
     }
 
     /// Begins to time something within a request.

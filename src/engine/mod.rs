@@ -90,7 +90,7 @@ pub use pause::{Pause, PauseScope};
 pub use peek::Peek;
 pub use process::{OomScore, Process, Supervisor};
 pub use question::{Answer, Ask, Belongings, FIRST_WORLD, Question, WorldFigures, WorldName};
-pub use recent::Recent;
+pub use recent::{Counts, Recent};
 pub use scripts::Scripts;
 pub use secrets::{REDACTED, Secrets};
 pub use session::{Buffers, Origin, ReplyMode, ReplyRoom, Session, SessionId, Sessions, Transport};
@@ -301,7 +301,7 @@ impl Engine {
 
     /// A client comes. `None` when there are too many; the caller tells it so and closes.
     pub fn connect(&mut self, now: Now, origin: Origin) -> Option<SessionId> {
-        self.timing.now = now;
+        self.at(now);
         if self.sessions.len() >= self.settings.max_clients && !origin.is_examiner {
             self.stats.connections_refused += 1;
             return None;
@@ -346,7 +346,7 @@ impl Engine {
     /// removes keys and fields of hashes whose deadline has passed, in the order of their deadlines. Answers how many;
     /// fewer than `limit` means that none is left.
     pub fn expire(&mut self, now: Now, limit: usize) -> usize {
-        self.timing.now = now;
+        self.at(now);
         self.cut_off_overfull();
         if self.scripts.is_busy() {
             return 0;
@@ -503,7 +503,6 @@ impl Engine {
     #[inline]
     pub fn free(&mut self, trash: Trash) {
         if trash.memory() >= LARGE_BYTES || trash.parts() > MANY_PARTS {
-            self.stats.freed_elsewhere += 1;
             self.effects.push(Effect::Free(trash));
         }
     }

@@ -1,74 +1,120 @@
 //! How busy the server is: rates over the last second or so, and the most memory there ever was.
 //!
-//! A sample is taken by the first request that comes a second or more after the last one, so an idle server takes none,
-//! and a rate is the average since the sample before. It costs one comparison per request otherwise.
+//! What was counted is noted by the first request that comes a tenth of a second or more after the last note, so an idle
+//! server notes nothing. A note says how things stood when the engine was told the time before, as nothing was counted
+//! since; so what happened in a moment is not spread over the silence behind it. A rate is what was counted in the last
+//! 1.6 seconds, as in Redis, and is found when somebody asks. It costs one comparison per request otherwise.
+
+use std::collections::VecDeque;
 
 use crate::engine::host::Turns;
 use crate::engine::{Now, Stats};
 
-/// What the last sample found.
-#[derive(Clone, Copy, Debug, Default)]
+/// What the last notes tell.
+#[derive(Clone, Debug, Default)]
 pub struct Recent {
-    /// Commands per second.
-    pub commands_per_s: u64,
-    /// Bytes received per second.
-    pub received_per_s: u64,
-    /// Bytes sent per second.
-    pub sent_per_s: u64,
-    /// Turns of the event loops per second.
-    pub turns_per_s: u64,
-    /// How long one of them took, in microseconds.
-    pub turn_us: u64,
-    /// The most bytes that the data took in any sample.
+    /// The most bytes that the data took whenever somebody looked.
     pub peak_memory_bytes: usize,
-    sampled: Now,
+    notes: VecDeque<(Now, Counts)>,
     due: Now,
-    commands: u64,
-    received_bytes: u64,
-    sent_bytes: u64,
-    turns: Turns,
 }
 
-const BETWEEN_SAMPLES_US: i64 = 1_000_000;
+/// What happened in a second, or until a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Commands that ran.
+    pub commands: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Turns of the event loops.
+    pub turns: u64,
+    /// How long those took, in microseconds.
+    pub busy_us: u64,
+}
+
+const BETWEEN_NOTES_US: i64 = 100_000;
+const WINDOW_US: i64 = 1_600_000;
+
+impl Counts {
+    /// What `of` makes of each of its figures and the other's.
+    fn with(self, other: Counts, of: impl Fn(u64, u64) -> u64) -> Counts {
+        Counts {
+            commands: of(self.commands, other.commands),
+            received_bytes: of(self.received_bytes, other.received_bytes),
+            sent_bytes: of(self.sent_bytes, other.sent_bytes),
+            turns: of(self.turns, other.turns),
+            busy_us: of(self.busy_us, other.busy_us),
+        }
+    }
+}
+
+fn share(count: u64, part: u64, whole: u64) -> u64 {
+    u64::try_from(u128::from(count) * u128::from(part) / u128::from(whole.max(1))).unwrap_or(u64::MAX)
+}
 
 impl Recent {
-    /// True when it is time for a sample.
+    /// True when it is time for a note.
     #[inline]
     pub fn is_due(&self, now: Now) -> bool {
         now >= self.due
     }
+
+    /// Forgets what happened: the clock was moved.
+    pub fn forget(&mut self) {
+        *self = Recent { peak_memory_bytes: self.peak_memory_bytes, ..Recent::default() };
+    }
+
+    /// What happened per second of late, by the clock that shows `now`.
+    pub fn rates(&self, now: Now) -> Counts {
+        let Some(&(_, last)) = self.notes.back() else { return Counts::default() };
+        let before = self.counts_at(Now::from_us(now.unix_us.saturating_sub(WINDOW_US)));
+        last.with(before, |last, before| share(last.saturating_sub(before), 1_000_000, WINDOW_US.unsigned_abs()))
+    }
+
+    /// What had been counted at a moment. Between two notes it is taken to have come evenly.
+    fn counts_at(&self, moment: Now) -> Counts {
+        let place = self.notes.partition_point(|(noted, _)| *noted <= moment);
+        let (before, after) = (place.checked_sub(1).and_then(|place| self.notes.get(place)), self.notes.get(place));
+        match (before, after) {
+            (Some(&(noted, counts)), Some(&(next, later))) => {
+                let (part, whole) = (moment.since_us(noted), next.since_us(noted));
+                counts.with(later, |count, later| count + share(later.saturating_sub(count), part, whole))
+            }
+            (Some(&(_, counts)), None) | (None, Some(&(_, counts))) => counts,
+            (None, None) => Counts::default(),
+        }
+    }
+
+    fn note(&mut self, moment: Now, counts: Counts) {
+        let start = Now::from_us(moment.unix_us.saturating_sub(WINDOW_US));
+        while self.notes.get(1).is_some_and(|(noted, _)| *noted <= start) {
+            self.notes.pop_front();
+        }
+        self.notes.push_back((moment, counts));
+    }
 }
 
 impl Stats {
-    /// Takes a sample; `memory_bytes` is what the data takes now, and `turns` are all so far. Between
-    /// samples only the peak is looked at.
-    pub fn sample(&mut self, now: Now, memory_bytes: usize, turns: Turns) {
-        let last = self.recent;
-        let peak_memory_bytes = last.peak_memory_bytes.max(memory_bytes);
-        if !last.is_due(now) {
-            self.recent.peak_memory_bytes = peak_memory_bytes;
+    /// Notes what was counted until `before`, when the engine was told the time last, and nothing since. `memory_bytes`
+    /// is what the data takes now, and `turns` are all so far. Between notes only the peak is looked at.
+    pub fn sample(&mut self, before: Now, now: Now, memory_bytes: usize, turns: Turns) {
+        let recent = &mut self.recent;
+        recent.peak_memory_bytes = recent.peak_memory_bytes.max(memory_bytes);
+        if !recent.is_due(now) {
             return;
         }
-        let elapsed_us = now.since_us(last.sampled);
-        let rate = |count: u64, before: u64| {
-            let rate = u128::from(count.saturating_sub(before)) * 1_000_000 / u128::from(elapsed_us.max(1));
-            u64::try_from(rate).unwrap_or(u64::MAX)
-        };
-        let turned = turns.since(last.turns);
-        self.recent = Recent {
-            commands_per_s: rate(self.commands, last.commands),
-            received_per_s: rate(self.received_bytes, last.received_bytes),
-            sent_per_s: rate(self.sent_bytes, last.sent_bytes),
-            turns_per_s: rate(turns.count, last.turns.count),
-            turn_us: turned.busy_us.checked_div(turned.count).unwrap_or(0),
-            peak_memory_bytes,
-            sampled: now,
-            due: Now::from_us(now.unix_us.saturating_add(BETWEEN_SAMPLES_US)),
+        let counts = Counts {
             commands: self.commands,
             received_bytes: self.received_bytes,
             sent_bytes: self.sent_bytes,
-            turns,
+            turns: turns.count,
+            busy_us: turns.busy_us,
         };
+        recent.note(before.min(now), counts);
+        recent.note(now, counts);
+        recent.due = Now::from_us(now.unix_us.saturating_add(BETWEEN_NOTES_US));
     }
 }
 
@@ -76,16 +122,59 @@ impl Stats {
 mod tests {
     use super::*;
 
+    /// What one does who is told the time and then runs so many commands.
+    fn run(stats: &mut Stats, before_ms: &mut i64, now_ms: i64, commands: u64) {
+        let moment = |ms: i64| Now::from_us(ms * 1000);
+        if stats.recent.is_due(moment(now_ms)) {
+            stats.sample(moment(*before_ms), moment(now_ms), 0, Turns::default());
+        }
+        (stats.commands, *before_ms) = (stats.commands + commands, now_ms);
+    }
+
+    fn rate(stats: &mut Stats, before_ms: &mut i64, now_ms: i64) -> u64 {
+        run(stats, before_ms, now_ms, 0);
+        stats.recent.rates(Now::from_us(now_ms * 1000)).commands
+    }
+
     #[test]
-    fn a_rate_is_what_came_since_the_last_sample() {
+    fn a_rate_is_what_came_in_the_last_second_and_a_half() {
+        let (mut stats, mut before_ms) = (Stats::default(), 9_900);
+        (10_000..14_000).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 3));
+        let found = rate(&mut stats, &mut before_ms, 14_000);
+        assert!((2_800..=3_000).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn a_rate_goes_down_while_nothing_happens() {
+        let (mut stats, mut before_ms) = (Stats::default(), 0);
+        (10_000..10_080).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 100));
+        assert_eq!(rate(&mut stats, &mut before_ms, 10_400), 5_000);
+        assert_eq!(rate(&mut stats, &mut before_ms, 16_000), 0);
+        assert_eq!(rate(&mut stats, &mut before_ms, 16_300), 0);
+    }
+
+    #[test]
+    fn what_comes_after_a_silence_is_not_spread_over_it() {
+        let (mut stats, mut before_ms) = (Stats::default(), 0);
+        run(&mut stats, &mut before_ms, 1_000, 1);
+        (60_000..60_050).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 160));
+        assert_eq!(rate(&mut stats, &mut before_ms, 60_200), 5_000);
+    }
+
+    #[test]
+    fn few_notes_are_kept() {
+        let (mut stats, mut before_ms) = (Stats::default(), 0);
+        (0..100_000).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 1));
+        assert!(stats.recent.notes.len() < 40, "{}", stats.recent.notes.len());
+    }
+
+    #[test]
+    fn the_peak_of_memory_stays() {
         let mut stats = Stats::default();
-        stats.sample(Now::from_us(10_000_000), 5, Turns::default());
-        stats.commands = 300;
-        stats.sample(Now::from_us(10_500_000), 9, Turns::default());
-        assert_eq!(stats.recent.commands_per_s, 0);
-        stats.sample(Now::from_us(12_000_000), 7, Turns { count: 40, busy_us: 1000 });
-        assert_eq!(stats.recent.commands_per_s, 150);
-        assert_eq!((stats.recent.turns_per_s, stats.recent.turn_us), (20, 25));
+        for (now_us, bytes) in [(10, 5), (20, 9), (30, 7)] {
+            stats.sample(Now::from_us(now_us), Now::from_us(now_us), bytes, Turns::default());
+        }
+        stats.recent.forget();
         assert_eq!(stats.recent.peak_memory_bytes, 9);
     }
 }

@@ -91,8 +91,12 @@ pub struct Stats {
     pub transfers: Vec<Transfers>,
     /// How long keys and fields were being removed at their deadlines, in microseconds.
     pub expiring_us: u64,
-    /// Values that were freed elsewhere because they were large.
-    pub freed_elsewhere: u64,
+    /// Values, keys and functions that Redis frees in the background: what UNLINK and the FLUSH commands remove.
+    pub freed_lazily: u64,
+    /// The most commands that ran together, read at once from one client.
+    pub most_commands: u64,
+    /// How many commands had run before those that run together now.
+    pub(super) commands_before: u64,
     /// Bytes that the server took when it started.
     pub startup_bytes: u64,
     /// How long requests were being run, in microseconds.
@@ -137,15 +141,13 @@ impl Stats {
         &mut page[id.index() % PAGE]
     }
 
-    /// Counts an error by the code it starts with.
-    pub fn count_error(&mut self, line: &str) {
-        self.count_errors(line, 1);
-    }
-
-    /// Counts errors of that line.
-    pub fn count_errors(&mut self, line: &str, times: u64) {
+    /// Counts errors by the code that the line starts with.
+    ///
+    /// # Errors
+    /// There are too many codes, so none is counted any more; what there were, to be told in the log.
+    pub fn count_errors(&mut self, line: &str, times: u64) -> Result<(), String> {
         self.errors += times;
-        self.errors_by_code.count(line, times);
+        self.errors_by_code.count(line, times)
     }
 
     /// How often something was refused for that reason, to be counted on.
@@ -172,6 +174,7 @@ impl Stats {
         let old = std::mem::replace(self, Stats::new(self.by_command.len() * PAGE));
         self.turns_before = turns;
         (self.changes, self.recent, self.startup_bytes) = (old.changes, old.recent, old.startup_bytes);
+        self.recent.forget();
         (self.slow_log, self.spikes, self.refusals) = (old.slow_log, old.spikes, old.refusals);
     }
 }

@@ -43,6 +43,7 @@ pub(crate) struct Loops {
 struct Lane {
     turns: AtomicU64,
     busy_ns: AtomicU64,
+    longest_ns: AtomicU64,
     requests: AtomicU64,
     inbox: OnceLock<UnboundedSender<Guest>>,
 }
@@ -132,6 +133,10 @@ impl Loops {
         let lane = &self.lanes[number];
         lane.turns.fetch_add(1, Ordering::Relaxed);
         lane.busy_ns.fetch_add(busy_ns, Ordering::Relaxed);
+        // Nobody else counts the turns of this loop.
+        if busy_ns > lane.longest_ns.load(Ordering::Relaxed) {
+            lane.longest_ns.store(busy_ns, Ordering::Relaxed);
+        }
         if self.count() > 1 && now_ns >= self.next_look_ns.load(Ordering::Relaxed) {
             self.look(now_ns);
         }
@@ -139,7 +144,12 @@ impl Loops {
 
     /// The turns of all loops so far.
     pub(crate) fn turns(&self) -> host::Turns {
-        host::Turns { count: self.sum(|lane| &lane.turns), busy_us: self.sum(|lane| &lane.busy_ns) / 1000 }
+        let longest_ns = self.lanes.iter().map(|lane| lane.longest_ns.load(Ordering::Relaxed)).max();
+        host::Turns {
+            count: self.sum(|lane| &lane.turns),
+            busy_us: self.sum(|lane| &lane.busy_ns) / 1000,
+            longest_us: longest_ns.unwrap_or(0) / 1000,
+        }
     }
 
     fn sum(&self, figure: impl Fn(&Lane) -> &AtomicU64) -> u64 {

@@ -89,12 +89,32 @@ fn the_limits_of_packed_sorted_sets_follow_config_set() {
 }
 
 #[test]
-fn rates_are_taken_once_a_second() {
+fn a_rate_is_of_the_last_second_and_a_half() {
     let mut world = World::fresh();
     world.ask("PING");
     for _ in 0..20 {
         world.ask("PING");
     }
+    world.pass_ms(1000);
+    assert!(world.ask("INFO stats").contains("\r\ninstantaneous_ops_per_sec:13\r\n"));
     world.pass_ms(2000);
-    assert!(world.ask("INFO stats").contains("\r\ninstantaneous_ops_per_sec:10\r\n"));
+    assert!(world.ask("INFO stats").contains("\r\ninstantaneous_ops_per_sec:0\r\n"));
+    (0..100).for_each(|_| _ = world.ask("PING"));
+    world.pass_ms(1000);
+    world.ask("CONFIG RESETSTAT");
+    assert!(world.ask("INFO stats").contains("\r\ninstantaneous_ops_per_sec:0\r\n"));
+}
+
+#[test]
+fn too_many_error_codes_are_told_in_the_log() {
+    let mut world = World::fresh();
+    for number in 0..130 {
+        world.send(world.client, &[b"EVAL", format!("return {{err = 'E{number} made up'}}").as_bytes(), b"0"]);
+    }
+    let effects = world.engine.effects.take().into_iter();
+    let lines: Vec<String> =
+        effects.filter_map(|effect| if let Effect::Log(_, line) = effect { Some(line) } else { None }).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].starts_with("Errorstats stopped adding new errors"), "{lines:?}");
+    assert!(lines[1].starts_with("Current errors code list: (E0, E1, E10, "), "{lines:?}");
 }

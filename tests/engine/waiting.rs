@@ -530,3 +530,20 @@ fn whoever_waits_may_go_in_any_way_and_nothing_is_lost() {
         assert_eq!(crowd.seen.len(), crowd.pushed as usize, "every element is somebody's");
     }
 }
+
+#[test]
+fn what_ends_within_the_transaction_that_made_it_is_served_to_nobody() {
+    for (wait, push) in [
+        ("BLPOP key 1", "RPUSH key a"),
+        ("BZPOPMIN key 1", "ZADD key 1 a"),
+        ("XREAD BLOCK 1000 STREAMS key 0", "XADD key 1-1 field value"),
+    ] {
+        let mut world = World::fresh();
+        let waiter = world.join();
+        assert_eq!(world.ask_as(waiter, wait).1, Flow::Block);
+        for command in ["MULTI", push, "PEXPIRE key 100", "DEBUG SLEEP 0.2", "EXEC"] {
+            world.ask(command);
+        }
+        assert_eq!((world.told(waiter), world.engine.is_blocked(waiter)), (String::new(), true), "{wait}");
+    }
+}

@@ -7,7 +7,7 @@ use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::host::Turns;
-use crate::engine::{REDIS_VERSION, Topic, access, build_id};
+use crate::engine::{Counts, REDIS_VERSION, Topic, access, build_id};
 use crate::value::hexadecimal;
 
 /// One line of INFO.
@@ -146,7 +146,7 @@ pub(super) const MEMORY: &[Field] = &[
     none("mem_overhead_db_hashtable_rehashing"),
     none("active_defrag_running"),
     none("lazyfree_pending_objects"),
-    field("lazyfreed_objects", |scene| scene.engine.stats.freed_elsewhere.to_string()),
+    field("lazyfreed_objects", |scene| scene.engine.stats.freed_lazily.to_string()),
 ];
 
 pub(super) const PERSISTENCE: &[Field] = &[
@@ -185,13 +185,13 @@ pub(super) const PERSISTENCE: &[Field] = &[
 pub(super) const STATS: &[Field] = &[
     field("total_connections_received", |scene| scene.engine.stats.connections.to_string()),
     field("total_commands_processed", |scene| scene.engine.stats.commands.to_string()),
-    field("instantaneous_ops_per_sec", |scene| scene.engine.stats.recent.commands_per_s.to_string()),
+    field("instantaneous_ops_per_sec", |scene| rates(scene).commands.to_string()),
     field("total_net_input_bytes", |scene| scene.engine.stats.received_bytes.to_string()),
     field("total_net_output_bytes", |scene| scene.engine.stats.sent_bytes.to_string()),
     none("total_net_repl_input_bytes"),
     none("total_net_repl_output_bytes"),
-    field("instantaneous_input_kbps", |scene| kilobytes(scene.engine.stats.recent.received_per_s)),
-    field("instantaneous_output_kbps", |scene| kilobytes(scene.engine.stats.recent.sent_per_s)),
+    field("instantaneous_input_kbps", |scene| kilobytes(rates(scene).received_bytes)),
+    field("instantaneous_output_kbps", |scene| kilobytes(rates(scene).sent_bytes)),
     field("instantaneous_input_repl_kbps", |_| kilobytes(0)),
     field("instantaneous_output_repl_kbps", |_| kilobytes(0)),
     field("rejected_connections", |scene| scene.engine.stats.connections_refused.to_string()),
@@ -254,8 +254,10 @@ pub(super) const STATS: &[Field] = &[
     field("eventloop_cycles", |scene| turns(scene).count.to_string()),
     field("eventloop_duration_sum", |scene| turns(scene).busy_us.to_string()),
     field("eventloop_duration_cmd_sum", |scene| scene.engine.stats.running_us.to_string()),
-    field("instantaneous_eventloop_cycles_per_sec", |scene| scene.engine.stats.recent.turns_per_s.to_string()),
-    field("instantaneous_eventloop_duration_usec", |scene| scene.engine.stats.recent.turn_us.to_string()),
+    field("instantaneous_eventloop_cycles_per_sec", |scene| rates(scene).turns.to_string()),
+    field("instantaneous_eventloop_duration_usec", |scene| {
+        rates(scene).busy_us.checked_div(rates(scene).turns).unwrap_or(0).to_string()
+    }),
     field("acl_access_denied_auth", |scene| scene.engine.stats.refusals(Reason::Auth).to_string()),
     field("acl_access_denied_cmd", |scene| scene.engine.stats.refusals(Reason::Command).to_string()),
     field("acl_access_denied_key", |scene| scene.engine.stats.refusals(Reason::Key).to_string()),
@@ -286,6 +288,18 @@ pub(super) const PROCESSOR: &[Field] = &[
     field("used_cpu_user_main_thread", |scene| seconds(scene.usage.thread_user_us)),
 ];
 
+/// Told only to whoever asks for it by its name.
+pub(super) const DEBUG: &[Field] = &[
+    none("eventloop_duration_aof_sum"),
+    field("eventloop_duration_cron_sum", |scene| scene.engine.stats.expiring_us.to_string()),
+    field("eventloop_duration_max", |scene| scene.engine.host.turns().longest_us.to_string()),
+    field("eventloop_cmd_per_cycle_max", |scene| scene.engine.stats.most_commands.to_string()),
+    field("allocator_allocated_lua", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
+    field("allocator_active_lua", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
+    field("allocator_resident_lua", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
+    none("allocator_frag_bytes_lua"),
+];
+
 pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled")];
 
 /// 40 hexadecimal digits that name the history of the data.
@@ -306,6 +320,11 @@ fn held_bytes(scene: &Scene<'_>) -> u64 {
 
 fn uptime_s(scene: &Scene<'_>) -> u64 {
     scene.now.since_us(scene.engine.started()) / 1_000_000
+}
+
+/// What happened per second of late.
+fn rates(scene: &Scene<'_>) -> Counts {
+    scene.engine.stats.recent.rates(scene.now)
 }
 
 /// The turns of the event loops that are counted.

@@ -45,6 +45,8 @@ struct Section {
     title: &'static str,
     /// Whether it is told unless other sections are asked for.
     is_default: fn(&Engine) -> bool,
+    /// Whether it is among all that can be asked for together.
+    is_told_with_all: bool,
     lines: Lines,
     /// What the function appends after them.
     more: Option<fn(&Scene<'_>, &mut String)>,
@@ -75,6 +77,7 @@ const SECTIONS: &[Section] = &[
     Section::of("cluster", "Cluster", fields::CLUSTER),
     Section::list("keyspace", "Keyspace", lists::databases),
     Section { is_default: has_few_keys, ..Section::list("keysizes", "Keysizes", lists::sizes) },
+    Section { is_told_with_all: false, is_default: |_| false, ..Section::of("debug", "Debug", fields::DEBUG) },
 ];
 
 /// Whether a look at every key takes no longer than some milliseconds.
@@ -84,11 +87,12 @@ fn has_few_keys(engine: &Engine) -> bool {
 
 impl Section {
     const fn of(name: &'static str, title: &'static str, fields: &'static [Field]) -> Section {
-        Section { name, title, is_default: |_| true, lines: Lines::Fields(fields), more: None, alias: "" }
+        let lines = Lines::Fields(fields);
+        Section { name, title, is_default: |_| true, is_told_with_all: true, lines, more: None, alias: "" }
     }
 
     const fn list(name: &'static str, title: &'static str, list: fn(&Scene<'_>, &mut String)) -> Section {
-        Section { name, title, is_default: |_| true, lines: Lines::List(list), more: None, alias: "" }
+        Section { lines: Lines::List(list), ..Section::of(name, title, &[]) }
     }
 
     fn is_asked_for(&self, names: &Args<'_>, engine: &Engine) -> bool {
@@ -97,7 +101,7 @@ impl Section {
             return (self.is_default)(engine);
         }
         names.any(|name| match name.to_ascii_lowercase().as_slice() {
-            b"all" | b"everything" => true,
+            b"all" | b"everything" => self.is_told_with_all,
             b"default" => (self.is_default)(engine),
             name => name == self.name.as_bytes() || name == self.alias.as_bytes(),
         })
@@ -125,7 +129,7 @@ impl Section {
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
     let (engine, reply) = cx.engine_and_reply();
-    engine.stats.sample(now, engine.databases.memory_bytes(), engine.host.turns());
+    engine.stats.sample(now, now, engine.databases.memory_bytes(), engine.host.turns());
     let scene = Scene { engine, facts: engine.host.facts(), usage: engine.host.usage(), now };
     let mut text = String::new();
     for section in SECTIONS.iter().filter(|section| section.is_asked_for(&args, engine)) {

@@ -1,5 +1,7 @@
 //! Databases as wholes: how large, emptied, swapped.
 
+use std::ops::Range;
+
 use super::existing_database;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags};
 use crate::value::number;
@@ -38,6 +40,7 @@ pub(super) const FLUSHDB: Command = Command {
 fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let is_waited_for = is_waited_for(args)?;
     let index = cx.database_index();
+    count_flushed(cx, index..index + 1, is_waited_for);
     cx.empty(index);
     tell_of_flush(cx, is_waited_for);
     cx.reply().ok();
@@ -49,9 +52,9 @@ pub(super) const FLUSHALL: Command =
 
 fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let is_waited_for = is_waited_for(args)?;
-    for index in 0..cx.databases().count() {
-        cx.empty(index);
-    }
+    let all = 0..cx.databases().count();
+    count_flushed(cx, all.clone(), is_waited_for);
+    all.for_each(|index| cx.empty(index));
     tell_of_flush(cx, is_waited_for);
     cx.reply().ok();
     Ok(())
@@ -65,6 +68,15 @@ fn is_waited_for(mut args: Args<'_>) -> Result<bool, Error> {
         return Err(Error::Syntax);
     }
     args.end().map(|()| is_waited_for)
+}
+
+/// Counts the keys as freed in the background, as Redis does unless somebody waits within a transaction or script.
+fn count_flushed(cx: &mut Ctx<'_>, databases: Range<usize>, is_waited_for: bool) {
+    if !(is_waited_for && cx.is_nested()) {
+        let engine = cx.engine();
+        let keys: usize = databases.map(|index| engine.databases.get(index).len()).sum();
+        engine.stats.freed_lazily += keys as u64;
+    }
 }
 
 fn tell_of_flush(cx: &mut Ctx<'_>, is_waited_for: bool) {

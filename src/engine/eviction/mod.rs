@@ -172,7 +172,7 @@ impl Engine {
     /// Removes more of the keys that are to go; answers whether it is to be called again.
     pub fn go_on_evicting(&mut self, now: Now) -> bool {
         if self.is_evicting() {
-            self.timing.now = now;
+            self.at(now);
             self.databases.pressure.is_evicting = false;
             if self.settings.max_memory_bytes > 0 && !self.scripts.is_busy() {
                 self.evict();

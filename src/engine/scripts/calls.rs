@@ -108,7 +108,7 @@ impl Server for Engine {
         });
         let (id, words, entry) = admitted.map_err(|error| {
             let line = error.to_string();
-            self.stats.count_error(&line);
+            self.count_error(&line);
             line
         })?;
         let (session, protocol, start) = (self.running().session, self.running().protocol, out.len());

@@ -178,7 +178,7 @@ impl Engine {
     fn count_faults(&mut self, faults: &Faults, command: CommandId) {
         let own = u64::from(!faults.uncounted.is_empty());
         self.stats.command_mut(command).failed += faults.counted + own;
-        faults.uncounted.iter().for_each(|(line, times)| self.stats.count_errors(line, *times));
+        faults.uncounted.iter().for_each(|(line, times)| self.count_errors(line, *times));
     }
 
     /// What a command that rests has written so far is answered later.
