@@ -343,6 +343,14 @@ impl<'c> Ctx<'c> {
         self.engine.meet_fields(self.database, key, act);
     }
 
+    /// Counts and announces that so many fields of the hash that `key` holds are about to end, as they are overdue.
+    pub fn tell_of_ended_fields(&mut self, key: &[u8], count: usize) {
+        if count > 0 {
+            self.engine.stats.expired_fields += count as u64;
+            self.engine.changed(self.database, Event::FIELDS_EXPIRED, key);
+        }
+    }
+
     #[inline]
     fn look_up(&mut self, key: &[u8]) -> Option<Slot> {
         let slot = self.engine.live(self.database, key);

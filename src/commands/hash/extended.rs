@@ -144,14 +144,23 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity("hsetex".to_owned()));
     }
     check_type(cx, key)?;
-    if let Some(wanted) = options.wanted
-        && !are_there(cx, key, args, wanted)
-    {
-        cx.reply().integer(0);
-        return Ok(());
+    if let Some(wanted) = options.wanted {
+        let found = Found::of(cx, key, args, wanted);
+        if !found.is_wanted {
+            meet(cx, key, names(args).take(found.looked_at));
+            cx.reply().integer(0);
+            return Ok(());
+        }
+        cx.tell_of_ended_fields(key, found.overdue);
     }
-    let limits = cx.settings().packed_hash;
-    cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| Ok(set_all(hash, args, options.keep, &limits)))?;
+    let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
+    cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| {
+        if options.wanted.is_some() {
+            // They end before they are set, and so lose their deadlines; the hash does not end with them.
+            names(args).for_each(|field| _ = hash.remove_overdue(field, due_ms));
+        }
+        Ok(set_all(hash, args, options.keep, &limits))
+    })?;
     if let Some(moment) = options.moment {
         cx.edit(key, moment.event(), |hash: &mut Hash| Ok(moment.apply_all(hash, names(args))))?;
     }
@@ -159,13 +168,29 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the hash has all of the fields, or if not `wanted`, none of them.
-fn are_there(cx: &mut Ctx<'_>, key: &[u8], args: Args<'_>, wanted: bool) -> bool {
-    meet(cx, key, names(args));
-    let due_ms = cx.due_ms();
-    match cx.peek(key).map(|key| key.view()) {
-        Some(View::Hash(hash)) => names(args).all(|field| hash.at(due_ms).contains(field) == wanted),
-        _ => !wanted,
+/// What FXX or FNX finds.
+struct Found {
+    /// The hash has all of the fields, or none, as it is wanted.
+    is_wanted: bool,
+    /// How many fields were looked at until that was clear.
+    looked_at: usize,
+    /// How many of the fields are past their deadline.
+    overdue: usize,
+}
+
+impl Found {
+    fn of(cx: &mut Ctx<'_>, key: &[u8], args: Args<'_>, wanted: bool) -> Found {
+        let due_ms = cx.due_ms();
+        let Some(View::Hash(hash)) = cx.peek(key).map(|key| key.view()) else {
+            return Found { is_wanted: !wanted, looked_at: 0, overdue: 0 };
+        };
+        let unwanted = names(args).position(|field| hash.at(due_ms).contains(field) != wanted);
+        let is_overdue = |field: &&[u8]| hash.deadline(field).flatten().is_some_and(|ms| ms <= due_ms);
+        Found {
+            is_wanted: unwanted.is_none(),
+            looked_at: unwanted.map_or(0, |place| place + 1),
+            overdue: names(args).filter(is_overdue).count(),
+        }
     }
 }
 

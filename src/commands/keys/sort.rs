@@ -213,6 +213,9 @@ impl<'a> Pattern<'a> {
         };
         let key = [before, element, behind].concat();
         let due_ms = cx.due_ms();
+        if let Some(field) = field {
+            cx.meet_fields(&key, |hash, due_ms| hash.remove_overdue(field, due_ms).into());
+        }
         let (view, reply) = cx.view(&key);
         match (view, field) {
             (Some(View::Text(text)), None) => act(Some(text.as_bytes(&mut itoa::Buffer::new())), reply),
