@@ -32,6 +32,9 @@ struct Motion {
     speed: f64,
 }
 
+/// The earliest moment that a clock shows. Deadlines of fields, ids of streams and times of use count from it on.
+const FIRST: Now = Now { unix_us: 0 };
+
 impl Motion {
     fn at(self, system: Now) -> Now {
         let passed_us = system.since_us(self.system) as f64 * self.speed;
@@ -47,6 +50,7 @@ impl Clock {
 
     /// A clock that stands still at that moment.
     pub(crate) fn frozen(moment: Now) -> Clock {
+        let moment = moment.max(FIRST);
         let motion = Motion { shown: moment, system: moment, speed: 0.0 };
         Clock { is_plain: AtomicBool::new(false), shift_us: AtomicI64::new(0), motion: Mutex::new(motion) }
     }
@@ -97,7 +101,7 @@ impl Clock {
     }
 
     fn set(&self, moment: Now) {
-        let system = system_now();
+        let (moment, system) = (moment.max(FIRST), system_now());
         let mut motion = self.motion();
         (motion.shown, motion.system) = (moment, system);
         self.shift_us.store(moment.unix_us.saturating_sub(system.unix_us), Ordering::Release);

@@ -236,7 +236,7 @@ impl World {
         Some(self.now())
     }
 
-    /// Sets the clock: forward as [`World::advance`] does, or back.
+    /// Sets the clock: forward as [`World::advance`] does, or back, but to no time before 1970.
     pub fn set_time(&self, time: SystemTime) {
         let moment = from_system(time);
         let is_later = moment >= self.shared.clock().now();

@@ -142,3 +142,18 @@ fn without_the_test_kit_it_is_an_unknown_command() {
     assert_eq!(text, "ERR unknown command 'DUNLIN', with args beginning with: 'FREEZE' ");
     assert_eq!(call(&mut client, ["COMMAND", "INFO", "DUNLIN"]), Reply::Array(vec![Reply::Null]));
 }
+
+#[test]
+fn no_clock_shows_a_time_before_1970() {
+    let (server, mut client) = served();
+    assert_eq!(error(&mut client, ["DUNLIN", "SET-TIME", "-1"]), "ERR value is not an integer or out of range");
+    server.freeze();
+    server.set_time(UNIX_EPOCH - Duration::from_secs(100_000));
+    assert_eq!(server.now(), UNIX_EPOCH);
+    call(&mut client, ["HSET", "hash", "field", "value"]);
+    call(&mut client, ["HPEXPIRE", "hash", "100000", "FIELDS", "1", "field"]);
+    assert_eq!(
+        call(&mut client, ["HPTTL", "hash", "FIELDS", "1", "field"]),
+        Reply::Array(vec![Reply::Integer(100_000)])
+    );
+}

@@ -59,7 +59,8 @@ pub(super) const SET_TIME: Command = Command {
 };
 
 fn set_time(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let moment = Now::from_us(args.integer()?.checked_mul(1000).ok_or(Error::NotAnInteger)?);
+    let moment_us = args.integer()?.checked_mul(1000).filter(|moment_us| *moment_us >= 0);
+    let moment = Now::from_us(moment_us.ok_or(Error::NotAnInteger)?);
     if moment >= cx.now() {
         go_to(cx, moment);
     } else {
