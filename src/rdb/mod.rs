@@ -25,7 +25,7 @@ mod text;
 
 pub use checksum::crc64;
 pub use load::Forms;
-pub use save::kind_of;
+pub use save::{kind_of, node_bytes};
 pub use text::{Reader, Writer};
 
 use crate::value::{Value, View};

@@ -35,6 +35,15 @@ pub fn kind_of(view: View<'_>) -> u8 {
     }
 }
 
+/// How many bytes the nodes of a list take, before they are compressed.
+pub fn node_bytes(list: &List) -> usize {
+    let bytes = list.nodes().map(|node| match node {
+        Node::Run(items) => Builder::of(items).len(),
+        Node::Large(element) => element.len(),
+    });
+    bytes.sum()
+}
+
 impl Writer {
     /// Appends a value, without the byte that says in which form.
     pub fn value(&mut self, view: View<'_>) {

@@ -38,6 +38,12 @@ impl Writer {
         Writer { out: Vec::new(), compresses }
     }
 
+    /// How many bytes were written so far.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks whether nothing was written")]
+    pub fn len(&self) -> usize {
+        self.out.len()
+    }
+
     /// What was written so far, to be read.
     pub fn reader(&self) -> Reader<'_> {
         Reader::new(&self.out)

@@ -35,6 +35,19 @@ const ONLY_HERE: &[(&str, &str)] = &[
 /// Parameters whose values at the start are chosen by who starts it.
 const CHOSEN: &[&str] = &["dir", "port", "unixsocket", "save", "enable-debug-command"];
 
+/// Parameters that are told only by their names.
+const HIDDEN: &[&str] = &[
+    "aof-disable-auto-gc",
+    "cluster-ping-interval",
+    "key-load-delay",
+    "loading-process-events-interval-bytes",
+    "lua-enable-deprecated-api",
+    "rdb-key-save-delay",
+    "repl-rdb-channel",
+    "use-exit-on-panic",
+    "watchdog-period",
+];
+
 #[test]
 fn info_and_config_tell_the_names_and_values_that_redis_tells() {
     if env::var_os("DUNLIN_ORACLE").is_some() {
@@ -76,6 +89,13 @@ fn told(mut ask: impl FnMut(&[&str]) -> Value) -> Vec<String> {
         lines.extend(
             names.map(|name| format!("{}: {name}", if section == "default" { "info" } else { "info everything" })),
         );
+    }
+    let debug = text(&ask(&["INFO", "debug"]));
+    lines.extend(debug.lines().map(|line| format!("info debug: {}", line.split(':').next().unwrap_or(line))));
+    for name in HIDDEN {
+        let Value::Array(pair) = ask(&["CONFIG", "GET", name]) else { panic!("CONFIG GET answers with a list") };
+        let pair: Vec<String> = pair.iter().map(text).collect();
+        lines.push(format!("hidden: {}", pair.join(" = ")));
     }
     let Value::Array(parameters) = ask(&["CONFIG", "GET", "*"]) else { panic!("CONFIG GET answers with a list") };
     let mut pairs: Vec<(String, String)> = parameters.chunks(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect();

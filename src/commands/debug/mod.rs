@@ -4,6 +4,7 @@
 //! of words is told like one that does not exist. What would crash or corrupt a server on purpose is not here.
 
 mod digest;
+mod inside;
 mod protocol;
 
 use std::num::NonZeroUsize;
@@ -11,12 +12,10 @@ use std::num::NonZeroUsize;
 use crate::commands::config;
 use crate::config::parse_memory;
 use crate::engine::{
-    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, ReplyRoom, access, says, shown,
+    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, ReplyRoom, says, shown,
 };
 use crate::keyspace::New;
-use crate::value::View;
 use crate::value::number;
-use crate::value::stream::Id;
 use crate::value::text::TextView;
 
 /// The commands of this family.
@@ -86,6 +85,33 @@ const TOOLS: &[Tool] = &[
     },
     Tool { name: "ERROR", syntax: "<string>", least_words: 1, most_words: 1, about: "Answers that error.", run: error },
     Tool {
+        name: "DICT-RESIZING",
+        syntax: "<0|1>",
+        least_words: 1,
+        most_words: 1,
+        about: "Changes nothing: tables grow and shrink a piece at a time, and that costs nothing to switch off.",
+        run: |cx, _| {
+            cx.reply().ok();
+            Ok(())
+        },
+    },
+    Tool {
+        name: "HTSTATS",
+        syntax: "<database> [FULL]",
+        least_words: 1,
+        most_words: usize::MAX,
+        about: "Tells how large the tables of a database are, and how much is in them.",
+        run: inside::tables,
+    },
+    Tool {
+        name: "LISTPACK",
+        syntax: "<key>",
+        least_words: 1,
+        most_words: 1,
+        about: "Writes the elements of a small collection into the server's log.",
+        run: inside::listpack,
+    },
+    Tool {
         name: "LOG",
         syntax: "<message>",
         least_words: 1,
@@ -99,7 +125,7 @@ const TOOLS: &[Tool] = &[
         least_words: 1,
         most_words: 1,
         about: "Tells how the value of a key is kept.",
-        run: object,
+        run: inside::object,
     },
     Tool {
         name: "PAUSE-CRON",
@@ -215,31 +241,6 @@ fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let line = format!("DEBUG LOG: {message}");
     cx.effects().push(Effect::Log(LogLevel::Warning, line));
     cx.reply().ok();
-    Ok(())
-}
-
-fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let now = cx.now();
-    let key = cx.peek_at_remains(args.key()?).ok_or(Error::NoSuchKey)?;
-    let content_bytes = match key.view() {
-        View::Text(text) => text.len(),
-        View::Zset(zset) => zset.iter().map(|entry| entry.member.len() + size_of::<f64>()).sum(),
-        View::List(list) => list.iter().map(|element| element.len()).sum(),
-        View::Set(set) => set.iter().map(|member| member.len()).sum(),
-        View::Hash(hash) => hash.iter().map(|entry| entry.field.len() + entry.value.len()).sum(),
-        View::Stream(stream) => {
-            let pairs = stream.log().range(Id::MIN, Id::MAX).flat_map(|entry| entry.pairs());
-            pairs.map(|(field, value)| field.len() + value.len()).sum()
-        }
-    };
-    // Values have no address here that would mean anything to a reader, and are never shared.
-    let line = format!(
-        "Value at:0x0 refcount:1 encoding:{} serializedlength:{content_bytes} lru:{} lru_seconds_idle:{}",
-        key.view().encoding(),
-        key.access(),
-        access::idle_s(key.access(), now),
-    );
-    cx.reply().simple(&line);
     Ok(())
 }
 

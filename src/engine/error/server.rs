@@ -34,6 +34,14 @@ pub enum ServerError {
     #[error("ERR Error unloading module: no such module with that name")]
     NoModule,
 
+    // DEBUG.
+    /// DEBUG LISTPACK of a value that is none in Redis either.
+    #[error("ERR Not a listpack encoded object.")]
+    NotAListpack,
+    /// DEBUG HTSTATS of a database that there is not.
+    #[error("ERR Out of range database")]
+    NoSuchDatabase,
+
     // The test kit.
     /// A test wants this answer.
     #[error("{0}")]

@@ -1,0 +1,87 @@
+//! How values and tables are kept: DEBUG OBJECT, LISTPACK and HTSTATS.
+//!
+//! What is told of a value is what Redis would tell of its own: lists have the same nodes here, and what a value takes
+//! when it is saved is found by saving it. Tables are our own.
+
+use std::fmt::Write;
+
+use crate::config;
+use crate::engine::{Args, Ctx, Effect, Error, LogLevel, ServerError, Settings, access};
+use crate::rdb::{self, Writer};
+use crate::value::{Item, List, View};
+
+/// How the value of a key is kept. Values have no address here that would mean anything to a reader, and are never
+/// shared.
+pub(super) fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (now, settings) = (cx.now(), cx.settings().clone());
+    let key = cx.peek_at_remains(args.key()?).ok_or(Error::NoSuchKey)?;
+    let view = key.view();
+    let mut saved = Writer::new(settings.rdb_compression);
+    saved.value(view);
+    let mut line = format!(
+        "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
+        view.encoding(),
+        saved.len(),
+        key.access(),
+        access::idle_s(key.access(), now),
+    );
+    if let View::List(list) = view
+        && view.encoding() == "quicklist"
+    {
+        line.push_str(&nodes_of(list, &settings));
+    }
+    cx.reply().simple(&line);
+    Ok(())
+}
+
+/// What is told of the nodes of a long list.
+fn nodes_of(list: &List, settings: &Settings) -> String {
+    let (nodes, bytes) = (list.nodes().len(), rdb::node_bytes(list));
+    let (limit, depth) = (settings.list_nodes.size, config::shown("list-compress-depth", settings));
+    let is_compressed = u8::from(depth.is_some_and(|depth| depth != "0"));
+    let average = list.len() as f64 / nodes as f64;
+    let sizes = format!("ql_nodes:{nodes} ql_avg_node:{average:.2} ql_listpack_max:{limit}");
+    format!(" {sizes} ql_compressed:{is_compressed} ql_uncompressed_size:{bytes}")
+}
+
+/// Writes the elements of what is a listpack in Redis into the log, which is the standard output unless it is a file.
+pub(super) fn listpack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let key = cx.peek_at_remains(args.key()?).ok_or(Error::NoSuchKey)?;
+    let view = key.view();
+    if !matches!(view.encoding(), "listpack" | "listpackex") {
+        return Err(ServerError::NotAListpack.into());
+    }
+    let mut line = String::from("listpack:");
+    let mut tell = |item: Item<'_>| {
+        // Writing into a string cannot fail.
+        let _ = write!(line, " {}", item.to_cow().escape_ascii());
+    };
+    match view {
+        View::List(list) => list.iter().for_each(tell),
+        View::Set(set) => set.iter().for_each(tell),
+        View::Hash(hash) => hash.iter().flat_map(|entry| [entry.field, entry.value]).for_each(tell),
+        View::Zset(zset) => zset.iter().for_each(|entry| tell(Item::of(entry.member))),
+        View::Text(_) | View::Stream(_) => {}
+    }
+    cx.effects().push(Effect::Log(LogLevel::Notice, line));
+    cx.reply().simple("Listpack structure printed on stdout");
+    Ok(())
+}
+
+/// How large the tables of a database are, and how much is in them.
+pub(super) fn tables(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let number = usize::try_from(args.integer()?).ok().filter(|&number| number < cx.databases().count());
+    let database = cx.databases().get(number.ok_or(ServerError::NoSuchDatabase)?);
+    let (keys, deadlines) = database.tables_memory();
+    let mut text = String::new();
+    for (title, elements, bytes) in
+        [("Dictionary", database.len(), keys), ("Expires", database.volatile_len(), deadlines)]
+    {
+        text.push_str(&format!("[{title} HT]\n"));
+        if elements > 0 {
+            text.push_str(&format!(" table bytes: {bytes}\n number of elements: {elements}\n"));
+        }
+    }
+    cx.reply().verbatim("txt", text.as_bytes());
+    Ok(())
+}
