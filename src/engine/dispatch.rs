@@ -238,6 +238,7 @@ impl Engine {
     /// Counts errors of that line, and logs that there are too many codes when that is found out.
     pub(super) fn count_errors(&mut self, line: &str, times: u64) {
         if let Err(codes) = self.stats.count_errors(line, times) {
+            self.stats.freed_lazily += MOST_CODES as u64;
             let limit = format!("the number of errors reached the limit ({MOST_CODES})");
             for line in [
                 format!("Errorstats stopped adding new errors because {limit}."),

@@ -275,8 +275,8 @@ impl Engine {
         &mut self.timing.pause
     }
 
-    /// Says whether the clock stands still until it is moved, as it does for whoever moves it by hand. On a held clock a
-    /// key ends when its deadline is reached; on one that runs, when it has passed, as in Redis: a millisecond is not
+    /// Says whether the clock stands still until it is moved, as it does for whoever moves it by hand. On a held clock
+    /// a key ends when its deadline is reached; on one that runs, when it has passed, as in Redis: a millisecond is not
     /// over before the next begins, so no key lives for less than its time.
     pub fn hold_time(&mut self, is_held: bool) {
         self.timing.is_held = is_held;

@@ -1,9 +1,9 @@
 //! How busy the server is: rates over the last second or so, and the most memory there ever was.
 //!
-//! What was counted is noted by the first request that comes a tenth of a second or more after the last note, so an idle
-//! server notes nothing. A note says how things stood when the engine was told the time before, as nothing was counted
-//! since; so what happened in a moment is not spread over the silence behind it. A rate is what was counted in the last
-//! 1.6 seconds, as in Redis, and is found when somebody asks. It costs one comparison per request otherwise.
+//! What was counted is noted by the first request that comes a tenth of a second or more after the last note, so an
+//! idle server notes nothing. A note says how things stood when the engine was told the time before, as nothing was
+//! counted since; so what happened in a moment is not spread over the silence behind it. A rate is what was counted in
+//! the last 1.6 seconds, as in Redis, and is found when somebody asks. It costs one comparison per request otherwise.
 
 use std::collections::VecDeque;
 
@@ -70,7 +70,10 @@ impl Recent {
     pub fn rates(&self, now: Now) -> Counts {
         let Some(&(_, last)) = self.notes.back() else { return Counts::default() };
         let before = self.counts_at(Now::from_us(now.unix_us.saturating_sub(WINDOW_US)));
-        last.with(before, |last, before| share(last.saturating_sub(before), 1_000_000, WINDOW_US.unsigned_abs()))
+        let since = last.with(before, u64::saturating_sub);
+        let rates = since.with(since, |count, _| share(count, 1_000_000, WINDOW_US.unsigned_abs()));
+        // An idle server takes so few turns that none would be left of them.
+        Counts { turns: rates.turns.max(since.turns.min(1)), busy_us: rates.busy_us.max(since.busy_us.min(1)), ..rates }
     }
 
     /// What had been counted at a moment. Between two notes it is taken to have come evenly.
@@ -80,7 +83,7 @@ impl Recent {
         match (before, after) {
             (Some(&(noted, counts)), Some(&(next, later))) => {
                 let (part, whole) = (moment.since_us(noted), next.since_us(noted));
-                counts.with(later, |count, later| count + share(later.saturating_sub(count), part, whole))
+                counts.with(later, |count, later| count.saturating_add(share(later.saturating_sub(count), part, whole)))
             }
             (Some(&(_, counts)), None) | (None, Some(&(_, counts))) => counts,
             (None, None) => Counts::default(),

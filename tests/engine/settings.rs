@@ -111,6 +111,7 @@ fn too_many_error_codes_are_told_in_the_log() {
     for number in 0..130 {
         world.send(world.client, &[b"EVAL", format!("return {{err = 'E{number} made up'}}").as_bytes(), b"0"]);
     }
+    assert!(world.ask("INFO memory").contains("lazyfreed_objects:128\r\n"));
     let effects = world.engine.effects.take().into_iter();
     let lines: Vec<String> =
         effects.filter_map(|effect| if let Effect::Log(_, line) = effect { Some(line) } else { None }).collect();
