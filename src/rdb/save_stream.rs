@@ -47,7 +47,7 @@ impl Writer {
             self.moment(pending.given_ms);
             self.length(pending.times);
         }
-        self.length(group.consumers().len() as u64);
+        self.length(group.consumer_count() as u64);
         for (number, consumer) in group.consumers() {
             self.text(consumer.name());
             self.moment(consumer.seen_ms);

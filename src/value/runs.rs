@@ -1,5 +1,8 @@
-//! A sequence sorted by keys, in runs: what the blocks of a stream, its pending entries and the leaves of an order of
-//! deadlines lie in.
+//! A sorted sequence, in runs: what the blocks of a stream, its groups, their consumers and pending entries, and the
+//! leaves of an order of deadlines lie in.
+//!
+//! Items that are [`Keyed`] are sorted by their keys. For those whose order is not a key that can be copied, such as a
+//! name, the `_by` methods take a function that compares an item with what is looked for.
 //!
 //! ```text
 //! runs:  [ 3 5 9 ]  [ 12 13 20 21 ]  [ 22 40 ]      each of at most 64 items, none empty
@@ -15,6 +18,7 @@
 //!
 //! Source: unrolled linked lists (Shao, Reppy, Appel 1994), with an array in place of the links.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 /// Most items of a run.
@@ -51,6 +55,74 @@ impl<T: Clone> Clone for Runs<T> {
 }
 
 impl<T: Keyed> Runs<T> {
+    pub(super) fn get(&self, key: T::Key) -> Option<&T> {
+        let (run, place) = self.find(key);
+        place.ok().map(|at| &self.runs[run][at])
+    }
+
+    pub(super) fn get_mut(&mut self, key: T::Key) -> Option<&mut T> {
+        let (run, place) = self.find(key);
+        place.ok().map(|at| &mut self.runs[run][at])
+    }
+
+    /// The last item whose key is not behind `key`.
+    pub(super) fn floor_mut(&mut self, key: T::Key) -> Option<&mut T> {
+        if self.last().is_some_and(|last| last.key() <= key) {
+            return self.last_mut();
+        }
+        let (run, at) = self.behind(key);
+        self.runs.get_mut(run)?[..at].last_mut()
+    }
+
+    /// Puts an item in its place; false, and nothing happens, when there is one with its key.
+    pub(super) fn insert(&mut self, item: T) -> bool {
+        let key = item.key();
+        self.insert_by(item, |other| other.key().cmp(&key))
+    }
+
+    /// Removes the item of that key.
+    pub(super) fn remove(&mut self, key: T::Key) -> Option<T> {
+        self.remove_by(|item| item.key().cmp(&key))
+    }
+
+    /// The items from `key` on.
+    pub(super) fn from(&self, key: T::Key) -> impl Iterator<Item = &T> {
+        let (run, place) = self.find(key);
+        self.walk(run, place.unwrap_or_else(|at| at))
+    }
+
+    /// The items from the last one on whose key is not behind `key`, or from the first on if there is none.
+    pub(super) fn walk_from(&self, key: T::Key) -> impl Iterator<Item = &T> {
+        let (run, at) = self.behind(key);
+        self.walk(run, at.saturating_sub(1))
+    }
+
+    /// The items up to `key`, the last first.
+    pub(super) fn back_from(&self, key: T::Key) -> impl Iterator<Item = &T> {
+        let (run, at) = self.behind(key);
+        let part = self.runs.get(run).map_or(&[][..], |items| &items[..at]);
+        part.iter().rev().chain(self.runs.range(..run.min(self.runs.len())).rev().flat_map(|items| items.iter().rev()))
+    }
+
+    /// The run where a key is or belongs, and its place there.
+    fn find(&self, key: T::Key) -> (usize, Result<usize, usize>) {
+        self.find_by(|item| item.key().cmp(&key))
+    }
+
+    /// The run of the last item not behind a key, and the place behind that item; 0 if there is none.
+    fn behind(&self, key: T::Key) -> (usize, usize) {
+        let run = self.run_of(|item| item.key().cmp(&key));
+        (run, self.runs.get(run).map_or(0, |items| items.partition_point(|item| item.key() <= key)))
+    }
+
+    /// Panics unless the invariants hold.
+    pub(super) fn check(&self) {
+        self.check_runs();
+        assert!(self.iter().map(Keyed::key).is_sorted_by(|one, next| one < next), "keys ascend");
+    }
+}
+
+impl<T> Runs<T> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -76,33 +148,25 @@ impl<T: Keyed> Runs<T> {
         self.runs.back_mut()?.last_mut()
     }
 
-    pub(super) fn get(&self, key: T::Key) -> Option<&T> {
-        let (run, place) = self.find(key);
+    /// The item that `order` finds equal to what is looked for.
+    pub(super) fn get_by(&self, order: impl Fn(&T) -> Ordering) -> Option<&T> {
+        let (run, place) = self.find_by(order);
         place.ok().map(|at| &self.runs[run][at])
     }
 
-    pub(super) fn get_mut(&mut self, key: T::Key) -> Option<&mut T> {
-        let (run, place) = self.find(key);
+    /// The same, to be changed.
+    pub(super) fn get_mut_by(&mut self, order: impl Fn(&T) -> Ordering) -> Option<&mut T> {
+        let (run, place) = self.find_by(order);
         place.ok().map(|at| &mut self.runs[run][at])
     }
 
-    /// The last item whose key is not behind `key`.
-    pub(super) fn floor_mut(&mut self, key: T::Key) -> Option<&mut T> {
-        if self.last().is_some_and(|last| last.key() <= key) {
-            return self.last_mut();
-        }
-        let (run, at) = self.behind(key);
-        self.runs.get_mut(run)?[..at].last_mut()
-    }
-
-    /// Puts an item in its place; false, and nothing happens, when there is one with its key.
-    pub(super) fn insert(&mut self, item: T) -> bool {
-        let key = item.key();
-        if self.last().is_none_or(|last| last.key() < key) {
+    /// Puts an item where `order` says; false, and nothing happens, when there is an equal one.
+    pub(super) fn insert_by(&mut self, item: T, order: impl Fn(&T) -> Ordering) -> bool {
+        if self.last().is_none_or(|last| order(last).is_lt()) {
             self.push(item);
             return true;
         }
-        let (mut run, place) = self.find(key);
+        let (mut run, place) = self.find_by(order);
         let Err(mut at) = place else { return false };
         if self.runs[run].len() == RUN {
             self.split(run);
@@ -116,9 +180,9 @@ impl<T: Keyed> Runs<T> {
         true
     }
 
-    /// Removes the item of that key.
-    pub(super) fn remove(&mut self, key: T::Key) -> Option<T> {
-        let (run, Ok(at)) = self.find(key) else { return None };
+    /// Removes the item that `order` finds equal to what is looked for.
+    pub(super) fn remove_by(&mut self, order: impl Fn(&T) -> Ordering) -> Option<T> {
+        let (run, Ok(at)) = self.find_by(order) else { return None };
         let item = self.runs[run].remove(at);
         self.len -= 1;
         self.tidy(run);
@@ -126,27 +190,8 @@ impl<T: Keyed> Runs<T> {
     }
 
     /// All items.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.runs.iter().flatten()
-    }
-
-    /// The items from `key` on.
-    pub(super) fn from(&self, key: T::Key) -> impl Iterator<Item = &T> {
-        let (run, place) = self.find(key);
-        self.walk(run, place.unwrap_or_else(|at| at))
-    }
-
-    /// The items from the last one on whose key is not behind `key`, or from the first on if there is none.
-    pub(super) fn walk_from(&self, key: T::Key) -> impl Iterator<Item = &T> {
-        let (run, at) = self.behind(key);
-        self.walk(run, at.saturating_sub(1))
-    }
-
-    /// The items up to `key`, the last first.
-    pub(super) fn back_from(&self, key: T::Key) -> impl Iterator<Item = &T> {
-        let (run, at) = self.behind(key);
-        let part = self.runs.get(run).map_or(&[][..], |items| &items[..at]);
-        part.iter().rev().chain(self.runs.range(..run.min(self.runs.len())).rev().flat_map(|items| items.iter().rev()))
     }
 
     /// An item chosen by chance, each as likely as any other, or none: then it is to be tried again.
@@ -164,21 +209,15 @@ impl<T: Keyed> Runs<T> {
         part.iter().chain(self.runs.range((run + 1).min(self.runs.len())..).flatten())
     }
 
-    /// The run where a key is or belongs, and its place there.
-    fn find(&self, key: T::Key) -> (usize, Result<usize, usize>) {
-        let run = self.run_of(key);
-        let place = self.runs.get(run).map_or(Err(0), |items| items.binary_search_by_key(&key, Keyed::key));
+    /// The run where something is or belongs, and its place there.
+    fn find_by(&self, order: impl Fn(&T) -> Ordering) -> (usize, Result<usize, usize>) {
+        let run = self.run_of(&order);
+        let place = self.runs.get(run).map_or(Err(0), |items| items.binary_search_by(&order));
         (run, place)
     }
 
-    /// The run of the last item not behind a key, and the place behind that item; 0 if there is none.
-    fn behind(&self, key: T::Key) -> (usize, usize) {
-        let run = self.run_of(key);
-        (run, self.runs.get(run).map_or(0, |items| items.partition_point(|item| item.key() <= key)))
-    }
-
-    fn run_of(&self, key: T::Key) -> usize {
-        self.runs.partition_point(|items| items[0].key() <= key).saturating_sub(1)
+    fn run_of(&self, order: impl Fn(&T) -> Ordering) -> usize {
+        self.runs.partition_point(|items| order(&items[0]).is_le()).saturating_sub(1)
     }
 
     fn push(&mut self, item: T) {
@@ -252,12 +291,11 @@ impl<T: Keyed> Runs<T> {
         }
     }
 
-    /// Panics unless the invariants hold.
-    pub(super) fn check(&self) {
+    /// Panics unless the invariants hold, but for the order of the items.
+    pub(super) fn check_runs(&self) {
         assert_eq!(self.iter().count(), self.len);
         assert_eq!(self.runs.iter().map(Vec::capacity).sum::<usize>(), self.room);
         assert!(self.runs.iter().all(|items| (1..=RUN).contains(&items.len())), "runs have items, and not too many");
-        assert!(self.iter().map(Keyed::key).is_sorted_by(|one, next| one < next), "keys ascend");
     }
 }
 

@@ -72,7 +72,7 @@ fn groups(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         reply.bulk(b"name");
         reply.bulk(group.name());
         reply.bulk(b"consumers");
-        reply.count(group.consumers().len());
+        reply.count(group.consumer_count());
         reply.bulk(b"pending");
         reply.count(group.pending_len());
         write_progress(reply, stream.log(), group);
@@ -99,7 +99,7 @@ fn consumers(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (stream, reply) = cx.read::<Stream>(key)?;
     let stream = stream.ok_or(Error::NoSuchKey)?;
     let group = stream.group(name).ok_or_else(|| StreamError::NoGroup { group: shown(name), key: shown(key) })?;
-    reply.array(group.consumers().len());
+    reply.array(group.consumer_count());
     for (_, consumer) in group.consumers() {
         let inactive_ms = consumer.active_ms.map_or(-1, |active_ms| now_ms.wrapping_sub(active_ms));
         reply.map(4);
@@ -198,7 +198,7 @@ fn write_in_full(reply: &mut Reply<'_>, stream: &Stream, most: usize) {
         write_progress(reply, stream.log(), group);
         write_all_pending(reply, group, most);
         reply.bulk(b"consumers");
-        reply.array(group.consumers().len());
+        reply.array(group.consumer_count());
         for (number, consumer) in group.consumers() {
             write_consumer(reply, group, number, consumer, most);
         }

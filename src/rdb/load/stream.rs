@@ -96,20 +96,16 @@ impl Reader<'_> {
         let fields = texts(&mut items, fields)?;
         (!fields.is_empty() && integer(&mut items)? == 0).then_some(())?;
         let mut block = Block::new(first, fields.iter().map(|field| &**field));
-        let mut killed = Vec::new();
         let mut before = None;
         while let Some(flags) = items.next() {
             let flags = flags.as_int().filter(|flags| (0..=DEAD | SHARES_FIELDS).contains(flags))?;
             let id = id_behind(first, &mut items)?;
             before.map_or(id == first, |before| before < id).then_some(())?;
             before = Some(id);
-            let words = words(&mut items, flags & SHARES_FIELDS != 0, &fields)?;
-            block.push(id, words.iter().map(|word| &**word));
-            if flags & DEAD != 0 {
-                killed.push(id);
-            }
+            let shares_fields = flags & SHARES_FIELDS != 0;
+            let words = words(&mut items, shares_fields, fields.len())?;
+            block.push_again(id, flags & DEAD != 0, shares_fields, words.iter().map(|word| &**word));
         }
-        killed.into_iter().for_each(|id| _ = block.kill(id));
         block.seal();
         (live > 0 && (live, dead) == (block.live(), block.dead())).then_some(block)
     }
@@ -139,21 +135,19 @@ fn id_behind<'a>(first: Id, items: &mut impl Iterator<Item = Item<'a>>) -> Optio
     Some(Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq)))
 }
 
-/// The fields and values of an entry, and the number of its elements behind them.
+/// The values of an entry that has the `shared` fields of its block, or its fields and values, and the number of its
+/// elements behind them.
 fn words<'a>(
     items: &mut impl Iterator<Item = Item<'a>>,
     shares_fields: bool,
-    fields: &[Cow<'a, [u8]>],
+    shared: usize,
 ) -> Option<Vec<Cow<'a, [u8]>>> {
-    let (words, elements) = if shares_fields {
-        let values = texts(items, fields.len())?;
-        (fields.iter().cloned().zip(values).flat_map(|(field, value)| [field, value]).collect(), fields.len() + 3)
+    let (words, more) = if shares_fields {
+        (texts(items, shared)?, 3)
     } else {
         let own = count(items)?.checked_mul(2)?;
-        let words = texts(items, own)?;
-        let elements = words.len() + 4;
-        (words, elements)
+        (texts(items, own)?, 4)
     };
-    let is_whole = !words.is_empty() && count(items)? == elements;
+    let is_whole = !words.is_empty() && count(items)? == words.len() + more;
     is_whole.then_some(words)
 }

@@ -108,19 +108,39 @@ impl Block {
 
     /// Puts an entry at the end: fields and values in turn, with an id behind the last one.
     pub fn push<'a>(&mut self, id: Id, words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) {
-        let has_own_fields = !self.has_fields(words.clone().step_by(2));
-        let step = if has_own_fields { 1 } else { 2 };
-        let kept = words.skip(step - 1).step_by(step).map(Item::of);
+        if self.has_fields(words.clone().step_by(2)) {
+            self.put_entry(id, 0, words.skip(1).step_by(2).map(Item::of));
+        } else {
+            self.put_entry(id, OWN_FIELDS, words.map(Item::of));
+        }
+        self.live += 1;
+    }
+
+    /// Puts an entry at the end that was one of another block: dead or not, and with the fields that most share, then
+    /// `words` are as many values, or with fields of its own, each before its value.
+    pub fn push_again<'a>(
+        &mut self,
+        id: Id,
+        is_dead: bool,
+        has_shared_fields: bool,
+        words: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+    ) {
+        let own = if has_shared_fields { 0 } else { OWN_FIELDS };
+        self.put_entry(id, own | if is_dead { DEAD } else { 0 }, words.map(Item::of));
+        *(if is_dead { &mut self.dead } else { &mut self.live }) += 1;
+    }
+
+    fn put_entry<'a>(&mut self, id: Id, bits: u8, kept: impl ExactSizeIterator<Item = Item<'a>> + Clone) {
+        let has_own_fields = bits & OWN_FIELDS != 0;
         self.spent += size::of_entry(self.first, id, has_own_fields, kept.clone());
         self.bytes.push(0);
         let at = self.bytes.len();
-        self.put_head(id, has_own_fields);
+        self.put_head(id, bits);
         if has_own_fields {
             put_number(&mut self.bytes, kept.len() as u64 / 2);
         }
         kept.for_each(|item| put_item(&mut self.bytes, item));
         self.put_length(at);
-        self.live += 1;
         self.last = id;
     }
 
@@ -129,7 +149,7 @@ impl Block {
         reader.number() == fields.len() as u64 && fields.all(|field| reader.item() == *field)
     }
 
-    fn put_head(&mut self, id: Id, has_own_fields: bool) {
+    fn put_head(&mut self, id: Id, bits: u8) {
         let (ms, seq) = if self.live + self.dead == 0 {
             (0, 0)
         } else {
@@ -137,8 +157,7 @@ impl Block {
             (ms, if ms == 0 { id.seq.wrapping_sub(self.last.seq).wrapping_sub(1) } else { id.seq })
         };
         let short = u8::try_from(ms).map_or(LONG_TIME, |ms| ms.min(LONG_TIME));
-        let own = if has_own_fields { OWN_FIELDS } else { 0 };
-        self.bytes.push(short << TIME_SHIFT | if seq == 0 { 0 } else { NUMBERED } | own);
+        self.bytes.push(short << TIME_SHIFT | if seq == 0 { 0 } else { NUMBERED } | bits);
         if short == LONG_TIME {
             put_number(&mut self.bytes, ms);
         }

@@ -12,12 +12,13 @@
 //!   lie in the order of their names.
 //! - A pending entry takes 56 bytes.
 //!
-//! Costs: giving, acknowledging and claiming an entry are O(log pending); a new consumer
-//! moves the numbers behind its name.
+//! Costs: giving, acknowledging and claiming an entry are O(log pending), adding a consumer O(log consumers), removing
+//! one O(log consumers) and a removal for each entry that it has.
 
 use super::id::Id;
 use super::log::Log;
 use crate::value::runs::{Keyed, Runs};
+use std::cmp::Ordering;
 
 /// A consumer group.
 pub struct Group {
@@ -29,7 +30,9 @@ pub struct Group {
     pending: Runs<Pending>,
     consumers: Vec<Option<Consumer>>,
     /// The numbers of the consumers, in the order of their names.
-    order: Vec<u32>,
+    order: Runs<u32>,
+    /// The numbers of those that are gone.
+    free: Vec<u32>,
     /// Bytes of the allocations of all consumers.
     consumer_bytes: usize,
 }
@@ -65,8 +68,9 @@ impl Clone for Group {
     fn clone(&self) -> Group {
         let consumers = self.consumers.clone();
         let consumer_bytes = consumers.iter().flatten().map(Consumer::memory).sum();
-        let (name, pending, order) = (self.name.clone(), self.pending.clone(), self.order.clone());
-        Group { name, last: self.last, read: self.read, pending, consumers, order, consumer_bytes }
+        let (name, pending) = (self.name.clone(), self.pending.clone());
+        let (order, free) = (self.order.clone(), self.free.clone());
+        Group { name, last: self.last, read: self.read, pending, consumers, order, free, consumer_bytes }
     }
 }
 
@@ -114,7 +118,8 @@ impl Group {
             read,
             pending: Runs::default(),
             consumers: Vec::new(),
-            order: Vec::new(),
+            order: Runs::default(),
+            free: Vec::new(),
             consumer_bytes: 0,
         }
     }
@@ -127,12 +132,17 @@ impl Group {
     /// Bytes of its allocations.
     pub(super) fn memory(&self) -> usize {
         let places =
-            self.consumers.capacity() * size_of::<Option<Consumer>>() + self.order.capacity() * size_of::<u32>();
-        self.name.len() + self.pending.memory() + places + self.consumer_bytes
+            self.consumers.capacity() * size_of::<Option<Consumer>>() + self.free.capacity() * size_of::<u32>();
+        self.name.len() + self.pending.memory() + self.order.memory() + places + self.consumer_bytes
+    }
+
+    /// How many consumers there are.
+    pub fn consumer_count(&self) -> usize {
+        self.order.len()
     }
 
     /// The consumers, in the order of their names.
-    pub fn consumers(&self) -> impl ExactSizeIterator<Item = (ConsumerNumber, &Consumer)> + Clone {
+    pub fn consumers(&self) -> impl Iterator<Item = (ConsumerNumber, &Consumer)> + Clone {
         self.order.iter().map(|&number| (ConsumerNumber(number), self.consumer(ConsumerNumber(number))))
     }
 
@@ -148,38 +158,32 @@ impl Group {
 
     /// The number of the consumer of that name.
     pub fn find_consumer(&self, name: &[u8]) -> Option<ConsumerNumber> {
-        self.place_of(name).ok().map(|place| ConsumerNumber(self.order[place]))
-    }
-
-    fn place_of(&self, name: &[u8]) -> Result<usize, usize> {
-        self.order.binary_search_by(|&number| self.consumer(ConsumerNumber(number)).name.as_ref().cmp(name))
+        self.order.get_by(by_name(&self.consumers, name)).copied().map(ConsumerNumber)
     }
 
     /// Adds a consumer that was seen now; the one that has the name, and false, if there is one.
     pub fn add_consumer(&mut self, name: &[u8], now_ms: i64) -> (ConsumerNumber, bool) {
-        let place = match self.place_of(name) {
-            Ok(place) => return (ConsumerNumber(self.order[place]), false),
-            Err(place) => place,
-        };
+        if let Some(number) = self.find_consumer(name) {
+            return (number, false);
+        }
         let consumer = Consumer { name: name.into(), seen_ms: now_ms, active_ms: None, pending: Runs::default() };
         self.consumer_bytes += consumer.memory();
-        let is_full = self.order.len() == self.consumers.len();
-        let free = if is_full { None } else { self.consumers.iter().position(Option::is_none) };
-        let number = free.unwrap_or_else(|| {
+        let number = self.free.pop().unwrap_or_else(|| {
             self.consumers.push(None);
-            self.consumers.len() - 1
+            self.consumers.len() as u32 - 1
         });
-        self.consumers[number] = Some(consumer);
-        self.order.insert(place, number as u32);
-        (ConsumerNumber(number as u32), true)
+        // Its place in the order is found before it is there: no name is looked up by its own number.
+        self.order.insert_by(number, by_name(&self.consumers, name));
+        self.consumers[number as usize] = Some(consumer);
+        (ConsumerNumber(number), true)
     }
 
     /// Removes a consumer with all that it has not acknowledged; answers how many entries that were,
     /// `None` if there is no such consumer.
     pub fn remove_consumer(&mut self, name: &[u8]) -> Option<usize> {
-        let place = self.place_of(name).ok()?;
-        let number = self.order.remove(place);
+        let number = self.order.remove_by(by_name(&self.consumers, name))?;
         let consumer = self.consumers[number as usize].take()?;
+        self.free.push(number);
         self.consumer_bytes -= consumer.memory();
         consumer.pending.iter().for_each(|&id| _ = self.pending.remove(id));
         Some(consumer.pending.len())
@@ -264,7 +268,9 @@ impl Group {
     pub(super) fn check(&self) {
         self.pending.check();
         assert!(self.consumers().map(|(_, consumer)| consumer.name()).is_sorted_by(|one, next| one < next));
+        self.order.check_runs();
         assert_eq!(self.consumers.iter().flatten().count(), self.order.len());
+        assert_eq!(self.consumers.len(), self.order.len() + self.free.len());
         let mut pending = 0;
         for (number, consumer) in self.consumers() {
             consumer.pending.check();
@@ -276,4 +282,9 @@ impl Group {
         let bytes: usize = self.consumers().map(|(_, consumer)| consumer.memory()).sum();
         assert_eq!(bytes, self.consumer_bytes);
     }
+}
+
+/// How the name of the consumer of a number compares with a name.
+fn by_name(consumers: &[Option<Consumer>], name: &[u8]) -> impl Fn(&u32) -> Ordering {
+    |&number| consumers[number as usize].as_ref().map(Consumer::name).cmp(&Some(name))
 }

@@ -2,15 +2,16 @@
 //!
 //! - Invariant: names ascend; `bytes` is the sum of what the groups take.
 //!
-//! Costs: finding one is O(log groups), adding and removing one moves those behind it.
+//! Costs: finding, adding and removing one is O(log groups), and moves at most the 64 of a run.
 
 use super::group::Group;
 use super::id::Id;
+use crate::value::runs::Runs;
 
 /// The consumer groups of a stream.
 #[derive(Default)]
 pub struct Groups {
-    groups: Vec<Group>,
+    groups: Runs<Group>,
     /// Bytes of the allocations of all groups.
     bytes: usize,
 }
@@ -31,26 +32,26 @@ impl Groups {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+        self.groups.len() == 0
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.groups.capacity() * size_of::<Group>() + self.bytes
+        self.groups.memory() + self.bytes
     }
 
     /// All, in the order of their names.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Group> {
+    pub fn iter(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter()
     }
 
     /// The group of that name.
     pub fn get(&self, name: &[u8]) -> Option<&Group> {
-        self.place_of(name).ok().map(|place| &self.groups[place])
+        self.groups.get_by(|group| group.name().cmp(name))
     }
 
     /// Lets `act` change the group of that name.
     pub(super) fn edit<R>(&mut self, name: &[u8], act: impl FnOnce(&mut Group) -> R) -> Option<R> {
-        let group = self.place_of(name).ok().map(|place| &mut self.groups[place])?;
+        let group = self.groups.get_mut_by(|group| group.name().cmp(name))?;
         let before = group.memory();
         let result = act(group);
         let after = group.memory();
@@ -60,29 +61,25 @@ impl Groups {
 
     /// Adds a group that has read up to `last`; false when there is one of that name.
     pub(super) fn add(&mut self, name: &[u8], last: Id, read: Option<i64>) -> bool {
-        let Err(place) = self.place_of(name) else { return false };
         let group = Group::new(name, last, read);
-        self.bytes += group.memory();
-        if self.groups.len() == self.groups.capacity() {
-            self.groups.reserve_exact(self.groups.len().max(1));
+        let bytes = group.memory();
+        let is_new = self.groups.insert_by(group, |other| other.name().cmp(name));
+        if is_new {
+            self.bytes += bytes;
         }
-        self.groups.insert(place, group);
-        true
+        is_new
     }
 
     /// Removes a group; false when there is none of that name.
     pub(super) fn remove(&mut self, name: &[u8]) -> bool {
-        let Ok(place) = self.place_of(name) else { return false };
-        self.bytes -= self.groups.remove(place).memory();
+        let Some(group) = self.groups.remove_by(|group| group.name().cmp(name)) else { return false };
+        self.bytes -= group.memory();
         true
-    }
-
-    fn place_of(&self, name: &[u8]) -> Result<usize, usize> {
-        self.groups.binary_search_by(|group| group.name().cmp(name))
     }
 
     /// Panics unless the invariants hold.
     pub(super) fn check(&self) {
+        self.groups.check_runs();
         self.groups.iter().for_each(Group::check);
         assert!(self.groups.iter().map(Group::name).is_sorted_by(|one, next| one < next));
         assert_eq!(self.groups.iter().map(Group::memory).sum::<usize>(), self.bytes);
