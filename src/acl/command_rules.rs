@@ -4,9 +4,10 @@
 //! rule takes the place of earlier ones about the same command or category, and of those about the command's
 //! subcommands. That keeps the list short, and true: a rule that a later one makes void is not told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::bits::Bits;
+use super::listed::Listed;
 use super::{Commands, RuleError};
 use crate::value::number::until_nul;
 
@@ -18,15 +19,10 @@ pub struct CommandRules {
     /// What holds for a command that no rule is about.
     base: bool,
     allowed: Bits,
-    /// First arguments with which a command may be called though it is not allowed.
-    first_arguments: BTreeMap<usize, Vec<Vec<u8>>>,
-    rules: Vec<Rule>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Rule {
-    allows: bool,
-    name: Vec<u8>,
+    /// First arguments with which a command may be called though it is not allowed, in lower case.
+    first_arguments: BTreeMap<usize, BTreeSet<Vec<u8>>>,
+    /// Names in lower case, and whether they are allowed.
+    rules: Listed<Vec<u8>, bool>,
 }
 
 impl CommandRules {
@@ -37,7 +33,7 @@ impl CommandRules {
             base: allowed,
             allowed: Bits::filled(allowed),
             first_arguments: BTreeMap::new(),
-            rules: Vec::new(),
+            rules: Listed::default(),
         }
     }
 
@@ -49,8 +45,8 @@ impl CommandRules {
     /// Whether the command at that place may be called with that first argument.
     pub fn admits(&self, place: usize, first_argument: Option<&[u8]>) -> bool {
         let is_listed = |given: &[u8]| {
-            let listed = self.first_arguments.get(&place).into_iter().flatten();
-            listed.into_iter().any(|argument| argument.eq_ignore_ascii_case(until_nul(given)))
+            let listed = self.first_arguments.get(&place);
+            listed.is_some_and(|listed| listed.contains(&until_nul(given).to_ascii_lowercase()))
         };
         self.allows_all || self.allowed.has(place) || first_argument.is_some_and(is_listed)
     }
@@ -94,10 +90,7 @@ impl CommandRules {
             return Err(RuleError::Syntax);
         }
         if commands.subcommands(place).is_empty() {
-            let listed = self.first_arguments.entry(place).or_default();
-            if !listed.iter().any(|known| known.eq_ignore_ascii_case(argument)) {
-                listed.push(argument.to_vec());
-            }
+            self.first_arguments.entry(place).or_default().insert(argument.to_ascii_lowercase());
         } else {
             let subcommand = commands.place(name).ok_or(RuleError::Unknown)?;
             self.change(subcommand, true, commands);
@@ -117,19 +110,18 @@ impl CommandRules {
     /// Keeps a rule, in place of those that it makes void.
     fn note(&mut self, allows: bool, name: &[u8]) {
         let name = name.to_ascii_lowercase();
-        self.rules.retain(|rule| {
-            let rest = rule.name.strip_prefix(name.as_slice());
-            !matches!(rest, Some([] | [b'|', ..]))
-        });
-        self.rules.push(Rule { allows, name });
+        let parts = [name.as_slice(), b"|"].concat();
+        let void: Vec<Vec<u8>> = self.rules.from(&parts).take_while(|rule| rule.starts_with(&parts)).cloned().collect();
+        void.iter().chain([&name]).for_each(|rule| _ = self.rules.remove(rule));
+        self.rules.get_or_add(name, allows);
     }
 
     /// The rules in one line.
     pub fn describe(&self, line: &mut Vec<u8>) {
         line.extend_from_slice(if self.base { b"+@all" } else { b"-@all" });
-        for rule in &self.rules {
-            line.extend_from_slice(if rule.allows { b" +" } else { b" -" });
-            line.extend_from_slice(&rule.name);
+        for (name, allows) in self.rules.iter() {
+            line.extend_from_slice(if *allows { b" +" } else { b" -" });
+            line.extend_from_slice(name);
         }
     }
 }

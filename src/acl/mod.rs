@@ -14,6 +14,7 @@
 mod bits;
 mod command_rules;
 mod file;
+mod listed;
 mod log;
 mod password;
 mod rule;

@@ -1,5 +1,6 @@
 //! Passwords, of which only the SHA-256 is kept.
 
+use std::cmp::Ordering;
 use std::hint::black_box;
 
 use sha2::{Digest, Sha256};
@@ -53,6 +54,19 @@ impl PartialEq for Password {
 }
 
 impl Eq for Password {}
+
+/// For the list of a user's passwords, which only who may set them changes.
+impl Ord for Password {
+    fn cmp(&self, other: &Password) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Password {
+    fn partial_cmp(&self, other: &Password) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! A selector: commands, keys and channels that together allow a deed.
 
+use super::listed::Listed;
 use super::{CommandRules, Commands, RuleError, has_blanks};
 use crate::value::glob;
 use crate::value::number::until_nul;
@@ -56,9 +57,9 @@ pub enum Denial {
 pub struct Selector {
     commands: CommandRules,
     /// `None` for all keys.
-    keys: Option<Vec<(Vec<u8>, Access)>>,
+    keys: Option<Listed<Vec<u8>, Access>>,
     /// `None` for all channels.
-    channels: Option<Vec<Vec<u8>>>,
+    channels: Option<Listed<Vec<u8>, ()>>,
 }
 
 impl Selector {
@@ -66,8 +67,8 @@ impl Selector {
     pub fn fresh(all_channels: bool) -> Selector {
         Selector {
             commands: CommandRules::all(false),
-            keys: Some(Vec::new()),
-            channels: (!all_channels).then(Vec::new),
+            keys: Some(Listed::default()),
+            channels: (!all_channels).then(Listed::default),
         }
     }
 
@@ -87,8 +88,8 @@ impl Selector {
     }
 
     /// The patterns of its channels; `None` when it allows all.
-    pub fn channels(&self) -> Option<&[Vec<u8>]> {
-        self.channels.as_deref()
+    pub fn channels(&self) -> Option<impl Iterator<Item = &Vec<u8>>> {
+        self.channels.as_ref().map(|channels| channels.iter().map(|(pattern, ())| pattern))
     }
 
     /// Takes a rule.
@@ -98,9 +99,9 @@ impl Selector {
     pub fn take(&mut self, rule: &[u8], commands: &dyn Commands) -> Result<(), RuleError> {
         match until_nul(rule).to_ascii_lowercase().as_slice() {
             b"allkeys" | b"~*" => self.keys = None,
-            b"resetkeys" => self.keys = Some(Vec::new()),
+            b"resetkeys" => self.keys = Some(Listed::default()),
             b"allchannels" | b"&*" => self.channels = None,
-            b"resetchannels" => self.channels = Some(Vec::new()),
+            b"resetchannels" => self.channels = Some(Listed::default()),
             b"allcommands" => self.commands = CommandRules::all(true),
             b"nocommands" => self.commands = CommandRules::all(false),
             [b'~', ..] => self.add_keys(&rule[1..], Access::ALL)?,
@@ -137,10 +138,8 @@ impl Selector {
         if has_blanks(pattern) {
             return Err(RuleError::Syntax);
         }
-        match keys.iter_mut().find(|(known, _)| known == pattern) {
-            Some((_, known)) => *known = known.and(access),
-            None => keys.push((pattern.to_vec(), access)),
-        }
+        let known = keys.get_or_add(pattern.to_vec(), access);
+        *known = known.and(access);
         Ok(())
     }
 
@@ -149,9 +148,7 @@ impl Selector {
         if has_blanks(pattern) {
             return Err(RuleError::Syntax);
         }
-        if !channels.iter().any(|known| known == pattern) {
-            channels.push(pattern.to_vec());
-        }
+        channels.get_or_add(pattern.to_vec(), ());
         Ok(())
     }
 
@@ -169,7 +166,7 @@ impl Selector {
             }
         }
         for &(place, channel, is_pattern) in &deed.channels {
-            if self.channels.as_ref().is_some_and(|known| !admits_channel(known, channel, is_pattern)) {
+            if self.channels().is_some_and(|known| !admits_channel(known, channel, is_pattern)) {
                 return Err(Denial::Channel(place));
             }
         }
@@ -195,7 +192,7 @@ impl Selector {
             self.keys.as_ref().map_or_else(|| vec![b"~*".to_vec()], |keys| keys.iter().map(shown_keys).collect());
         let channels = self.channels.as_ref().map_or_else(
             || vec![b"&*".to_vec()],
-            |channels| channels.iter().map(|channel| [b"&", channel.as_slice()].concat()).collect(),
+            |channels| channels.iter().map(|(channel, ())| [b"&", channel.as_slice()].concat()).collect(),
         );
         [commands, keys.join(&b' '), channels.join(&b' ')]
     }
@@ -218,7 +215,7 @@ impl Selector {
     }
 }
 
-fn shown_keys((pattern, access): &(Vec<u8>, Access)) -> Vec<u8> {
+fn shown_keys((pattern, access): (&Vec<u8>, &Access)) -> Vec<u8> {
     let sign: &[u8] = match (access.reads, access.writes) {
         (true, false) => b"%R~",
         (false, true) => b"%W~",

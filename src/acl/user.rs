@@ -1,9 +1,11 @@
 //! A user: whether it may log in, by which passwords, and what it may do then.
 
+use super::listed::Listed;
 use super::selector::admits_channel;
 use super::{Commands, Deed, Denial, Password, RuleError, Selector, has_blanks};
 use crate::resp::{Span, split_words};
 use crate::value::number::until_nul;
+use std::collections::BTreeSet;
 
 /// A user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +14,7 @@ pub struct User {
     is_on: bool,
     needs_no_password: bool,
     sanitizes: bool,
-    passwords: Vec<Password>,
+    passwords: Listed<Password, ()>,
     /// What it may do without brackets.
     root: Selector,
     others: Vec<Selector>,
@@ -31,7 +33,7 @@ impl User {
             is_on: false,
             needs_no_password: false,
             sanitizes: true,
-            passwords: Vec::new(),
+            passwords: Listed::default(),
             root: Selector::fresh(all_channels),
             others: Vec::new(),
         }
@@ -59,8 +61,8 @@ impl User {
     }
 
     /// Its passwords.
-    pub fn passwords(&self) -> &[Password] {
-        &self.passwords
+    pub fn passwords(&self) -> impl ExactSizeIterator<Item = &Password> {
+        self.passwords.iter().map(|(password, ())| password)
     }
 
     /// What it may do without brackets.
@@ -76,7 +78,7 @@ impl User {
     /// Whether that password lets it in now. All of its passwords are tried, so the time tells nothing.
     pub fn admits(&self, password: &[u8]) -> bool {
         let given = Password::of(password);
-        let is_right = self.passwords.iter().fold(false, |is_right, known| is_right | (*known == given));
+        let is_right = self.passwords().fold(false, |is_right, known| is_right | (*known == given));
         self.is_on && (self.needs_no_password || is_right)
     }
 
@@ -117,20 +119,16 @@ impl User {
 
     fn set_passwords(&mut self, needs_none: bool) {
         self.needs_no_password = needs_none;
-        self.passwords.clear();
+        self.passwords = Listed::default();
     }
 
     fn add_password(&mut self, password: Password) {
-        if !self.passwords.contains(&password) {
-            self.passwords.push(password);
-        }
+        self.passwords.get_or_add(password, ());
         self.needs_no_password = false;
     }
 
     fn remove_password(&mut self, password: Password) -> Result<(), RuleError> {
-        let place = self.passwords.iter().position(|known| *known == password).ok_or(RuleError::NoSuchPassword)?;
-        self.passwords.remove(place);
-        Ok(())
+        self.passwords.remove(&password).then_some(()).ok_or(RuleError::NoSuchPassword)
     }
 
     fn selectors(&self) -> impl Iterator<Item = &Selector> {
@@ -170,12 +168,12 @@ impl User {
     /// True when its channels are all of another one's, and maybe more, as their rules tell.
     pub fn hears_all_of(&self, other: &User) -> bool {
         let Some(own) = self.channels() else { return true };
-        other.channels().is_some_and(|channels| channels.iter().all(|channel| own.contains(channel)))
+        other.channels().is_some_and(|channels| channels.is_subset(&own))
     }
 
     /// The patterns of its channels; `None` when it may listen to all.
-    fn channels(&self) -> Option<Vec<&Vec<u8>>> {
-        let lists: Option<Vec<&[Vec<u8>]>> = self.selectors().map(Selector::channels).collect();
+    fn channels(&self) -> Option<BTreeSet<&Vec<u8>>> {
+        let lists: Option<Vec<_>> = self.selectors().map(Selector::channels).collect();
         lists.map(|lists| lists.into_iter().flatten().collect())
     }
 
@@ -203,7 +201,7 @@ impl User {
             line.extend_from_slice(flag.as_bytes());
             line.push(b' ');
         }
-        for password in &self.passwords {
+        for password in self.passwords() {
             line.push(b'#');
             line.extend_from_slice(password.digits().as_bytes());
             line.push(b' ');

@@ -106,6 +106,9 @@ impl Engine {
             tickets.start = ticket + 1;
             self.notice_time(database, key);
             let slot = self.live(database, key);
+            if slot.is_none() && !self.interest.waiting.heeds_loss(database, key) {
+                break;
+            }
             let Some(wait) = self.interest.waiting.get(session) else { break };
             if !(wait.is_served_by)(slot.map(|slot| self.databases.get(database).view(slot))) {
                 continue;

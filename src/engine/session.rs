@@ -12,6 +12,7 @@ use crate::engine::eviction::{Weight, Weights};
 use crate::engine::guard::Guard;
 use crate::engine::{CommandId, Now, Outgoing, Question, Subscribed, Transaction, tracking};
 use crate::resp::Protocol;
+use std::collections::BTreeMap;
 
 /// Names a session while it lives; of one that ended it finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -241,6 +242,8 @@ pub struct Sessions {
     pub guard: Guard,
     places: Vec<Option<Box<Session>>>,
     vacant: Vec<u32>,
+    /// The place of each, by its number.
+    numbers: BTreeMap<u64, u32>,
     opened: u64,
     weights: Weights,
 }
@@ -290,6 +293,7 @@ impl Sessions {
             Some(vacant) => *vacant = Some(session),
             None => self.places.push(Some(session)),
         }
+        self.numbers.insert(id.number, place);
         self.weigh(id);
         id
     }
@@ -302,6 +306,7 @@ impl Sessions {
             self.weights.forget(id, &mut session.weight);
             self.places[id.place as usize] = None;
             self.vacant.push(id.place);
+            self.numbers.remove(&id.number);
         }
     }
 
@@ -337,9 +342,12 @@ impl Sessions {
 
     /// The sessions that live, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
-        let mut sessions: Vec<&Session> = self.places.iter().filter_map(Option::as_deref).collect();
-        sessions.sort_unstable_by_key(|session| session.id.number);
-        sessions.into_iter()
+        self.numbers.values().filter_map(|&place| self.places[place as usize].as_deref())
+    }
+
+    /// The session of that number, while it lives.
+    pub fn find(&self, number: u64) -> Option<SessionId> {
+        self.numbers.get(&number).map(|&place| SessionId { place, number })
     }
 
     /// The sessions that live, in no order, to be changed.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Ctx, Halt};
 use crate::engine::scripts::Ending;
-use crate::engine::{Args, Block, SessionId, Stored};
+use crate::engine::{Args, Block, Stored};
 use crate::resp::{Reply, Request, Requests};
 use crate::value::View;
 
@@ -99,10 +99,7 @@ impl Ctx<'_> {
 
     /// Ends the wait of another session as if its time were over, or with an error. False when it does not wait.
     pub fn unblock(&mut self, number: u64, with_error: bool) -> bool {
-        let mut sessions = self.engine.sessions.iter();
-        let id: Option<SessionId> = sessions.find(|session| session.id.number == number).map(|session| session.id);
-        drop(sessions);
-        id.is_some_and(|id| self.engine.unblock(id, with_error))
+        self.engine.sessions.find(number).is_some_and(|id| self.engine.unblock(id, with_error))
     }
 }
 

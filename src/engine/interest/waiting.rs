@@ -55,6 +55,8 @@ pub struct Wait {
 #[derive(Debug, Default)]
 struct Queue {
     waiters: BTreeMap<u64, SessionId>,
+    /// How many of them go on when the key is gone.
+    heeding: usize,
     /// Whether the key is noted as ready.
     is_ready: bool,
 }
@@ -65,6 +67,11 @@ impl Wait {
         let Block { keys, is_served_by, deadline_ms, again, at_last } = block;
         let request = request.into();
         Wait { command, request, again, database, keys, is_served_by, deadline_ms, at_last, spent_us: 0, ticket: 0 }
+    }
+
+    /// Whether it goes on when one of its keys is gone.
+    fn heeds_loss(&self) -> bool {
+        (self.is_served_by)(None)
     }
 }
 
@@ -89,7 +96,9 @@ impl Waiting {
         self.tickets += 1;
         let ticket = self.tickets;
         for key in &wait.keys {
-            self.queues.of(wait.database, key).waiters.insert(ticket, session);
+            let queue = self.queues.of(wait.database, key);
+            queue.waiters.insert(ticket, session);
+            queue.heeding += usize::from(wait.heeds_loss());
         }
         if let Some(deadline_ms) = wait.deadline_ms {
             self.deadlines.insert((deadline_ms, ticket, session));
@@ -103,6 +112,7 @@ impl Waiting {
         for key in &wait.keys {
             let Some(queue) = self.queues.get_mut(wait.database, key) else { continue };
             queue.waiters.remove(&wait.ticket);
+            queue.heeding -= usize::from(wait.heeds_loss());
             if queue.waiters.is_empty() {
                 self.queues.remove(wait.database, key);
             }
@@ -165,6 +175,11 @@ impl Waiting {
         Some((database, key))
     }
 
+    /// Whether somebody waits for a key who goes on when it is gone.
+    pub fn heeds_loss(&self, database: usize, key: &[u8]) -> bool {
+        self.queues.get(database, key).is_some_and(|queue| queue.heeding > 0)
+    }
+
     /// The tickets drawn so far.
     pub fn tickets(&self) -> Range<u64> {
         0..self.tickets + 1
@@ -204,7 +219,7 @@ impl Waiting {
 
     /// For how many keys somebody waits who goes on when the key is gone.
     pub fn keys_to_be_lost(&self) -> usize {
-        let heeding = self.waits.values().filter(|wait| (wait.is_served_by)(None));
+        let heeding = self.waits.values().filter(|wait| wait.heeds_loss());
         heeding.flat_map(|wait| wait.keys.iter().map(|key| (wait.database, key))).collect::<BTreeSet<_>>().len()
     }
 

@@ -136,11 +136,16 @@ impl Engine {
         let Some(client) = self.sessions.get_mut(session) else { return };
         let tracking = &mut self.interest.tracking;
         tracking.clients.insert(session);
-        mode.prefixes = mode.prefixes.iter().map(|prefix| tracking.prefixes.join(prefix, session)).collect();
+        let wanted = std::mem::take(&mut mode.prefixes);
         if let Some(before) = client.tracking.take() {
-            mode.prefixes.extend(before.prefixes);
+            (mode.prefixes, mode.prefix_bytes) = (before.prefixes, before.prefix_bytes);
         }
-        mode.prefix_bytes = mode.prefixes.iter().map(|prefix| prefix.len() + PREFIX_BYTES).sum();
+        for prefix in wanted {
+            let bytes = prefix.len() + PREFIX_BYTES;
+            if mode.prefixes.insert(tracking.prefixes.join(&prefix, session)) {
+                mode.prefix_bytes += bytes;
+            }
+        }
         client.tracking = Some(Box::new(mode));
     }
 

@@ -119,6 +119,22 @@ fn registers_that_no_elements_can_have_made_are_counted_without_a_fault() {
         dense::write(&mut bytes[HEAD_BYTES..], &registers);
         assert_eq!(Sketch::of(&bytes).map(|sketch| sketch.count()), Some(Ok(count_of(&registers))));
     }
+    // Each register by itself with each value that there is room for, and all of them at random.
+    let mut rng = fastrand::Rng::with_seed(10_193);
+    for round in 0..1000_usize {
+        let mut registers = [0; REGISTERS];
+        if round.is_multiple_of(2) {
+            registers[rng.usize(..REGISTERS)] = (round / 2 % 64) as u8;
+        } else {
+            registers.iter_mut().for_each(|register| *register = rng.u8(..64));
+        }
+        dense::write(&mut bytes[HEAD_BYTES..], &registers);
+        let mut read = [0; REGISTERS];
+        let sketch = Sketch::of(&bytes).expect("it is a sketch");
+        sketch.merge_into(&mut read).expect("it is not corrupted");
+        assert_eq!(read, registers, "round {round}");
+        assert_eq!(sketch.count(), Ok(count_of(&registers)), "round {round}");
+    }
 }
 
 proptest! {

@@ -1,5 +1,7 @@
 //! CLIENT KILL in its two forms: one address, or a list of filters that must all match.
 
+use either::Either;
+
 use super::list::ClientType;
 use crate::engine::{Args, Ctx, Error, Now, Session, SessionId, shown};
 use crate::value::number;
@@ -20,7 +22,12 @@ fn kill_address(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn kill_matching(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let filter = Filter::parse(cx, args)?;
     let (own, now) = (cx.session().id, cx.now());
-    let matching = cx.engine().sessions.iter().filter(|session| filter.matches(session, own, now));
+    let sessions = &cx.engine().sessions;
+    let candidates = match filter.id {
+        Some(number) => Either::Left(sessions.find(number).and_then(|id| sessions.get(id)).into_iter()),
+        None => Either::Right(sessions.iter()),
+    };
+    let matching = candidates.filter(|session| filter.matches(session, own, now));
     let ids: Vec<SessionId> = matching.map(|session| session.id).collect();
     for id in &ids {
         close(cx, *id);

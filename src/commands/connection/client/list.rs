@@ -1,7 +1,5 @@
 //! CLIENT LIST and CLIENT INFO: a line for each client ([`Engine::describe_client`]), or for the one that asks.
 
-use std::collections::HashMap;
-
 use crate::engine::{Args, Ctx, Engine, Error, Session, shown};
 use crate::value::number;
 
@@ -60,9 +58,8 @@ impl Wanted {
             Wanted::All => all.collect(),
             Wanted::Type(kind) => all.filter(|session| *kind == ClientType::of(session)).collect(),
             Wanted::Ids(ids) => {
-                let by_number: HashMap<i64, &Session> =
-                    all.map(|session| (session.id.number.cast_signed(), session)).collect();
-                ids.iter().filter_map(|id| by_number.get(id).copied()).collect()
+                let found = |&id: &i64| engine.sessions.get(engine.sessions.find(id.cast_unsigned())?);
+                ids.iter().filter_map(found).collect()
             }
         }
     }

@@ -3,6 +3,7 @@
 //! What tracking does is in [`crate::engine::tracking`].
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::SUBCOMMAND;
@@ -83,23 +84,49 @@ impl<'a> Options<'a> {
 
     /// Whether the prefixes overlap with those there are, or with each other.
     fn check_prefixes(&self, before: Option<&Mode>) -> Result<(), Error> {
-        for (index, prefix) in self.prefixes.iter().enumerate() {
-            let existing = before.and_then(|before| before.prefixes.iter().find(|known| overlap(known, prefix)));
-            if let Some(existing) = existing {
+        let among = first_overlap(&self.prefixes);
+        let until = among.map_or(self.prefixes.len(), |index| index + 1);
+        for prefix in &self.prefixes[..until] {
+            if let Some(existing) = before.and_then(|before| overlapping(&before.prefixes, prefix)) {
                 return Err(TrackingError::PrefixExists { given: shown(prefix), existing: shown(existing) }.into());
             }
-            if let Some(other) = self.prefixes[index + 1..].iter().find(|other| overlap(other, prefix)) {
-                return Err(TrackingError::PrefixesOverlap { given: shown(prefix), other: shown(other) }.into());
-            }
         }
-        Ok(())
+        let Some(index) = among else { return Ok(()) };
+        let prefix = self.prefixes[index];
+        let other = self.prefixes[index + 1..].iter().find(|other| overlap(other, prefix)).unwrap_or(&prefix);
+        Err(TrackingError::PrefixesOverlap { given: shown(prefix), other: shown(other) }.into())
     }
+}
+
+/// The first of a client's prefixes which overlaps with another one. They do not overlap among themselves, but for the
+/// empty one, so it is that, the last that is not behind the other one, or the first that is not before it.
+fn overlapping<'p>(prefixes: &'p BTreeSet<Arc<[u8]>>, prefix: &[u8]) -> Option<&'p [u8]> {
+    let before = prefixes.range::<[u8], _>((Bound::Unbounded, Bound::Included(prefix))).next_back();
+    let behind = prefixes.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded)).next();
+    let empty = prefixes.first().filter(|first| first.is_empty());
+    empty.into_iter().chain(before).chain(behind).map(|known| &**known).find(|known| overlap(known, prefix))
+}
+
+/// The place of the first prefix that overlaps with a later one. In the order of bytes a prefix stands right before those
+/// that begin with it, so one walk with those that are still begun with finds all that overlap.
+fn first_overlap(prefixes: &[&[u8]]) -> Option<usize> {
+    let mut places: Vec<usize> = (0..prefixes.len()).collect();
+    places.sort_by_key(|&place| prefixes[place]);
+    let (mut open, mut first): (Vec<usize>, Option<usize>) = (Vec::new(), None);
+    for place in places {
+        while open.pop_if(|open| !prefixes[place].starts_with(prefixes[*open])).is_some() {}
+        if let Some(&outer) = open.last() {
+            let earlier = outer.min(place);
+            first = Some(first.map_or(earlier, |first| first.min(earlier)));
+        }
+        open.push(place);
+    }
+    first
 }
 
 /// The session of that number, 0 for none.
 fn redirection(cx: &mut Ctx<'_>, number: i64) -> Result<Option<SessionId>, Error> {
-    let mut sessions = cx.engine().sessions.iter();
-    let found = sessions.find(|session| session.id.number as i64 == number).map(|session| session.id);
+    let found = u64::try_from(number).ok().and_then(|number| cx.engine().sessions.find(number));
     Ok(Some(found.ok_or(TrackingError::RedirectsNowhere)?))
 }
 

@@ -1,0 +1,63 @@
+//! Different things in the order in which they came, each with what belongs to it: the patterns, passwords and rules of a
+//! user, which ACL LIST shows in that order.
+//!
+//! Invariant: every key has one place, and every place its key.
+//!
+//! Costs: finding, adding and removing one is O(log n), so that many rules in one request take no more than their number.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// Keys in the order in which they came.
+#[derive(Clone, Debug)]
+pub(super) struct Listed<K, V> {
+    places: BTreeMap<K, u64>,
+    items: BTreeMap<u64, (K, V)>,
+    next: u64,
+}
+
+impl<K, V> Default for Listed<K, V> {
+    fn default() -> Listed<K, V> {
+        Listed { places: BTreeMap::new(), items: BTreeMap::new(), next: 0 }
+    }
+}
+
+/// Equal are those that show the same.
+impl<K: PartialEq, V: PartialEq> PartialEq for Listed<K, V> {
+    fn eq(&self, other: &Listed<K, V>) -> bool {
+        self.items.values().eq(other.items.values())
+    }
+}
+
+impl<K: Eq, V: Eq> Eq for Listed<K, V> {}
+
+impl<K: Ord + Clone, V> Listed<K, V> {
+    /// What belongs to a key; it comes to the end with `value` if it is not there.
+    pub(super) fn get_or_add(&mut self, key: K, value: V) -> &mut V {
+        let next = self.next;
+        let place = match self.places.entry(key) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(vacant) => {
+                self.next += 1;
+                self.items.insert(next, (vacant.key().clone(), value));
+                *vacant.insert(next)
+            }
+        };
+        &mut self.items.get_mut(&place).expect("every key has its place").1
+    }
+
+    /// Removes a key; false when it is not there.
+    pub(super) fn remove(&mut self, key: &K) -> bool {
+        self.places.remove(key).is_some_and(|place| self.items.remove(&place).is_some())
+    }
+
+    /// The keys that are not before `key`, in their own order.
+    pub(super) fn from<'l>(&'l self, key: &K) -> impl Iterator<Item = &'l K> {
+        self.places.range(key.clone()..).map(|(key, _)| key)
+    }
+
+    /// All, in the order in which they came.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&K, &V)> {
+        self.items.values().map(|(key, value)| (key, value))
+    }
+}
