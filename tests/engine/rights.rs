@@ -66,7 +66,8 @@ fn a_command_that_is_too_short_is_told_so_before_its_keys_are_looked_for() {
 
 #[test]
 fn keys_are_found_in_requests_of_any_shape() {
-    // CVE-2023-36824: odd numbers of keys led behind the last word.
+    // CVE-2023-36824: odd numbers of keys led behind the last word. All words differ, so what is told for a key is
+    // either a word of the request behind the command, or was read where there is none.
     let mut world = World::fresh();
     let names: Vec<String> = world.engine.table.entries().iter().map(|entry| entry.name.clone()).collect();
     for name in names {
@@ -77,6 +78,20 @@ fn keys_are_found_in_requests_of_any_shape() {
                 request.extend(std::iter::repeat_n(count.as_bytes(), length));
                 let (reply, _) = world.send(world.client, &request);
                 assert!(matches!(reply.first(), Some(b'*' | b'-')), "{}", text(&request));
+                for number_at in 0..length {
+                    let words: Vec<String> = (0..length)
+                        .map(|at| if at == number_at { count.to_owned() } else { format!("w{at}") })
+                        .collect();
+                    let start = ["COMMAND", "GETKEYS"].into_iter().chain(name.split('|'));
+                    let request: Vec<&[u8]> =
+                        start.chain(words.iter().map(String::as_str)).map(str::as_bytes).collect();
+                    let (reply, _) = world.send(world.client, &request);
+                    let told = String::from_utf8_lossy(&reply);
+                    let keys: Vec<&str> =
+                        if told.starts_with('*') { told.split("\r\n").skip(2).step_by(2).collect() } else { vec![] };
+                    let is_word = |key: &&str| words.iter().any(|word| word == key);
+                    assert!(keys.iter().all(is_word) && keys.len() <= length, "{}: {told}", text(&request));
+                }
                 request.drain(..2);
                 request.splice(..0, [&b"ACL"[..], b"DRYRUN", b"default"]);
                 world.send(world.client, &request);

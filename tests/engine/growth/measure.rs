@@ -1,0 +1,179 @@
+//! Measures a case at two sizes.
+
+use crate::world::World;
+use dunlin::engine::SessionId;
+use dunlin::resp::{Request, Span};
+use nix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// Requests whose work is measured, after others that prepare it. A line is one request, in which
+///
+/// | stands | for |
+/// |---|---|
+/// | `{a# b}` | what is in the braces n times, with 0, 1, 2 ... for `#` and `9999999`, `9999998` ... for `^` |
+/// | `!` | n |
+/// | `$` | a text of n bytes |
+/// | `$comment` | a script of n bytes |
+/// | `$library` | a library with a function `f` |
+/// | `_` | a blank within a word that is not the first |
+/// | `*` before the line | the line n times, each with the next number for `#` and `^` |
+/// | `~` before the line, behind a `*` | a client of its own for each |
+#[derive(Clone, Copy)]
+pub struct Case {
+    pub before: &'static [&'static str],
+    pub timed: &'static [&'static str],
+}
+
+impl Case {
+    pub fn name(&self) -> String {
+        format!("{} (after {})", self.timed.join("; "), self.before.join("; "))
+    }
+}
+
+/// Times as long, and times as much work as may be.
+const TIMES: usize = 8;
+const MOST: f64 = 20.0;
+/// The work of the smaller size is at least this, unless that size would be more than that.
+const ENOUGH: Duration = Duration::from_millis(2);
+const LARGEST: usize = 16_384;
+/// What takes no longer than this at the larger size needs no second look.
+const BRIEF: Duration = Duration::from_millis(20);
+const ATTEMPTS: usize = 4;
+
+const LIBRARY: &[u8] = b"#!lua name=l\nredis.register_function('f', function() return 1 end)";
+
+/// A request in the form that the engine takes.
+struct Ready {
+    is_alone: bool,
+    buffer: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+/// The processor time that this thread has used.
+pub fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("threads have clocks");
+    Duration::from(time)
+}
+
+/// What to say of a case whose work grows faster than its size.
+pub fn grows_too_fast(case: &Case) -> Option<String> {
+    let start = processor_time();
+    let refused = std::cell::RefCell::new(None);
+    let work = |size| {
+        work(case, size).unwrap_or_else(|refusal| {
+            *refused.borrow_mut() = Some(format!("{}: {refusal}", case.name()));
+            Duration::ZERO
+        })
+    };
+    let slow = too_fast(&case.name(), work);
+    println!("{:?} for {}", processor_time() - start, case.name());
+    refused.into_inner().or(slow)
+}
+
+/// The same of any work that can be done at a size.
+pub fn too_fast(name: &str, work: impl Fn(usize) -> Duration) -> Option<String> {
+    let mut size = 256;
+    let mut small = work(size);
+    while small < ENOUGH && size < LARGEST {
+        size *= 4;
+        small = work(size);
+    }
+    let mut large = work(size * TIMES);
+    for _ in 0..ATTEMPTS {
+        if is_linear(small, large) {
+            return None;
+        }
+        small = small.max(work(size));
+        large = large.min(work(size * TIMES));
+    }
+    if is_linear(small, large) {
+        return None;
+    }
+    Some(format!("{name}: {small:?} at {size}, {large:?} at {}", size * TIMES))
+}
+
+fn is_linear(small: Duration, large: Duration) -> bool {
+    large < BRIEF || large.as_secs_f64() <= MOST * small.max(ENOUGH).as_secs_f64()
+}
+
+/// The processor time that the requests take, or which of them is refused.
+fn work(case: &Case, size: usize) -> Result<Duration, String> {
+    let mut world = World::with(|settings| settings.max_clients = usize::MAX);
+    run(&mut world, &requests(case.before, size))?;
+    let timed = requests(case.timed, size);
+    let start = processor_time();
+    run(&mut world, &timed)?;
+    Ok(processor_time() - start)
+}
+
+fn run(world: &mut World, requests: &[Ready]) -> Result<(), String> {
+    let mut reply = Vec::new();
+    for request in requests {
+        reply.clear();
+        let client = if request.is_alone { world.join() } else { world.client };
+        answer(world, client, Request::new(&request.buffer, &request.spans), &mut reply);
+        if reply.starts_with(b"-") {
+            let start = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(100)]).into_owned();
+            return Err(format!("{} is refused: {}", start(&request.buffer), start(&reply)));
+        }
+    }
+    Ok(())
+}
+
+fn answer(world: &mut World, client: SessionId, request: Request<'_>, reply: &mut Vec<u8>) {
+    world.engine.run(world.now(), client, request, reply);
+    world.engine.finish(world.now(), request);
+    world.engine.effects.take();
+}
+
+fn requests(lines: &[&str], size: usize) -> Vec<Ready> {
+    let mut requests = Vec::new();
+    for line in lines {
+        let repeated = line.strip_prefix('*');
+        let line = repeated.unwrap_or(line);
+        let alone = line.strip_prefix('~');
+        let line = alone.unwrap_or(line);
+        for number in 0..if repeated.is_some() { size } else { 1 } {
+            requests.push(ready(&expanded(line, number, size), size, alone.is_some()));
+        }
+    }
+    requests
+}
+
+fn ready(line: &str, size: usize, is_alone: bool) -> Ready {
+    let (mut buffer, mut spans) = (Vec::new(), Vec::new());
+    for word in line.split_ascii_whitespace() {
+        let start = buffer.len();
+        match word {
+            "$" => buffer.resize(start + size, b'x'),
+            "$comment" => buffer.extend([b"--", "x".repeat(size).as_bytes()].concat()),
+            "$library" => buffer.extend_from_slice(LIBRARY),
+            _ if start == 0 => buffer.extend_from_slice(word.as_bytes()),
+            _ => buffer.extend(word.bytes().map(|byte| if byte == b'_' { b' ' } else { byte })),
+        }
+        spans.push(Span { start, end: buffer.len() });
+    }
+    Ready { is_alone, buffer, spans }
+}
+
+/// The line with its repeated parts written out.
+fn expanded(line: &str, number: usize, size: usize) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((plain, behind)) = rest.split_once('{') {
+        let (part, behind) = behind.split_once('}').expect("braces are closed");
+        text.push_str(&numbered(plain, number, size));
+        for number in 0..size {
+            text.push_str(&numbered(part, number, size));
+            text.push(' ');
+        }
+        rest = behind;
+    }
+    text.push_str(&numbered(rest, number, size));
+    text
+}
+
+fn numbered(text: &str, number: usize, size: usize) -> String {
+    let text = text.replace('!', &size.to_string()).replace('#', &number.to_string());
+    text.replace('^', &(9_999_999 - number).to_string())
+}

@@ -1,0 +1,81 @@
+//! What a client sends costs about as much as it is long: eight times as many words, elements or commands take about
+//! eight times the work.
+//!
+//! Each [`Case`] is measured at one size and at eight times that size, in the processor time of the thread, which
+//! others on the machine do not add to. What is quadratic takes 64 times as long; up to 20 times is let pass, as caches
+//! are small. A size is large enough when it takes some milliseconds. What misses the bound is measured again, since
+//! even processor time varies.
+//!
+//! Every command whose syntax repeats something has a case: a test holds the table to the rows of the commands. What
+//! takes more than its length for a reason is in [`NOT_LINEAR`].
+
+mod cases;
+pub mod measure;
+mod payloads;
+
+use crate::world::World;
+use cases::CASES;
+use measure::{Case, grows_too_fast};
+
+/// Commands with repeated words that are not measured, and why.
+const NOT_MEASURED: &[(&str, &str)] = &[
+    ("cluster|addslots", "this server is no cluster: refused at once"),
+    ("cluster|addslotsrange", "the same"),
+    ("cluster|delslots", "the same"),
+    ("cluster|delslotsrange", "the same"),
+    ("fcall_ro", "it is FCALL for functions that do not write"),
+    ("migrate", "another server is asked, which the engine does not do"),
+    ("module|load", "there are no modules: refused at once"),
+    ("module|loadex", "the same"),
+];
+
+/// What costs more than its length by its nature, so it is not in the table of cases.
+///
+/// | what | cost | why |
+/// |---|---|---|
+/// | LCS | N * M | every byte of one text with every byte of the other, bounded by proto-max-bulk-len |
+/// | n times LINSERT, LREM, LPOS, LINDEX or LSET in the middle of a list | N each | a list has no index but its nodes |
+/// | SINTER, SDIFF, ZINTER, ZDIFF and their kin of n keys of n members | N * M | each member is asked of each key |
+/// | n times a command that answers n elements | N each | the answer is that long |
+/// | n clients that watch, track or wait for one key, n times | N each | each of them is told |
+/// | n calls by a user of n patterns | N each | each pattern may be the one that allows it |
+/// | n times XDEL in one block of n entries | N each | only where stream-node-max-* or a payload made it so long |
+const NOT_LINEAR: usize = 7;
+
+#[test]
+fn every_command_that_repeats_words_is_measured() {
+    let world = World::fresh();
+    let mut missing = Vec::new();
+    for entry in world.engine.table.entries() {
+        let repeats = entry.command.syntax.contains("...");
+        let name = entry.name.replace('|', " ").to_uppercase();
+        let is_measured = CASES.iter().any(|case| case.timed.iter().any(|line| calls(line, &name)));
+        let is_excused = NOT_MEASURED.iter().any(|(excused, _)| *excused == entry.name);
+        if repeats && !is_measured && !is_excused {
+            missing.push(name);
+        }
+    }
+    assert!(missing.is_empty(), "no case measures {missing:?}");
+}
+
+fn calls(line: &str, name: &str) -> bool {
+    let line = line.trim_start_matches(['*', '~']);
+    line == name || line.starts_with(&format!("{name} "))
+}
+
+fn check(cases: &[Case]) {
+    let slow: Vec<String> = cases.iter().filter_map(grows_too_fast).collect();
+    assert!(slow.is_empty(), "eight times as long takes more than twenty times the work:\n{}", slow.join("\n"));
+}
+
+#[test]
+fn what_is_sent_costs_about_what_it_is_long() {
+    let only = std::env::var("DUNLIN_GROWTH").unwrap_or_default();
+    let cases: Vec<Case> = CASES.iter().filter(|case| case.name().contains(&only)).copied().collect();
+    check(&cases);
+}
+
+#[test]
+fn what_costs_more_is_a_short_list() {
+    const { assert!(NOT_LINEAR < 8, "a new line needs a reason") };
+}
