@@ -34,6 +34,8 @@ mod scripts;
 mod snapshots;
 #[path = "fuzz/templates.rs"]
 mod templates;
+#[path = "fuzz/watch.rs"]
+mod watch;
 #[path = "engine/world.rs"]
 #[expect(dead_code, reason = "shared with the engine's tests, which use all of it")]
 mod world;
@@ -54,9 +56,13 @@ fn from_environment(name: &str, default: u64) -> u64 {
 fn every_request_gets_one_well_formed_reply_and_every_command_runs() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::new(seed));
-    for round in 0..from_environment("DUNLIN_FUZZ_COMMANDS", 200_000) {
-        play.step(&mut choices, &format!("seed {seed} round {round}"));
-    }
+    watch::supervised(|progress| {
+        for round in 0..from_environment("DUNLIN_FUZZ_COMMANDS", 200_000) {
+            let context = format!("seed {seed} round {round}");
+            progress.note(context.as_bytes());
+            play.step(&mut choices, &context);
+        }
+    });
     let missed = play.missed();
     assert!(missed.is_empty(), "the grammar of tests/fuzz does not reach {missed:?}");
 }
@@ -140,10 +146,16 @@ fn try_out(name: &str, run: fn(&[u8]), rounds: u64) {
     paths.sort();
     let seeds: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).expect("a seed can be read")).collect();
     let mut rng = Rng::with_seed(from_environment("DUNLIN_FUZZ_SEED", 2026));
-    seeds.iter().for_each(|seed| tell_if_it_fails(run, seed));
-    for _ in 0..from_environment("DUNLIN_FUZZ_ROUNDS", rounds) {
-        tell_if_it_fails(run, &changed(&mut rng, &seeds));
-    }
+    watch::supervised(|progress| {
+        let attempt = |bytes: &[u8]| {
+            progress.note(bytes);
+            tell_if_it_fails(run, bytes);
+        };
+        seeds.iter().for_each(|seed| attempt(seed));
+        for _ in 0..from_environment("DUNLIN_FUZZ_ROUNDS", rounds) {
+            attempt(&changed(&mut rng, &seeds));
+        }
+    });
 }
 
 /// A seed with some bytes changed, added, left out, or taken from another one.
@@ -169,7 +181,7 @@ fn changed(rng: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Runs a target, and shows the bytes if it panics.
+/// Runs a target, and shows the bytes if it panics or takes long.
 fn tell_if_it_fails(run: fn(&[u8]), bytes: &[u8]) {
     struct Shown<'b>(&'b [u8]);
     impl Drop for Shown<'_> {
@@ -180,5 +192,5 @@ fn tell_if_it_fails(run: fn(&[u8]), bytes: &[u8]) {
         }
     }
     let shown = Shown(bytes);
-    run(shown.0);
+    watch::brief(|| "this input".to_owned(), || run(shown.0));
 }

@@ -12,6 +12,9 @@ mod grammar;
 #[path = "../../tests/fuzz/play.rs"]
 #[allow(dead_code, reason = "the tests use all of it")]
 mod play;
+#[path = "../../tests/fuzz/watch.rs"]
+#[allow(dead_code, reason = "libFuzzer itself finds who never ends")]
+mod watch;
 #[path = "../../tests/engine/world.rs"]
 #[allow(dead_code, reason = "the tests use all of it")]
 mod world;

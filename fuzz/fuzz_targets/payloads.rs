@@ -3,6 +3,9 @@
 
 #[path = "../../tests/fuzz/payloads.rs"]
 mod payloads;
+#[path = "../../tests/fuzz/watch.rs"]
+#[allow(dead_code, reason = "libFuzzer itself finds who never ends")]
+mod watch;
 #[path = "../../tests/engine/world.rs"]
 #[allow(dead_code, reason = "the tests use all of it")]
 mod world;

@@ -1,9 +1,10 @@
-//! Different things in the order in which they came, each with what belongs to it: the patterns, passwords and rules of a
-//! user, which ACL LIST shows in that order.
+//! Different things in the order in which they came, each with what belongs to it: the patterns, passwords and rules of
+//! a user, which ACL LIST shows in that order.
 //!
 //! Invariant: every key has one place, and every place its key.
 //!
-//! Costs: finding, adding and removing one is O(log n), so that many rules in one request take no more than their number.
+//! Costs: finding, adding and removing one is O(log n), so that many rules in one request take no more than their
+//! number.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -44,6 +45,11 @@ impl<K: Ord + Clone, V> Listed<K, V> {
             }
         };
         &mut self.items.get_mut(&place).expect("every key has its place").1
+    }
+
+    /// Whether the key is there.
+    pub(super) fn contains(&self, key: &K) -> bool {
+        self.places.contains_key(key)
     }
 
     /// Removes a key; false when it is not there.

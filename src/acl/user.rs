@@ -86,7 +86,7 @@ impl User {
     /// this user: it may log in, by any password or by all that let `other` in.
     pub fn accepts_login_of(&self, other: &User) -> bool {
         let lets_in = |password: &Password| self.passwords.contains(password);
-        let has_its_passwords = !other.needs_no_password && other.passwords.iter().all(lets_in);
+        let has_its_passwords = !other.needs_no_password && other.passwords().all(lets_in);
         self.name == other.name && self.is_on && (self.needs_no_password || has_its_passwords)
     }
 

@@ -1,6 +1,7 @@
 //! Any bytes as what DUMP would have answered: RESTORE refuses them, or makes a key of them that every command can work
 //! with and that comes back the same from one more DUMP and RESTORE.
 
+use crate::watch;
 use crate::world::World;
 use dunlin::rdb;
 use std::cell::RefCell;
@@ -29,10 +30,45 @@ const TRAFFIC: &[&[&str]] = &[
     &["ZPOPMIN", "key", "2"],
     &["ZREM", "key", "a"],
     &["SORT", "key", "ALPHA", "LIMIT", "0", "5"],
+    &["XADD", "key", "*", "f", "v"],
+    &["XADD", "key", "MAXLEN", "~", "5", "*", "f", "v", "g", "12"],
+    &["XRANGE", "key", "-", "+", "COUNT", "50"],
+    &["XREVRANGE", "key", "+", "-", "COUNT", "5"],
+    &["XREAD", "COUNT", "5", "STREAMS", "key", "0"],
+    &["XINFO", "STREAM", "key", "FULL"],
+    &["XINFO", "GROUPS", "key"],
+    &["XGROUP", "CREATE", "key", "a", "0"],
+    &["XGROUP", "CREATE", "key", "new", "$", "ENTRIESREAD", "3"],
+    &["XGROUP", "CREATECONSUMER", "key", "a", "zoe"],
+    &["XREADGROUP", "GROUP", "a", "ann", "COUNT", "3", "STREAMS", "key", ">"],
+    &["XREADGROUP", "GROUP", "a", "ann", "STREAMS", "key", "0"],
+    &["XPENDING", "key", "a"],
+    &["XPENDING", "key", "a", "-", "+", "10", "ann"],
+    &["XINFO", "CONSUMERS", "key", "a"],
+    &["XCLAIM", "key", "a", "bob", "0", "1-0", "2-1", "3-1", "FORCE"],
+    &["XDEL", "key", "1-0", "1-1", "2-1", "5-0"],
+    &["XAUTOCLAIM", "key", "a", "eve", "0", "0", "COUNT", "10"],
+    &["XACK", "key", "a", "1-0", "1-1", "2-1"],
+    &["XGROUP", "DELCONSUMER", "key", "a", "ann"],
+    &["XGROUP", "SETID", "key", "a", "0", "ENTRIESREAD", "1"],
+    &["XTRIM", "key", "MAXLEN", "4"],
+    &["XSETID", "key", "18446744073709551615-1"],
+    &["XADD", "key", "*", "f", "v"],
+    &["XGROUP", "DESTROY", "key", "new"],
+    &["DEBUG", "OBJECT", "key"],
+    &["DEBUG", "DIGEST"],
+    &["DEBUG", "QUICKLIST-PACKED-THRESHOLD", "100b"],
+    &["MEMORY", "USAGE", "key", "SAMPLES", "0"],
     &["COPY", "key", "copy", "REPLACE"],
     &["OBJECT", "ENCODING", "key"],
     &["DEBUG", "RELOAD"],
 ];
+
+/// Bytes of memory that a byte of a payload may become. A byte of what is compressed stands for up to 88, and of a list
+/// of integers each byte may be an element.
+const MOST_PER_BYTE: usize = 88 * 16;
+/// What a key takes beside its payload, in bytes of payload.
+const SPARE: usize = 64;
 
 thread_local! {
     /// One world for all: making one takes longer than what is tried in it.
@@ -42,9 +78,13 @@ thread_local! {
 pub fn run(bytes: &[u8]) {
     WORLD.with_borrow_mut(|world| {
         let payload = rdb::sealed(bytes.to_vec());
+        let before = memory_bytes(world);
         if ask(world, &[b"RESTORE", b"key", b"0", &payload, b"REPLACE"]) != b"+OK\r\n" {
+            assert_eq!(memory_bytes(world), before, "a payload that is refused leaves something");
             return;
         }
+        let more = memory_bytes(world) - before;
+        assert!(more <= MOST_PER_BYTE * (bytes.len() + SPARE), "{} bytes become {more}", bytes.len());
         comes_back(world);
         for words in TRAFFIC {
             ask(world, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
@@ -70,7 +110,13 @@ fn comes_back(world: &mut World) {
 }
 
 fn ask(world: &mut World, words: &[&[u8]]) -> Vec<u8> {
-    world.send(world.client, words).0
+    let shown = || words.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" ");
+    watch::brief(shown, || world.send(world.client, words).0)
+}
+
+/// What all data takes.
+fn memory_bytes(world: &World) -> usize {
+    world.engine.databases.memory_bytes()
 }
 
 fn content(reply: &[u8]) -> Option<&[u8]> {

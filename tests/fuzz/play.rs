@@ -8,6 +8,7 @@
 use crate::choices::Choices;
 use crate::frame::frame_length;
 use crate::grammar::{Grammar, is_made};
+use crate::watch;
 use crate::world::World;
 use dunlin::engine::{Flow, SessionId};
 
@@ -114,7 +115,8 @@ impl Play {
     fn ask(&mut self, who: usize, words: &[Vec<u8>], context: &str) {
         let before = self.world.engine.stats.changes;
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        let (reply, flow) = self.world.send(self.clients[who].id, &words);
+        let client = self.clients[who].id;
+        let (reply, flow) = watch::brief(|| context.to_owned(), || self.world.send(client, &words));
         self.heard.extend_from_slice(&reply);
         let text = String::from_utf8_lossy(&reply);
         self.clients[who].listens |= listens(&words);

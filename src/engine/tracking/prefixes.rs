@@ -6,8 +6,8 @@
 //!
 //! Invariant: every prefix has a client; those that have keys are in `changed`.
 //!
-//! Costs: a change costs a search for each prefix that the key begins with, and for each length that others have in common
-//! with it. What nothing has changed under costs nothing at the end of a turn.
+//! Costs: a change costs a search for each prefix that the key begins with, and for each length that others have in
+//! common with it. What nothing has changed under costs nothing at the end of a turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -6,13 +6,14 @@
 //! ends:     bit i: all earlier pieces match the bytes that end before byte i of the window
 //! ```
 //!
-//! For each byte of the text the state is shifted by one, a new beginning comes in where the earlier pieces end, and the
-//! tokens that do not match the byte are cleared. What comes out are the ends of one more piece. A token that matches
-//! every byte of the text costs nothing where all of a piece are such, and one that matches none ends the search.
+//! For each byte of the text the state is shifted by one, a new beginning comes in where the earlier pieces end, and
+//! the tokens that do not match the byte are cleared. What comes out are the ends of one more piece. A token that
+//! matches every byte of the text costs nothing where all of a piece are such, and one that matches none ends the
+//! search.
 //!
-//! The text is searched in windows of as many beginnings as the segment has tokens, so that what is found early is found
-//! soon. Costs: the length of the segment times how far the text is searched, divided by 512; four bytes for each token,
-//! and a bit for each byte of a window.
+//! The text is searched in windows of as many beginnings as the segment has tokens, so that what is found early is
+//! found soon. Costs: the length of the segment times how far the text is searched, divided by 512; four bytes for each
+//! token, and a bit for each byte of a window.
 //!
 //! Source: the Shift-And algorithm (Baeza-Yates, Gonnet 1992).
 

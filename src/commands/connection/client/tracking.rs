@@ -107,8 +107,8 @@ fn overlapping<'p>(prefixes: &'p BTreeSet<Arc<[u8]>>, prefix: &[u8]) -> Option<&
     empty.into_iter().chain(before).chain(behind).map(|known| &**known).find(|known| overlap(known, prefix))
 }
 
-/// The place of the first prefix that overlaps with a later one. In the order of bytes a prefix stands right before those
-/// that begin with it, so one walk with those that are still begun with finds all that overlap.
+/// The place of the first prefix that overlaps with a later one. In the order of bytes a prefix stands right before
+/// those that begin with it, so one walk with those that are still begun with finds all that overlap.
 fn first_overlap(prefixes: &[&[u8]]) -> Option<usize> {
     let mut places: Vec<usize> = (0..prefixes.len()).collect();
     places.sort_by_key(|&place| prefixes[place]);

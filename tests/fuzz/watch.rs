@@ -1,0 +1,62 @@
+//! No command and no input takes long.
+//!
+//! Time is the processor time of the thread, which nobody else on the machine adds to. Whoever never comes back is
+//! found by a thread that looks after the tests: it shows the input and ends the process.
+
+use nix::time::{ClockId, clock_gettime};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The most that a command or an input may take: a second, and three in a build that checks its arithmetic and what it
+/// asserts in all of its loops.
+const MOST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 3 } else { 1 });
+/// Somebody who has done nothing else between two of these looks is stuck.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// The processor time that this thread has used.
+fn processor_time() -> Duration {
+    Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("threads have clocks"))
+}
+
+/// Does something that must not take long; `shown` says what it was.
+pub fn brief<R>(shown: impl FnOnce() -> String, act: impl FnOnce() -> R) -> R {
+    let start = processor_time();
+    let result = act();
+    let spent = processor_time() - start;
+    assert!(spent <= MOST, "{} takes {spent:?}", shown());
+    result
+}
+
+/// What a test is at.
+#[derive(Clone, Default)]
+pub struct Progress(Arc<Mutex<(u64, Vec<u8>)>>);
+
+impl Progress {
+    /// The next input.
+    pub fn note(&self, input: &[u8]) {
+        let mut at = self.0.lock().expect("nobody panics with it");
+        at.0 += 1;
+        at.1.clear();
+        at.1.extend_from_slice(input);
+    }
+}
+
+/// Runs a test that says what it is at. If it stays there, the input is shown and the process ends.
+pub fn supervised(test: impl FnOnce(&Progress)) {
+    let progress = Progress::default();
+    let (_done, is_done) = mpsc::channel::<()>();
+    let seen = progress.clone();
+    std::thread::spawn(move || {
+        let mut before = 0;
+        while is_done.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            let at = seen.0.lock().expect("nobody panics with it");
+            if at.0 == before {
+                eprintln!("this input does not end: b\"{}\"", at.1.escape_ascii());
+                std::process::abort();
+            }
+            before = at.0;
+        }
+    });
+    test(&progress);
+}
