@@ -58,6 +58,27 @@ fn a_stranger_who_does_not_read_is_closed() {
         assert!(sent < 1 << 30, "the server takes everything");
     }
     connect(server.addr()).ask("GET a\r\n", "-NOAUTH Authentication required.\r\n");
+    // Many of them, whose replies nobody reads: what waits for all of them together stays small.
+    let strangers: Vec<_> = (0..STRANGERS).map(|_| connect(server.addr())).collect();
+    let mut most = 0;
+    for mut stranger in strangers {
+        stranger.send_as_far_as_it_goes("GET a\r\n".repeat(20_000));
+        most = most.max(bytes_of_clients(&server));
+    }
+    assert!(most <= 16 * MEBIBYTE, "{most} bytes for {STRANGERS} strangers");
+}
+
+/// So many strangers come at once.
+const STRANGERS: usize = 200;
+
+/// What all clients take, as the server counts it.
+fn bytes_of_clients(server: &Server) -> usize {
+    let mut friend = connect(server.addr());
+    friend.ask("AUTH secret\r\n", "+OK\r\n");
+    friend.send("INFO memory\r\n");
+    let memory = friend.read_until(b"mem_cluster_links");
+    let (_, rest) = memory.split_once("mem_clients_normal:").expect("INFO has it");
+    rest.lines().next().and_then(|line| line.parse().ok()).expect("it is a number")
 }
 
 /// Redis 8.0.6 does so, too.
@@ -81,6 +102,23 @@ fn a_stranger_may_not_begin_what_he_does_not_finish() {
     let mut client = connect(server.addr());
     client.send("*2\r\n$16385\r\n");
     assert_eq!(client.rest(), b"-ERR Protocol error: unauthenticated bulk length\r\n");
+    // A thousand who announce what no stranger may, each then closed, and a thousand who announce what they may.
+    for (nth, head) in ["*1048576\r\n", "*2\r\n$536870912\r\n"].into_iter().cycle().take(1000).enumerate() {
+        let mut stranger = connect(server.addr());
+        stranger.send(head);
+        let what = if nth.is_multiple_of(2) { "multibulk" } else { "bulk" };
+        assert_eq!(stranger.rest(), format!("-ERR Protocol error: unauthenticated {what} length\r\n").as_bytes());
+    }
+    let strangers: Vec<_> = (0..STRANGERS)
+        .map(|_| {
+            let mut stranger = connect(server.addr());
+            stranger.send("*10\r\n$16384\r\n");
+            stranger
+        })
+        .collect();
+    let bytes = bytes_of_clients(&server);
+    assert!(bytes <= 16 * MEBIBYTE, "{bytes} bytes for announcements");
+    drop(strangers);
 }
 
 #[test]

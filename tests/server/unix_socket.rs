@@ -57,7 +57,7 @@ fn nobody_connects_before_the_permissions_are_set() {
                 }
             }
         });
-        for _ in 0..300 {
+        for _ in 0..1000 {
             drop(Server::builder().unix_socket(&path).set("unixsocketperm", "700").start().expect("it starts"));
         }
         // At last one that stays until the other was quick enough once.
