@@ -5,7 +5,8 @@
 //!   grows would end the process. It grows here, where it does not fail.
 //!
 //! Invariants: no frame here owns anything, as errors of Lua jump over them. The state that the context names is alive:
-//! whoever catches an error names the one that goes on ([`catch`], [`super::Stack::call`], and [`resume`] by its return).
+//! whoever catches an error names the one that goes on ([`catch`], [`super::Stack::call`], and [`resume`] when it
+//! returns).
 
 use std::ffi::c_int;
 use std::mem;

@@ -34,8 +34,8 @@
 //! - **Threads.** An interpreter and its stack may go from one thread to another as a whole, as it is only reached
 //!   through `&mut Lua`, and neither knows anything of threads.
 //! - **Known faults of Lua 5.1** are out of reach: no binary chunks, the collector stands still while source is
-//!   compiled, a coroutine that is resumed has room for what it is given ([`coroutines`]), and functions that are unsafe
-//!   with some arguments are replaced by [`crate::script`].
+//!   compiled, a coroutine that is resumed has room for what it is given ([`coroutines`]), and functions that are
+//!   unsafe with some arguments are replaced by [`crate::script`].
 //!
 //! CI runs the tests of this module and of `script` under the address sanitizer (`tests/sanitize`).
 

@@ -1,5 +1,5 @@
-//! Functions and scripts that are kept: what FUNCTION DUMP gives brings all libraries back, which scripts stay, and what
-//! INFO counts.
+//! Functions and scripts that are kept: what FUNCTION DUMP gives brings all libraries back, which scripts stay, and
+//! what INFO counts.
 
 use dunlin::engine::scripts::Digest;
 
