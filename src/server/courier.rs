@@ -26,6 +26,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::contain::contain_async;
 use super::processors;
 use super::shared::Phase;
 use crate::engine::{Errand, Fault, Report};
@@ -123,7 +124,8 @@ impl Stable {
             };
             let Some((errand, report)) = order else { return };
             // Who does not wait any more needs no report.
-            drop(report.send(self.carry(&errand).await));
+            let carried = contain_async("the courier", self.carry(&errand)).await;
+            drop(report.send(carried.unwrap_or_else(|| Report::of(Fault::Reading))));
         }
     }
 

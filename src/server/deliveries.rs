@@ -14,6 +14,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::contain::keep_running;
 use super::mailbox::Letter;
 use super::shared::Shared;
 use crate::engine::SessionId;
@@ -59,9 +60,15 @@ impl Deliveries {
 
 /// Wakes whoever is to be woken, for as long as the server serves.
 pub(crate) async fn deliver(shared: Arc<Shared>) {
+    keep_running("what delivers messages", || deliver_all(&shared)).await;
+}
+
+async fn deliver_all(shared: &Shared) {
     loop {
-        shared.deliveries().begun.notified().await;
+        // Some may wait since a panic.
         while let Some(first) = shared.deliveries().first() {
+            #[cfg(test)]
+            shared.faults().happen("deliveries");
             let is_enough = |bytes: usize| bytes >= ENOUGH_BYTES;
             let is_behind = shared.engine().sessions.get(first).is_some_and(|first| is_enough(first.outgoing.bytes()));
             for session in shared.deliveries().take(if is_behind { usize::MAX } else { AT_ONCE }) {
@@ -70,5 +77,6 @@ pub(crate) async fn deliver(shared: Arc<Shared>) {
             // Those have their turns now, then whoever has sent something, then we.
             tokio::task::yield_now().await;
         }
+        shared.deliveries().begun.notified().await;
     }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::later;
+use super::contain::keep_running;
 use super::mailbox::Letter;
 use super::shared::Shared;
 use crate::engine::{Engine, Now, Session, SessionId, Transport};
@@ -113,11 +114,17 @@ fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId
 
 /// Keeps the time of a server until it ends.
 pub(crate) async fn keep(shared: Arc<Shared>) {
+    keep_running("the keeper of time", || keep_time(&shared)).await;
+}
+
+async fn keep_time(shared: &Shared) {
     let mut keeper = Keeper::default();
     loop {
         let next = {
             let mut engine = shared.engine();
-            let next = keeper.turn(&shared, &mut engine, shared.clock().now());
+            let next = keeper.turn(shared, &mut engine, shared.clock().now());
+            #[cfg(test)]
+            shared.faults().happen("keeper");
             shared.alarm().set(if let Next::At(moment) = next { Some(moment) } else { None });
             next
         };

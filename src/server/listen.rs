@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tracing::{debug, warn};
 
 use super::connection::Connection;
+use super::contain::keep_running;
 use super::loops::{Loops, Place};
 use super::machine::reason;
 use super::shared::Shared;
@@ -198,6 +199,10 @@ async fn turn_away(mut stream: Stream, why: &'static str) {
 /// Lets TCP clients in until the door is closed, whose socket is nobody's then; so many at a time that others are
 /// served in between (`max-new-connections-per-cycle`).
 pub(crate) async fn accept_tcp(listener: Weak<TcpListener>, hall: Arc<Hall>) {
+    keep_running("the door for TCP clients", || accept_each(&listener, &hall)).await;
+}
+
+async fn accept_each(listener: &Weak<TcpListener>, hall: &Hall) {
     let next = |cx: &mut Context<'_>| match listener.upgrade() {
         Some(listener) => listener.poll_accept(cx).map(Some),
         None => Poll::Ready(None),
@@ -215,6 +220,8 @@ pub(crate) async fn accept_tcp(listener: Weak<TcpListener>, hall: Arc<Hall>) {
                     continue;
                 }
                 let origin = tcp_origin(&stream, peer);
+                #[cfg(test)]
+                hall.shared.faults().happen("door");
                 hall.admit(Stream::Tcp(stream), origin);
                 at_once += 1;
                 if at_once >= most_at_once {
@@ -313,6 +320,7 @@ mod unix {
 
     use super::{Hall, descriptor_of, endure};
     use crate::engine::{Origin, Settings, Transport};
+    use crate::server::contain::keep_running;
     use crate::server::machine::reason;
     use crate::server::stream::Stream;
 
@@ -349,7 +357,10 @@ mod unix {
 
         /// Lets clients in from now on, as long as the event loop runs. The file is to be kept so long.
         pub(crate) fn admit_to(self, hall: &Arc<Hall>) -> UnixFile {
-            tokio::spawn(accept_unix(self.listener, self.file.0.display().to_string(), Arc::clone(hall)));
+            let (listener, hall, path) = (self.listener, Arc::clone(hall), self.file.0.display().to_string());
+            tokio::spawn(async move {
+                keep_running("the door for Unix clients", || accept_each(&listener, &path, &hall)).await;
+            });
             self.file
         }
     }
@@ -376,7 +387,7 @@ mod unix {
     }
 
     /// Lets clients in over the Unix socket until the server ends.
-    async fn accept_unix(listener: UnixListener, path: String, hall: Arc<Hall>) {
+    async fn accept_each(listener: &UnixListener, path: &str, hall: &Hall) {
         let address = format!("{path}:0");
         loop {
             match listener.accept().await {

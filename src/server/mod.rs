@@ -10,6 +10,7 @@ mod balance;
 pub(crate) mod clock;
 mod config_file;
 mod connection;
+mod contain;
 mod courier;
 mod deliveries;
 mod doors;

@@ -126,7 +126,8 @@ fn serve(settings: Settings, config_file: String) -> io::Result<()> {
     // The first line that is told when all is well: where a test finds the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
     info!("it answers as Redis version={REDIS_VERSION}, bits={}, PID: {}", usize::BITS, process::id());
-    // What starts a Redis and waits for it reads these words in its log.
+    // What starts a Redis and waits for it reads these words in its log, the first of them behind the PID.
+    info!("Server initialized");
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
     for (transport, _) in transports.iter().filter(|(_, is_open)| *is_open) {
         info!("Ready to accept connections {transport}");

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use super::contain::contain;
 use super::processors;
 use crate::keyspace::Trash;
 
@@ -32,7 +33,9 @@ fn start(processors: String) -> Sender<Trash> {
     let (inbox, arrivals) = channel();
     let run = move || {
         processors::keep_beside(&processors);
-        arrivals.into_iter().for_each(drop);
+        for trash in arrivals {
+            contain("the reaper", || drop(trash));
+        }
     };
     // Without a thread the other end is dropped at once, and sending hands the trash back to be dropped by the sender.
     drop(thread::Builder::new().name("dunlin-reaper".to_owned()).spawn(run));

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::warn;
 
 use super::clock::Clock;
+use super::contain::contain;
 use super::courier::Courier;
 use super::deliveries;
 use super::doors::Doors;
@@ -228,7 +229,7 @@ fn welcome(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> impl Futur
     loops.open(number, inbox);
     async move {
         while let Some(guest) = guests.recv().await {
-            listen::welcome(&shared, guest);
+            contain("the welcome of a client", || listen::welcome(&shared, guest));
         }
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     worlds: Arc<Worlds>,
     /// Which of the worlds it is; none for the first.
     world: Option<World>,
+    #[cfg(test)]
+    faults: super::contain::Faults,
 }
 
 /// How far the server has come.
@@ -97,7 +99,15 @@ impl Shared {
             phase,
             worlds,
             world,
+            #[cfg(test)]
+            faults: super::contain::Faults::default(),
         }
+    }
+
+    /// Panics that tests ask for.
+    #[cfg(test)]
+    pub(super) fn faults(&self) -> &super::contain::Faults {
+        &self.faults
     }
 
     /// All worlds of the server.

@@ -105,6 +105,7 @@ fn the_log_reads_as_that_of_redis_for_who_waits_for_its_words() {
     let started = format!("* it answers as Redis version=8.0.6, bits={}, PID: {id}", usize::BITS);
     let words = [
         started.as_str(),
+        "* Server initialized",
         "* Ready to accept connections unix",
         "* Received SIGTERM scheduling shutdown...",
         "# Redis is now ready to exit, bye bye...",
@@ -189,6 +190,20 @@ fn the_second_signal_ends_a_process_that_does_nothing_by_itself() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     connect(program.address()).ask("DEBUG PAUSE-CRON 1\r\n", "+OK\r\n");
     assert_eq!(insist(&mut program).0.code(), Some(1));
+}
+
+#[test]
+#[cfg(unix)]
+fn signals_end_a_process_whose_log_nobody_reads() {
+    let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
+    // More than a pipe holds.
+    let line = format!("DEBUG LOG {}\r\n", "x".repeat(1000));
+    connect(program.address()).send(&line.repeat(150));
+    wait_until("the signals end it", || {
+        program.signal("TERM");
+        program.process.try_wait().is_ok_and(|status| status.is_some())
+    });
+    assert_eq!(program.end().0.code(), Some(1));
 }
 
 #[test]
