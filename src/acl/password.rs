@@ -9,6 +9,11 @@ use crate::value::hexadecimal;
 
 const BYTES: usize = 32;
 
+#[cfg(test)]
+thread_local! {
+    static HASHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// The SHA-256 of a password.
 #[derive(Clone, Copy, Debug)]
 pub struct Password([u8; BYTES]);
@@ -16,7 +21,15 @@ pub struct Password([u8; BYTES]);
 impl Password {
     /// That of a password.
     pub fn of(text: &[u8]) -> Password {
+        #[cfg(test)]
+        HASHED.set(HASHED.get() + 1);
         Password(Sha256::digest(text).into())
+    }
+
+    /// How many were hashed on this thread so far.
+    #[cfg(test)]
+    pub(super) fn hashed() -> usize {
+        HASHED.get()
     }
 
     /// Reads it from 64 hexadecimal digits in lower case.

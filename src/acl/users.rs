@@ -47,6 +47,14 @@ impl Users {
         self.by_name.get(name)
     }
 
+    /// The user of that name, if that password lets it in now. Where there is none of that name another one's password
+    /// is tried, so that the time does not tell which names there are.
+    pub fn admitted(&self, name: &[u8], password: &[u8]) -> Option<&Arc<User>> {
+        let known = self.get(name);
+        let is_right = known.unwrap_or(&self.default).admits(password);
+        known.filter(|_| is_right)
+    }
+
     /// All of them, sorted by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<User>> {
         self.by_name.values()
@@ -96,5 +104,21 @@ impl Users {
     /// All users as lines of an ACL file.
     pub fn text(&self) -> Vec<u8> {
         self.iter().flat_map(|user| [user.line(), b"\n".to_vec()].concat()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acl::Password;
+
+    #[test]
+    fn a_password_is_hashed_whether_there_is_such_a_user_or_not() {
+        let users = Users::default();
+        for (name, is_admitted) in [(DEFAULT, true), (b"nobody", false)] {
+            let before = Password::hashed();
+            assert_eq!(users.admitted(name, b"any").is_some(), is_admitted);
+            assert_eq!(Password::hashed(), before + 1);
+        }
     }
 }

@@ -147,7 +147,7 @@ impl Engine {
     /// # Errors
     /// [`Error::WrongPassword`]: there is no such user, it may not log in, or its password is another one.
     pub fn log_in(&mut self, session: SessionId, name: &[u8], password: &[u8], word: &[u8]) -> Result<(), Error> {
-        let user = self.sessions.guard.users.get(name).filter(|user| user.admits(password)).map(Arc::clone);
+        let user = self.sessions.guard.users.admitted(name, password).map(Arc::clone);
         let Some(client) = self.sessions.get_mut(session) else { return Ok(()) };
         if let Some(user) = user {
             client.first_user = client.first_user.take().filter(|first| first.name() == user.name());

@@ -184,7 +184,7 @@ impl Session {
         self.outgoing.bytes() + self.buffers.output
     }
 
-    /// About how many bytes of memory it takes.
+    /// About how many bytes of memory it takes; its names are not counted, as in Redis.
     pub fn memory_bytes(&self) -> usize {
         let queued = self.transaction.as_ref().map_or(0, |transaction| transaction.queue.memory_bytes());
         let prefixes = self.tracking.as_ref().map_or(0, |mode| mode.prefix_bytes);
