@@ -71,7 +71,8 @@ impl Receiver {
     }
 }
 
-/// Writes a line into the log, and waits no longer than a moment for it: the log may lead to somebody who does not read.
+/// Writes a line into the log, and waits no longer than a moment for it: the log may lead to somebody who does not
+/// read.
 fn tell(line: impl FnOnce() + Send + 'static) {
     let (sender, done) = mpsc::channel();
     let write = move || {
