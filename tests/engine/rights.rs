@@ -173,6 +173,18 @@ fn a_client_that_waits_and_loses_the_right_takes_nothing() {
 }
 
 #[test]
+fn a_client_that_listens_and_loses_the_right_is_closed() {
+    let mut world = World::fresh();
+    let client = join_as(&mut world, "+@all &news &other");
+    world.ask_as(client, "SUBSCRIBE news");
+    let is_closed = |world: &World| world.engine.sessions.get(client).is_none_or(|session| session.closing);
+    world.ask("ACL SETUSER ann resetchannels &news");
+    assert!(!is_closed(&world));
+    world.ask("ACL SETUSER ann resetchannels &other");
+    assert!(is_closed(&world));
+}
+
+#[test]
 fn who_removes_itself_within_a_transaction_gets_a_whole_answer_and_is_closed() {
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all ~*");
