@@ -27,6 +27,9 @@ mod shape;
 mod sheet;
 mod trials;
 mod walk;
+#[path = "../fuzz/watch.rs"]
+#[expect(dead_code, reason = "shared with the fuzz targets, which use all of it")]
+mod watch;
 #[path = "../transcripts/runner/words.rs"]
 mod words;
 #[path = "../engine/world.rs"]

@@ -6,6 +6,7 @@ use dunlin::engine::{Engine, Flow, Now, Origin, Permission, SessionId, Settings,
 use dunlin::resp::{Limits, Parser, Protocol};
 
 use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
+use crate::watch;
 
 /// Noon of 2026-01-01: any moment would do.
 const START: Now = Now { unix_us: 1_767_268_800_000_000 };
@@ -27,8 +28,8 @@ impl Server for Ours {
             world.speak_resp3();
         }
         let changes = world.engine.stats.changes;
-        let answer = world.ask_in(manner, form, words);
         let shown = || words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+        let answer = watch::brief(shown, || world.ask_in(manner, form, words));
         world.engine.databases.iter().for_each(|database| database.check());
         assert!(answer.bytes.len() <= LONGEST_ANSWER_BYTES, "{}: {} bytes", shown(), answer.bytes.len());
         if answer.is_refusal() {

@@ -6,6 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
+use dunlin::Reply;
+
 use crate::patience::wait_until;
 use crate::wire::connect;
 
@@ -350,6 +352,15 @@ fn arguments_and_lines_of_any_length_are_refused_in_words() {
         let output = run_to_end(&[&arguments[..], &["--port", "0"]].concat());
         assert_eq!(output.status.code(), Some(1), "{:.20} {}", arguments[0], arguments.len());
         assert!((1..1 << 20).contains(&said(&output)), "{} bytes", said(&output));
+    }
+    // Every parameter there is, and behind it one that is wrong, as some take any text.
+    let server = dunlin::Server::start().expect("it starts");
+    let parameters = server.client().expect("a client comes in").call(["CONFIG", "GET", "*"]).expect("it is answered");
+    let Reply::Map(parameters) = parameters else { panic!("CONFIG GET answers {parameters}") };
+    for name in parameters.iter().filter_map(|(name, _)| name.text()) {
+        let output = run_to_end(&[&format!("--{name}"), &word, "--port", "none"]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!((1..1 << 20).contains(&said(&output)), "{name}: {} bytes", said(&output));
     }
     for name in ["port", "bind", "requirepass", "no-such-thing", "save", "client-output-buffer-limit", "include"] {
         let path = path(&format!("long-{name}"));
