@@ -383,7 +383,8 @@ mod tests {
         let between_stars = |part: &[u8], bytes: usize, end: &[u8]| {
             [b"*", part.repeat(bytes / part.len()).as_slice(), end, b"*"].concat()
         };
-        let table: [(&[u8], usize, &[u8], &[u8], bool); 9] = [
+        type Trial = (&'static [u8], usize, &'static [u8], &'static [u8], bool);
+        let table: [Trial; 9] = [
             (b"[a-z]", BYTES, b"b", b"a", false),
             (b"[a-z]", BYTES, b"[^b]", b"a", true),
             (b"?", BYTES / 2, b"b", b"a", false),

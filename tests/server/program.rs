@@ -179,7 +179,7 @@ fn the_second_signal_ends_a_process_that_hangs() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
     client.ask("EVAL \"for i = 1, 200000 do redis.call('SADD', 's', i) end\" 0\r\n", "$-1\r\n");
-    client.send(&format!("DEBUG LOG begun\r\n*8001\r\n$6\r\nSUNION\r\n{}", "$1\r\ns\r\n".repeat(8000)));
+    client.send(format!("DEBUG LOG begun\r\n*8001\r\n$6\r\nSUNION\r\n{}", "$1\r\ns\r\n".repeat(8000)));
     assert!(program.line_with("begun").is_some());
     let (status, lines) = insist(&mut program);
     assert_eq!(status.code(), Some(1));
@@ -200,7 +200,7 @@ fn signals_end_a_process_whose_log_nobody_reads() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     // More than a pipe holds.
     let line = format!("DEBUG LOG {}\r\n", "x".repeat(1000));
-    connect(program.address()).send(&line.repeat(150));
+    connect(program.address()).send(line.repeat(150));
     wait_until("the signals end it", || {
         program.signal("TERM");
         program.process.try_wait().is_ok_and(|status| status.is_some())
