@@ -139,14 +139,14 @@ mod tests {
                 let mut stream = TcpStream::connect(address).expect("it listens");
                 stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time can be set");
                 stream.write_all(b"SUBSCRIBE news\r\n").expect("it reads");
-                stream.read_exact(&mut [0; 34]).expect("it answers");
+                stream.read_exact(&mut [0; 33]).expect("it answers");
                 stream
             };
             let mut subscribers: Vec<TcpStream> = (0..SUBSCRIBERS).map(subscribe).collect();
             shared.faults().add("deliveries");
             ask(address, "PUBLISH news hello\r\n", ":200\r\n");
             for subscriber in &mut subscribers {
-                subscriber.read_exact(&mut [0; 39]).expect("the message comes");
+                subscriber.read_exact(&mut [0; 38]).expect("the message comes");
             }
             assert!(shared.faults().has_happened("deliveries"));
         });
