@@ -3,7 +3,10 @@
 //! Time is the processor time of the thread, which nobody else on the machine adds to. Whoever never comes back is
 //! found by a thread that looks after the tests: it shows the input and ends the process.
 
-use nix::time::{ClockId, clock_gettime};
+#[path = "processor_time.rs"]
+mod processor_time;
+
+use processor_time::processor_time;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,11 +16,6 @@ use std::time::Duration;
 const MOST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 3 } else { 1 });
 /// Somebody who has done nothing else between two of these looks is stuck.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-
-/// The processor time that this thread has used.
-fn processor_time() -> Duration {
-    Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("threads have clocks"))
-}
 
 /// Does something that must not take long; `shown` says what it was.
 pub fn brief<R>(shown: impl FnOnce() -> String, act: impl FnOnce() -> R) -> R {

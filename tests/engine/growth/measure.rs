@@ -1,9 +1,12 @@
 //! Measures a case at two sizes.
 
+#[path = "../../fuzz/processor_time.rs"]
+mod processor_time;
+
 use crate::world::World;
 use dunlin::engine::SessionId;
 use dunlin::resp::{Request, Span};
-use nix::time::{ClockId, clock_gettime};
+pub use processor_time::processor_time;
 use std::time::Duration;
 
 /// Requests whose work is measured, after others that prepare it. A line is one request, in which
@@ -47,12 +50,6 @@ struct Ready {
     is_alone: bool,
     buffer: Vec<u8>,
     spans: Vec<Span>,
-}
-
-/// The processor time that this thread has used.
-pub fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("threads have clocks");
-    Duration::from(time)
 }
 
 /// What to say of a case whose work grows faster than its size.
