@@ -54,7 +54,6 @@ struct Ready {
 
 /// What to say of a case whose work grows faster than its size.
 pub fn grows_too_fast(case: &Case) -> Option<String> {
-    let start = processor_time();
     let refused = std::cell::RefCell::new(None);
     let work = |size| {
         work(case, size).unwrap_or_else(|refusal| {
@@ -63,7 +62,6 @@ pub fn grows_too_fast(case: &Case) -> Option<String> {
         })
     };
     let slow = too_fast(&case.name(), work);
-    println!("{:?} for {}", processor_time() - start, case.name());
     refused.into_inner().or(slow)
 }
 
