@@ -3,8 +3,9 @@
 //! Where this module says script, it means a function too.
 //!
 //! A script is one step: nobody else's command runs within it, blocked clients are served after it, and time stands
-//! still for it: keys live or have expired as when it began, and TIME tells that moment. If it takes longer than `busy-reply-threshold` it is put aside between two instructions again and
-//! again, so that others can be told that the server is busy, and can end it if it has changed nothing yet.
+//! still for it: keys live or have expired as when it began, and TIME tells that moment. If it takes longer than
+//! `busy-reply-threshold` it is put aside between two instructions again and again, so that others can be told that the
+//! server is busy, and can end it if it has changed nothing yet.
 //!
 //! Scripts and functions have a machine each, so that what libraries keep is theirs. A machine is taken out of the
 //! engine while it runs, since its script calls the engine back.
