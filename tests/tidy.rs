@@ -90,6 +90,7 @@ const BANNED: &[(&str, &str, &str)] = &[
 const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/shared.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
     ("src/server/alarm.rs", "time::sleep", "it is the one timer, and can be woken"),
+    ("src/server/contain.rs", "time::sleep", "what panics at once whenever it is begun leaves others time"),
     ("src/server/listen.rs", "time::sleep", "nobody tells when the system has descriptors again"),
     ("src/server/loops.rs", "time::sleep", "its test measures the sleep of an event loop"),
     ("tests/server/patience.rs", "yield_now", "of processes, sockets and the system's clock nobody tells"),
