@@ -93,6 +93,7 @@ const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/contain.rs", "time::sleep", "what panics at once whenever it is begun leaves others time"),
     ("src/server/listen.rs", "time::sleep", "nobody tells when the system has descriptors again"),
     ("src/server/loops.rs", "time::sleep", "its test measures the sleep of an event loop"),
+    ("benches/fairness/main.rs", "thread::sleep", "the clients that are measured send at a pace of their own"),
     ("tests/server/patience.rs", "yield_now", "of processes, sockets and the system's clock nobody tells"),
     ("tests/transcripts/runner/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
 ];

@@ -1,10 +1,11 @@
 //! What clients that stream requests without waiting cost the others.
 //!
-//! `cargo bench --bench fairness -- PROGRAM ...` starts this server and each program, which takes redis-server's command
-//! line, afresh for each load, and streams one kind of request from one, three and ten clients. Meanwhile a client that
-//! waits for each reply sends PING every millisecond, and another one connects, sends PING and leaves. The table has the
-//! waits of both, p50/p99/longest in milliseconds. `--only NAME,...`, `--rounds N` and `--seconds S` are those of the
-//! bench `peers`; of several rounds the one in the middle by p99 is shown. Without `--bench`, as in tests, all is short.
+//! `cargo bench --bench fairness -- PROGRAM ...` starts this server and each program, which takes redis-server's
+//! command line, afresh for each load, and streams one kind of request from one, three and ten clients. Meanwhile a
+//! client that waits for each reply sends PING every millisecond, and another one connects, sends PING and leaves. The
+//! table has the waits of both, p50/p99/longest in milliseconds. `--only NAME,...`, `--rounds N` and `--seconds S` are
+//! those of the bench `peers`; of several rounds the one in the middle by p99 is shown. Without `--bench`, as in
+//! tests, all is short.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock, and sends at a pace of its own")]

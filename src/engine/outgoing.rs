@@ -5,8 +5,8 @@
 //! client does not read stays here, shared with all others who are told the same, and is counted.
 //!
 //! A frame is a pointer of 16 bytes in each queue that it waits in. Where many small ones wait, they are packed into
-//! blocks that queues share ([`packs`]), so a client that does not read its messages takes about 0.1 bytes for a message
-//! of a channel that others do not read either.
+//! blocks that queues share ([`packs`]), so a client that does not read its messages takes about 0.1 bytes for a
+//! message of a channel that others do not read either.
 //!
 //! Invariant: `frames` and `bytes` are the sums over the pieces. The first `settled` pieces are not packed (again).
 
@@ -82,7 +82,8 @@ impl Outgoing {
         self.pieces.insert(index, Piece::Frame(frame));
     }
 
-    /// The index of the piece that begins with the frame number `place`. A block that has that frame further on is split.
+    /// The index of the piece that begins with the frame number `place`. A block that has that frame further on is
+    /// split.
     fn piece_at(&mut self, place: usize) -> usize {
         // Frames that came since the place was noted are few, and at the end.
         let (mut index, mut first) = (self.pieces.len(), self.frames);
@@ -110,7 +111,7 @@ impl Outgoing {
         let frames: Vec<&Arc<[u8]>> = self.pieces.range(self.settled..).filter_map(Piece::as_frame).collect();
         let (own, shared) = match recent.find(&frames) {
             Some((place, pack)) => (place, Some(pack)),
-            None => (FRAMES_A_PACK, None),
+            None => (recent.find_end(&frames[..FRAMES_A_PACK]).unwrap_or(FRAMES_A_PACK), None),
         };
         let own_bytes = frames[..own].iter().map(|frame| frame.len()).sum::<usize>();
         if own_bytes > MOST_PACK_BYTES {
@@ -118,7 +119,7 @@ impl Outgoing {
             return;
         }
         let mine = (own > 0).then(|| Arc::new(Pack::of(frames[..own].iter().map(|frame| &***frame))));
-        if let (Some(pack), None) = (&mine, &shared) {
+        if let (Some(pack), FRAMES_A_PACK, None) = (&mine, own, &shared) {
             recent.add(&frames[..own], pack);
         }
         let packs = mine.into_iter().chain(shared).map(Piece::Pack);

@@ -1,9 +1,10 @@
 //! One client's connection: reads requests, has the engine run them, sends the replies.
 //!
 //! It is a task of an event loop ([`moving`]), and each time it is polled it takes one turn: at most one read, the
-//! requests that are then complete, one write. A turn is bounded in time and in bytes of replies ([`super::fairness`]); what a
-//! client has sent beyond that is run after the others had theirs, so nobody is starved. A long word is read on in the
-//! same turn, as nothing can be run before its end: what a client has sent is here when another one asks how much that is.
+//! requests that are then complete, one write. A turn is bounded in time and in bytes of replies
+//! ([`super::fairness`]); what a client has sent beyond that is run after the others had theirs, so nobody is starved.
+//! A long word is read on in the same turn, as nothing can be run before its end: what a client has sent is here when
+//! another one asks how much that is.
 //!
 //! Small replies are held back until every connection that became readable with this one has had its turn, and then go
 //! out back to back. The first of them wakes the clients' process, the others find it awake: with 50 clients that saves

@@ -1,10 +1,10 @@
 //! How much a connection does each time it is polled, before the event loop serves the others.
 //!
 //! A client that streams requests without waiting for replies always has more to run. Its connection stops after
-//! [`TURN_NS`], or after [`TURN_REPLY_BYTES`] of replies, whichever comes first, keeps what it has not run, and asks to be
-//! polled again *after* the event loop has asked the system for events ([`wake_after_others`]). So in each round of the
-//! loop every client that has sent something is served once, and a client that waits for its reply waits for one turn of
-//! each of the others, as in Redis, where a round takes at most 16 KiB of requests from each client.
+//! [`TURN_NS`], or after [`TURN_REPLY_BYTES`] of replies, whichever comes first, keeps what it has not run, and asks
+//! to be polled again *after* the event loop has asked the system for events ([`wake_after_others`]). So in each round
+//! of the loop every client that has sent something is served once, and a client that waits for its reply waits for
+//! one turn of each of the others, as in Redis, where a round takes at most 16 KiB of requests from each client.
 //!
 //! Costs: one look at the clock for a batch of requests that is not the last of its turn, or for a command that is not
 //! brief. A client that waits for its replies never pays it.

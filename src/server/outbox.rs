@@ -187,8 +187,8 @@ impl Outbox {
         self.later.push_back(Piece::Shared(bytes));
     }
 
-    /// Sends what waits, as far as the socket takes it; if it does not take all, the task is woken when it will. One that
-    /// always takes more is written to again after others were served.
+    /// Sends what waits, as far as the socket takes it; if it does not take all, the task is woken when it will. One
+    /// that always takes more is written to again after others were served.
     pub(crate) fn flush(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<()> {
         let mut written = 0;
         while !self.is_empty() {

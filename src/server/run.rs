@@ -60,8 +60,9 @@ pub(crate) struct Server {
 /// What INFO and `--version` call the allocator.
 pub(crate) const ALLOCATOR: &str = "libc";
 
-/// How many turns of connections, and other tasks, are taken at most before the system is asked for events. A turn of a
-/// client that streams requests takes some 50 microseconds with its system calls ([`super::fairness`]), so that is some 13 ms at most.
+/// How many turns of connections, and other tasks, are taken at most before the system is asked for events. A turn of
+/// a client that streams requests takes some 50 microseconds with its system calls ([`super::fairness`]), so that is
+/// some 13 ms at most.
 const TURNS: u32 = 256;
 
 impl Server {

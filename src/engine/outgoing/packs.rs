@@ -1,10 +1,11 @@
 //! Small frames of many subscribers, packed into blocks that those subscribers share.
 //!
-//! A frame of a short message takes 40 bytes, and a pointer to it another 16 for each client that has not read it. With
-//! 1,000 subscribers that do not read, the pointers are nearly all of the memory. So a queue replaces
+//! A frame of a short message takes 40 bytes, and a pointer to it another 16 for each client that has not read it.
+//! With 1,000 subscribers that do not read, the pointers are nearly all of the memory. So a queue replaces
 //! [`FRAMES_A_PACK`] frames by one block of their bytes. Subscribers of one channel have the same frames in their
 //! queues, so the block that the first of them makes serves the others too: [`RecentPacks`] knows the latest blocks by
-//! the frames that went into them, and a queue that joined later packs what is before those frames by itself.
+//! the frames that went into them. A queue that began with another message packs fewer frames once, up to where a
+//! recent block ends, and from there on agrees with the others.
 //!
 //! Costs: a frame is copied once for all clients whose queues agree, and once for each other client, which is what
 //! Redis does with every message. Looking for a recent block takes some 20 comparisons of pointers a frame.
@@ -87,6 +88,14 @@ impl RecentPacks {
             let these = frames.get(place..place + recent.frames.len())?;
             let is_same = these.iter().zip(&recent.frames).all(|(one, other)| Arc::ptr_eq(one, other));
             is_same.then(|| (place, Arc::clone(&recent.pack)))
+        })
+    }
+
+    /// The number of `frames` up to the end of a recent block that ends among them.
+    pub(super) fn find_end(&self, frames: &[&Arc<[u8]>]) -> Option<usize> {
+        self.packs.iter().find_map(|recent| {
+            let last = recent.frames.last()?;
+            frames.iter().position(|frame| Arc::ptr_eq(frame, last)).map(|place| place + 1)
         })
     }
 

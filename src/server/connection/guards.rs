@@ -1,8 +1,8 @@
 //! What a client may send and leave unread before it is closed.
 //!
-//! A client that has not logged in gets little, and all such clients together get little query buffer, so that strangers
-//! cannot fill memory. The others are held to `client-query-buffer-limit` here; how many replies they may leave unread is
-//! the engine's to say.
+//! A client that has not logged in gets little, and all such clients together get little query buffer, so that
+//! strangers cannot fill memory. The others are held to `client-query-buffer-limit` here; how many replies they may
+//! leave unread is the engine's to say.
 
 use std::mem;
 
@@ -11,7 +11,8 @@ use tracing::warn;
 use super::{Connection, Ended};
 use crate::engine::Engine;
 
-/// The longest unfinished request of a client that has not logged in; others are below it without a look at the settings.
+/// The longest unfinished request of a client that has not logged in; others are below it without a look at the
+/// settings.
 const STRANGER_QUERY_BYTES: usize = 1 << 20;
 /// The memory that the query buffers of all clients that have not logged in may hold.
 const STRANGERS_QUERY_BYTES: usize = 24 << 20;
@@ -47,8 +48,8 @@ impl Connection {
         length.saturating_sub(self.parser.begun().0)
     }
 
-    /// Closes a client that has sent too much that is not parsed (`client-query-buffer-limit`), before any of it is run.
-    /// Complete words of an unfinished request do not count, as in Redis.
+    /// Closes a client that has sent too much that is not parsed (`client-query-buffer-limit`), before any of it is
+    /// run. Complete words of an unfinished request do not count, as in Redis.
     pub(super) fn guard_query(&self) -> Result<(), Ended> {
         let unparsed = self.unparsed_bytes(self.unread.len());
         if unparsed <= STRANGER_QUERY_BYTES {

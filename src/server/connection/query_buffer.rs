@@ -1,8 +1,8 @@
 //! The query buffer: what a client has sent and has not been run.
 //!
-//! Requests are taken from the front and bytes arrive at the end. What was taken stays where it is until it is at least
-//! half of the buffer, so a pipeline of many requests that are run one at a time costs O(1) a byte, not a copy of the rest
-//! for each request.
+//! Requests are taken from the front and bytes arrive at the end. What was taken stays where it is until it is at
+//! least half of the buffer, so a pipeline of many requests that are run one at a time costs O(1) a byte, not a copy
+//! of the rest for each request.
 //!
 //! Invariant: `taken < bytes.len()`, or both are 0 and no memory is held.
 
