@@ -125,7 +125,7 @@ pub fn without_addresses(play: &Play) -> Vec<String> {
     let is_info = text.contains("used_memory_lua:");
     let (mut lines, mut follows_sum) = (Vec::new(), false);
     for line in text.split("\\r\\n") {
-        let is_sum = ["$", "=", "used_memory_vm"].iter().any(|start| line.starts_with(start));
+        let is_sum = ["$", "=", "used_memory_lua", "used_memory_vm"].iter().any(|start| line.starts_with(start));
         let is_of_info = is_sum || line.contains("_lua:");
         if !(follows_sum || is_info && is_of_info) {
             lines.push(line.to_owned());
