@@ -3,6 +3,8 @@
 //! Lines have the form of Redis's, as there are programs that start a server and read what it tells:
 //! `12:M 21 Nov 2026 03:37:26.560 * Ready to accept connections tcp`. The time is UTC; Redis tells the local one.
 //!
+//! Lines are written by a thread of their own ([`super::log_queue`]): nobody waits for whoever reads them.
+//!
 //! Only the program writes one. A server inside of another program leaves `tracing` to that program: what it tells goes
 //! wherever the program wants it, and nowhere if it does not care.
 
@@ -23,12 +25,19 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt as layer, reload};
 
 use super::clock;
+use super::log_queue::LogQueue;
 #[cfg(unix)]
 use super::system_log::SystemLog;
 use crate::engine::{LogLevel, Settings};
 
 /// The level in force, once the program has a log.
 static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
+
+/// The lines that are still to be written, once the program has a log.
+static QUEUE: OnceLock<LogQueue> = OnceLock::new();
+
+/// How long the end of the process waits for lines to be written.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// All that is told, without what the level leaves out.
 type Filtered = Layered<reload::Layer<LevelFilter, Registry>, Registry>;
@@ -42,21 +51,29 @@ type Output = Box<dyn Layer<Filtered> + Send + Sync>;
 /// When the file cannot be opened.
 pub(crate) fn begin(settings: &Settings) -> io::Result<()> {
     let (filter, handle) = reload::Layer::new(filter_of(settings.log_level));
+    let output: Box<dyn io::Write + Send> =
+        if settings.log_file.is_empty() { Box::new(io::stdout()) } else { Box::new(open(&settings.log_file)?) };
+    let queue = LogQueue::start(output, |dropped| {
+        line_of(Level::WARN, &format!("{dropped} lines of the log were dropped: they were not read in time"))
+    })?;
     let lines = layer::layer().event_format(Lines).with_ansi(false).log_internal_errors(false);
-    let mut outputs: Vec<Output> = vec![if settings.log_file.is_empty() {
-        lines.boxed()
-    } else {
-        lines.with_writer(open(&settings.log_file)?).boxed()
-    }];
+    let mut outputs: Vec<Output> = vec![lines.with_writer(queue.clone()).boxed()];
     #[cfg(unix)]
     if settings.process.logs_to_system {
         outputs.push(to_system(SystemLog::open(&settings.process)?).boxed());
     }
     if tracing_subscriber::registry().with(filter).with(outputs).try_init().is_ok() {
         // The first log of a process is its only one.
-        let _ = LEVEL.set(handle);
+        let _ = (LEVEL.set(handle), QUEUE.set(queue));
     }
     Ok(())
+}
+
+/// Waits until what was logged is written, but no longer than a moment. The process is about to end.
+pub(crate) fn flush() {
+    if let Some(queue) = QUEUE.get() {
+        queue.flush(PATIENCE);
+    }
 }
 
 /// What has lines go to the system's log, which adds all that it wants to know beside their words.
@@ -111,13 +128,22 @@ where
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, ctx: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        // A clock before 1970 tells no time.
-        let since_1970 = clock::system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mark = mark(*event.metadata().level());
-        write!(writer, "{}:M {} {mark} ", process::id(), time(since_1970))?;
+        writer.write_str(&beginning(*event.metadata().level()))?;
         ctx.field_format().format_fields(writer.by_ref(), event)?;
         writeln!(writer)
     }
+}
+
+/// What a line begins with.
+fn beginning(level: Level) -> String {
+    // A clock before 1970 tells no time.
+    let since_1970 = clock::system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}:M {} {} ", process::id(), time(since_1970), mark(level))
+}
+
+/// A whole line.
+fn line_of(level: Level, text: &str) -> String {
+    beginning(level) + text + "\n"
 }
 
 /// What stands for a level.

@@ -85,6 +85,7 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if served.is_ok() {
         warn!("Redis is now ready to exit, bye bye...");
     }
+    log::flush();
     Ok(served.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
 

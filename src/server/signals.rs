@@ -11,21 +11,18 @@
 use std::future;
 use std::io;
 use std::process;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
 
 use super::contain::contain;
+use super::log;
 use super::shared::Shared;
 
 /// What the process ends with at the second signal, as in Redis.
 const INSISTED: i32 = 1;
-
-/// How long a line of the log is waited for.
-const LOG_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Has signals end the server from now on.
 ///
@@ -61,28 +58,13 @@ impl Receiver {
 
     fn obey(&mut self, name: &str) {
         if self.was_asked && !self.shared.is_shutdown_called_off() {
-            tell(|| warn!("You insist... exiting now."));
+            warn!("You insist... exiting now.");
+            log::flush();
             process::exit(INSISTED);
         }
         self.was_asked = true;
-        let name = name.to_owned();
-        tell(move || info!("Received {name} scheduling shutdown..."));
+        info!("Received {name} scheduling shutdown...");
         self.shared.stop_or_note();
-    }
-}
-
-/// Writes a line into the log, and waits no longer than a moment for it: the log may lead to somebody who does not
-/// read.
-fn tell(line: impl FnOnce() + Send + 'static) {
-    let (sender, done) = mpsc::channel();
-    let write = move || {
-        line();
-        // Nobody waits any more if that took long.
-        let _ = sender.send(());
-    };
-    if thread::Builder::new().name("dunlin-log".to_owned()).spawn(write).is_ok() {
-        // Whether it was written makes no difference.
-        let _ = done.recv_timeout(LOG_PATIENCE);
     }
 }
 

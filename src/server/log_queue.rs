@@ -1,0 +1,194 @@
+//! The lines of the log on their way out. A thread of their own writes them, so a pipe that nobody reads, or a disk that
+//! hangs, keeps nobody waiting but that thread.
+//!
+//! Lines wait in the order in which they came, at most [`MOST_BYTES`] of them. What does not fit is dropped and counted,
+//! and a line says how many were once there is room again: a server that waits for its log would stop serving because
+//! of somebody who only wanted to read the first line.
+//!
+//! Only the program has a log, so only the program has this thread.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::mem;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// How many bytes of lines wait at most.
+const MOST_BYTES: usize = 1 << 20;
+
+/// The queue of lines, and the thread that writes them.
+#[derive(Clone, Debug)]
+pub(super) struct LogQueue(Arc<Queue>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    /// There is something to write.
+    arrived: Condvar,
+    /// All was written.
+    written: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: VecDeque<Box<[u8]>>,
+    bytes: usize,
+    /// Lines that did not fit since the last time that this was said.
+    dropped: u64,
+    is_writing: bool,
+}
+
+impl Waiting {
+    fn has_any(&self) -> bool {
+        !self.lines.is_empty() || self.dropped > 0
+    }
+
+    fn add(&mut self, line: &[u8]) {
+        if self.bytes + line.len() > MOST_BYTES {
+            self.dropped += 1;
+            return;
+        }
+        self.bytes += line.len();
+        self.lines.push_back(line.into());
+    }
+}
+
+impl LogQueue {
+    /// Starts the thread that writes to `output`. `note_dropped` makes the line that says how many lines were dropped.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub(super) fn start(
+        output: impl Write + Send + 'static,
+        note_dropped: impl Fn(u64) -> String + Send + 'static,
+    ) -> io::Result<LogQueue> {
+        let queue = Arc::new(Queue::default());
+        let of_thread = Arc::clone(&queue);
+        thread::Builder::new()
+            .name("dunlin-log".to_owned())
+            .spawn(move || of_thread.write_all_to(output, note_dropped))?;
+        Ok(LogQueue(queue))
+    }
+
+    /// Waits until all lines are written, but no longer than `limit`.
+    pub(super) fn flush(&self, limit: Duration) {
+        let mut waiting = self.0.waiting.lock();
+        // What is not written by then is lost; there is nobody to report it to.
+        let _ = self.0.written.wait_while_for(&mut waiting, |waiting| waiting.has_any() || waiting.is_writing, limit);
+    }
+}
+
+impl Queue {
+    fn write_all_to(&self, mut output: impl Write, note_dropped: impl Fn(u64) -> String) {
+        loop {
+            let mut waiting = self.waiting.lock();
+            self.arrived.wait_while(&mut waiting, |waiting| !waiting.has_any());
+            let Waiting { lines, dropped, .. } =
+                mem::replace(&mut *waiting, Waiting { is_writing: true, ..Waiting::default() });
+            drop(waiting);
+            let notice = (dropped > 0).then(|| note_dropped(dropped).into_bytes().into());
+            for line in lines.into_iter().chain(notice) {
+                // A log that cannot be written has nowhere to say so.
+                let _ = output.write_all(&line);
+            }
+            let _ = output.flush();
+            self.waiting.lock().is_writing = false;
+            self.written.notify_all();
+        }
+    }
+}
+
+/// Takes the lines of one event.
+#[derive(Debug)]
+pub(super) struct LineWriter<'q>(&'q Queue);
+
+impl Write for LineWriter<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.waiting.lock().add(line);
+        self.0.arrived.notify_one();
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'q> MakeWriter<'q> for LogQueue {
+    type Writer = LineWriter<'q>;
+
+    fn make_writer(&'q self) -> LineWriter<'q> {
+        LineWriter(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Somewhere lines go, one at a time when it is let.
+    struct Gate {
+        lines: mpsc::Sender<String>,
+        opened: mpsc::Receiver<()>,
+    }
+
+    impl Write for Gate {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            self.opened.recv().map_err(io::Error::other)?;
+            self.lines.send(String::from_utf8_lossy(line).into_owned()).map_err(io::Error::other)?;
+            Ok(line.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn queue() -> (LogQueue, mpsc::Sender<()>, mpsc::Receiver<String>) {
+        let ((lines, written), (open, opened)) = (mpsc::channel(), mpsc::channel());
+        let queue =
+            LogQueue::start(Gate { lines, opened }, |count| format!("{count} dropped")).expect("a thread starts");
+        (queue, open, written)
+    }
+
+    fn write(queue: &LogQueue, line: &str) {
+        queue.make_writer().write_all(line.as_bytes()).expect("it never fails");
+    }
+
+    #[test]
+    fn lines_are_written_in_their_order_and_flushing_waits_for_them() {
+        let (queue, open, written) = queue();
+        for line in ["one", "two", "three"] {
+            write(&queue, line);
+            open.send(()).expect("the thread runs");
+        }
+        queue.flush(PATIENCE);
+        assert_eq!(written.try_iter().collect::<Vec<_>>(), ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_counted_and_nobody_waits() {
+        let (queue, open, written) = queue();
+        let line = "x".repeat(MOST_BYTES / 4);
+        // Some of the first may have been taken by the thread, which waits with them.
+        for _ in 0..20 {
+            write(&queue, &line);
+        }
+        queue.flush(Duration::ZERO);
+        (0..30).for_each(|_| open.send(()).expect("the thread runs"));
+        queue.flush(PATIENCE);
+        let lines: Vec<String> = written.try_iter().collect();
+        let dropped = lines.last().and_then(|last| last.strip_suffix(" dropped")).expect("it says how many");
+        let dropped: usize = dropped.parse().expect("it is a number");
+        assert_eq!(lines.len() - 1 + dropped, 20);
+        assert!(dropped >= 12, "{dropped}");
+    }
+}
