@@ -234,12 +234,12 @@ fn elements_are_sorted_as_lua_sorts_them() {
 fn memory_that_runs_out_while_a_coroutine_takes_its_arguments_is_an_error_of_lua() {
     // The main stack has room for the arguments before memory runs out, that of the coroutine has not.
     let source = "local function count(...) return select('#', ...) end
-        local t = {}
-        local function fill(by)
-            pcall(function() while true do t[#t + 1] = ('x'):rep(by) .. #t end end)
+        local list
+        local function fill()
+            pcall(function() while true do list = {list} end end)
         end
         local function resume(is_full, one, ...)
-            if is_full then fill(1000) fill(10) end
+            if is_full then fill() end
             return coroutine.resume(one, ...)
         end
         local function hold(...)
@@ -293,6 +293,7 @@ fn nothing_is_collected_while_source_is_compiled() {
         parts = nil
         local live = {}
         for n = 1, 5000 do live[n] = {} end
+        collectgarbage('setpause', 100)
         collectgarbage()
         local weak = setmetatable({}, {__mode = 'v'})
         weak[1] = {}
