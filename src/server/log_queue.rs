@@ -1,9 +1,9 @@
-//! The lines of the log on their way out. A thread of their own writes them, so a pipe that nobody reads, or a disk that
-//! hangs, keeps nobody waiting but that thread.
+//! The lines of the log on their way out. A thread of their own writes them, so a pipe that nobody reads, or a disk
+//! that hangs, keeps nobody waiting but that thread.
 //!
-//! Lines wait in the order in which they came, at most [`MOST_BYTES`] of them. What does not fit is dropped and counted,
-//! and a line says how many were once there is room again: a server that waits for its log would stop serving because
-//! of somebody who only wanted to read the first line.
+//! Lines wait in the order in which they came, at most [`MOST_BYTES`] of them. What does not fit is dropped and
+//! counted, and a line says how many were once there is room again: a server that waits for its log would stop serving
+//! because of somebody who only wanted to read the first line.
 //!
 //! Only the program has a log, so only the program has this thread.
 
