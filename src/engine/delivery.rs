@@ -196,6 +196,11 @@ impl Engine {
         self.listening().1.weigh(session, more);
     }
 
+    /// Whether the client is closed when too many replies wait for it.
+    pub fn limits_output(&self, session: SessionId) -> bool {
+        self.sessions.get(session).is_some_and(|client| self.settings.output_limits.concern(client))
+    }
+
     /// How long a reply may get whose length the client asked for, in bytes: what one argument may have, or what his
     /// limit for replies is, unless it is for a script.
     pub(super) fn reply_room(&self, session: SessionId, is_in_script: bool) -> usize {

@@ -409,6 +409,10 @@ impl Connection {
             self.end_query(&mut engine, input);
             return (0, Stop::Aborted);
         }
+        if engine.limits_output(self.session) {
+            // What it sent together is answered together, as in Redis, so that the limit meets the same replies.
+            self.turn_end.put_off();
+        }
         let mark = shared.begin_batch(&mut engine);
         let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {

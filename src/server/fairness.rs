@@ -6,6 +6,9 @@
 //! of the loop every client that has sent something is served once, and a client that waits for its reply waits for
 //! one turn of each of the others, as in Redis, where a round takes at most 16 KiB of requests from each client.
 //!
+//! A client with a limit on its replies (`client-output-buffer-limit`) is the exception: its turn has no end in time,
+//! since in Redis the limit is held against all replies to what it sent together.
+//!
 //! Costs: one look at the clock for a batch of requests that is not the last of its turn, or for a command that is not
 //! brief. A client that waits for its replies never pays it.
 
@@ -42,6 +45,11 @@ impl TurnEnd {
                 false
             }
         }
+    }
+
+    /// Has the turn end by its bytes alone.
+    pub(crate) fn put_off(&self) {
+        self.at_ns.set(Some(u64::MAX));
     }
 }
 
