@@ -4,4 +4,4 @@
 #[path = "../../tests/fuzz/replies.rs"]
 mod replies;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| replies::run(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| replies::run_alone(bytes));
