@@ -4,9 +4,9 @@
 //! ([`crate::engine::Effect::Wake`]) when the first one comes. The connection takes them when its socket can: what a
 //! client does not read stays here, shared with all others who are told the same, and is counted.
 //!
-//! A frame is a pointer of 16 bytes in each queue that it waits in. Where many small ones wait, they are packed into
-//! blocks that queues share ([`packs`]), so a client that does not read its messages takes about 0.1 bytes for a
-//! message of a channel that others do not read either.
+//! A frame is a pointer of 16 bytes in each queue that it waits in. Where many wait, they are packed into blocks that
+//! queues share ([`packs`]), so a client that does not read its messages takes about 0.1 bytes for a message of a
+//! channel that others do not read either.
 //!
 //! Invariant: `frames` and `bytes` are the sums over the pieces. The first `settled` pieces are not packed (again).
 
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use packs::RecentPacks;
-use packs::{FRAMES_A_PACK, MOST_PACK_BYTES, Pack};
+use packs::{FRAMES_A_PACK, Pack};
 
 /// From this size on a frame is handed to the connection as it is, instead of copied.
 const LARGE_BYTES: usize = 16 << 10;
@@ -41,9 +41,9 @@ enum Piece {
 }
 
 impl Piece {
-    fn bytes(&self) -> &[u8] {
+    fn bytes(&self) -> usize {
         match self {
-            Piece::Frame(frame) => frame,
+            Piece::Frame(frame) => frame.len(),
             Piece::Pack(pack) => pack.bytes(),
         }
     }
@@ -113,12 +113,7 @@ impl Outgoing {
             Some((place, pack)) => (place, Some(pack)),
             None => (recent.find_end(&frames[..FRAMES_A_PACK]).unwrap_or(FRAMES_A_PACK), None),
         };
-        let own_bytes = frames[..own].iter().map(|frame| frame.len()).sum::<usize>();
-        if own_bytes > MOST_PACK_BYTES {
-            self.settled += own;
-            return;
-        }
-        let mine = (own > 0).then(|| Arc::new(Pack::of(frames[..own].iter().map(|frame| &***frame))));
+        let mine = (own > 0).then(|| Arc::new(Pack::of(&frames[..own])));
         if let (Some(pack), FRAMES_A_PACK, None) = (&mine, own, &shared) {
             recent.add(&frames[..own], pack);
         }
@@ -132,10 +127,8 @@ impl Outgoing {
 
     /// Moves frames to the end of `out`, until there is none or `out` has `most` bytes.
     pub fn take(&mut self, out: &mut Vec<u8>, most: usize) {
-        while out.len() < most
-            && let Some(piece) = self.pop()
-        {
-            out.extend_from_slice(piece.bytes());
+        while let Some(large) = self.take_or_share(out, most) {
+            out.extend_from_slice(&large);
         }
     }
 
@@ -147,7 +140,11 @@ impl Outgoing {
         {
             match piece {
                 Piece::Frame(frame) if frame.len() >= LARGE_BYTES => return Some(frame),
-                piece => out.extend_from_slice(piece.bytes()),
+                Piece::Frame(frame) => out.extend_from_slice(&frame),
+                Piece::Pack(pack) => match &*pack {
+                    Pack::Copied { bytes, .. } => out.extend_from_slice(bytes),
+                    Pack::Shared { frames, .. } => self.put_back(frames),
+                },
             }
         }
         None
@@ -155,10 +152,20 @@ impl Outgoing {
 
     fn pop(&mut self) -> Option<Piece> {
         let piece = self.pieces.pop_front()?;
-        self.bytes -= piece.bytes().len();
+        self.bytes -= piece.bytes();
         self.frames -= piece.frames();
         self.settled = self.settled.saturating_sub(1);
         Some(piece)
+    }
+
+    /// Puts the frames of a block that was taken where it was, to be taken one by one.
+    fn put_back(&mut self, frames: &[Arc<[u8]>]) {
+        for frame in frames.iter().rev() {
+            self.bytes += frame.len();
+            self.pieces.push_front(Piece::Frame(Arc::clone(frame)));
+        }
+        self.frames += frames.len();
+        self.settled += frames.len();
     }
 
     /// Forgets all frames: nobody is going to read them.
@@ -247,12 +254,16 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_a_kilobyte_are_not_copied() {
-        let (mut queues, mut recent) = (vec![Outgoing::default()], RecentPacks::default());
+    fn frames_of_a_kilobyte_are_packed_without_being_copied() {
+        let (mut queues, mut recent) = (vec![Outgoing::default(), Outgoing::default()], RecentPacks::default());
         for _ in 0..10 * LOOSE_FRAMES {
             publish(&mut queues, &mut recent, "x".repeat(1024));
         }
-        assert!(queues[0].pieces.iter().all(|piece| piece.as_frame().is_some()));
+        for queue in &queues {
+            assert!(queue.pieces.len() <= 20 + LOOSE_FRAMES, "{}", queue.pieces.len());
+            let is_copy = |piece: &Piece| matches!(piece, Piece::Pack(pack) if matches!(**pack, Pack::Copied { .. }));
+            assert!(!queue.pieces.iter().any(is_copy));
+        }
     }
 
     /// What is done to one of three queues, or to all of them.
