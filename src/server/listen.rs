@@ -20,7 +20,7 @@ use tracing::{debug, warn};
 use super::connection::Connection;
 use super::contain::keep_running;
 use super::loops::{Loops, Place};
-use super::machine::reason;
+use super::machine::{is_last_descriptor, reason};
 use super::shared::Shared;
 use super::stream::{self, Stream};
 use crate::engine::{Engine, Origin, Settings, Transport};
@@ -171,6 +171,12 @@ fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, place: Place) {
     if !origin.is_local && is_protected(&shared.engine()) {
         shared.engine().stats.connections_refused += 1;
         tokio::spawn(turn_away(stream, PROTECTED));
+        return;
+    }
+    if is_last_descriptor(origin.descriptor) {
+        // `maxclients` counts the clients of each world, and other servers of this process have descriptors, too.
+        shared.engine().stats.connections_refused += 1;
+        tokio::spawn(turn_away(stream, FULL));
         return;
     }
     let address = origin.address.clone();

@@ -19,6 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::balance::{Balance, Window};
 use super::clock::monotonic_ns;
 use super::listen::Guest;
+use super::log_limit::LogLimit;
 use super::processors::ProcessorTime;
 use crate::engine::host;
 
@@ -36,6 +37,7 @@ pub(crate) struct Loops {
     looks: Mutex<Looks>,
     /// The memory of the query buffers of all clients that have not logged in.
     strangers_bytes: AtomicUsize,
+    stranger_lines: LogLimit,
 }
 
 /// What one loop has done, and how a client comes to it.
@@ -69,6 +71,7 @@ impl Loops {
             next_look_ns: AtomicU64::new(now_ns + WINDOW_NS),
             looks: Mutex::new(Looks { at_ns: now_ns, ..Looks::default() }),
             strangers_bytes: AtomicUsize::new(0),
+            stranger_lines: LogLimit::default(),
         })
     }
 
@@ -116,6 +119,11 @@ impl Loops {
     pub(crate) fn count_strangers(&self, before: usize, now: usize) -> usize {
         let difference = now.wrapping_sub(before);
         self.strangers_bytes.fetch_add(difference, Ordering::Relaxed).wrapping_add(difference)
+    }
+
+    /// The limit to lines of the log about clients that have not logged in.
+    pub(crate) fn stranger_lines(&self) -> &LogLimit {
+        &self.stranger_lines
     }
 
     /// Has the turns of a loop be counted.

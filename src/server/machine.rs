@@ -208,6 +208,23 @@ pub(crate) fn make_room_for(clients: usize) -> usize {
     clients
 }
 
+/// Whether the process has no descriptors left but the last few. The system gives the lowest one that is free, so the
+/// latest tells how many there are.
+#[cfg(unix)]
+pub(crate) fn is_last_descriptor(latest: i64) -> bool {
+    use nix::sys::resource::{Resource, getrlimit};
+    /// For files that commands open.
+    const LEFT: u64 = 8;
+    let latest = u64::try_from(latest).unwrap_or(0);
+    getrlimit(Resource::RLIMIT_NOFILE).is_ok_and(|(soft, _)| latest + LEFT >= soft)
+}
+
+/// Elsewhere there is no limit to descriptors.
+#[cfg(not(unix))]
+pub(crate) fn is_last_descriptor(_: i64) -> bool {
+    false
+}
+
 #[cfg(unix)]
 fn system() -> String {
     let Ok(name) = nix::sys::utsname::uname() else { return String::new() };

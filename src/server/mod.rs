@@ -18,6 +18,7 @@ mod fairness;
 mod keeper;
 mod listen;
 mod log;
+mod log_limit;
 mod log_queue;
 mod loops;
 mod machine;

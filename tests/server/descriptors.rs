@@ -28,6 +28,27 @@ fn a_server_without_descriptors_serves_those_it_has_and_does_not_spin() {
     program.end();
 }
 
+/// Each world counts its own clients for `maxclients`, and none of these worlds has more than two.
+#[test]
+fn clients_of_many_worlds_hear_when_all_descriptors_are_used() {
+    let mut program = Limited::start();
+    let mut served = Vec::new();
+    let refused = (0..48).find_map(|number| {
+        let mut client = connect(program.address);
+        client.send(format!("AUTH world.w{} any\r\n", number / 2));
+        let reply = client.read_until(b"\r\n");
+        (reply != "+OK\r\n").then_some(reply).or_else(|| {
+            served.push(client);
+            None
+        })
+    });
+    assert_eq!(refused.as_deref(), Some("-ERR max number of clients reached\r\n"));
+    assert!(served.len() > 16, "{} clients", served.len());
+    drop(served);
+    wait_until("there is room again", || answers(program.address));
+    program.end();
+}
+
 /// Whether a client that comes now is served, and not told that there are too many.
 fn answers(address: SocketAddr) -> bool {
     let mut reply = [0; 7];
@@ -47,7 +68,7 @@ struct Limited {
 
 impl Limited {
     fn start() -> Limited {
-        let command = format!("ulimit -n 48; exec {} --port 0", env!("CARGO_BIN_EXE_dunlin"));
+        let command = format!("ulimit -n 48; exec {} --port 0 --test-kit yes", env!("CARGO_BIN_EXE_dunlin"));
         let mut shell = Command::new("sh");
         let mut process = shell
             .args(["-c", &command])

@@ -10,6 +10,7 @@ use tracing::warn;
 
 use super::{Connection, Ended};
 use crate::engine::Engine;
+use crate::server::clock::monotonic_ns;
 
 /// The longest unfinished request of a client that has not logged in; others are below it without a look at the
 /// settings.
@@ -39,7 +40,8 @@ impl Connection {
     /// Counts the end of a client that has not logged in and has too many replies.
     pub(super) fn turn_away(&self, engine: &mut Engine) -> Ended {
         engine.stats.output_buffer_disconnections += 1;
-        warn!("client {} closed: it has not logged in and does not read its replies", self.session.number);
+        let number = self.session.number;
+        self.log_stranger(&format!("client {number} closed: it has not logged in and does not read its replies"));
         Ended
     }
 
@@ -82,7 +84,21 @@ impl Connection {
     pub(super) fn end_query(&self, engine: &mut Engine, unread: &[u8]) {
         // Not within the macro, which looks at nothing where nobody reads the log.
         let line = engine.end_query(self.session, unread);
-        warn!("{line}");
+        if self.is_authenticated(engine) {
+            warn!("{line}");
+        } else {
+            self.log_stranger(&line);
+        }
+    }
+
+    /// Logs a line that a client which has not logged in caused, unless there was one within a second: strangers must
+    /// not fill a disk either.
+    fn log_stranger(&self, line: &str) {
+        match self.place.loops().stranger_lines().next(monotonic_ns()) {
+            Some(0) => warn!("{line}"),
+            Some(dropped) => warn!("{line} ({dropped} lines about such clients were dropped before)"),
+            None => {}
+        }
     }
 
     pub(super) fn is_authenticated(&self, engine: &Engine) -> bool {
