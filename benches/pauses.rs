@@ -26,7 +26,7 @@ use std::time::Instant;
 
 const MILLION: usize = 1_000_000;
 const ROUNDS: usize = 3;
-/// As many keys as the server's keeper removes at a time.
+/// As many keys as the server's timer removes at a time.
 const SLICE_KEYS: usize = 64;
 /// Members that one request adds or removes, where there are many.
 const BATCH: usize = 20;
@@ -182,7 +182,7 @@ impl World {
         self.engine.finish(now, request);
         assert!(!self.reply.starts_with(b"-"), "{words:?} was refused");
         if self.engine.next_deadline().is_some_and(|deadline_ms| deadline_ms <= now.unix_ms()) {
-            self.engine.expire(now, SLICE_KEYS);
+            self.engine.run_due(now, SLICE_KEYS);
         }
         for effect in self.engine.effects.take() {
             if let Effect::Free(trash) = effect {

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Observers, Poll, Token};
 
 use crate::frames::Frames;
 use crate::requests::Requests;
@@ -35,7 +35,7 @@ pub struct Outcome {
 struct Connection {
     stream: TcpStream,
     frames: Frames,
-    outgoing: Vec<u8>,
+    push_queue: Vec<u8>,
     sent: usize,
     awaited: u64,
     since: Instant,
@@ -69,7 +69,7 @@ fn send_until(
     let mut connections = Vec::new();
     for index in 0..shape.connections {
         let mut connection = Connection::open(address)?;
-        poll.registry().register(&mut connection.stream, Token(index), Interest::READABLE | Interest::WRITABLE)?;
+        poll.registry().register(&mut connection.stream, Token(index), Observers::READABLE | Observers::WRITABLE)?;
         connections.push(connection);
     }
     let (begin, mut events) = (Instant::now(), Events::with_capacity(shape.connections));
@@ -107,7 +107,7 @@ impl Connection {
         Ok(Connection {
             stream: TcpStream::from_std(stream),
             frames: Frames::default(),
-            outgoing: Vec::new(),
+            push_queue: Vec::new(),
             sent: 0,
             awaited: 0,
             since: Instant::now(),
@@ -115,10 +115,10 @@ impl Connection {
     }
 
     fn send_turns(&mut self, requests: &mut Requests, turns: usize) -> io::Result<()> {
-        self.outgoing.clear();
+        self.push_queue.clear();
         self.sent = 0;
         for _ in 0..turns {
-            requests.write_turn(&mut self.outgoing);
+            requests.write_turn(&mut self.push_queue);
         }
         self.awaited = (turns * requests.commands_a_turn()) as u64;
         self.since = Instant::now();
@@ -126,8 +126,8 @@ impl Connection {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        while self.sent < self.outgoing.len() {
-            match self.stream.write(&self.outgoing[self.sent..]) {
+        while self.sent < self.push_queue.len() {
+            match self.stream.write(&self.push_queue[self.sent..]) {
                 Ok(count) => self.sent += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),

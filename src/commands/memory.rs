@@ -173,7 +173,7 @@ pub(super) fn used_bytes(engine: &Engine, usage: &Usage) -> u64 {
 
 /// The most that it took at any time somebody looked.
 pub(super) fn peak_bytes(engine: &Engine, usage: &Usage) -> u64 {
-    used_bytes(engine, usage).max(engine.stats.recent.peak_memory_bytes as u64)
+    used_bytes(engine, usage).max(engine.stats.instant_metrics.peak_memory_bytes as u64)
 }
 
 /// Bytes that all clients take.
@@ -243,7 +243,7 @@ const PURGE: Command = Command {
     arity: Arity::Exactly(2),
     since: "4.0.0",
     cost: "O(1)",
-    about: "Asks the allocator to give unused memory back; the system's allocator does so unasked.",
+    about: "CallsHost the allocator to give unused memory back; the system's allocator does so unasked.",
     tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
     run: |cx, _| {
         cx.reply().ok();

@@ -59,7 +59,7 @@ fn shutdown(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 /// Calls a shutdown off. It takes effect at once, so there is one under way only while nothing is done by itself.
 fn abort(cx: &mut Ctx<'_>) -> Result<(), Error> {
-    if !std::mem::take(&mut cx.engine().switches.ends) {
+    if !std::mem::take(&mut cx.engine().switches.shutdown_pending) {
         return Err(Error::NoShutdown);
     }
     cx.effects().push(Effect::Log(LogLevel::Notice, "Shutdown manually aborted.".to_owned()));

@@ -22,11 +22,11 @@ impl Engine {
 
     /// True while the session's request waits to be run, by the will of a test.
     fn is_delayed(&self, session: SessionId) -> bool {
-        self.interest.kit.as_ref().is_some_and(|kit| kit.delays(session))
+        self.observers.kit.as_ref().is_some_and(|kit| kit.delays(session))
     }
 
     fn is_waiting(&self, session: SessionId) -> bool {
-        !self.interest.waiting.is_empty() && self.interest.waiting.get(session).is_some()
+        !self.observers.waiting.is_empty() && self.observers.waiting.get(session).is_some()
     }
 
     /// True while a pause keeps the session from running its last request.
@@ -37,8 +37,8 @@ impl Engine {
     /// How many sessions get no answer for now: they wait within a command, or a pause holds them back.
     pub fn blocked_sessions(&self) -> usize {
         let held_back = self.sessions.iter().filter(|session| self.is_held_back(session)).count();
-        let delayed = self.interest.kit.as_ref().map_or(0, |kit| kit.delayed_sessions());
-        held_back + self.interest.waiting.sessions() - delayed.min(self.interest.waiting.sessions())
+        let delayed = self.observers.kit.as_ref().map_or(0, |kit| kit.delayed_sessions());
+        held_back + self.observers.waiting.sessions() - delayed.min(self.observers.waiting.sessions())
     }
 
     /// Notes that a pause keeps a session from running its request.
@@ -69,47 +69,47 @@ impl Engine {
         let Some(client) = self.sessions.get(session) else { return };
         let mut wait = Wait::new(command, request, client.database, block);
         wait.spent_us = spent_us;
-        self.interest.waiting.join(session, wait);
+        self.observers.waiting.join(session, wait);
     }
 
     /// A key changed: who reads a stream is told when there is none any more.
     pub(super) fn signal_loss(&mut self, database: usize, key: &[u8]) {
-        if self.interest.waiting.awaits(database, key) {
+        if self.observers.waiting.awaits(database, key) {
             let data = self.databases.get(database);
             if !data.find(key).is_some_and(|slot| matches!(data.view(slot), View::Stream(_))) {
-                self.interest.waiting.signal(database, key);
+                self.observers.waiting.signal(database, key);
             }
         }
     }
 
     /// Serves those whose keys are ready, the key first that was ready first. What that makes ready is served too.
-    pub fn serve(&mut self) {
+    pub fn unblock_ready(&mut self) {
         if self.scripts.is_busy() {
             return;
         }
         let mut held_back = Vec::new();
-        while let Some((database, key)) = self.interest.waiting.next_ready() {
-            if self.serve_key(database, &key) == Served::LaterSome {
+        while let Some((database, key)) = self.observers.waiting.next_ready() {
+            if self.unblock_on_key(database, &key) == Served::LaterSome {
                 held_back.push((database, key));
             }
         }
         for (database, key) in held_back {
-            self.interest.waiting.signal(database, &key);
+            self.observers.waiting.signal(database, &key);
         }
     }
 
     /// Serves those who wait for a key, first come first served, as long as there is something for them. Who has to
     /// wait again stands at the end, and is not asked twice.
-    fn serve_key(&mut self, database: usize, key: &[u8]) -> Served {
-        let (mut tickets, mut served) = (self.interest.waiting.tickets(), Served::All);
-        while let Some((ticket, session)) = self.interest.waiting.first(database, key, tickets.clone()) {
+    fn unblock_on_key(&mut self, database: usize, key: &[u8]) -> Served {
+        let (mut tickets, mut served) = (self.observers.waiting.tickets(), Served::All);
+        while let Some((ticket, session)) = self.observers.waiting.first(database, key, tickets.clone()) {
             tickets.start = ticket + 1;
             self.notice_time(database, key);
             let slot = self.live(database, key);
-            if slot.is_none() && !self.interest.waiting.heeds_loss(database, key) {
+            if slot.is_none() && !self.observers.waiting.heeds_loss(database, key) {
                 break;
             }
-            let Some(wait) = self.interest.waiting.get(session) else { break };
+            let Some(wait) = self.observers.waiting.get(session) else { break };
             if !(wait.is_served_by)(slot.map(|slot| self.databases.get(database).view(slot))) {
                 continue;
             }
@@ -136,19 +136,19 @@ impl Engine {
 
     /// Runs a command that waits again. If it has to wait again, its time does not begin anew.
     fn resume(&mut self, session: SessionId) {
-        let Some(wait) = self.interest.waiting.leave(session) else { return };
+        let Some(wait) = self.observers.waiting.leave(session) else { return };
         let Some(asked) = wait.request.iter().next() else { return };
         let Some(request) = wait.again.as_ref().unwrap_or(&wait.request).iter().next() else { return };
         let told = self.frames_of(session);
         let mut out = Vec::new();
-        let watch = self.start_watch();
+        let watch = self.start_timer();
         match self.admit(session, request) {
             Ok(Admitted::Now(id, words)) => {
                 let reply = Reply::new(&mut out, self.protocol_of(session));
-                self.interest.tracking.begin_command(session);
+                self.observers.tracking.begin_command(session);
                 let ending = self.execute(session, id, Args::new(request, words), false, reply);
                 self.end_tracking(session);
-                self.interest.tracking.end_turn();
+                self.observers.tracking.end_turn();
                 let spent_us = wait.spent_us.saturating_add(self.elapsed_us(watch));
                 if let Ending::Waits(block) = ending {
                     let again = block.again.or(wait.again);
@@ -157,7 +157,7 @@ impl Engine {
                 }
                 self.note_time(session, id, asked, spent_us);
             }
-            Ok(Admitted::Later(_) | Admitted::Queued) => return self.interest.waiting.join(session, wait),
+            Ok(Admitted::Later(_) | Admitted::Queued) => return self.observers.waiting.join(session, wait),
             Err(error) => self.refuse(error, &mut Reply::new(&mut out, self.protocol_of(session))),
         }
         self.answer(session, told, out);
@@ -167,7 +167,7 @@ impl Engine {
     pub(super) fn time_out(&mut self, limit: usize) -> usize {
         let mut ended = 0;
         while ended < limit
-            && let Some(session) = self.interest.waiting.overdue(self.now().unix_ms())
+            && let Some(session) = self.observers.waiting.overdue(self.now().unix_ms())
         {
             if self.is_delayed(session) {
                 self.run_delayed(session);
@@ -184,7 +184,7 @@ impl Engine {
         if self.is_delayed(session) {
             return false;
         }
-        let Some(wait) = self.interest.waiting.leave(session) else { return false };
+        let Some(wait) = self.observers.waiting.leave(session) else { return false };
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, self.protocol_of(session));
         if with_error {
@@ -216,11 +216,11 @@ impl Engine {
 
     /// The session that waits is gone. As in Redis, a command that waits for no key (WAIT) counts as
     /// having run; others as never called.
-    pub(super) fn give_up(&mut self, session: SessionId) {
-        if self.interest.waiting.get(session).is_none_or(|wait| !wait.keys.is_empty()) || self.is_delayed(session) {
+    pub(super) fn stop_waiting(&mut self, session: SessionId) {
+        if self.observers.waiting.get(session).is_none_or(|wait| !wait.keys.is_empty()) || self.is_delayed(session) {
             return;
         }
-        let Some(wait) = self.interest.waiting.leave(session) else { return };
+        let Some(wait) = self.observers.waiting.leave(session) else { return };
         self.count(wait.command, false);
         if let Some(request) = wait.request.iter().next() {
             self.note_time(session, wait.command, request, wait.spent_us);
@@ -228,7 +228,7 @@ impl Engine {
     }
 
     pub(super) fn frames_of(&self, session: SessionId) -> usize {
-        self.sessions.get(session).map_or(0, |client| client.outgoing.frames())
+        self.sessions.get(session).map_or(0, |client| client.push_queue.frames())
     }
 
     fn protocol_of(&self, session: SessionId) -> Protocol {
@@ -245,7 +245,7 @@ impl Engine {
             out.clear();
         }
         client.has_replied();
-        if self.interest.kit.is_some() && !self.note_late_reply(session, &mut out) {
+        if self.observers.kit.is_some() && !self.note_late_reply(session, &mut out) {
             return;
         }
         self.listening().1.tell_after(told, session, Arc::from(out));

@@ -21,7 +21,7 @@ fn flags(session: &Session, engine: &Engine) -> String {
         (tracking.is_some(), 't'),
         (tracking.is_some_and(|mode| mode.is_broken), 'R'),
         (tracking.is_some_and(|mode| mode.broadcasts), 'B'),
-        (engine.interest.watches.is_known_broken(session.id), 'd'),
+        (engine.observers.watches.is_known_broken(session.id), 'd'),
         (session.closing, 'c'),
         (session.origin.transport == Transport::Unix, 'U'),
         (session.no_evict, 'e'),
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// The same as text for the log.
-    pub(super) fn portrait(&self, session: &Session) -> String {
+    pub(super) fn client_info(&self, session: &Session) -> String {
         String::from_utf8_lossy(&self.describe_client(session, 0)).into_owned()
     }
 
@@ -57,11 +57,13 @@ impl Engine {
     /// and gives the line for the log.
     pub fn end_query(&mut self, session: SessionId, unfinished: &[u8]) -> String {
         self.stats.query_buffer_disconnections += 1;
-        let portrait = self.sessions.get(session).map_or_else(String::new, |session| self.portrait(session));
+        let client_info = self.sessions.get(session).map_or_else(String::new, |session| self.client_info(session));
         let mut beginning = Vec::new();
         write_escaped(&unfinished[..unfinished.len().min(SHOWN_BYTES)], &mut beginning);
         let beginning = String::from_utf8_lossy(&beginning);
-        format!("Closing client that reached max query buffer length: {portrait} (qbuf initial bytes: \"{beginning}\")")
+        format!(
+            "Closing client that reached max query buffer length: {client_info} (qbuf initial bytes: \"{beginning}\")"
+        )
     }
 }
 
@@ -83,7 +85,7 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engin
         put(text, name, session.subscribed.count(topic));
     }
     put(text, "multi", queue.map_or(-1, |queue| queue.len() as i64));
-    put(text, "watch", engine.interest.watches.of(session.id));
+    put(text, "watch", engine.observers.watches.of(session.id));
     put(text, "qbuf", buffers.query);
     put(text, "qbuf-free", buffers.query_free);
     put(text, "argv-mem", request_bytes + buffers.words);
@@ -91,7 +93,7 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engin
     put(text, "rbs", buffers.reply_room);
     put(text, "rbp", buffers.reply_peak);
     put(text, "obl", 0);
-    put(text, "oll", session.outgoing.frames() + usize::from(buffers.output > 0));
+    put(text, "oll", session.push_queue.frames() + usize::from(buffers.output > 0));
     put(text, "omem", waiting);
     put(text, "tot-mem", session.memory_bytes());
     put(text, "events", if waiting > 0 { "rw" } else { "r" });

@@ -103,7 +103,7 @@ pub(super) enum Halt {
     /// A script in it was put aside.
     Rests,
     /// It asks something of the engine's host ([`Ctx::ask`]).
-    Asks,
+    CallsHost,
 }
 
 /// What is outside the data: the session, the settings, the generator, the clock.

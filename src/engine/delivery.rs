@@ -1,6 +1,6 @@
 //! How sessions are told something, and what becomes of one that does not read.
 //!
-//! A frame goes into the session's [`crate::engine::Outgoing`], and its connection is woken if it was the first. What
+//! A frame goes into the session's [`crate::engine::PushQueue`], and its connection is woken if it was the first. What
 //! waits for a client, here and in its connection, is weighed against the limit of its class
 //! (`client-output-buffer-limit`): at the hard one the client is closed at once, over the soft one when that has lasted
 //! for so many seconds. What waits is counted as Redis would keep it, so that the same clients are closed: the first 16
@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::outgoing::RecentPacks;
+use crate::engine::push_queue::RecentPacks;
 use crate::engine::{Effect, Effects, Engine, Now, Session, SessionId, Sessions, Stats, Subscriptions};
 
 /// So much may wait for a client and does not count.
@@ -110,12 +110,12 @@ impl Delivery<'_> {
     /// Tells a session something.
     pub(super) fn tell(&mut self, session: SessionId, frame: Arc<[u8]>) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
-        if client.outgoing.push(frame) {
+        if client.push_queue.push(frame) {
             self.effects.push(Effect::Wake(session));
         }
-        client.outgoing.pack(self.recent_packs);
+        client.push_queue.pack(self.recent_packs);
         let is_much = client.waiting_bytes() > FREE_BYTES;
-        self.sessions.weigh(session);
+        self.sessions.account_memory(session);
         if is_much {
             self.weigh(session, 0);
         }
@@ -124,12 +124,12 @@ impl Delivery<'_> {
     /// Tells a session something behind the first `told` frames that it has not read, before all others.
     pub(super) fn tell_after(&mut self, told: usize, session: SessionId, frame: Arc<[u8]>) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
-        if told == client.outgoing.frames() {
+        if told == client.push_queue.frames() {
             return self.tell(session, frame);
         }
         // It was woken when the first of those came.
-        client.outgoing.insert(told, frame);
-        self.sessions.weigh(session);
+        client.push_queue.insert(told, frame);
+        self.sessions.account_memory(session);
         self.weigh(session, 0);
     }
 
@@ -159,7 +159,7 @@ impl Delivery<'_> {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
         (client.closing, client.cut_off) = (true, true);
         self.overfull.forget(client);
-        self.sessions.weigh(session);
+        self.sessions.account_memory(session);
         self.stats.output_buffer_disconnections += 1;
         self.effects.push(Effect::CutOff(session));
     }
@@ -175,14 +175,14 @@ impl Engine {
     pub(super) fn listening(&mut self) -> (&Subscriptions, Delivery<'_>) {
         let delivery = Delivery {
             sessions: &mut self.sessions,
-            overfull: &mut self.interest.overfull,
-            recent_packs: &mut self.interest.recent_packs,
+            overfull: &mut self.observers.overfull,
+            recent_packs: &mut self.observers.recent_packs,
             effects: &mut self.effects,
             stats: &mut self.stats,
             limits: &self.settings.output_limits,
             now: self.timing.now,
         };
-        (&self.interest.subscriptions, delivery)
+        (&self.observers.subscriptions, delivery)
     }
 
     /// Has a session be told something beside the replies to its own requests.
@@ -192,7 +192,7 @@ impl Engine {
 
     /// Closes a session for which too much waits, `more` bytes of replies counted that are not in its buffers yet; to
     /// be called when that has changed.
-    pub fn weigh_output(&mut self, session: SessionId, more: usize) {
+    pub fn check_output_limit(&mut self, session: SessionId, more: usize) {
         self.listening().1.weigh(session, more);
     }
 
@@ -219,29 +219,29 @@ impl Engine {
     }
 
     /// What the log says of a client that was cut off because too much waited for it. That is forgotten then.
-    pub fn farewell(&mut self, session: SessionId) -> Option<String> {
-        let portrait = self.portrait(self.sessions.get(session)?);
-        self.sessions.get_mut(session)?.outgoing.clear();
-        Some(format!("Client {portrait} scheduled to be closed ASAP for overcoming of output buffer limits."))
+    pub fn close_log_line(&mut self, session: SessionId) -> Option<String> {
+        let client_info = self.client_info(self.sessions.get(session)?);
+        self.sessions.get_mut(session)?.push_queue.clear();
+        Some(format!("Client {client_info} scheduled to be closed ASAP for overcoming of output buffer limits."))
     }
 
     /// Closes a client at once, whatever waits for it.
-    pub(super) fn abandon(&mut self, session: SessionId) {
+    pub(super) fn drop_session(&mut self, session: SessionId) {
         if let Some(client) = self.sessions.get_mut(session) {
-            self.interest.forget(client);
+            self.observers.forget(client);
             (client.closing, client.cut_off) = (true, true);
-            client.outgoing.clear();
+            client.push_queue.clear();
         }
-        self.sessions.weigh(session);
+        self.sessions.account_memory(session);
         self.effects.push(Effect::Close(session));
     }
 
     /// Closes the clients that were over their soft limit for too long.
     pub(super) fn cut_off_overfull(&mut self) {
-        while let Some(&(end, session)) = self.interest.overfull.ends.first()
+        while let Some(&(end, session)) = self.observers.overfull.ends.first()
             && end <= self.timing.now
         {
-            self.interest.overfull.ends.pop_first();
+            self.observers.overfull.ends.pop_first();
             self.listening().1.cut_off(session);
         }
     }

@@ -26,11 +26,11 @@ pub enum Flow {
     Abort,
     /// Keeps this request and brings it again at that moment, or when [`crate::engine::Effect::Resume`] comes.
     Wait(Now),
-    /// Keeps this request, has the session's question answered ([`Engine::asked`]), and brings it again, in
+    /// Keeps this request, has the session's question answered ([`Engine::take_host_call`]), and brings it again, in
     /// whatever world the session is by then.
-    Ask,
+    CallHost,
     /// Runs no further request until the session's command has been answered: its reply comes as what the session is
-    /// told ([`crate::engine::Outgoing`]).
+    /// told ([`crate::engine::PushQueue`]).
     Block,
 }
 
@@ -38,31 +38,25 @@ impl Engine {
     /// Runs one request of a session and appends its reply to `out`.
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
         let mut output = Output::from(std::mem::take(out));
-        let flow = self.run_lending(now, session, request, &mut output);
+        let flow = self.run_zero_copy(now, session, request, &mut output);
         *out = output.into_bytes();
         flow
     }
 
     /// The same, with large strings lent to `output` where nobody else looks at the reply.
-    pub fn run_lending(&mut self, now: Now, session: SessionId, request: Request<'_>, output: &mut Output) -> Flow {
-        if let Some(plain) = self.plain_command(session, request) {
-            return self.run_calmly(now, session, plain, request, output);
+    pub fn run_zero_copy(&mut self, now: Now, session: SessionId, request: Request<'_>, output: &mut Output) -> Flow {
+        if let Some(fast) = self.command_for_fast_path(session, request) {
+            return self.run_fast(now, session, fast, request, output);
         }
         let (now, out) = (self.catch_up(now), output.written_mut());
-        if self.interest.kit.is_some() {
-            return self.run_watched(now, session, request, out);
+        if self.observers.kit.is_some() {
+            return self.run_instrumented(now, session, request, out);
         }
-        self.run_plainly(now, session, request, out)
+        self.run_full(now, session, request, out)
     }
 
     /// The same, whatever a test wants of it.
-    pub(super) fn run_plainly(
-        &mut self,
-        now: Now,
-        session: SessionId,
-        request: Request<'_>,
-        out: &mut Vec<u8>,
-    ) -> Flow {
+    pub(super) fn run_full(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
         self.at(now);
         self.evict_clients();
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
@@ -71,21 +65,21 @@ impl Engine {
         }
         (client.active, client.held_back) = (now, None);
         let (mut turn, protocol) = (Turn::of(client, out), client.protocol);
-        self.interest.tracking.begin_turn(session);
+        self.observers.tracking.begin_turn(session);
         let admitted = self.admit(session, request);
-        if self.interest.tracking.is_on() {
+        if self.observers.tracking.is_on() {
             (turn.start, turn.told) = self.tell_before_reply(session, turn.told, out);
         }
         match admitted {
             Ok(Admitted::Later(moment)) => {
-                self.interest.tracking.end_turn();
+                self.observers.tracking.end_turn();
                 self.hold_back(session);
                 return Flow::Wait(moment);
             }
             Ok(Admitted::Queued) => Reply::new(out, protocol).simple("QUEUED"),
             Ok(Admitted::Now(id, words)) => {
                 self.begin(session, id);
-                self.interest.tracking.begin_command(session);
+                self.observers.tracking.begin_command(session);
                 if self.show_early(session, id, request) {
                     (turn.start, turn.told) = self.tell_before_reply(session, turn.told, out);
                 }
@@ -112,14 +106,14 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Flow {
         self.end_tracking(session);
-        if std::mem::take(&mut self.interest.tracking.is_reply_last) {
+        if std::mem::take(&mut self.observers.tracking.is_reply_last) {
             (turn.start, turn.told) = self.move_reply_last(session, turn.told, turn.start, out);
         }
         match ending {
             Ending::Answered => {}
             Ending::Waits(block) => self.park(session, id, request, *block, 0),
             Ending::Rests => self.put_aside(out, turn.start),
-            Ending::Asks => return self.step_aside(),
+            Ending::CallsHost => return self.suspend_for_host(),
         }
         self.show(session, id, request);
         self.end_turn(session, turn, out)
@@ -128,19 +122,19 @@ impl Engine {
     /// Ends the turn of a request that is answered, or waits.
     fn end_turn(&mut self, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
         self.end_exception(session);
-        self.interest.tracking.end_turn();
-        if self.interest.waiting.is_anything_ready() {
-            self.serve();
+        self.observers.tracking.end_turn();
+        if self.observers.waiting.is_anything_ready() {
+            self.unblock_ready();
         }
         self.conclude(session, turn, out)
     }
 
     /// A request asks something of the host and comes again with the answer: this time it does not count.
     #[cold]
-    fn step_aside(&mut self) -> Flow {
+    fn suspend_for_host(&mut self) -> Flow {
         self.timing.running = None;
-        self.interest.tracking.end_turn();
-        Flow::Ask
+        self.observers.tracking.end_turn();
+        Flow::CallHost
     }
 
     /// A request was refused: what ends a transaction is shown all the same, as its beginning was.
@@ -190,7 +184,7 @@ impl Engine {
         mut reply: Reply<'_>,
     ) -> Ending {
         let command = self.table.entry(id).command;
-        let watch = is_nested.then(|| self.start_watch());
+        let watch = is_nested.then(|| self.start_timer());
         let (has_room, request) = (self.has_room(session, command, &args), args.request());
         let start = reply.position();
         let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
@@ -202,7 +196,7 @@ impl Engine {
         if let Ending::Rests = ending {
             self.scripts.keep_request(request);
         }
-        if self.interest.tracking.is_on() {
+        if self.observers.tracking.is_on() {
             self.remember(session, command, request);
         }
         if let Ending::Answered = ending {
@@ -254,7 +248,7 @@ impl Engine {
     pub(super) fn admit(&mut self, session: SessionId, request: Request<'_>) -> Result<Admitted, Error> {
         let (id, words) = match self.table.resolve(request) {
             Ok(found) => found,
-            Err(error) => return Err(self.spoil(session, None, error)),
+            Err(error) => return Err(self.flag_transaction(session, None, error)),
         };
         let command = self.table.entry(id).command;
         let flags = command.flags_of.map_or(command.flags, |flags_of| flags_of(self, request));
@@ -272,12 +266,12 @@ impl Engine {
             Ok(None) => Ok(Admitted::Now(id, words)),
             Err(error) => {
                 self.stats.command_mut(id).rejected += 1;
-                Err(self.spoil(session, Some(id), error))
+                Err(self.flag_transaction(session, Some(id), error))
             }
         }
     }
 
-    fn pass_gates(
+    pub(super) fn pass_gates(
         &mut self,
         session: SessionId,
         id: CommandId,
@@ -290,16 +284,16 @@ impl Engine {
             _ => flags,
         };
         self.pass_settings(client, flags)?;
-        if !client.authenticated && self.sessions.guard.users.must_log_in() && !flags.has(Flags::NO_AUTH) {
+        if !client.authenticated && self.acl.users.must_log_in() && !flags.has(Flags::NO_AUTH) {
             return Err(Error::NoAuth);
         }
         if client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
             return Err(Error::NotInTransaction);
         }
-        if !self.sessions.guard.users.are_unrestricted() {
+        if !self.acl.users.are_unrestricted() {
             self.pass_rights(session, id, request)?;
         }
-        if self.relieve(flags) {
+        if self.evict_for(flags) {
             return Err(Error::OutOfMemory);
         }
         self.limit_tracking();
@@ -340,7 +334,7 @@ impl Engine {
         let Some(transaction) = client.transaction.as_mut().filter(|_| !flags.has(Flags::UNQUEUED)) else {
             return false;
         };
-        if !transaction.is_faulty && !self.interest.watches.is_known_broken(session) {
+        if !transaction.is_faulty && !self.observers.watches.is_known_broken(session) {
             Arc::make_mut(transaction).queue(request, flags);
         }
         client.last_command = Some(id);
@@ -349,13 +343,13 @@ impl Engine {
 
     /// A request was refused: if the session has begun a transaction, that can only be discarded now; if the request
     /// was to run it, it is discarded.
-    pub(super) fn spoil(&mut self, session: SessionId, command: Option<CommandId>, error: Error) -> Error {
+    pub(super) fn flag_transaction(&mut self, session: SessionId, command: Option<CommandId>, error: Error) -> Error {
         self.note_command(session, command);
         let flags = command.map_or(Flags::NONE, |id| self.table.entry(id).command.flags);
         let Some(client) = self.sessions.get_mut(session) else { return error };
         if flags.has(Flags::RUNS_QUEUE) {
             (client.transaction, client.watched_bytes) = (None, 0);
-            self.interest.watches.unwatch(session);
+            self.observers.watches.unwatch(session);
             let text = error.to_string();
             return Error::TransactionRefused(text.strip_prefix("ERR ").unwrap_or(&text).to_owned());
         }
@@ -411,7 +405,7 @@ impl Engine {
             return (out.len(), now_told);
         }
         if let Some(client) = self.sessions.get_mut(session) {
-            client.outgoing.take(out, usize::MAX);
+            client.push_queue.take(out, usize::MAX);
         }
         (out.len(), 0)
     }
@@ -433,7 +427,7 @@ impl Engine {
     pub(super) fn conclude(&mut self, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
         let Turn { start, told, wanted_reply } = turn;
         let is_blocked = self.is_blocked(session);
-        if self.interest.kit.is_some() {
+        if self.observers.kit.is_some() {
             self.note_reply(session, start, is_blocked, out);
         }
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
@@ -445,15 +439,15 @@ impl Engine {
         }
         if told > 0 && out.len() > start {
             // The client has not been able to read those yet, so the reply waits with them.
-            client.outgoing.insert(told, out[start..].into());
+            client.push_queue.insert(told, out[start..].into());
             out.truncate(start);
         }
-        if (told == 0 || client.closing) && !client.outgoing.is_empty() {
-            client.outgoing.take(out, usize::MAX);
+        if (told == 0 || client.closing) && !client.push_queue.is_empty() {
+            client.push_queue.take(out, usize::MAX);
         }
         let (mut is_cut_off, is_closing) = (client.cut_off, client.closing);
         if self.settings.output_limits.concern(client) {
-            self.weigh_output(session, out.len());
+            self.check_output_limit(session, out.len());
             is_cut_off = self.sessions.get(session).is_some_and(|client| client.cut_off);
         }
         match (is_cut_off, is_closing, is_blocked) {
@@ -479,7 +473,7 @@ pub(super) struct Turn {
 impl Turn {
     /// The turn of a client whose reply is to stand at the end of `out`.
     pub(super) fn of(client: &Session, out: &[u8]) -> Turn {
-        Turn { start: out.len(), told: client.outgoing.frames(), wanted_reply: client.wants_reply() }
+        Turn { start: out.len(), told: client.push_queue.frames(), wanted_reply: client.wants_reply() }
     }
 }
 

@@ -1,8 +1,8 @@
-//! What a command wants done outside the engine.
+//! Effects: what a command wants done outside the engine.
 //!
-//! The engine cannot close a socket, free memory on another thread or end the process. It notes the wish here, and the
-//! server carries it out after the batch, when the engine's lock is free again. A wish that nobody carries out changes
-//! nothing inside, so the engine stays deterministic.
+//! The engine cannot close a socket, free memory on another thread or end the process. It records the effect here, and
+//! the server carries it out after each request or tick, while it still holds the engine's lock. An effect that nobody
+//! carries out changes nothing inside, so the engine stays deterministic.
 
 use crate::engine::{LogLevel, Now, SessionId, Template};
 use crate::keyspace::Trash;
@@ -19,9 +19,9 @@ pub enum Effect {
     /// End that session's connection once its replies are sent (CLIENT KILL).
     Close(SessionId),
     /// End that session's connection at once, and say in the log why: it does not read what waits for it
-    /// ([`crate::engine::Engine::farewell`]).
+    /// ([`crate::engine::Engine::close_log_line`]).
     CutOff(SessionId),
-    /// Fetch what that session is to be told ([`crate::engine::Outgoing`]).
+    /// Fetch what that session is to be told ([`crate::engine::PushQueue`]).
     Wake(SessionId),
     /// Let connections go on that a pause holds (CLIENT UNPAUSE).
     Resume,

@@ -1,9 +1,9 @@
 //! Fields of hashes at their deadline: removed, counted and announced, and the hash with its last field.
 //!
 //! As with keys, a field ends on its millisecond whether or not anyone asks, and a hash that is met before the engine
-//! came to it ([`Engine::expire`] is late) loses first what is due. Only where DEBUG SET-ACTIVE-EXPIRE or a pause keeps
-//! the engine from that do overdue fields stay: reads do not see them ([`crate::value::hash::Fields`]), and a command
-//! that asks for one by its name removes it ([`Engine::meet_fields`]), as in Redis.
+//! came to it ([`Engine::run_due`] is late) loses first what is due. Only where DEBUG SET-ACTIVE-EXPIRE or a pause
+//! keeps the engine from that do overdue fields stay: reads do not see them ([`crate::value::hash::Fields`]), and a
+//! command that asks for one by its name removes it ([`Engine::meet_fields`]), as in Redis.
 
 use crate::engine::{Engine, Event};
 use crate::keyspace::{Slot, ValueMut};

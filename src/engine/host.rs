@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::{Errand, FIRST_WORLD, Fault, Now, Process, Report, Settings, Supervisor};
+use crate::engine::{FIRST_WORLD, Now, Process, RemoteFault, RemoteRequest, RemoteResult, Settings, Supervisor};
 
 /// Facts that stay the same while the process runs.
 #[derive(Clone, Debug, Default)]
@@ -123,7 +123,7 @@ pub trait Host: Send + std::fmt::Debug {
     /// Why it cannot be written, in the words of the system.
     fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String>;
     /// Has another server told something, and waits for what comes of it.
-    fn carry(&self, errand: Errand) -> Report;
+    fn send_remote(&self, remote: RemoteRequest) -> RemoteResult;
     /// Bytes that nobody can guess; `None` in a world without such chance.
     fn secret(&self) -> Option<[u8; 32]>;
 }
@@ -140,7 +140,7 @@ pub struct NoHost {
 
 impl NoHost {
     /// One in which so many microseconds more have passed with each look at the clock, so that all takes long.
-    pub fn hurried(step_us: u64) -> NoHost {
+    pub fn advancing(step_us: u64) -> NoHost {
         NoHost { step_us, ..NoHost::default() }
     }
 }
@@ -198,8 +198,8 @@ impl Host for NoHost {
         Err(NO_FILES.to_owned())
     }
 
-    fn carry(&self, _: Errand) -> Report {
-        Report::of(Fault::Connecting)
+    fn send_remote(&self, _: RemoteRequest) -> RemoteResult {
+        RemoteResult::of(RemoteFault::Connecting)
     }
 
     fn secret(&self) -> Option<[u8; 32]> {

@@ -11,9 +11,9 @@
 //! its own on. Where that matters, as the slow log wants to know of less than a millisecond or LATENCY is to tell
 //! what took long, none is put off.
 
-use crate::engine::calm::Calm;
+use crate::engine::fast_path::FastPath;
+use crate::engine::latency_monitor::Sample;
 use crate::engine::slow_log::{SlowCommand, kept_words};
-use crate::engine::spikes::Sample;
 use crate::engine::{CommandId, Effect, Engine, Flags, Now, SessionId};
 use crate::resp::Request;
 
@@ -72,7 +72,7 @@ impl Engine {
     /// Tells what time it is.
     #[inline]
     pub fn at(&mut self, now: Now) {
-        if self.stats.recent.is_due(now) {
+        if self.stats.instant_metrics.is_due(now) {
             self.take_sample(now);
         }
         self.timing.now = now;
@@ -90,7 +90,7 @@ impl Engine {
         self.at(now);
         self.timing.batch_began = now;
         self.stats.commands_before = self.stats.commands;
-        self.interest.calm = Calm::Unknown;
+        self.observers.fast_path = FastPath::Unknown;
         self.timing.put_off = PutOff::default();
     }
 
@@ -101,7 +101,7 @@ impl Engine {
         self.stats.most_commands = self.stats.most_commands.max(self.stats.commands - self.stats.commands_before);
         let elapsed_us = self.timing.now.since_us(self.timing.batch_began);
         self.stats.running_us = self.stats.running_us.saturating_add(elapsed_us);
-        self.interest.calm = Calm::NotKept;
+        self.observers.fast_path = FastPath::NotKept;
     }
 
     /// A brief command of a batch has run: puts it off. If too many are, it is time for a look at the clock.
@@ -153,8 +153,8 @@ impl Engine {
             let stats = self.stats.command_mut(*id);
             stats.elapsed_us = stats.elapsed_us.saturating_add(each_us * count + more);
             if self.settings.tracks_latency {
-                stats.durations.add_several(each_us, count - more);
-                stats.durations.add_several(each_us + 1, more);
+                stats.latency_histogram.add_several(each_us, count - more);
+                stats.latency_histogram.add_several(each_us + 1, more);
             }
             longer -= more;
             left_us -= each_us * count + more;
@@ -172,7 +172,7 @@ impl Engine {
         // Where nobody waits, as time stands still, it is the wish that counts.
         let stalled_us = self.timing.stalled_us - running.stalled_us;
         let elapsed_us = now.since_us(running.started).max(stalled_us);
-        match self.interest.waiting.get_mut(running.session).filter(|wait| wait.command == running.command) {
+        match self.observers.waiting.get_mut(running.session).filter(|wait| wait.command == running.command) {
             Some(wait) => wait.spent_us = wait.spent_us.saturating_add(elapsed_us),
             None => self.note_time(running.session, running.command, request, elapsed_us),
         }
@@ -190,7 +190,7 @@ impl Engine {
     /// Tells that the clock was moved while a command ran, which did not take that long.
     pub fn jump(&mut self, now: Now) {
         (self.timing.now, self.timing.batch_began) = (now, now);
-        self.stats.recent.forget();
+        self.stats.instant_metrics.forget();
         if let Some(running) = &mut self.timing.running {
             running.started = now;
         }
@@ -213,7 +213,7 @@ impl Engine {
     }
 
     /// Begins to time something within a request.
-    pub(super) fn start_watch(&self) -> Stopwatch {
+    pub(super) fn start_timer(&self) -> Stopwatch {
         Stopwatch { started: self.host.now(), stalled_us: self.timing.stalled_us }
     }
 
@@ -228,27 +228,27 @@ impl Engine {
         let stats = self.stats.command_mut(id);
         stats.elapsed_us = stats.elapsed_us.saturating_add(elapsed_us);
         if self.settings.tracks_latency {
-            stats.durations.add(elapsed_us);
+            stats.latency_histogram.add(elapsed_us);
         }
         if self.settings.slow_from_us.is_some_and(|from_us| elapsed_us >= from_us) {
             self.note_slow(session, id, request, elapsed_us);
         }
         if self.settings.spikes_from_ms > 0 {
-            self.note_spike_of(id, elapsed_us);
+            self.record_latency_of(id, elapsed_us);
         }
     }
 
     #[cold]
-    fn note_spike_of(&mut self, id: CommandId, elapsed_us: u64) {
+    fn record_latency_of(&mut self, id: CommandId, elapsed_us: u64) {
         let is_fast = self.table.entry(id).command.flags.has(Flags::FAST);
-        self.note_spike(if is_fast { "fast-command" } else { "command" }, elapsed_us);
+        self.record_latency(if is_fast { "fast-command" } else { "command" }, elapsed_us);
     }
 
     /// Notes that something held everybody up, if it took long enough.
-    pub(super) fn note_spike(&mut self, kind: &'static str, elapsed_us: u64) {
+    pub(super) fn record_latency(&mut self, kind: &'static str, elapsed_us: u64) {
         let (elapsed_ms, from_ms) = (elapsed_us / 1000, self.settings.spikes_from_ms);
         if from_ms > 0 && elapsed_ms >= from_ms {
-            self.stats.spikes.add(kind, Sample { unix_s: self.now().unix_s(), elapsed_ms });
+            self.stats.latency_monitor.add(kind, Sample { unix_s: self.now().unix_s(), elapsed_ms });
         }
     }
 

@@ -9,9 +9,9 @@
 //! handed in as a [`Table`].
 
 pub mod access;
+mod acl;
 mod args;
 mod blocking;
-mod calm;
 mod capacity;
 mod client_line;
 mod command;
@@ -20,32 +20,33 @@ mod databases;
 mod delivery;
 mod derived;
 mod dispatch;
-mod durations;
 mod effects;
-mod errand;
 mod error;
 mod error_counts;
 mod event;
 mod eviction;
+mod fast_path;
 mod fields;
 mod foresight;
-mod guard;
 mod history;
 pub mod host;
-pub mod interest;
+mod host_call;
+mod instant_metrics;
 mod key_spec;
 mod keys;
 pub mod kit;
+mod latency_histogram;
+mod latency_monitor;
 mod measure;
 mod moment;
 mod monitor;
-mod outgoing;
+pub mod observers;
 mod pause;
 mod peek;
 mod process;
 mod publish;
-mod question;
-mod recent;
+mod push_queue;
+mod remote_request;
 mod rights;
 pub mod scripts;
 mod secrets;
@@ -53,7 +54,6 @@ mod session;
 mod settings;
 mod slow_log;
 mod snapshots;
-mod spikes;
 mod stats;
 mod stored;
 mod table;
@@ -61,6 +61,7 @@ mod template;
 pub mod tracking;
 mod transaction;
 
+pub use acl::Acl;
 pub use args::{Args, says};
 pub use capacity::Capacity;
 pub use command::{Arity, Channels, Command, Family, Flags, Handler};
@@ -69,9 +70,7 @@ pub use databases::Databases;
 pub use delivery::{OutputLimit, OutputLimits};
 pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
-pub use durations::Durations;
 pub use effects::{ClockOrder, Effect, Effects};
-pub use errand::{Errand, Fault, Report};
 pub use error::{
     BitmapError, Error, GeoError, HyperLogLogError, KitError, RestoreError, RightsError, ServerError, StreamError,
     TrackingError, shown,
@@ -79,29 +78,32 @@ pub use error::{
 pub use error_counts::ErrorCounts;
 pub use event::{Class, Event, Notifications};
 pub use eviction::{ClientsLimit, Policy, Pressure};
-pub use guard::Guard;
 pub use history::Change;
 pub use host::Host;
-pub use interest::{Block, Interest, Presence, Subscribed, Subscriptions, Topic, Wait, Waiting, Watches};
+pub use host_call::{FIRST_WORLD, HostCall, HostReply, PendingHostCall, SessionTransfer, WorldFigures, WorldName};
+pub use instant_metrics::{Counts, InstantMetrics};
 pub use key_spec::{Begin, Find, KeyFlags, KeySpec};
+pub use latency_histogram::LatencyHistogram;
+pub use latency_monitor::{LatencyMonitor, MOST_SAMPLES, Sample, Series};
 pub use moment::Now;
-pub use outgoing::Outgoing;
+pub use observers::{Block, Observers, Presence, Subscribed, Subscriptions, Topic, Wait, Waiting, Watches};
 pub use pause::{Pause, PauseScope};
 pub use peek::Peek;
 pub use process::{OomScore, Process, Supervisor};
-pub use question::{Answer, Ask, Belongings, FIRST_WORLD, Question, WorldFigures, WorldName};
-pub use recent::{Counts, Recent};
+pub use push_queue::PushQueue;
+pub use remote_request::{RemoteFault, RemoteRequest, RemoteResult};
 pub use scripts::Scripts;
 pub use secrets::{REDACTED, Secrets};
 pub use session::{Buffers, Origin, ReplyMode, ReplyRoom, Session, SessionId, Sessions, Transport};
 pub use settings::{LogLevel, Permission, Settings};
 pub use slow_log::{SlowCommand, SlowLog};
-pub use spikes::{MOST_SAMPLES, Sample, Series, Spikes};
 pub use stats::{CommandStats, Stats, Transfers};
 pub use stored::Stored;
 pub use table::{CommandId, Entry, Table};
 pub use template::Template;
 pub use transaction::Transaction;
+
+use std::sync::Arc;
 
 use crate::keyspace::{Database, Slot, Trash};
 use crate::value::hashing::Key;
@@ -125,6 +127,8 @@ pub struct Engine {
     pub databases: Databases,
     /// The clients.
     pub sessions: Sessions,
+    /// The users that they act as, and the log of what was denied to them.
+    pub acl: Acl,
     /// Chance, seeded.
     pub generator: fastrand::Rng,
     /// Counters.
@@ -136,7 +140,7 @@ pub struct Engine {
     /// Scripts, and the one that runs.
     pub scripts: Scripts,
     /// Who wants to hear of what.
-    pub interest: Interest,
+    pub observers: Observers,
     /// What DEBUG and tests switch.
     pub switches: Switches,
     /// The current moment, the command that runs, and whether time stands still.
@@ -151,22 +155,22 @@ pub struct Switches {
     /// Scripts may look into the server as its tests do (DEBUG SET-DISABLE-DENY-SCRIPTS).
     pub scripts_inspect: bool,
     /// Nothing is done by itself when it is due, neither that nor closing idle clients (DEBUG PAUSE-CRON).
-    pub rests: bool,
+    pub cron_paused: bool,
     /// How often the name of the data's history was changed (DEBUG CHANGE-REPL-ID).
-    pub histories: u32,
+    pub replid_generation: u32,
     /// Key events are noted among the effects.
-    pub announce: bool,
+    pub records_key_events: bool,
     /// The checksums of payloads are looked at (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
-    pub checks_seals: bool,
+    pub verifies_checksums: bool,
     /// What collections and databases can hold.
     pub capacity: Capacity,
     /// How much room for replies is kept (DEBUG REPLYBUFFER).
     pub reply_room: ReplyRoom,
-    /// The process was asked to end while it [`Switches::rests`]; it does when that is over.
-    pub ends: bool,
+    /// The process was asked to end while it [`Switches::cron_paused`]; it does when that is over.
+    pub shutdown_pending: bool,
     /// Somebody has chosen the seed, so nothing is decided by what he did not choose: secrets of the system,
     /// and how far one gets in a while.
-    pub repeats: bool,
+    pub is_deterministic: bool,
 }
 
 #[derive(Debug)]
@@ -206,22 +210,23 @@ impl Engine {
             table,
             settings,
             sessions: Sessions::default(),
+            acl: Acl::default(),
             generator: fastrand::Rng::with_seed(chance),
             effects: Effects::default(),
             host,
             scripts: Scripts::default(),
-            interest: Interest::default(),
+            observers: Observers::default(),
             switches: Switches {
                 active_expiry: true,
                 scripts_inspect: false,
-                rests: false,
-                histories: 0,
-                announce: false,
-                checks_seals: true,
+                cron_paused: false,
+                replid_generation: 0,
+                records_key_events: false,
+                verifies_checksums: true,
                 capacity: Capacity::default(),
                 reply_room: ReplyRoom::default(),
-                ends: false,
-                repeats: false,
+                shutdown_pending: false,
+                is_deterministic: false,
             },
             timing: Timing {
                 started: now,
@@ -247,12 +252,12 @@ impl Engine {
         self.databases.reseed(keys);
         self.databases.pressure.forget();
         self.generator = fastrand::Rng::with_seed(chance);
-        self.switches.repeats = true;
+        self.switches.is_deterministic = true;
     }
 
     /// Bytes that nobody can guess, unless chance shall repeat itself.
     pub fn secret(&mut self) -> [u8; 32] {
-        let secret = if self.switches.repeats { None } else { self.host.secret() };
+        let secret = if self.switches.is_deterministic { None } else { self.host.secret() };
         secret.unwrap_or_else(|| {
             let mut bytes = [0; 32];
             self.generator.fill(&mut bytes);
@@ -302,25 +307,26 @@ impl Engine {
     /// A client comes. `None` when there are too many; the caller tells it so and closes.
     pub fn connect(&mut self, now: Now, origin: Origin) -> Option<SessionId> {
         self.at(now);
-        if self.sessions.len() >= self.settings.max_clients && !origin.is_examiner {
+        if self.sessions.len() >= self.settings.max_clients && !origin.is_test_client {
             self.stats.connections_refused += 1;
             return None;
         }
         self.stats.connections += 1;
-        let needs_no_login = !self.sessions.guard.users.must_log_in();
-        let session = self.sessions.open(origin, needs_no_login, now);
+        let needs_no_login = !self.acl.users.must_log_in();
+        let default_user = Arc::clone(self.acl.users.default_user());
+        let session = self.sessions.open(origin, default_user, needs_no_login, now);
         self.wake_waiters();
         Some(session)
     }
 
     /// A client is gone.
     pub fn disconnect(&mut self, session: SessionId) {
-        if self.scripts.orphan(session) {
+        if self.scripts.detach(session) {
             return;
         }
-        self.give_up(session);
+        self.stop_waiting(session);
         if let Some(client) = self.sessions.get_mut(session) {
-            self.interest.forget(client);
+            self.observers.forget(client);
         }
         self.sessions.close(session);
         self.wake_waiters();
@@ -334,9 +340,9 @@ impl Engine {
 
     /// Ends a session: it gets nothing any more, and is there until its connection has ended.
     pub fn kill(&mut self, session: SessionId) {
-        self.give_up(session);
+        self.stop_waiting(session);
         if let Some(client) = self.sessions.get_mut(session) {
-            self.interest.forget(client);
+            self.observers.forget(client);
             client.closing = true;
         }
         self.effects.push(Effect::Close(session));
@@ -345,21 +351,21 @@ impl Engine {
     /// Does what is due, at most `limit` things: closes clients that have not read for too long, ends waits, and
     /// removes keys and fields of hashes whose deadline has passed, in the order of their deadlines. Answers how many;
     /// fewer than `limit` means that none is left.
-    pub fn expire(&mut self, now: Now, limit: usize) -> usize {
+    pub fn run_due(&mut self, now: Now, limit: usize) -> usize {
         self.at(now);
         self.cut_off_overfull();
         if self.scripts.is_busy() {
             return 0;
         }
-        self.serve();
+        self.unblock_ready();
         let mut expired = self.time_out(limit);
         if !self.may_expire() {
             return expired;
         }
-        let (watch, before) = (self.start_watch(), expired);
+        let (watch, before) = (self.start_timer(), expired);
         for database in 0..self.databases.count() {
             while expired < limit {
-                let ended = self.expire_next(database, limit - expired);
+                let ended = self.run_next_due(database, limit - expired);
                 if ended == 0 {
                     break;
                 }
@@ -369,14 +375,14 @@ impl Engine {
         if expired > before {
             let elapsed_us = self.elapsed_us(watch);
             self.stats.expiring_us = self.stats.expiring_us.saturating_add(elapsed_us);
-            self.note_spike("expire-cycle", elapsed_us);
+            self.record_latency("expire-cycle", elapsed_us);
         }
-        self.serve();
+        self.unblock_ready();
         expired
     }
 
     /// Removes what is due first: a key, or those fields of one hash, at most `limit`, that fall due together.
-    fn expire_next(&mut self, database: usize, limit: usize) -> usize {
+    fn run_next_due(&mut self, database: usize, limit: usize) -> usize {
         let (data, last_ms) = (self.databases.get(database), self.due_ms());
         let key = data.first_due().filter(|(due_ms, _)| *due_ms <= last_ms);
         let fields = data.first_part_due().filter(|(due_ms, _)| *due_ms <= last_ms);
@@ -390,7 +396,7 @@ impl Engine {
         }
     }
 
-    /// When [`Engine::expire`] or [`Engine::limit_tracking`] has something to do next, in unix milliseconds.
+    /// When [`Engine::run_due`] or [`Engine::limit_tracking`] has something to do next, in unix milliseconds.
     pub fn next_deadline(&self) -> Option<i64> {
         self.next_deadline_with(self.grace_ms())
     }
@@ -399,7 +405,7 @@ impl Engine {
         let keys = if self.may_expire() { self.databases.next_deadline() } else { None };
         let keys = keys.map(|deadline_ms| deadline_ms.saturating_add(grace_ms));
         let tracking = self.tracking_deadline();
-        [keys, self.interest.waiting.next_deadline(), tracking].into_iter().flatten().min()
+        [keys, self.observers.waiting.next_deadline(), tracking].into_iter().flatten().min()
     }
 
     /// The same as a moment; what no clock ever reaches never falls due.
@@ -412,11 +418,11 @@ impl Engine {
     pub fn next_moment(&self) -> Option<Now> {
         let due = self.next_deadline_with(0).and_then(Now::from_ms);
         let pause_end = self.timing.pause.current(self.timing.now).map(|(end, _)| end);
-        [due, pause_end, self.interest.overfull.next()].into_iter().flatten().min()
+        [due, pause_end, self.observers.overfull.next()].into_iter().flatten().min()
     }
 
     fn may_expire(&self) -> bool {
-        self.switches.active_expiry && !self.switches.rests && !self.timing.pause.holds(self.timing.now)
+        self.switches.active_expiry && !self.switches.cron_paused && !self.timing.pause.holds(self.timing.now)
     }
 
     /// The key, if it is there and has not ended; if its deadline is due, this is its end. So with fields of a hash.
@@ -460,7 +466,7 @@ impl Engine {
     fn changed(&mut self, database: usize, event: Event, key: &[u8]) {
         self.touched(database, key);
         self.announce(database, event, key);
-        if !self.interest.waiting.is_empty() {
+        if !self.observers.waiting.is_empty() {
             self.signal_loss(database, key);
         }
     }
@@ -468,7 +474,7 @@ impl Engine {
     /// Tells of an event.
     #[inline]
     fn announce(&mut self, database: usize, event: Event, key: &[u8]) {
-        if self.switches.announce {
+        if self.switches.records_key_events {
             self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
         }
         self.notify(database, event, key);
@@ -477,20 +483,20 @@ impl Engine {
     /// What a key holds is other bytes than before: whoever watches or has read it must know.
     #[inline]
     fn touched(&mut self, database: usize, key: &[u8]) {
-        if self.interest.tracking.is_on() {
+        if self.observers.tracking.is_on() {
             self.invalidate(key);
         }
-        if self.interest.watches.includes(database, key) {
+        if self.observers.watches.includes(database, key) {
             let presence = self.presence(database, key);
-            self.interest.watches.touch(database, key, presence);
+            self.observers.watches.touch(database, key, presence);
         }
     }
 
     /// A key came to be that was not there: whoever waits for it may go on when the command is done.
     fn arrived(&mut self, database: usize, key: &[u8]) {
         self.notify(database, Event::NEW, key);
-        if !self.interest.waiting.is_empty() {
-            self.interest.waiting.signal(database, key);
+        if !self.observers.waiting.is_empty() {
+            self.observers.waiting.signal(database, key);
         }
     }
 

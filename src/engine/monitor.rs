@@ -19,13 +19,13 @@ impl Engine {
         if let Some(client) = self.sessions.get_mut(session) {
             client.monitors = true;
         }
-        self.interest.monitors.insert(session)
+        self.observers.monitors.insert(session)
     }
 
     /// Shows a command that a session ran to those who watch, unless [`Engine::show_early`] did.
     #[inline]
     pub(super) fn show(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
-        if self.is_watched() && !self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
+        if self.has_monitors() && !self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
             self.show_of(session, id, request, false);
         }
     }
@@ -33,7 +33,7 @@ impl Engine {
     /// Shows a command that is about to run a script; true if there was one to be shown.
     #[inline]
     pub(super) fn show_early(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
-        let is_early = self.is_watched() && self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR);
+        let is_early = self.has_monitors() && self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR);
         if is_early {
             self.show_of(session, id, request, false);
         }
@@ -43,13 +43,13 @@ impl Engine {
     /// Shows a command that a session's script ran.
     #[inline]
     pub(super) fn show_from_script(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
-        if self.is_watched() {
+        if self.has_monitors() {
             self.show_of(session, id, request, true);
         }
     }
 
-    fn is_watched(&self) -> bool {
-        !self.interest.monitors.is_empty()
+    fn has_monitors(&self) -> bool {
+        !self.observers.monitors.is_empty()
     }
 
     #[cold]
@@ -60,7 +60,7 @@ impl Engine {
         }
         let Some(client) = self.sessions.get(session) else { return };
         let line: Arc<[u8]> = self.line(client, command, request, is_script).into();
-        let watchers: Vec<SessionId> = self.interest.monitors.iter().copied().collect();
+        let watchers: Vec<SessionId> = self.observers.monitors.iter().copied().collect();
         for watcher in watchers {
             // What is shown is a reply to MONITOR, so CLIENT REPLY silences it.
             if self.sessions.get(watcher).is_some_and(|watcher| watcher.wants_reply()) {

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::engine::delivery::Delivery;
-use crate::engine::interest::Audience;
+use crate::engine::observers::Audience;
 use crate::engine::{Engine, Event, SessionId, Topic};
 use crate::resp::{Protocol, Reply};
 
@@ -17,21 +17,21 @@ impl Engine {
     /// Adds a name to those that a session subscribes to.
     pub fn subscribe(&mut self, session: SessionId, topic: Topic, name: &[u8]) {
         if let Some(client) = self.sessions.get_mut(session) {
-            self.interest.subscriptions.add(session, &mut client.subscribed, topic, name);
+            self.observers.subscriptions.add(session, &mut client.subscribed, topic, name);
         }
     }
 
     /// Takes a name from those that a session subscribes to.
     pub fn unsubscribe(&mut self, session: SessionId, topic: Topic, name: &[u8]) {
         if let Some(client) = self.sessions.get_mut(session) {
-            self.interest.subscriptions.remove(session, &mut client.subscribed, topic, name);
+            self.observers.subscriptions.remove(session, &mut client.subscribed, topic, name);
         }
     }
 
     /// Takes from a session all that it subscribes to or watches.
-    pub fn deafen(&mut self, session: SessionId) {
+    pub fn unsubscribe_all(&mut self, session: SessionId) {
         if let Some(client) = self.sessions.get_mut(session) {
-            self.interest.deafen(client);
+            self.observers.unsubscribe_all(client);
         }
     }
 
@@ -55,7 +55,7 @@ impl Engine {
     /// Tells subscribers what happened to a key, if `notify-keyspace-events` has that class.
     #[inline]
     pub(super) fn notify(&mut self, database: usize, event: Event, key: &[u8]) {
-        if self.settings.notifications.has(event.class) && !self.interest.subscriptions.are_deaf() {
+        if self.settings.notifications.has(event.class) && !self.observers.subscriptions.are_deaf() {
             self.publish_event(database, event, key);
         }
     }

@@ -27,7 +27,7 @@ impl Engine {
 
     /// Refuses a request that was queued when the user of a session still had the right to it.
     pub(super) fn keep_rights(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> Result<(), Error> {
-        if self.sessions.guard.users.are_unrestricted() {
+        if self.acl.users.are_unrestricted() {
             return Ok(());
         }
         let reason = |denial| match denial {
@@ -46,7 +46,7 @@ impl Engine {
         id: CommandId,
         request: Request<'_>,
     ) -> Result<(), Error> {
-        if self.sessions.guard.users.are_unrestricted() {
+        if self.acl.users.are_unrestricted() {
             return Ok(());
         }
         let checked = self.check_user(session, id, request, Context::Script);
@@ -112,7 +112,7 @@ impl Engine {
 
     /// Whether the user of a session may run a request, which names that command, and read any key beside.
     pub(super) fn may_read_all_keys(&self, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
-        if self.sessions.guard.users.are_unrestricted() {
+        if self.acl.users.are_unrestricted() {
             return true;
         }
         let Some(client) = self.sessions.get(session) else { return false };
@@ -136,7 +136,7 @@ impl Engine {
         *self.stats.denied(refusal.reason) += 1;
         let client = self.sessions.get(session).map_or_else(Vec::new, |client| self.describe_client(client, 0));
         let (now_ms, most) = (self.now().unix_ms(), self.settings.access_log_entries);
-        self.sessions.guard.log.add(refusal, client, now_ms, most);
+        self.acl.log.add(refusal, client, now_ms, most);
     }
 }
 
@@ -147,7 +147,7 @@ impl Engine {
     /// # Errors
     /// [`Error::WrongPassword`]: there is no such user, it may not log in, or its password is another one.
     pub fn log_in(&mut self, session: SessionId, name: &[u8], password: &[u8], word: &[u8]) -> Result<(), Error> {
-        let user = self.sessions.guard.users.admitted(name, password).map(Arc::clone);
+        let user = self.acl.users.admitted(name, password).map(Arc::clone);
         let Some(client) = self.sessions.get_mut(session) else { return Ok(()) };
         if let Some(user) = user {
             client.first_user = client.first_user.take().filter(|first| first.name() == user.name());
@@ -162,7 +162,7 @@ impl Engine {
 
     /// Has a session be one that has not logged in.
     pub fn log_out(&mut self, session: SessionId) {
-        let users = &self.sessions.guard.users;
+        let users = &self.acl.users;
         let (user, needs_no_login) = (Arc::clone(users.default_user()), !users.must_log_in());
         if let Some(client) = self.sessions.get_mut(session) {
             (client.user, client.authenticated, client.first_user) = (user, needs_no_login, None);
@@ -171,7 +171,7 @@ impl Engine {
 
     /// Gives the default user that password alone, or none if it is empty (`requirepass`).
     pub fn set_default_password(&mut self, password: &str) {
-        let mut user = User::clone(self.sessions.guard.users.default_user());
+        let mut user = User::clone(self.acl.users.default_user());
         let rule = if password.is_empty() { b"nopass".to_vec() } else { [b">", password.as_bytes()].concat() };
         for rule in [b"resetpass", rule.as_slice()] {
             user.take(rule, self.settings.new_users_hear_all, &self.table).expect("every password is well formed");
@@ -241,7 +241,7 @@ impl Engine {
     /// Writes all users into their file (ACL SAVE); false when that cannot be done, which the log tells.
     pub fn save_users(&mut self) -> bool {
         let path = &self.settings.user_file;
-        let saved = self.host.write_users(path, &self.sessions.guard.users.text());
+        let saved = self.host.write_users(path, &self.acl.users.text());
         if let Err(reason) = &saved {
             let line = format!("the users cannot be saved in '{path}': {reason}");
             self.effects.push(Effect::Log(LogLevel::Warning, line));
@@ -265,19 +265,19 @@ impl Engine {
             return Err(RightsError::Name.into());
         }
         let rules = merged(words).map_err(|place| RightsError::Unmatched(shown(&words[place])))?;
-        let draft = self.sessions.guard.users.draft(name, &rules, self.settings.new_users_hear_all, &self.table);
+        let draft = self.acl.users.draft(name, &rules, self.settings.new_users_hear_all, &self.table);
         let user = draft.map_err(|(place, reason)| RightsError::Rule { rule: shown(&rules[place]), reason })?;
-        let known = self.sessions.guard.users.get(name).map(Arc::clone);
+        let known = self.acl.users.get(name).map(Arc::clone);
         let changed = self.replace_user(user);
         if known.is_some_and(|known| !changed.hears_all_of(&known)) {
-            self.close_deafened(caller, &changed);
+            self.close_unentitled(caller, &changed);
         }
         Ok(())
     }
 
     /// Puts a user in the place of the one of that name, also where sessions act as it.
     fn replace_user(&mut self, user: User) -> Arc<User> {
-        let user = Arc::make_mut(&mut self.sessions.guard.users).put(user);
+        let user = Arc::make_mut(&mut self.acl.users).put(user);
         for client in self.sessions.iter_mut().filter(|client| client.user.name() == user.name()) {
             client.user = Arc::clone(&user);
         }
@@ -286,7 +286,7 @@ impl Engine {
 
     /// Removes a user, and closes its sessions; false when there is none of that name.
     pub fn remove_user(&mut self, caller: Option<SessionId>, name: &[u8]) -> bool {
-        if !Arc::make_mut(&mut self.sessions.guard.users).remove(name) {
+        if !Arc::make_mut(&mut self.acl.users).remove(name) {
             return false;
         }
         self.expel(caller, |client| client.user.name() == name);
@@ -295,10 +295,10 @@ impl Engine {
 
     /// Puts all users in the place of those that there were: sessions of users who are gone are closed.
     pub fn replace_users(&mut self, caller: Option<SessionId>, users: Arc<Users>) {
-        let before = std::mem::replace(&mut self.sessions.guard.users, users);
+        let before = std::mem::replace(&mut self.acl.users, users);
         let names: Vec<Vec<u8>> = before.iter().map(|user| user.name().to_vec()).collect();
         for (name, known) in names.iter().zip(before.iter()) {
-            let Some(user) = self.sessions.guard.users.get(name).map(Arc::clone) else {
+            let Some(user) = self.acl.users.get(name).map(Arc::clone) else {
                 self.expel(caller, |client| client.user.name() == name);
                 continue;
             };
@@ -306,15 +306,15 @@ impl Engine {
                 client.user = Arc::clone(&user);
             }
             // Redis has changed the default user by then, and does not see that it was another one.
-            let is_default = Arc::ptr_eq(&user, self.sessions.guard.users.default_user());
+            let is_default = Arc::ptr_eq(&user, self.acl.users.default_user());
             if !is_default && !user.hears_all_of(known) {
-                self.close_deafened(caller, &user);
+                self.close_unentitled(caller, &user);
             }
         }
     }
 
     /// Closes sessions of a user that listen to what it may not.
-    fn close_deafened(&mut self, caller: Option<SessionId>, user: &Arc<User>) {
+    fn close_unentitled(&mut self, caller: Option<SessionId>, user: &Arc<User>) {
         self.expel(caller, |client| {
             let topics = [(Topic::Channel, false), (Topic::Pattern, true), (Topic::Shard, false)];
             let may_not = |(topic, is_pattern)| {
@@ -327,7 +327,7 @@ impl Engine {
 
     /// Closes sessions; the caller's own when it has its reply.
     fn expel(&mut self, caller: Option<SessionId>, is_meant: impl Fn(&Session) -> bool) {
-        let default = Arc::clone(self.sessions.guard.users.default_user());
+        let default = Arc::clone(self.acl.users.default_user());
         let mut expelled = Vec::new();
         for client in self.sessions.iter_mut().filter(|client| is_meant(client)) {
             (client.user, client.authenticated) = (Arc::clone(&default), false);

@@ -8,9 +8,8 @@
 use std::sync::Arc;
 
 use crate::acl::User;
-use crate::engine::eviction::{Weight, Weights};
-use crate::engine::guard::Guard;
-use crate::engine::{CommandId, Now, Outgoing, Question, Subscribed, Transaction, tracking};
+use crate::engine::eviction::{AccountedMemory, ClientMemory};
+use crate::engine::{CommandId, Now, PendingHostCall, PushQueue, Subscribed, Transaction, tracking};
 use crate::resp::Protocol;
 use std::collections::BTreeMap;
 
@@ -55,7 +54,7 @@ pub struct Origin {
     /// The event loop that serves it, from 0.
     pub event_loop: usize,
     /// It is the test's own: it is always let in, and its commands are neither kept, disturbed nor judged.
-    pub is_examiner: bool,
+    pub is_test_client: bool,
 }
 
 /// Which replies a session wants (CLIENT REPLY).
@@ -151,7 +150,7 @@ pub struct Session {
     /// What its connection told last.
     pub buffers: Buffers,
     /// What it is to be told beside replies to its own requests.
-    pub outgoing: Outgoing,
+    pub push_queue: PushQueue,
     /// The transaction that it has begun.
     pub transaction: Option<Arc<Transaction>>,
     /// It is to be closed without its replies: it does not read them.
@@ -173,15 +172,15 @@ pub struct Session {
     /// What the keys that it watches take, in bytes.
     pub watched_bytes: usize,
     /// What it asks of the engine's host, or is answered.
-    pub question: Option<Box<Question>>,
+    pub host_call: Option<Box<PendingHostCall>>,
     /// What it is counted as among those who take memory.
-    weight: Weight,
+    accounted: AccountedMemory,
 }
 
 impl Session {
     /// How many bytes wait for it to read them.
     pub fn waiting_bytes(&self) -> usize {
-        self.outgoing.bytes() + self.buffers.output
+        self.push_queue.bytes() + self.buffers.output
     }
 
     /// About how many bytes of memory it takes; its names are not counted, as in Redis.
@@ -191,7 +190,7 @@ impl Session {
         let wanted = self.subscribed.memory_bytes() + self.watched_bytes + prefixes;
         let Buffers { query, words, query_free, output, reply_room, .. } = self.buffers;
         let buffers = query + words + query_free + reply_room.saturating_sub(output) + self.waiting_bytes();
-        size_of::<Session>() + buffers + self.outgoing.queue_bytes() + queued + wanted
+        size_of::<Session>() + buffers + self.push_queue.queue_bytes() + queued + wanted
     }
 
     /// True when it hears of what others do.
@@ -238,19 +237,17 @@ impl Session {
 /// All sessions.
 #[derive(Debug, Default)]
 pub struct Sessions {
-    /// The users that they act as.
-    pub guard: Guard,
     places: Vec<Option<Box<Session>>>,
     vacant: Vec<u32>,
     /// The place of each, by its number.
     numbers: BTreeMap<u64, u32>,
     opened: u64,
-    weights: Weights,
+    client_memory: ClientMemory,
 }
 
 impl Sessions {
-    /// A session for a client that just came.
-    pub fn open(&mut self, origin: Origin, authenticated: bool, now: Now) -> SessionId {
+    /// A session for a client that just connected, and acts as that user.
+    pub fn open(&mut self, origin: Origin, user: Arc<User>, authenticated: bool, now: Now) -> SessionId {
         self.opened += 1;
         let place = self.vacant.pop().unwrap_or(self.places.len() as u32);
         let id = SessionId { place, number: self.opened };
@@ -260,7 +257,7 @@ impl Sessions {
             protocol: Protocol::Resp2,
             database: 0,
             authenticated,
-            user: Arc::clone(self.guard.users.default_user()),
+            user,
             first_user: None,
             name: Vec::new(),
             library_name: Vec::new(),
@@ -275,7 +272,7 @@ impl Sessions {
             closing: false,
             commands: 0,
             buffers: Buffers::default(),
-            outgoing: Outgoing::default(),
+            push_queue: PushQueue::default(),
             transaction: None,
             cut_off: false,
             in_bytes: false,
@@ -286,16 +283,23 @@ impl Sessions {
             overfull_until: None,
             tracking: None,
             watched_bytes: 0,
-            question: None,
-            weight: Weight::default(),
+            host_call: None,
+            accounted: AccountedMemory::default(),
         });
         match self.places.get_mut(place as usize) {
             Some(vacant) => *vacant = Some(session),
             None => self.places.push(Some(session)),
         }
         self.numbers.insert(id.number, place);
-        self.weigh(id);
+        self.account_memory(id);
         id
+    }
+
+    /// A session of the default user.
+    #[cfg(test)]
+    pub(super) fn open_one(&mut self) -> SessionId {
+        let users = crate::acl::Users::default();
+        self.open(Origin::default(), Arc::clone(users.default_user()), true, Now::default())
     }
 
     /// Ends a session.
@@ -303,7 +307,7 @@ impl Sessions {
         if let Some(session) = self.places.get_mut(id.place as usize).and_then(Option::as_deref_mut)
             && session.id == id
         {
-            self.weights.forget(id, &mut session.weight);
+            self.client_memory.forget(id, &mut session.accounted);
             self.places[id.place as usize] = None;
             self.vacant.push(id.place);
             self.numbers.remove(&id.number);
@@ -321,23 +325,23 @@ impl Sessions {
     }
 
     /// Counts anew what memory a session takes; to be called when that has changed.
-    pub fn weigh(&mut self, id: SessionId) {
+    pub fn account_memory(&mut self, id: SessionId) {
         let session = self.places.get_mut(id.place as usize).and_then(Option::as_deref_mut);
         if let Some(session) = session.filter(|session| session.id == id) {
             // What was cut off takes nothing soon, and cannot be closed once more.
             let bytes = if session.cut_off { 0 } else { session.memory_bytes() };
-            self.weights.weigh(id, &mut session.weight, bytes, session.no_evict || session.cut_off);
+            self.client_memory.account(id, &mut session.accounted, bytes, session.no_evict || session.cut_off);
         }
     }
 
     /// What all of them take, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.weights.total_bytes()
+        self.client_memory.total_bytes()
     }
 
     /// The one to close when they take too much.
     pub(super) fn largest(&self) -> Option<SessionId> {
-        self.weights.largest()
+        self.client_memory.largest()
     }
 
     /// The sessions that live, oldest first.

@@ -76,7 +76,7 @@ impl Engine {
             name: name.into(),
             number: self.databases.snapshots.taken,
             settings: Box::new(self.settings.clone()),
-            users: Arc::clone(&self.sessions.guard.users),
+            users: Arc::clone(&self.acl.users),
             generator: self.generator.clone(),
             now: self.now(),
             speed: self.host.clock_speed(),
@@ -150,8 +150,8 @@ impl Engine {
                 self.free(trash);
                 self.stats.changes += 1;
                 self.touched(number, &key);
-                if !self.interest.waiting.is_empty() {
-                    self.interest.waiting.signal(number, &key);
+                if !self.observers.waiting.is_empty() {
+                    self.observers.waiting.signal(number, &key);
                 }
             }
         }
@@ -161,11 +161,11 @@ impl Engine {
         self.stats.changes += 1;
         let due_ms = self.due_ms();
         let current = self.databases.get(number);
-        let watches = &mut self.interest.watches;
+        let watches = &mut self.observers.watches;
         watches.replace(number, |key| presence(current, key, due_ms), |key| presence(&before, key, due_ms));
         let trash = self.databases.put(number, before).into_trash();
         self.free(trash);
-        self.interest.waiting.signal_all(number);
+        self.observers.waiting.signal_all(number);
     }
 
     /// Puts the data and functions of another engine, whose databases are like ours
@@ -177,12 +177,12 @@ impl Engine {
         self.invalidate_all();
         for (number, database) in other.databases.into_all().into_iter().enumerate() {
             let (due_ms, current) = (self.due_ms(), self.databases.get(number));
-            let watches = &mut self.interest.watches;
+            let watches = &mut self.observers.watches;
             watches.replace(number, |key| presence(current, key, due_ms), |key| presence(&database, key, due_ms));
             self.stats.changes += 1;
             let trash = self.databases.replace(number, database);
             self.free(trash);
-            self.interest.waiting.signal_all(number);
+            self.observers.waiting.signal_all(number);
         }
     }
 
@@ -197,7 +197,7 @@ impl Engine {
         // The process is not brought back.
         self.settings.process = before.process;
         let users = Arc::clone(&snapshot.users);
-        if !Arc::ptr_eq(&users, &self.sessions.guard.users) {
+        if !Arc::ptr_eq(&users, &self.acl.users) {
             let caller = self.timing.running.map(|running| running.session);
             self.replace_users(caller, users);
         }

@@ -5,7 +5,7 @@
 
 use crate::acl::Reason;
 use crate::engine::host::Turns;
-use crate::engine::{CommandId, Durations, ErrorCounts, Recent, SlowLog, Spikes};
+use crate::engine::{CommandId, ErrorCounts, InstantMetrics, LatencyHistogram, LatencyMonitor, SlowLog};
 
 /// How one command fared.
 #[derive(Clone, Debug, Default)]
@@ -19,13 +19,13 @@ pub struct CommandStats {
     /// How often it ran and answered an error.
     pub failed: u64,
     /// How long its calls took, while `latency-tracking` is on.
-    pub durations: Durations,
+    pub latency_histogram: LatencyHistogram,
 }
 
 impl CommandStats {
     /// Of a command that nobody called.
     const NONE: CommandStats =
-        CommandStats { calls: 0, elapsed_us: 0, rejected: 0, failed: 0, durations: Durations::NONE };
+        CommandStats { calls: 0, elapsed_us: 0, rejected: 0, failed: 0, latency_histogram: LatencyHistogram::NONE };
 }
 
 /// A page of commands that nobody called.
@@ -104,11 +104,11 @@ pub struct Stats {
     /// The turns of the event loops before counting began.
     pub turns_before: Turns,
     /// Rates and peaks.
-    pub recent: Recent,
+    pub instant_metrics: InstantMetrics,
     /// The last commands that took long.
     pub slow_log: SlowLog,
     /// What held everybody up.
-    pub spikes: Spikes,
+    pub latency_monitor: LatencyMonitor,
     by_command: Vec<Option<Box<Page>>>,
     refusals: [u64; 4],
 }
@@ -173,8 +173,9 @@ impl Stats {
     pub fn reset(&mut self, turns: Turns) {
         let old = std::mem::replace(self, Stats::new(self.by_command.len() * PAGE));
         self.turns_before = turns;
-        (self.changes, self.recent, self.startup_bytes) = (old.changes, old.recent, old.startup_bytes);
-        self.recent.forget();
-        (self.slow_log, self.spikes, self.refusals) = (old.slow_log, old.spikes, old.refusals);
+        (self.changes, self.instant_metrics, self.startup_bytes) =
+            (old.changes, old.instant_metrics, old.startup_bytes);
+        self.instant_metrics.forget();
+        (self.slow_log, self.latency_monitor, self.refusals) = (old.slow_log, old.latency_monitor, old.refusals);
     }
 }

@@ -32,8 +32,8 @@ pub struct Entry {
     called: String,
     /// True for the second word of a container.
     pub is_subcommand: bool,
-    /// [`Command::is_plain`].
-    pub(super) is_plain: bool,
+    /// [`Command::may_run_fast`].
+    pub(super) may_run_fast: bool,
     /// [`Command::is_brief`].
     pub(super) is_brief: bool,
     /// The place of the first subcommand's entry; they follow one another in the order of the row.
@@ -87,7 +87,7 @@ impl Table {
                 name: format!("{name}|{}", child.name.to_ascii_lowercase()),
                 called: name.clone(),
                 is_subcommand: true,
-                is_plain: false,
+                may_run_fast: false,
                 is_brief: false,
                 first_child: 0,
             });
@@ -97,7 +97,7 @@ impl Table {
                 called: name.clone(),
                 name,
                 is_subcommand: false,
-                is_plain: command.is_plain(),
+                may_run_fast: command.may_run_fast(),
                 is_brief: command.is_brief(),
                 first_child,
             });

@@ -38,11 +38,11 @@ impl Engine {
         Template {
             databases: self.databases.to_lend(),
             settings: self.settings.clone(),
-            users: Arc::clone(&self.sessions.guard.users),
+            users: Arc::clone(&self.acl.users),
             scripts: self.scripts.cache.saved(),
             functions: self.scripts.functions.shelf.described(),
             generator: self.generator.clone(),
-            strict: self.interest.kit.as_ref().and_then(|kit| kit.strict.as_ref()).map(|strict| strict.afresh()),
+            strict: self.observers.kit.as_ref().and_then(|kit| kit.strict.as_ref()).map(|strict| strict.afresh()),
             now: self.now(),
             speed: self.host.clock_speed(),
         }
@@ -52,7 +52,7 @@ impl Engine {
     pub fn begin_as(&mut self, template: &Template) {
         self.databases = Databases::borrowed(&template.databases);
         self.settings = template.settings.clone();
-        self.sessions.guard.users = Arc::clone(&template.users);
+        self.acl.users = Arc::clone(&template.users);
         self.scripts.restore(template.scripts.clone());
         self.scripts.functions.shelf = template.functions.described();
         self.generator = template.generator.clone();
@@ -64,6 +64,6 @@ impl Engine {
 
     /// Gives a fresh engine those users.
     pub fn begin_with_users(&mut self, users: &Arc<Users>) {
-        self.sessions.guard.users = Arc::clone(users);
+        self.acl.users = Arc::clone(users);
     }
 }

@@ -13,7 +13,7 @@ use std::process::{self, Command, Stdio};
 
 use tracing::{info, warn};
 
-use super::machine::reason;
+use super::os_host::reason;
 
 /// What stands in the environment of the process in the background.
 const MARK: &str = "DUNLIN_IN_BACKGROUND";

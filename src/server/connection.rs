@@ -13,7 +13,7 @@
 //! Bytes are read into a buffer that all connections of a thread share, and parsed and run in place; what belongs to an
 //! unfinished request is copied out into the connection. Replies are gathered in a second shared buffer; large ones are
 //! written from there, large strings from where they are stored, and what is held back or not taken by the socket waits
-//! in the [`Outbox`]. So an idle connection keeps next to no buffer.
+//! in the [`WriteQueue`]. So an idle connection keeps next to no buffer.
 //!
 //! Reading goes on while replies wait: a client that pipelines without reading is served, as Redis serves it, and never
 //! waits for us while we wait for it. Who has not logged in gets less: see [`Connection::guard_output`].
@@ -36,11 +36,11 @@ use tracing::debug;
 
 use super::fairness::{TURN_REPLY_BYTES, TurnEnd, wake_after_others};
 use super::loops::Place;
-use super::mailbox::{Letter, Mailbox};
-use super::outbox::Outbox;
 use super::shared::Shared;
 use super::stream::Stream;
-use super::worlds::{self, Seat};
+use super::wake_flags::{WakeFlag, WakeFlags};
+use super::worlds::{self, Attachment};
+use super::write_queue::WriteQueue;
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Output, Parser};
 
@@ -87,7 +87,7 @@ pub(crate) struct Connection {
     /// Whether it was not polled yet where it is.
     is_new: bool,
     session: SessionId,
-    mailbox: Arc<Mailbox>,
+    wake_flags: Arc<WakeFlags>,
     parser: Parser,
     /// As they stood after the last batch.
     limits: Limits,
@@ -100,15 +100,15 @@ pub(crate) struct Connection {
     /// The most that the next read takes.
     read_bytes: usize,
     turn_end: TurnEnd,
-    outbox: Outbox,
-    /// Whether the outbox holds replies back for others' turns, and no other bytes.
+    write_queue: WriteQueue,
+    /// Whether the write_queue holds replies back for others' turns, and no other bytes.
     holds_back: bool,
     /// Whether the engine may have something to tell that was not fetched.
     is_told: bool,
     /// What its buffers hold, as the engine is told. Room that grows with the requests in it is at most a quarter more,
     /// and is not counted.
     buffers: Buffers,
-    /// Bytes of replies so far, whether sent or waiting in the outbox.
+    /// Bytes of replies so far, whether sent or waiting in the write_queue.
     produced: u64,
     state: State,
 }
@@ -149,7 +149,7 @@ enum Stop {
     /// The last request waits for its answer.
     Blocked,
     /// The next request asks something, and is to be run again with the answer.
-    Asks,
+    CallsHost,
     /// This was the last request of this connection.
     Closing,
     /// The connection ends before its replies are sent.
@@ -162,7 +162,7 @@ impl Connection {
         shared: Arc<Shared>,
         stream: Stream,
         session: SessionId,
-        mailbox: Arc<Mailbox>,
+        wake_flags: Arc<WakeFlags>,
         place: Place,
     ) -> Connection {
         Connection {
@@ -171,7 +171,7 @@ impl Connection {
             place,
             is_new: true,
             session,
-            mailbox,
+            wake_flags,
             parser: Parser::new(),
             limits: Limits { max_bulk_bytes: 0, authenticated: false },
             unread: QueryBuffer::default(),
@@ -179,7 +179,7 @@ impl Connection {
             has_more: false,
             read_bytes: READ_BYTES,
             turn_end: TurnEnd::default(),
-            outbox: Outbox::default(),
+            write_queue: WriteQueue::default(),
             holds_back: false,
             is_told: false,
             buffers: Buffers::default(),
@@ -192,23 +192,23 @@ impl Connection {
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Result<(), Ended>> {
         self.turn_end = TurnEnd::default();
         if mem::take(&mut self.is_new) {
-            self.mailbox.attach(cx.waker());
+            self.wake_flags.attach(cx.waker());
         }
         if self.state == State::Fresh {
             self.limits = self.limits(&self.shared.engine());
             self.state = State::Open;
         }
         self.flush(cx)?;
-        let letters = self.mailbox.take();
-        if letters.has(Letter::Close) {
+        let flags = self.wake_flags.take();
+        if flags.has(WakeFlag::Close) {
             return Poll::Ready(Ok(()));
         }
-        if letters.has(Letter::Resume) && self.state == State::Paused {
+        if flags.has(WakeFlag::Resume) && self.state == State::Paused {
             self.state = State::Open;
             self.run_unread(cx, &mut scratch.work)?;
         }
-        self.is_told |= letters.has(Letter::Told);
-        if self.is_told && self.outbox.is_empty() {
+        self.is_told |= flags.has(WakeFlag::Pushed);
+        if self.is_told && self.write_queue.is_empty() {
             self.listen(cx, &mut scratch.work)?;
         }
         if self.has_more && self.state == State::Open {
@@ -234,7 +234,7 @@ impl Connection {
             }
         }
         // Where it ends with the whole server, it ends when the doors are closed, so that it cannot come again.
-        let is_over = self.outbox.is_empty() && !self.shared.is_ending();
+        let is_over = self.write_queue.is_empty() && !self.shared.is_ending();
         if is_over { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
@@ -263,7 +263,7 @@ impl Connection {
     /// answered the command that waited.
     fn listen(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
         let produced = self.produced;
-        while self.is_told && self.outbox.is_empty() {
+        while self.is_told && self.write_queue.is_empty() {
             if self.produced - produced > TURN_REPLY_BYTES as u64 {
                 wake_after_others(cx);
                 break;
@@ -271,21 +271,21 @@ impl Connection {
             work.output.clear();
             let mut engine = self.shared.engine();
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
-            let large = session.outgoing.take_or_share(work.output.written_mut(), TOLD_BYTES);
-            self.is_told = !session.outgoing.is_empty();
+            let large = session.push_queue.take_or_share(work.output.written_mut(), TOLD_BYTES);
+            self.is_told = !session.push_queue.is_empty();
             let hangs_up = session.hangs_up && !self.is_told;
             if mem::take(&mut session.in_bytes) {
-                self.outbox.split();
+                self.write_queue.split();
             }
-            engine.sessions.weigh(self.session);
-            engine.weigh_output(self.session, 0);
+            engine.sessions.account_memory(self.session);
+            engine.check_output_limit(self.session, 0);
             self.shared.carry_out(&mut engine, None);
             let is_answered = self.state == State::Blocked && !engine.is_blocked(self.session);
             drop(engine);
             self.produced += (work.output.len() + large.as_ref().map_or(0, |frame| frame.len())) as u64;
             self.send(cx, &mut work.output)?;
             if let Some(frame) = large {
-                self.outbox.share(self.stream.as_mut().ok_or(Ended)?, cx, frame)?;
+                self.write_queue.share(self.stream.as_mut().ok_or(Ended)?, cx, frame)?;
                 self.guard_output()?;
             }
             if hangs_up {
@@ -339,19 +339,19 @@ impl Connection {
             let (count, stop) = self.run_batch(&input[taken..], work);
             taken += count;
             let state = match stop {
-                Stop::More | Stop::Asks if self.is_turn_over(&work.output) => {
+                Stop::More | Stop::CallsHost if self.is_turn_over(&work.output) => {
                     self.has_more = true;
                     State::Open
                 }
                 Stop::More => continue,
-                Stop::Asks => {
-                    self.step_aside(cx, work.output.written_mut());
+                Stop::CallsHost => {
+                    self.suspend_for_host(cx, work.output.written_mut());
                     continue;
                 }
                 Stop::Aborted => return Err(Ended),
-                Stop::Exhausted if self.outbox.is_empty() && work.output.len() <= HELD_BYTES => {
-                    self.outbox.push(work.output.written());
-                    self.holds_back = !self.outbox.is_empty();
+                Stop::Exhausted if self.write_queue.is_empty() && work.output.len() <= HELD_BYTES => {
+                    self.write_queue.push(work.output.written());
+                    self.holds_back = !self.write_queue.is_empty();
                     return Ok(taken);
                 }
                 Stop::Exhausted => State::Open,
@@ -376,13 +376,13 @@ impl Connection {
     }
 
     /// Has the question of the request answered that stands first, which may lead the session into another world.
-    fn step_aside(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) {
+    fn suspend_for_host(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) {
         let before = output.len();
-        let Some(seat) = worlds::answer(&self.shared, self.session, output) else { return };
+        let Some(attachment) = worlds::answer(&self.shared, self.session, output) else { return };
         self.produced += (output.len() - before) as u64;
-        Seat { shared: self.shared, session: self.session, mailbox: self.mailbox } = seat;
-        self.mailbox.attach(cx.waker());
-        // It is the next turn that looks for letters which came before.
+        Attachment { shared: self.shared, session: self.session, wake_flags: self.wake_flags } = attachment;
+        self.wake_flags.attach(cx.waker());
+        // The next turn checks the flags that were set before.
         cx.waker().wake_by_ref();
         self.limits = self.limits(&self.shared.engine());
     }
@@ -413,13 +413,13 @@ impl Connection {
             // What it sent together is answered together, as in Redis, so that the limit meets the same replies.
             self.turn_end.put_off();
         }
-        let mark = shared.begin_batch(&mut engine);
+        let due = shared.begin_batch(&mut engine);
         let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
             engine.reject(self.session, fault, output.written_mut());
             stop = Stop::Closing;
         }
-        shared.end_batch(&mut engine, mark);
+        shared.end_batch(&mut engine, due);
         self.place.served(done);
         let taken = batch.end_of(done);
         self.produced += (output.len() - before) as u64;
@@ -439,7 +439,7 @@ impl Connection {
             return (taken, Stop::Aborted);
         };
         if mem::take(&mut session.in_bytes) {
-            self.outbox.split();
+            self.write_queue.split();
         }
         if stop == Stop::More {
             // A long pipeline lets those in who wait meanwhile.
@@ -461,7 +461,7 @@ impl Connection {
                 Flow::Abort => return (done + 1, Stop::Aborted),
                 Flow::Wait(_) => return (done, Stop::Paused),
                 Flow::Block => return (done + 1, Stop::Blocked),
-                Flow::Ask => return (done, Stop::Asks),
+                Flow::CallHost => return (done, Stop::CallsHost),
             }
             // A brief command of a pipeline is timed with others, and is never what takes long.
             let is_long = output.len() >= TURN_REPLY_BYTES || (!engine.is_timed_later() && self.turn_end.is_reached());
@@ -478,13 +478,13 @@ impl Connection {
 
     /// Tells the engine how this connection's buffers stand.
     fn report(&self, engine: &mut Engine) {
-        self.outbox.keep(engine.switches.reply_room, engine.now());
+        self.write_queue.keep(engine.switches.reply_room, engine.now());
         let Some(session) = engine.sessions.get_mut(self.session) else { return };
-        let output = self.outbox.len();
+        let output = self.write_queue.len();
         let now = Buffers {
             output,
-            reply_room: self.outbox.room(),
-            reply_peak: self.outbox.peak(),
+            reply_room: self.write_queue.room(),
+            reply_peak: self.write_queue.peak(),
             sent: self.produced - output as u64,
             ..self.buffers
         };
@@ -497,33 +497,33 @@ impl Connection {
         // Replies count as sent until the socket takes less than all of them.
         engine.stats.sent_bytes = (engine.stats.sent_bytes + now.sent).saturating_sub(before.sent);
         if now.output != before.output {
-            engine.weigh_output(self.session, 0);
+            engine.check_output_limit(self.session, 0);
             self.shared.carry_out(engine, None);
         }
     }
 
     /// Has the memory that this connection's buffers take be counted. While a batch runs they are the thread's.
     fn weigh(&self, engine: &mut Engine) {
-        engine.sessions.weigh(self.session);
+        engine.sessions.account_memory(self.session);
         self.shared.settle(engine);
     }
 
     /// Sends `output`.
     fn send(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Result<(), Ended> {
         if output.len() > STRANGER_REPLY_BYTES && !self.limits.authenticated {
-            return Err(self.turn_away(&mut self.shared.engine()));
+            return Err(self.close_stranger(&mut self.shared.engine()));
         }
-        self.outbox.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
+        self.write_queue.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
         self.guard_output()
     }
 
     /// Sends what waits, as far as the socket takes it.
     fn flush(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
         let held_back = mem::take(&mut self.holds_back);
-        if self.outbox.is_empty() {
+        if self.write_queue.is_empty() {
             return Ok(());
         }
-        self.outbox.flush(self.stream.as_mut().ok_or(Ended)?, cx)?;
+        self.write_queue.flush(self.stream.as_mut().ok_or(Ended)?, cx)?;
         if held_back {
             // They were counted as sent, and are, unless the socket is full.
             return self.guard_output();

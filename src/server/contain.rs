@@ -111,22 +111,22 @@ mod tests {
     #[test]
     fn the_keeper_of_time_goes_on_after_a_panic() {
         served(|shared, address| {
-            shared.faults().add("keeper");
+            shared.faults().add("timer");
             for _ in 0..2 {
                 ask(address, "BLPOP queue 0.001\r\n", "*-1\r\n");
             }
-            assert!(shared.faults().has_happened("keeper"));
+            assert!(shared.faults().has_happened("timer"));
         });
     }
 
     #[test]
     fn clients_are_let_in_after_a_panic() {
         served(|shared, address| {
-            shared.faults().add("door");
+            shared.faults().add("listener");
             // The one in whose place it panicked sees his connection close.
             let mut lost = TcpStream::connect(address).expect("it listens");
             assert!(matches!(lost.read(&mut [0; 1]), Ok(0) | Err(_)));
-            assert!(shared.faults().has_happened("door"));
+            assert!(shared.faults().has_happened("listener"));
             ask(address, "PING\r\n", "+PONG\r\n");
         });
     }

@@ -1,12 +1,11 @@
-//! Who is still to be woken because there is something to tell him.
+//! Paces the wake-ups of subscribers when a message goes to many of them.
 //!
-//! A message may concern thousands of subscribers, and each of their connections costs a write. If all were woken at
-//! once, everyone else would wait for all of those writes, and whoever publishes next too. So they are woken some at a
-//! time, and in between the event loop serves whoever has sent something: what is published meanwhile reaches those who
-//! are still to be woken in the same write. When much waits for each, all are woken, so those who publish
-//! do not run ahead of those who read.
+//! A message may go to thousands of subscribers, and each of their connections costs a write. If all were woken at
+//! once, everyone else would wait for all of those writes, and the next publisher too. So they are woken some at a
+//! time, and in between the event loop serves other clients: what is published meanwhile reaches the rest in the same
+//! write. When much waits for each of them, all are woken, so that publishers do not run ahead of readers.
 //!
-//! Invariant: a session that waits here is not woken otherwise for what it is told, and stands here once.
+//! Invariant: a session in this queue is not woken for pushes otherwise, and is in it once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,8 +14,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::contain::keep_running;
-use super::mailbox::Letter;
 use super::shared::Shared;
+use super::wake_flags::WakeFlag;
 use crate::engine::SessionId;
 
 /// So many are woken at a time.
@@ -70,9 +69,10 @@ async fn deliver_all(shared: &Shared) {
             #[cfg(test)]
             shared.faults().happen("deliveries");
             let is_enough = |bytes: usize| bytes >= ENOUGH_BYTES;
-            let is_behind = shared.engine().sessions.get(first).is_some_and(|first| is_enough(first.outgoing.bytes()));
+            let is_behind =
+                shared.engine().sessions.get(first).is_some_and(|first| is_enough(first.push_queue.bytes()));
             for session in shared.deliveries().take(if is_behind { usize::MAX } else { AT_ONCE }) {
-                shared.post(session, Letter::Told);
+                shared.notify(session, WakeFlag::Pushed);
             }
             // Those have their turns now, then whoever has sent something, then we.
             tokio::task::yield_now().await;

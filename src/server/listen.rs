@@ -1,9 +1,10 @@
-//! Where clients come in: TCP on every address of `bind`, and a Unix socket.
+//! Accepts clients: TCP on every address of `bind`, and a Unix socket.
 //!
-//! How they come in by TCP, and what becomes of the sockets, see [`super::doors`]. Sockets are opened before anything
-//! else, so that a server that cannot listen says so instead of starting, in words of Redis that programs which start a
-//! server look for. Accepting never ends and never spins: a client that went away again is passed over, and when the
-//! system is out of descriptors the next try comes a little later, while those who are connected are served.
+//! [`super::listeners`] has the TCP sockets and the tasks that accept from them. Sockets are opened before anything
+//! else, so that a server that cannot listen says so instead of starting, in the words of Redis that programs which
+//! start a server look for. Accepting never ends and never spins: a client that went away again is passed over, and
+//! when the system is out of descriptors the next try comes a little later, while connected clients are served. Just
+//! before that, clients get the error for too many clients, however few `maxclients` of their world counts.
 
 use std::future::poll_fn;
 use std::io;
@@ -20,7 +21,7 @@ use tracing::{debug, warn};
 use super::connection::Connection;
 use super::contain::keep_running;
 use super::loops::{Loops, Place};
-use super::machine::{is_last_descriptor, reason};
+use super::os_host::{is_last_descriptor, reason};
 use super::shared::Shared;
 use super::stream::{self, Stream};
 use crate::engine::{Engine, Origin, Settings, Transport};
@@ -123,7 +124,7 @@ fn resolve(name: &str, port: u16) -> io::Result<SocketAddr> {
 
 /// Where clients that were let in go: to the event loops in use, in turn.
 #[derive(Debug)]
-pub(crate) struct Hall {
+pub(crate) struct Acceptor {
     shared: Arc<Shared>,
     loops: Arc<Loops>,
     arrivals: AtomicUsize,
@@ -131,16 +132,16 @@ pub(crate) struct Hall {
 
 /// A client on its way to the loop that will serve it.
 #[derive(Debug)]
-pub(crate) enum Guest {
+pub(crate) enum Accepted {
     /// It has just come.
     New { socket: stream::Socket, origin: Origin, place: Place },
     /// It was served on another loop.
     Moves { socket: stream::Socket, connection: Box<Connection> },
 }
 
-impl Hall {
-    pub(crate) fn new(shared: Arc<Shared>, loops: Arc<Loops>) -> Hall {
-        Hall { shared, loops, arrivals: AtomicUsize::new(0) }
+impl Acceptor {
+    pub(crate) fn new(shared: Arc<Shared>, loops: Arc<Loops>) -> Acceptor {
+        Acceptor { shared, loops, arrivals: AtomicUsize::new(0) }
     }
 
     fn admit(&self, stream: Stream, mut origin: Origin) {
@@ -149,18 +150,18 @@ impl Hall {
         match place.number() {
             ACCEPTING => serve(&self.shared, stream, origin, place),
             other => match stream.leave() {
-                Ok(socket) => self.loops.send(other, Guest::New { socket, origin, place }),
+                Ok(socket) => self.loops.send(other, Accepted::New { socket, origin, place }),
                 Err(error) => debug!("a client was lost on its way to its thread: {error}"),
             },
         }
     }
 }
 
-/// Serves a guest on this thread's loop.
-pub(crate) fn welcome(shared: &Arc<Shared>, guest: Guest) {
-    let served = match guest {
-        Guest::New { socket, origin, place } => socket.join().map(|stream| serve(shared, stream, origin, place)),
-        Guest::Moves { socket, connection } => connection.arrive(socket).map(|served| drop(tokio::spawn(served))),
+/// Serves an accepted client on this thread's loop.
+pub(crate) fn serve_accepted(shared: &Arc<Shared>, accepted: Accepted) {
+    let served = match accepted {
+        Accepted::New { socket, origin, place } => socket.join().map(|stream| serve(shared, stream, origin, place)),
+        Accepted::Moves { socket, connection } => connection.arrive(socket).map(|served| drop(tokio::spawn(served))),
     };
     if let Err(error) = served {
         debug!("a client was lost on its way to its thread: {error}");
@@ -170,31 +171,31 @@ pub(crate) fn welcome(shared: &Arc<Shared>, guest: Guest) {
 fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, place: Place) {
     if !origin.is_local && is_protected(&shared.engine()) {
         shared.engine().stats.connections_refused += 1;
-        tokio::spawn(turn_away(stream, PROTECTED));
+        tokio::spawn(reject(stream, PROTECTED));
         return;
     }
     if is_last_descriptor(origin.descriptor) {
         // `maxclients` counts the clients of each world, and other servers of this process have descriptors, too.
         shared.engine().stats.connections_refused += 1;
-        tokio::spawn(turn_away(stream, FULL));
+        tokio::spawn(reject(stream, FULL));
         return;
     }
     let address = origin.address.clone();
     match shared.connect(origin) {
-        Some((session, mailbox)) => {
+        Some((session, wake_flags)) => {
             debug!("client {} comes from {address}", session.number);
-            drop(tokio::spawn(Connection::new(Arc::clone(shared), stream, session, mailbox, place).served()));
+            drop(tokio::spawn(Connection::new(Arc::clone(shared), stream, session, wake_flags, place).served()));
         }
-        None => drop(tokio::spawn(turn_away(stream, FULL))),
+        None => drop(tokio::spawn(reject(stream, FULL))),
     }
 }
 
 fn is_protected(engine: &Engine) -> bool {
-    engine.settings.protected_mode && engine.sessions.guard.users.default_user().needs_no_password()
+    engine.settings.protected_mode && engine.acl.users.default_user().needs_no_password()
 }
 
 /// Tells a client why it is not let in. One that does not take the few bytes at once is not waited for.
-async fn turn_away(mut stream: Stream, why: &'static str) {
+async fn reject(mut stream: Stream, why: &'static str) {
     poll_fn(|cx| {
         drop(stream.poll_write(cx, why.as_bytes()));
         Poll::Ready(())
@@ -202,13 +203,13 @@ async fn turn_away(mut stream: Stream, why: &'static str) {
     .await;
 }
 
-/// Lets TCP clients in until the door is closed, whose socket is nobody's then; so many at a time that others are
+/// Lets TCP clients in until the listener is closed, whose socket is nobody's then; so many at a time that others are
 /// served in between (`max-new-connections-per-cycle`).
-pub(crate) async fn accept_tcp(listener: Weak<TcpListener>, hall: Arc<Hall>) {
-    keep_running("the door for TCP clients", || accept_each(&listener, &hall)).await;
+pub(crate) async fn accept_tcp(listener: Weak<TcpListener>, acceptor: Arc<Acceptor>) {
+    keep_running("the listener for TCP clients", || accept_each(&listener, &acceptor)).await;
 }
 
-async fn accept_each(listener: &Weak<TcpListener>, hall: &Hall) {
+async fn accept_each(listener: &Weak<TcpListener>, acceptor: &Acceptor) {
     let next = |cx: &mut Context<'_>| match listener.upgrade() {
         Some(listener) => listener.poll_accept(cx).map(Some),
         None => Poll::Ready(None),
@@ -218,7 +219,7 @@ async fn accept_each(listener: &Weak<TcpListener>, hall: &Hall) {
         match came {
             Ok((stream, peer)) => {
                 let (keepalive_s, most_at_once) = {
-                    let engine = hall.shared.engine();
+                    let engine = acceptor.shared.engine();
                     (engine.settings.tcp_keepalive_s, engine.settings.accepted_at_once)
                 };
                 if let Err(error) = prepare(&stream, keepalive_s) {
@@ -227,15 +228,15 @@ async fn accept_each(listener: &Weak<TcpListener>, hall: &Hall) {
                 }
                 let origin = tcp_origin(&stream, peer);
                 #[cfg(test)]
-                hall.shared.faults().happen("door");
-                hall.admit(Stream::Tcp(stream), origin);
+                acceptor.shared.faults().happen("listener");
+                acceptor.admit(Stream::Tcp(stream), origin);
                 at_once += 1;
                 if at_once >= most_at_once {
                     at_once = 0;
                     tokio::task::yield_now().await;
                 }
             }
-            Err(error) => endure(&error).await,
+            Err(error) => back_off(&error).await,
         }
     }
 }
@@ -275,7 +276,7 @@ fn descriptor_of(stream: &impl std::os::windows::io::AsRawSocket) -> i64 {
 }
 
 /// After accepting failed: goes on at once if only this client is the cause, and after a pause if the system is.
-async fn endure(error: &io::Error) {
+async fn back_off(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | WouldBlock) {
         debug!("a client came and went: {error}");
@@ -286,27 +287,27 @@ async fn endure(error: &io::Error) {
 }
 
 #[cfg(unix)]
-pub(crate) use unix::UnixDoor;
+pub(crate) use unix::UnixSocketServer;
 
 /// There are no Unix sockets on this system.
 #[cfg(not(unix))]
 #[derive(Debug)]
-pub(crate) enum UnixDoor {}
+pub(crate) enum UnixSocketServer {}
 
 #[cfg(not(unix))]
-impl UnixDoor {
+impl UnixSocketServer {
     /// Opens none.
     ///
     /// # Errors
     /// When one is wanted.
-    pub(crate) fn open(settings: &Settings) -> io::Result<Option<UnixDoor>> {
+    pub(crate) fn open(settings: &Settings) -> io::Result<Option<UnixSocketServer>> {
         if settings.unix_socket.is_empty() {
             return Ok(None);
         }
         Err(io::Error::new(io::ErrorKind::Unsupported, "there are no Unix sockets on this system"))
     }
 
-    pub(crate) fn admit_to(self, _: &Arc<Hall>) {
+    pub(crate) fn accept_into(self, _: &Arc<Acceptor>) {
         match self {}
     }
 }
@@ -324,15 +325,15 @@ mod unix {
     use socket2::{Domain, SockAddr, Socket, Type};
     use tokio::net::UnixListener;
 
-    use super::{Hall, descriptor_of, endure};
+    use super::{Acceptor, back_off, descriptor_of};
     use crate::engine::{Origin, Settings, Transport};
     use crate::server::contain::keep_running;
-    use crate::server::machine::reason;
+    use crate::server::os_host::reason;
     use crate::server::stream::Stream;
 
     /// A Unix socket that listens.
     #[derive(Debug)]
-    pub(crate) struct UnixDoor {
+    pub(crate) struct UnixSocketServer {
         listener: UnixListener,
         file: UnixFile,
     }
@@ -341,13 +342,13 @@ mod unix {
     #[derive(Debug)]
     pub(crate) struct UnixFile(PathBuf);
 
-    impl UnixDoor {
+    impl UnixSocketServer {
         /// Listens at `unixsocket`, in place of a socket that a server left there which was killed; `None` where none
         /// is wanted. Belongs to the event loop of this thread.
         ///
         /// # Errors
         /// When the path cannot be bound.
-        pub(crate) fn open(settings: &Settings) -> io::Result<Option<UnixDoor>> {
+        pub(crate) fn open(settings: &Settings) -> io::Result<Option<UnixSocketServer>> {
             if settings.unix_socket.is_empty() {
                 return Ok(None);
             }
@@ -358,14 +359,14 @@ mod unix {
             };
             let listener = listen(&path, settings).map_err(explain)?;
             let file = UnixFile(path);
-            Ok(Some(UnixDoor { listener: UnixListener::from_std(listener)?, file }))
+            Ok(Some(UnixSocketServer { listener: UnixListener::from_std(listener)?, file }))
         }
 
         /// Lets clients in from now on, as long as the event loop runs. The file is to be kept so long.
-        pub(crate) fn admit_to(self, hall: &Arc<Hall>) -> UnixFile {
-            let (listener, hall, path) = (self.listener, Arc::clone(hall), self.file.0.display().to_string());
+        pub(crate) fn accept_into(self, acceptor: &Arc<Acceptor>) -> UnixFile {
+            let (listener, acceptor, path) = (self.listener, Arc::clone(acceptor), self.file.0.display().to_string());
             tokio::spawn(async move {
-                keep_running("the door for Unix clients", || accept_each(&listener, &path, &hall)).await;
+                keep_running("the listener for Unix clients", || accept_each(&listener, &path, &acceptor)).await;
             });
             self.file
         }
@@ -393,7 +394,7 @@ mod unix {
     }
 
     /// Lets clients in over the Unix socket until the server ends.
-    async fn accept_each(listener: &UnixListener, path: &str, hall: &Hall) {
+    async fn accept_each(listener: &UnixListener, path: &str, acceptor: &Acceptor) {
         let address = format!("{path}:0");
         loop {
             match listener.accept().await {
@@ -406,9 +407,9 @@ mod unix {
                         is_local: true,
                         ..Origin::default()
                     };
-                    hall.admit(Stream::Unix(stream), origin);
+                    acceptor.admit(Stream::Unix(stream), origin);
                 }
-                Err(error) => endure(&error).await,
+                Err(error) => back_off(&error).await,
             }
         }
     }

@@ -1,13 +1,13 @@
-//! The event loops of a server: who is served on which, how often they turn, and how many are in use.
+//! The event loops of a server: which loop serves a client, what each of them has done, and how many are in use.
 //!
-//! Each client belongs to one loop, by the number with which it came and by how many loops are in use. When that number
-//! changes, a connection moves with its next turn ([`super::connection`]), and arrives with all that it is, its unsent
-//! replies too; who has nothing to say stays where it is and costs nothing.
+//! Each client belongs to one loop, by the number with which it connected and by how many loops are in use. When that
+//! number changes, a connection moves the next time it runs ([`super::connection`]), and takes its unsent replies
+//! along. An idle connection stays where it is and costs nothing.
 //!
-//! A turn is all that a loop does from waking up until it has nothing to do. It is counted when the loop goes to
-//! sleep, which costs two looks at the clock beside the system calls that sleeping and waking are. Now and then a loop
-//! that goes to sleep looks at what all of them had to do, and decides how many shall be in use ([`super::balance`]):
-//! there is no timer, and a server with nothing to do does nothing.
+//! An iteration of a loop is all that it does between waking up and going to sleep. It is counted when the loop goes
+//! to sleep, which costs two readings of the clock beside the system calls for sleeping and waking. Now and then a
+//! loop that goes to sleep samples what all of them had to do, and decides how many are to be in use
+//! ([`super::loop_scaler`]): there is no timer, and a server with nothing to do does nothing.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::balance::{Balance, Window};
 use super::clock::monotonic_ns;
-use super::listen::Guest;
+use super::listen::Accepted;
 use super::log_limit::LogLimit;
+use super::loop_scaler::{LoopScaler, Window};
 use super::processors::ProcessorTime;
 use crate::engine::host;
 
@@ -29,12 +29,12 @@ const WINDOW_NS: u64 = 100_000_000;
 /// All event loops of a server.
 #[derive(Debug)]
 pub(crate) struct Loops {
-    lanes: Box<[Lane]>,
-    /// How many of the lanes have a loop.
+    per_loop: Box<[LoopStats]>,
+    /// How many of the per_loop have a loop.
     count: AtomicUsize,
     in_use: AtomicUsize,
     next_look_ns: AtomicU64,
-    looks: Mutex<Looks>,
+    sampler: Mutex<LoopSampler>,
     /// The memory of the query buffers of all clients that have not logged in.
     strangers_bytes: AtomicUsize,
     stranger_lines: LogLimit,
@@ -42,18 +42,18 @@ pub(crate) struct Loops {
 
 /// What one loop has done, and how a client comes to it.
 #[derive(Debug, Default)]
-struct Lane {
+struct LoopStats {
     turns: AtomicU64,
     busy_ns: AtomicU64,
     longest_ns: AtomicU64,
     requests: AtomicU64,
-    inbox: OnceLock<UnboundedSender<Guest>>,
+    inbox: OnceLock<UnboundedSender<Accepted>>,
 }
 
 /// How things stood at the last look.
 #[derive(Debug, Default)]
-struct Looks {
-    balance: Balance,
+struct LoopSampler {
+    scaler: LoopScaler,
     at_ns: u64,
     busy_ns: u64,
     requests: u64,
@@ -65,11 +65,11 @@ impl Loops {
     pub(crate) fn new(count: usize) -> Arc<Loops> {
         let now_ns = monotonic_ns();
         Arc::new(Loops {
-            lanes: (0..count).map(|_| Lane::default()).collect(),
+            per_loop: (0..count).map(|_| LoopStats::default()).collect(),
             count: AtomicUsize::new(count),
             in_use: AtomicUsize::new(count),
             next_look_ns: AtomicU64::new(now_ns + WINDOW_NS),
-            looks: Mutex::new(Looks { at_ns: now_ns, ..Looks::default() }),
+            sampler: Mutex::new(LoopSampler { at_ns: now_ns, ..LoopSampler::default() }),
             strangers_bytes: AtomicUsize::new(0),
             stranger_lines: LogLimit::default(),
         })
@@ -96,22 +96,22 @@ impl Loops {
         self.in_use.store(count.clamp(1, self.count()), Ordering::Relaxed);
     }
 
-    /// Has guests of a loop be sent there.
-    pub(crate) fn open(&self, number: usize, inbox: UnboundedSender<Guest>) {
+    /// Has accepted clients of a loop be sent there.
+    pub(crate) fn open(&self, number: usize, inbox: UnboundedSender<Accepted>) {
         // Each is opened once.
-        let _ = self.lanes[number].inbox.set(inbox);
+        let _ = self.per_loop[number].inbox.set(inbox);
     }
 
-    /// Sends a client to a loop. If that is gone, the whole server has ended, and its guests with it.
-    pub(crate) fn send(&self, number: usize, guest: Guest) {
-        if let Some(inbox) = self.lanes[number].inbox.get() {
-            drop(inbox.send(guest));
+    /// Sends a client to a loop. If that is gone, the whole server has ended, and its accepted clients with it.
+    pub(crate) fn send(&self, number: usize, accepted: Accepted) {
+        if let Some(inbox) = self.per_loop[number].inbox.get() {
+            drop(inbox.send(accepted));
         }
     }
 
     /// Counts requests that a loop has served.
     pub(crate) fn served(&self, number: usize, requests: usize) {
-        self.lanes[number].requests.fetch_add(requests as u64, Ordering::Relaxed);
+        self.per_loop[number].requests.fetch_add(requests as u64, Ordering::Relaxed);
     }
 
     /// Counts that the query buffer of a client that has not logged in holds `now` bytes instead of `before`. Returns
@@ -138,12 +138,12 @@ impl Loops {
     }
 
     fn turned(&self, number: usize, now_ns: u64, busy_ns: u64) {
-        let lane = &self.lanes[number];
-        lane.turns.fetch_add(1, Ordering::Relaxed);
-        lane.busy_ns.fetch_add(busy_ns, Ordering::Relaxed);
+        let stats = &self.per_loop[number];
+        stats.turns.fetch_add(1, Ordering::Relaxed);
+        stats.busy_ns.fetch_add(busy_ns, Ordering::Relaxed);
         // Nobody else counts the turns of this loop.
-        if busy_ns > lane.longest_ns.load(Ordering::Relaxed) {
-            lane.longest_ns.store(busy_ns, Ordering::Relaxed);
+        if busy_ns > stats.longest_ns.load(Ordering::Relaxed) {
+            stats.longest_ns.store(busy_ns, Ordering::Relaxed);
         }
         if self.count() > 1 && now_ns >= self.next_look_ns.load(Ordering::Relaxed) {
             self.look(now_ns);
@@ -152,36 +152,37 @@ impl Loops {
 
     /// The turns of all loops so far.
     pub(crate) fn turns(&self) -> host::Turns {
-        let longest_ns = self.lanes.iter().map(|lane| lane.longest_ns.load(Ordering::Relaxed)).max();
+        let longest_ns = self.per_loop.iter().map(|stats| stats.longest_ns.load(Ordering::Relaxed)).max();
         host::Turns {
-            count: self.sum(|lane| &lane.turns),
-            busy_us: self.sum(|lane| &lane.busy_ns) / 1000,
+            count: self.sum(|stats| &stats.turns),
+            busy_us: self.sum(|stats| &stats.busy_ns) / 1000,
             longest_us: longest_ns.unwrap_or(0) / 1000,
         }
     }
 
-    fn sum(&self, figure: impl Fn(&Lane) -> &AtomicU64) -> u64 {
-        self.lanes.iter().map(|lane| figure(lane).load(Ordering::Relaxed)).sum()
+    fn sum(&self, figure: impl Fn(&LoopStats) -> &AtomicU64) -> u64 {
+        self.per_loop.iter().map(|stats| figure(stats).load(Ordering::Relaxed)).sum()
     }
 
-    /// Looks at what all loops had to do since the last look.
+    /// LoopSampler at what all loops had to do since the last look.
     #[cold]
     fn look(&self, now_ns: u64) {
-        let Some(mut looks) = self.looks.try_lock() else { return };
+        let Some(mut sampler) = self.sampler.try_lock() else { return };
         if now_ns < self.next_look_ns.load(Ordering::Relaxed) {
             // Another loop has looked just now.
             return;
         }
         self.next_look_ns.store(now_ns + WINDOW_NS, Ordering::Relaxed);
-        let (busy_ns, requests) = (self.sum(|lane| &lane.busy_ns), self.sum(|lane| &lane.requests));
-        let length_ns = now_ns.saturating_sub(looks.at_ns).max(1) as f64;
-        let busy = (busy_ns - looks.busy_ns) as f64 / length_ns;
-        let rate = (requests - looks.requests) as f64 * 1e9 / length_ns;
+        let (busy_ns, requests) = (self.sum(|stats| &stats.busy_ns), self.sum(|stats| &stats.requests));
+        let length_ns = now_ns.saturating_sub(sampler.at_ns).max(1) as f64;
+        let busy = (busy_ns - sampler.busy_ns) as f64 / length_ns;
+        let rate = (requests - sampler.requests) as f64 * 1e9 / length_ns;
         let processors = ProcessorTime::now();
-        let spare = processors.zip(looks.processors).and_then(|(now, before)| now.idle_since(before));
-        (looks.at_ns, looks.busy_ns, looks.requests, looks.processors) = (now_ns, busy_ns, requests, processors);
+        let spare = processors.zip(sampler.processors).and_then(|(now, before)| now.idle_since(before));
+        (sampler.at_ns, sampler.busy_ns, sampler.requests, sampler.processors) =
+            (now_ns, busy_ns, requests, processors);
         let window = Window { end_ns: now_ns, busy, rate, spare };
-        self.set_in_use(looks.balance.decide(window, self.in_use(), self.count()));
+        self.set_in_use(sampler.scaler.decide(window, self.in_use(), self.count()));
     }
 }
 
@@ -276,7 +277,7 @@ mod tests {
     #[test]
     fn loops_that_have_little_to_do_are_left_one_a_window() {
         let loops = Loops::new(3);
-        let begun_ns = loops.looks.lock().at_ns;
+        let begun_ns = loops.sampler.lock().at_ns;
         for (windows, in_use) in [(0, 3), (1, 2), (1, 2), (2, 1), (3, 1)] {
             loops.turned(0, begun_ns + windows * WINDOW_NS + windows, 1000);
             assert_eq!(loops.in_use(), in_use);
@@ -334,7 +335,7 @@ mod tests {
         client
     }
 
-    /// Asks for much, and reads it late.
+    /// CallsHost for much, and reads it late.
     fn read_late(mut client: Client) -> Client {
         const LENGTH: usize = 1_000_000;
         let value = "x".repeat(LENGTH);
@@ -369,7 +370,7 @@ mod tests {
         let (address, shared, loops) = (server.addresses()[0], Arc::clone(server.shared()), Arc::clone(server.loops()));
         let serving = thread::spawn(move || server.serve());
         // Nobody else decides how many are in use meanwhile.
-        let looks = loops.looks.lock();
+        let sampler = loops.sampler.lock();
         let new = || Client::new(address);
         let mut clients = thread::scope(|scope| {
             let loops = &*loops;
@@ -389,7 +390,7 @@ mod tests {
             clients.iter_mut().for_each(|client| assert_eq!(client.ask("PING\r\n"), "+PONG"));
             assert_eq!(clients[0].loops_of_clients().iter().map(String::as_str).collect::<Vec<_>>(), numbers);
         }
-        drop(looks);
+        drop(sampler);
         shared.stop();
         serving.join().expect("it ends");
     }

@@ -1,30 +1,26 @@
 //! The only impure place: sockets, files, threads, the system's clock and chance, and the lock around the engine.
 //!
 //! It knows no command. Bytes come in over a [`stream`] and go to the engine as requests ([`connection`]); what the
-//! engine wishes for is done in [`shared`]; time is kept by the [`keeper`]. [`run`] puts the parts together,
+//! engine wishes for is done in [`shared`]; time is kept by the [`timer`]. [`run`] puts the parts together,
 //! [`program`] is the whole of the `dunlin` program. Servers inside of other programs are started by `testkit`.
 
-mod alarm;
 mod background;
-mod balance;
 pub(crate) mod clock;
 mod config_file;
 mod connection;
 mod contain;
-mod courier;
 mod deliveries;
-mod doors;
 mod fairness;
-mod keeper;
 mod listen;
+mod listeners;
 mod log;
 mod log_limit;
 mod log_queue;
+mod loop_scaler;
 mod loops;
-mod machine;
-pub(crate) mod mailbox;
+mod migrate_client;
 mod oom_score;
-mod outbox;
+mod os_host;
 mod processors;
 mod program;
 mod reaper;
@@ -35,6 +31,10 @@ mod stream;
 mod supervision;
 #[cfg(unix)]
 mod system_log;
+mod timer;
+pub(crate) mod wake_flags;
+mod wakeup;
 pub(crate) mod worlds;
+mod write_queue;
 
 pub use program::program;

@@ -16,7 +16,7 @@ use tracing::{info, warn};
 use super::background::{self, IdFile};
 use super::clock::Clock;
 use super::log;
-use super::machine::{self, reason};
+use super::os_host::{self, reason};
 use super::run::{ALLOCATOR, Plan, Server};
 use super::signals;
 use super::supervision;
@@ -102,9 +102,9 @@ fn settle(settings: &mut Settings, in_background: bool) {
         process.supervisor = supervisor;
     }
     if process.refuses_huge_pages {
-        machine::refuse_huge_pages();
+        os_host::refuse_huge_pages();
     }
-    machine::set_oom_score(process);
+    os_host::set_oom_score(process);
     limit_clients(settings);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     settings.usual_event_loops = event_loops_on(cores);
@@ -151,7 +151,7 @@ fn load(sources: &Sources, stdin: &[u8]) -> Result<(Loaded, String), Box<dyn std
 
 /// Redis serves fewer clients, and says so, where the system does not allow as many descriptors.
 fn limit_clients(settings: &mut Settings) {
-    let enough_for = machine::make_room_for(settings.max_clients);
+    let enough_for = os_host::make_room_for(settings.max_clients);
     if enough_for < settings.max_clients {
         warn!("the system allows descriptors for {enough_for} clients only: maxclients is {enough_for} now");
         settings.max_clients = enough_for;

@@ -15,16 +15,16 @@ use tracing::warn;
 
 use super::clock::Clock;
 use super::contain::contain;
-use super::courier::Courier;
 use super::deliveries;
-use super::doors::Doors;
-use super::keeper;
-use super::listen::{self, Hall};
+use super::listen::{self, Acceptor};
+use super::listeners::Listeners;
 use super::loops::Loops;
-use super::machine::{self, Machine};
+use super::migrate_client::MigrateClient;
+use super::os_host::{self, OsHost};
 use super::processors;
 use super::shared::{Phase, Shared};
-use super::worlds::{Pattern, Worlds};
+use super::timer;
+use super::worlds::{WorldConfig, Worlds};
 use crate::commands;
 use crate::engine::host::Facts;
 use crate::engine::{Engine, Settings, Table};
@@ -49,8 +49,8 @@ pub(crate) struct Plan {
 pub(crate) struct Server {
     shared: Arc<Shared>,
     runtime: Runtime,
-    doors: Arc<Doors>,
-    unix_door: Option<listen::UnixDoor>,
+    listeners: Arc<Listeners>,
+    unix_door: Option<listen::UnixSocketServer>,
     addresses: Vec<SocketAddr>,
     loops: Arc<Loops>,
     /// Those that the event loops may run on, as a list; empty for all.
@@ -78,8 +78,8 @@ impl Server {
         settings.port = addresses.first().map_or(0, SocketAddr::port);
         let loops = Loops::new(settings.event_loops());
         let runtime = event_loop(&loops, 0)?;
-        let (doors, unix_door) = match open_doors(&runtime, listeners, &settings) {
-            Ok(doors) => doors,
+        let (listeners, unix_door) = match open_doors(&runtime, listeners, &settings) {
+            Ok(listeners) => listeners,
             Err(error) => {
                 // Who embeds us may start us within a runtime, where another one that is dropped panics.
                 runtime.shutdown_background();
@@ -87,41 +87,41 @@ impl Server {
             }
         };
         let processors = settings.process.server_processors.clone();
-        let facts = machine::completed(Facts {
-            run_id: machine::run_id(&mut fastrand::Rng::with_seed(seed)),
+        let facts = os_host::completed(Facts {
+            run_id: os_host::run_id(&mut fastrand::Rng::with_seed(seed)),
             config_file,
             unix_socket: settings.unix_socket.clone(),
             allocator: ALLOCATOR,
             ..Facts::default()
         });
         let phase = watch::Sender::new(Phase::Serving);
-        let courier = Arc::new(Courier::new(phase.subscribe(), &settings.process.background_processors));
+        let migrate_client = Arc::new(MigrateClient::new(phase.subscribe(), &settings.process.background_processors));
         let first_clock = Arc::new(clock.like());
-        let host = Box::new(Machine::new(
+        let host = Box::new(OsHost::new(
             facts.clone(),
             Arc::clone(&first_clock),
-            Arc::clone(&courier),
-            Some(Arc::clone(&doors)),
+            Arc::clone(&migrate_client),
+            Some(Arc::clone(&listeners)),
             Arc::clone(&loops),
         ));
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
-        engine.switches.repeats = repeats;
+        engine.switches.is_deterministic = repeats;
         engine.enlist_users().map_err(io::Error::other)?;
-        let worlds = Worlds::new(Pattern {
+        let worlds = Worlds::new(WorldConfig {
             table,
             settings: engine.settings.clone(),
-            users: Arc::clone(&engine.sessions.guard.users),
+            users: Arc::clone(&engine.acl.users),
             clock,
             seed,
             repeats,
             facts,
-            courier,
+            migrate_client,
             loops: Arc::clone(&loops),
             event_loop: runtime.handle().clone(),
             phase: phase.clone(),
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);
-        Ok(Server { shared, runtime, doors, unix_door, addresses, loops, processors })
+        Ok(Server { shared, runtime, listeners, unix_door, addresses, loops, processors })
     }
 
     /// What others need to talk to it.
@@ -144,17 +144,17 @@ impl Server {
     pub(crate) fn serve(self) {
         processors::keep_to(&self.processors);
         let threads = start_threads(&self.shared, &self.loops);
-        let hall = Arc::new(Hall::new(Arc::clone(&self.shared), Arc::clone(&self.loops)));
-        let welcome = welcome(Arc::clone(&self.shared), &self.loops, 0);
+        let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), Arc::clone(&self.loops)));
+        let serve_accepted = serve_accepted(Arc::clone(&self.shared), &self.loops, 0);
         self.runtime.block_on(async {
-            tokio::spawn(keeper::keep(Arc::clone(&self.shared)));
+            tokio::spawn(timer::run(Arc::clone(&self.shared)));
             tokio::spawn(deliveries::deliver(Arc::clone(&self.shared)));
-            tokio::spawn(welcome);
-            self.doors.admit_to(&hall);
-            let _file = self.unix_door.map(|door| door.admit_to(&hall));
+            tokio::spawn(serve_accepted);
+            self.listeners.accept_into(&acceptor);
+            let _file = self.unix_door.map(|listener| listener.accept_into(&acceptor));
             self.shared.stopped().await;
             // Who sees his connection close finds nobody to connect to.
-            self.doors.close();
+            self.listeners.close();
             self.shared.close_connections();
         });
         self.shared.worlds().close();
@@ -180,10 +180,10 @@ fn open_doors(
     event_loop: &Runtime,
     listeners: Vec<std::net::TcpListener>,
     settings: &Settings,
-) -> io::Result<(Arc<Doors>, Option<listen::UnixDoor>)> {
+) -> io::Result<(Arc<Listeners>, Option<listen::UnixSocketServer>)> {
     let _entered = event_loop.enter();
-    let doors = Doors::new(listeners, event_loop.handle().clone())?;
-    Ok((Arc::new(doors), listen::UnixDoor::open(settings)?))
+    let listeners = Listeners::new(listeners, event_loop.handle().clone())?;
+    Ok((Arc::new(listeners), listen::UnixSocketServer::open(settings)?))
 }
 
 /// What serves the connections of one thread. It asks the system for events only when all connections that had some
@@ -212,12 +212,12 @@ fn start_threads(shared: &Arc<Shared>, loops: &Arc<Loops>) -> Vec<thread::JoinHa
 
 fn start_thread(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> io::Result<thread::JoinHandle<()>> {
     let runtime = event_loop(loops, number)?;
-    let welcome = welcome(Arc::clone(&shared), loops, number);
+    let serve_accepted = serve_accepted(Arc::clone(&shared), loops, number);
     let serve = move || {
         runtime.block_on(async {
             tokio::select! {
                 () = shared.connections_closed() => {}
-                () = welcome => {}
+                () = serve_accepted => {}
             }
         });
     };
@@ -225,12 +225,12 @@ fn start_thread(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> io::R
 }
 
 /// Serves who is sent to a loop.
-fn welcome(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> impl Future<Output = ()> + use<> {
-    let (inbox, mut guests) = mpsc::unbounded_channel();
+fn serve_accepted(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> impl Future<Output = ()> + use<> {
+    let (inbox, mut accepted_clients) = mpsc::unbounded_channel();
     loops.open(number, inbox);
     async move {
-        while let Some(guest) = guests.recv().await {
-            contain("the welcome of a client", || listen::welcome(&shared, guest));
+        while let Some(accepted) = accepted_clients.recv().await {
+            contain("the serve_accepted of a client", || listen::serve_accepted(&shared, accepted));
         }
     }
 }

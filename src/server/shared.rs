@@ -4,7 +4,7 @@
 //! the engine wishes for ([`Effect`]) is carried out here, at once and under the lock: no wish takes long except a
 //! stall, which is meant to hold everyone up.
 //!
-//! Lock order: the engine's first, then the mailboxes'. Neither is ever held across an `await`.
+//! Lock order: the engine's first, then the wake_flags_of'. Neither is ever held across an `await`.
 
 use std::collections::HashMap;
 use std::mem;
@@ -15,12 +15,12 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tracing::info;
 
-use super::alarm::Alarm;
 use super::clock::{Clock, later};
 use super::deliveries::{AT_ONCE, Deliveries};
-use super::keeper::{Keeper, Next};
 use super::log;
-use super::mailbox::{Letter, Mailbox};
+use super::timer::{NextTick, Timer};
+use super::wake_flags::{WakeFlag, WakeFlags};
+use super::wakeup::Wakeup;
 use super::worlds::{World, Worlds};
 use crate::engine::{ClockOrder, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
 use crate::resp::{Output, Request};
@@ -36,8 +36,8 @@ const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 pub(crate) struct Shared {
     engine: Mutex<Engine>,
     clock: Arc<Clock>,
-    mailboxes: Mutex<HashMap<SessionId, Arc<Mailbox>>>,
-    alarm: Alarm,
+    wake_flags_of: Mutex<HashMap<SessionId, Arc<WakeFlags>>>,
+    wakeup: Wakeup,
     deliveries: Deliveries,
     phase: watch::Sender<Phase>,
     worlds: Arc<Worlds>,
@@ -93,8 +93,8 @@ impl Shared {
         Shared {
             engine: Mutex::new(engine),
             clock,
-            mailboxes: Mutex::default(),
-            alarm: Alarm::default(),
+            wake_flags_of: Mutex::default(),
+            wakeup: Wakeup::default(),
             deliveries: Deliveries::default(),
             phase,
             worlds,
@@ -129,19 +129,19 @@ impl Shared {
         &self.clock
     }
 
-    /// What the keeper sleeps by.
-    pub(crate) fn alarm(&self) -> &Alarm {
-        &self.alarm
+    /// What the timer sleeps by.
+    pub(crate) fn wakeup(&self) -> &Wakeup {
+        &self.wakeup
     }
 
     /// Runs one request and nothing else, under a lock of its own.
     pub(crate) fn run(&self, session: SessionId, request: Request<'_>, output: &mut Vec<u8>) -> Flow {
         let mut engine = self.engine();
-        let mark = self.begin_batch(&mut engine);
+        let before = self.begin_batch(&mut engine);
         let mut replies = Output::from(mem::take(output));
         let flow = self.run_in(&mut engine, session, request, &mut replies);
-        engine.sessions.weigh(session);
-        self.end_batch(&mut engine, mark);
+        engine.sessions.account_memory(session);
+        self.end_batch(&mut engine, before);
         drop(engine);
         *output = replies.into_bytes();
         flow
@@ -150,17 +150,17 @@ impl Shared {
     /// Lets `act` do to the engine what no request asks for, and then all happen that follows from it.
     pub(crate) fn act<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
         let mut engine = self.engine();
-        let mark = self.begin_batch(&mut engine);
+        let before = self.begin_batch(&mut engine);
         let result = act(&mut engine);
-        engine.serve();
-        self.end_batch(&mut engine, mark);
+        engine.unblock_ready();
+        self.end_batch(&mut engine, before);
         result
     }
 
     /// Begins a batch.
-    pub(crate) fn begin_batch(&self, engine: &mut Engine) -> Mark {
+    pub(crate) fn begin_batch(&self, engine: &mut Engine) -> DueState {
         engine.begin_batch(self.clock.now());
-        Mark::of(engine)
+        DueState::of(engine)
     }
 
     /// Runs one request of a batch that has begun. It begins when the one before it has ended, or was timed last.
@@ -171,7 +171,7 @@ impl Shared {
         request: Request<'_>,
         output: &mut Output,
     ) -> Flow {
-        let flow = engine.run_lending(engine.now(), session, request, output);
+        let flow = engine.run_zero_copy(engine.now(), session, request, output);
         if !engine.effects.is_empty() {
             self.carry_out(engine, Some(session));
         }
@@ -180,21 +180,21 @@ impl Shared {
         }
         engine.finish(self.clock.now(), request);
         if flow == Flow::Block && engine.scripts.is_busy() {
-            self.alarm.ring_by(engine.now());
+            self.wakeup.no_later_than(engine.now());
         }
         if let Flow::Wait(moment) = flow {
-            self.alarm.ring_by(moment);
+            self.wakeup.no_later_than(moment);
         }
         flow
     }
 
-    /// Ends a batch that began at `mark`, and sees to it that the keeper sleeps no longer than it may now.
-    pub(crate) fn end_batch(&self, engine: &mut Engine, mark: Mark) {
+    /// Ends a batch that began at `before`, and sees to it that the timer sleeps no longer than it may now.
+    pub(crate) fn end_batch(&self, engine: &mut Engine, before: DueState) {
         engine.end_batch();
         self.settle(engine);
-        if mark != Mark::of(engine) {
-            let due = [engine.next_due(), engine.interest.overfull.next()];
-            due.into_iter().flatten().for_each(|moment| self.alarm.ring_by(moment));
+        if before != DueState::of(engine) {
+            let due = [engine.next_due(), engine.observers.overfull.next()];
+            due.into_iter().flatten().for_each(|moment| self.wakeup.no_later_than(moment));
         }
     }
 
@@ -206,12 +206,12 @@ impl Shared {
             self.carry_out(engine, None);
         }
         if engine.is_evicting() {
-            self.alarm.ring_by(engine.now());
+            self.wakeup.no_later_than(engine.now());
         }
     }
 
     /// A client comes; `None` when there are too many, or this is a world that has ended.
-    pub(crate) fn connect(&self, origin: Origin) -> Option<(SessionId, Arc<Mailbox>)> {
+    pub(crate) fn connect(&self, origin: Origin) -> Option<(SessionId, Arc<WakeFlags>)> {
         let now = self.clock.now();
         let mut engine = self.engine();
         if self.has_ended() {
@@ -219,21 +219,21 @@ impl Shared {
         }
         let session = engine.connect(now, origin)?;
         let timeout = Duration::from_secs(engine.settings.timeout_s.into());
-        let mailbox = Arc::new(Mailbox::default());
-        self.mailboxes.lock().insert(session, Arc::clone(&mailbox));
+        let wake_flags = Arc::new(WakeFlags::default());
+        self.wake_flags_of.lock().insert(session, Arc::clone(&wake_flags));
         self.tell_waiters(&mut engine);
         drop(engine);
         if !timeout.is_zero() {
-            self.alarm.ring_by(later(now, timeout));
+            self.wakeup.no_later_than(later(now, timeout));
         }
-        Some((session, mailbox))
+        Some((session, wake_flags))
     }
 
     /// A client is gone.
     pub(crate) fn disconnect(&self, session: SessionId) {
         let mut engine = self.engine();
         engine.disconnect(session);
-        self.mailboxes.lock().remove(&session);
+        self.wake_flags_of.lock().remove(&session);
         self.tell_waiters(&mut engine);
         self.end_if_left(&mut engine);
     }
@@ -245,17 +245,17 @@ impl Shared {
         }
     }
 
-    /// Leaves a letter for one session, if it is still there.
-    pub(crate) fn post(&self, session: SessionId, letter: Letter) {
-        if let Some(mailbox) = self.mailboxes.lock().get(&session) {
-            mailbox.post(letter);
+    /// Leaves a flag for one session, if it is still there.
+    pub(crate) fn notify(&self, session: SessionId, flag: WakeFlag) {
+        if let Some(wake_flags) = self.wake_flags_of.lock().get(&session) {
+            wake_flags.notify(flag);
         }
     }
 
-    /// Leaves a letter for every session.
-    pub(crate) fn post_to_all(&self, letter: Letter) {
-        for mailbox in self.mailboxes.lock().values() {
-            mailbox.post(letter);
+    /// Leaves a flag for every session.
+    pub(crate) fn notify_all(&self, flag: WakeFlag) {
+        for wake_flags in self.wake_flags_of.lock().values() {
+            wake_flags.notify(flag);
         }
     }
 
@@ -268,7 +268,7 @@ impl Shared {
                 Effect::Close(session) if caller == Some(session) => {}
                 Effect::Close(session) => self.close(engine, session),
                 Effect::CutOff(session) => {
-                    if let Some(line) = engine.farewell(session) {
+                    if let Some(line) = engine.close_log_line(session) {
                         log::write(LogLevel::Warning, &line);
                     }
                     if caller != Some(session) {
@@ -299,7 +299,7 @@ impl Shared {
     /// Has a session fetch what it is told, as one of `woken` who are to by now.
     fn wake(&self, session: SessionId, woken: usize) {
         if woken <= AT_ONCE && self.deliveries.is_empty() {
-            self.post(session, Letter::Told);
+            self.notify(session, WakeFlag::Pushed);
         } else {
             self.deliveries.add(session);
         }
@@ -310,15 +310,15 @@ impl Shared {
         &self.deliveries
     }
 
-    /// Lets everyone go on whom a pause held back, who came first goes first, and the keeper too.
+    /// Lets everyone go on whom a pause held back, who came first goes first, and the timer too.
     pub(super) fn resume(&self, engine: &Engine) {
-        engine.held_back().into_iter().for_each(|session| self.post(session, Letter::Resume));
-        self.alarm.ring_by(engine.now());
+        engine.held_back().into_iter().for_each(|session| self.notify(session, WakeFlag::Resume));
+        self.wakeup.no_later_than(engine.now());
     }
 
     /// Ends a session: its connection does that, or, where there is none, nobody but us.
     fn close(&self, engine: &mut Engine, session: SessionId) {
-        self.post(session, Letter::Close);
+        self.notify(session, WakeFlag::Close);
         if engine.sessions.get(session).is_some_and(|session| session.origin.transport == Transport::Direct) {
             engine.disconnect(session);
         }
@@ -335,7 +335,7 @@ impl Shared {
 
     fn apply(&self, engine: &Engine, name: &str) {
         match name {
-            "timeout" => self.alarm.ring_by(engine.now()),
+            "timeout" => self.wakeup.no_later_than(engine.now()),
             "loglevel" if self.world.is_none() => log::set_level(engine.settings.log_level),
             _ => {}
         }
@@ -372,7 +372,7 @@ impl Shared {
         }
         engine.hold_time(self.clock.is_frozen());
         engine.jump(self.clock.now());
-        self.wake_keeper();
+        self.wake_timer();
     }
 
     /// Changes the clock, from outside of any request.
@@ -380,9 +380,9 @@ impl Shared {
         self.set_clock(&mut self.engine(), order);
     }
 
-    /// Has the keeper look at the clock again: he sleeps by the time that was.
-    fn wake_keeper(&self) {
-        self.alarm.ring_by(Now::from_us(i64::MIN));
+    /// Has the timer look at the clock again: he sleeps by the time that was.
+    fn wake_timer(&self) {
+        self.wakeup.no_later_than(Now::from_us(i64::MIN));
     }
 
     /// Moves the clock on, and lets everything happen that falls due on the way, in order, each at its moment. Whoever
@@ -390,7 +390,7 @@ impl Shared {
     pub(crate) fn advance(&self, by: Duration) {
         let mut engine = self.engine();
         self.advance_engine(&mut engine, later(self.clock.now(), by));
-        self.wake_keeper();
+        self.wake_timer();
     }
 
     fn advance_engine(&self, engine: &mut Engine, target: Now) {
@@ -399,15 +399,15 @@ impl Shared {
             return self.clock.reach(target);
         }
         engine.hold_time(true);
-        let mut keeper = Keeper::default();
+        let mut timer = Timer::default();
         let mut now = self.clock.now();
         loop {
-            now = match keeper.turn(self, engine, now) {
-                Next::Again => now,
+            now = match timer.tick(self, engine, now) {
+                NextTick::Again => now,
                 // What is due at a moment has happened when its turn is over, and does not fall due again.
-                Next::At(moment) if now < moment && moment <= target => moment,
-                Next::At(_) | Next::Never if now < target => target,
-                Next::At(_) | Next::Never => break,
+                NextTick::At(moment) if now < moment && moment <= target => moment,
+                NextTick::At(_) | NextTick::Never if now < target => target,
+                NextTick::At(_) | NextTick::Never => break,
             };
             self.clock.reach(now);
         }
@@ -423,7 +423,7 @@ impl Shared {
     /// and done when that is over. Whoever has the engine is waited for no longer than a moment.
     pub(crate) fn stop_or_note(&self) {
         match self.engine.try_lock_for(LOCK_PATIENCE) {
-            Some(mut engine) if engine.switches.rests => engine.switches.ends = true,
+            Some(mut engine) if engine.switches.cron_paused => engine.switches.shutdown_pending = true,
             _ => self.stop(),
         }
     }
@@ -431,7 +431,7 @@ impl Shared {
     /// Whether the server is not to end any more, though the process was asked to. Whoever has the engine is waited for
     /// no longer than a moment.
     pub(crate) fn is_shutdown_called_off(&self) -> bool {
-        let is_noted = || self.engine.try_lock_for(LOCK_PATIENCE).is_none_or(|engine| engine.switches.ends);
+        let is_noted = || self.engine.try_lock_for(LOCK_PATIENCE).is_none_or(|engine| engine.switches.shutdown_pending);
         !self.is_ending() && !is_noted()
     }
 
@@ -468,7 +468,7 @@ impl Shared {
 /// What makes something fall due earlier when it changes: the data, whether keys fall due at all, who waits, how much
 /// is tracked, and who does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct DueState {
     changes: u64,
     active_expiry: bool,
     rests: bool,
@@ -477,15 +477,15 @@ pub(crate) struct Mark {
     overfull: Option<Now>,
 }
 
-impl Mark {
-    pub(crate) fn of(engine: &Engine) -> Mark {
-        Mark {
+impl DueState {
+    pub(crate) fn of(engine: &Engine) -> DueState {
+        DueState {
             changes: engine.stats.changes,
             active_expiry: engine.switches.active_expiry,
-            rests: engine.switches.rests,
-            wait_ends: engine.interest.waiting.next_deadline(),
+            rests: engine.switches.cron_paused,
+            wait_ends: engine.observers.waiting.next_deadline(),
             tracking: engine.tracking_deadline(),
-            overfull: engine.interest.overfull.next(),
+            overfull: engine.observers.overfull.next(),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The worlds of one server: private servers behind its doors, each with data, clients, clock and rules of its own.
+//! The worlds of one server: private servers behind its listeners, each with data, clients, clock and rules of its own.
 //!
 //! A world is one more [`Shared`], made from what the server was started with, or from a template, when somebody enters
 //! it first. All of them share the sockets, the event loops, the table of commands and the threads that free memory and
 //! call on other servers; each has a task that keeps its time. A client comes in by the first world, and asks to be let
-//! into another ([`Ask`]): [`answer`] gives it a session there, and ends the one it had.
+//! into another ([`HostCall`]): [`answer`] gives it a session there, and ends the one it had.
 //!
 //! A world ends when somebody drops it, when it is told to shut down, or, if it is temporary, when its last client
 //! leaves. Whoever wants to enter then makes a fresh one. The first world ends with the server.
@@ -23,19 +23,20 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::clock::Clock;
-use super::courier::Courier;
 use super::deliveries;
-use super::keeper;
 use super::loops::Loops;
-use super::machine::{self, Machine};
-use super::mailbox::{Letter, Mailbox};
+use super::migrate_client::MigrateClient;
+use super::os_host::{self, OsHost};
 use super::reaper::Reaper;
 use super::shared::{Phase, Shared};
+use super::timer;
+use super::wake_flags::{WakeFlag, WakeFlags};
 use crate::acl::Users;
 use crate::commands::dunlin;
 use crate::engine::host::Facts;
 use crate::engine::{
-    Answer, Ask, Belongings, Engine, KitError, SessionId, Settings, Table, Template, Transport, WorldFigures, WorldName,
+    Engine, HostCall, HostReply, KitError, SessionId, SessionTransfer, Settings, Table, Template, Transport,
+    WorldFigures, WorldName,
 };
 
 /// How many worlds a server has at most, beside the first.
@@ -43,7 +44,7 @@ const MOST_WORLDS: usize = 10_000;
 
 /// What the worlds of a server are made of.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct WorldConfig {
     pub(crate) table: Table,
     /// As they were at the start.
     pub(crate) settings: Settings,
@@ -53,7 +54,7 @@ pub(crate) struct Pattern {
     pub(crate) seed: u64,
     pub(crate) repeats: bool,
     pub(crate) facts: Facts,
-    pub(crate) courier: Arc<Courier>,
+    pub(crate) migrate_client: Arc<MigrateClient>,
     pub(crate) loops: Arc<Loops>,
     pub(crate) event_loop: Handle,
     pub(crate) phase: watch::Sender<Phase>,
@@ -62,7 +63,7 @@ pub(crate) struct Pattern {
 /// All worlds of a server.
 #[derive(Debug)]
 pub(crate) struct Worlds {
-    pattern: Pattern,
+    config: WorldConfig,
     reaper: Arc<Reaper>,
     first: OnceLock<Weak<Shared>>,
     /// Worlds that are made keep a journal from the start.
@@ -93,10 +94,10 @@ pub(crate) struct World {
 
 /// A session, and where it is.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Attachment {
     pub(crate) shared: Arc<Shared>,
     pub(crate) session: SessionId,
-    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) wake_flags: Arc<WakeFlags>,
 }
 
 impl World {
@@ -122,37 +123,39 @@ impl World {
 
 /// Answers what a session asks, whose request is to be run again. Answers where it goes on if that is elsewhere; what
 /// the old world had to tell it is added to `output`.
-pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> Option<Seat> {
-    let ask = shared.engine().asked(session)?;
+pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> Option<Attachment> {
+    let ask = shared.engine().take_host_call(session)?;
     let worlds = shared.worlds();
-    let (answer, seat) = match &ask {
-        Ask::Enter { world, is_temporary } => match worlds.enter(shared, session, world, *is_temporary) {
-            Ok(seat) => (Answer::Done, seat),
-            Err(why) => (Answer::Refused(why), None),
+    let (answer, attachment) = match &ask {
+        HostCall::Enter { world, is_temporary } => match worlds.enter(shared, session, world, *is_temporary) {
+            Ok(attachment) => (HostReply::Done, attachment),
+            Err(why) => (HostReply::Refused(why), None),
         },
-        Ask::Worlds => (Answer::Worlds(worlds.figures()), None),
-        Ask::Dump(name) => (worlds.dump(name, shared, session).map_or_else(Answer::Refused, Answer::Text), None),
-        Ask::DropWorld(name) => (worlds.end(name).map_or_else(Answer::Refused, |()| Answer::Done), None),
+        HostCall::Worlds => (HostReply::Worlds(worlds.figures()), None),
+        HostCall::Dump(name) => {
+            (worlds.dump(name, shared, session).map_or_else(HostReply::Refused, HostReply::Text), None)
+        }
+        HostCall::DropWorld(name) => (worlds.end(name).map_or_else(HostReply::Refused, |()| HostReply::Done), None),
     };
-    match &seat {
-        None => shared.engine().answer_question(session, ask, answer),
-        Some(seat) => {
-            seat.shared.engine().answer_question(seat.session, ask, answer);
+    match &attachment {
+        None => shared.engine().answer_host_call(session, ask, answer),
+        Some(attachment) => {
+            attachment.shared.engine().answer_host_call(attachment.session, ask, answer);
             if let Some(client) = shared.engine().sessions.get_mut(session) {
-                client.outgoing.take(output, usize::MAX);
+                client.push_queue.take(output, usize::MAX);
             }
             shared.disconnect(session);
         }
     }
-    seat
+    attachment
 }
 
 impl Worlds {
     /// None beside the first yet.
-    pub(crate) fn new(pattern: Pattern) -> Arc<Worlds> {
-        let reaper = Arc::new(Reaper::on(&pattern.settings.process.background_processors));
+    pub(crate) fn new(config: WorldConfig) -> Arc<Worlds> {
+        let reaper = Arc::new(Reaper::on(&config.settings.process.background_processors));
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        Arc::new(Worlds { pattern, reaper, first, keeps_journals, list })
+        Arc::new(Worlds { config, reaper, first, keeps_journals, list })
     }
 
     /// Says which is the first world. The server does so before it serves anybody.
@@ -186,10 +189,10 @@ impl Worlds {
     }
 
     fn make(self: &Arc<Worlds>, name: &WorldName, template: Option<&Template>) -> Arc<Shared> {
-        let pattern = &self.pattern;
+        let config = &self.config;
         let clock = Arc::new(match template {
             Some(template) => Clock::running(template.now, template.speed),
-            None => pattern.clock.like(),
+            None => config.clock.like(),
         });
         let engine = self.engine(name, template, &clock);
         let world = World {
@@ -198,10 +201,10 @@ impl Worlds {
             has_ended: AtomicBool::new(false),
             task: Mutex::default(),
         };
-        let shared = Arc::new(Shared::of_world(engine, clock, pattern.phase.clone(), Arc::clone(self), world));
+        let shared = Arc::new(Shared::of_world(engine, clock, config.phase.clone(), Arc::clone(self), world));
         let (kept, delivered) = (Arc::clone(&shared), Arc::clone(&shared));
-        let task = async { tokio::join!(keeper::keep(kept), deliveries::deliver(delivered)) };
-        let task = pattern.event_loop.spawn(task).abort_handle();
+        let task = async { tokio::join!(timer::run(kept), deliveries::deliver(delivered)) };
+        let task = config.event_loop.spawn(task).abort_handle();
         if let Some(world) = shared.world() {
             *world.task.lock() = Some(task);
         }
@@ -209,22 +212,22 @@ impl Worlds {
     }
 
     fn engine(&self, name: &WorldName, template: Option<&Template>, clock: &Arc<Clock>) -> Engine {
-        let pattern = &self.pattern;
-        let name_seed = crate::value::hashing::Key::of(pattern.seed).hash(name.as_str().as_bytes());
+        let config = &self.config;
+        let name_seed = crate::value::hashing::Key::of(config.seed).hash(name.as_str().as_bytes());
         let facts = Facts {
-            run_id: machine::run_id(&mut fastrand::Rng::with_seed(name_seed)),
+            run_id: os_host::run_id(&mut fastrand::Rng::with_seed(name_seed)),
             config_file: String::new(),
             world: name.as_str().to_owned(),
-            ..pattern.facts.clone()
+            ..config.facts.clone()
         };
-        let (courier, loops) = (Arc::clone(&pattern.courier), Arc::clone(&pattern.loops));
-        let host = Machine::new(facts, Arc::clone(clock), courier, None, loops);
-        let (table, settings) = (pattern.table.clone(), pattern.settings.clone());
-        let mut engine = Engine::new(table, settings, pattern.seed, clock.now(), Box::new(host));
-        engine.switches.repeats = pattern.repeats;
+        let (migrate_client, loops) = (Arc::clone(&config.migrate_client), Arc::clone(&config.loops));
+        let host = OsHost::new(facts, Arc::clone(clock), migrate_client, None, loops);
+        let (table, settings) = (config.table.clone(), config.settings.clone());
+        let mut engine = Engine::new(table, settings, config.seed, clock.now(), Box::new(host));
+        engine.switches.is_deterministic = config.repeats;
         match template {
             Some(template) => engine.begin_as(template),
-            None => engine.begin_with_users(&pattern.users),
+            None => engine.begin_with_users(&config.users),
         }
         if self.keeps_journals.load(Ordering::Acquire) {
             engine.kit().begin_journal();
@@ -241,7 +244,7 @@ impl Worlds {
         session: SessionId,
         name: &WorldName,
         is_temporary: bool,
-    ) -> Result<Option<Seat>, KitError> {
+    ) -> Result<Option<Attachment>, KitError> {
         loop {
             let target = self.find_or_make(name)?;
             if is_temporary {
@@ -250,9 +253,9 @@ impl Worlds {
             if Arc::ptr_eq(&target, shared) {
                 return Ok(None);
             }
-            let Some(belongings) = shared.engine().belongings(session) else { return Ok(None) };
-            match let_in(&target, belongings) {
-                Some(seat) => return Ok(Some(seat)),
+            let Some(transfer) = shared.engine().export_session(session) else { return Ok(None) };
+            match let_in(&target, transfer) {
+                Some(attachment) => return Ok(Some(attachment)),
                 // It ended meanwhile, and the next one of that name is another.
                 None if target.has_ended() => {}
                 None => return Err(KitError::FullWorld),
@@ -321,9 +324,9 @@ impl Worlds {
         }
     }
 
-    /// Leaves a letter for every session of every world beside the first.
-    pub(crate) fn post_to_all(&self, letter: Letter) {
-        self.list.lock().worlds.values().for_each(|world| world.post_to_all(letter));
+    /// Leaves a flag for every session of every world beside the first.
+    pub(crate) fn notify_all(&self, flag: WakeFlag) {
+        self.list.lock().worlds.values().for_each(|world| world.notify_all(flag));
     }
 
     /// The server ends: its worlds go, and no other is made.
@@ -337,10 +340,10 @@ impl Worlds {
     }
 }
 
-fn let_in(target: &Arc<Shared>, belongings: Belongings) -> Option<Seat> {
-    let (session, mailbox) = target.connect(belongings.origin().clone())?;
-    target.engine().settle_in(session, belongings);
-    Some(Seat { shared: Arc::clone(target), session, mailbox })
+fn let_in(target: &Arc<Shared>, transfer: SessionTransfer) -> Option<Attachment> {
+    let (session, wake_flags) = target.connect(transfer.origin().clone())?;
+    target.engine().import_session(session, transfer);
+    Some(Attachment { shared: Arc::clone(target), session, wake_flags })
 }
 
 /// Whether the first world is shown to a session of another one: to the program that the server is part of, and to who
@@ -387,7 +390,7 @@ impl Shared {
         }
         self.worlds().forget(self, &world.name);
         world.task.lock().take().iter().for_each(AbortHandle::abort);
-        self.post_to_all(Letter::Close);
+        self.notify_all(WakeFlag::Close);
         let is_direct = |session: &&crate::engine::Session| session.origin.transport == Transport::Direct;
         let direct: Vec<SessionId> = engine.sessions.iter().filter(is_direct).map(|session| session.id).collect();
         direct.into_iter().for_each(|session| engine.disconnect(session));

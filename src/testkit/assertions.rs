@@ -338,6 +338,6 @@ impl World {
     /// # Errors
     /// [`CallError`]: the server refused it.
     pub fn call<W: AsRef<[u8]>>(&self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
-        self.examiner()?.call(words)
+        self.test_client()?.call(words)
     }
 }

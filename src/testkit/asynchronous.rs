@@ -13,7 +13,7 @@ use super::journal::LONGEST_MS;
 use super::{CallError, Client, Journal, Reply, World};
 use crate::engine::Flow;
 use crate::resp::Request;
-use crate::server::mailbox::Letter;
+use crate::server::wake_flags::WakeFlag;
 
 impl Client {
     /// [`Client::call`], for async tests. Whoever drops it before it has its answer closes this client.
@@ -45,14 +45,14 @@ impl Client {
         call.client.sort(&output, if is_closed { Err(CallError::Closed) } else { Ok(Reply::Null) })
     }
 
-    /// Waits until there is such a letter.
-    async fn letter(&self, letter: Letter) -> Result<(), CallError> {
+    /// Waits until there is such a flag.
+    async fn flag(&self, flag: WakeFlag) -> Result<(), CallError> {
         poll_fn(|context| {
-            self.mailbox.attach(context.waker());
-            let letters = self.mailbox.take();
+            self.wake_flags.attach(context.waker());
+            let flags = self.wake_flags.take();
             match () {
-                () if letters.has(Letter::Close) => Poll::Ready(Err(CallError::Closed)),
-                () if letters.has(letter) => Poll::Ready(Ok(())),
+                () if flags.has(WakeFlag::Close) => Poll::Ready(Err(CallError::Closed)),
+                () if flags.has(flag) => Poll::Ready(Ok(())),
                 () => Poll::Pending,
             }
         })
@@ -72,8 +72,8 @@ impl Call<'_> {
             self.client.fetch(output)?;
             match self.client.shared.run(self.client.session, request, output) {
                 Flow::Next => return self.client.fetch(output),
-                Flow::Wait(_) => self.client.letter(Letter::Resume).await?,
-                Flow::Ask => self.client.step_aside(output),
+                Flow::Wait(_) => self.client.flag(WakeFlag::Resume).await?,
+                Flow::CallHost => self.client.suspend_for_host(output),
                 Flow::Block => return self.answer(output).await,
                 Flow::Close | Flow::Abort => {
                     self.close();
@@ -86,7 +86,7 @@ impl Call<'_> {
     /// Waits until the command that waits is answered.
     async fn answer(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
         loop {
-            self.client.letter(Letter::Told).await?;
+            self.client.flag(WakeFlag::Pushed).await?;
             self.client.fetch(output)?;
             if !self.client.shared.engine().is_blocked(self.client.session) {
                 return self.client.fetch(output);
@@ -142,11 +142,11 @@ impl World {
         self.wait_until_async(&[b"SUBSCRIBERS", channel.as_ref(), count.to_string().as_bytes()], timeout).await
     }
 
-    /// [`World::wait_until_struck`], for async tests.
+    /// [`World::wait_until_fired`], for async tests.
     ///
     /// # Errors
     /// See there.
-    pub async fn wait_until_struck_async(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
+    pub async fn wait_until_fired_async(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
         self.wait_until_async(&[b"FAULT", rule.as_bytes(), count.to_string().as_bytes()], timeout).await
     }
 
@@ -161,7 +161,7 @@ impl World {
     async fn wait_until_async(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
         let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();
-        self.examiner()?.call_async(words).await.map(drop)
+        self.test_client()?.call_async(words).await.map(drop)
     }
 }
 

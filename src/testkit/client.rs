@@ -14,16 +14,16 @@ use thiserror::Error;
 use super::{Message, Reply};
 use crate::engine::{Flow, Origin, SessionId, Transport};
 use crate::resp::{DecodeError, Protocol, Request, Span};
-use crate::server::mailbox::{Letter, Mailbox};
 use crate::server::shared::Shared;
-use crate::server::worlds::{self, Seat};
+use crate::server::wake_flags::{WakeFlag, WakeFlags};
+use crate::server::worlds::{self, Attachment};
 
 /// Calls a server directly. To the server it is a client like any other, with a session of its own, which speaks RESP3.
 #[derive(Debug)]
 pub struct Client {
     pub(super) shared: Arc<Shared>,
     pub(super) session: SessionId,
-    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) wake_flags: Arc<WakeFlags>,
     /// Messages that were fetched and not asked for yet.
     messages: VecDeque<Message>,
 }
@@ -50,17 +50,17 @@ impl Client {
         Client::come(shared, true)
     }
 
-    fn come(shared: Arc<Shared>, is_examiner: bool) -> Result<Client, CallError> {
+    fn come(shared: Arc<Shared>, is_test_client: bool) -> Result<Client, CallError> {
         let direct = Origin { transport: Transport::Direct, descriptor: -1, is_local: true, ..Origin::default() };
-        let origin = Origin { is_examiner, ..direct };
+        let origin = Origin { is_test_client, ..direct };
         let full = || CallError::Refused("ERR max number of clients reached".to_owned());
         let not_let_in = || if shared.has_ended() { CallError::Closed } else { full() };
-        let (session, mailbox) = shared.connect(origin).ok_or_else(not_let_in)?;
+        let (session, wake_flags) = shared.connect(origin).ok_or_else(not_let_in)?;
         if let Some(own) = shared.engine().sessions.get_mut(session) {
             own.authenticated = true;
             own.protocol = Protocol::Resp3;
         }
-        Ok(Client { shared, session, mailbox, messages: VecDeque::new() })
+        Ok(Client { shared, session, wake_flags, messages: VecDeque::new() })
     }
 
     /// Runs one command. While clients are paused (CLIENT PAUSE), or a command blocks, it waits, as any client does.
@@ -78,8 +78,8 @@ impl Client {
             self.fetch(&mut output)?;
             match self.shared.run(self.session, request, &mut output) {
                 Flow::Next => break,
-                Flow::Wait(_) => _ = self.wait_for(Letter::Resume, None)?,
-                Flow::Ask => self.step_aside(&mut output),
+                Flow::Wait(_) => _ = self.wait_for(WakeFlag::Resume, None)?,
+                Flow::CallHost => self.suspend_for_host(&mut output),
                 Flow::Block => {
                     self.wait_for_answer(&mut output)?;
                     break;
@@ -133,16 +133,16 @@ impl Client {
             if let Some(message) = self.next_message()? {
                 return Ok(Some(message));
             }
-            if !self.wait_for(Letter::Told, Some(end))? {
+            if !self.wait_for(WakeFlag::Pushed, Some(end))? {
                 return self.next_message();
             }
         }
     }
 
     /// Has a question of the request answered, which may lead into another world.
-    pub(super) fn step_aside(&mut self, output: &mut Vec<u8>) {
-        if let Some(seat) = worlds::answer(&self.shared, self.session, output) {
-            Seat { shared: self.shared, session: self.session, mailbox: self.mailbox } = seat;
+    pub(super) fn suspend_for_host(&mut self, output: &mut Vec<u8>) {
+        if let Some(attachment) = worlds::answer(&self.shared, self.session, output) {
+            Attachment { shared: self.shared, session: self.session, wake_flags: self.wake_flags } = attachment;
         }
     }
 
@@ -150,8 +150,8 @@ impl Client {
     pub(super) fn fetch(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
         let mut engine = self.shared.engine();
         let session = engine.sessions.get_mut(self.session).ok_or(CallError::Closed)?;
-        session.outgoing.take(output, usize::MAX);
-        engine.weigh_output(self.session, 0);
+        session.push_queue.take(output, usize::MAX);
+        engine.check_output_limit(self.session, 0);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Client {
     /// Sleeps until the command that waits is answered.
     fn wait_for_answer(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
         loop {
-            self.wait_for(Letter::Told, None)?;
+            self.wait_for(WakeFlag::Pushed, None)?;
             self.fetch(output)?;
             if !self.shared.engine().is_blocked(self.session) {
                 return self.fetch(output);
@@ -188,15 +188,15 @@ impl Client {
         }
     }
 
-    /// Sleeps until there is such a letter, or until `end`: false then.
-    fn wait_for(&self, letter: Letter, end: Option<Instant>) -> Result<bool, CallError> {
-        self.mailbox.attach(&Waker::from(Arc::new(Unpark(thread::current()))));
+    /// Sleeps until there is such a flag, or until `end`: false then.
+    fn wait_for(&self, flag: WakeFlag, end: Option<Instant>) -> Result<bool, CallError> {
+        self.wake_flags.attach(&Waker::from(Arc::new(Unpark(thread::current()))));
         loop {
-            let letters = self.mailbox.take();
-            if letters.has(Letter::Close) {
+            let flags = self.wake_flags.take();
+            if flags.has(WakeFlag::Close) {
                 return Err(CallError::Closed);
             }
-            if letters.has(letter) {
+            if flags.has(flag) {
                 return Ok(true);
             }
             let Some(end) = end else {

@@ -148,7 +148,7 @@ impl<'s> Journal<'s> {
 
     fn with<R>(&self, look: impl FnOnce(&Kept, &crate::engine::Table) -> R) -> R {
         let engine = self.shared.engine();
-        let journal = engine.interest.kit.as_ref().and_then(|kit| kit.journal.as_ref());
+        let journal = engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref());
         match journal {
             Some(journal) => look(journal, &engine.table),
             // Somebody has ended it over the wire, and forgotten all that was kept.

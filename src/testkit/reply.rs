@@ -126,15 +126,15 @@ fn escaped(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn write_items(formatter: &mut fmt::Formatter<'_>, items: &[impl Display], mark: &str, none: &str) -> fmt::Result {
+fn write_items(formatter: &mut fmt::Formatter<'_>, items: &[impl Display], before: &str, none: &str) -> fmt::Result {
     if items.is_empty() {
         return formatter.write_str(none);
     }
     let width = items.len().to_string().len();
     for (place, item) in items.iter().enumerate() {
-        let indent = format!("\n{:width$}", "", width = width + mark.len());
+        let indent = format!("\n{:width$}", "", width = width + before.len());
         let end = if place > 0 { "\n" } else { "" };
-        write!(formatter, "{end}{:>width$}{mark}{}", place + 1, item.to_string().replace('\n', &indent))?;
+        write!(formatter, "{end}{:>width$}{before}{}", place + 1, item.to_string().replace('\n', &indent))?;
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use super::world::{World, refused};
 use super::{Builder, CallError, StartError};
 use crate::engine::{KitError, WorldName};
-use crate::server::mailbox::Letter;
 use crate::server::run::{self, Plan};
+use crate::server::wake_flags::WakeFlag;
 
 /// A Redis-compatible server in this process. It ends, and its port is free again, when this is dropped.
 ///
@@ -72,7 +72,7 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// [`CallError::Refused`]: no world can have that name, which is 1 to 64 letters, digits, `-`, `_` or
+    /// [`CallError::Refused`]: no world can have that name, which is 1 to 64 flags, digits, `-`, `_` or
     /// `.`; or there are ten thousand.
     pub fn world(&self, name: &str) -> Result<World, CallError> {
         self.find_or_make(name).map_err(refused)
@@ -127,8 +127,8 @@ impl Drop for Server {
         let shared = self.first.shared();
         shared.stop();
         // A direct client that waits has nothing to wait for any more.
-        shared.post_to_all(Letter::Close);
-        shared.worlds().post_to_all(Letter::Close);
+        shared.notify_all(WakeFlag::Close);
+        shared.worlds().notify_all(WakeFlag::Close);
         if let Some(thread) = self.thread.take() {
             // Had the thread panicked, the panic would have been told where it happened.
             drop(thread.join());

@@ -107,7 +107,7 @@ impl World {
     }
 
     /// A client that is the test's own.
-    pub(super) fn examiner(&self) -> Result<Client, CallError> {
+    pub(super) fn test_client(&self) -> Result<Client, CallError> {
         Client::examine(Arc::clone(&self.shared))
     }
 
@@ -121,7 +121,7 @@ impl World {
     /// The last so many commands that were kept, if any are kept, the oldest first.
     pub(super) fn last_entries(&self, count: usize) -> Vec<Entry> {
         let engine = self.shared.engine();
-        let (journal, all) = (engine.interest.kit.as_ref().and_then(|kit| kit.journal.as_ref()), Filter::default());
+        let (journal, all) = (engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref()), Filter::default());
         let entries = journal.into_iter().flat_map(|journal| journal.matching(&all, &engine.table));
         let mut entries: Vec<Entry> = entries.cloned().collect();
         entries.drain(..entries.len().saturating_sub(count));
@@ -197,13 +197,13 @@ impl World {
     /// server.fault("the worker hangs").command("LPOP").silence();
     /// let mut worker = server.client()?;
     /// std::thread::spawn(move || worker.call(["LPOP", "queue"]));
-    /// server.wait_until_struck("the worker hangs", 1, Duration::from_secs(10))?;
+    /// server.wait_until_fired("the worker hangs", 1, Duration::from_secs(10))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// See [`World::wait_until_blocked`]; or there is no rule of that name.
-    pub fn wait_until_struck(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
+    pub fn wait_until_fired(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
         self.wait_until(&[b"FAULT", rule.as_bytes(), count.to_string().as_bytes()], timeout)
     }
 
@@ -219,7 +219,7 @@ impl World {
     fn wait_until(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
         let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();
-        self.examiner()?.call(words).map(drop)
+        self.test_client()?.call(words).map(drop)
     }
 
     /// Moves its clock on, whether it runs or stands still. Everything that falls due on the way happens, in

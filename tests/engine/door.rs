@@ -4,7 +4,7 @@ use crate::world::World;
 
 fn listening() -> World {
     let mut world = World::fresh();
-    world.engine.switches.announce = true;
+    world.engine.switches.records_key_events = true;
     world
 }
 

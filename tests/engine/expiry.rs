@@ -41,7 +41,7 @@ fn a_key_that_is_met_after_its_deadline_is_not_there_even_before_it_is_removed()
 #[test]
 fn keys_end_in_the_order_of_their_deadlines() {
     let mut world = World::fresh();
-    world.engine.switches.announce = true;
+    world.engine.switches.records_key_events = true;
     for (key, deadline) in [("c", 30), ("a", 10), ("d", 40), ("b", 20)] {
         world.ask(&format!("SET {key} value PX {deadline}"));
     }
@@ -75,7 +75,7 @@ fn a_slice_ends_where_it_was_told_to() {
         world.ask(&format!("SET key:{index} value PX 1"));
     }
     world.pass_ms(1);
-    assert_eq!(world.engine.expire(world.now(), 4), 4);
+    assert_eq!(world.engine.run_due(world.now(), 4), 4);
     assert_eq!(world.ask("DBSIZE"), ":6\r\n");
 }
 

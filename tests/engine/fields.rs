@@ -49,7 +49,7 @@ fn a_field_that_is_met_after_its_deadline_is_not_there_even_before_it_is_removed
 #[test]
 fn keys_and_fields_end_in_the_order_of_their_deadlines() {
     let mut world = World::fresh();
-    world.engine.switches.announce = true;
+    world.engine.switches.records_key_events = true;
     world.ask("SET key value PX 20");
     world.ask("HSET hash a 1 b 2 c 3 d 4");
     world.ask("HPEXPIRE hash 10 FIELDS 2 a b");
@@ -65,8 +65,8 @@ fn a_slice_ends_where_it_was_told_to_within_a_hash_too() {
     let mut world = World::fresh();
     world.ask("HSETEX hash PX 1 FIELDS 6 a 1 b 2 c 3 d 4 e 5 f 6");
     world.pass_ms(1);
-    assert_eq!(world.engine.expire(world.now(), 4), 4);
-    assert_eq!(world.engine.expire(world.now(), 4), 2);
+    assert_eq!(world.engine.run_due(world.now(), 4), 4);
+    assert_eq!(world.engine.run_due(world.now(), 4), 2);
     assert_eq!(world.ask("DBSIZE"), ":0\r\n");
 }
 
@@ -104,7 +104,7 @@ fn a_hash_that_goes_takes_the_deadlines_of_its_fields_with_it() {
 #[test]
 fn without_active_expiry_a_field_stays_until_it_is_asked_for() {
     let mut world = World::fresh();
-    world.engine.switches.announce = true;
+    world.engine.switches.records_key_events = true;
     world.ask("DEBUG SET-ACTIVE-EXPIRE 0");
     world.ask("HSETEX hash PX 1 FIELDS 2 a 1 b 2");
     world.pass_ms(5);

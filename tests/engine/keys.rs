@@ -68,7 +68,7 @@ const OF_KEYS: &[Change] = &[
 #[test]
 fn changes_are_announced_and_counted_as_redis_does() {
     let mut world = World::fresh();
-    world.engine.switches.announce = true;
+    world.engine.switches.records_key_events = true;
     for (command, events, count) in OF_STRINGS.iter().chain(OF_KEYS) {
         let before = world.engine.stats.changes;
         world.ask(command);

@@ -290,7 +290,7 @@ fn a_large_message_to_a_channel_of_a_long_name_arrives() {
     let (listener, name, message) = (world.join(), vec![b'c'; 8 << 20], vec![b'm'; 8 << 20]);
     world.send(listener, &[b"SUBSCRIBE", &name]);
     assert_eq!(world.send(world.client, &[b"PUBLISH", &name, &message]).0, b":1\r\n");
-    let waiting = world.engine.sessions.get(listener).expect("it is there").outgoing.bytes();
+    let waiting = world.engine.sessions.get(listener).expect("it is there").push_queue.bytes();
     assert!(waiting > 16 << 20, "{waiting}");
 }
 

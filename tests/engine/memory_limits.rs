@@ -183,7 +183,7 @@ fn the_same_seed_lets_the_same_keys_go() {
 #[test]
 fn an_evicted_key_is_announced_and_counted() {
     let mut world = full(100, "allkeys-random");
-    world.engine.switches.announce = true;
+    world.engine.switches.records_key_events = true;
     (0..20).for_each(|number| _ = world.ask(&format!("SET more:{number} value")));
     let evicted = world.events().iter().filter(|event| event.contains(" evicted ")).count();
     assert!(evicted > 5, "{evicted}");
@@ -239,7 +239,7 @@ fn the_largest_client_goes_first_and_one_that_asked_for_it_never() {
     for (name, bytes) in [("spared", 400 << 10), ("small", 100 << 10), ("large", 300 << 10)] {
         world.ask_as(clients[name], "MULTI");
         world.send(clients[name], &[b"SET", b"key", &vec![b'x'; bytes]]);
-        world.engine.sessions.weigh(clients[name]);
+        world.engine.sessions.account_memory(clients[name]);
     }
     world.ask("CONFIG SET maxmemory-clients 600kb");
     world.engine.evict_clients();
@@ -257,7 +257,7 @@ fn clients_may_take_a_share_of_the_memory_there_is() {
     let large = world.join();
     world.ask_as(large, "MULTI");
     world.send(large, &[b"SET", b"key", &vec![b'x'; 200 << 10]]);
-    world.engine.sessions.weigh(large);
+    world.engine.sessions.account_memory(large);
     world.ask("CONFIG SET maxmemory-clients 10%");
     assert_eq!(world.ask_as(large, "PING").0, "+QUEUED\r\n");
     world.ask("CONFIG SET maxmemory 10mb");

@@ -50,7 +50,7 @@ fn a_panic_within_a_script_leaves_the_engine_whole() {
 
 #[test]
 fn a_panic_of_a_script_that_takes_long_ends_its_client_alone() {
-    let mut world = faulty_world(NoHost::hurried(1000));
+    let mut world = faulty_world(NoHost::advancing(1000));
     let other = world.join();
     world.send(world.client, &[b"EVAL", b"for n = 1, 1e6 do local m = n end redis.call('FAULTY')", b"0"]);
     assert!(world.ask_as(other, "PING").0.starts_with("-BUSY "));

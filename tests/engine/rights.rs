@@ -201,7 +201,7 @@ fn a_wrong_password_fills_no_memory() {
         let reply = world.ask(&format!("AUTH user{number} secret"));
         assert_eq!(reply, "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
     }
-    assert_eq!(world.engine.sessions.guard.log.iter().len(), 128);
+    assert_eq!(world.engine.acl.log.iter().len(), 128);
     assert!(world.ask("INFO stats").contains("acl_access_denied_auth:10000\r\n"));
     world.ask("CONFIG RESETSTAT");
     // As in Redis, what was refused stays counted.

@@ -48,7 +48,10 @@ fn a_command_that_waits_is_logged_once_when_it_has_ended() {
     assert!(logged(&world).is_empty());
     world.ask("LPUSH list a");
     assert_eq!(logged(&world), ["LPUSH list a", "BLPOP list 0"]);
-    assert_eq!(world.engine.stats.command(world.engine.table.find(b"blpop").expect("known")).durations.calls(), 1);
+    assert_eq!(
+        world.engine.stats.command(world.engine.table.find(b"blpop").expect("known")).latency_histogram.calls(),
+        1
+    );
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn calls_are_counted_by_time_unless_that_is_off() {
 /// How often GET was called, and for how many microseconds in all.
 fn gets(world: &World) -> (u64, u64, u64) {
     let stats = world.engine.stats.command(world.engine.table.find(b"get").expect("known"));
-    (stats.calls, stats.elapsed_us, stats.durations.calls())
+    (stats.calls, stats.elapsed_us, stats.latency_histogram.calls())
 }
 
 /// Runs GET within a batch; answers whether it is timed with what comes behind.

@@ -8,7 +8,7 @@ fn told(world: &mut World, session: SessionId) -> String {
     world.engine.broadcast();
     let mut frames = Vec::new();
     if let Some(client) = world.engine.sessions.get_mut(session) {
-        client.outgoing.take(&mut frames, usize::MAX);
+        client.push_queue.take(&mut frames, usize::MAX);
     }
     String::from_utf8_lossy(&frames).into_owned()
 }
@@ -63,14 +63,14 @@ fn keys_beyond_the_limit_are_forgotten_at_random_and_told() {
     world.ask("CONFIG SET tracking-table-max-keys 50");
     (0..60).for_each(|number| _ = world.ask(&format!("GET key:{number}")));
     world.ask_as(other, "PING");
-    assert_eq!(world.engine.interest.tracking.keys(), 50);
+    assert_eq!(world.engine.observers.tracking.keys(), 50);
     let client = world.client;
     let frames = told(&mut world, client);
     // All but the last were told before some reply.
     assert!(frames.matches("invalidate").count() <= 10);
     world.ask("CONFIG SET tracking-table-max-keys 0");
     (0..60).for_each(|number| _ = world.ask(&format!("GET key:{number}")));
-    assert_eq!(world.engine.interest.tracking.keys(), 60);
+    assert_eq!(world.engine.observers.tracking.keys(), 60);
 }
 
 #[test]
@@ -106,11 +106,11 @@ fn prefixes_are_told_once_at_the_end_of_a_turn_whatever_happened_in_it() {
 fn who_leaves_or_stops_hears_nothing_and_leaves_no_prefix() {
     let (mut world, other) = tracking("BCAST PREFIX a");
     world.ask_as(other, "CLIENT TRACKING on BCAST PREFIX b");
-    assert_eq!((world.engine.interest.tracking.prefixes(), world.engine.interest.tracking.clients()), (2, 2));
+    assert_eq!((world.engine.observers.tracking.prefixes(), world.engine.observers.tracking.clients()), (2, 2));
     world.engine.disconnect(other);
     world.ask("RESET");
-    assert_eq!((world.engine.interest.tracking.prefixes(), world.engine.interest.tracking.clients()), (0, 0));
-    assert!(!world.engine.interest.tracking.is_on());
+    assert_eq!((world.engine.observers.tracking.prefixes(), world.engine.observers.tracking.clients()), (0, 0));
+    assert!(!world.engine.observers.tracking.is_on());
 }
 
 /// R#15371: Redis 8.0 tells the names of keys by prefix to clients that have no right to them, and so do we; a key of

@@ -310,7 +310,7 @@ impl Pair {
         for (client, session) in self.clients.clone().into_iter().enumerate() {
             let mut told = Vec::new();
             let state = self.world.engine.sessions.get_mut(session).expect("it is connected");
-            state.outgoing.take(&mut told, usize::MAX);
+            state.push_queue.take(&mut told, usize::MAX);
             let expected = self.model.told.remove(&client).unwrap_or_default();
             assert_eq!(String::from_utf8_lossy(&told), expected, "client {client}");
             let waits = self.model.waiting.iter().any(|waiter| waiter.client == client);
@@ -326,7 +326,7 @@ impl Pair {
             };
             assert_eq!(self.world.ask(&format!("LRANGE k{key} 0 -1")), expected, "k{key}");
         }
-        assert_eq!(self.world.engine.interest.waiting.sessions(), self.model.waiting.len());
+        assert_eq!(self.world.engine.observers.waiting.sessions(), self.model.waiting.len());
     }
 }
 
@@ -352,7 +352,7 @@ fn whoever_waits_gets_what_the_model_gives_him() {
         for session in pair.clients {
             pair.world.engine.disconnect(session);
         }
-        let waiting = &pair.world.engine.interest.waiting;
+        let waiting = &pair.world.engine.observers.waiting;
         assert_eq!((waiting.keys(), waiting.deadlines(), waiting.is_empty()), (0, 0, true));
     }
 }
@@ -510,7 +510,7 @@ impl Crowd {
             }
         }
         assert!(self.waiting.iter().all(|client| self.world.engine.is_blocked(*client)), "whoever is there waits");
-        assert_eq!(self.world.engine.interest.waiting.sessions(), self.waiting.len());
+        assert_eq!(self.world.engine.observers.waiting.sessions(), self.waiting.len());
     }
 }
 

@@ -41,14 +41,14 @@ impl World {
     pub fn hurried(step_us: u64, adjust: impl FnOnce(&mut Settings)) -> World {
         let mut settings = Settings::default();
         adjust(&mut settings);
-        World::around(Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::hurried(step_us))))
+        World::around(Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::advancing(step_us))))
     }
 
     /// What a client was told since the last time, behind its replies.
     pub fn told(&mut self, client: SessionId) -> String {
         let mut told = Vec::new();
         if let Some(session) = self.engine.sessions.get_mut(client) {
-            session.outgoing.take(&mut told, usize::MAX);
+            session.push_queue.take(&mut told, usize::MAX);
         }
         String::from_utf8_lossy(&told).into_owned()
     }
@@ -97,7 +97,7 @@ impl World {
 
     /// Has the engine do what is due.
     pub fn expire(&mut self) -> usize {
-        self.engine.expire(self.now, usize::MAX)
+        self.engine.run_due(self.now, usize::MAX)
     }
 
     /// The key events since the last time, as `database name key`.

@@ -127,7 +127,7 @@ impl Play {
                 self.world.engine.pause_mut().end();
             }
             Flow::Block if !self.clients[who].listens && reply.is_empty() => self.clients[who].waits = true,
-            Flow::Close | Flow::Abort | Flow::Block | Flow::Ask => self.replace(who),
+            Flow::Close | Flow::Abort | Flow::Block | Flow::CallHost => self.replace(who),
             Flow::Next if reply.is_empty() => self.replace(who),
             Flow::Next if self.clients[who].listens => {
                 assert!(frames(&reply).is_some(), "{context}: {text}");
@@ -153,7 +153,7 @@ impl Play {
                 continue;
             };
             let mut told = Vec::new();
-            session.outgoing.take(&mut told, usize::MAX);
+            session.push_queue.take(&mut told, usize::MAX);
             self.heard.extend_from_slice(&told);
             let is_closing = session.closing;
             let count = frames(&told);

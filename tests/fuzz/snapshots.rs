@@ -35,7 +35,7 @@ pub fn picture(engine: &Engine) -> Picture {
     let sources = scripts.functions.shelf.sources().into_iter().map(|source| source.escape_ascii().to_string());
     let mut rules =
         vec![format!("{:?}", engine.settings), format!("{:?}", scripts.cache.digests().collect::<Vec<_>>())];
-    rules.push(engine.sessions.guard.users.text().escape_ascii().to_string());
+    rules.push(engine.acl.users.text().escape_ascii().to_string());
     rules.extend(sources);
     Picture { keys, rules, now_us: engine.now().unix_us, chance: engine.generator.clone().u64(..) }
 }
@@ -62,7 +62,7 @@ pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
                 play.check();
                 holds_as_text(&mut play.world, &format!("round {round}"));
                 // Who waits for what is there again takes it.
-                play.world.engine.serve();
+                play.world.engine.unblock_ready();
                 rollbacks += 1;
             }
             2 if choices.below(4) == 0 && !taken.is_empty() => {

@@ -109,7 +109,7 @@ fn a_delay_ends_when_the_clock_is_advanced_and_nobody_else_waits() {
         call(&mut slow, ["CLIENT", "SETNAME", "slow"]);
         move || (call(&mut slow, ["SET", "key", "value"]), call(&mut slow, ["GET", "key"]))
     });
-    server.wait_until_struck("late", 1, PATIENCE).expect("it does");
+    server.wait_until_fired("late", 1, PATIENCE).expect("it does");
     assert_eq!(call(&mut client, ["SET", "other", "value"]), Reply::Status("OK".to_owned()));
     assert!(!call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]).is_null());
     let (set, got) = slow.join().expect("it is answered");
@@ -128,7 +128,7 @@ fn a_delayed_command_is_not_run_before_its_time_nor_for_a_client_that_left() {
         wire.write_all(format!("PING\r\nSET late{number} x\r\n").as_bytes()).expect("it reads");
         wire.read_exact(&mut [0; 7]).expect("it is answered");
     }
-    server.wait_until_struck("late", 2, PATIENCE).expect("both wait");
+    server.wait_until_fired("late", 2, PATIENCE).expect("both wait");
     drop(wires.pop());
     server.wait_for_clients(2, PATIENCE).expect("one has left");
     call(&mut client, ["DUNLIN", "ADVANCE", "499"]);

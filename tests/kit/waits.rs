@@ -110,7 +110,7 @@ fn a_wait_ends_when_a_rule_has_struck_so_often() {
         assert_eq!(error(&mut client, ["GET", "key"]), "ERR flaky");
     }
     assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
-    server.wait_until_struck("flaky", 1, PATIENCE).expect("it has");
+    server.wait_until_fired("flaky", 1, PATIENCE).expect("it has");
     let text = "ERR there is no rule 'flakey', DUNLIN FAULT ADD makes one";
     assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "FAULT", "flakey", "1"]), text);
 }

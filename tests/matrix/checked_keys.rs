@@ -101,7 +101,7 @@ impl Place {
             assert!(!reply.starts_with('-'), "{reply}");
         }
         world.ask(&format!("ACL SETUSER ann on nopass +@all ~a {rules}"));
-        world.engine.switches.announce = true;
+        world.engine.switches.records_key_events = true;
         let client = world.client;
         let mut place = Place { world, client };
         place.come();

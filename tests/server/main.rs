@@ -3,11 +3,11 @@
 
 #[cfg(target_os = "linux")]
 mod descriptors;
-mod doors;
 mod effects;
 mod embedding;
 mod holes;
 mod limits;
+mod listeners;
 mod migrate;
 mod patience;
 #[cfg(target_os = "linux")]

@@ -66,7 +66,7 @@ pub(super) fn dry_run(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error>
     }
     let request = Request::new(&buffer, &spans);
     let (engine, reply) = cx.engine_and_reply();
-    let user = engine.sessions.guard.users.get(name).map(Arc::clone);
+    let user = engine.acl.users.get(name).map(Arc::clone);
     let user = user.ok_or_else(|| RightsError::UnknownUser(shown(name)))?;
     let unknown = |_| RightsError::UnknownCommand(shown(request.get(0).unwrap_or_default()));
     let (id, _) = engine.table.resolve(request).map_err(unknown)?;
@@ -100,14 +100,14 @@ pub(super) fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::SubcommandOrArity { container: "ACL", subcommand: shown(subcommand) });
     }
     if args.take("RESET") {
-        cx.engine().sessions.guard.log.clear();
+        cx.engine().acl.log.clear();
         cx.reply().ok();
         return Ok(());
     }
     let count = if args.is_empty() { TOLD_ENTRIES } else { args.integer()? };
     let now_ms = cx.now_ms();
     let (engine, reply) = cx.engine_and_reply();
-    let entries = engine.sessions.guard.log.iter();
+    let entries = engine.acl.log.iter();
     let count = usize::try_from(count).unwrap_or(0).min(entries.len());
     reply.array(count);
     entries.take(count).for_each(|entry| write_entry(reply, entry, now_ms));

@@ -28,7 +28,7 @@ pub(super) fn delete(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 pub(super) fn get(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
     let (engine, reply) = cx.engine_and_reply();
-    match engine.sessions.guard.users.get(name) {
+    match engine.acl.users.get(name) {
         Some(user) => write_user(reply, user),
         None => reply.null(),
     }
@@ -74,7 +74,7 @@ pub(super) fn names(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 
 fn write_all(cx: &mut Ctx<'_>, text: impl Fn(&User) -> Vec<u8>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
-    let users = &engine.sessions.guard.users;
+    let users = &engine.acl.users;
     reply.array(users.iter().len());
     for user in users.iter().map(Arc::as_ref) {
         reply.bulk(&text(user));

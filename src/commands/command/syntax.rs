@@ -302,8 +302,8 @@ fn assemble(parts: Vec<Part>) -> Vec<Argument> {
 /// What follows a token: one argument takes it, and so does a block of plain arguments; otherwise it is the first
 /// argument's.
 fn after_token(token: String, mut arguments: Vec<Argument>) -> Vec<Argument> {
-    let is_plain = |argument: &Argument| argument.shape.members().is_empty() && !argument.optional;
-    if arguments.len() > 1 && arguments.iter().all(is_plain) {
+    let may_run_fast = |argument: &Argument| argument.shape.members().is_empty() && !argument.optional;
+    if arguments.len() > 1 && arguments.iter().all(may_run_fast) {
         let name = token.to_ascii_lowercase();
         return vec![Argument { name, shape: Shape::Block(arguments), token: Some(token), ..UNNAMED }];
     }

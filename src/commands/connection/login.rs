@@ -1,7 +1,7 @@
 //! AUTH and HELLO: who the client is, and which protocol it speaks.
 
 use super::ANY_TIME;
-use super::client::{is_plain, name_the_client};
+use super::client::{may_run_fast, name_the_client};
 use crate::commands::dunlin::of_login;
 use crate::engine::REDIS_VERSION;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Secrets, shown};
@@ -40,7 +40,7 @@ fn auth(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn default_needs_no_password(cx: &mut Ctx<'_>) -> bool {
-    cx.engine().sessions.guard.users.default_user().needs_no_password()
+    cx.engine().acl.users.default_user().needs_no_password()
 }
 
 /// Logs the client in. What it calls itself may lead into a world, where it acts as the default user. False when it is
@@ -49,7 +49,7 @@ fn log_in(cx: &mut Ctx<'_>, user: &[u8], password: &[u8], word: &[u8]) -> Result
     let (session, way) = (cx.session().id, of_login(cx, user)?);
     let user = if way.is_some() { DEFAULT_USER } else { user };
     cx.engine().log_in(session, user, password, word)?;
-    way.map_or(Ok(true), |ask| Ok(cx.ask(ask)?.is_some()))
+    way.map_or(Ok(true), |ask| Ok(cx.call_host(ask)?.is_some()))
 }
 
 pub(super) const HELLO: Command = Command {
@@ -89,7 +89,7 @@ impl<'a> Greeting<'a> {
             if args.take_with("AUTH", 2) {
                 greeting.login = Some((args.word()?, args.word()?));
             } else if args.take_with("SETNAME", 1) {
-                greeting.name = Some(args.word()?).filter(|name| is_plain(name));
+                greeting.name = Some(args.word()?).filter(|name| may_run_fast(name));
                 greeting.name.ok_or(Error::ClientName)?;
             } else {
                 return Err(Error::HelloOption(shown(option)));

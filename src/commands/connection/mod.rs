@@ -107,7 +107,7 @@ const RESET: Command = Command {
 fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     cx.unwatch();
     let id = cx.session().id;
-    cx.engine().deafen(id);
+    cx.engine().unsubscribe_all(id);
     let session = cx.session_mut();
     session.reset();
     cx.engine().log_out(id);

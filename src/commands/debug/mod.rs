@@ -320,7 +320,7 @@ fn set_reply_room(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn change_history(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let histories = &mut cx.engine().switches.histories;
+    let histories = &mut cx.engine().switches.replid_generation;
     *histories = histories.wrapping_add(1);
     cx.reply().ok();
     Ok(())
@@ -328,8 +328,8 @@ fn change_history(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 
 fn pause_cron(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let switches = &mut cx.engine().switches;
-    switches.rests = is_on(args.word()?);
-    if !switches.rests && std::mem::take(&mut switches.ends) {
+    switches.cron_paused = is_on(args.word()?);
+    if !switches.cron_paused && std::mem::take(&mut switches.shutdown_pending) {
         cx.effects().push(Effect::Shutdown);
     }
     // What was due meanwhile is done when it ends.
@@ -356,7 +356,7 @@ fn set_disable_deny_scripts(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), 
 }
 
 fn skip_checksums(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    cx.engine().switches.checks_seals = leading_number(args.word()?) as i64 == 0;
+    cx.engine().switches.verifies_checksums = leading_number(args.word()?) as i64 == 0;
     cx.reply().ok();
     Ok(())
 }

@@ -139,7 +139,7 @@ fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
-    let rules = engine.interest.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
+    let rules = engine.observers.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
     reply.array(rules.len());
     rules.iter().for_each(|rule| tell(rule, reply));
     Ok(())
@@ -154,5 +154,5 @@ fn tell(rule: &Fault, reply: &mut Reply<'_>) {
     reply.bulk(b"matched");
     reply.integer(rule.matched.cast_signed());
     reply.bulk(b"struck");
-    reply.integer(rule.struck.cast_signed());
+    reply.integer(rule.fired.cast_signed());
 }

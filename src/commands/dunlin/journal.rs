@@ -53,7 +53,7 @@ fn start(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 fn change(cx: &mut Ctx<'_>, args: Args<'_>, change: fn(&mut Journal)) -> Result<(), Error> {
     args.end()?;
-    let kit = cx.engine().interest.kit.as_mut().filter(|kit| kit.journal.is_some()).ok_or_else(no_journal)?;
+    let kit = cx.engine().observers.kit.as_mut().filter(|kit| kit.journal.is_some()).ok_or_else(no_journal)?;
     kit.journal.iter_mut().for_each(change);
     kit.journal.take_if(|journal| !journal.is_on && journal.all().next().is_none());
     cx.engine().put_kit_away();
@@ -74,7 +74,7 @@ fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let filter = filter(cx.table(), &mut args)?;
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
-    let entries: Vec<&Entry> = kept(&engine.interest.kit)?.matching(&filter, &engine.table).collect();
+    let entries: Vec<&Entry> = kept(&engine.observers.kit)?.matching(&filter, &engine.table).collect();
     reply.array(entries.len());
     let world = engine.host.facts().name_of_world();
     entries.into_iter().for_each(|entry| tell(entry, world, reply));
@@ -111,7 +111,7 @@ fn count(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let filter = filter(cx.table(), &mut args)?;
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
-    reply.count(kept(&engine.interest.kit)?.matching(&filter, &engine.table).count());
+    reply.count(kept(&engine.observers.kit)?.matching(&filter, &engine.table).count());
     Ok(())
 }
 
@@ -127,7 +127,7 @@ fn expect(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let filter = filter(cx.table(), &mut args)?;
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
-    kept(&engine.interest.kit)?.expect(bound, &filter, &engine.table).map_err(ServerError::Kit)?;
+    kept(&engine.observers.kit)?.expect(bound, &filter, &engine.table).map_err(ServerError::Kit)?;
     reply.ok();
     Ok(())
 }
@@ -140,7 +140,7 @@ fn number(args: &mut Args<'_>) -> Result<u64, Error> {
 fn export(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
-    let text = kept(&engine.interest.kit)?.transcript(&engine.table);
+    let text = kept(&engine.observers.kit)?.transcript(&engine.table);
     reply.verbatim("txt", text.as_bytes());
     Ok(())
 }

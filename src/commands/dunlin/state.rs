@@ -15,8 +15,8 @@ use super::{ROW, explained};
 use crate::commands::FAMILIES;
 use crate::engine::host::NoHost;
 use crate::engine::{
-    Answer, Args, Arity, Ask, Command, Ctx, Engine, Error, Flags, Flow, KitError, Notifications, Origin, Settings,
-    Table, WorldName,
+    Args, Arity, Command, Ctx, Engine, Error, Flags, Flow, HostCall, HostReply, KitError, Notifications, Origin,
+    Settings, Table, WorldName,
 };
 use crate::resp::{Request, split_words};
 
@@ -62,7 +62,7 @@ fn show_diff(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let text = if args.take_with("WORLD", 1) {
         let world = WorldName::parse(args.word()?)?;
         args.end()?;
-        let Some(Answer::Text(dumped)) = cx.ask(Ask::Dump(world))? else { return Ok(()) };
+        let Some(HostReply::Text(dumped)) = cx.call_host(HostCall::Dump(world))? else { return Ok(()) };
         diff(cx.engine(), dumped.as_bytes())?
     } else {
         let text = args.word()?;
@@ -147,7 +147,7 @@ fn like(engine: &Engine) -> Engine {
         slow_from_us: None,
         ..engine.settings.clone()
     };
-    let host = Box::new(NoHost::hurried(LOOK_US));
+    let host = Box::new(NoHost::advancing(LOOK_US));
     let mut other = Engine::new(Table::of(FAMILIES), settings, 0, engine.now(), host);
     other.databases = engine.databases.like_empty();
     other.settings.packed_zset = engine.settings.packed_zset;

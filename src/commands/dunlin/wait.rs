@@ -49,7 +49,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 /// Refuses to wait for what is counted nowhere.
 fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
-    let kit = cx.engine().interest.kit.as_ref();
+    let kit = cx.engine().observers.kit.as_ref();
     match condition {
         Condition::Journal { .. } if kit.is_none_or(|kit| kit.journal.is_none()) => Err(no_journal()),
         Condition::Struck { rule, .. }

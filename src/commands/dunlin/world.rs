@@ -2,7 +2,7 @@
 //! ([`of_login`]), which any URL can say.
 
 use super::ROW;
-use crate::engine::{Answer, Args, Arity, Ask, Command, Ctx, Effect, Error, KitError, Template, WorldName};
+use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, HostCall, HostReply, KitError, Template, WorldName};
 
 /// Names that lead into a world begin with one of these; the world of the second ends when its last client leaves.
 const LASTING: &[u8] = b"world.";
@@ -26,7 +26,7 @@ fn world(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let world = WorldName::parse(args.word()?)?;
     let is_temporary = args.take("TEMPORARY");
     args.end()?;
-    if cx.ask(Ask::Enter { world, is_temporary })?.is_some() {
+    if cx.call_host(HostCall::Enter { world, is_temporary })?.is_some() {
         cx.reply().ok();
     }
     Ok(())
@@ -36,15 +36,15 @@ fn world(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 ///
 /// # Errors
 /// It would be a world, but none has such a name.
-pub fn of_login(cx: &mut Ctx<'_>, user: &[u8]) -> Result<Option<Ask>, KitError> {
+pub fn of_login(cx: &mut Ctx<'_>, user: &[u8]) -> Result<Option<HostCall>, KitError> {
     let named = |prefix| user.strip_prefix(prefix).map(WorldName::parse);
     let (world, is_temporary) = match (named(LASTING), named(TEMPORARY)) {
-        _ if !cx.engine().settings.test_kit || cx.engine().sessions.guard.users.get(user).is_some() => return Ok(None),
+        _ if !cx.engine().settings.test_kit || cx.engine().acl.users.get(user).is_some() => return Ok(None),
         (Some(world), _) => (world?, false),
         (None, Some(world)) => (world?, true),
         (None, None) => return Ok(None),
     };
-    Ok(Some(Ask::Enter { world, is_temporary }))
+    Ok(Some(HostCall::Enter { world, is_temporary }))
 }
 
 pub(super) const WORLDS: Command = Command {
@@ -57,7 +57,7 @@ pub(super) const WORLDS: Command = Command {
 };
 
 fn worlds(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let Some(Answer::Worlds(worlds)) = cx.ask(Ask::Worlds)? else { return Ok(()) };
+    let Some(HostReply::Worlds(worlds)) = cx.call_host(HostCall::Worlds)? else { return Ok(()) };
     let reply = cx.reply();
     reply.array(worlds.len());
     for world in worlds {
@@ -86,7 +86,7 @@ pub(super) const DROP_WORLD: Command = Command {
 
 fn drop_world(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let world = WorldName::parse(args.word()?)?;
-    if cx.ask(Ask::DropWorld(world))?.is_some() {
+    if cx.call_host(HostCall::DropWorld(world))?.is_some() {
         cx.reply().ok();
     }
     Ok(())

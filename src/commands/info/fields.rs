@@ -78,13 +78,13 @@ pub(super) const CLIENTS: &[Field] = &[
         scene.engine.sessions.iter().map(|session| session.buffers.output).max().unwrap_or(0).to_string()
     }),
     field("blocked_clients", |scene| scene.engine.blocked_sessions().to_string()),
-    field("tracking_clients", |scene| scene.engine.interest.tracking.clients().to_string()),
-    field("pubsub_clients", |scene| scene.engine.interest.subscriptions.subscribers.to_string()),
-    field("watching_clients", |scene| scene.engine.interest.watches.sessions().to_string()),
-    field("clients_in_timeout_table", |scene| scene.engine.interest.waiting.deadlines().to_string()),
-    field("total_watched_keys", |scene| scene.engine.interest.watches.keys().to_string()),
-    field("total_blocking_keys", |scene| scene.engine.interest.waiting.keys().to_string()),
-    field("total_blocking_keys_on_nokey", |scene| scene.engine.interest.waiting.keys_to_be_lost().to_string()),
+    field("tracking_clients", |scene| scene.engine.observers.tracking.clients().to_string()),
+    field("pubsub_clients", |scene| scene.engine.observers.subscriptions.subscribers.to_string()),
+    field("watching_clients", |scene| scene.engine.observers.watches.sessions().to_string()),
+    field("clients_in_timeout_table", |scene| scene.engine.observers.waiting.deadlines().to_string()),
+    field("total_watched_keys", |scene| scene.engine.observers.watches.keys().to_string()),
+    field("total_blocking_keys", |scene| scene.engine.observers.waiting.keys().to_string()),
+    field("total_blocking_keys_on_nokey", |scene| scene.engine.observers.waiting.keys_to_be_lost().to_string()),
 ];
 
 pub(super) const MEMORY: &[Field] = &[
@@ -212,9 +212,9 @@ pub(super) const STATS: &[Field] = &[
     field("current_eviction_exceeded_time", |scene| (short_us(scene) / 1000).to_string()),
     field("keyspace_hits", |scene| scene.engine.stats.keyspace_hits.to_string()),
     field("keyspace_misses", |scene| scene.engine.stats.keyspace_misses.to_string()),
-    field("pubsub_channels", |scene| scene.engine.interest.subscriptions.count(Topic::Channel).to_string()),
-    field("pubsub_patterns", |scene| scene.engine.interest.subscriptions.count(Topic::Pattern).to_string()),
-    field("pubsubshard_channels", |scene| scene.engine.interest.subscriptions.count(Topic::Shard).to_string()),
+    field("pubsub_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Channel).to_string()),
+    field("pubsub_patterns", |scene| scene.engine.observers.subscriptions.count(Topic::Pattern).to_string()),
+    field("pubsubshard_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Shard).to_string()),
     none("latest_fork_usec"),
     none("total_forks"),
     field("migrate_cached_sockets", |scene| scene.usage.kept_connections.to_string()),
@@ -225,9 +225,9 @@ pub(super) const STATS: &[Field] = &[
     none("active_defrag_key_misses"),
     none("total_active_defrag_time"),
     none("current_active_defrag_time"),
-    field("tracking_total_keys", |scene| scene.engine.interest.tracking.keys().to_string()),
-    field("tracking_total_items", |scene| scene.engine.interest.tracking.items().to_string()),
-    field("tracking_total_prefixes", |scene| scene.engine.interest.tracking.prefixes().to_string()),
+    field("tracking_total_keys", |scene| scene.engine.observers.tracking.keys().to_string()),
+    field("tracking_total_items", |scene| scene.engine.observers.tracking.items().to_string()),
+    field("tracking_total_prefixes", |scene| scene.engine.observers.tracking.prefixes().to_string()),
     none("unexpected_error_replies"),
     field("total_error_replies", |scene| scene.engine.stats.errors.to_string()),
     none("dump_payload_sanitizations"),
@@ -304,7 +304,7 @@ pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled")];
 
 /// 40 hexadecimal digits that name the history of the data.
 fn history_id(scene: &Scene<'_>) -> String {
-    let name = format!("{} {}", scene.facts.run_id, scene.engine.switches.histories);
+    let name = format!("{} {}", scene.facts.run_id, scene.engine.switches.replid_generation);
     hexadecimal::text(&Sha1::digest(name))
 }
 
@@ -324,7 +324,7 @@ fn uptime_s(scene: &Scene<'_>) -> u64 {
 
 /// What happened per second of late.
 fn rates(scene: &Scene<'_>) -> Counts {
-    scene.engine.stats.recent.rates(scene.now)
+    scene.engine.stats.instant_metrics.rates(scene.now)
 }
 
 /// The turns of the event loops that are counted.

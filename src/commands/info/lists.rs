@@ -27,11 +27,11 @@ pub(super) fn commands(scene: &Scene<'_>, text: &mut String) {
 pub(super) fn latencies(scene: &Scene<'_>, text: &mut String) {
     let percentiles = &scene.engine.settings.latency_percentiles;
     for (entry, stats) in scene.engine.table.entries().iter().zip(scene.engine.stats.by_command()) {
-        if stats.durations.calls() == 0 {
+        if stats.latency_histogram.calls() == 0 {
             continue;
         }
         let told = percentiles.iter().map(|percent| {
-            let ns = stats.durations.percentile_ns(*percent);
+            let ns = stats.latency_histogram.percentile_ns(*percent);
             format!("p{percent}={}.{:03}", ns / 1000, ns % 1000)
         });
         let told: Vec<String> = told.collect();

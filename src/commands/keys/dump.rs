@@ -105,7 +105,7 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(RestoreError::Busy.into());
     }
     let deadline_ms = deadline(ttl, options.is_absolute, cx.now_ms())?;
-    let payload = rdb::unsealed(payload, cx.engine().switches.checks_seals).ok_or(Error::PayloadWrong)?;
+    let payload = rdb::unsealed(payload, cx.engine().switches.verifies_checksums).ok_or(Error::PayloadWrong)?;
     let room_bytes = cx.engine().switches.capacity.collection_bytes;
     let value = rdb::restore(payload, &cx.settings().forms(), room_bytes).map_err(|refusal| match refusal {
         Refusal::Damaged => RestoreError::BadFormat.into(),

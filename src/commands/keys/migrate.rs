@@ -2,15 +2,16 @@
 //!
 //! Each key becomes a RESTORE there, and is removed here when its own is answered well. Between the two nobody else is
 //! served, as in Redis: what a client is told it wrote was never written to a key that is about to go. That holds in a
-//! transaction and in a script as well. How the other server is reached is the host's ([`crate::engine::Errand`]).
+//! transaction and in a script as well. How the other server is reached is the host's
+//! ([`crate::engine::RemoteRequest`]).
 //!
 //! Source: the requests that Redis 8.0.6 sends, and its answers to servers that refuse, stay silent or hang up.
 
 use std::ops::Range;
 
 use crate::engine::{
-    Args, Arity, Begin, Change, Command, Ctx, Errand, Error, Event, Family, Fault, Flags, KeyFlags, KeySpec, Report,
-    Secrets, ServerError, says, shown,
+    Args, Arity, Begin, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RemoteFault,
+    RemoteRequest, RemoteResult, Secrets, ServerError, says, shown,
 };
 use crate::rdb;
 use crate::resp::{Protocol, Reply, Request};
@@ -125,21 +126,21 @@ fn migrate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if port < 0 {
         return Err(ServerError::Unreachable.into());
     }
-    let patience_ms = u64::try_from(timeout_ms).ok().filter(|&ms| ms > 0).unwrap_or(USUAL_PATIENCE_MS);
-    let mut errand = Errand {
+    let timeout_ms = u64::try_from(timeout_ms).ok().filter(|&ms| ms > 0).unwrap_or(USUAL_PATIENCE_MS);
+    let mut remote = RemoteRequest {
         host: shown(host),
         port: port as u16,
         database,
         login: Vec::new(),
         requests,
         count: keys.len(),
-        patience_ms,
+        timeout_ms,
     };
     if !options.login.is_empty() {
         let words = [&b"AUTH"[..]].into_iter().chain(options.login.iter().copied());
-        write_request(&mut errand.login, 1 + options.login.len(), words);
+        write_request(&mut remote.login, 1 + options.login.len(), words);
     }
-    let report = cx.engine().host.carry(errand);
+    let report = cx.engine().host.send_remote(remote);
     conclude(cx, &keys, options.copies, &report)
 }
 
@@ -163,7 +164,7 @@ fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>
 }
 
 /// Removes the keys that have arrived, and answers.
-fn conclude(cx: &mut Ctx<'_>, keys: &[&[u8]], copies: bool, report: &Report) -> Result<(), Error> {
+fn conclude(cx: &mut Ctx<'_>, keys: &[&[u8]], copies: bool, report: &RemoteResult) -> Result<(), Error> {
     let mut refusal = None;
     for (number, key) in keys.iter().enumerate().take(report.replies.len()) {
         match report.refusal_of(number) {
@@ -174,9 +175,9 @@ fn conclude(cx: &mut Ctx<'_>, keys: &[&[u8]], copies: bool, report: &Report) -> 
     }
     match (refusal, report.fault) {
         (Some(line), _) => Err(ServerError::Target(shown(line.get(1..).unwrap_or_default())).into()),
-        (None, Some(Fault::Connecting)) => Err(ServerError::Unreachable.into()),
-        (None, Some(Fault::Writing)) => Err(ServerError::Interrupted("writing").into()),
-        (None, Some(Fault::Reading)) => Err(ServerError::Interrupted("reading").into()),
+        (None, Some(RemoteFault::Connecting)) => Err(ServerError::Unreachable.into()),
+        (None, Some(RemoteFault::Writing)) => Err(ServerError::Interrupted("writing").into()),
+        (None, Some(RemoteFault::Reading)) => Err(ServerError::Interrupted("reading").into()),
         (None, None) => {
             cx.reply().ok();
             Ok(())

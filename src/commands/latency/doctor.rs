@@ -4,19 +4,19 @@ use std::fmt::Write;
 
 use crate::engine::{Engine, Series};
 
-/// What is to be said of the spikes that were noted.
+/// What is to be said of the latency_monitor that were noted.
 pub(super) fn report(engine: &Engine) -> String {
-    let (spikes, threshold_ms) = (&engine.stats.spikes, engine.settings.spikes_from_ms);
-    if threshold_ms == 0 && spikes.iter().len() == 0 {
+    let (latency_monitor, threshold_ms) = (&engine.stats.latency_monitor, engine.settings.spikes_from_ms);
+    if threshold_ms == 0 && latency_monitor.iter().len() == 0 {
         return "Nothing is noted: latency-monitor-threshold is 0. CONFIG SET latency-monitor-threshold <milliseconds> \
                 says from how long on something is worth noting.\n"
             .to_owned();
     }
-    if spikes.iter().len() == 0 {
+    if latency_monitor.iter().len() == 0 {
         return format!("Nothing took {threshold_ms} ms or more so far.\n");
     }
     let mut text = "These held everybody up:\n\n".to_owned();
-    for (number, (kind, series)) in spikes.iter().enumerate() {
+    for (number, (kind, series)) in latency_monitor.iter().enumerate() {
         describe(&mut text, number + 1, kind, series, engine.now().unix_s());
     }
     text.push('\n');
@@ -34,7 +34,7 @@ fn describe(text: &mut String, number: usize, kind: &str, series: &Series, now_s
     // Writing into a string cannot fail.
     let _ = writeln!(
         text,
-        "{number}. {kind}: {count} latency spikes (average {average_ms:.0}ms, mean deviation {deviation_ms:.0}ms, \
+        "{number}. {kind}: {count} latency latency_monitor (average {average_ms:.0}ms, mean deviation {deviation_ms:.0}ms, \
          period {period_s:.2} sec). Worst all time event {}ms.",
         series.longest_ms
     );
@@ -44,7 +44,7 @@ fn describe(text: &mut String, number: usize, kind: &str, series: &Series, now_s
 fn advice(engine: &Engine) -> String {
     let threshold_us = engine.settings.spikes_from_ms.saturating_mul(1000);
     let mut advice = Vec::new();
-    let kinds: Vec<&str> = engine.stats.spikes.iter().map(|(kind, _)| kind).collect();
+    let kinds: Vec<&str> = engine.stats.latency_monitor.iter().map(|(kind, _)| kind).collect();
     if kinds.contains(&"command") {
         match engine.settings.slow_from_us {
             Some(from_us) if from_us <= threshold_us || threshold_us == 0 => {

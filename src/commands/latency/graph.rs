@@ -1,4 +1,4 @@
-//! LATENCY GRAPH: the spikes of one kind as a chart of characters.
+//! LATENCY GRAPH: the latency_monitor of one kind as a chart of characters.
 //!
 //! A column is a spike, four rows high, in each of which a character says whether it reaches the lower, the middle or
 //! the upper third; under it, from top to bottom, how long ago it was. Source: what Redis 8.0.6 draws of known samples.
@@ -12,7 +12,7 @@ const TOPS: [char; 3] = ['_', 'o', '#'];
 /// What a column is below its end.
 const FILL: char = '|';
 
-/// The chart of the spikes of that kind.
+/// The chart of the latency_monitor of that kind.
 pub(super) fn drawn(kind: &str, series: &Series, now: Now) -> String {
     let samples: Vec<Sample> = series.samples().copied().collect();
     let all_ms = samples.iter().map(|sample| sample.elapsed_ms);
@@ -70,15 +70,15 @@ fn age(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Spikes;
+    use crate::engine::LatencyMonitor;
 
     #[test]
     fn a_chart_is_what_redis_draws() {
-        let mut spikes = Spikes::default();
+        let mut latency_monitor = LatencyMonitor::default();
         for (elapsed_ms, unix_s) in [3, 20, 7, 40, 2, 2, 90, 1].into_iter().zip([0, 1, 2, 3, 4, 5, 6, 9]) {
-            spikes.add("command", Sample { unix_s, elapsed_ms });
+            latency_monitor.add("command", Sample { unix_s, elapsed_ms });
         }
-        let series = spikes.get(b"command").expect("it was added");
+        let series = latency_monitor.get(b"command").expect("it was added");
         let chart = drawn("command", series, Now::from_us(10_000_000));
         let expected = "command - high 90 ms, low 1 ms (all time high 90 ms)\n\
             --------------------------------------------------------------------------------\n      \
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn more_spikes_than_columns_make_several_parts() {
-        let mut spikes = Spikes::default();
-        (0..100).for_each(|unix_s| spikes.add("command", Sample { unix_s, elapsed_ms: 5 }));
-        let series = spikes.get(b"command").expect("it was added");
+        let mut latency_monitor = LatencyMonitor::default();
+        (0..100).for_each(|unix_s| latency_monitor.add("command", Sample { unix_s, elapsed_ms: 5 }));
+        let series = latency_monitor.get(b"command").expect("it was added");
         let chart = drawn("command", series, Now::from_us(100_000_000));
         let widths: Vec<usize> = chart.lines().skip(2).map(str::len).collect();
         assert_eq!(widths, [80, 80, 80, 80, 80, 80, 80, 80, 0, 20, 20, 20, 20, 20, 20, 20, 20]);

@@ -5,7 +5,7 @@ mod doctor;
 mod graph;
 
 use super::help;
-use crate::engine::{Args, Arity, Command, CommandId, Ctx, Durations, Error, Family, Flags, ServerError, shown};
+use crate::engine::{Args, Arity, Command, CommandId, Ctx, Error, Family, Flags, LatencyHistogram, ServerError, shown};
 use crate::resp::Reply;
 
 /// The family's rows.
@@ -47,7 +47,7 @@ const GRAPH: Command = Command {
     name: "GRAPH",
     syntax: "event",
     arity: Arity::Exactly(3),
-    about: "Draws how long the spikes of one kind were.",
+    about: "Draws how long the latency_monitor of one kind were.",
     run: draw,
     ..ROW
 };
@@ -55,7 +55,7 @@ const GRAPH: Command = Command {
 fn draw(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let kind = args.word()?;
     let now = cx.now();
-    let series = cx.engine().stats.spikes.get(kind).ok_or_else(|| ServerError::NoSpikes(shown(kind)))?;
+    let series = cx.engine().stats.latency_monitor.get(kind).ok_or_else(|| ServerError::NoSpikes(shown(kind)))?;
     let drawn = graph::drawn(&shown(kind), series, now);
     cx.reply().verbatim("txt", drawn.as_bytes());
     Ok(())
@@ -65,7 +65,7 @@ const HISTORY: Command = Command {
     name: "HISTORY",
     syntax: "event",
     arity: Arity::Exactly(3),
-    about: "Tells the spikes of one kind: when, and how many milliseconds.",
+    about: "Tells the latency_monitor of one kind: when, and how many milliseconds.",
     run: history,
     ..ROW
 };
@@ -73,7 +73,7 @@ const HISTORY: Command = Command {
 fn history(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let kind = args.word()?;
     let (engine, reply) = cx.engine_and_reply();
-    let Some(series) = engine.stats.spikes.get(kind) else {
+    let Some(series) = engine.stats.latency_monitor.get(kind) else {
         reply.array(0);
         return Ok(());
     };
@@ -96,7 +96,7 @@ const LATEST: Command = Command {
 
 fn latest(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
-    let kinds = engine.stats.spikes.iter();
+    let kinds = engine.stats.latency_monitor.iter();
     reply.array(kinds.len());
     for (kind, series) in kinds {
         let last = series.samples().last().copied().unwrap_or_default();
@@ -113,16 +113,19 @@ const RESET: Command = Command {
     name: "RESET",
     syntax: "[event [event ...]]",
     arity: Arity::AtLeast(2),
-    about: "Forgets the spikes of these kinds, or all; answers of how many kinds there were some.",
+    about: "Forgets the latency_monitor of these kinds, or all; answers of how many kinds there were some.",
     tips: &["request_policy:all_nodes", "response_policy:agg_sum"],
     run: reset,
     ..ROW
 };
 
 fn reset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let spikes = &mut cx.engine().stats.spikes;
-    let forgotten =
-        if args.is_empty() { spikes.clear() } else { args.rest().filter(|kind| spikes.forget(kind)).count() };
+    let latency_monitor = &mut cx.engine().stats.latency_monitor;
+    let forgotten = if args.is_empty() {
+        latency_monitor.clear()
+    } else {
+        args.rest().filter(|kind| latency_monitor.forget(kind)).count()
+    };
     cx.reply().count(forgotten);
     Ok(())
 }
@@ -146,7 +149,7 @@ fn histogram(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     } else {
         args.rest().filter_map(|name| table.find_full(name)).flat_map(|id| table.with_subcommands(id)).collect()
     };
-    let told = ids.into_iter().map(|id| (id, &engine.stats.command(id).durations));
+    let told = ids.into_iter().map(|id| (id, &engine.stats.command(id).latency_histogram));
     let told: Vec<_> = told.filter(|(_, durations)| durations.calls() > 0).collect();
     reply.map(told.len());
     for (id, durations) in told {
@@ -156,7 +159,7 @@ fn histogram(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn write_durations(reply: &mut Reply<'_>, durations: &Durations) {
+fn write_durations(reply: &mut Reply<'_>, durations: &LatencyHistogram) {
     let steps = durations.steps();
     reply.map(2);
     reply.bulk(b"calls");

@@ -3,7 +3,7 @@
 //! Lists are sorted by name, where Redis has no order.
 
 use crate::commands::help;
-use crate::engine::interest::Audience;
+use crate::engine::observers::Audience;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, Topic, shown};
 use crate::value::glob;
 
@@ -47,7 +47,7 @@ fn channels(cx: &mut Ctx<'_>, mut args: Args<'_>, topic: Topic) -> Result<(), Er
         return Err(Error::SubcommandOrArity { container: "PUBSUB", subcommand: shown(subcommand) });
     }
     let (engine, reply) = cx.engine_and_reply();
-    let mut names = engine.interest.subscriptions.names(topic);
+    let mut names = engine.observers.subscriptions.names(topic);
     names.retain(|name| pattern.is_none_or(|pattern| glob::matches(pattern, name, false)));
     reply.array(names.len());
     for name in names {
@@ -80,7 +80,7 @@ fn subscribers(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic) -> Result<(), Err
     reply.array(args.left() * 2);
     for name in args.rest() {
         reply.bulk(name);
-        reply.count(engine.interest.subscriptions.audience(topic, name).map_or(0, Audience::len));
+        reply.count(engine.observers.subscriptions.audience(topic, name).map_or(0, Audience::len));
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ const NUMPAT: Command = Command {
 
 fn numpat(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
-    reply.count(engine.interest.subscriptions.count(Topic::Pattern));
+    reply.count(engine.observers.subscriptions.count(Topic::Pattern));
     Ok(())
 }
 

@@ -30,9 +30,9 @@ fn lcs(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     admit_lengths(one.len(), other.len(), limit_bytes)?;
     let common = Common::find(one, other);
     match options.answer {
-        Answer::Bytes => reply.bulk(&common.bytes()),
-        Answer::Length => reply.count(common.len()),
-        Answer::Places => write_places(reply, &common, options),
+        HostReply::Bytes => reply.bulk(&common.bytes()),
+        HostReply::Length => reply.count(common.len()),
+        HostReply::Places => write_places(reply, &common, options),
     }
     Ok(())
 }
@@ -57,7 +57,7 @@ fn admit_lengths(one: usize, other: usize, limit_bytes: usize) -> Result<(), Err
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum HostReply {
     Bytes,
     Length,
     Places,
@@ -65,7 +65,7 @@ enum Answer {
 
 #[derive(Clone, Copy, Debug)]
 struct Options {
-    answer: Answer,
+    answer: HostReply,
     /// Runs shorter than that are left out.
     min_run: usize,
     with_length: bool,
@@ -89,9 +89,9 @@ impl Options {
         }
         let answer = match (places, length) {
             (true, true) => return Err(Error::LcsLengthAndPlaces),
-            (true, false) => Answer::Places,
-            (false, true) => Answer::Length,
-            (false, false) => Answer::Bytes,
+            (true, false) => HostReply::Places,
+            (false, true) => HostReply::Length,
+            (false, false) => HostReply::Bytes,
         };
         Ok(Options { answer, min_run, with_length })
     }

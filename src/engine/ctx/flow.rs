@@ -82,8 +82,8 @@ impl Ctx<'_> {
 
     /// What `key` holds changed so that who waits for it may go on: a key that comes to be needs no word.
     pub fn signal(&mut self, key: &[u8]) {
-        if !self.engine.interest.waiting.is_empty() {
-            self.engine.interest.waiting.signal(self.database, key);
+        if !self.engine.observers.waiting.is_empty() {
+            self.engine.observers.waiting.signal(self.database, key);
         }
     }
 
@@ -91,7 +91,7 @@ impl Ctx<'_> {
     pub(in crate::engine) fn into_ending(self) -> Ending {
         match (self.halt, self.block) {
             (Halt::Rests, _) => Ending::Rests,
-            (Halt::Asks, _) => Ending::Asks,
+            (Halt::CallsHost, _) => Ending::CallsHost,
             (_, Some(block)) => Ending::Waits(block),
             _ => Ending::Answered,
         }

@@ -11,11 +11,11 @@ impl Ctx<'_> {
         let engine = &mut *self.engine;
         let due_ms = engine.due_ms();
         let emptied = engine.databases.get(database);
-        engine.interest.watches.replace(database, |key| presence(emptied, key, due_ms), |_| Presence::Missing);
+        engine.observers.watches.replace(database, |key| presence(emptied, key, due_ms), |_| Presence::Missing);
         engine.stats.changes += emptied.len() as u64;
         let trash = engine.databases.empty(database);
         engine.free(trash);
-        engine.interest.waiting.signal_all(database);
+        engine.observers.waiting.signal_all(database);
     }
 
     /// Makes all data what it would be after it was saved and loaded again: values take the forms that they are loaded
@@ -24,7 +24,7 @@ impl Ctx<'_> {
         for number in 0..self.engine.databases.count() {
             let engine = &mut *self.engine;
             let (due_ms, database) = (engine.due_ms(), engine.databases.get(number));
-            engine.interest.watches.replace(number, |key| presence(database, key, due_ms), |_| Presence::Missing);
+            engine.observers.watches.replace(number, |key| presence(database, key, due_ms), |_| Presence::Missing);
             let keys: Vec<Vec<u8>> = database.slots().map(|slot| database.key(slot).to_vec()).collect();
             for key in keys {
                 let trash = reload_key(engine.databases.get_mut(number), &key, &engine.settings, due_ms);
@@ -46,8 +46,8 @@ impl Ctx<'_> {
     /// Has the session's next transaction depend on that key staying as it is.
     pub fn watch(&mut self, key: &[u8]) {
         let presence = self.engine.presence(self.database, key);
-        self.engine.interest.watches.watch(self.session, self.database, key, presence);
-        self.session_mut().watched_bytes = self.engine.interest.watches.memory_of(self.session);
+        self.engine.observers.watches.watch(self.session, self.database, key, presence);
+        self.session_mut().watched_bytes = self.engine.observers.watches.memory_of(self.session);
     }
 
     /// Ends all watches of the session; true when one of its keys is no longer what it was.
@@ -55,8 +55,8 @@ impl Ctx<'_> {
         let engine = &mut *self.engine;
         let (due_ms, databases) = (engine.due_ms(), &engine.databases);
         let presence = |database: usize, key: &[u8]| presence(databases.get(database), key, due_ms);
-        let is_broken = engine.interest.watches.is_broken(self.session, presence);
-        engine.interest.watches.unwatch(self.session);
+        let is_broken = engine.observers.watches.is_broken(self.session, presence);
+        engine.observers.watches.unwatch(self.session);
         self.session_mut().watched_bytes = 0;
         is_broken
     }
@@ -69,11 +69,11 @@ impl Engine {
         let (first, second) = (self.databases.get(one), self.databases.get(other));
         let (in_first, in_second) =
             (|key: &[u8]| presence(first, key, due_ms), |key: &[u8]| presence(second, key, due_ms));
-        self.interest.watches.replace(one, in_first, in_second);
-        self.interest.watches.replace(other, in_second, in_first);
+        self.observers.watches.replace(one, in_first, in_second);
+        self.observers.watches.replace(other, in_second, in_first);
         act(&mut self.databases);
         for database in [one, other] {
-            self.interest.waiting.signal_all(database);
+            self.observers.waiting.signal_all(database);
         }
     }
 }

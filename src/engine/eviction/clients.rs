@@ -40,7 +40,7 @@ impl ClientsLimit {
 
 /// What a session is counted as.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::engine) struct Weight {
+pub(in crate::engine) struct AccountedMemory {
     bytes: usize,
     /// Its place among those who may be closed.
     magnitude: Option<u32>,
@@ -48,31 +48,37 @@ pub(in crate::engine) struct Weight {
 
 /// What all clients take.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Weights {
+pub(in crate::engine) struct ClientMemory {
     total_bytes: usize,
     evictable: BTreeSet<(u32, SessionId)>,
 }
 
-impl Weights {
+impl ClientMemory {
     /// What all take, in bytes.
     pub(in crate::engine) fn total_bytes(&self) -> usize {
         self.total_bytes
     }
 
     /// Counts a session anew: with `bytes`, and among those who may be closed unless it `is_spared`.
-    pub(in crate::engine) fn weigh(&mut self, session: SessionId, weight: &mut Weight, bytes: usize, is_spared: bool) {
+    pub(in crate::engine) fn account(
+        &mut self,
+        session: SessionId,
+        weight: &mut AccountedMemory,
+        bytes: usize,
+        is_spared: bool,
+    ) {
         self.total_bytes = self.total_bytes - weight.bytes + bytes;
         let magnitude = (!is_spared).then(|| bytes.max(SMALL_BYTES).ilog2());
         if weight.magnitude != magnitude {
             weight.magnitude.into_iter().for_each(|known| _ = self.evictable.remove(&(known, session)));
             magnitude.into_iter().for_each(|magnitude| _ = self.evictable.insert((magnitude, session)));
         }
-        *weight = Weight { bytes, magnitude };
+        *weight = AccountedMemory { bytes, magnitude };
     }
 
     /// No longer counts a session.
-    pub(in crate::engine) fn forget(&mut self, session: SessionId, weight: &mut Weight) {
-        self.weigh(session, weight, 0, true);
+    pub(in crate::engine) fn forget(&mut self, session: SessionId, weight: &mut AccountedMemory) {
+        self.account(session, weight, 0, true);
     }
 
     /// The client that is to be closed next.
@@ -105,9 +111,9 @@ impl Engine {
 
     fn evict_client(&mut self, session: SessionId) {
         let Some(client) = self.sessions.get(session) else { return };
-        let line = format!("Evicting client: {}", self.portrait(client));
+        let line = format!("Evicting client: {}", self.client_info(client));
         self.effects.push(Effect::Log(LogLevel::Notice, line));
         self.stats.evicted_clients += 1;
-        self.abandon(session);
+        self.drop_session(session);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Before a command passes its gates, memory is compared with `maxmemory`. While it is more, keys are removed by the
 //! rule of `maxmemory-policy`, until it fits or the time is up that `maxmemory-eviction-tenacity` allows: half a
-//! millisecond usually, so that nobody waits for it. The keeper of time goes on then between the turns of clients. If
+//! millisecond usually, so that nobody waits for it. The timer of time goes on then between the turns of clients. If
 //! nothing is left that the policy lets go, memory stays short, and commands that may make the data larger are refused.
 //!
 //! What counts is what the server holds for its clients and their data: keys and values with the tables that find them,
@@ -23,7 +23,7 @@ use crate::engine::{Engine, Event, Flags, Now};
 use crate::keyspace::Slot;
 
 pub use clients::ClientsLimit;
-pub(super) use clients::{Weight, Weights};
+pub(super) use clients::{AccountedMemory, ClientMemory};
 
 /// Which keys go when memory is short, and by what order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -144,11 +144,11 @@ impl Engine {
     /// Bytes of memory that count.
     pub fn used_bytes(&self) -> u64 {
         let data = self.databases.memory_bytes() + self.sessions.memory_bytes();
-        (data + self.scripts.source_bytes() + self.interest.tracking.memory_bytes()) as u64
+        (data + self.scripts.source_bytes() + self.observers.tracking.memory_bytes()) as u64
     }
 
     /// Makes room if memory is short, and answers whether it still is. `flags` are those of the command that comes.
-    pub(super) fn relieve(&mut self, flags: Flags) -> bool {
+    pub(super) fn evict_for(&mut self, flags: Flags) -> bool {
         if self.settings.max_memory_bytes == 0 || self.scripts.is_busy() {
             self.databases.pressure.is_short = false;
             return false;
@@ -199,7 +199,8 @@ impl Engine {
     /// Removes keys that take so many bytes together, as long as there is time.
     fn free_bytes(&mut self, excess: u64) -> Relief {
         let began_us = self.host.elapsed_us();
-        let limit_us = if self.switches.repeats { u64::MAX } else { time_limit_us(self.settings.eviction_tenacity) };
+        let limit_us =
+            if self.switches.is_deterministic { u64::MAX } else { time_limit_us(self.settings.eviction_tenacity) };
         let (mut freed, mut count) = (0, 0);
         while freed < excess {
             let Some((database, slot)) = self.victim() else { return Relief::None };

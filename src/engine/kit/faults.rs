@@ -47,7 +47,7 @@ pub struct Fault {
     /// How many commands have matched.
     pub matched: u64,
     /// How many it struck.
-    pub struck: u64,
+    pub fired: u64,
 }
 
 /// What a rule does to a command.
@@ -184,21 +184,21 @@ impl Fault {
             percent: None,
             disturbance: Disturbance::Failure(Failure::Silence),
             matched: 0,
-            struck: 0,
+            fired: 0,
         }
     }
 
     /// Whether it strikes a command that matches.
     fn is_due(&mut self, generator: &mut fastrand::Rng) -> bool {
         self.matched += 1;
-        let is_used_up = self.times.is_some_and(|times| self.struck >= times);
+        let is_used_up = self.times.is_some_and(|times| self.fired >= times);
         if self.matched < self.nth || is_used_up {
             return false;
         }
         if self.percent.is_some_and(|percent| generator.f64() * 100.0 >= percent) {
             return false;
         }
-        self.struck += 1;
+        self.fired += 1;
         true
     }
 
@@ -213,8 +213,8 @@ impl Fault {
 
 impl Engine {
     /// What is to happen to a request: the first rule that strikes it decides.
-    pub(super) fn strike(&mut self, now: Now, session: SessionId, request: Request<'_>) -> Option<Failure> {
-        if self.interest.kit.as_ref()?.faults.is_empty() {
+    pub(super) fn fire(&mut self, now: Now, session: SessionId, request: Request<'_>) -> Option<Failure> {
+        if self.observers.kit.as_ref()?.faults.is_empty() {
             return None;
         }
         let (id, _) = self.table.resolve(request).ok()?;
@@ -229,7 +229,7 @@ impl Engine {
         };
         let is_of_shard = command.keys.iter().any(|spec| spec.access.has(KeyFlags::NOT_KEY));
         let has_slot = is_of_shard || !command.keys_of(request).is_empty();
-        let kit = self.interest.kit.as_mut()?;
+        let kit = self.observers.kit.as_mut()?;
         for rule in &mut kit.faults.rules {
             let hits = rule.command.as_ref().is_none_or(|wanted| is_called(&self.table.entry(id).name, wanted))
                 && is_named(client, rule.client.as_deref())
@@ -256,12 +256,12 @@ impl Engine {
     ) -> Flow {
         self.at(now);
         let number = self.begin_entry(session, request, super::Source::Client);
-        let watch = self.start_watch();
+        let watch = self.start_timer();
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         client.active = now;
         let (turn, protocol) = (Turn::of(client, out), client.protocol);
         let id: Option<CommandId> = self.table.resolve(request).ok().map(|(id, _)| id);
-        let error = self.spoil(session, id, ServerError::Injected(text).into());
+        let error = self.flag_transaction(session, id, ServerError::Injected(text).into());
         if let Some(id) = id {
             self.stats.command_mut(id).rejected += 1;
         }

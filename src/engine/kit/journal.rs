@@ -274,7 +274,7 @@ impl Engine {
     /// Begins an entry, if commands are kept; answers its number.
     #[cold]
     pub(super) fn begin_entry(&mut self, session: SessionId, request: Request<'_>, source: Source) -> Option<u64> {
-        self.interest.kit.as_ref()?.journal.as_ref().filter(|journal| journal.is_on)?;
+        self.observers.kit.as_ref()?.journal.as_ref().filter(|journal| journal.is_on)?;
         let client = self.sessions.get(session)?;
         let command = self.table.resolve(request).ok().map(|(id, _)| id);
         let secrets = command.map(|id| self.table.entry(id).command.secrets);
@@ -295,7 +295,7 @@ impl Engine {
             has_secrets: (0..request.len()).any(is_secret),
             command,
         };
-        Some(self.interest.kit.as_mut()?.journal.as_mut()?.add(entry))
+        Some(self.observers.kit.as_mut()?.journal.as_mut()?.add(entry))
     }
 
     /// Judges a command that runs within another one, and begins its entry.
@@ -309,19 +309,19 @@ impl Engine {
         request: Request<'_>,
         source: Source,
     ) -> Result<Option<(u64, Stopwatch)>, Error> {
-        if self.interest.kit.is_none() || self.is_examiner(session) {
+        if self.observers.kit.is_none() || self.is_test_client(session) {
             return Ok(None);
         }
         if let Some(line) = self.judge_within(session, request, source) {
             return Err(ServerError::Injected(line).into());
         }
-        Ok(self.begin_entry(session, request, source).map(|number| (number, self.start_watch())))
+        Ok(self.begin_entry(session, request, source).map(|number| (number, self.start_timer())))
     }
 
     /// An entry's command is answered.
     pub(in crate::engine) fn end_entry(&mut self, number: Option<u64>, watch: Stopwatch, reply: &[u8]) {
         let elapsed_us = self.elapsed_us(watch);
-        let journal = self.interest.kit.as_mut().and_then(|kit| kit.journal.as_mut());
+        let journal = self.observers.kit.as_mut().and_then(|kit| kit.journal.as_mut());
         let (Some(number), Some(journal)) = (number, journal) else { return };
         let begun = journal.begun;
         if let Some(entry) = journal.get_mut(number) {
@@ -333,7 +333,7 @@ impl Engine {
 
     /// An entry's command is put off until EXEC.
     pub(super) fn mark_queued(&mut self, number: Option<u64>) {
-        let journal = self.interest.kit.as_mut().and_then(|kit| kit.journal.as_mut());
+        let journal = self.observers.kit.as_mut().and_then(|kit| kit.journal.as_mut());
         if let (Some(number), Some(journal)) = (number, journal)
             && let Some(entry) = journal.get_mut(number)
         {

@@ -1,9 +1,9 @@
 //! What a test has done to the commands of others, or looks at: the journal, faults, strict mode, and
 //! waits for things to come true.
 //!
-//! All of it hangs on one pointer ([`crate::engine::Interest::kit`]). While it is empty a command pays for two branches
-//! that the processor foresees; what is here runs only when a test asked for it. Commands of the test kit itself pass
-//! untouched: they are neither kept nor disturbed.
+//! All of it hangs on one pointer ([`crate::engine::Observers::kit`]). While it is empty a command pays for two
+//! branches that the processor foresees; what is here runs only when a test asked for it. Commands of the test kit
+//! itself pass untouched: they are neither kept nor disturbed.
 //!
 //! Not here: the words of DUNLIN (`commands/dunlin`).
 
@@ -88,30 +88,30 @@ impl Kit {
 impl Engine {
     /// The kit, which is there from now on.
     pub fn kit(&mut self) -> &mut Kit {
-        self.interest.kit.get_or_insert_default()
+        self.observers.kit.get_or_insert_default()
     }
 
     /// Drops the kit if nobody wants anything of it any more.
     pub fn put_kit_away(&mut self) {
-        if let Some(kit) = &mut self.interest.kit {
+        if let Some(kit) = &mut self.observers.kit {
             kit.strict.take_if(|strict| strict.is_idle());
         }
-        self.interest.kit.take_if(|kit| kit.is_idle());
+        self.observers.kit.take_if(|kit| kit.is_idle());
     }
 
     /// Runs a request while there is a kit.
     #[cold]
-    pub(super) fn run_watched(
+    pub(super) fn run_instrumented(
         &mut self,
         now: Now,
         session: SessionId,
         request: Request<'_>,
         out: &mut Vec<u8>,
     ) -> Flow {
-        let flow = if self.is_of_kit(request) || self.is_examiner(session) {
-            self.run_plainly(now, session, request, out)
+        let flow = if self.is_of_kit(request) || self.is_test_client(session) {
+            self.run_full(now, session, request, out)
         } else {
-            match self.strike(now, session, request) {
+            match self.fire(now, session, request) {
                 Some(Failure::Delay { ms }) => self.delay(now, session, request, Some(ms)),
                 Some(Failure::Silence) => self.delay(now, session, request, None),
                 Some(Failure::DropBefore) => Flow::Close,
@@ -128,7 +128,7 @@ impl Engine {
     fn comes_to_gates(&self, now: Now, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
         let command = self.table.entry(id).command;
         let Some(client) = self.sessions.get(session) else { return false };
-        let is_stranger = !client.authenticated && self.sessions.guard.users.must_log_in();
+        let is_stranger = !client.authenticated && self.acl.users.must_log_in();
         let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
         let is_paused = self.timing.pause.holds_back(now, writes).is_some();
         let is_enabled = self.pass_settings(client, command.flags).is_ok();
@@ -141,8 +141,8 @@ impl Engine {
     }
 
     /// Whether a session is the test's own.
-    fn is_examiner(&self, session: SessionId) -> bool {
-        self.sessions.get(session).is_some_and(|client| client.origin.is_examiner)
+    fn is_test_client(&self, session: SessionId) -> bool {
+        self.sessions.get(session).is_some_and(|client| client.origin.is_test_client)
     }
 
     /// Runs a request and keeps what came of it; `failure` is what happens to its reply.
@@ -160,12 +160,12 @@ impl Engine {
         }
         let ends = failure.as_ref().is_some_and(Failure::ends_connection);
         let number = self.begin_entry(session, request, Source::Client);
-        let begun = Begun { number, watch: self.start_watch(), failure };
+        let begun = Begun { number, watch: self.start_timer(), failure };
         self.kit().begun.insert(session, begun);
-        let flow = self.run_plainly(now, session, request, out);
+        let flow = self.run_full(now, session, request, out);
         match flow {
             // It comes again: a pause holds it back, or it has asked something.
-            Flow::Wait(_) | Flow::Ask => self.unbegin(session),
+            Flow::Wait(_) | Flow::CallHost => self.unbegin(session),
             Flow::Next if ends => return Flow::Close,
             _ => {}
         }
@@ -173,7 +173,7 @@ impl Engine {
     }
 
     fn unbegin(&mut self, session: SessionId) {
-        let Some(kit) = &mut self.interest.kit else { return };
+        let Some(kit) = &mut self.observers.kit else { return };
         let number = kit.begun.remove(&session).and_then(|begun| begun.number);
         if let (Some(number), Some(journal)) = (number, &mut kit.journal) {
             journal.take_back(number);
@@ -184,7 +184,7 @@ impl Engine {
     #[cold]
     pub(super) fn note_reply(&mut self, session: SessionId, start: usize, is_blocked: bool, out: &mut Vec<u8>) {
         let is_queued = self.sessions.get(session).is_some_and(|client| client.transaction.is_some());
-        let Some(kit) = &mut self.interest.kit else { return };
+        let Some(kit) = &mut self.observers.kit else { return };
         if is_blocked {
             if let (Some(begun), Some(journal)) = (kit.begun.get(&session), &mut kit.journal) {
                 begun.number.into_iter().for_each(|number| journal.waits(number));
@@ -207,11 +207,11 @@ impl Engine {
     /// A request that waited has its reply, which is to be told. False when it is not to be told any more.
     #[cold]
     pub(super) fn note_late_reply(&mut self, session: SessionId, out: &mut Vec<u8>) -> bool {
-        let Some(begun) = self.interest.kit.as_mut().and_then(|kit| kit.begun.remove(&session)) else { return true };
+        let Some(begun) = self.observers.kit.as_mut().and_then(|kit| kit.begun.remove(&session)) else { return true };
         self.end_entry(begun.number, begun.watch, out);
         match begun.failure {
             Some(Failure::DropAfter) => {
-                self.abandon(session);
+                self.drop_session(session);
                 return false;
             }
             Some(Failure::HalfReply) => {
@@ -233,7 +233,7 @@ impl Engine {
     /// Has a session's connection end when it has sent what it is told.
     fn hang_up(&mut self, session: SessionId) {
         match self.sessions.get_mut(session) {
-            Some(client) if client.origin.transport == Transport::Direct => self.abandon(session),
+            Some(client) if client.origin.transport == Transport::Direct => self.drop_session(session),
             Some(client) => client.hangs_up = true,
             None => {}
         }
@@ -258,11 +258,11 @@ impl Engine {
     #[cold]
     pub(super) fn run_delayed(&mut self, session: SessionId) {
         self.kit().delayed.remove(&session);
-        let Some(wait) = self.interest.waiting.leave(session) else { return };
+        let Some(wait) = self.observers.waiting.leave(session) else { return };
         let Some(request) = wait.request.iter().next() else { return };
         let (now, mut out) = (self.now(), Vec::new());
         let flow = if self.is_of_kit(request) {
-            self.run_plainly(now, session, request, &mut out)
+            self.run_full(now, session, request, &mut out)
         } else {
             self.run_noted(now, session, request, None, &mut out)
         };
@@ -272,9 +272,9 @@ impl Engine {
             Flow::Wait(moment) => {
                 _ = self.delay(now, session, request, Some((moment.unix_us - now.unix_us) / 1000 + 1))
             }
-            Flow::Ask => {
+            Flow::CallHost => {
                 // What was sent then is gone from the connection, which cannot bring it again.
-                _ = self.asked(session);
+                _ = self.take_host_call(session);
                 let text = KitError::WorldTooLate.to_string();
                 self.tell(session, format!("-{text}\r\n").into_bytes().into());
             }

@@ -77,22 +77,22 @@ impl Engine {
     /// How many there are of what is counted.
     pub fn progress(&self, condition: &Condition) -> u64 {
         let count = match condition {
-            Condition::Blocked { database, key, .. } => self.interest.waiting.waiters(*database, key),
+            Condition::Blocked { database, key, .. } => self.observers.waiting.waiters(*database, key),
             Condition::Subscribers { channel, .. } => {
-                let audience = self.interest.subscriptions.audience(Topic::Channel, channel);
+                let audience = self.observers.subscriptions.audience(Topic::Channel, channel);
                 audience.map_or(0, |audience| audience.len())
             }
             Condition::Journal { filter, .. } => {
-                let journal = self.interest.kit.as_ref().and_then(|kit| kit.journal.as_ref());
+                let journal = self.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref());
                 journal.map_or(0, |journal| journal.matching(filter, &self.table).count())
             }
             Condition::Struck { rule, .. } => {
-                let rules = self.interest.kit.as_ref().map(|kit| kit.faults.rules());
+                let rules = self.observers.kit.as_ref().map(|kit| kit.faults.rules());
                 let found = rules.and_then(|rules| rules.iter().find(|known| known.name == *rule));
-                return found.map_or(0, |rule| rule.struck);
+                return found.map_or(0, |rule| rule.fired);
             }
             Condition::Clients { asker, .. } => {
-                let others = self.sessions.iter().filter(|client| client.id != *asker && !client.origin.is_examiner);
+                let others = self.sessions.iter().filter(|client| client.id != *asker && !client.origin.is_test_client);
                 others.count()
             }
         };
@@ -108,14 +108,14 @@ impl Engine {
 
     /// What the session waits for; it waits no longer.
     pub fn take_waiter(&mut self, session: SessionId) -> Option<Waiter> {
-        let kit = self.interest.kit.as_mut()?;
+        let kit = self.observers.kit.as_mut()?;
         let place = kit.waiters.iter().position(|waiter| waiter.session == session)?;
         Some(kit.waiters.remove(place))
     }
 
     /// Has those go on for whom it is so.
     pub(in crate::engine) fn wake_waiters(&mut self) {
-        let Some(kit) = self.interest.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
+        let Some(kit) = self.observers.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
         let is_due = |waiter: &&Waiter| self.holds(&waiter.condition);
         let due: Vec<SessionId> = kit.waiters.iter().filter(is_due).map(|waiter| waiter.session).collect();
         due.into_iter().for_each(|session| self.run_delayed(session));

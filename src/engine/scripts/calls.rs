@@ -53,7 +53,7 @@ impl Engine {
         self.scripts.running.as_mut().expect("only a script that runs asks")
     }
 
-    /// Asks the gates for a command that a script calls, and notes that it writes.
+    /// CallsHost the gates for a command that a script calls, and notes that it writes.
     fn admit_from_script(&mut self, request: Request<'_>) -> Result<(crate::engine::CommandId, usize), Error> {
         let (id, words) = self.table.resolve(request).map_err(|_| Error::UnknownInScript)?;
         let command = self.table.entry(id).command;

@@ -69,7 +69,7 @@ impl Engine {
     /// # Errors
     /// What is wrong with the payload, or with one of its libraries; nothing has changed then.
     pub fn restore_libraries(&mut self, bytes: &[u8], policy: Policy) -> Result<(), Error> {
-        let payload = rdb::unsealed(bytes, self.switches.checks_seals).ok_or(Error::PayloadWrong)?;
+        let payload = rdb::unsealed(bytes, self.switches.verifies_checksums).ok_or(Error::PayloadWrong)?;
         self.before_functions_change();
         let mut machine = self.take_function_machine();
         let mut shelf = Shelf::default();

@@ -124,7 +124,7 @@ struct Running {
     /// Somebody wants it to end.
     is_killed: bool,
     /// Its client is gone.
-    is_orphan: bool,
+    is_detached: bool,
     /// The transaction that it is part of.
     outer: Option<Outer>,
     /// What is answered once it has ended, as far as it is written.
@@ -162,7 +162,7 @@ pub(super) enum Ending {
     /// It is a script, or a transaction with one in it, that was put aside.
     Rests,
     /// It has asked something of the engine's host.
-    Asks,
+    CallsHost,
 }
 
 impl Scripts {
@@ -189,9 +189,9 @@ impl Scripts {
     }
 
     /// Notes that the client of the script that rests is gone; false when there is no such script.
-    pub(super) fn orphan(&mut self, session: SessionId) -> bool {
+    pub(super) fn detach(&mut self, session: SessionId) -> bool {
         let running = self.running.as_mut().filter(|running| running.is_busy && running.session == session);
-        running.map(|running| running.is_orphan = true).is_some()
+        running.map(|running| running.is_detached = true).is_some()
     }
 
     /// Has the script end that takes too long, if it is of that kind.

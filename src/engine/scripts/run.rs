@@ -113,7 +113,7 @@ impl Ctx<'_> {
             is_busy: false,
             words: Requests::default(),
             is_killed: false,
-            is_orphan: false,
+            is_detached: false,
             outer: None,
             partial: Vec::new(),
         });
@@ -203,10 +203,10 @@ impl Engine {
         (running.turn_us, running.shown, running.logged_bytes) = (now_us, now, 0);
         let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
         self.timing.now = running.now;
-        self.interest.tracking.begin_command(session);
+        self.observers.tracking.begin_command(session);
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         let mut reply = Reply::new(&mut partial, protocol);
-        // What panics ends its client and its machine, nothing else: the keeper of time has others to serve.
+        // What panics ends its client and its machine, nothing else: the timer of time has others to serve.
         let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| machine.go_on(self, &mut reply))) else {
             return self.give_up_script(session);
         };
@@ -219,18 +219,18 @@ impl Engine {
             outcome => self.conclude_script(session, outcome, partial),
         }
         self.end_tracking(session);
-        self.interest.tracking.end_turn();
+        self.observers.tracking.end_turn();
         self.timing.now = now;
         if !self.scripts.is_busy() {
-            self.serve();
+            self.unblock_ready();
         }
     }
 
     /// Ends the script that a panic went through, and its client.
     fn give_up_script(&mut self, session: SessionId) {
-        let is_orphan = self.scripts.running.as_ref().is_some_and(|running| running.is_orphan);
+        let is_detached = self.scripts.running.as_ref().is_some_and(|running| running.is_detached);
         self.end_script();
-        if is_orphan {
+        if is_detached {
             self.disconnect(session);
         } else {
             self.kill(session);
@@ -240,8 +240,8 @@ impl Engine {
     /// Answers a script that had been put aside, and goes on with the transaction that it is part of.
     fn conclude_script(&mut self, session: SessionId, outcome: Outcome, mut out: Vec<u8>) {
         let Some(running) = &mut self.scripts.running else { return };
-        let (command, outer, is_orphan, started_us) =
-            (running.command, running.outer, running.is_orphan, running.started_us);
+        let (command, outer, is_detached, started_us) =
+            (running.command, running.outer, running.is_detached, running.started_us);
         let words = std::mem::take(&mut running.words);
         let name = self.end_script();
         let result = self.judge(outcome, name, command);
@@ -257,13 +257,13 @@ impl Engine {
             && !self.go_on_with_queue(session, outer, &mut out)
         {
             if let Some(running) = &mut self.scripts.running {
-                (running.is_orphan, running.partial) = (is_orphan, out);
+                (running.is_detached, running.partial) = (is_detached, out);
             }
             return;
         }
-        let told = self.sessions.get(session).map_or(0, |client| client.outgoing.frames());
+        let told = self.sessions.get(session).map_or(0, |client| client.push_queue.frames());
         self.answer(session, told, out);
-        if is_orphan {
+        if is_detached {
             self.disconnect(session);
         }
     }

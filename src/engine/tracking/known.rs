@@ -133,7 +133,7 @@ mod tests {
 
     fn clients() -> Vec<SessionId> {
         let mut sessions = Sessions::default();
-        (0..4).map(|_| sessions.open(Origin::default(), true, Now::default())).collect()
+        (0..4).map(|_| sessions.open_one()).collect()
     }
 
     proptest! {

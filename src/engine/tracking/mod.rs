@@ -134,7 +134,7 @@ impl Engine {
     /// Has a client track by `mode`, whose prefixes are added to those that it has.
     pub fn track(&mut self, session: SessionId, mut mode: Mode) {
         let Some(client) = self.sessions.get_mut(session) else { return };
-        let tracking = &mut self.interest.tracking;
+        let tracking = &mut self.observers.tracking;
         tracking.clients.insert(session);
         let wanted = std::mem::take(&mut mode.prefixes);
         if let Some(before) = client.tracking.take() {
@@ -152,11 +152,11 @@ impl Engine {
     /// Has a client track no longer.
     pub fn untrack(&mut self, session: SessionId) {
         // What its own transaction has changed before is told all the same.
-        if self.interest.tracking.current == Some(session) {
+        if self.observers.tracking.current == Some(session) {
             self.tell_pending(session);
         }
         if let Some(client) = self.sessions.get_mut(session) {
-            self.interest.tracking.leave(client);
+            self.observers.tracking.leave(client);
         }
     }
 }
@@ -187,8 +187,8 @@ impl Engine {
     /// The session's command has run: it is told what it changed itself, behind all else.
     #[inline]
     pub(super) fn end_tracking(&mut self, session: SessionId) {
-        self.interest.tracking.is_running = false;
-        if !self.interest.tracking.pending.is_empty() {
+        self.observers.tracking.is_running = false;
+        if !self.observers.tracking.pending.is_empty() {
             self.tell_pending(session);
         }
     }
@@ -196,7 +196,7 @@ impl Engine {
     /// The session is done with a command: what CLIENT CACHING said holds no longer, but it outlives CLIENT's own
     /// commands and holds for a whole transaction.
     pub(super) fn end_exception(&mut self, session: SessionId) {
-        if self.interest.tracking.clients.is_empty() {
+        if self.observers.tracking.clients.is_empty() {
             return;
         }
         let Some(client) = self.sessions.get_mut(session).filter(|client| client.transaction.is_none()) else { return };
@@ -210,7 +210,7 @@ impl Engine {
 
     #[cold]
     fn tell_pending(&mut self, session: SessionId) {
-        for key in std::mem::take(&mut self.interest.tracking.pending) {
+        for key in std::mem::take(&mut self.observers.tracking.pending) {
             let mut message = match &key {
                 Some(key) => Message::of_keys([&**key].into_iter()),
                 None => self.message_of_all(session),
@@ -241,14 +241,15 @@ impl Engine {
             .flat_map(|spec| spec.places(request))
             .filter_map(|place| request.get(place))
         {
-            self.interest.tracking.known.remember(key, session);
+            self.observers.tracking.known.remember(key, session);
         }
     }
 
     /// When that is to be done at the latest, in unix milliseconds, though no command comes.
     pub fn tracking_deadline(&self) -> Option<i64> {
-        let (tracking, most) = (&self.interest.tracking, self.settings.tracked_keys);
-        let is_over = !self.switches.rests && most > 0 && !tracking.clients.is_empty() && tracking.known.len() > most;
+        let (tracking, most) = (&self.observers.tracking, self.settings.tracked_keys);
+        let is_over =
+            !self.switches.cron_paused && most > 0 && !tracking.clients.is_empty() && tracking.known.len() > most;
         let tick = self.timing.now.unix_ms().div_euclid(LIMIT_EVERY_MS).saturating_add(1);
         is_over.then_some(tick.saturating_mul(LIMIT_EVERY_MS))
     }
@@ -257,7 +258,7 @@ impl Engine {
     /// is told, as if they had changed.
     #[inline]
     pub fn limit_tracking(&mut self) {
-        if !self.interest.tracking.clients.is_empty() {
+        if !self.observers.tracking.clients.is_empty() {
             self.limit_tracked_keys();
         }
     }
@@ -265,17 +266,17 @@ impl Engine {
     #[cold]
     fn limit_tracked_keys(&mut self) {
         let most = self.settings.tracked_keys;
-        if most == 0 || self.interest.tracking.known.len() <= most {
-            self.interest.tracking.rounds = 0;
+        if most == 0 || self.observers.tracking.known.len() <= most {
+            self.observers.tracking.rounds = 0;
             return;
         }
-        self.interest.tracking.rounds = self.interest.tracking.rounds.saturating_add(1);
-        for _ in 0..self.interest.tracking.rounds.saturating_mul(KEYS_AT_ONCE) {
-            let number = self.generator.usize(..self.interest.tracking.known.len());
-            let key = self.interest.tracking.known.key(number);
+        self.observers.tracking.rounds = self.observers.tracking.rounds.saturating_add(1);
+        for _ in 0..self.observers.tracking.rounds.saturating_mul(KEYS_AT_ONCE) {
+            let number = self.generator.usize(..self.observers.tracking.known.len());
+            let key = self.observers.tracking.known.key(number);
             self.invalidate_known(&key);
-            if self.interest.tracking.known.len() <= most {
-                self.interest.tracking.rounds = 0;
+            if self.observers.tracking.known.len() <= most {
+                self.observers.tracking.rounds = 0;
                 return;
             }
         }
@@ -286,19 +287,19 @@ impl Engine {
 impl Engine {
     /// A key has changed.
     pub(super) fn invalidate(&mut self, key: &[u8]) {
-        let tracking = &mut self.interest.tracking;
+        let tracking = &mut self.observers.tracking;
         // What a script changes is nobody's own, as far as prefixes go.
         tracking.prefixes.note(key, tracking.current.filter(|_| !self.scripts.is_any_running()));
         self.invalidate_known(key);
     }
 
     fn invalidate_known(&mut self, key: &[u8]) {
-        let Some(readers) = self.interest.tracking.known.forget(key) else { return };
+        let Some(readers) = self.observers.tracking.known.forget(key) else { return };
         let mut message = Message::of_keys([key].into_iter());
         for reader in readers.iter() {
             let Some(client) = self.sessions.get(reader) else { continue };
             let Some(mode) = client.tracking.as_deref().filter(|mode| !mode.broadcasts) else { continue };
-            let tracking = &mut self.interest.tracking;
+            let tracking = &mut self.observers.tracking;
             let is_own = tracking.current == Some(reader);
             if is_own && mode.no_loop {
                 continue;
@@ -314,18 +315,18 @@ impl Engine {
     /// Has the command that runs be answered behind all that it tells its own client. Redis empties databases while the
     /// client waits for it, as if it were blocked.
     pub fn put_reply_last(&mut self) {
-        self.interest.tracking.is_reply_last = true;
+        self.observers.tracking.is_reply_last = true;
     }
 
     /// All keys are gone: everyone who tracks is told so, the oldest first.
     pub fn invalidate_all(&mut self) {
-        let tracking = &mut self.interest.tracking;
+        let tracking = &mut self.observers.tracking;
         tracking.known.clear();
         let mut clients: Vec<SessionId> = tracking.clients.iter().copied().collect();
         clients.sort_unstable_by_key(|session| session.number);
         for session in clients {
-            if self.interest.tracking.current == Some(session) {
-                self.interest.tracking.pending.push(None);
+            if self.observers.tracking.current == Some(session) {
+                self.observers.tracking.pending.push(None);
             } else {
                 let mut message = self.message_of_all(session);
                 self.tell_tracker(session, &mut message);
@@ -335,10 +336,10 @@ impl Engine {
 
     /// Tells those who track prefixes what has changed since the last time; to be called at the end of a turn.
     pub fn broadcast(&mut self) {
-        if !self.interest.tracking.prefixes.has_changes() {
+        if !self.observers.tracking.prefixes.has_changes() {
             return;
         }
-        for gathered in self.interest.tracking.prefixes.take() {
+        for gathered in self.observers.tracking.prefixes.take() {
             let mut message = Message::of_keys(gathered.keys(None));
             for session in gathered.clients() {
                 let mode = self.sessions.get(session).and_then(|client| client.tracking.as_deref());

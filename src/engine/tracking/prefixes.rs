@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_key_is_told_once_under_each_prefix_that_it_begins_with() {
         let mut sessions = Sessions::default();
-        let [one, other] = [0; 2].map(|_| sessions.open(Origin::default(), true, Now::default()));
+        let [one, other] = [0; 2].map(|_| sessions.open_one());
         let mut prefixes = Prefixes::default();
         for prefix in ["", "a", "ab", "abc", "b"] {
             prefixes.join(prefix.as_bytes(), one);
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_prefix_lives_as_long_as_it_has_clients() {
         let mut sessions = Sessions::default();
-        let [one, other] = [0; 2].map(|_| sessions.open(Origin::default(), true, Now::default()));
+        let [one, other] = [0; 2].map(|_| sessions.open_one());
         let mut prefixes = Prefixes::default();
         [one, other].into_iter().for_each(|session| _ = prefixes.join(b"a", session));
         prefixes.leave(b"a", one);

@@ -25,20 +25,20 @@ pub(super) const STRANGER_REPLY_BYTES: usize = 16 << 10;
 impl Connection {
     /// Closes a client that has not logged in and does not read what it is told, so that strangers cannot fill memory.
     pub(super) fn guard_output(&self) -> Result<(), Ended> {
-        if self.outbox.is_empty() {
+        if self.write_queue.is_empty() {
             return Ok(());
         }
         let mut engine = self.shared.engine();
         self.report(&mut engine);
         self.weigh(&mut engine);
-        if self.outbox.len() > STRANGER_OUTPUT_BYTES && !self.is_authenticated(&engine) {
-            return Err(self.turn_away(&mut engine));
+        if self.write_queue.len() > STRANGER_OUTPUT_BYTES && !self.is_authenticated(&engine) {
+            return Err(self.close_stranger(&mut engine));
         }
         Ok(())
     }
 
     /// Counts the end of a client that has not logged in and has too many replies.
-    pub(super) fn turn_away(&self, engine: &mut Engine) -> Ended {
+    pub(super) fn close_stranger(&self, engine: &mut Engine) -> Ended {
         engine.stats.output_buffer_disconnections += 1;
         let number = self.session.number;
         self.log_stranger(&format!("client {number} closed: it has not logged in and does not read its replies"));
@@ -82,7 +82,7 @@ impl Connection {
     }
 
     pub(super) fn end_query(&self, engine: &mut Engine, unread: &[u8]) {
-        // Not within the macro, which looks at nothing where nobody reads the log.
+        // Not within the macro, which evaluates nothing where nobody reads the log.
         let line = engine.end_query(self.session, unread);
         if self.is_authenticated(engine) {
             warn!("{line}");
@@ -103,6 +103,6 @@ impl Connection {
 
     pub(super) fn is_authenticated(&self, engine: &Engine) -> bool {
         let has_logged_in = engine.sessions.get(self.session).is_some_and(|session| session.authenticated);
-        has_logged_in || !engine.sessions.guard.users.must_log_in()
+        has_logged_in || !engine.acl.users.must_log_in()
     }
 }

@@ -1,8 +1,8 @@
-//! A connection as the task of an event loop, which it is until it ends or moves to another one.
+//! A connection as the task of an event loop, until it ends or moves to another loop.
 //!
-//! A client that belongs to another event loop by now (see [`crate::server::loops`]) goes there instead of taking its
-//! turn: its socket leaves this loop, and the connection goes with it as it is, unsent replies and unread requests too.
-//! Letters that come meanwhile lie in its mailbox until it looks.
+//! A client that belongs to another event loop by now (see [`crate::server::loops`]) goes there the next time its task
+//! runs: its socket leaves this loop, and the connection goes with it as it is, unsent replies and unread requests too.
+//! Flags that are set meanwhile stay in its wake flags until it looks at them.
 
 use std::future::Future;
 use std::io;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use tracing::debug;
 
 use super::{Connection, SCRATCH};
-use crate::server::listen::Guest;
+use crate::server::listen::Accepted;
 use crate::server::stream::{Socket, Stream};
 
 /// A connection being served.
@@ -30,7 +30,7 @@ impl Connection {
         match self.stream.take().map(Stream::leave) {
             Some(Ok(socket)) => {
                 let (loops, number) = (Arc::clone(self.place.loops()), self.place.number());
-                loops.send(number, Guest::Moves { socket, connection: self });
+                loops.send(number, Accepted::Moves { socket, connection: self });
             }
             Some(Err(error)) => debug!("client {} was lost on its way to its thread: {error}", self.session.number),
             None => {}

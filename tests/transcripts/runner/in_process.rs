@@ -101,7 +101,7 @@ impl World {
 
     fn advance(&mut self, by: Duration) {
         self.now.unix_us += i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
-        self.engine.expire(self.now, usize::MAX);
+        self.engine.run_due(self.now, usize::MAX);
         self.run_all();
     }
 
@@ -151,7 +151,7 @@ impl World {
                 client.output.clear();
                 return self.leave(number);
             }
-            Flow::Wait(_) | Flow::Ask => return false,
+            Flow::Wait(_) | Flow::CallHost => return false,
         };
         true
     }
@@ -161,7 +161,7 @@ impl World {
         if let Some(client) = self.clients.get_mut(&session.number)
             && let Some(told) = self.engine.sessions.get_mut(session)
         {
-            told.outgoing.take(&mut client.output, usize::MAX);
+            told.push_queue.take(&mut client.output, usize::MAX);
             self.run(session.number);
         }
     }

@@ -81,7 +81,7 @@ impl Section {
     /// none: the transcript says so.
     fn unknown(&self, target: &dyn Target) -> Option<String> {
         self.steps.iter().find_map(|step| {
-            let (Action::Ask(words, _) | Action::Send(words)) = &step.action else { return None };
+            let (Action::HostCall(words, _) | Action::Send(words)) = &step.action else { return None };
             let named = match (target.knows(words), target.knows(&words[..1])) {
                 (true, _) => return None,
                 (false, true) if step.expected.is_unknown("subcommand") => return None,
@@ -135,7 +135,7 @@ fn answers(section: &Section, target: &mut dyn Target, protocol: Protocol) -> io
 
 fn difference(step: &Step, protocol: Protocol, got: &Got) -> String {
     let asked = match &step.action {
-        Action::Ask(args, _) => args.iter().map(|arg| words::quote(arg)).collect::<Vec<_>>().join(" "),
+        Action::HostCall(args, _) => args.iter().map(|arg| words::quote(arg)).collect::<Vec<_>>().join(" "),
         _ => "(reading on)".to_owned(),
     };
     let (expected, got) = match got {

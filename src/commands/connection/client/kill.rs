@@ -113,6 +113,6 @@ fn positive(word: &[u8]) -> Option<u64> {
 }
 
 fn known_user<'a>(cx: &mut Ctx<'_>, name: &'a [u8]) -> Result<&'a [u8], Error> {
-    let is_known = cx.engine().sessions.guard.users.get(name).is_some();
+    let is_known = cx.engine().acl.users.get(name).is_some();
     if is_known { Ok(name) } else { Err(Error::NoSuchUser(shown(name))) }
 }

@@ -91,7 +91,7 @@ const SETNAME: Command = Command {
 
 fn setname(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    if !is_plain(name) {
+    if !may_run_fast(name) {
         return Err(Error::ClientName);
     }
     name_the_client(cx, name);
@@ -99,13 +99,13 @@ fn setname(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives this connection a name that [`is_plain`].
+/// Gives this connection a name that [`may_run_fast`].
 pub(super) fn name_the_client(cx: &mut Ctx<'_>, name: &[u8]) {
     cx.session_mut().name = name.to_vec();
 }
 
 /// True for text that fits into a line of CLIENT LIST: visible ASCII without blanks.
-pub(super) fn is_plain(text: &[u8]) -> bool {
+pub(super) fn may_run_fast(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_graphic)
 }
 
@@ -127,7 +127,7 @@ fn setinfo(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !is_name && !says(option, "lib-ver") {
         return Err(Error::ClientInfoOption(shown(option)));
     }
-    if !is_plain(value) {
+    if !may_run_fast(value) {
         return Err(Error::ClientInfoValue(shown(option)));
     }
     let session = cx.session_mut();

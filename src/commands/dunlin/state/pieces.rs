@@ -64,8 +64,8 @@ fn line(words: &[&[u8]]) -> String {
         if place > 0 {
             line.push(b' ');
         }
-        let is_plain = |byte: &u8| byte.is_ascii_graphic() && !b"\"'\\#".contains(byte);
-        if !word.is_empty() && word.iter().all(is_plain) {
+        let may_run_fast = |byte: &u8| byte.is_ascii_graphic() && !b"\"'\\#".contains(byte);
+        if !word.is_empty() && word.iter().all(may_run_fast) {
             line.extend_from_slice(word);
         } else {
             line.push(b'"');

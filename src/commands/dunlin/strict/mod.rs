@@ -168,7 +168,7 @@ fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 
 /// Forgets what was found, and what was done to keys.
 pub fn clear_findings(engine: &mut Engine) {
-    if let Some(strict) = engine.interest.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
+    if let Some(strict) = engine.observers.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
         strict.clear();
     }
     engine.put_kit_away();

@@ -21,7 +21,7 @@ impl Engine {
 
     /// The rules, if any was ever held.
     pub fn strict(&self) -> Option<&Strict> {
-        self.interest.kit.as_ref()?.strict.as_deref()
+        self.observers.kit.as_ref()?.strict.as_deref()
     }
 
     /// All that was found, and what shows now that it is asked for.
@@ -63,7 +63,7 @@ impl Engine {
 
     fn judge_as(&mut self, session: SessionId, id: CommandId, request: Request<'_>, source: Source) -> Option<String> {
         // The rules are taken out so that they can ask the engine.
-        let mut strict = self.interest.kit.as_mut()?.strict.take()?;
+        let mut strict = self.observers.kit.as_mut()?.strict.take()?;
         let script = std::mem::take(&mut strict.script);
         let case = self.case(&script, session, id, request, source);
         let (line, begun) = case.map_or((None, None), |case| self.decide(&mut strict, &case));
@@ -106,7 +106,7 @@ impl Engine {
         let (entry, client) = (self.table.entry(id), self.sessions.get(session)?);
         let first_key = match source {
             Source::Script => script.first.as_deref(),
-            Source::Queue => self.interest.watches.first_of(session).or_else(|| {
+            Source::Queue => self.observers.watches.first_of(session).or_else(|| {
                 let mut requests = client.transaction.as_ref()?.queue.iter();
                 requests.find_map(|request| {
                     let (id, _) = self.table.resolve(request).ok()?;
@@ -209,7 +209,7 @@ impl Engine {
 
     /// What was done since there were so many snapshots is undone.
     pub(in crate::engine) fn forget_traces_since(&mut self, taken: u64) {
-        if let Some(strict) = self.interest.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
+        if let Some(strict) = self.observers.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
             strict.traces.forget_since(taken);
         }
     }

@@ -1,18 +1,18 @@
-//! What a command asks of the engine's host that cannot be answered while the engine is locked: where another
-//! world is, how all of them are.
+//! Host calls: requests of a command to the engine's host that cannot be answered while the engine is locked, such as
+//! entering another world or listing all of them.
 //!
-//! A world is an engine of its own, so whoever looks at several holds the lock of none. The command asks
-//! ([`Ctx::ask`]) and returns; its connection lets the engine go, has the question answered, and brings the same
-//! request again, to whichever world the session is in by then. So a command that leads into another world is answered
+//! A world is an engine of its own, and nobody holds the locks of two engines. So the command calls its host
+//! ([`Ctx::call_host`]) and returns; its connection unlocks the engine, has the call answered, and runs the same
+//! request again, in whichever world the session is by then. So a command that leads into another world is answered
 //! there, by the same code as anywhere.
 //!
 //! Worlds do not trust each other's logins: in most worlds every client may make users as it likes. A session takes
 //! along one proof of who it is, the login that it had in the first world when it left that. A world that it enters
-//! accepts this where it has a user of the same name that the same passwords let in. Anywhere else the session is what
-//! a client is that has just connected: the default user, who has to log in if that needs a password. A login in
+//! accepts the proof if it has a user of the same name that the same passwords let in. Anywhere else the session is
+//! what a client is that has just connected: the default user, who has to log in if that needs a password. A login in
 //! between, under another name, and RESET end the proof.
 //!
-//! Not here: what worlds are made of and who is in them (`server/worlds`).
+//! Not here: what worlds are made of and which clients are in them (`server/worlds`).
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl WorldName {
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum HostCall {
     /// To go on in that world, which is made if there is none of that name.
     Enter {
         /// Its name.
@@ -79,7 +79,7 @@ pub enum Ask {
 
 /// What is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum HostReply {
     /// It is done.
     Done,
     /// How all worlds are, by their names.
@@ -105,16 +105,16 @@ pub struct WorldFigures {
 
 /// A question of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum PendingHostCall {
     /// It waits for its answer.
-    Asked(Ask),
+    Asked(HostCall),
     /// It has one, and the request that asked is to be run again.
-    Answered(Ask, Answer),
+    Answered(HostCall, HostReply),
 }
 
 /// What a session takes along into another world: what it has told about itself.
 #[derive(Debug)]
-pub struct Belongings {
+pub struct SessionTransfer {
     origin: Origin,
     protocol: Protocol,
     database: usize,
@@ -129,7 +129,7 @@ pub struct Belongings {
     buffers: super::Buffers,
 }
 
-impl Belongings {
+impl SessionTransfer {
     /// Where the session comes from.
     pub fn origin(&self) -> &Origin {
         &self.origin
@@ -142,19 +142,19 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// The answer is no, or the command runs within another, which does not wait for it.
-    pub fn ask(&mut self, ask: Ask) -> Result<Option<Answer>, Error> {
+    pub fn call_host(&mut self, ask: HostCall) -> Result<Option<HostReply>, Error> {
         let is_nested = self.is_nested();
         let session = self.session_mut();
-        match session.question.take().map(|question| *question) {
+        match session.host_call.take().map(|question| *question) {
             // Another request, which was refused before it came so far, may have left an answer.
-            Some(Question::Answered(asked, answer)) if asked == ask => match answer {
-                Answer::Refused(why) => Err(why.into()),
+            Some(PendingHostCall::Answered(asked, answer)) if asked == ask => match answer {
+                HostReply::Refused(why) => Err(why.into()),
                 answer => Ok(Some(answer)),
             },
             _ if is_nested => Err(KitError::WorldWithin.into()),
             _ => {
-                session.question = Some(Box::new(Question::Asked(ask)));
-                self.halt = Halt::Asks;
+                session.host_call = Some(Box::new(PendingHostCall::Asked(ask)));
+                self.halt = Halt::CallsHost;
                 Ok(None)
             }
         }
@@ -163,24 +163,24 @@ impl Ctx<'_> {
 
 impl Engine {
     /// What a session asks, if it does.
-    pub fn asked(&mut self, session: SessionId) -> Option<Ask> {
-        match self.sessions.get_mut(session)?.question.take().map(|question| *question) {
-            Some(Question::Asked(ask)) => Some(ask),
+    pub fn take_host_call(&mut self, session: SessionId) -> Option<HostCall> {
+        match self.sessions.get_mut(session)?.host_call.take().map(|question| *question) {
+            Some(PendingHostCall::Asked(ask)) => Some(ask),
             _ => None,
         }
     }
 
     /// Answers a session, whose request is to be run again.
-    pub fn answer_question(&mut self, session: SessionId, asked: Ask, answer: Answer) {
+    pub fn answer_host_call(&mut self, session: SessionId, asked: HostCall, answer: HostReply) {
         if let Some(client) = self.sessions.get_mut(session) {
-            client.question = Some(Box::new(Question::Answered(asked, answer)));
+            client.host_call = Some(Box::new(PendingHostCall::Answered(asked, answer)));
         }
     }
 
     /// What a session takes along into another world.
-    pub fn belongings(&self, session: SessionId) -> Option<Belongings> {
+    pub fn export_session(&self, session: SessionId) -> Option<SessionTransfer> {
         let client = self.sessions.get(session)?;
-        Some(Belongings {
+        Some(SessionTransfer {
             origin: client.origin.clone(),
             protocol: client.protocol,
             database: client.database,
@@ -207,23 +207,23 @@ impl Engine {
 
     /// Gives a session that has just connected what it brought along. It acts as whom it was logged in in the first
     /// world, where the users of this one have no objection; otherwise it has to log in if that is needed at all.
-    pub fn settle_in(&mut self, session: SessionId, belongings: Belongings) {
+    pub fn import_session(&mut self, session: SessionId, transfer: SessionTransfer) {
         let (count, is_first) = (self.databases.count(), self.is_first_world());
-        let user = belongings.first_user.as_deref().and_then(|user| self.accepted(user));
+        let user = transfer.first_user.as_deref().and_then(|user| self.accepted(user));
         let Some(client) = self.sessions.get_mut(session) else { return };
         // The program that this server is part of calls it without a login.
         client.authenticated |= user.is_some() || client.origin.transport == Transport::Direct;
         if let Some(user) = user {
             client.user = user;
         }
-        client.first_user = belongings.first_user.filter(|_| !is_first);
-        client.protocol = belongings.protocol;
-        client.database = if belongings.database < count { belongings.database } else { 0 };
-        (client.name, client.library_name) = (belongings.name, belongings.library_name);
-        client.library_version = belongings.library_version;
-        (client.reply_mode, client.skips_next) = (belongings.reply_mode, belongings.skips_next);
-        (client.no_evict, client.no_touch) = (belongings.no_evict, belongings.no_touch);
-        client.buffers = belongings.buffers;
+        client.first_user = transfer.first_user.filter(|_| !is_first);
+        client.protocol = transfer.protocol;
+        client.database = if transfer.database < count { transfer.database } else { 0 };
+        (client.name, client.library_name) = (transfer.name, transfer.library_name);
+        client.library_version = transfer.library_version;
+        (client.reply_mode, client.skips_next) = (transfer.reply_mode, transfer.skips_next);
+        (client.no_evict, client.no_touch) = (transfer.no_evict, transfer.no_touch);
+        client.buffers = transfer.buffers;
     }
 
     fn is_first_world(&self) -> bool {
@@ -232,13 +232,13 @@ impl Engine {
 
     /// The user of this world who somebody is that has logged in elsewhere, as `user`.
     fn accepted(&self, user: &User) -> Option<Arc<User>> {
-        let own = self.sessions.guard.users.get(user.name())?;
+        let own = self.acl.users.get(user.name())?;
         own.accepts_login_of(user).then(|| Arc::clone(own))
     }
 
     /// Whether somebody who is in another world, and is logged in here as `user` if at all, may see all there is.
     pub fn shows_all_to(&self, user: Option<&User>) -> bool {
-        let users = &self.sessions.guard.users;
+        let users = &self.acl.users;
         let user = match user {
             Some(user) => self.accepted(user),
             None => Some(Arc::clone(users.default_user())).filter(|_| !users.must_log_in()),

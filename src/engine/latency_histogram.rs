@@ -1,9 +1,8 @@
-//! How long the calls of one command took, for percentiles (INFO latencystats) and LATENCY HISTOGRAM.
+//! The latency histogram of one command: its percentiles (INFO latencystats) and LATENCY HISTOGRAM.
 //!
-//! Redis counts nanoseconds in buckets that are exact to two digits, and what it shows are the bounds of
-//! those buckets. So are ours: from 256 on, each power of two is cut into 128. As calls are timed in
-//! microseconds, those up to 131 have a bucket each; a vector holds them, so that the usual call costs one
-//! addition. The few longer ones are in a map.
+//! Redis counts nanoseconds in buckets that are exact to two digits, and shows the bounds of those buckets. So does
+//! this: from 256 on, each power of two is cut into 128. Calls are timed in microseconds, so those up to 131 have a
+//! bucket each; a vector holds them, so that the usual call costs one addition. The few longer ones are in a map.
 //!
 //! Costs: O(1) for a short call, logarithmic in the number of buckets for a long one; no memory before the first call.
 //! Source: the figures that Redis 8.0.6 shows of commands that take known times.
@@ -12,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Calls by how long they took.
 #[derive(Clone, Debug, Default)]
-pub struct Durations {
+pub struct LatencyHistogram {
     /// Calls of so many microseconds, one bucket each.
     short: Vec<u64>,
     /// Longer ones, by the first nanosecond of their bucket.
@@ -24,12 +23,12 @@ pub struct Durations {
 const LONG_US: u64 = 132;
 /// What took longer is counted as this long: a second.
 const LONGEST_NS: u64 = 1_000_000_000;
-/// The bound of the first step of [`Durations::steps`]; each further one is twice the last.
+/// The bound of the first step of [`LatencyHistogram::steps`]; each further one is twice the last.
 const FIRST_STEP_NS: u64 = 1024;
 
-impl Durations {
+impl LatencyHistogram {
     /// Of no call.
-    pub const NONE: Durations = Durations { short: Vec::new(), long: BTreeMap::new(), calls: 0 };
+    pub const NONE: LatencyHistogram = LatencyHistogram { short: Vec::new(), long: BTreeMap::new(), calls: 0 };
 
     /// Counts a call of so many microseconds.
     #[inline]
@@ -130,8 +129,8 @@ fn last_of_bucket(ns: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn durations(all_us: &[u64]) -> Durations {
-        let mut durations = Durations::default();
+    fn durations(all_us: &[u64]) -> LatencyHistogram {
+        let mut durations = LatencyHistogram::default();
         all_us.iter().for_each(|us| durations.add(*us));
         durations
     }

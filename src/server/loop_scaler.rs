@@ -1,15 +1,15 @@
-//! How many event loops shall serve clients.
+//! Scales the number of event loops that serve clients.
 //!
-//! One, as long as one can: it sends more replies together, is woken less often, and nobody waits for the engine's
-//! lock. When the loops in use have been busy all the time, and the machine has a processor to spare, one more is
-//! tried; it stays if more requests are served then. When no processor is left, one fewer is tried, which stays if it
-//! does as much. What was no gain is tried again later and later. So where clients need the processors, or what they
-//! ask for is the engine's own work, more loops than one take nothing from anybody. Loops whose work fewer can do are
-//! left without a trial.
+//! One loop serves all clients as long as it can: it sends more replies together, is woken less often, and nobody
+//! waits for the engine's lock. When the loops in use have been busy all the time and the machine has a processor to
+//! spare, one more is tried; it stays if more requests are served with it. When no processor is left, one fewer is
+//! tried, which stays if it serves as much. What did not pay is tried again at ever longer intervals. So where clients
+//! need the processors, or the work is the engine's own, more loops than one take nothing from anybody. Loops whose
+//! work fewer can do are left without a trial.
 //!
-//! Nothing here asks for the time or the machine: [`super::loops`] tells what it saw.
+//! Nothing here reads a clock or asks the system: [`super::loops`] hands in what it measured.
 //!
-//! Costs: a few figures a window.
+//! Costs: a few comparisons a window.
 
 /// So much of the time a loop that cannot do more is busy at least.
 const BUSY: f64 = 0.9;
@@ -50,7 +50,7 @@ enum Wish {
 
 /// What was seen before.
 #[derive(Debug, Default)]
-pub(super) struct Balance {
+pub(super) struct LoopScaler {
     wish: Option<Wish>,
     /// How many windows in a row it was wished for.
     windows: u32,
@@ -60,7 +60,7 @@ pub(super) struct Balance {
     rests_until_ns: u64,
 }
 
-impl Balance {
+impl LoopScaler {
     /// How many loops of `all` serve from now on, `in_use` having done so in `window`.
     pub(super) fn decide(&mut self, window: Window, in_use: usize, all: usize) -> usize {
         if let Some((wish, before)) = self.trial.take() {
@@ -125,14 +125,14 @@ mod tests {
 
     /// A server and its clients, as far as loops are concerned.
     struct Scene {
-        balance: Balance,
+        scaler: LoopScaler,
         in_use: usize,
         now_ns: u64,
     }
 
     impl Scene {
         fn new() -> Scene {
-            Scene { balance: Balance::default(), in_use: 1, now_ns: 0 }
+            Scene { scaler: LoopScaler::default(), in_use: 1, now_ns: 0 }
         }
 
         /// Lets so many windows pass, in which `seen` tells what a number of loops has to do and gets done; answers how
@@ -144,7 +144,7 @@ mod tests {
                 passed[self.in_use] += 1;
                 let (busy, rate, spare) = seen(self.in_use);
                 let window = Window { end_ns: self.now_ns, busy, rate, spare };
-                self.in_use = self.balance.decide(window, self.in_use, 4);
+                self.in_use = self.scaler.decide(window, self.in_use, 4);
             }
             passed
         }

@@ -1,21 +1,21 @@
-//! The keeper of time: removes keys when their deadline comes, and those that memory is too short for; ends waits and
-//! pauses, and closes clients that were idle too long.
+//! The timer task: runs what falls due (expired keys, eviction, timeouts of blocked clients, the end of a pause, idle
+//! clients).
 //!
-//! It sleeps exactly until something is due, so an idle server takes no processor time; whoever makes something
-//! due earlier rings the [`super::alarm::Alarm`]. When much is due at once it does a slice, lets go of the lock,
-//! lets the clients in that came meanwhile, and goes on. Whoever moves the clock on takes these turns himself,
-//! one for each moment on the way.
+//! It sleeps exactly until something is due, so an idle server takes no processor time. Code that makes something fall
+//! due earlier calls [`super::wakeup::Wakeup::no_later_than`]. When much is due at once, a tick does a slice of it and
+//! unlocks the engine, so that clients are served in between. A test that moves the clock runs the ticks itself, one
+//! for each moment on the way.
 //!
-//! The system's clock may be set while the keeper sleeps. Set back, it wakes early and looks again; set forward, keys
-//! whose time passed are removed by whoever meets them, and the others when the sleep ends.
+//! The system's clock may be set while the timer sleeps. Set back, it wakes early and looks again; set forward, keys
+//! whose time has passed are removed by the commands that touch them, and the others when the sleep ends.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::later;
 use super::contain::keep_running;
-use super::mailbox::Letter;
 use super::shared::Shared;
+use super::wake_flags::WakeFlag;
 use crate::engine::{Engine, Now, Session, SessionId, Transport};
 
 /// How many keys a slice removes: some ten microseconds' work.
@@ -23,14 +23,14 @@ const SLICE_KEYS: usize = 64;
 
 /// What was due, and what is due next.
 #[derive(Debug, Default)]
-pub(crate) struct Keeper {
+pub(crate) struct Timer {
     idle_check: Option<Now>,
     timeout: Duration,
 }
 
-/// When the keeper's next turn is.
+/// When the timer's next turn is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextTick {
     /// At once: more is due.
     Again,
     /// At that moment.
@@ -39,9 +39,9 @@ pub(crate) enum Next {
     Never,
 }
 
-impl Keeper {
+impl Timer {
     /// Does a slice of what is due at `now`.
-    pub(crate) fn turn(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> Next {
+    pub(crate) fn tick(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> NextTick {
         if engine.scripts.is_busy() {
             engine.go_on(now);
             shared.settle(engine);
@@ -49,28 +49,28 @@ impl Keeper {
                 // Its client may have been the last one, and gone.
                 shared.end_if_left(engine);
             }
-            return Next::Again;
+            return NextTick::Again;
         }
         end_pause(shared, engine, now);
         self.close_idle(shared, engine, now);
-        let expired = engine.expire(now, SLICE_KEYS);
-        if !engine.switches.rests {
+        let expired = engine.run_due(now, SLICE_KEYS);
+        if !engine.switches.cron_paused {
             engine.limit_tracking();
         }
         let goes_on_evicting = engine.go_on_evicting(now);
         shared.settle(engine);
         if expired == SLICE_KEYS || goes_on_evicting {
-            return Next::Again;
+            return NextTick::Again;
         }
-        let overfull = engine.interest.overfull.next();
+        let overfull = engine.observers.overfull.next();
         match [engine.next_due(), engine.pause().until(), self.idle_check, overfull].into_iter().flatten().min() {
-            Some(moment) => Next::At(moment),
-            None => Next::Never,
+            Some(moment) => NextTick::At(moment),
+            None => NextTick::Never,
         }
     }
 
     fn close_idle(&mut self, shared: &Shared, engine: &Engine, now: Now) {
-        let timeout_s = if engine.switches.rests { 0 } else { engine.settings.timeout_s };
+        let timeout_s = if engine.switches.cron_paused { 0 } else { engine.settings.timeout_s };
         let timeout = Duration::from_secs(timeout_s.into());
         if timeout != self.timeout {
             self.timeout = timeout;
@@ -79,7 +79,7 @@ impl Keeper {
         if !timeout.is_zero() && self.idle_check.is_none_or(|check| check <= now) {
             let (idle, next) = idle_sessions(engine, now, timeout);
             for session in idle {
-                shared.post(session, Letter::Close);
+                shared.notify(session, WakeFlag::Close);
             }
             self.idle_check = next;
         }
@@ -113,25 +113,25 @@ fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId
 }
 
 /// Keeps the time of a server until it ends.
-pub(crate) async fn keep(shared: Arc<Shared>) {
-    keep_running("the keeper of time", || keep_time(&shared)).await;
+pub(crate) async fn run(shared: Arc<Shared>) {
+    keep_running("the timer", || run_timer(&shared)).await;
 }
 
-async fn keep_time(shared: &Shared) {
-    let mut keeper = Keeper::default();
+async fn run_timer(shared: &Shared) {
+    let mut timer = Timer::default();
     loop {
         let next = {
             let mut engine = shared.engine();
-            let next = keeper.turn(shared, &mut engine, shared.clock().now());
+            let next = timer.tick(shared, &mut engine, shared.clock().now());
             #[cfg(test)]
-            shared.faults().happen("keeper");
-            shared.alarm().set(if let Next::At(moment) = next { Some(moment) } else { None });
+            shared.faults().happen("timer");
+            shared.wakeup().set(if let NextTick::At(moment) = next { Some(moment) } else { None });
             next
         };
-        if next == Next::Again {
+        if next == NextTick::Again {
             tokio::task::yield_now().await;
         } else {
-            shared.alarm().rings(shared.clock()).await;
+            shared.wakeup().elapsed(shared.clock()).await;
         }
     }
 }
@@ -174,12 +174,12 @@ mod tests {
         let server = server();
         let shared = server.shared();
         let (pausing, _) = shared.connect(Origin::default()).expect("there is room");
-        let (held, mailbox) = shared.connect(Origin::default()).expect("there is room");
+        let (held, wake_flags) = shared.connect(Origin::default()).expect("there is room");
         assert_eq!(ask(shared, pausing, "CLIENT PAUSE 5 WRITE"), Flow::Next);
         assert!(matches!(ask(shared, held, "SET key value"), Flow::Wait(_)));
         let mut engine = shared.engine();
-        Keeper::default().turn(shared, &mut engine, Now::from_us(6_000));
-        assert!(mailbox.take().has(Letter::Resume));
+        Timer::default().tick(shared, &mut engine, Now::from_us(6_000));
+        assert!(wake_flags.take().has(WakeFlag::Resume));
         assert_eq!(engine.pause().until(), None);
     }
 

@@ -1,7 +1,7 @@
-//! The machine and the process, as INFO and CONFIG SET see them: the answers to the
-//! questions of [`crate::engine::host`].
+//! The engine's host on a real operating system: facts about machine and process for INFO and CONFIG SET, and the calls
+//! that [`crate::engine::host`] lists.
 //!
-//! What a system does not tell is left out: empty or 0, never made up.
+//! What a system does not report is left out: empty or 0, never made up.
 
 use std::env;
 use std::fs;
@@ -15,35 +15,35 @@ use tracing::warn;
 
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
-use super::courier::Courier;
-use super::doors::Doors;
+use super::listeners::Listeners;
 use super::loops::Loops;
+use super::migrate_client::MigrateClient;
 use super::oom_score;
 use super::supervision;
 use crate::engine::host::{self, Facts, Usage};
-use crate::engine::{Errand, Host, Now, Process, Report, Settings};
+use crate::engine::{Host, Now, Process, RemoteRequest, RemoteResult, Settings};
 
 /// The world that a server runs in.
 #[derive(Debug)]
-pub(crate) struct Machine {
+pub(crate) struct OsHost {
     facts: Facts,
     clock: Arc<Clock>,
-    courier: Arc<Courier>,
+    migrate_client: Arc<MigrateClient>,
     /// None where it has no say in where clients come in.
-    doors: Option<Arc<Doors>>,
+    listeners: Option<Arc<Listeners>>,
     loops: Arc<Loops>,
 }
 
-impl Machine {
+impl OsHost {
     /// The machine as it is seen by what has those parts.
     pub(crate) fn new(
         facts: Facts,
         clock: Arc<Clock>,
-        courier: Arc<Courier>,
-        doors: Option<Arc<Doors>>,
+        migrate_client: Arc<MigrateClient>,
+        listeners: Option<Arc<Listeners>>,
         loops: Arc<Loops>,
-    ) -> Machine {
-        Machine { facts, clock, courier, doors, loops }
+    ) -> OsHost {
+        OsHost { facts, clock, migrate_client, listeners, loops }
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn completed(facts: Facts) -> Facts {
     }
 }
 
-impl Host for Machine {
+impl Host for OsHost {
     fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -80,7 +80,7 @@ impl Host for Machine {
             user_us,
             thread_system_us,
             thread_user_us,
-            kept_connections: self.courier.kept(),
+            kept_connections: self.migrate_client.kept(),
         }
     }
 
@@ -113,12 +113,12 @@ impl Host for Machine {
     }
 
     fn listen(&self, before: &Settings, after: &Settings) -> bool {
-        self.doors.as_ref().is_some_and(|doors| doors.change(before, after))
+        self.listeners.as_ref().is_some_and(|listeners| listeners.change(before, after))
     }
 
     fn set_oom_score(&self, process: &Process) -> bool {
-        // The process is the first world's, as the doors are.
-        self.doors.is_some() && set_oom_score(process)
+        // The process is the first world's, as the listeners are.
+        self.listeners.is_some() && set_oom_score(process)
     }
 
     fn read_users(&self, path: &str) -> Result<Vec<u8>, String> {
@@ -129,8 +129,8 @@ impl Host for Machine {
         config_file::replace(Path::new(path), text).map_err(|error| reason(&error))
     }
 
-    fn carry(&self, errand: Errand) -> Report {
-        self.courier.take(errand)
+    fn send_remote(&self, remote: RemoteRequest) -> RemoteResult {
+        self.migrate_client.send(remote)
     }
 
     fn secret(&self) -> Option<[u8; 32]> {
@@ -313,12 +313,12 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_process_that_runs_is_in_memory_and_took_time() {
         let phase = tokio::sync::watch::Sender::new(crate::server::shared::Phase::Serving);
-        let courier = Courier::new(phase.subscribe(), "");
+        let migrate_client = MigrateClient::new(phase.subscribe(), "");
         let event_loop = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("it can be had");
-        let doors = Doors::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
+        let listeners = Listeners::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
         let clock = Arc::new(Clock::system());
-        let doors = Some(Arc::new(doors));
-        let machine = Machine::new(Facts::default(), clock, Arc::new(courier), doors, Loops::new(1));
+        let listeners = Some(Arc::new(listeners));
+        let machine = OsHost::new(Facts::default(), clock, Arc::new(migrate_client), listeners, Loops::new(1));
         let usage = machine.usage();
         assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
     }

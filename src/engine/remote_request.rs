@@ -1,11 +1,11 @@
-//! What the engine has told to another server (MIGRATE), and what comes of it.
+//! Requests to another server (MIGRATE), and their results.
 //!
-//! The engine has no sockets: it hands an [`Errand`] to its [`crate::engine::Host`] and gets a [`Report`]. Nothing else
-//! happens in between, so what it read before the errand still holds after it. Redis does the same.
+//! The engine has no sockets: it hands a [`RemoteRequest`] to its [`crate::engine::Host`] and gets a [`RemoteResult`].
+//! Nothing else runs in between, so what the command read before still holds afterwards. Redis does the same.
 
 /// Requests to another server, which answers each with one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Errand {
+pub struct RemoteRequest {
     /// The other server: a name or an address.
     pub host: String,
     /// Its port.
@@ -19,23 +19,23 @@ pub struct Errand {
     /// How many they are.
     pub count: usize,
     /// How long each step may take: to connect, to send a part, to wait for a line.
-    pub patience_ms: u64,
+    pub timeout_ms: u64,
 }
 
-/// What came of an errand.
+/// The result of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct RemoteResult {
     /// The error with which the other server answered the login, or else the choice of the database.
     pub refusal: Option<Vec<u8>>,
     /// The lines that answered the requests, without their ends: all, or fewer if there was a fault.
     pub replies: Vec<Vec<u8>>,
     /// Why there are no more of them.
-    pub fault: Option<Fault>,
+    pub fault: Option<RemoteFault>,
 }
 
 /// At which step the other server was lost, or took too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum RemoteFault {
     /// It could not be reached.
     Connecting,
     /// It did not take the requests.
@@ -44,10 +44,10 @@ pub enum Fault {
     Reading,
 }
 
-impl Report {
+impl RemoteResult {
     /// One of nothing but a fault.
-    pub fn of(fault: Fault) -> Report {
-        Report { fault: Some(fault), ..Report::default() }
+    pub fn of(fault: RemoteFault) -> RemoteResult {
+        RemoteResult { fault: Some(fault), ..RemoteResult::default() }
     }
 
     /// The line in which the other server refused the request of that number, or all of them.
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn who_may_not_come_in_is_refused_whatever_is_answered_then() {
         let replies = vec![b"+OK".to_vec(), b"-BUSYKEY".to_vec()];
-        let mut report = Report { replies, ..Report::default() };
+        let mut report = RemoteResult { replies, ..RemoteResult::default() };
         assert_eq!([0, 1, 2].map(|number| report.refusal_of(number)), [None, Some(&b"-BUSYKEY"[..]), None]);
         report.refusal = Some(b"-NOAUTH".to_vec());
         let noauth = Some(&b"-NOAUTH"[..]);

@@ -26,7 +26,7 @@ const LOOSE_FRAMES: usize = 2 * FRAMES_A_PACK;
 
 /// Frames in the order in which they are to be sent.
 #[derive(Debug, Default)]
-pub struct Outgoing {
+pub struct PushQueue {
     pieces: VecDeque<Piece>,
     settled: usize,
     frames: usize,
@@ -64,7 +64,7 @@ impl Piece {
     }
 }
 
-impl Outgoing {
+impl PushQueue {
     /// Adds a frame; returns whether it is the first.
     pub fn push(&mut self, frame: Arc<[u8]>) -> bool {
         self.bytes += frame.len();
@@ -132,7 +132,7 @@ impl Outgoing {
         }
     }
 
-    /// Like [`Outgoing::take`], but stops before a frame that is large. That one is returned, to be sent after `out`
+    /// Like [`PushQueue::take`], but stops before a frame that is large. That one is returned, to be sent after `out`
     /// without a copy.
     pub fn take_or_share(&mut self, out: &mut Vec<u8>, most: usize) -> Option<Arc<[u8]>> {
         while out.len() < most
@@ -170,7 +170,7 @@ impl Outgoing {
 
     /// Forgets all frames: nobody is going to read them.
     pub fn clear(&mut self) {
-        *self = Outgoing::default();
+        *self = PushQueue::default();
     }
 
     /// True when there is nothing to tell.
@@ -202,30 +202,30 @@ mod tests {
 
     #[test]
     fn frames_leave_whole_in_their_order_and_are_counted() {
-        let mut outgoing = Outgoing::default();
-        assert!(outgoing.push(Arc::from(*b"one")));
-        assert!(!outgoing.push(Arc::from(*b"three")));
+        let mut push_queue = PushQueue::default();
+        assert!(push_queue.push(Arc::from(*b"one")));
+        assert!(!push_queue.push(Arc::from(*b"three")));
         let mut out = Vec::new();
-        outgoing.take(&mut out, 1);
-        assert_eq!((out.as_slice(), outgoing.bytes(), outgoing.frames()), (&b"one"[..], 5, 1));
-        outgoing.take(&mut out, 100);
-        assert_eq!((out.as_slice(), outgoing.is_empty()), (&b"onethree"[..], true));
+        push_queue.take(&mut out, 1);
+        assert_eq!((out.as_slice(), push_queue.bytes(), push_queue.frames()), (&b"one"[..], 5, 1));
+        push_queue.take(&mut out, 100);
+        assert_eq!((out.as_slice(), push_queue.is_empty()), (&b"onethree"[..], true));
     }
 
     #[test]
     fn a_large_frame_is_shared_and_small_ones_are_gathered() {
-        let (mut outgoing, large) = (Outgoing::default(), Arc::from(vec![7; LARGE_BYTES]));
-        outgoing.push(Arc::from(*b"one"));
-        outgoing.push(Arc::clone(&large));
-        outgoing.insert(1, Arc::from(*b"two"));
+        let (mut push_queue, large) = (PushQueue::default(), Arc::from(vec![7; LARGE_BYTES]));
+        push_queue.push(Arc::from(*b"one"));
+        push_queue.push(Arc::clone(&large));
+        push_queue.insert(1, Arc::from(*b"two"));
         let mut out = Vec::new();
-        let shared = outgoing.take_or_share(&mut out, usize::MAX).expect("a large frame follows");
+        let shared = push_queue.take_or_share(&mut out, usize::MAX).expect("a large frame follows");
         assert!(Arc::ptr_eq(&shared, &large));
-        assert_eq!((out.as_slice(), outgoing.bytes()), (&b"onetwo"[..], 0));
+        assert_eq!((out.as_slice(), push_queue.bytes()), (&b"onetwo"[..], 0));
     }
 
     /// Adds a message to all queues, as PUBLISH does.
-    fn publish(queues: &mut [Outgoing], recent: &mut RecentPacks, text: String) {
+    fn publish(queues: &mut [PushQueue], recent: &mut RecentPacks, text: String) {
         let frame: Arc<[u8]> = text.into_bytes().into();
         for queue in queues {
             queue.push(Arc::clone(&frame));
@@ -235,14 +235,14 @@ mod tests {
 
     #[test]
     fn queues_that_began_at_different_messages_share_their_packs() {
-        let (mut queues, mut recent) = (vec![Outgoing::default()], RecentPacks::default());
+        let (mut queues, mut recent) = (vec![PushQueue::default()], RecentPacks::default());
         for number in 0..20_000 {
             if number % 100 == 0 && queues.len() < 10 {
-                queues.push(Outgoing::default());
+                queues.push(PushQueue::default());
             }
             publish(&mut queues, &mut recent, format!("{number:010}"));
         }
-        let last = |queue: &Outgoing| match &queue.pieces[queue.settled - 1] {
+        let last = |queue: &PushQueue| match &queue.pieces[queue.settled - 1] {
             Piece::Pack(pack) => Arc::clone(pack),
             Piece::Frame(_) => panic!("small frames are packed"),
         };
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn frames_of_a_kilobyte_are_packed_without_being_copied() {
-        let (mut queues, mut recent) = (vec![Outgoing::default(), Outgoing::default()], RecentPacks::default());
+        let (mut queues, mut recent) = (vec![PushQueue::default(), PushQueue::default()], RecentPacks::default());
         for _ in 0..10 * LOOSE_FRAMES {
             publish(&mut queues, &mut recent, "x".repeat(1024));
         }
@@ -286,7 +286,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_queue_is_its_frames_in_order_however_they_are_packed(steps in prop::collection::vec(step(), 1..30)) {
-            let mut queues: [Outgoing; 3] = Default::default();
+            let mut queues: [PushQueue; 3] = Default::default();
             let mut models: [VecDeque<Vec<u8>>; 3] = Default::default();
             let (mut recent, mut number) = (RecentPacks::default(), 0_u32);
             for step in steps {

@@ -1,14 +1,14 @@
-//! The courier: a thread that takes errands to other servers (MIGRATE).
+//! The MIGRATE client: a thread that sends requests to other servers.
 //!
-//! Whoever has an errand waits for its report, with the engine's lock in hand: nobody else is served meanwhile, as in
-//! Redis. So the waiting has an end in any case: each step has its time, and a server that is told to stop waits for no
-//! other. A thread of its own, because the one that waits may be an event loop, where nothing can be awaited within a
-//! request.
+//! The command that sends a request waits for its result and holds the engine's lock: nobody else is served meanwhile,
+//! as in Redis. So the wait always ends: each step has a timeout, and a server that is shutting down waits for no
+//! other. It is a thread of its own because the one that waits may be an event loop, which cannot await anything
+//! within a request.
 //!
-//! A connection is kept for the next errand to the same place, until nobody had one for ten seconds. What is kept may
-//! have been closed by the other side, so an errand of which nothing has come is begun anew, once.
+//! A connection is kept for the next request to the same address, until none came for ten seconds. The other side may
+//! have closed it meanwhile, so a request that got no reply at all is tried once more on a new connection.
 //!
-//! It is started with the first errand, and ends with the server.
+//! The thread starts with the first request and ends with the server.
 //!
 //! Source: the connections that Redis 8.0.6 makes, keeps and closes for MIGRATE.
 
@@ -29,7 +29,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::contain::contain_async;
 use super::processors;
 use super::shared::Phase;
-use crate::engine::{Errand, Fault, Report};
+use crate::engine::{RemoteFault, RemoteRequest, RemoteResult};
 use crate::resp::{Protocol, Reply};
 
 /// How long a connection is kept that nobody needs.
@@ -46,22 +46,22 @@ const LONGEST_LINE: usize = 1023;
 /// A database that nobody chooses, as in Redis, which sends keys for it to where the last ones went.
 const UNKNOWN: i64 = -1;
 
-/// Takes errands to other servers.
+/// Takes requests to other servers.
 #[derive(Debug)]
-pub(crate) struct Courier {
+pub(crate) struct MigrateClient {
     inbox: OnceLock<mpsc::UnboundedSender<Order>>,
     kept: Arc<AtomicUsize>,
     phase: watch::Receiver<Phase>,
     processors: String,
 }
 
-/// An errand, and where its report goes.
-type Order = (Errand, answers::Sender<Report>);
+/// An request, and where its report goes.
+type Order = (RemoteRequest, answers::Sender<RemoteResult>);
 
-impl Courier {
+impl MigrateClient {
     /// One that waits for nobody from the phase on in which the server ends, and works on the processors of that list.
-    pub(crate) fn new(phase: watch::Receiver<Phase>, processors: &str) -> Courier {
-        Courier { inbox: OnceLock::new(), kept: Arc::default(), phase, processors: processors.to_owned() }
+    pub(crate) fn new(phase: watch::Receiver<Phase>, processors: &str) -> MigrateClient {
+        MigrateClient { inbox: OnceLock::new(), kept: Arc::default(), phase, processors: processors.to_owned() }
     }
 
     /// How many connections are kept.
@@ -69,15 +69,15 @@ impl Courier {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// Takes an errand, and waits for what comes of it.
-    pub(crate) fn take(&self, errand: Errand) -> Report {
+    /// Sends a request, and waits for its result.
+    pub(crate) fn send(&self, remote: RemoteRequest) -> RemoteResult {
         let (sender, report) = answers::channel();
         let inbox = self.inbox.get_or_init(|| self.start());
-        if inbox.send((errand, sender)).is_err() {
-            return Report::of(Fault::Connecting);
+        if inbox.send((remote, sender)).is_err() {
+            return RemoteResult::of(RemoteFault::Connecting);
         }
-        // Without a report the courier has stopped on the way.
-        report.recv().unwrap_or_else(|_| Report::of(Fault::Reading))
+        // Without a report the migrate_client has stopped on the way.
+        report.recv().unwrap_or_else(|_| RemoteResult::of(RemoteFault::Reading))
     }
 
     fn start(&self) -> mpsc::UnboundedSender<Order> {
@@ -86,29 +86,29 @@ impl Courier {
         let run = move || {
             processors::keep_beside(&processors);
             let Ok(runtime) = Builder::new_current_thread().enable_io().enable_time().build() else { return };
-            let mut stable = Stable { peers: HashMap::new(), kept };
+            let mut pool = ConnectionPool { peers: HashMap::new(), kept };
             runtime.block_on(async {
                 tokio::select! {
                     _ = phase.wait_for(|&phase| phase > Phase::Serving) => {}
-                    () = stable.serve(orders) => {}
+                    () = pool.serve(orders) => {}
                 }
             });
             // A name that is being looked up is not waited for.
             runtime.shutdown_background();
         };
         // Without a thread the other end is dropped at once, and sending fails.
-        drop(thread::Builder::new().name("dunlin-courier".to_owned()).spawn(run));
+        drop(thread::Builder::new().name("dunlin-migrate".to_owned()).spawn(run));
         inbox
     }
 }
 
 /// The connections that are kept, by the places they lead to.
-struct Stable {
+struct ConnectionPool {
     peers: HashMap<(String, u16), Peer>,
     kept: Arc<AtomicUsize>,
 }
 
-impl Stable {
+impl ConnectionPool {
     async fn serve(&mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
         loop {
             let end = self.peers.values().map(|peer| peer.used + KEPT).min();
@@ -122,10 +122,10 @@ impl Stable {
                     }
                 },
             };
-            let Some((errand, report)) = order else { return };
+            let Some((remote, report)) = order else { return };
             // Who does not wait any more needs no report.
-            let carried = contain_async("the courier", self.carry(&errand)).await;
-            drop(report.send(carried.unwrap_or_else(|| Report::of(Fault::Reading))));
+            let carried = contain_async("the MIGRATE client", self.carry(&remote)).await;
+            drop(report.send(carried.unwrap_or_else(|| RemoteResult::of(RemoteFault::Reading))));
         }
     }
 
@@ -139,21 +139,21 @@ impl Stable {
         self.kept.store(self.peers.len(), Ordering::Relaxed);
     }
 
-    async fn carry(&mut self, errand: &Errand) -> Report {
-        let place = (errand.host.clone(), errand.port);
+    async fn carry(&mut self, remote: &RemoteRequest) -> RemoteResult {
+        let place = (remote.host.clone(), remote.port);
         let mut has_begun_anew = false;
         loop {
             let known = self.peers.remove(&place);
             self.count();
             let connected = match known {
                 Some(peer) => Ok(peer),
-                None => Peer::connect(errand).await,
+                None => Peer::connect(remote).await,
             };
             let mut peer = match connected {
                 Ok(peer) => peer,
-                Err(fault) => return Report::of(fault),
+                Err(fault) => return RemoteResult::of(fault),
             };
-            let (report, trouble) = peer.carry(errand).await;
+            let (report, trouble) = peer.carry(remote).await;
             match trouble {
                 None => {
                     self.keep(place, peer);
@@ -207,10 +207,10 @@ struct Peer {
 
 impl Peer {
     /// Redis finds out that nobody listens there only when it writes, and says so.
-    async fn connect(errand: &Errand) -> Result<Peer, Fault> {
-        let patience = Duration::from_millis(errand.patience_ms);
-        let look_up = lookup_host((errand.host.as_str(), errand.port));
-        let addresses = within(patience, look_up).await.map_err(|_| Fault::Connecting)?;
+    async fn connect(remote: &RemoteRequest) -> Result<Peer, RemoteFault> {
+        let patience = Duration::from_millis(remote.timeout_ms);
+        let look_up = lookup_host((remote.host.as_str(), remote.port));
+        let addresses = within(patience, look_up).await.map_err(|_| RemoteFault::Connecting)?;
         let addresses: Vec<SocketAddr> = addresses.collect();
         let connect = async {
             let stream = TcpStream::connect(&addresses[..]).await?;
@@ -218,42 +218,47 @@ impl Peer {
             Ok(stream)
         };
         let stream = within(patience, connect).await.map_err(|trouble| match trouble {
-            Trouble::TimedOut => Fault::Connecting,
-            Trouble::Lost => Fault::Writing,
+            Trouble::TimedOut => RemoteFault::Connecting,
+            Trouble::Lost => RemoteFault::Writing,
         })?;
         Ok(Peer { stream, unread: Vec::new(), database: UNKNOWN, used: Instant::now() })
     }
 
-    async fn carry(&mut self, errand: &Errand) -> (Report, Option<Trouble>) {
-        let mut report = Report::default();
-        let (choice, mut greeting) = (self.database != errand.database, errand.login.clone());
+    async fn carry(&mut self, remote: &RemoteRequest) -> (RemoteResult, Option<Trouble>) {
+        let mut report = RemoteResult::default();
+        let (choice, mut greeting) = (self.database != remote.database, remote.login.clone());
         if choice {
-            write_choice(errand.database, &mut greeting);
+            write_choice(remote.database, &mut greeting);
         }
-        let patience = Duration::from_millis(errand.patience_ms);
-        for part in [&greeting, &errand.requests].into_iter().flat_map(|bytes| bytes.chunks(PART_BYTES)) {
+        let patience = Duration::from_millis(remote.timeout_ms);
+        for part in [&greeting, &remote.requests].into_iter().flat_map(|bytes| bytes.chunks(PART_BYTES)) {
             if let Err(trouble) = within(patience, self.send(part)).await {
-                report.fault = Some(Fault::Writing);
+                report.fault = Some(RemoteFault::Writing);
                 return (report, Some(trouble));
             }
         }
-        let greetings = usize::from(!errand.login.is_empty()) + usize::from(choice);
-        let trouble = self.hear(greetings, errand, &mut report).await.err();
-        report.fault = trouble.map(|_| Fault::Reading);
+        let greetings = usize::from(!remote.login.is_empty()) + usize::from(choice);
+        let trouble = self.hear(greetings, remote, &mut report).await.err();
+        report.fault = trouble.map(|_| RemoteFault::Reading);
         let is_well = report.refusal.is_none() && !report.replies.iter().any(|line| line.starts_with(b"-"));
-        self.database = if is_well { errand.database } else { UNKNOWN };
+        self.database = if is_well { remote.database } else { UNKNOWN };
         (report, trouble)
     }
 
-    async fn hear(&mut self, greetings: usize, errand: &Errand, report: &mut Report) -> Result<(), Trouble> {
-        let patience = Duration::from_millis(errand.patience_ms);
+    async fn hear(
+        &mut self,
+        greetings: usize,
+        remote: &RemoteRequest,
+        report: &mut RemoteResult,
+    ) -> Result<(), Trouble> {
+        let patience = Duration::from_millis(remote.timeout_ms);
         for _ in 0..greetings {
             let line = within(patience, self.line()).await?;
             if line.starts_with(b"-") && report.refusal.is_none() {
                 report.refusal = Some(line);
             }
         }
-        for _ in 0..errand.count {
+        for _ in 0..remote.count {
             report.replies.push(within(patience, self.line()).await?);
         }
         Ok(())
@@ -326,13 +331,13 @@ mod tests {
     fn what_nobody_needed_for_ten_seconds_is_closed() {
         let runtime = Builder::new_current_thread().enable_all().build().expect("it can be built");
         runtime.block_on(async {
-            let mut stable = Stable { peers: HashMap::new(), kept: Arc::default() };
+            let mut pool = ConnectionPool { peers: HashMap::new(), kept: Arc::default() };
             for (port, seconds) in [(1, 9), (2, 10), (3, 60)] {
-                stable.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
+                pool.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
             }
-            stable.let_go();
-            assert_eq!(stable.peers.keys().map(|(_, port)| *port).collect::<Vec<_>>(), [1]);
-            assert_eq!(stable.kept.load(Ordering::Relaxed), 1);
+            pool.let_go();
+            assert_eq!(pool.peers.keys().map(|(_, port)| *port).collect::<Vec<_>>(), [1]);
+            assert_eq!(pool.kept.load(Ordering::Relaxed), 1);
         });
     }
 
@@ -340,15 +345,15 @@ mod tests {
     fn the_connection_that_was_not_needed_for_longest_makes_room() {
         let runtime = Builder::new_current_thread().enable_all().build().expect("it can be built");
         runtime.block_on(async {
-            let mut stable = Stable { peers: HashMap::new(), kept: Arc::default() };
+            let mut pool = ConnectionPool { peers: HashMap::new(), kept: Arc::default() };
             for port in 1..=MOST_KEPT as u16 {
                 let seconds = if port == 7 { 5 } else { 1 };
-                stable.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
+                pool.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
             }
             let fresh = peer_used(Duration::ZERO).await;
-            stable.keep((String::new(), 0), fresh);
-            assert_eq!(stable.peers.len(), MOST_KEPT);
-            assert!(stable.peers.contains_key(&(String::new(), 0)) && !stable.peers.contains_key(&(String::new(), 7)));
+            pool.keep((String::new(), 0), fresh);
+            assert_eq!(pool.peers.len(), MOST_KEPT);
+            assert!(pool.peers.contains_key(&(String::new(), 0)) && !pool.peers.contains_key(&(String::new(), 7)));
         });
     }
 }

@@ -1,4 +1,4 @@
-//! The guard at the gate: which users there are, and what was refused to them.
+//! The users, the log of what was denied to them, and the commands as ACL rules see them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::engine::{CATEGORIES, CommandId, Entry, Table};
 
 /// Users, and the log of what was refused.
 #[derive(Debug, Default)]
-pub struct Guard {
+pub struct Acl {
     /// The users, shared with snapshots.
     pub users: Arc<Users>,
     /// What was refused.

@@ -1,8 +1,9 @@
-//! Replies that a client has not taken yet.
+//! The write queue of a connection: replies that its client has not taken yet.
 //!
-//! Small replies wait for the end of their turn (see [`super::connection`]), and then nearly always none are left. What
-//! the socket does not take is kept here; large strings, and large frames that others read too, are never copied but
-//! held on to, and sent with what lies around them by one system call. How much may wait is the engine's to say.
+//! Small replies are written at the end of the connection's turn (see [`super::connection`]), and nearly always all of
+//! them go out. What the socket does not take stays here. Large strings, and large frames that other clients get too,
+//! are not copied: the queue holds references and sends them with what lies around them by one system call. The engine
+//! limits how much may wait.
 //!
 //! Invariant: the first piece is empty only when nothing waits.
 
@@ -49,7 +50,7 @@ impl Piece {
 
 /// Bytes in the order in which they are to be sent.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct WriteQueue {
     first: Piece,
     /// How much of the first piece is sent.
     sent: usize,
@@ -63,9 +64,9 @@ pub(crate) struct Outbox {
     in_bytes: bool,
 }
 
-impl Default for Outbox {
-    fn default() -> Outbox {
-        Outbox {
+impl Default for WriteQueue {
+    fn default() -> WriteQueue {
+        WriteQueue {
             first: Piece::Own(Vec::new()),
             sent: 0,
             later: VecDeque::new(),
@@ -77,7 +78,7 @@ impl Default for Outbox {
     }
 }
 
-impl Outbox {
+impl WriteQueue {
     /// How many bytes wait.
     pub(crate) fn len(&self) -> usize {
         self.first.bytes().len() - self.sent + self.later_bytes
@@ -275,43 +276,43 @@ mod tests {
 
     const LARGE: usize = 10_000;
 
-    /// The room that an outbox keeps when it has sent a large reply.
-    fn room_kept(outbox: &mut Outbox) -> usize {
-        outbox.push(&[0; LARGE]);
-        outbox.next_piece();
-        outbox.room()
+    /// The room that an write_queue keeps when it has sent a large reply.
+    fn room_kept(write_queue: &mut WriteQueue) -> usize {
+        write_queue.push(&[0; LARGE]);
+        write_queue.next_piece();
+        write_queue.room()
     }
 
     #[test]
     fn room_shrinks_as_soon_as_all_is_sent() {
-        let mut outbox = Outbox::default();
-        outbox.keep(ReplyRoom::default(), Now::from_us(1));
-        assert_eq!(room_kept(&mut outbox), KEPT_BYTES);
-        assert_eq!(outbox.peak(), LARGE);
-        outbox.keep(ReplyRoom::default(), Now::from_us(2));
-        assert_eq!(outbox.peak(), 0);
+        let mut write_queue = WriteQueue::default();
+        write_queue.keep(ReplyRoom::default(), Now::from_us(1));
+        assert_eq!(room_kept(&mut write_queue), KEPT_BYTES);
+        assert_eq!(write_queue.peak(), LARGE);
+        write_queue.keep(ReplyRoom::default(), Now::from_us(2));
+        assert_eq!(write_queue.peak(), 0);
     }
 
     #[test]
     fn room_that_may_not_shrink_stays() {
-        let mut outbox = Outbox::default();
-        outbox.keep(ReplyRoom { shrinks: false, ..ReplyRoom::default() }, Now::from_us(1));
-        assert!(room_kept(&mut outbox) >= LARGE);
+        let mut write_queue = WriteQueue::default();
+        write_queue.keep(ReplyRoom { shrinks: false, ..ReplyRoom::default() }, Now::from_us(1));
+        assert!(room_kept(&mut write_queue) >= LARGE);
     }
 
     #[test]
     fn room_for_the_largest_reply_stays_for_its_time() {
         let rule = ReplyRoom { peak_ms: Some(100), ..ReplyRoom::default() };
-        let mut outbox = Outbox::default();
-        outbox.keep(rule, Now::from_us(1_000_000));
-        room_kept(&mut outbox);
-        outbox.keep(rule, Now::from_us(1_099_999));
-        assert!(room_kept(&mut outbox) >= LARGE);
-        outbox.keep(rule, Now::from_us(1_100_000));
-        assert_eq!(room_kept(&mut outbox), KEPT_BYTES);
+        let mut write_queue = WriteQueue::default();
+        write_queue.keep(rule, Now::from_us(1_000_000));
+        room_kept(&mut write_queue);
+        write_queue.keep(rule, Now::from_us(1_099_999));
+        assert!(room_kept(&mut write_queue) >= LARGE);
+        write_queue.keep(rule, Now::from_us(1_100_000));
+        assert_eq!(room_kept(&mut write_queue), KEPT_BYTES);
         let forever = ReplyRoom { peak_ms: None, ..ReplyRoom::default() };
-        outbox.keep(forever, Now::from_us(1_200_000));
-        outbox.keep(forever, Now::from_us(i64::MAX));
-        assert!(room_kept(&mut outbox) >= LARGE);
+        write_queue.keep(forever, Now::from_us(1_200_000));
+        write_queue.keep(forever, Now::from_us(i64::MAX));
+        assert!(room_kept(&mut write_queue) >= LARGE);
     }
 }

@@ -1,7 +1,7 @@
-//! LATENCY: what took so long that it held everybody up, by the kind of work, second by second.
+//! The latency monitor (LATENCY): the longest delay of each second, by kind of event.
 //!
-//! Each kind has its last 160 samples, at most one for each second: the longest of that second. What is noted is for
-//! the engine to say; while `latency-monitor-threshold` is 0 nothing is.
+//! Each kind keeps its last 160 samples, at most one for each second: the longest of that second. The engine decides
+//! what is recorded; while `latency-monitor-threshold` is 0, nothing is.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ pub const MOST_SAMPLES: usize = 160;
 
 /// The samples of all kinds.
 #[derive(Debug, Default)]
-pub struct Spikes {
+pub struct LatencyMonitor {
     series: BTreeMap<&'static str, Series>,
 }
 
@@ -31,7 +31,7 @@ pub struct Sample {
     pub elapsed_ms: u64,
 }
 
-impl Spikes {
+impl LatencyMonitor {
     /// Notes that something took so long.
     pub fn add(&mut self, kind: &'static str, sample: Sample) {
         self.series.entry(kind).or_default().add(sample);
@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn a_second_has_one_sample_its_longest() {
-        let mut spikes = Spikes::default();
+        let mut latency_monitor = LatencyMonitor::default();
         for added in [sample(1, 5), sample(1, 9), sample(1, 7), sample(2, 3)] {
-            spikes.add("command", added);
+            latency_monitor.add("command", added);
         }
-        let series = spikes.get(b"command").expect("it was added");
+        let series = latency_monitor.get(b"command").expect("it was added");
         assert_eq!(series.samples().copied().collect::<Vec<_>>(), [sample(1, 9), sample(2, 3)]);
         assert_eq!(series.longest_ms, 9);
-        assert!(spikes.get(b"fork").is_none());
+        assert!(latency_monitor.get(b"fork").is_none());
     }
 
     #[test]
@@ -107,10 +107,14 @@ mod tests {
 
     #[test]
     fn kinds_are_forgotten_one_by_one_or_all() {
-        let mut spikes = Spikes::default();
-        spikes.add("command", sample(1, 1));
-        spikes.add("fast-command", sample(1, 1));
-        assert!(spikes.forget(b"command") && !spikes.forget(b"command") && !spikes.forget(b"\xff"));
-        assert_eq!((spikes.clear(), spikes.clear()), (1, 0));
+        let mut latency_monitor = LatencyMonitor::default();
+        latency_monitor.add("command", sample(1, 1));
+        latency_monitor.add("fast-command", sample(1, 1));
+        assert!(
+            latency_monitor.forget(b"command")
+                && !latency_monitor.forget(b"command")
+                && !latency_monitor.forget(b"\xff")
+        );
+        assert_eq!((latency_monitor.clear(), latency_monitor.clear()), (1, 0));
     }
 }

@@ -1,9 +1,9 @@
-//! How busy the server is: rates over the last second or so, and the most memory there ever was.
+//! Instantaneous metrics: rates over the last second or so (INFO's `instantaneous_*`), and the peak of memory.
 //!
-//! What was counted is noted by the first request that comes a tenth of a second or more after the last note, so an
-//! idle server notes nothing. A note says how things stood when the engine was told the time before, as nothing was
-//! counted since; so what happened in a moment is not spread over the silence behind it. A rate is what was counted in
-//! the last 1.6 seconds, as in Redis, and is found when somebody asks. It costs one comparison per request otherwise.
+//! The first request that comes a tenth of a second or more after the last sample takes a sample of all counters, so
+//! an idle server takes none. A sample has the time at which the engine ran last before it, as nothing was counted
+//! since; so what happened in a moment is not spread over the silence behind it. A rate covers the last 1.6 seconds,
+//! as in Redis, and is computed when INFO asks for it. Otherwise this costs one comparison a request.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::engine::{Now, Stats};
 
 /// What the last notes tell.
 #[derive(Clone, Debug, Default)]
-pub struct Recent {
+pub struct InstantMetrics {
     /// The most bytes that the data took whenever somebody looked.
     pub peak_memory_bytes: usize,
     notes: VecDeque<(Now, Counts)>,
@@ -54,7 +54,7 @@ fn share(count: u64, part: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(count) * u128::from(part) / u128::from(whole.max(1))).unwrap_or(u64::MAX)
 }
 
-impl Recent {
+impl InstantMetrics {
     /// True when it is time for a note.
     #[inline]
     pub fn is_due(&self, now: Now) -> bool {
@@ -63,7 +63,7 @@ impl Recent {
 
     /// Forgets what happened: the clock was moved.
     pub fn forget(&mut self) {
-        *self = Recent { peak_memory_bytes: self.peak_memory_bytes, ..Recent::default() };
+        *self = InstantMetrics { peak_memory_bytes: self.peak_memory_bytes, ..InstantMetrics::default() };
     }
 
     /// What happened per second of late, by the clock that shows `now`.
@@ -103,7 +103,7 @@ impl Stats {
     /// Notes what was counted until `before`, when the engine was told the time last, and nothing since. `memory_bytes`
     /// is what the data takes now, and `turns` are all so far. Between notes only the peak is looked at.
     pub fn sample(&mut self, before: Now, now: Now, memory_bytes: usize, turns: Turns) {
-        let recent = &mut self.recent;
+        let recent = &mut self.instant_metrics;
         recent.peak_memory_bytes = recent.peak_memory_bytes.max(memory_bytes);
         if !recent.is_due(now) {
             return;
@@ -128,7 +128,7 @@ mod tests {
     /// What one does who is told the time and then runs so many commands.
     fn run(stats: &mut Stats, before_ms: &mut i64, now_ms: i64, commands: u64) {
         let moment = |ms: i64| Now::from_us(ms * 1000);
-        if stats.recent.is_due(moment(now_ms)) {
+        if stats.instant_metrics.is_due(moment(now_ms)) {
             stats.sample(moment(*before_ms), moment(now_ms), 0, Turns::default());
         }
         (stats.commands, *before_ms) = (stats.commands + commands, now_ms);
@@ -136,7 +136,7 @@ mod tests {
 
     fn rate(stats: &mut Stats, before_ms: &mut i64, now_ms: i64) -> u64 {
         run(stats, before_ms, now_ms, 0);
-        stats.recent.rates(Now::from_us(now_ms * 1000)).commands
+        stats.instant_metrics.rates(Now::from_us(now_ms * 1000)).commands
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
     fn few_notes_are_kept() {
         let (mut stats, mut before_ms) = (Stats::default(), 0);
         (0..100_000).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 1));
-        assert!(stats.recent.notes.len() < 40, "{}", stats.recent.notes.len());
+        assert!(stats.instant_metrics.notes.len() < 40, "{}", stats.instant_metrics.notes.len());
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         for (now_us, bytes) in [(10, 5), (20, 9), (30, 7)] {
             stats.sample(Now::from_us(now_us), Now::from_us(now_us), bytes, Turns::default());
         }
-        stats.recent.forget();
-        assert_eq!(stats.recent.peak_memory_bytes, 9);
+        stats.instant_metrics.forget();
+        assert_eq!(stats.instant_metrics.peak_memory_bytes, 9);
     }
 }

@@ -1,7 +1,7 @@
-//! Who wants to hear of what: everything by which one session's doing concerns another session.
+//! Observers: the sessions that other sessions' commands concern, such as subscribers, blocked clients and monitors.
 //!
-//! It knows sessions and keys by name only and touches no data: the engine tells it what happened, and it tells the
-//! engine whom that concerns. While nobody is interested, asking costs a comparison.
+//! This knows sessions and keys by name only and touches no data: the engine reports what happened, and gets the
+//! sessions that it concerns. While there are no observers, asking costs a comparison.
 
 mod by_key;
 mod subscriptions;
@@ -14,16 +14,16 @@ pub use subscriptions::{Audience, Subscribed, Subscriptions, Topic};
 pub use waiting::{Block, Wait, Waiting};
 pub use watches::{Presence, Watches};
 
-use crate::engine::calm::Calm;
 use crate::engine::delivery::Overfull;
+use crate::engine::fast_path::FastPath;
 use crate::engine::kit::Kit;
-use crate::engine::outgoing::RecentPacks;
+use crate::engine::push_queue::RecentPacks;
 use crate::engine::tracking::Tracking;
 use crate::engine::{Session, SessionId};
 
 /// Who wants to hear of what.
 #[derive(Debug, Default)]
-pub struct Interest {
+pub struct Observers {
     /// Whose transaction depends on which keys.
     pub watches: Watches,
     /// Who waits for which keys.
@@ -41,15 +41,15 @@ pub struct Interest {
     /// What a test looks at and disturbs; none as long as it does neither.
     pub kit: Option<Box<Kit>>,
     /// Whether it is known that nothing of this concerns the requests that are run now.
-    pub(super) calm: Calm,
+    pub(super) fast_path: FastPath,
 }
 
-impl Interest {
+impl Observers {
     /// A session is gone, and wants nothing any more.
     pub(super) fn forget(&mut self, session: &mut Session) {
         self.watches.unwatch(session.id);
         self.waiting.leave(session.id);
-        self.deafen(session);
+        self.unsubscribe_all(session);
         self.overfull.forget(session);
         if let Some(kit) = &mut self.kit {
             kit.forget(session.id);
@@ -57,7 +57,7 @@ impl Interest {
     }
 
     /// A session wants to hear nothing any more: of no channel, of no command, of no key.
-    pub(super) fn deafen(&mut self, session: &mut Session) {
+    pub(super) fn unsubscribe_all(&mut self, session: &mut Session) {
         self.monitors.remove(&session.id);
         session.monitors = false;
         self.subscriptions.remove_all(session.id, &mut session.subscribed);

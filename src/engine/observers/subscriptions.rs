@@ -241,7 +241,7 @@ mod tests {
 
     fn sessions<const COUNT: usize>() -> [SessionId; COUNT] {
         let mut sessions = Sessions::default();
-        [(); COUNT].map(|()| sessions.open(Origin::default(), true, Now::default()))
+        [(); COUNT].map(|()| sessions.open_one())
     }
 
     #[test]

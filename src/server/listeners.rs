@@ -1,0 +1,120 @@
+//! The TCP listeners: opened at the start, and replaced when `port` or `bind` are set while the server runs.
+//!
+//! A listener owns its socket, and a task on the first event loop accepts from it. The task upgrades a weak pointer
+//! only while it polls, so closing a listener frees its port at once, and other addresses of the same port can be
+//! opened. Clients that connected through it stay.
+//!
+//! Lock order: the engine's before the listeners'.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::thread;
+
+use parking_lot::Mutex;
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+use tracing::warn;
+
+use super::listen::{self, Acceptor};
+use crate::engine::Settings;
+
+/// All TCP listeners of one server.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    event_loop: Handle,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    listeners: Vec<Listener>,
+    /// Where clients go who are let in; none before the server serves, and after.
+    acceptor: Option<Arc<Acceptor>>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    socket: Arc<TcpListener>,
+    accepting: Option<AbortHandle>,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.accepting.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Listeners {
+    /// Listeners of sockets that listen, on that event loop. Who comes waits before them until
+    /// [`Listeners::accept_into`] is called.
+    ///
+    /// # Errors
+    /// When the event loop cannot take a socket.
+    pub(crate) fn new(sockets: Vec<std::net::TcpListener>, event_loop: Handle) -> io::Result<Listeners> {
+        let listeners = Listeners { event_loop, open: Mutex::default() };
+        listeners.open.lock().listeners = listeners.made_of(sockets)?;
+        Ok(listeners)
+    }
+
+    fn made_of(&self, sockets: Vec<std::net::TcpListener>) -> io::Result<Vec<Listener>> {
+        let _entered = self.event_loop.enter();
+        let listener = |socket| Ok(Listener { socket: Arc::new(TcpListener::from_std(socket)?), accepting: None });
+        sockets.into_iter().map(listener).collect()
+    }
+
+    /// Lets clients into that acceptor from now on.
+    pub(crate) fn accept_into(&self, acceptor: &Arc<Acceptor>) {
+        let mut open = self.open.lock();
+        open.acceptor = Some(Arc::clone(acceptor));
+        self.start_accepting(&mut open);
+    }
+
+    fn start_accepting(&self, open: &mut Open) {
+        let Some(acceptor) = &open.acceptor else { return };
+        for listener in &mut open.listeners {
+            let accept = listen::accept_tcp(Arc::downgrade(&listener.socket), Arc::clone(acceptor));
+            listener.accepting = Some(self.event_loop.spawn(accept).abort_handle());
+        }
+    }
+
+    /// Lets nobody in any more.
+    pub(crate) fn close(&self) {
+        *self.open.lock() = Open::default();
+    }
+
+    /// Opens the listeners that `after` asks for, and closes those that `before` did. False when that cannot
+    /// be: the listeners are as they were.
+    pub(crate) fn change(&self, before: &Settings, after: &Settings) -> bool {
+        let mut open = self.open.lock();
+        if before.port == after.port {
+            // What stands open may be in the way of what is to be.
+            close(&mut open.listeners);
+            let opened = self.opened(after);
+            let is_changed = opened.is_ok();
+            open.listeners = opened.or_else(|_| self.opened(before)).unwrap_or_default();
+            self.start_accepting(&mut open);
+            return is_changed;
+        }
+        let Ok(listeners) = self.opened(after) else { return false };
+        open.listeners = listeners;
+        self.start_accepting(&mut open);
+        true
+    }
+
+    fn opened(&self, settings: &Settings) -> io::Result<Vec<Listener>> {
+        let sockets = if settings.port == 0 { Ok(Vec::new()) } else { listen::open_tcp(settings) };
+        let listeners = sockets.and_then(|sockets| self.made_of(sockets));
+        listeners.inspect_err(|error| warn!("the listeners stay as they are: {error}"))
+    }
+}
+
+/// Closes listeners, and returns when their ports are free.
+fn close(listeners: &mut Vec<Listener>) {
+    let sockets: Vec<Weak<TcpListener>> = listeners.iter().map(|listener| Arc::downgrade(&listener.socket)).collect();
+    listeners.clear();
+    // A task on another thread may have one for the length of a look.
+    while sockets.iter().any(|socket| socket.strong_count() > 0) {
+        thread::yield_now();
+    }
+}
