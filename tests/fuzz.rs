@@ -4,6 +4,8 @@
 //! is here repeats: a failure tells the bytes that it comes from. `DUNLIN_FUZZ_ROUNDS` is how many inputs each target
 //! gets, `DUNLIN_FUZZ_COMMANDS` how many commands the engine (200,000 by default), and `DUNLIN_FUZZ_SEED` the seed.
 
+#[path = "fuzz/batches.rs"]
+mod batches;
 #[path = "fuzz/choices.rs"]
 mod choices;
 #[path = "fuzz/frame.rs"]
@@ -92,6 +94,12 @@ fn the_same_seed_and_the_same_requests_give_the_same_bytes() {
 fn rules_that_warn_change_no_byte_and_rules_that_refuse_change_no_data() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     judged::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 40_000));
+}
+
+#[test]
+fn a_request_in_a_batch_is_answered_as_by_itself() {
+    let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
+    batches::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 40_000) / 4);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mio::net::TcpStream;
-use mio::{Events, Observers, Poll, Token};
+use mio::{Events, Interest, Poll, Token};
 
 /// How many bytes one write offers, and one read takes.
 const WRITE_BYTES: usize = 64 << 10;
@@ -34,7 +34,7 @@ pub fn stream(address: SocketAddr, count: usize, request: &[u8], is_over: &Atomi
     let mut clients = Vec::new();
     for number in 0..count {
         let mut socket = TcpStream::connect(address)?;
-        poll.registry().register(&mut socket, Token(number), Observers::READABLE | Observers::WRITABLE)?;
+        poll.registry().register(&mut socket, Token(number), Interest::READABLE | Interest::WRITABLE)?;
         clients.push(Client { socket, sent: 0, can_write: false, can_read: false });
     }
     let (mut events, mut replies) = (Events::with_capacity(64), vec![0; READ_BYTES]);

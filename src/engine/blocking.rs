@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::engine::dispatch::Admitted;
 use crate::engine::scripts::Ending;
-use crate::engine::{Args, Block, CommandId, Engine, Error, Flags, Now, Session, SessionId, Wait};
+use crate::engine::stages::{Call, Caller};
+use crate::engine::{Block, CommandId, Engine, Error, Flags, Now, Session, SessionId, Wait};
 use crate::resp::{Protocol, Reply, Request};
 use crate::value::View;
 
@@ -129,7 +130,7 @@ impl Engine {
         let data = self.databases.get(database);
         if data.find(key).is_some_and(|slot| data.deadline(slot).is_some()) {
             let stalled_us = i64::try_from(self.coming_stall_us()).unwrap_or(i64::MAX);
-            let now = Now::from_us(self.host.now().unix_us.max(self.now().unix_us).saturating_add(stalled_us));
+            let now = Now::from_us(self.clock().unix_us.max(self.now().unix_us).saturating_add(stalled_us));
             self.at(now);
         }
     }
@@ -143,11 +144,11 @@ impl Engine {
         let mut out = Vec::new();
         let watch = self.start_timer();
         match self.admit(session, request) {
-            Ok(Admitted::Now(id, words)) => {
+            Ok(Admitted::Now(found)) => {
+                let id = found.0;
+                let mut call = Call::new(session, found, request, Caller::Unblocked);
                 let reply = Reply::new(&mut out, self.protocol_of(session));
-                self.observers.tracking.begin_command(session);
-                let ending = self.execute(session, id, Args::new(request, words), false, reply);
-                self.end_tracking(session);
+                let ending = self.run_call(&mut call, reply);
                 self.observers.tracking.end_turn();
                 let spent_us = wait.spent_us.saturating_add(self.elapsed_us(watch));
                 if let Ending::Waits(block) = ending {

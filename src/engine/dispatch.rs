@@ -7,12 +7,11 @@
 use std::sync::Arc;
 
 use crate::engine::error_counts::MOST_CODES;
-use crate::engine::kit::Source;
+use crate::engine::gates::Asked;
 use crate::engine::measure::Running;
 use crate::engine::scripts::Ending;
-use crate::engine::{
-    Args, CommandId, Ctx, Effect, Engine, Error, Flags, LogLevel, Now, ServerError, Session, SessionId,
-};
+use crate::engine::stages::{Call, Caller};
+use crate::engine::{CommandId, Effect, Engine, Error, Flags, LogLevel, Now, Session, SessionId};
 use crate::resp::{Output, ProtocolError, Reply, Request};
 
 /// What the connection does after a request.
@@ -77,14 +76,16 @@ impl Engine {
                 return Flow::Wait(moment);
             }
             Ok(Admitted::Queued) => Reply::new(out, protocol).simple("QUEUED"),
-            Ok(Admitted::Now(id, words)) => {
-                self.begin(session, id);
-                self.observers.tracking.begin_command(session);
-                if self.show_early(session, id, request) {
-                    (turn.start, turn.told) = self.tell_before_reply(session, turn.told, out);
+            Ok(Admitted::Now(found)) => {
+                self.begin(session, found.0);
+                let mut call = Call::new(session, found, request, Caller::Client);
+                if let Err(error) = self.begin_stages(&mut call) {
+                    self.refuse(error, &mut Reply::new(out, protocol));
+                    return self.end_turn(session, turn, out);
                 }
-                let ending = self.execute(session, id, Args::new(request, words), false, Reply::new(out, protocol));
-                return self.end_command(session, id, request, ending, turn, out);
+                (turn.start, turn.told) = self.tell_before_reply(session, turn.told, out);
+                let ending = self.run_call(&mut call, Reply::new(out, protocol));
+                return self.end_command(&call, ending, turn, out);
             }
             Err(Error::UnknownCommand { .. }) if speaks_http(request) => return Flow::Abort,
             Err(error) => {
@@ -96,26 +97,18 @@ impl Engine {
     }
 
     /// Has all happen that follows when the command of a request has run.
-    pub(super) fn end_command(
-        &mut self,
-        session: SessionId,
-        id: CommandId,
-        request: Request<'_>,
-        ending: Ending,
-        mut turn: Turn,
-        out: &mut Vec<u8>,
-    ) -> Flow {
-        self.end_tracking(session);
+    pub(super) fn end_command(&mut self, call: &Call<'_>, ending: Ending, mut turn: Turn, out: &mut Vec<u8>) -> Flow {
+        let session = call.session;
         if std::mem::take(&mut self.observers.tracking.is_reply_last) {
             (turn.start, turn.told) = self.move_reply_last(session, turn.told, turn.start, out);
         }
         match ending {
             Ending::Answered => {}
-            Ending::Waits(block) => self.park(session, id, request, *block, 0),
+            Ending::Waits(block) => self.park(session, call.id, call.request, *block, 0),
             Ending::Rests => self.put_aside(out, turn.start),
             Ending::CallsHost => return self.suspend_for_host(),
         }
-        self.show(session, id, request);
+        self.end_stages(call);
         self.end_turn(session, turn, out)
     }
 
@@ -154,62 +147,21 @@ impl Engine {
         reply.set_protocol(client.protocol);
         match self.table.resolve(request) {
             Ok((id, _)) if let Err(error) = self.keep_rights(session, id, request) => self.refuse(error, &mut reply),
-            Ok((id, words)) => {
-                // What is queued was judged when it was sent, so nothing is refused here.
-                let entry = self.begin_inner(session, request, Source::Transaction).ok().flatten();
-                self.show_early(session, id, request);
-                ending = self.execute(session, id, Args::new(request, words), true, reply.again());
-                debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
-                if let Some((number, watch)) = entry {
-                    self.end_entry(Some(number), watch, reply.since(start));
+            Ok(found) => {
+                let mut call = Call::new(session, found, request, Caller::Transaction);
+                match self.begin_stages(&mut call) {
+                    Ok(()) => {
+                        ending = self.run_call(&mut call, reply.again());
+                        debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
+                        self.end_stages(&call);
+                    }
+                    Err(error) => self.refuse(error, &mut reply),
                 }
-                self.show(session, id, request);
             }
             Err(error) => self.refuse(error, &mut reply),
         }
         if !wanted_reply && !self.wants_reply(session) {
             reply.rewind(start);
-        }
-        ending
-    }
-
-    /// Calls the handler of a command that passed the gates. If the command has to wait, it answered nothing and is not
-    /// counted yet; for what it waits, is the caller's to keep.
-    pub(super) fn execute(
-        &mut self,
-        session: SessionId,
-        id: CommandId,
-        args: Args<'_>,
-        is_nested: bool,
-        mut reply: Reply<'_>,
-    ) -> Ending {
-        let command = self.table.entry(id).command;
-        let watch = is_nested.then(|| self.start_timer());
-        let (has_room, request) = (self.has_room(session, command, &args), args.request());
-        let start = reply.position();
-        let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
-        let result = if has_room { (command.run)(&mut ctx, args) } else { Err(Error::OutOfMemory) };
-        if result.is_err() {
-            ctx.reply().rewind(start);
-        }
-        let ending = ctx.into_ending();
-        if let Ending::Rests = ending {
-            self.scripts.keep_request(request);
-        }
-        if self.observers.tracking.is_on() {
-            self.remember(session, command, request);
-        }
-        if let Ending::Answered = ending {
-            self.count(id, result.is_err());
-            if let Some(watch) = watch {
-                self.note_time(session, id, request, self.elapsed_us(watch));
-            }
-        }
-        if let Err(error) = result {
-            if matches!(error, Error::ReplyTooLong) {
-                self.overrun(session, is_nested && self.scripts.is_any_running());
-            }
-            self.refuse(error, &mut reply);
         }
         ending
     }
@@ -253,7 +205,7 @@ impl Engine {
         let command = self.table.entry(id).command;
         let flags = command.flags_of.map_or(command.flags, |flags_of| flags_of(self, request));
         let passed = if command.arity.admits(request.len()) {
-            self.pass_gates(session, id, flags, request)
+            self.pass_gates(&Asked { session, id, flags: self.flags_with_queue(session, flags), request })
         } else {
             Err(Error::WrongArity(self.table.entry(id).name.clone()))
         };
@@ -263,7 +215,7 @@ impl Engine {
                 Ok(Admitted::Later(moment))
             }
             Ok(None) if self.queue(session, id, flags, request) => Ok(Admitted::Queued),
-            Ok(None) => Ok(Admitted::Now(id, words)),
+            Ok(None) => Ok(Admitted::Now((id, words))),
             Err(error) => {
                 self.stats.command_mut(id).rejected += 1;
                 Err(self.flag_transaction(session, Some(id), error))
@@ -271,60 +223,13 @@ impl Engine {
         }
     }
 
-    pub(super) fn pass_gates(
-        &mut self,
-        session: SessionId,
-        id: CommandId,
-        flags: Flags,
-        request: Request<'_>,
-    ) -> Result<Option<Now>, Error> {
-        let Some(client) = self.sessions.get(session) else { return Ok(None) };
-        let flags = match &client.transaction {
+    /// The flags of a command, and those of the queue that it is about to run.
+    fn flags_with_queue(&self, session: SessionId, flags: Flags) -> Flags {
+        let transaction = self.sessions.get(session).and_then(|client| client.transaction.as_ref());
+        match transaction {
             Some(transaction) if flags.has(Flags::RUNS_QUEUE) => flags.and(transaction.flags),
             _ => flags,
-        };
-        self.pass_settings(client, flags)?;
-        if !client.authenticated && self.acl.users.must_log_in() && !flags.has(Flags::NO_AUTH) {
-            return Err(Error::NoAuth);
         }
-        if client.transaction.is_some() && flags.has(Flags::NO_MULTI) {
-            return Err(Error::NotInTransaction);
-        }
-        if !self.acl.users.are_unrestricted() {
-            self.pass_rights(session, id, request)?;
-        }
-        if self.evict_for(flags) {
-            return Err(Error::OutOfMemory);
-        }
-        self.limit_tracking();
-        self.pass_state(session, id, flags)
-    }
-
-    /// Refuses what the settings do not let that client call.
-    pub(super) fn pass_settings(&self, client: &Session, flags: Flags) -> Result<(), Error> {
-        if flags.has(Flags::PROTECTED) && !self.settings.debug_command.admits(client) {
-            return Err(Error::DebugDisabled);
-        }
-        if flags.has(Flags::EXTENDS) && !self.settings.module_command.admits(client) {
-            return Err(ServerError::ModuleDisabled.into());
-        }
-        Ok(())
-    }
-
-    fn pass_state(&self, session: SessionId, id: CommandId, flags: Flags) -> Result<Option<Now>, Error> {
-        let Some(client) = self.sessions.get(session) else { return Ok(None) };
-        if flags.has(Flags::WRITE) && self.settings.counts_replicas() {
-            return Err(ServerError::NoReplicas.into());
-        }
-        if client.only_listens() && !flags.has(Flags::WHILE_LISTENING) {
-            return Err(Error::OnlyListens(self.table.entry(id).name.clone()));
-        }
-        let writes = flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
-        self.scripts.gate(flags)?;
-        if client.monitors && (writes || flags.has(Flags::READONLY)) {
-            return Err(Error::ReplicaTouchesKeys);
-        }
-        Ok(self.timing.pause.holds_back(self.timing.now, writes))
     }
 
     /// Queues a request if the session has begun a transaction and the command is not about transactions itself. One
@@ -457,6 +362,25 @@ impl Engine {
             _ => Flow::Next,
         }
     }
+
+    /// Whether [`Engine::conclude`] does nothing for a client whose command has replied and left no effect: all its
+    /// replies are wanted, no pushes wait, it goes on, and its output has no limit.
+    pub(super) fn needs_no_conclusion(&self, client: &Session) -> bool {
+        let is_apart = client.transaction.is_none() && client.subscribed.is_empty() && client.held_back.is_none();
+        let goes_on = !client.closing && !client.cut_off;
+        let reads_all = client.wants_reply() && !client.skips_next && client.push_queue.is_empty();
+        is_apart && goes_on && reads_all && !self.settings.output_limits.concern(client)
+    }
+
+    /// Concludes a command of the fast path, and panics if that does anything.
+    #[cfg(debug_assertions)]
+    pub(super) fn assert_nothing_to_conclude(&mut self, session: SessionId, turn: Turn, out: &mut Vec<u8>) {
+        // A server runs no request of a blocked client; tests of the engine do.
+        let expected = if self.is_blocked(session) { Flow::Block } else { Flow::Next };
+        let length = out.len();
+        let flow = self.conclude(session, turn, out);
+        assert!(flow == expected && out.len() == length, "the fast path skips a conclusion: {flow:?}");
+    }
 }
 
 /// How things stood when a request had its turn.
@@ -479,7 +403,8 @@ impl Turn {
 
 /// A request that passed the gates, or waits before the last one.
 pub(super) enum Admitted {
-    Now(CommandId, usize),
+    /// It runs now: the command, and how many words name it.
+    Now((CommandId, usize)),
     /// It is part of a transaction.
     Queued,
     Later(Now),

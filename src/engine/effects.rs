@@ -39,8 +39,8 @@ pub enum Effect {
     Template(Option<Box<Template>>),
     /// Write this line into the server's log (DEBUG LOG, `redis.log`).
     Log(LogLevel, String),
-    /// A key changed, in the words of keyspace notifications. Noted only while
-    /// [`crate::engine::Engine::announce`] is on.
+    /// A key changed, in the words of keyspace notifications. Recorded only while
+    /// [`crate::engine::Switches::records_key_events`] is on.
     KeyEvent {
         /// The database.
         database: usize,

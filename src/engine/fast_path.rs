@@ -16,8 +16,12 @@
 //! Costs: about sixty instructions for the first request of a batch, three for each further one.
 
 use crate::engine::dispatch::Turn;
+#[cfg(debug_assertions)]
+use crate::engine::gates::Asked;
+use crate::engine::gates::has_gate_of_its_own;
 use crate::engine::scripts::Ending;
-use crate::engine::{Args, ClientsLimit, Command, CommandId, Engine, Family, Flags, Flow, Now, Session, SessionId};
+use crate::engine::stages::{Call, Caller};
+use crate::engine::{Command, CommandId, Engine, Family, Flags, Flow, Now, SessionId};
 use crate::resp::{Output, Reply, Request};
 
 /// What a brief command has and answers, in bytes, at most.
@@ -56,18 +60,12 @@ impl Command {
     /// True when it does nothing but to data, or tell a message, and does it at once.
     pub(super) fn may_run_fast(&self) -> bool {
         const MEANT: [Flags; 3] = [Flags::READONLY, Flags::WRITE, Flags::MAY_REPLICATE];
-        const ELSE: [Flags; 8] = [
-            Flags::BLOCKING,
-            Flags::NOSCRIPT,
-            Flags::DANGEROUS,
-            Flags::ADMIN,
-            Flags::PROTECTED,
-            Flags::EXTENDS,
-            Flags::NO_MULTI,
-            Flags::TEST_KIT,
-        ];
+        const ELSE: [Flags; 5] = [Flags::BLOCKING, Flags::NOSCRIPT, Flags::DANGEROUS, Flags::ADMIN, Flags::TEST_KIT];
         let has = |flag: &Flags| self.flags.has(*flag);
-        let may_be_more = ELSE.iter().any(has) || self.flags_of.is_some() || self.family == Family::Scripting;
+        let may_be_more = ELSE.iter().any(has)
+            || has_gate_of_its_own(self.flags)
+            || self.flags_of.is_some()
+            || self.family == Family::Scripting;
         MEANT.iter().any(has) && !may_be_more && !self.is_container()
     }
 
@@ -118,29 +116,24 @@ impl Engine {
         let now = if is_brief { now } else { self.catch_up(now) };
         self.at(now);
         #[cfg(debug_assertions)]
-        self.check_gates(session, id, request);
+        self.assert_gates_pass(&Asked { session, id, flags: self.table.entry(id).command.flags, request });
         let Some(client) = self.sessions.get_mut(session) else { return Flow::Close };
         client.active = now;
         let (turn, protocol) = (Turn::of(client, output.written()), client.protocol);
         self.begin(session, id);
-        let ending = self.execute(session, id, Args::new(request, 1), false, Reply::lending(output, protocol));
+        let call = Call::new(session, (id, 1), request, Caller::Client);
+        let ending = self.execute(&call, Reply::lending(output, protocol));
         if matches!(ending, Ending::Answered) && self.effects.is_empty() && !self.observers.waiting.is_anything_ready()
         {
+            #[cfg(debug_assertions)]
+            self.assert_nothing_to_conclude(session, turn, output.written_mut());
             if is_brief && output.written().len() - turn.start <= BRIEF_BYTES {
                 self.put_off(id);
             }
             return Flow::Next;
         }
         self.observers.fast_path.forget();
-        self.end_command(session, id, request, ending, turn, output.settle(turn.start))
-    }
-
-    /// Asks the gates what the fast path takes for granted: that they let the command pass now.
-    #[cfg(debug_assertions)]
-    fn check_gates(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
-        let flags = self.table.entry(id).command.flags;
-        let passed = self.pass_gates(session, id, flags, request);
-        assert!(matches!(passed, Ok(None)), "the fast path passes gates that do not let it: {passed:?}");
+        self.end_command(&call, ending, turn, output.settle(turn.start))
     }
 
     /// Whether the request of a brief command may be timed together with others, as far as can be told before it has
@@ -152,35 +145,11 @@ impl Engine {
             && self.may_put_off()
     }
 
-    /// True when nothing is on that a gate or the end of a turn asks for, as far as this session is concerned.
+    /// Whether no gate and no stage is active for a session, and its replies go out as they are written.
     fn is_fast_path_open(&self, session: SessionId) -> bool {
-        let users = &self.acl.users;
-        let client = self.sessions.get(session);
-        client.is_some_and(|client| {
-            users.are_unrestricted()
-                && (client.authenticated || !users.must_log_in())
-                && self.no_feature_is_active()
-                && self.is_ordinary(client)
+        self.sessions.get(session).is_some_and(|client| {
+            self.are_gates_open(client) && self.are_stages_idle() && self.needs_no_conclusion(client)
         })
-    }
-
-    /// True when nothing is on for everybody.
-    fn no_feature_is_active(&self) -> bool {
-        let (observers, settings) = (&self.observers, &self.settings);
-        let is_unwatched = observers.kit.is_none() && observers.monitors.is_empty() && !observers.tracking.is_on();
-        let is_unlimited = settings.max_memory_bytes == 0
-            && settings.max_client_bytes == ClientsLimit::Bytes(0)
-            && !settings.counts_replicas()
-            && !self.databases.pressure.is_short;
-        is_unwatched && is_unlimited && !self.scripts.is_any_running() && !self.timing.pause.holds(self.timing.now)
-    }
-
-    /// True when a client sends commands and reads replies, and no more.
-    fn is_ordinary(&self, client: &Session) -> bool {
-        let is_apart = client.transaction.is_none() && client.subscribed.is_empty() && !client.monitors;
-        let goes_on = !client.closing && !client.cut_off && client.held_back.is_none();
-        let reads_all = client.wants_reply() && !client.skips_next && client.push_queue.is_empty();
-        is_apart && goes_on && reads_all && !self.settings.output_limits.concern(client)
     }
 }
 

@@ -91,9 +91,9 @@ pub trait Host: Send + std::fmt::Debug {
     fn turns(&self) -> Turns;
     /// Microseconds since some moment, by a clock that nobody sets; 0 in a world without a clock.
     fn elapsed_us(&self) -> u64;
-    /// What time it is on the clock by which the engine is told the time, to see how long something takes within one
-    /// request.
-    fn now(&self) -> Now;
+    /// The time on the clock that the caller reads before each request, to measure parts of a batch or a transaction;
+    /// `None` where only the caller knows the time: it stands still then, until the caller hands in a later one.
+    fn now(&self) -> Option<Now>;
     /// How many times as fast as time passes that clock runs; 0 where it stands still.
     fn clock_speed(&self) -> f64;
     /// The text of the configuration file that the server was started with, empty if it is gone.
@@ -122,7 +122,7 @@ pub trait Host: Send + std::fmt::Debug {
     /// # Errors
     /// Why it cannot be written, in the words of the system.
     fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String>;
-    /// Has another server told something, and waits for what comes of it.
+    /// Sends requests to another server, and waits for the result.
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult;
     /// Bytes that nobody can guess; `None` in a world without such chance.
     fn secret(&self) -> Option<[u8; 32]>;
@@ -162,8 +162,8 @@ impl Host for NoHost {
         self.elapsed_us.fetch_add(self.step_us, Ordering::Relaxed)
     }
 
-    fn now(&self) -> Now {
-        Now::default()
+    fn now(&self) -> Option<Now> {
+        None
     }
 
     fn clock_speed(&self) -> f64 {

@@ -78,6 +78,11 @@ impl Engine {
         self.timing.now = now;
     }
 
+    /// The time now, by the host's clock if it has one, to measure what runs within a batch.
+    pub(super) fn clock(&self) -> Now {
+        self.host.now().unwrap_or(self.timing.now)
+    }
+
     /// Nothing was counted since the moment that was told last.
     #[cold]
     fn take_sample(&mut self, now: Now) {
@@ -126,7 +131,7 @@ impl Engine {
         if self.timing.put_off.count == 0 {
             return now;
         }
-        let now = self.host.now();
+        let now = self.clock();
         self.share_out(now, 0);
         self.at(now);
         now
@@ -214,12 +219,12 @@ impl Engine {
 
     /// Begins to time something within a request.
     pub(super) fn start_timer(&self) -> Stopwatch {
-        Stopwatch { started: self.host.now(), stalled_us: self.timing.stalled_us }
+        Stopwatch { started: self.clock(), stalled_us: self.timing.stalled_us }
     }
 
     /// The time since then, in microseconds.
     pub(super) fn elapsed_us(&self, watch: Stopwatch) -> u64 {
-        self.host.now().since_us(watch.started).saturating_add(self.timing.stalled_us - watch.stalled_us)
+        self.clock().since_us(watch.started).saturating_add(self.timing.stalled_us - watch.stalled_us)
     }
 
     /// Counts the time that a command took.

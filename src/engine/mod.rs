@@ -1,11 +1,15 @@
-//! What happens: the engine, which takes a request and the time and gives a reply and wishes for the world outside.
+//! The engine: takes a request and the time, and gives a reply and effects to be carried out by the server.
 //!
-//! It is deterministic and does no input or output: it opens no socket and no file, starts no thread, and never asks
-//! what time it is. The same seed, requests and moments give the same replies, byte for byte. Everything else the
-//! project promises rests on that: a clock that tests move, many engines in one process, tests that never sleep.
+//! It opens no socket and no file and starts no thread. The time comes in with each request. What it needs from
+//! outside in the middle of one goes through [`Host`], which lists all of it: the clock again, to measure the commands
+//! of a batch and of a transaction; facts for INFO; the files of CONFIG REWRITE and ACL; the listeners; another server
+//! (MIGRATE); secrets. With [`host::NoHost`], which has none of these, the same seed, requests and moments give the
+//! same replies, byte for byte. Everything else the project promises rests on that: a clock that tests move, many
+//! engines in one process, tests that never sleep.
 //!
-//! The way of a request: [`Engine::run`] resolves the name, passes the gates ([`dispatch`]), and calls the handler,
-//! which reaches the data through [`Ctx`]. What a command *is* stands here ([`Command`]); which commands exist is
+//! The path of a request: [`Engine::run`] resolves the name, asks the gates ([`gates`]), runs the stages around the
+//! command ([`stages`]), and calls the handler, which reaches the data through [`Ctx`]. A data command skips gates and
+//! stages while none is active ([`fast_path`]). What a command *is* stands here ([`Command`]); which commands exist is
 //! handed in as a [`Table`].
 
 pub mod access;
@@ -28,6 +32,7 @@ mod eviction;
 mod fast_path;
 mod fields;
 mod foresight;
+mod gates;
 mod history;
 pub mod host;
 mod host_call;
@@ -54,6 +59,7 @@ mod session;
 mod settings;
 mod slow_log;
 mod snapshots;
+mod stages;
 mod stats;
 mod stored;
 mod table;
@@ -139,7 +145,7 @@ pub struct Engine {
     pub host: Box<dyn Host>,
     /// Scripts, and the one that runs.
     pub scripts: Scripts,
-    /// Who wants to hear of what.
+    /// The sessions that other sessions' commands concern.
     pub observers: Observers,
     /// What DEBUG and tests switch.
     pub switches: Switches,
@@ -154,22 +160,21 @@ pub struct Switches {
     pub active_expiry: bool,
     /// Scripts may look into the server as its tests do (DEBUG SET-DISABLE-DENY-SCRIPTS).
     pub scripts_inspect: bool,
-    /// Nothing is done by itself when it is due, neither that nor closing idle clients (DEBUG PAUSE-CRON).
+    /// Nothing runs when it falls due: no active expiry, no closing of idle clients (DEBUG PAUSE-CRON).
     pub cron_paused: bool,
-    /// How often the name of the data's history was changed (DEBUG CHANGE-REPL-ID).
+    /// The number of times that the replication id was changed (DEBUG CHANGE-REPL-ID).
     pub replid_generation: u32,
-    /// Key events are noted among the effects.
+    /// Key events are recorded among the effects.
     pub records_key_events: bool,
-    /// The checksums of payloads are looked at (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
+    /// The checksums of payloads are verified (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
     pub verifies_checksums: bool,
     /// What collections and databases can hold.
     pub capacity: Capacity,
-    /// How much room for replies is kept (DEBUG REPLYBUFFER).
+    /// The room for replies that each client keeps (DEBUG REPLYBUFFER).
     pub reply_room: ReplyRoom,
-    /// The process was asked to end while it [`Switches::cron_paused`]; it does when that is over.
+    /// A shutdown was asked for while [`Switches::cron_paused`]; it happens when that is over.
     pub shutdown_pending: bool,
-    /// Somebody has chosen the seed, so nothing is decided by what he did not choose: secrets of the system,
-    /// and how far one gets in a while.
+    /// A test has chosen the seed: the system's randomness and wall-clock budgets are not used.
     pub is_deterministic: bool,
 }
 

@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    fn has_monitors(&self) -> bool {
+    pub(super) fn has_monitors(&self) -> bool {
         !self.observers.monitors.is_empty()
     }
 

@@ -1,6 +1,7 @@
 //! The clock: the system's, or one that a test moves: it can stand still, run faster or slower, and be set.
 //!
-//! The engine never asks for the time; it is told. This is the only place that looks. Every clock counts from the Unix
+//! The server hands the time to the engine, and lends it this clock to measure what runs within a batch. Nothing else
+//! reads the system's clock. Every clock counts from the Unix
 //! epoch, so a deadline means the same under any. One that nobody slowed, stopped or set back is the system's with a
 //! shift, by which it was moved on; reading it costs about 20 ns, which one command can afford. Any other shows what it
 //! was set to, and since then so many times as much as has passed.

@@ -335,7 +335,7 @@ mod tests {
         client
     }
 
-    /// CallsHost for much, and reads it late.
+    /// Asks for much, and reads it late.
     fn read_late(mut client: Client) -> Client {
         const LENGTH: usize = 1_000_000;
         let value = "x".repeat(LENGTH);

@@ -1,8 +1,8 @@
-//! The only impure place: sockets, files, threads, the system's clock and chance, and the lock around the engine.
+//! The only impure place: sockets, files, threads, the system's clock and randomness, and the lock around the engine.
 //!
-//! It knows no command. Bytes come in over a [`stream`] and go to the engine as requests ([`connection`]); what the
-//! engine wishes for is done in [`shared`]; time is kept by the [`timer`]. [`run`] puts the parts together,
-//! [`program`] is the whole of the `dunlin` program. Servers inside of other programs are started by `testkit`.
+//! It has no command's logic. Bytes come in over a [`stream`] and go to the engine as requests ([`connection`]);
+//! [`shared`] carries out the engine's effects; the [`timer`] runs what falls due. [`run`] puts the parts together,
+//! [`program`] is the whole of the `dunlin` program. `testkit` starts servers inside of other programs.
 
 mod background;
 pub(crate) mod clock;

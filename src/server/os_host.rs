@@ -92,8 +92,8 @@ impl Host for OsHost {
         monotonic_us()
     }
 
-    fn now(&self) -> Now {
-        self.clock.now()
+    fn now(&self) -> Option<Now> {
+        Some(self.clock.now())
     }
 
     fn clock_speed(&self) -> f64 {

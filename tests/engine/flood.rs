@@ -9,7 +9,7 @@ fn alike(count: u64) -> Vec<Vec<u8>> {
     (0..count).map(|number| [cancels, number.to_le_bytes()].concat()).collect()
 }
 
-/// CallsHost with words of any bytes.
+/// Asks with words of any bytes.
 fn send(world: &mut World, words: &[&[u8]]) -> Vec<u8> {
     world.send(world.client, words).0
 }

@@ -69,7 +69,7 @@ fn states() -> [(&'static str, State); 6] {
 /// Each text that refuses, with the commands that it refuses.
 type Refusals = BTreeMap<String, Vec<String>>;
 
-/// CallsHost everything, and keeps what was refused because of a state.
+/// Asks everything, and keeps what was refused because of a state.
 fn refusals(mut ask: impl FnMut(&[&str]) -> String) -> Refusals {
     let table = Table::of(FAMILIES);
     let mut refused = Refusals::new();

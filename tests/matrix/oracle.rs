@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::process::Process;
-use crate::server::{DATA, Form, HostReply, Manner, Server, encoded};
+use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
 
 /// How long a real server may take for one request before it counts as waiting.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,7 +45,7 @@ impl Oracle {
         assert!(!answer.closed && !answer.waits, "the real server does not get ready");
     }
 
-    fn ask(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> HostReply {
+    fn ask(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
         let (before, after) = manner.around();
         let bytes =
             |commands: &[&[&str]]| commands.iter().flat_map(|words| encoded(Form::Resp2, &owned(words))).collect();
@@ -65,9 +65,9 @@ impl Oracle {
     }
 
     /// Reads up to the mark of the end, which does not come when the server hangs up or lets the client wait.
-    fn receive(&mut self) -> HostReply {
+    fn receive(&mut self) -> Answer {
         let end = format!("${}\r\n{END}\r\n", END.len()).into_bytes();
-        let mut answer = HostReply::default();
+        let mut answer = Answer::default();
         let mut chunk = [0; 64 * 1024];
         while !answer.closed && !answer.waits && !answer.bytes.ends_with(&end) {
             match self.client.read(&mut chunk) {
@@ -88,13 +88,13 @@ impl Oracle {
 }
 
 impl Server for Oracle {
-    fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> HostReply {
+    fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
         // The request comes after the answers to what prepares it: AUTH keeps quiet while others are still to be sent.
         self.prepare(form);
         self.ask(manner, form, words)
     }
 
-    fn next_answer(&mut self, words: &[Vec<u8>]) -> HostReply {
+    fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer {
         self.ask(Manner::Alone, Form::Resp2, words)
     }
 }

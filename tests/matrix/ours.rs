@@ -5,7 +5,7 @@ use dunlin::engine::host::NoHost;
 use dunlin::engine::{Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
 use dunlin::resp::{Limits, Parser, Protocol};
 
-use crate::server::{DATA, Form, HostReply, Manner, Server, encoded};
+use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
 use crate::watch;
 
 /// Noon of 2026-01-01: any moment would do.
@@ -21,7 +21,7 @@ pub(crate) struct Ours {
 }
 
 impl Server for Ours {
-    fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> HostReply {
+    fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
         let mut world = World::new();
         world.ask_all(DATA);
         if form == Form::Resp3 {
@@ -42,7 +42,7 @@ impl Server for Ours {
         answer
     }
 
-    fn next_answer(&mut self, words: &[Vec<u8>]) -> HostReply {
+    fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer {
         self.world.as_mut().expect("a request came before").ask(Form::Resp2, words)
     }
 }
@@ -69,8 +69,8 @@ impl World {
         session.protocol = Protocol::Resp3;
     }
 
-    /// CallsHost a request as the manner says.
-    fn ask_in(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> HostReply {
+    /// Asks a request as the manner says.
+    fn ask_in(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
         let (before, after) = manner.around();
         let mut all = self.ask_all(before);
         let answer = self.ask(form, words);
@@ -78,7 +78,7 @@ impl World {
         if !answer.closed {
             all.extend(self.ask_all(after));
         }
-        HostReply { bytes: all, ..answer }.within(manner)
+        Answer { bytes: all, ..answer }.within(manner)
     }
 
     fn ask_all(&mut self, commands: &[&[&str]]) -> Vec<u8> {
@@ -86,12 +86,12 @@ impl World {
         commands.iter().flat_map(|command| self.ask(Form::Resp2, &words(command)).bytes).collect()
     }
 
-    fn ask(&mut self, form: Form, words: &[Vec<u8>]) -> HostReply {
+    fn ask(&mut self, form: Form, words: &[Vec<u8>]) -> Answer {
         let limits = Limits { max_bulk_bytes: self.engine.settings.max_bulk_bytes, authenticated: true };
         let bytes = encoded(form, words);
         let mut parser = Parser::new();
         let request = parser.next(&bytes, &limits).expect("the request is well formed").expect("the request is whole");
-        let mut answer = HostReply::default();
+        let mut answer = Answer::default();
         let flow = self.engine.run(START, self.client, request, &mut answer.bytes);
         self.engine.finish(START, request);
         answer.closed = matches!(flow, Flow::Close | Flow::Abort);

@@ -87,7 +87,7 @@ impl Manner {
 
 /// What a server says to one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HostReply {
+pub(crate) struct Answer {
     pub(crate) bytes: Vec<u8>,
     /// The server hung up.
     pub(crate) closed: bool,
@@ -98,9 +98,9 @@ pub(crate) struct HostReply {
 /// Someone who answers requests.
 pub(crate) trait Server {
     /// Answers one request, asked by a new client of a server that holds [`DATA`].
-    fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> HostReply;
+    fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer;
     /// Answers one more request of the same client.
-    fn next_answer(&mut self, words: &[Vec<u8>]) -> HostReply;
+    fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer;
 }
 
 const YEAR_2500_MS: &str = "16725225600000";
@@ -178,7 +178,7 @@ pub(crate) fn encoded(form: Form, words: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-impl HostReply {
+impl Answer {
     /// The answer as one line of text.
     pub(crate) fn line(&self, sameness: Sameness) -> String {
         let mut lines: Vec<String> = self.replies().iter().map(|reply| line(reply, sameness)).collect();
@@ -189,7 +189,7 @@ impl HostReply {
 
     /// The answer to the request alone, without what the manner has put around it. A request that was not queued was
     /// answered at once, any other by EXEC.
-    pub(crate) fn within(mut self, manner: Manner) -> HostReply {
+    pub(crate) fn within(mut self, manner: Manner) -> Answer {
         const BEGUN: &[u8] = b"+OK\r\n";
         const RAN: &[u8] = b"+QUEUED\r\n+QUEUED\r\n*2\r\n";
         const RESET: &[u8] = b"+RESET\r\n";

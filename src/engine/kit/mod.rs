@@ -131,7 +131,7 @@ impl Engine {
         let is_stranger = !client.authenticated && self.acl.users.must_log_in();
         let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
         let is_paused = self.timing.pause.holds_back(now, writes).is_some();
-        let is_enabled = self.pass_settings(client, command.flags).is_ok();
+        let is_enabled = self.check_enabled(client, command.flags).is_ok();
         !is_stranger && !is_paused && is_enabled && command.arity.admits(request.len())
     }
 

@@ -237,7 +237,7 @@ impl Patterns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Now, Origin, Sessions};
+    use crate::engine::Sessions;
 
     fn sessions<const COUNT: usize>() -> [SessionId; COUNT] {
         let mut sessions = Sessions::default();

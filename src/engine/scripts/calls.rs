@@ -5,9 +5,9 @@
 //! that has written once goes on whatever memory there is, since it cannot be undone.
 
 use super::Running;
-use crate::engine::kit::Source;
 use crate::engine::scripts::Ending;
-use crate::engine::{Args, Command, Effect, Engine, Error, Family, Flags, LogLevel, ServerError};
+use crate::engine::stages::{Call, Caller};
+use crate::engine::{Command, Effect, Engine, Error, Family, Flags, LogLevel, ServerError};
 use crate::lua::{Host, Pulse};
 use crate::resp::{Protocol, Reply, Request};
 use crate::script::{Answer, Chance, Offered, Server, Words};
@@ -53,7 +53,7 @@ impl Engine {
         self.scripts.running.as_mut().expect("only a script that runs asks")
     }
 
-    /// CallsHost the gates for a command that a script calls, and notes that it writes.
+    /// Asks the gates for a command that a script calls, and notes that it writes.
     fn admit_from_script(&mut self, request: Request<'_>) -> Result<(crate::engine::CommandId, usize), Error> {
         let (id, words) = self.table.resolve(request).map_err(|_| Error::UnknownInScript)?;
         let command = self.table.entry(id).command;
@@ -102,23 +102,20 @@ impl Engine {
 
 impl Server for Engine {
     fn run_command(&mut self, request: Request<'_>, out: &mut Vec<u8>) -> Result<(), String> {
-        let admitted = self.admit_from_script(request).and_then(|(id, words)| {
-            let session = self.running().session;
-            Ok((id, words, self.begin_inner(session, request, Source::Script)?))
+        let admitted = self.admit_from_script(request).and_then(|found| {
+            let mut call = Call::new(self.running().session, found, request, Caller::Script);
+            self.begin_stages(&mut call)?;
+            Ok(call)
         });
-        let (id, words, entry) = admitted.map_err(|error| {
+        let mut call = admitted.map_err(|error| {
             let line = error.to_string();
             self.count_error(&line);
             line
         })?;
-        let (session, protocol, start) = (self.running().session, self.running().protocol, out.len());
-        let reply = Reply::of_values(out, protocol);
-        let ending = self.execute(session, id, Args::new(request, words), true, reply);
-        if let Some((number, watch)) = entry {
-            self.end_entry(Some(number), watch, &out[start..]);
-        }
+        let protocol = self.running().protocol;
+        let ending = self.run_call(&mut call, Reply::of_values(out, protocol));
         debug_assert!(matches!(ending, Ending::Answered), "a command within a script does not wait");
-        self.show_from_script(session, id, request);
+        self.end_stages(&call);
         Ok(())
     }
 

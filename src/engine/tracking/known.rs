@@ -129,7 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::{Now, Origin, Sessions};
+    use crate::engine::Sessions;
 
     fn clients() -> Vec<SessionId> {
         let mut sessions = Sessions::default();

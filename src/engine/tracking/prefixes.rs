@@ -101,7 +101,7 @@ impl Prefixes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Now, Origin, Sessions};
+    use crate::engine::Sessions;
 
     fn told(prefixes: &mut Prefixes, except: Option<SessionId>) -> Vec<Vec<String>> {
         let text = |key: &[u8]| String::from_utf8_lossy(key).into_owned();

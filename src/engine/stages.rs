@@ -1,0 +1,213 @@
+//! The one path on which a command runs, whoever calls it: a client, EXEC, a script, or a client that was blocked.
+//!
+//! [`Engine::execute`] calls the handler and counts the call. What else a running command concerns is a [`Stage`]: the
+//! test kit, key tracking, MONITOR. Each stage says when it is active and for which callers, and what it does before
+//! the command, after it, and when its reply has its place. A command of the fast path ([`super::fast_path`]) skips the
+//! stages, so that path is open only while none is active: a stage that is added to this list closes it by itself.
+//!
+//! Not here: what may refuse a command ([`super::gates`]), and the order of replies and pushes ([`super::dispatch`]).
+//!
+//! Invariant: while a stage is not active, each of its steps would do nothing.
+
+use crate::engine::kit::Source;
+use crate::engine::measure::Stopwatch;
+use crate::engine::scripts::Ending;
+use crate::engine::{Args, ClientsLimit, CommandId, Ctx, Engine, Error, SessionId};
+use crate::resp::{Reply, Request};
+
+/// Where a call comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// A request of a client.
+    Client,
+    /// The queue of a transaction.
+    Transaction,
+    /// A script.
+    Script,
+    /// A client that was blocked in this command, which runs again from the start.
+    Unblocked,
+}
+
+/// A command that passed the gates and is about to run.
+#[derive(Debug)]
+pub(super) struct Call<'r> {
+    pub(super) session: SessionId,
+    pub(super) id: CommandId,
+    pub(super) request: Request<'r>,
+    /// How many words of the request name the command.
+    pub(super) name_words: usize,
+    pub(super) caller: Caller,
+    /// The entry of the journal that a nested call has, and when it began.
+    entry: Option<(u64, Stopwatch)>,
+}
+
+impl<'r> Call<'r> {
+    pub(super) fn new(
+        session: SessionId,
+        (id, name_words): (CommandId, usize),
+        request: Request<'r>,
+        caller: Caller,
+    ) -> Call<'r> {
+        Call { session, id, request, name_words, caller, entry: None }
+    }
+
+    /// Whether another command runs around it.
+    fn is_nested(&self) -> bool {
+        matches!(self.caller, Caller::Transaction | Caller::Script)
+    }
+}
+
+/// A feature of the server that concerns commands beyond their data.
+struct Stage {
+    callers: &'static [Caller],
+    is_active: fn(&Engine) -> bool,
+    /// Before the command runs. An error is its reply, and it does not run.
+    before: fn(&mut Engine, &mut Call<'_>) -> Result<(), Error>,
+    /// After it ran, with its reply.
+    after: fn(&mut Engine, &mut Call<'_>, &[u8]),
+    /// When its reply has its place among the pushes, or it waits.
+    end: fn(&mut Engine, &Call<'_>),
+}
+
+impl Stage {
+    const NONE: Stage =
+        Stage { callers: &[], is_active: |_| false, before: |_, _| Ok(()), after: |_, _, _| {}, end: |_, _| {} };
+
+    fn concerns(&self, engine: &Engine, call: &Call<'_>) -> bool {
+        self.callers.contains(&call.caller) && (self.is_active)(engine)
+    }
+}
+
+/// All stages, in the order in which they have their steps.
+const STAGES: [Stage; 4] = [
+    // `maxmemory-clients`: clients are evicted when a request comes, before it is looked at.
+    Stage { is_active: |engine| engine.settings.max_client_bytes != ClientsLimit::Bytes(0), ..Stage::NONE },
+    // The test kit: injected failures and the journal. Requests of clients come to it before the gates.
+    Stage {
+        callers: &[Caller::Transaction, Caller::Script],
+        is_active: |engine| engine.observers.kit.is_some(),
+        before: |engine, call| {
+            let source = if call.caller == Caller::Script { Source::Script } else { Source::Transaction };
+            match engine.begin_inner(call.session, call.request, source) {
+                Ok(entry) => call.entry = entry,
+                Err(error) if source == Source::Script => return Err(error),
+                // A failure of a queued command was injected when it was queued.
+                Err(_) => {}
+            }
+            Ok(())
+        },
+        after: |engine, call, reply| {
+            if let Some((number, timer)) = call.entry.take() {
+                engine.end_entry(Some(number), timer, reply);
+            }
+        },
+        ..Stage::NONE
+    },
+    // Client-side caching: keys that were read are remembered, and invalidations for the caller itself are sent.
+    Stage {
+        callers: &[Caller::Client, Caller::Transaction, Caller::Script, Caller::Unblocked],
+        is_active: |engine| engine.observers.tracking.is_on(),
+        after: |engine, call, _| {
+            let command = engine.table.entry(call.id).command;
+            engine.remember(call.session, command, call.request);
+        },
+        ..Stage::NONE
+    },
+    // MONITOR. A command that runs others is shown before them.
+    Stage {
+        callers: &[Caller::Client, Caller::Transaction, Caller::Script],
+        is_active: |engine| engine.has_monitors(),
+        before: |engine, call| {
+            if call.caller != Caller::Script {
+                engine.show_early(call.session, call.id, call.request);
+            }
+            Ok(())
+        },
+        end: |engine, call| match call.caller {
+            Caller::Script => engine.show_from_script(call.session, call.id, call.request),
+            _ => engine.show(call.session, call.id, call.request),
+        },
+        ..Stage::NONE
+    },
+];
+
+impl Engine {
+    /// Whether no stage is active, so that running a command is all there is to do.
+    #[inline]
+    pub(super) fn are_stages_idle(&self) -> bool {
+        STAGES.iter().all(|stage| !(stage.is_active)(self))
+    }
+
+    /// The steps of the stages before a command.
+    ///
+    /// # Errors
+    /// A stage answers in the command's place.
+    pub(super) fn begin_stages(&mut self, call: &mut Call<'_>) -> Result<(), Error> {
+        for stage in &STAGES {
+            if stage.concerns(self, call) {
+                (stage.before)(self, call)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a command, and the steps of the stages after it.
+    pub(super) fn run_call(&mut self, call: &mut Call<'_>, mut reply: Reply<'_>) -> Ending {
+        let start = reply.position();
+        if !call.is_nested() {
+            self.observers.tracking.begin_command(call.session);
+        }
+        let ending = self.execute(call, reply.again());
+        for stage in &STAGES {
+            if stage.concerns(self, call) {
+                (stage.after)(self, call, reply.since(start));
+            }
+        }
+        if !call.is_nested() {
+            self.end_tracking(call.session);
+        }
+        ending
+    }
+
+    /// The last steps of the stages.
+    pub(super) fn end_stages(&mut self, call: &Call<'_>) {
+        for stage in &STAGES {
+            if stage.concerns(self, call) {
+                (stage.end)(self, call);
+            }
+        }
+    }
+
+    /// Calls the handler of a command and counts the call. A command that has to wait has not replied and is not
+    /// counted yet; the caller keeps what it waits for.
+    pub(super) fn execute(&mut self, call: &Call<'_>, mut reply: Reply<'_>) -> Ending {
+        let (session, id, is_nested) = (call.session, call.id, call.is_nested());
+        let args = Args::new(call.request, call.name_words);
+        let command = self.table.entry(id).command;
+        let timer = is_nested.then(|| self.start_timer());
+        let has_room = self.has_room(session, command, &args);
+        let start = reply.position();
+        let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
+        let result = if has_room { (command.run)(&mut ctx, args) } else { Err(Error::OutOfMemory) };
+        if result.is_err() {
+            ctx.reply().rewind(start);
+        }
+        let ending = ctx.into_ending();
+        if let Ending::Rests = ending {
+            self.scripts.keep_request(call.request);
+        }
+        if let Ending::Answered = ending {
+            self.count(id, result.is_err());
+            if let Some(timer) = timer {
+                self.note_time(session, id, call.request, self.elapsed_us(timer));
+            }
+        }
+        if let Err(error) = result {
+            if matches!(error, Error::ReplyTooLong) {
+                self.overrun(session, is_nested && self.scripts.is_any_running());
+            }
+            self.refuse(error, &mut reply);
+        }
+        ending
+    }
+}
