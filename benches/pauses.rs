@@ -18,7 +18,7 @@
 use dunlin::commands::FAMILIES;
 use dunlin::engine::host::NoHost;
 use dunlin::engine::{Effect, Engine, Now, Origin, SessionId, Settings, Table};
-use dunlin::keyspace::Trash;
+use dunlin::keyspace::LazyFree;
 use dunlin::resp::{Request, Span};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -133,7 +133,7 @@ struct World {
     buffer: Vec<u8>,
     spans: Vec<Span>,
     reply: Vec<u8>,
-    reaper: Sender<Trash>,
+    lazy_free_thread: Sender<LazyFree>,
     reaping: JoinHandle<()>,
     now_us: i64,
     talked: usize,
@@ -147,7 +147,7 @@ impl World {
         let (table, now) = (Table::of(FAMILIES), Now::from_us(START_US));
         let mut engine = Engine::new(table, Settings::default(), 1, now, Box::new(NoHost::default()));
         let client = engine.connect(now, Origin::default()).expect("the first client is welcome");
-        let (reaper, arrivals) = channel::<Trash>();
+        let (lazy_free_thread, arrivals) = channel::<LazyFree>();
         let reaping = thread::spawn(move || arrivals.into_iter().for_each(drop));
         World {
             engine,
@@ -155,7 +155,7 @@ impl World {
             buffer: Vec::new(),
             spans: Vec::new(),
             reply: Vec::new(),
-            reaper,
+            lazy_free_thread,
             reaping,
             now_us: START_US,
             talked: 0,
@@ -185,8 +185,8 @@ impl World {
             self.engine.run_due(now, SLICE_KEYS);
         }
         for effect in self.engine.effects.take() {
-            if let Effect::Free(trash) = effect {
-                self.reaper.send(trash).expect("the reaper lives as long as the world");
+            if let Effect::Free(lazy_free) = effect {
+                self.lazy_free_thread.send(lazy_free).expect("the reaper lives as long as the world");
             }
         }
         self.times_ns.push(u32::try_from(self.last.elapsed().as_nanos()).unwrap_or(u32::MAX));
@@ -225,7 +225,7 @@ impl World {
 
     /// Waits until everything is freed, so that the next world has the machine for itself.
     fn end(self) -> Vec<Row> {
-        drop((self.engine, self.reaper));
+        drop((self.engine, self.lazy_free_thread));
         self.reaping.join().expect("dropping does not panic");
         self.rows
     }

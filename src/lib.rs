@@ -57,8 +57,8 @@ pub struct Readme;
 /// The code in the pages about the test kit, run with the examples of the documentation.
 #[cfg(doctest)]
 pub mod test_kit {
-    #[doc = include_str!("../docs/test-kit/chance.md")]
-    pub struct Chance;
+    #[doc = include_str!("../docs/test-kit/random.md")]
+    pub struct Random;
     #[doc = include_str!("../docs/test-kit/clock.md")]
     pub struct Clock;
     #[doc = include_str!("../docs/test-kit/faults.md")]

@@ -14,8 +14,6 @@ mod frame;
 mod frames;
 #[path = "fuzz/grammar.rs"]
 mod grammar;
-#[path = "fuzz/judged.rs"]
-mod judged;
 #[path = "fuzz/numbers.rs"]
 mod numbers;
 #[path = "fuzz/patterns.rs"]
@@ -34,6 +32,8 @@ mod requests;
 mod scripts;
 #[path = "fuzz/snapshots.rs"]
 mod snapshots;
+#[path = "fuzz/strict.rs"]
+mod strict;
 #[path = "fuzz/templates.rs"]
 mod templates;
 #[path = "fuzz/watch.rs"]
@@ -93,7 +93,7 @@ fn the_same_seed_and_the_same_requests_give_the_same_bytes() {
 #[test]
 fn rules_that_warn_change_no_byte_and_rules_that_refuse_change_no_data() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
-    judged::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 40_000));
+    strict::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 40_000));
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn a_group_says_what_it_takes() {
     let give = |stream: &mut Stream, number: usize| {
         stream.edit_group(b"group", |_, group| {
             let (consumer, _) = group.add_consumer(NAMES[number % NAMES.len()], 1);
-            group.settle(Id::new(1 + number as u64, 0), consumer, 1, 1);
+            group.assign(Id::new(1 + number as u64, 0), consumer, 1, 1);
         });
     };
     let take = |stream: &mut Stream, number: usize| {

@@ -257,7 +257,7 @@ fn unsafe_code_stands_only_where_it_is_named_here() {
         "src/lua/coroutines.rs",
         "src/lua/memory.rs",
         "src/lua/mod.rs",
-        "src/lua/places.rs",
+        "src/lua/location.rs",
         "src/lua/run.rs",
         "src/lua/stack.rs",
         "src/lua/standard.rs",

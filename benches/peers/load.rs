@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
-use mio::{Events, Observers, Poll, Token};
+use mio::{Events, Interest, Poll, Token};
 
 use crate::frames::Frames;
 use crate::requests::Requests;
@@ -69,7 +69,7 @@ fn send_until(
     let mut connections = Vec::new();
     for index in 0..shape.connections {
         let mut connection = Connection::open(address)?;
-        poll.registry().register(&mut connection.stream, Token(index), Observers::READABLE | Observers::WRITABLE)?;
+        poll.registry().register(&mut connection.stream, Token(index), Interest::READABLE | Interest::WRITABLE)?;
         connections.push(connection);
     }
     let (begin, mut events) = (Instant::now(), Events::with_capacity(shape.connections));

@@ -17,16 +17,16 @@ impl Bits {
     }
 
     /// Whether the place is in it.
-    pub(super) fn has(&self, place: usize) -> bool {
-        self.words.get(place / 64).map_or(self.rest, |word| word >> (place % 64) & 1 == 1)
+    pub(super) fn has(&self, index: usize) -> bool {
+        self.words.get(index / 64).map_or(self.rest, |word| word >> (index % 64) & 1 == 1)
     }
 
     /// Adds the place or takes it out.
-    pub(super) fn set(&mut self, place: usize, value: bool) {
-        if place / 64 >= self.words.len() {
-            self.words.resize(place / 64 + 1, if self.rest { u64::MAX } else { 0 });
+    pub(super) fn set(&mut self, index: usize, value: bool) {
+        if index / 64 >= self.words.len() {
+            self.words.resize(index / 64 + 1, if self.rest { u64::MAX } else { 0 });
         }
-        let (word, bit) = (&mut self.words[place / 64], 1 << (place % 64));
+        let (word, bit) = (&mut self.words[index / 64], 1 << (index % 64));
         if value {
             *word |= bit;
         } else {

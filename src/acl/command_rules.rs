@@ -43,12 +43,12 @@ impl CommandRules {
     }
 
     /// Whether the command at that place may be called with that first argument.
-    pub fn admits(&self, place: usize, first_argument: Option<&[u8]>) -> bool {
+    pub fn allows(&self, index: usize, first_argument: Option<&[u8]>) -> bool {
         let is_listed = |given: &[u8]| {
-            let listed = self.first_arguments.get(&place);
+            let listed = self.first_arguments.get(&index);
             listed.is_some_and(|listed| listed.contains(&until_nul(given).to_ascii_lowercase()))
         };
-        self.allows_all || self.allowed.has(place) || first_argument.is_some_and(is_listed)
+        self.allows_all || self.allowed.has(index) || first_argument.is_some_and(is_listed)
     }
 
     /// Takes a rule that begins with `+` or `-`.
@@ -64,15 +64,15 @@ impl CommandRules {
         match name {
             [b'@', category @ ..] if category.eq_ignore_ascii_case(b"all") => *self = CommandRules::all(allows),
             [b'@', category @ ..] => {
-                let places = commands.in_category(category).ok_or(RuleError::Unknown)?;
+                let indexes = commands.in_category(category).ok_or(RuleError::Unknown)?;
                 self.note(allows, name);
-                places.into_iter().for_each(|place| self.change(place, allows, commands));
+                indexes.into_iter().for_each(|index| self.change(index, allows, commands));
             }
             _ if allows && name.contains(&b'|') => self.allow_part(name, commands)?,
             _ => {
-                let place = commands.place(name).ok_or(RuleError::Unknown)?;
-                self.change(place, allows, commands);
-                self.note(allows, commands.name(place).as_bytes());
+                let index = commands.index(name).ok_or(RuleError::Unknown)?;
+                self.change(index, allows, commands);
+                self.note(allows, commands.name(index).as_bytes());
             }
         }
         Ok(())
@@ -82,27 +82,27 @@ impl CommandRules {
     fn allow_part(&mut self, name: &[u8], commands: &dyn Commands) -> Result<(), RuleError> {
         let bar = name.iter().rposition(|&byte| byte == b'|').unwrap_or_default();
         let (command, argument) = (&name[..bar], &name[bar + 1..]);
-        let place = commands.place(command).ok_or(RuleError::Unknown)?;
-        if commands.is_subcommand(place) {
+        let index = commands.index(command).ok_or(RuleError::Unknown)?;
+        if commands.is_subcommand(index) {
             return Err(RuleError::FirstArgumentOfSubcommand);
         }
         if argument.is_empty() {
             return Err(RuleError::Syntax);
         }
-        if commands.subcommands(place).is_empty() {
-            self.first_arguments.entry(place).or_default().insert(argument.to_ascii_lowercase());
+        if commands.subcommands(index).is_empty() {
+            self.first_arguments.entry(index).or_default().insert(argument.to_ascii_lowercase());
         } else {
-            let subcommand = commands.place(name).ok_or(RuleError::Unknown)?;
+            let subcommand = commands.index(name).ok_or(RuleError::Unknown)?;
             self.change(subcommand, true, commands);
         }
         self.note(true, name);
         Ok(())
     }
 
-    fn change(&mut self, place: usize, allow: bool, commands: &dyn Commands) {
-        self.first_arguments.remove(&place);
-        for place in [place].into_iter().chain(commands.subcommands(place)) {
-            self.allowed.set(place, allow);
+    fn change(&mut self, index: usize, allow: bool, commands: &dyn Commands) {
+        self.first_arguments.remove(&index);
+        for index in [index].into_iter().chain(commands.subcommands(index)) {
+            self.allowed.set(index, allow);
         }
         self.allows_all &= allow;
     }

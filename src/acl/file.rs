@@ -14,9 +14,9 @@ use crate::value::number::until_nul;
 pub fn merged(words: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, usize> {
     let mut rules = Vec::new();
     let mut open: Option<(usize, Vec<u8>)> = None;
-    for (place, word) in words.iter().enumerate() {
+    for (index, word) in words.iter().enumerate() {
         open = match open {
-            None if word.starts_with(b"(") && !word.ends_with(b")") => Some((place, word.clone())),
+            None if word.starts_with(b"(") && !word.ends_with(b")") => Some((index, word.clone())),
             None => {
                 rules.push(word.clone());
                 None

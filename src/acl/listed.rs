@@ -12,14 +12,14 @@ use std::collections::btree_map::Entry;
 /// Keys in the order in which they came.
 #[derive(Clone, Debug)]
 pub(super) struct Listed<K, V> {
-    places: BTreeMap<K, u64>,
+    indexes: BTreeMap<K, u64>,
     items: BTreeMap<u64, (K, V)>,
     next: u64,
 }
 
 impl<K, V> Default for Listed<K, V> {
     fn default() -> Listed<K, V> {
-        Listed { places: BTreeMap::new(), items: BTreeMap::new(), next: 0 }
+        Listed { indexes: BTreeMap::new(), items: BTreeMap::new(), next: 0 }
     }
 }
 
@@ -36,7 +36,7 @@ impl<K: Ord + Clone, V> Listed<K, V> {
     /// What belongs to a key; it comes to the end with `value` if it is not there.
     pub(super) fn get_or_add(&mut self, key: K, value: V) -> &mut V {
         let next = self.next;
-        let place = match self.places.entry(key) {
+        let index = match self.indexes.entry(key) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(vacant) => {
                 self.next += 1;
@@ -44,22 +44,22 @@ impl<K: Ord + Clone, V> Listed<K, V> {
                 *vacant.insert(next)
             }
         };
-        &mut self.items.get_mut(&place).expect("every key has its place").1
+        &mut self.items.get_mut(&index).expect("every key has its place").1
     }
 
     /// Whether the key is there.
     pub(super) fn contains(&self, key: &K) -> bool {
-        self.places.contains_key(key)
+        self.indexes.contains_key(key)
     }
 
     /// Removes a key; false when it is not there.
     pub(super) fn remove(&mut self, key: &K) -> bool {
-        self.places.remove(key).is_some_and(|place| self.items.remove(&place).is_some())
+        self.indexes.remove(key).is_some_and(|index| self.items.remove(&index).is_some())
     }
 
     /// The keys that are not before `key`, in their own order.
     pub(super) fn from<'l>(&'l self, key: &K) -> impl Iterator<Item = &'l K> {
-        self.places.range(key.clone()..).map(|(key, _)| key)
+        self.indexes.range(key.clone()..).map(|(key, _)| key)
     }
 
     /// All, in the order in which they came.

@@ -99,7 +99,7 @@ impl Log {
         if most > 0 {
             let is_alike = |entry: &Entry| entry.refusal == refusal && entry.last_ms.abs_diff(now_ms) <= ALIKE_FOR_MS;
             let alike = self.entries.iter().take(ALIKE_AMONG).position(is_alike);
-            let entry = match alike.and_then(|place| self.entries.remove(place)) {
+            let entry = match alike.and_then(|index| self.entries.remove(index)) {
                 Some(known) => Entry { client, count: known.count + 1, last_ms: now_ms, ..known },
                 None => {
                     self.next_id += 1;

@@ -1,4 +1,4 @@
-//! A selector: commands, keys and channels that together allow a deed.
+//! A selector: commands, keys and channels that together allow a request.
 
 use super::listed::Listed;
 use super::{CommandRules, Commands, RuleError, has_blanks};
@@ -28,7 +28,7 @@ impl Access {
 
 /// What a request would do.
 #[derive(Clone, Debug, Default)]
-pub struct Deed<'a> {
+pub struct AccessRequest<'a> {
     /// The place of its command.
     pub command: usize,
     /// Whether everybody may call it, even who has not logged in.
@@ -41,7 +41,7 @@ pub struct Deed<'a> {
     pub channels: Vec<(usize, &'a [u8], bool)>,
 }
 
-/// Why a deed is refused. The order is that of Redis: among several reasons the last one is told.
+/// Why a request is refused. The order is that of Redis: among several reasons the last one is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denial {
     /// For its command.
@@ -152,28 +152,28 @@ impl Selector {
         Ok(())
     }
 
-    /// Whether it allows a deed.
+    /// Whether it allows a request.
     ///
     /// # Errors
     /// Why not.
-    pub fn judge(&self, deed: &Deed<'_>) -> Result<(), Denial> {
-        if !deed.is_free && !self.commands.admits(deed.command, deed.first_argument) {
+    pub fn check_access(&self, request: &AccessRequest<'_>) -> Result<(), Denial> {
+        if !request.is_free && !self.commands.allows(request.command, request.first_argument) {
             return Err(Denial::Command);
         }
-        for &(place, key, access) in &deed.keys {
-            if !self.admits_key(key, access) {
-                return Err(Denial::Key(place));
+        for &(index, key, access) in &request.keys {
+            if !self.allows_key(key, access) {
+                return Err(Denial::Key(index));
             }
         }
-        for &(place, channel, is_pattern) in &deed.channels {
-            if self.channels().is_some_and(|known| !admits_channel(known, channel, is_pattern)) {
-                return Err(Denial::Channel(place));
+        for &(index, channel, is_pattern) in &request.channels {
+            if self.channels().is_some_and(|known| !allows_channel(known, channel, is_pattern)) {
+                return Err(Denial::Channel(index));
             }
         }
         Ok(())
     }
 
-    fn admits_key(&self, key: &[u8], access: Access) -> bool {
+    fn allows_key(&self, key: &[u8], access: Access) -> bool {
         let Some(keys) = &self.keys else { return true };
         keys.iter().any(|(pattern, known)| known.covers(access) && glob::matches(pattern, key, false))
     }
@@ -189,7 +189,7 @@ impl Selector {
         let mut commands = Vec::new();
         self.commands.describe(&mut commands);
         let keys =
-            self.keys.as_ref().map_or_else(|| vec![b"~*".to_vec()], |keys| keys.iter().map(shown_keys).collect());
+            self.keys.as_ref().map_or_else(|| vec![b"~*".to_vec()], |keys| keys.iter().map(format_keys).collect());
         let channels = self.channels.as_ref().map_or_else(
             || vec![b"&*".to_vec()],
             |channels| channels.iter().map(|(channel, ())| [b"&", channel.as_slice()].concat()).collect(),
@@ -215,7 +215,7 @@ impl Selector {
     }
 }
 
-fn shown_keys((pattern, access): (&Vec<u8>, &Access)) -> Vec<u8> {
+fn format_keys((pattern, access): (&Vec<u8>, &Access)) -> Vec<u8> {
     let sign: &[u8] = match (access.reads, access.writes) {
         (true, false) => b"%R~",
         (false, true) => b"%W~",
@@ -226,7 +226,7 @@ fn shown_keys((pattern, access): (&Vec<u8>, &Access)) -> Vec<u8> {
 
 /// Whether one of `patterns` allows a channel. A pattern of channels must be one of them, as what
 /// it would hear of is not known.
-pub(super) fn admits_channel<'p>(
+pub(super) fn allows_channel<'p>(
     patterns: impl IntoIterator<Item = &'p Vec<u8>>,
     channel: &[u8],
     is_pattern: bool,

@@ -13,31 +13,31 @@ const NAMES: [&str; 7] = ["get", "set", "select", "config", "config|get", "confi
 const CATEGORIES: [(&str, &[usize]); 3] = [("read", &[0, 4]), ("write", &[1]), ("slow", &[2, 3])];
 
 impl Commands for Few {
-    fn place(&self, name: &[u8]) -> Option<usize> {
+    fn index(&self, name: &[u8]) -> Option<usize> {
         NAMES.iter().position(|known| known.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    fn name(&self, place: usize) -> &str {
-        NAMES[place]
+    fn name(&self, index: usize) -> &str {
+        NAMES[index]
     }
 
-    fn is_subcommand(&self, place: usize) -> bool {
-        NAMES[place].contains('|')
+    fn is_subcommand(&self, index: usize) -> bool {
+        NAMES[index].contains('|')
     }
 
-    fn subcommands(&self, place: usize) -> Range<usize> {
-        if NAMES[place] == "config" { 4..6 } else { 0..0 }
+    fn subcommands(&self, index: usize) -> Range<usize> {
+        if NAMES[index] == "config" { 4..6 } else { 0..0 }
     }
 
     fn in_category(&self, name: &[u8]) -> Option<Vec<usize>> {
         let found = CATEGORIES.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name));
-        found.map(|(_, places)| places.to_vec())
+        found.map(|(_, indexes)| indexes.to_vec())
     }
 }
 
 fn user(rules: &[&str]) -> Result<User, (usize, RuleError)> {
     let rules: Vec<Vec<u8>> = rules.iter().map(|rule| rule.as_bytes().to_vec()).collect();
-    Users::default().draft(b"ann", &rules, false, &Few)
+    Users::default().with_rules(b"ann", &rules, false, &Few)
 }
 
 fn described(rules: &[&str]) -> String {
@@ -123,34 +123,34 @@ fn every_beginning_of_a_pattern_with_access_is_a_rule_or_refused() {
 #[test]
 fn the_time_of_a_login_tells_only_whether_it_succeeds() {
     let ann = user(&["on", ">one", ">two", ">one"]).expect("the rules are right");
-    assert!(ann.admits(b"one") && ann.admits(b"two") && !ann.admits(b"three"));
+    assert!(ann.accepts_password(b"one") && ann.accepts_password(b"two") && !ann.accepts_password(b"three"));
     assert_eq!(ann.passwords().len(), 2);
-    assert!(!user(&["off", "nopass"]).expect("the rules are right").admits(b"one"), "who is off is off");
+    assert!(!user(&["off", "nopass"]).expect("the rules are right").accepts_password(b"one"), "who is off is off");
 }
 
-fn deed(command: &str, keys: &'static [(&'static str, bool, bool)]) -> Deed<'static> {
-    let place = Few.place(command.as_bytes()).expect("the command is there");
+fn request(command: &str, keys: &'static [(&'static str, bool, bool)]) -> AccessRequest<'static> {
+    let index = Few.index(command.as_bytes()).expect("the command is there");
     let keys = keys.iter().enumerate();
-    let keys = keys.map(|(place, &(key, reads, writes))| (place + 1, key.as_bytes(), Access { reads, writes }));
-    Deed { command: place, keys: keys.collect(), ..Deed::default() }
+    let keys = keys.map(|(index, &(key, reads, writes))| (index + 1, key.as_bytes(), Access { reads, writes }));
+    AccessRequest { command: index, keys: keys.collect(), ..AccessRequest::default() }
 }
 
 #[test]
 fn one_selector_must_allow_all_of_a_deed() {
     let ann = user(&["+get", "~a", "(+set %W~b)"]).expect("the rules are right");
-    assert_eq!(ann.judge(&deed("get", &[("a", true, false)])), Ok(()));
-    assert_eq!(ann.judge(&deed("set", &[("b", false, true)])), Ok(()));
-    assert_eq!(ann.judge(&deed("set", &[("b", true, true)])), Err(Denial::Key(1)));
-    assert_eq!(ann.judge(&deed("get", &[("b", true, false)])), Err(Denial::Key(1)));
-    assert_eq!(ann.judge(&deed("get", &[("a", true, false), ("c", true, false)])), Err(Denial::Key(2)));
-    assert_eq!(ann.judge(&deed("ping", &[])), Err(Denial::Command));
+    assert_eq!(ann.check_access(&request("get", &[("a", true, false)])), Ok(()));
+    assert_eq!(ann.check_access(&request("set", &[("b", false, true)])), Ok(()));
+    assert_eq!(ann.check_access(&request("set", &[("b", true, true)])), Err(Denial::Key(1)));
+    assert_eq!(ann.check_access(&request("get", &[("b", true, false)])), Err(Denial::Key(1)));
+    assert_eq!(ann.check_access(&request("get", &[("a", true, false), ("c", true, false)])), Err(Denial::Key(2)));
+    assert_eq!(ann.check_access(&request("ping", &[])), Err(Denial::Command));
 }
 
 #[test]
 fn a_pattern_of_channels_must_be_one_that_is_allowed() {
     let ann = user(&["&a*"]).expect("the rules are right");
-    assert!(ann.may_listen(b"abc", false) && ann.may_listen(b"a*", true));
-    assert!(!ann.may_listen(b"b", false) && !ann.may_listen(b"ab*", true));
+    assert!(ann.may_subscribe(b"abc", false) && ann.may_subscribe(b"a*", true));
+    assert!(!ann.may_subscribe(b"b", false) && !ann.may_subscribe(b"ab*", true));
 }
 
 #[test]
@@ -193,8 +193,14 @@ fn rights(user: &User) -> Vec<bool> {
             for (reads, writes) in [(false, false), (true, false), (false, true)] {
                 let keys = vec![(1, argument.as_bytes(), Access { reads, writes })];
                 let channels = vec![(1, argument.as_bytes(), reads)];
-                let deed = Deed { command, first_argument: Some(argument.as_bytes()), keys, channels, is_free: false };
-                rights.push(user.judge(&deed).is_ok());
+                let request = AccessRequest {
+                    command,
+                    first_argument: Some(argument.as_bytes()),
+                    keys,
+                    channels,
+                    is_free: false,
+                };
+                rights.push(user.check_access(&request).is_ok());
             }
         }
     }
@@ -216,7 +222,7 @@ proptest! {
         let again = users.get(b"ann").expect("it is there");
         prop_assert_eq!(again.line(), user.line());
         prop_assert_eq!(rights(again), rights(&user));
-        prop_assert!(again.hears_all_of(&user) && user.hears_all_of(again));
+        prop_assert!(again.covers_channels_of(&user) && user.covers_channels_of(again));
     }
 
     #[test]

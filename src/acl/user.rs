@@ -1,8 +1,8 @@
 //! A user: whether it may log in, by which passwords, and what it may do then.
 
 use super::listed::Listed;
-use super::selector::admits_channel;
-use super::{Commands, Deed, Denial, Password, RuleError, Selector, has_blanks};
+use super::selector::allows_channel;
+use super::{AccessRequest, Commands, Denial, Password, RuleError, Selector, has_blanks};
 use crate::resp::{Span, split_words};
 use crate::value::number::until_nul;
 use std::collections::BTreeSet;
@@ -76,7 +76,7 @@ impl User {
     }
 
     /// Whether that password lets it in now. All of its passwords are tried, so the time tells nothing.
-    pub fn admits(&self, password: &[u8]) -> bool {
+    pub fn accepts_password(&self, password: &[u8]) -> bool {
         let given = Password::of(password);
         let is_right = self.passwords().fold(false, |is_right, known| is_right | (*known == given));
         self.is_on && (self.needs_no_password || is_right)
@@ -141,7 +141,7 @@ impl User {
     }
 
     /// Whether it makes a difference to it which keys a request has.
-    pub fn minds_keys(&self) -> bool {
+    pub fn checks_keys(&self) -> bool {
         !self.selectors().all(Selector::allows_all_keys)
     }
 
@@ -149,10 +149,10 @@ impl User {
     ///
     /// # Errors
     /// Why not.
-    pub fn judge(&self, deed: &Deed<'_>) -> Result<(), Denial> {
+    pub fn check_access(&self, request: &AccessRequest<'_>) -> Result<(), Denial> {
         let mut reason = Denial::Command;
         for selector in self.selectors() {
-            match selector.judge(deed) {
+            match selector.check_access(request) {
                 Ok(()) => return Ok(()),
                 Err(denial) => reason = reason.max(denial),
             }
@@ -161,12 +161,12 @@ impl User {
     }
 
     /// Whether it may do that, and read any key beside.
-    pub fn may_read_all_keys(&self, deed: &Deed<'_>) -> bool {
-        self.selectors().any(|selector| selector.reads_all_keys() && selector.judge(deed).is_ok())
+    pub fn may_read_all_keys(&self, request: &AccessRequest<'_>) -> bool {
+        self.selectors().any(|selector| selector.reads_all_keys() && selector.check_access(request).is_ok())
     }
 
     /// True when its channels are all of another one's, and maybe more, as their rules tell.
-    pub fn hears_all_of(&self, other: &User) -> bool {
+    pub fn covers_channels_of(&self, other: &User) -> bool {
         let Some(own) = self.channels() else { return true };
         other.channels().is_some_and(|channels| channels.is_subset(&own))
     }
@@ -178,8 +178,8 @@ impl User {
     }
 
     /// Whether it may listen to that channel or pattern of channels.
-    pub fn may_listen(&self, channel: &[u8], is_pattern: bool) -> bool {
-        self.channels().is_none_or(|channels| admits_channel(channels, channel, is_pattern))
+    pub fn may_subscribe(&self, channel: &[u8], is_pattern: bool) -> bool {
+        self.channels().is_none_or(|channels| allows_channel(channels, channel, is_pattern))
     }
 
     /// What ACL GETUSER tells of it beside its rights.

@@ -49,9 +49,9 @@ impl Users {
 
     /// The user of that name, if that password lets it in now. Where there is none of that name another one's password
     /// is tried, so that the time does not tell which names there are.
-    pub fn admitted(&self, name: &[u8], password: &[u8]) -> Option<&Arc<User>> {
+    pub fn authenticated(&self, name: &[u8], password: &[u8]) -> Option<&Arc<User>> {
         let known = self.get(name);
-        let is_right = known.unwrap_or(&self.default).admits(password);
+        let is_right = known.unwrap_or(&self.default).accepts_password(password);
         known.filter(|_| is_right)
     }
 
@@ -67,18 +67,18 @@ impl Users {
             self.default = Arc::clone(&user);
         }
         self.by_name.insert(user.name().to_vec(), Arc::clone(&user));
-        self.look_over();
+        self.refresh_is_open();
         user
     }
 
     /// Removes a user, unless it is the default one; false when there is none of that name.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let is_gone = name != DEFAULT && self.by_name.remove(name).is_some();
-        self.look_over();
+        self.refresh_is_open();
         is_gone
     }
 
-    fn look_over(&mut self) {
+    fn refresh_is_open(&mut self) {
         self.is_open = self.by_name.values().all(|user| user.is_unrestricted());
     }
 
@@ -86,7 +86,7 @@ impl Users {
     ///
     /// # Errors
     /// The first rule that is refused, by its place, and why.
-    pub fn draft(
+    pub fn with_rules(
         &self,
         name: &[u8],
         rules: &[Vec<u8>],
@@ -95,8 +95,8 @@ impl Users {
     ) -> Result<User, (usize, RuleError)> {
         let known = self.get(name).map(|user| User::clone(user));
         let mut user = known.unwrap_or_else(|| User::fresh(name, all_channels));
-        for (place, rule) in rules.iter().enumerate() {
-            user.take(rule, all_channels, commands).map_err(|error| (place, error))?;
+        for (index, rule) in rules.iter().enumerate() {
+            user.take(rule, all_channels, commands).map_err(|error| (index, error))?;
         }
         Ok(user)
     }
@@ -117,7 +117,7 @@ mod tests {
         let users = Users::default();
         for (name, is_admitted) in [(DEFAULT, true), (b"nobody", false)] {
             let before = Password::hashed();
-            assert_eq!(users.admitted(name, b"any").is_some(), is_admitted);
+            assert_eq!(users.authenticated(name, b"any").is_some(), is_admitted);
             assert_eq!(Password::hashed(), before + 1);
         }
     }

@@ -73,7 +73,7 @@ const CLUSTER: Command = Command {
 const VARIES: &[&str] = &["nondeterministic_output"];
 
 /// What tells something shares.
-const TELLS: Command = Command { arity: Arity::Exactly(2), flags: Flags::STALE, ..ROW };
+const READS: Command = Command { arity: Arity::Exactly(2), flags: Flags::STALE, ..ROW };
 
 /// What changes the cluster shares.
 const CHANGES: Command =
@@ -116,7 +116,7 @@ const COUNTKEYSINSLOT: Command = Command {
     syntax: "slot",
     arity: Arity::Exactly(3),
     about: "Would tell how many keys a slot has.",
-    ..TELLS
+    ..READS
 };
 
 const DELSLOTS: Command = Command { name: "DELSLOTS", about: "Would take slots from this node.", ..ADDSLOTS };
@@ -152,7 +152,7 @@ const GETKEYSINSLOT: Command = Command {
     cost: "O(N), N being the number of keys asked for",
     about: "Would tell keys of a slot.",
     tips: VARIES,
-    ..TELLS
+    ..READS
 };
 
 /// In Redis it is refused like the others.
@@ -161,10 +161,10 @@ const HELP: Command = Command {
     flags: Flags::LOADING.and(Flags::STALE),
     since: "5.0.0",
     about: "Would tell what the subcommands are and do.",
-    ..TELLS
+    ..READS
 };
 
-const INFO: Command = Command { name: "INFO", about: "Would tell how the cluster is.", tips: VARIES, ..TELLS };
+const INFO: Command = Command { name: "INFO", about: "Would tell how the cluster is.", tips: VARIES, ..READS };
 
 const KEYSLOT: Command = Command {
     name: "KEYSLOT",
@@ -172,7 +172,7 @@ const KEYSLOT: Command = Command {
     arity: Arity::Exactly(3),
     cost: "O(N), N being the number of bytes of the key",
     about: "Would tell the slot of a key.",
-    ..TELLS
+    ..READS
 };
 
 const LINKS: Command = Command {
@@ -181,7 +181,7 @@ const LINKS: Command = Command {
     cost: "O(N), N being the number of nodes",
     about: "Would tell of the connections between nodes.",
     tips: VARIES,
-    ..TELLS
+    ..READS
 };
 
 const MEET: Command = Command {
@@ -193,14 +193,14 @@ const MEET: Command = Command {
     ..CHANGES
 };
 
-const MYID: Command = Command { name: "MYID", about: "Would tell the id of this node.", ..TELLS };
+const MYID: Command = Command { name: "MYID", about: "Would tell the id of this node.", ..READS };
 
 const MYSHARDID: Command = Command {
     name: "MYSHARDID",
     since: "7.2.0",
     about: "Would tell the id of this node's shard.",
     tips: VARIES,
-    ..TELLS
+    ..READS
 };
 
 const NODES: Command = Command {
@@ -208,7 +208,7 @@ const NODES: Command = Command {
     cost: "O(N), N being the number of nodes",
     about: "Would tell of all nodes.",
     tips: VARIES,
-    ..TELLS
+    ..READS
 };
 
 const REPLICAS: Command = Command {
@@ -256,7 +256,7 @@ const SHARDS: Command = Command {
     cost: "O(N), N being the number of nodes",
     about: "Would tell which nodes have which slots.",
     tips: VARIES,
-    ..TELLS
+    ..READS
 };
 
 const SLAVES: Command = Command {

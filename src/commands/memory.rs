@@ -121,7 +121,7 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
         row("cluster.links", Figure::Count(0)),
         row("aof.buffer", Figure::Count(0)),
         row("lua.caches", Figure::Count(engine.scripts.cache.memory_bytes() as u64)),
-        row("functions.caches", Figure::Count(engine.scripts.functions.shelf.memory_bytes() as u64)),
+        row("functions.caches", Figure::Count(engine.scripts.functions.registry.memory_bytes() as u64)),
         row("script.VMs", Figure::Count(engine.scripts.all_machine_bytes() as u64)),
     ];
     let of_database = |&(number, (keys, deadlines))| (format!("db.{number}"), Figure::Tables(keys, deadlines));

@@ -6,7 +6,6 @@
 
 pub mod acl;
 pub mod bitmap;
-mod chance;
 pub mod cluster;
 pub mod command;
 pub mod config;
@@ -25,6 +24,7 @@ pub mod memory;
 pub mod module;
 pub mod monitor;
 pub mod pubsub;
+mod random;
 pub mod replication;
 pub mod scanning;
 pub mod scripting;

@@ -17,26 +17,26 @@ pub struct Acl {
 
 /// Rules name commands by the names they go by, whatever they are called by.
 impl Commands for Table {
-    fn place(&self, name: &[u8]) -> Option<usize> {
+    fn index(&self, name: &[u8]) -> Option<usize> {
         self.known(name).map(CommandId::index)
     }
 
-    fn name(&self, place: usize) -> &str {
-        self.entries().get(place).map_or("", |entry| &entry.name)
+    fn name(&self, index: usize) -> &str {
+        self.entries().get(index).map_or("", |entry| &entry.name)
     }
 
-    fn is_subcommand(&self, place: usize) -> bool {
-        self.entries().get(place).is_some_and(|entry| entry.is_subcommand)
+    fn is_subcommand(&self, index: usize) -> bool {
+        self.entries().get(index).is_some_and(|entry| entry.is_subcommand)
     }
 
-    fn subcommands(&self, place: usize) -> Range<usize> {
-        let count = self.entries().get(place).map_or(0, |entry| entry.command.subcommands.len());
-        place + 1..place + 1 + count
+    fn subcommands(&self, index: usize) -> Range<usize> {
+        let count = self.entries().get(index).map_or(0, |entry| entry.command.subcommands.len());
+        index + 1..index + 1 + count
     }
 
     fn in_category(&self, name: &[u8]) -> Option<Vec<usize>> {
         let category = CATEGORIES.into_iter().find(|category| category.as_bytes().eq_ignore_ascii_case(name))?;
         let is_in = |(_, entry): &(usize, &Entry)| entry.command.is_in(category);
-        Some(self.entries().iter().enumerate().filter(is_in).map(|(place, _)| place).collect())
+        Some(self.entries().iter().enumerate().filter(is_in).map(|(index, _)| index).collect())
     }
 }

@@ -11,7 +11,7 @@
 //! 6. what was replaced or removed and is large is freed elsewhere.
 //!
 //! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::text_to_change`], [`Ctx::glance`] and [`Ctx::peek`]
-//! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_beside`], [`Ctx::edit_text`],
+//! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_metadata`], [`Ctx::edit_text`],
 //! [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`], [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and
 //! [`Ctx::persist`] write one key; [`Ctx::relocate`] and [`Ctx::duplicate`] go from one key to another;
 //! [`Ctx::empty`] and [`Ctx::swap`] change databases as wholes. [`Ctx::run`] runs a command within this one, and
@@ -19,20 +19,20 @@
 //!
 //! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
 
-mod beside;
-mod flow;
-mod several;
+mod blocking;
+mod databases;
+mod metadata;
+mod multi_key;
 mod text;
 mod transfer;
-mod whole;
 
-pub use beside::Beside;
+pub use metadata::MetadataChange;
 
 use crate::engine::{
     Block, CommandId, Databases, Effects, Engine, Entry, Error, Event, Now, Peek, Session, SessionId, Settings, Stored,
     Table,
 };
-use crate::keyspace::{Database, New, Slot, Trash};
+use crate::keyspace::{Database, LazyFree, New, Slot};
 use crate::resp::Reply;
 use crate::value::text::TextView;
 use crate::value::{Hash, View};
@@ -48,13 +48,13 @@ pub struct Changed<R> {
     /// Whether it is announced even if it counts as none.
     is_event: bool,
     /// What is no longer needed, to be freed.
-    trash: Trash,
+    lazy_free: LazyFree,
 }
 
 impl<R> Changed<R> {
     /// `count` changes and a result.
     pub fn by(count: usize, result: R) -> Changed<R> {
-        Changed { count: count as u64, result, is_event: count > 0, trash: Trash::default() }
+        Changed { count: count as u64, result, is_event: count > 0, lazy_free: LazyFree::default() }
     }
 
     /// The same change, announced though it may count as none.
@@ -62,9 +62,9 @@ impl<R> Changed<R> {
         Changed { is_event: true, ..self }
     }
 
-    /// The same change, which left `trash` behind.
-    pub fn leaving(self, trash: impl Into<Trash>) -> Changed<R> {
-        Changed { trash: trash.into(), ..self }
+    /// The same change, which left `lazy_free` behind.
+    pub fn leaving(self, lazy_free: impl Into<LazyFree>) -> Changed<R> {
+        Changed { lazy_free: lazy_free.into(), ..self }
     }
 }
 
@@ -332,7 +332,7 @@ impl<'c> Ctx<'c> {
         let slot = self.engine.live(self.database, key);
         self.count_look_up(key, slot);
         if let Some(slot) = slot {
-            self.engine.note_use(self.database, slot);
+            self.engine.note_access(self.database, slot);
         }
         slot.is_some()
     }
@@ -375,7 +375,7 @@ impl<'c> Ctx<'c> {
     #[inline]
     pub(super) fn note_access(&mut self, slot: Slot) {
         if !self.session().no_touch {
-            self.engine.note_use(self.database, slot);
+            self.engine.note_access(self.database, slot);
         }
     }
 }
@@ -441,7 +441,7 @@ impl Ctx<'_> {
             Ok((act(stored, reply)?, stored.is_empty()))
         });
         let (changed, is_empty) = edited?;
-        self.engine.free(changed.trash);
+        self.engine.free(changed.lazy_free);
         if changed.is_event {
             self.after(key, event, changed.count);
         }
@@ -550,14 +550,14 @@ impl Ctx<'_> {
     }
 
     fn replace(&mut self, slot: Slot, value: New<'_>) -> Slot {
-        let (slot, trash) = self.engine.databases.get_mut(self.database).replace(slot, value);
-        self.engine.free(trash);
+        let (slot, lazy_free) = self.engine.databases.get_mut(self.database).replace(slot, value);
+        self.engine.free(lazy_free);
         slot
     }
 
     fn discard(&mut self, slot: Slot) {
-        let trash = self.engine.databases.get_mut(self.database).delete(slot);
-        self.engine.free(trash);
+        let lazy_free = self.engine.databases.get_mut(self.database).delete(slot);
+        self.engine.free(lazy_free);
     }
 
     fn after(&mut self, key: &[u8], event: Event, count: u64) {

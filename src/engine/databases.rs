@@ -6,7 +6,7 @@
 
 use crate::engine::eviction::Pressure;
 use crate::engine::snapshots::Snapshots;
-use crate::keyspace::{Database, Trash};
+use crate::keyspace::{Database, LazyFree};
 
 /// All databases of an engine, by number.
 #[derive(Debug)]
@@ -53,13 +53,13 @@ impl Databases {
     }
 
     /// Copies of all of them, to make others of.
-    pub(super) fn to_lend(&self) -> Vec<Database> {
-        self.all.iter().map(Database::to_lend).collect()
+    pub(super) fn fork(&self) -> Vec<Database> {
+        self.all.iter().map(Database::fork).collect()
     }
 
     /// Those databases, of which nothing is copied until it changes, and no snapshots.
-    pub(super) fn borrowed(lenders: &[Database]) -> Databases {
-        Databases::of(lenders.to_vec())
+    pub(super) fn forked(bases: &[Database]) -> Databases {
+        Databases::of(bases.to_vec())
     }
 
     /// All of them, in the order of their numbers.
@@ -96,15 +96,15 @@ impl Databases {
     }
 
     /// Puts a database that has no past in the place of one, and answers what is no longer needed.
-    pub fn replace(&mut self, index: usize, mut database: Database) -> Trash {
+    pub fn replace(&mut self, index: usize, mut database: Database) -> LazyFree {
         database.begin_after(self.moves.len());
         let before = self.put(index, database);
         match self.moves.last_mut() {
             Some(moves) if before.is_older_than_level() => {
                 moves.push(Move::Replaced(index, Box::new(before)));
-                Trash::default()
+                LazyFree::default()
             }
-            _ => before.into_trash(),
+            _ => before.into_lazy_free(),
         }
     }
 
@@ -114,7 +114,7 @@ impl Databases {
     }
 
     /// Empties one, and answers what is no longer needed.
-    pub fn empty(&mut self, index: usize) -> Trash {
+    pub fn empty(&mut self, index: usize) -> LazyFree {
         if self.moves.is_empty() { self.all[index].clear() } else { self.replace(index, self.all[index].like_empty()) }
     }
 

@@ -12,7 +12,7 @@ use crate::engine::measure::Running;
 use crate::engine::scripts::Ending;
 use crate::engine::stages::{Call, Caller};
 use crate::engine::{CommandId, Effect, Engine, Error, Flags, LogLevel, Now, Session, SessionId};
-use crate::resp::{Output, ProtocolError, Reply, Request};
+use crate::resp::{ProtocolError, Reply, ReplyBuffer, Request};
 
 /// What the connection does after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +36,20 @@ pub enum Flow {
 impl Engine {
     /// Runs one request of a session and appends its reply to `out`.
     pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
-        let mut output = Output::from(std::mem::take(out));
+        let mut output = ReplyBuffer::from(std::mem::take(out));
         let flow = self.run_zero_copy(now, session, request, &mut output);
         *out = output.into_bytes();
         flow
     }
 
-    /// The same, with large strings lent to `output` where nobody else looks at the reply.
-    pub fn run_zero_copy(&mut self, now: Now, session: SessionId, request: Request<'_>, output: &mut Output) -> Flow {
+    /// The same, with large strings shared with `output` where nobody else looks at the reply.
+    pub fn run_zero_copy(
+        &mut self,
+        now: Now,
+        session: SessionId,
+        request: Request<'_>,
+        output: &mut ReplyBuffer,
+    ) -> Flow {
         if let Some(fast) = self.command_for_fast_path(session, request) {
             return self.run_fast(now, session, fast, request, output);
         }
@@ -151,7 +157,7 @@ impl Engine {
                 let mut call = Call::new(session, found, request, Caller::Transaction);
                 match self.begin_stages(&mut call) {
                     Ok(()) => {
-                        ending = self.run_call(&mut call, reply.again());
+                        ending = self.run_call(&mut call, reply.reborrow());
                         debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
                         self.end_stages(&call);
                     }

@@ -5,7 +5,7 @@
 //! carries out changes nothing inside, so the engine stays deterministic.
 
 use crate::engine::{LogLevel, Now, SessionId, Template};
-use crate::keyspace::Trash;
+use crate::keyspace::LazyFree;
 
 /// Wishes, in the order in which they came up.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub enum Effect {
     /// A parameter changed that the server acts on (CONFIG SET); its name.
     Setting(&'static str),
     /// Free this somewhere else: it is large.
-    Free(Trash),
+    Free(LazyFree),
     /// Have worlds that are made from now on begin with this, or with nothing (DUNLIN TEMPLATE).
     Template(Option<Box<Template>>),
     /// Write this line into the server's log (DEBUG LOG, `redis.log`).

@@ -22,7 +22,7 @@ use crate::engine::gates::has_gate_of_its_own;
 use crate::engine::scripts::Ending;
 use crate::engine::stages::{Call, Caller};
 use crate::engine::{Command, CommandId, Engine, Family, Flags, Flow, Now, SessionId};
-use crate::resp::{Output, Reply, Request};
+use crate::resp::{Reply, ReplyBuffer, Request};
 
 /// What a brief command has and answers, in bytes, at most.
 const BRIEF_BYTES: usize = 1 << 10;
@@ -111,7 +111,7 @@ impl Engine {
         session: SessionId,
         FastCommand { id, is_brief }: FastCommand,
         request: Request<'_>,
-        output: &mut Output,
+        output: &mut ReplyBuffer,
     ) -> Flow {
         let now = if is_brief { now } else { self.catch_up(now) };
         self.at(now);
@@ -122,7 +122,7 @@ impl Engine {
         let (turn, protocol) = (Turn::of(client, output.written()), client.protocol);
         self.begin(session, id);
         let call = Call::new(session, (id, 1), request, Caller::Client);
-        let ending = self.execute(&call, Reply::lending(output, protocol));
+        let ending = self.execute(&call, Reply::zero_copy(output, protocol));
         if matches!(ending, Ending::Answered) && self.effects.is_empty() && !self.observers.waiting.is_anything_ready()
         {
             #[cfg(debug_assertions)]
@@ -133,7 +133,7 @@ impl Engine {
             return Flow::Next;
         }
         self.observers.fast_path.forget();
-        self.end_command(&call, ending, turn, output.settle(turn.start))
+        self.end_command(&call, ending, turn, output.flatten(turn.start))
     }
 
     /// Whether the request of a brief command may be timed together with others, as far as can be told before it has

@@ -69,8 +69,8 @@ impl Engine {
         self.stats.expired_fields += removed as u64;
         self.changed(database, Event::FIELDS_EXPIRED, &key);
         if is_empty {
-            let trash = self.databases.get_mut(database).delete(slot);
-            self.free(trash);
+            let lazy_free = self.databases.get_mut(database).delete(slot);
+            self.free(lazy_free);
             self.changed(database, Event::DEL, &key);
         }
         (removed, is_empty)

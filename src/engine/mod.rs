@@ -12,7 +12,6 @@
 //! stages while none is active ([`fast_path`]). What a command *is* stands here ([`Command`]); which commands exist is
 //! handed in as a [`Table`].
 
-pub mod access;
 mod acl;
 mod args;
 mod blocking;
@@ -31,7 +30,6 @@ mod event;
 mod eviction;
 mod fast_path;
 mod fields;
-mod foresight;
 mod gates;
 mod history;
 pub mod host;
@@ -42,12 +40,14 @@ mod keys;
 pub mod kit;
 mod latency_histogram;
 mod latency_monitor;
+pub mod lru;
 mod measure;
 mod moment;
 mod monitor;
 pub mod observers;
 mod pause;
 mod peek;
+mod prefetch;
 mod process;
 mod publish;
 mod push_queue;
@@ -71,7 +71,7 @@ pub use acl::Acl;
 pub use args::{Args, says};
 pub use capacity::Capacity;
 pub use command::{Arity, Channels, Command, Family, Flags, Handler};
-pub use ctx::{Beside, Changed, Ctx, Deadline};
+pub use ctx::{Changed, Ctx, Deadline, MetadataChange};
 pub use databases::Databases;
 pub use delivery::{OutputLimit, OutputLimits};
 pub use derived::{CATEGORIES, KeyRange};
@@ -111,7 +111,7 @@ pub use transaction::Transaction;
 
 use std::sync::Arc;
 
-use crate::keyspace::{Database, Slot, Trash};
+use crate::keyspace::{Database, LazyFree, Slot};
 use crate::value::hashing::Key;
 
 /// The version of Redis that this server answers as.
@@ -460,8 +460,8 @@ impl Engine {
 
     fn expire_slot(&mut self, database: usize, slot: Slot) {
         let key = self.databases.get(database).key(slot).to_vec();
-        let trash = self.databases.get_mut(database).delete(slot);
-        self.free(trash);
+        let lazy_free = self.databases.get_mut(database).delete(slot);
+        self.free(lazy_free);
         self.stats.expired_keys += 1;
         self.changed(database, Event::EXPIRED, &key);
     }
@@ -512,9 +512,9 @@ impl Engine {
 
     /// Drops what is small; has what is large dropped elsewhere.
     #[inline]
-    pub fn free(&mut self, trash: Trash) {
-        if trash.memory() >= LARGE_BYTES || trash.parts() > MANY_PARTS {
-            self.effects.push(Effect::Free(trash));
+    pub fn free(&mut self, lazy_free: LazyFree) {
+        if lazy_free.memory() >= LARGE_BYTES || lazy_free.parts() > MANY_PARTS {
+            self.effects.push(Effect::Free(lazy_free));
         }
     }
 }

@@ -25,7 +25,7 @@ impl<'a> Peek<'a> {
         self.database.deadline(self.slot)
     }
 
-    /// When it was last used, see [`crate::engine::access`].
+    /// When it was last used, see [`crate::engine::lru`].
     pub fn access(self) -> u32 {
         self.database.access(self.slot)
     }

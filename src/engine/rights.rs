@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::acl::{Access, Context, Deed, Denial, Fault, Reason, Refusal, User, Users, is_name, merged, parse};
+use crate::acl::{Access, AccessRequest, Context, Denial, Fault, Reason, Refusal, User, Users, is_name, merged, parse};
 use crate::engine::{
     Channels, CommandId, Effect, Engine, Error, Flags, KeyFlags, LogLevel, RightsError, Session, SessionId, Topic,
     shown,
@@ -81,16 +81,16 @@ impl Engine {
     /// # Errors
     /// Why not.
     pub fn may_run(&self, user: &User, id: CommandId, request: Request<'_>) -> Result<(), Denial> {
-        if user.is_unrestricted() { Ok(()) } else { user.judge(&self.deed(user, id, request)) }
+        if user.is_unrestricted() { Ok(()) } else { user.check_access(&self.access_request(user, id, request)) }
     }
 
-    fn deed<'r>(&self, user: &User, id: CommandId, request: Request<'r>) -> Deed<'r> {
+    fn access_request<'r>(&self, user: &User, id: CommandId, request: Request<'r>) -> AccessRequest<'r> {
         let command = self.table.entry(id).command;
         let words = |range: std::ops::Range<usize>, is_pattern| {
             let word = |place| (place, request.get(place).unwrap_or_default(), is_pattern);
             range.filter(|place| *place < request.len()).map(word).collect()
         };
-        let mut deed = Deed {
+        let mut access_request = AccessRequest {
             command: id.index(),
             is_free: command.flags.has(Flags::NO_AUTH),
             first_argument: request.get(1),
@@ -102,12 +102,12 @@ impl Engine {
                 Channels::Patterns => words(1..request.len(), true),
             },
         };
-        if user.minds_keys() {
+        if user.checks_keys() {
             let keys = command.keys_of(request).into_iter();
-            deed.keys =
+            access_request.keys =
                 keys.map(|(place, flags)| (place, request.get(place).unwrap_or_default(), access(flags))).collect();
         }
-        deed
+        access_request
     }
 
     /// Whether the user of a session may run a request, which names that command, and read any key beside.
@@ -116,7 +116,7 @@ impl Engine {
             return true;
         }
         let Some(client) = self.sessions.get(session) else { return false };
-        client.user.may_read_all_keys(&self.deed(&client.user, id, request))
+        client.user.may_read_all_keys(&self.access_request(&client.user, id, request))
     }
 
     /// What the client of a denial is told.
@@ -147,7 +147,7 @@ impl Engine {
     /// # Errors
     /// [`Error::WrongPassword`]: there is no such user, it may not log in, or its password is another one.
     pub fn log_in(&mut self, session: SessionId, name: &[u8], password: &[u8], word: &[u8]) -> Result<(), Error> {
-        let user = self.acl.users.admitted(name, password).map(Arc::clone);
+        let user = self.acl.users.authenticated(name, password).map(Arc::clone);
         let Some(client) = self.sessions.get_mut(session) else { return Ok(()) };
         if let Some(user) = user {
             client.first_user = client.first_user.take().filter(|first| first.name() == user.name());
@@ -265,11 +265,11 @@ impl Engine {
             return Err(RightsError::Name.into());
         }
         let rules = merged(words).map_err(|place| RightsError::Unmatched(shown(&words[place])))?;
-        let draft = self.acl.users.draft(name, &rules, self.settings.new_users_hear_all, &self.table);
+        let draft = self.acl.users.with_rules(name, &rules, self.settings.new_users_hear_all, &self.table);
         let user = draft.map_err(|(place, reason)| RightsError::Rule { rule: shown(&rules[place]), reason })?;
         let known = self.acl.users.get(name).map(Arc::clone);
         let changed = self.replace_user(user);
-        if known.is_some_and(|known| !changed.hears_all_of(&known)) {
+        if known.is_some_and(|known| !changed.covers_channels_of(&known)) {
             self.close_unentitled(caller, &changed);
         }
         Ok(())
@@ -307,7 +307,7 @@ impl Engine {
             }
             // Redis has changed the default user by then, and does not see that it was another one.
             let is_default = Arc::ptr_eq(&user, self.acl.users.default_user());
-            if !is_default && !user.hears_all_of(known) {
+            if !is_default && !user.covers_channels_of(known) {
                 self.close_unentitled(caller, &user);
             }
         }
@@ -319,7 +319,7 @@ impl Engine {
             let topics = [(Topic::Channel, false), (Topic::Pattern, true), (Topic::Shard, false)];
             let may_not = |(topic, is_pattern)| {
                 let names = client.subscribed.names(topic);
-                names.iter().any(|name| !user.may_listen(name, is_pattern))
+                names.iter().any(|name| !user.may_subscribe(name, is_pattern))
             };
             client.user.name() == user.name() && topics.into_iter().any(may_not)
         });

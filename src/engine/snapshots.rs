@@ -146,8 +146,8 @@ impl Engine {
             }
         }
         for number in 0..self.databases.count() {
-            for (key, trash) in self.databases.get_mut(number).bring_back() {
-                self.free(trash);
+            for (key, lazy_free) in self.databases.get_mut(number).roll_back() {
+                self.free(lazy_free);
                 self.stats.changes += 1;
                 self.touched(number, &key);
                 if !self.observers.waiting.is_empty() {
@@ -163,8 +163,8 @@ impl Engine {
         let current = self.databases.get(number);
         let watches = &mut self.observers.watches;
         watches.replace(number, |key| presence(current, key, due_ms), |key| presence(&before, key, due_ms));
-        let trash = self.databases.put(number, before).into_trash();
-        self.free(trash);
+        let lazy_free = self.databases.put(number, before).into_lazy_free();
+        self.free(lazy_free);
         self.observers.waiting.signal_all(number);
     }
 
@@ -173,15 +173,15 @@ impl Engine {
     pub fn take_over(&mut self, other: Engine) {
         self.forget_traces_since(0);
         self.before_functions_change();
-        self.restore_functions(other.scripts.functions.shelf.sources());
+        self.restore_functions(other.scripts.functions.registry.sources());
         self.invalidate_all();
         for (number, database) in other.databases.into_all().into_iter().enumerate() {
             let (due_ms, current) = (self.due_ms(), self.databases.get(number));
             let watches = &mut self.observers.watches;
             watches.replace(number, |key| presence(current, key, due_ms), |key| presence(&database, key, due_ms));
             self.stats.changes += 1;
-            let trash = self.databases.replace(number, database);
-            self.free(trash);
+            let lazy_free = self.databases.replace(number, database);
+            self.free(lazy_free);
             self.observers.waiting.signal_all(number);
         }
     }
@@ -238,7 +238,7 @@ impl Engine {
         if let Some(snapshot) = self.databases.snapshots.all.last_mut()
             && snapshot.functions.is_none()
         {
-            snapshot.functions = Some(self.scripts.functions.shelf.sources());
+            snapshot.functions = Some(self.scripts.functions.registry.sources());
         }
     }
 }

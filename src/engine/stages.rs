@@ -157,7 +157,7 @@ impl Engine {
         if !call.is_nested() {
             self.observers.tracking.begin_command(call.session);
         }
-        let ending = self.execute(call, reply.again());
+        let ending = self.execute(call, reply.reborrow());
         for stage in &STAGES {
             if stage.concerns(self, call) {
                 (stage.after)(self, call, reply.since(start));
@@ -187,7 +187,7 @@ impl Engine {
         let timer = is_nested.then(|| self.start_timer());
         let has_room = self.has_room(session, command, &args);
         let start = reply.position();
-        let mut ctx = Ctx::new(self, session, id, reply.again(), is_nested);
+        let mut ctx = Ctx::new(self, session, id, reply.reborrow(), is_nested);
         let result = if has_room { (command.run)(&mut ctx, args) } else { Err(Error::OutOfMemory) };
         if result.is_err() {
             ctx.reply().rewind(start);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::acl::Users;
 use crate::engine::kit::Strict;
-use crate::engine::scripts::{SavedScripts, Shelf};
+use crate::engine::scripts::{FunctionRegistry, SavedScripts};
 use crate::engine::{Databases, Engine, Now, Settings};
 use crate::keyspace::Database;
 
@@ -23,7 +23,7 @@ pub struct Template {
     settings: Settings,
     users: Arc<Users>,
     scripts: SavedScripts,
-    functions: Shelf,
+    functions: FunctionRegistry,
     generator: fastrand::Rng,
     strict: Option<Strict>,
     /// What its clock showed.
@@ -36,11 +36,11 @@ impl Engine {
     /// All that the engine is now.
     pub fn template(&self) -> Template {
         Template {
-            databases: self.databases.to_lend(),
+            databases: self.databases.fork(),
             settings: self.settings.clone(),
             users: Arc::clone(&self.acl.users),
             scripts: self.scripts.cache.saved(),
-            functions: self.scripts.functions.shelf.described(),
+            functions: self.scripts.functions.registry.described(),
             generator: self.generator.clone(),
             strict: self.observers.kit.as_ref().and_then(|kit| kit.strict.as_ref()).map(|strict| strict.afresh()),
             now: self.now(),
@@ -50,11 +50,11 @@ impl Engine {
 
     /// Makes a fresh engine, which shows the time of the template, all that the template is.
     pub fn begin_as(&mut self, template: &Template) {
-        self.databases = Databases::borrowed(&template.databases);
+        self.databases = Databases::forked(&template.databases);
         self.settings = template.settings.clone();
         self.acl.users = Arc::clone(&template.users);
         self.scripts.restore(template.scripts.clone());
-        self.scripts.functions.shelf = template.functions.described();
+        self.scripts.functions.registry = template.functions.described();
         self.generator = template.generator.clone();
         if let Some(strict) = &template.strict {
             self.kit().strict = Some(Box::new(strict.afresh()));

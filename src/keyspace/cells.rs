@@ -6,14 +6,14 @@
 //! record gives its memory back. The first chunk of a size starts small and doubles, so a database of three keys stays
 //! small, and no chunk is ever cleared before use.
 //!
-//! Chunks can be [`Cells::lent`]: clones then have rows without bytes, which they find under the same numbers where
-//! they were lent, and copy a chunk before they change it. Reading what is there costs nothing more: it is the check
-//! of bounds that finds no bytes.
+//! Chunks can be [`Cells::into_fork`]: clones then have rows without bytes, which they find under the same numbers
+//! where they are in the base, and copy a chunk before they change it. Reading what is there costs nothing more: it is
+//! the check of bounds that finds no bytes.
 //!
 //! Invariants, per chunk: `live` cells plus the free chain are exactly the `used` cells; the chunk stands once in the
 //! `open` stack of its size if and only if it has room. At most 2^20 chunks, 64 GiB of records, fit a handle.
 //!
-//! Costs: every operation O(1), and the first change of a lent chunk a copy of it; an access
+//! Costs: every operation O(1), and the first change of a shared chunk a copy of it; an access
 //! reads the chunk's row and the cell.
 
 use std::ops::Range;
@@ -38,12 +38,12 @@ pub(super) struct Cells {
     /// What the chunks hold, in bytes, and how much of that is cells in use.
     held_bytes: usize,
     live_bytes: usize,
-    lender: Option<Arc<Cells>>,
+    base: Option<Arc<Cells>>,
 }
 
 #[derive(Debug)]
 struct Chunk {
-    /// None while it is lent.
+    /// None while it is in the base.
     bytes: Vec<u8>,
     cell_bytes: u16,
     used: u16,
@@ -126,12 +126,12 @@ impl Cells {
     pub(super) fn get(&self, handle: u32) -> &[u8] {
         let (chunk_number, index) = split(handle);
         let chunk = &self.chunks[chunk_number];
-        chunk.bytes.get(chunk.range(index)).unwrap_or_else(|| self.lent_cell(handle))
+        chunk.bytes.get(chunk.range(index)).unwrap_or_else(|| self.base_cell(handle))
     }
 
     #[cold]
-    fn lent_cell(&self, handle: u32) -> &[u8] {
-        self.lender.as_ref().expect("a chunk without the bytes of a cell is lent").get(handle)
+    fn base_cell(&self, handle: u32) -> &[u8] {
+        self.base.as_ref().expect("a chunk without the bytes of a cell is in the base").get(handle)
     }
 
     /// The bytes of a cell, to be changed.
@@ -152,28 +152,28 @@ impl Cells {
         &mut self.chunks[number]
     }
 
-    /// Copies a chunk that is lent.
+    /// Copies a chunk that is in the base.
     #[cold]
     fn fetch(&mut self, number: usize) {
-        if let Some(lent) = self.lender.as_ref().and_then(|lender| lender.chunks.get(number)) {
+        if let Some(in_base) = self.base.as_ref().and_then(|base| base.chunks.get(number)) {
             let chunk = &mut self.chunks[number];
             if chunk.used > 0 {
-                *chunk = lent.clone();
+                *chunk = in_base.clone();
             }
         }
     }
 
     /// Itself, in a form whose clones share what it holds until they change it.
-    pub(super) fn lent(mut self) -> Cells {
+    pub(super) fn into_fork(mut self) -> Cells {
         (0..self.chunks.len()).for_each(|number| _ = self.own(number));
-        self.lender = None;
-        let lender = Arc::new(self);
+        self.base = None;
+        let base = Arc::new(self);
         Cells {
-            chunks: lender.chunks.iter().map(|chunk| Chunk { bytes: Vec::new(), ..*chunk }).collect(),
-            open: lender.open.clone(),
-            held_bytes: lender.held_bytes,
-            live_bytes: lender.live_bytes,
-            lender: Some(lender),
+            chunks: base.chunks.iter().map(|chunk| Chunk { bytes: Vec::new(), ..*chunk }).collect(),
+            open: base.open.clone(),
+            held_bytes: base.held_bytes,
+            live_bytes: base.live_bytes,
+            base: Some(base),
         }
     }
 
@@ -220,9 +220,9 @@ impl Cells {
         assert!(live.into_iter().all(|handle| seen.insert(handle)), "a cell is used twice");
         let mut bytes = 0;
         for (chunk_number, row) in self.chunks.iter().enumerate() {
-            let lent = self.lender.as_ref().and_then(|lender| lender.chunks.get(chunk_number));
-            let is_lent = row.bytes.is_empty() && row.used > 0;
-            let chunk = lent.filter(|_| is_lent).unwrap_or(row);
+            let in_base = self.base.as_ref().and_then(|base| base.chunks.get(chunk_number));
+            let is_in_base = row.bytes.is_empty() && row.used > 0;
+            let chunk = in_base.filter(|_| is_in_base).unwrap_or(row);
             bytes += chunk.bytes.capacity();
             let mut index = chunk.free;
             for _ in chunk.live..chunk.used {

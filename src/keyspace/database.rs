@@ -2,18 +2,18 @@
 //!
 //! Invariants: the table names every record once, under its key's hash; the deadlines name every record that has one,
 //! and the deadlines of parts every record whose value has one, under its first. All handles live in those places only,
-//! so a record may move whenever it is changed; a [`Slot`] is a handle lent out until then.
+//! so a record may move whenever it is changed; a [`Slot`] is a handle given out until then.
 //!
-//! Every method that changes anything notes first what it was, while somebody may want it back ([`history`]).
+//! Every method that changes anything notes first what it was, while somebody may want it back ([`undo_log`]).
 
-mod history;
 mod memory;
+mod undo_log;
 
 use super::hash::Hasher;
 use super::record::Payload;
 use super::records::Records;
 use super::table::{CURSOR_BITS, Hashes, PREFETCHED, Table};
-use super::{Contents, Held, New, Slot, Trash};
+use super::{Contents, Held, LazyFree, New, Slot};
 use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Flood;
 use crate::value::{Text, TextView, Value, ValueMut, View};
@@ -36,7 +36,7 @@ pub struct Database<const LINES: usize = 64> {
     /// The first deadlines of values that have some inside: hashes with fields that fall due.
     part_deadlines: Deadlines,
     scratch: Vec<u8>,
-    history: Option<Box<history::History>>,
+    undo_log: Option<Box<undo_log::UndoLog>>,
 }
 
 /// What the table asks for the hash of a record's key.
@@ -75,7 +75,7 @@ impl<const LINES: usize> Database<LINES> {
             deadlines: Deadlines::default(),
             part_deadlines: Deadlines::default(),
             scratch: Vec::new(),
-            history: None,
+            undo_log: None,
         }
     }
 
@@ -173,14 +173,14 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Stores another value at `slot`, which keeps its deadline and access; the old value is the caller's to drop.
-    pub fn replace(&mut self, slot: Slot, value: New<'_>) -> (Slot, Trash) {
+    pub fn replace(&mut self, slot: Slot, value: New<'_>) -> (Slot, LazyFree) {
         let noted = self.before_end(slot);
         let key_len = self.key(slot).len();
         let part_deadlines = (self.part_deadline(slot), value.first_deadline());
         let set = |records: &mut Records, payload: Payload<'_>| records.set_payload(slot.0, payload);
         let (handle, replaced) = self.with_payload(key_len, value, set);
         self.move_part_deadline(slot.0, part_deadlines.0, part_deadlines.1);
-        let replaced = self.keep(noted, replaced);
+        let replaced = self.record_value(noted, replaced);
         (self.moved(slot, handle, |data| data.deadline(Slot(handle))), replaced.into())
     }
 
@@ -225,7 +225,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Lets `edit` change the value at `slot` in place; it gets `None` for a text (see [`Database::edit_text`]).
     pub fn edit_object<R>(&mut self, slot: Slot, edit: impl FnOnce(Option<ValueMut<'_>>) -> R) -> (Slot, R) {
-        if self.history.is_some() && !matches!(self.view(slot), View::Text(_)) {
+        if self.undo_log.is_some() && !matches!(self.view(slot), View::Text(_)) {
             self.before_edit(slot);
         }
         let (handle, ((before, after), result)) = self.records.edit(slot.0, |value| {
@@ -300,10 +300,10 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Removes the key at `slot` when nobody wants its value: cheaper than [`Database::remove`].
-    pub fn delete(&mut self, slot: Slot) -> Trash {
+    pub fn delete(&mut self, slot: Slot) -> LazyFree {
         let noted = self.before_end(slot);
         let value = self.unlink(slot);
-        self.keep(noted, value).into()
+        self.record_value(noted, value).into()
     }
 
     fn unlink(&mut self, slot: Slot) -> Option<Value> {
@@ -435,31 +435,31 @@ impl<const LINES: usize> Database<LINES> {
 
     /// A copy that cannot be brought back to anything, to make others of: its clones share what it holds,
     /// and copy the parts of that which they change.
-    pub fn to_lend(&self) -> Database<LINES> {
+    pub fn fork(&self) -> Database<LINES> {
         if self.is_empty() {
             return self.like_empty();
         }
         Database {
             seed: self.seed,
             hasher: self.hasher.clone(),
-            table: self.table.clone().lent(),
-            records: self.records.clone().lent(),
-            deadlines: self.deadlines.clone().lent(),
-            part_deadlines: self.part_deadlines.clone().lent(),
+            table: self.table.clone().into_fork(),
+            records: self.records.clone().into_fork(),
+            deadlines: self.deadlines.clone().into_fork(),
+            part_deadlines: self.part_deadlines.clone().into_fork(),
             scratch: Vec::new(),
-            history: None,
+            undo_log: None,
         }
     }
 
     /// Empties the database at once and returns what it held.
-    pub fn clear(&mut self) -> Trash {
+    pub fn clear(&mut self) -> LazyFree {
         let empty = self.like_empty();
-        std::mem::replace(self, empty).into_trash()
+        std::mem::replace(self, empty).into_lazy_free()
     }
 
     /// What all of it is when nobody needs it any more.
-    pub fn into_trash(self) -> Trash {
-        Trash(Contents::Database(Box::new(self)))
+    pub fn into_lazy_free(self) -> LazyFree {
+        LazyFree(Contents::Database(Box::new(self)))
     }
 
     /// Proves every invariant, at the cost of visiting everything.

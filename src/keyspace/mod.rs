@@ -20,11 +20,11 @@
 //! bytes with a text of 32 takes 63 bytes in all, 77 with a deadline. Nothing here ever stops to double: the table
 //! splits a segment at a time, arenas grow a chunk at a time.
 //!
-//! Whoever wants many databases that begin alike makes one [to lend](Database::to_lend), and clones that. A clone has
-//! rows without contents where the lender has segments, chunks, pages and leaves, looks there for what it has not
+//! Whoever wants many databases that begin alike makes one [to fork](Database::fork), and clones that. A clone has
+//! rows without contents where the base has segments, chunks, pages and leaves, looks there for what it has not
 //! changed, and copies a part, and of a page one value, before it changes it. Parts keep their numbers, so a clone goes
 //! on exactly as a copy would, in the order of its keys, the choice of chance and the count of its memory. It costs ten
-//! bytes a thousand of what it shares, and who has never borrowed pays nothing for that others do.
+//! bytes a thousand of what it shares, and who has never forked pays nothing for that others do.
 
 mod cells;
 mod database;
@@ -65,7 +65,7 @@ impl New<'_> {
 
 /// What is no longer stored but not yet freed. Dropping it may take long, and may be done on another thread.
 #[derive(Debug, Default)]
-pub struct Trash(Contents);
+pub struct LazyFree(Contents);
 
 #[derive(Debug, Default)]
 enum Contents {
@@ -80,7 +80,7 @@ trait Held: std::fmt::Debug + Send {
     fn memory(&self) -> usize;
 }
 
-impl Trash {
+impl LazyFree {
     /// The bytes of memory that dropping this gives back.
     pub fn memory(&self) -> usize {
         match &self.0 {
@@ -99,14 +99,14 @@ impl Trash {
     }
 }
 
-impl From<Value> for Trash {
-    fn from(value: Value) -> Trash {
-        Trash(Contents::Value(value))
+impl From<Value> for LazyFree {
+    fn from(value: Value) -> LazyFree {
+        LazyFree(Contents::Value(value))
     }
 }
 
-impl From<Option<Value>> for Trash {
-    fn from(value: Option<Value>) -> Trash {
-        value.map_or(Trash::default(), Trash::from)
+impl From<Option<Value>> for LazyFree {
+    fn from(value: Option<Value>) -> LazyFree {
+        value.map_or(LazyFree::default(), LazyFree::from)
     }
 }

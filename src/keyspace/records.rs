@@ -233,12 +233,12 @@ impl Records {
     }
 
     /// Themselves, in a form whose clones share what they hold until they change it.
-    pub(super) fn lent(self) -> Records {
-        let values = self.values.lent();
-        let keys = self.keys.lent();
+    pub(super) fn into_fork(self) -> Records {
+        let values = self.values.into_fork();
+        let keys = self.keys.into_fork();
         let apart_bytes =
             keys.iter().map(|key| key.len()).sum::<usize>() + values.iter().map(Value::memory).sum::<usize>();
-        Records { cells: self.cells.lent(), keys, values, apart_bytes, room: Box::default() }
+        Records { cells: self.cells.into_fork(), keys, values, apart_bytes, room: Box::default() }
     }
 
     /// The bytes of memory that records and what stands apart for them take.

@@ -33,7 +33,7 @@ pub(super) struct Line {
 
 /// A hash as a position: x + x(1-x)/3 with both seen as fractions, which is twice as steep at 0 as at 1.
 #[inline]
-pub(super) fn bend(hash: u64) -> u64 {
+pub(super) fn skew(hash: u64) -> u64 {
     let product = u128::from(hash) * u128::from(!hash);
     hash + (product >> 64) as u64 / 3
 }
@@ -126,7 +126,7 @@ impl<const LINES: usize> Segment<LINES> {
     pub(super) fn of_home(&self, home: usize, hashes: &impl Hashes, mut visit: impl FnMut(u32)) {
         for number in Self::from_home(home) {
             let line = &self.lines[number];
-            line.handles().filter(|&handle| self.home(bend(hashes.hash_of(handle))) == home).for_each(&mut visit);
+            line.handles().filter(|&handle| self.home(skew(hashes.hash_of(handle))) == home).for_each(&mut visit);
             if line.passed == 0 {
                 break;
             }
@@ -139,9 +139,9 @@ impl<const LINES: usize> Segment<LINES> {
         for (number, line) in self.lines.iter().enumerate() {
             for slot in (0..SLOTS).filter(|slot| line.taken & 1 << slot != 0) {
                 let hash = hashes.hash_of(line.handles[slot]);
-                let home = self.home(bend(hash));
+                let home = self.home(skew(hash));
                 assert_eq!(line.tags[slot], tag(hash));
-                assert!(bend(hash).wrapping_sub(self.start).leading_zeros() >= self.depth, "a handle is astray");
+                assert!(skew(hash).wrapping_sub(self.start).leading_zeros() >= self.depth, "a handle is astray");
                 Self::from_home(home).take_while(|&step| step != number).for_each(|step| passed[step] += 1);
                 len += 1;
             }
@@ -205,8 +205,8 @@ mod tests {
     fn bending_keeps_the_order_and_the_ends() {
         let hashes: Vec<u64> =
             (0..=1000).map(|step| step * (u64::MAX / 1000)).chain([u64::MAX - 1, u64::MAX]).collect();
-        assert!(hashes.is_sorted_by_key(|&hash| bend(hash)));
-        assert_eq!((bend(0), bend(u64::MAX)), (0, u64::MAX));
-        assert!(bend(1 << 63) > (1 << 63) + (1 << 60));
+        assert!(hashes.is_sorted_by_key(|&hash| skew(hash)));
+        assert_eq!((skew(0), skew(u64::MAX)), (0, u64::MAX));
+        assert!(skew(1 << 63) > (1 << 63) + (1 << 60));
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! It grows a page at a time, so no push ever moves what is there, and an empty page gives its memory back.
 //!
-//! What it holds can be [`Slab::lent`]: clones then have neither pages nor values of their own, find them under the
-//! same numbers where they were lent, and copy the entries of a page, and of those one value, before they change it.
+//! What it holds can be [`Slab::into_fork`]: clones then have neither pages nor values of their own, find them under
+//! the same numbers where they are in the base, and copy the entries of a page, and of those one value, before they
+//! change it.
 //!
 //! Invariants, per page: `live` values plus the chain of free entries are all its entries; the page stands once in
 //! `open` if and only if it has room.
@@ -16,12 +17,12 @@ const NONE: u32 = u32::MAX;
 /// The slab.
 #[derive(Clone, Debug)]
 pub(super) struct Slab<T> {
-    /// `None` for what is lent.
+    /// `None` for what is in the base.
     pages: Vec<Option<Page<T>>>,
     open: Vec<u32>,
     capacity: usize,
     len: usize,
-    lender: Option<Arc<Slab<T>>>,
+    base: Option<Arc<Slab<T>>>,
 }
 
 #[derive(Debug)]
@@ -35,13 +36,13 @@ struct Page<T> {
 enum Entry<T> {
     Full(T),
     Free(u32),
-    /// A value that is lent.
-    Lent,
+    /// A value that is in the base.
+    InBase,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Slab<T> {
-        Slab { pages: Vec::new(), open: Vec::new(), capacity: 0, len: 0, lender: None }
+        Slab { pages: Vec::new(), open: Vec::new(), capacity: 0, len: 0, base: None }
     }
 }
 
@@ -79,67 +80,67 @@ impl<T: Clone> Slab<T> {
         if was_full {
             self.open.push(page_number);
         }
-        value.unwrap_or_else(|| self.lender().get(number).clone())
+        value.unwrap_or_else(|| self.base().get(number).clone())
     }
 
     /// The value of that number.
     pub(super) fn get(&self, number: u32) -> &T {
         match &self.page(number as usize / PAGE).entries[number as usize % PAGE] {
             Entry::Full(value) => value,
-            Entry::Lent => self.lender().get(number),
+            Entry::InBase => self.base().get(number),
             Entry::Free(_) => panic!("entry {number} is free"),
         }
     }
 
     /// The value of that number, to be changed.
     pub(super) fn get_mut(&mut self, number: u32) -> &mut T {
-        if let Entry::Lent = self.own(number as usize / PAGE).entries[number as usize % PAGE] {
+        if let Entry::InBase = self.own(number as usize / PAGE).entries[number as usize % PAGE] {
             self.fetch(number);
         }
         match &mut self.own(number as usize / PAGE).entries[number as usize % PAGE] {
             Entry::Full(value) => value,
-            Entry::Free(_) | Entry::Lent => panic!("entry {number} is free"),
+            Entry::Free(_) | Entry::InBase => panic!("entry {number} is free"),
         }
     }
 
-    /// Copies a value that is lent.
+    /// Copies a value that is in the base.
     #[cold]
     fn fetch(&mut self, number: u32) {
-        let value = self.lender().get(number).clone();
+        let value = self.base().get(number).clone();
         self.own(number as usize / PAGE).entries[number as usize % PAGE] = Entry::Full(value);
     }
 
-    /// A page, be it lent.
+    /// A page, be it in the base.
     #[inline]
     fn page(&self, number: usize) -> &Page<T> {
         match &self.pages[number] {
             Some(page) => page,
-            None => self.lender().page(number),
+            None => self.base().page(number),
         }
     }
 
     #[cold]
-    fn lender(&self) -> &Slab<T> {
-        self.lender.as_ref().expect("what is not here is lent")
+    fn base(&self) -> &Slab<T> {
+        self.base.as_ref().expect("what is not here is in the base")
     }
 
     /// A page, to be changed.
     #[inline]
     fn own(&mut self, number: usize) -> &mut Page<T> {
-        let lender = &self.lender;
+        let base = &self.base;
         self.pages[number]
-            .get_or_insert_with(|| lender.as_ref().expect("what is not here is lent").page(number).to_lend())
+            .get_or_insert_with(|| base.as_ref().expect("what is not here is in the base").page(number).fork())
     }
 
     /// Itself, in a form whose clones share what it holds until they change it.
-    pub(super) fn lent(mut self) -> Slab<T> {
+    pub(super) fn into_fork(mut self) -> Slab<T> {
         (0..self.pages.len()).for_each(|number| _ = self.own(number));
         let numbers: Vec<u32> = self.numbered().map(|(number, _)| number).collect();
         numbers.into_iter().for_each(|number| _ = self.get_mut(number));
-        self.lender = None;
-        let lender = Arc::new(self);
-        let pages = lender.pages.iter().map(|_| None).collect();
-        Slab { pages, open: lender.open.clone(), capacity: lender.capacity, len: lender.len, lender: Some(lender) }
+        self.base = None;
+        let base = Arc::new(self);
+        let pages = base.pages.iter().map(|_| None).collect();
+        Slab { pages, open: base.open.clone(), capacity: base.capacity, len: base.len, base: Some(base) }
     }
 
     /// Every value.
@@ -204,10 +205,10 @@ impl<T> Page<T> {
     }
 
     /// What a clone has of it at first.
-    fn to_lend(&self) -> Page<T> {
+    fn fork(&self) -> Page<T> {
         self.like(|entry| match entry {
             Entry::Free(next) => Entry::Free(*next),
-            Entry::Full(_) | Entry::Lent => Entry::Lent,
+            Entry::Full(_) | Entry::InBase => Entry::InBase,
         })
     }
 
@@ -228,11 +229,11 @@ impl<T> Page<T> {
         index
     }
 
-    /// Takes a value out; `None` if it is lent.
+    /// Takes a value out; `None` if it is in the base.
     fn remove(&mut self, index: u32) -> Option<T> {
         let value = match std::mem::replace(&mut self.entries[index as usize], Entry::Free(self.free)) {
             Entry::Full(value) => Some(value),
-            Entry::Lent => None,
+            Entry::InBase => None,
             Entry::Free(_) => panic!("entry {index} of a page is free already"),
         };
         self.free = index;

@@ -6,7 +6,7 @@
 //! the position. A full segment splits in two, which touches nothing else; the directory, four bytes for some hundred
 //! keys, is all that ever doubles. Sparse neighbours merge again.
 //!
-//! Positions are *bent*: one end of the line is twice as dense as the other (see [`bend`]). Without that all segments
+//! Positions are *skewed*: one end of the line is twice as dense as the other (see [`skew`]). Without that all segments
 //! would fill and split at the same time and the memory would go up in steps of two; with it some segment is always the
 //! next, and the table takes 8 to 9 bytes a key at any size.
 //!
@@ -16,7 +16,7 @@
 //! The table stores no hash: splitting asks for it again ([`Hashes`]). It trusts the hash to be uniform, but not
 //! blindly: [`Table::insert`] reports a flood, when splits go far deeper than the number of keys explains.
 //!
-//! Segments can be [`Table::lent`]: clones then find them under the same numbers where they were lent, and
+//! Segments can be [`Table::into_fork`]: clones then find them under the same numbers where they are in the base, and
 //! copy one before they change it.
 //!
 //! Invariants: a segment of depth d owns 2^(64-d) positions and 2^(depth-d) consecutive directory entries; `len` is the
@@ -27,7 +27,7 @@
 //!
 //! Sources: Fagin et al., Extendible hashing (1979); the overflow count is F14's.
 
-use super::segment::{Line, SLOTS, Segment, bend, tag};
+use super::segment::{Line, SLOTS, Segment, skew, tag};
 use crate::value::hashing::Flood;
 use std::hint;
 use std::sync::Arc;
@@ -46,12 +46,12 @@ pub(super) const CURSOR_BITS: u32 = u64::BITS - CURSOR_SHIFT;
 pub(super) struct Table<const LINES: usize> {
     directory: Vec<u32>,
     depth: u32,
-    /// `None` for what is lent.
+    /// `None` for what is in the base.
     segments: Vec<Option<Segment<LINES>>>,
     /// How many segments there are of each depth.
     depths: Vec<u32>,
     len: usize,
-    lender: Option<Arc<Table<LINES>>>,
+    base: Option<Arc<Table<LINES>>>,
 }
 
 /// Whoever knows the hash of a handle that the table holds.
@@ -84,7 +84,7 @@ impl<const LINES: usize> Table<LINES> {
     /// An empty table, which holds no memory.
     pub(super) fn new() -> Table<LINES> {
         let () = Self::IS_POWER;
-        Table { directory: Vec::new(), depth: 0, segments: Vec::new(), depths: Vec::new(), len: 0, lender: None }
+        Table { directory: Vec::new(), depth: 0, segments: Vec::new(), depths: Vec::new(), len: 0, base: None }
     }
 
     /// How many handles there are.
@@ -95,7 +95,7 @@ impl<const LINES: usize> Table<LINES> {
     /// The handle with that hash for which `is_wanted` holds.
     #[inline]
     pub(super) fn find(&self, hash: u64, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
-        let position = bend(hash);
+        let position = skew(hash);
         let segment = self.segment(self.segment_number(position)?);
         segment.find(segment.home(position), tag(hash), is_wanted).map(|(line, slot)| segment.lines[line].handles[slot])
     }
@@ -104,7 +104,7 @@ impl<const LINES: usize> Table<LINES> {
     /// there that may be the wanted ones.
     pub(super) fn prefetch(&self, hashes: &[u64], mut show: impl FnMut(u32)) {
         let home_line = |hash: &u64| {
-            let position = bend(*hash);
+            let position = skew(*hash);
             let segment = self.segment(self.segment_number(position)?);
             Some(&segment.lines[segment.home(position)])
         };
@@ -125,21 +125,22 @@ impl<const LINES: usize> Table<LINES> {
     fn segment(&self, number: usize) -> &Segment<LINES> {
         match &self.segments[number] {
             Some(segment) => segment,
-            None => self.lent_segment(number),
+            None => self.base_segment(number),
         }
     }
 
     #[cold]
-    fn lent_segment(&self, number: usize) -> &Segment<LINES> {
-        self.lender.as_ref().expect("a segment that is not here is lent").segment(number)
+    fn base_segment(&self, number: usize) -> &Segment<LINES> {
+        self.base.as_ref().expect("a segment that is not here is in the base").segment(number)
     }
 
     /// A segment, to be changed.
     #[inline]
     fn own(&mut self, number: usize) -> &mut Segment<LINES> {
-        let lender = &self.lender;
-        self.segments[number]
-            .get_or_insert_with(|| lender.as_ref().expect("a segment that is not here is lent").segment(number).clone())
+        let base = &self.base;
+        self.segments[number].get_or_insert_with(|| {
+            base.as_ref().expect("a segment that is not here is in the base").segment(number).clone()
+        })
     }
 
     /// Every segment.
@@ -148,17 +149,17 @@ impl<const LINES: usize> Table<LINES> {
     }
 
     /// Itself, in a form whose clones share what it holds until they change it.
-    pub(super) fn lent(mut self) -> Table<LINES> {
+    pub(super) fn into_fork(mut self) -> Table<LINES> {
         (0..self.segments.len()).for_each(|number| _ = self.own(number));
-        self.lender = None;
-        let lender = Arc::new(self);
+        self.base = None;
+        let base = Arc::new(self);
         Table {
-            directory: lender.directory.clone(),
-            depth: lender.depth,
-            segments: lender.segments.iter().map(|_| None).collect(),
-            depths: lender.depths.clone(),
-            len: lender.len,
-            lender: Some(lender),
+            directory: base.directory.clone(),
+            depth: base.depth,
+            segments: base.segments.iter().map(|_| None).collect(),
+            depths: base.depths.clone(),
+            len: base.len,
+            base: Some(base),
         }
     }
 
@@ -173,7 +174,7 @@ impl<const LINES: usize> Table<LINES> {
             self.push(Segment::new(0, 0));
             self.directory.push(0);
         }
-        let position = bend(hash);
+        let position = skew(hash);
         loop {
             let number = self.directory[self.directory_index(position)] as usize;
             let segment = self.own(number);
@@ -193,7 +194,7 @@ impl<const LINES: usize> Table<LINES> {
 
     /// Takes a handle out that is there.
     pub(super) fn remove(&mut self, hash: u64, handle: u32, hashes: &impl Hashes) {
-        let position = bend(hash);
+        let position = skew(hash);
         let number = self.directory[self.directory_index(position)] as usize;
         let segment = self.own(number);
         segment.take(segment.home(position), tag(hash), handle);
@@ -206,7 +207,7 @@ impl<const LINES: usize> Table<LINES> {
 
     /// Lets `new` stand where `old` stood.
     pub(super) fn rename(&mut self, hash: u64, old: u32, new: u32) {
-        let position = bend(hash);
+        let position = skew(hash);
         let number = self.directory[self.directory_index(position)] as usize;
         let segment = self.own(number);
         let place = segment.find(segment.home(position), tag(hash), |handle| handle == old);
@@ -301,7 +302,7 @@ impl<const LINES: usize> Table<LINES> {
         let middle = start + (1 << (u64::BITS - depth));
         let (mut left, mut right) = (Segment::new(start, depth), Segment::new(middle, depth));
         for (hash, handle) in hashed(full.handles(), hashes) {
-            let position = bend(hash);
+            let position = skew(hash);
             let half = if position < middle { &mut left } else { &mut right };
             half.put(half.home(position), tag(hash), handle);
         }
@@ -350,10 +351,10 @@ impl<const LINES: usize> Table<LINES> {
         let depth = one.depth - 1;
         let mut merged = Segment::new(one.start.min(other.start), depth);
         for (hash, handle) in hashed(one.handles().chain(other.handles()), hashes) {
-            merged.put(merged.home(bend(hash)), tag(hash), handle);
+            merged.put(merged.home(skew(hash)), tag(hash), handle);
         }
         self.segments[kept] = Some(merged);
-        // What is lent has one number, so the last is to be its own before it takes another.
+        // What is in the base has one number, so the last is to be its own before it takes another.
         self.own(self.segments.len() - 1);
         self.segments.swap_remove(lost);
         self.depths[depth as usize + 1] -= 2;

@@ -140,14 +140,14 @@ fn push_raised(stack: &mut Stack<'_>, raised: Raise) {
         Raise::Text(text) => stack.push_plain(&text),
         Raise::Here(text) => push_here(stack, &text),
         Raise::Argument(number, reason) => {
-            let text = stack.complaint(number, &reason);
+            let text = stack.argument_error(number, &reason);
             push_here(stack, &text);
         }
     }
 }
 
 fn push_here(stack: &mut Stack<'_>, text: &[u8]) {
-    let mut line = stack.place(1);
+    let mut line = stack.location(1);
     line.extend_from_slice(text);
     stack.push_plain(&line);
 }

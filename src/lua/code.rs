@@ -11,22 +11,22 @@ use super::{Function, GlobalUse, Reference, Stack, bytecode, calls};
 /// Values that are kept.
 impl Stack<'_> {
     /// Takes the value on top away and keeps it.
-    pub fn keep(&mut self) -> Reference {
+    pub fn make_ref(&mut self) -> Reference {
         self.assert_at_rest();
         // SAFETY: the registry is changed by nobody else; Rust code runs, so that memory does not fail.
         Reference(unsafe { ffi::luaL_ref(self.raw(), ffi::LUA_REGISTRYINDEX) })
     }
 
     /// Pushes a kept value.
-    pub fn push_kept(&mut self, kept: &Reference) {
+    pub fn push_ref(&mut self, reference: &Reference) {
         self.ensure(1);
-        unsafe { ffi::lua_rawgeti_(self.raw(), ffi::LUA_REGISTRYINDEX, kept.0) };
+        unsafe { ffi::lua_rawgeti_(self.raw(), ffi::LUA_REGISTRYINDEX, reference.0) };
     }
 
     /// Keeps a value no longer.
-    pub fn release(&mut self, kept: Reference) {
+    pub fn release(&mut self, reference: Reference) {
         // SAFETY: the reference came from `keep` and is gone now.
-        unsafe { ffi::luaL_unref(self.raw(), ffi::LUA_REGISTRYINDEX, kept.0) };
+        unsafe { ffi::luaL_unref(self.raw(), ffi::LUA_REGISTRYINDEX, reference.0) };
     }
 }
 

@@ -69,7 +69,7 @@ impl Account {
 
     /// Whether there is memory for so many more bytes: within the limit, and in the system.
     #[inline]
-    pub(super) fn can_afford(&self, more: usize) -> bool {
+    pub(super) fn has_room_for(&self, more: usize) -> bool {
         !self.is_over(more) && (more < LARGE_BYTES || can_be_had(more))
     }
 

@@ -11,7 +11,7 @@
 //!        v
 //!   the interpreter (C) --calls--> Function(&mut Stack) --Stack::host--> the host's &mut
 //!        |
-//!        +--every so many instructions--> the hook: Host::pulse says go on, let others run, or end
+//!        +--every so many instructions--> the hook: check_interrupt says go on, let others run, or end
 //!           and bytes of work
 //! ```
 //!
@@ -29,7 +29,7 @@
 //!   raises it after all Rust values are gone ([`calls`]).
 //! - **Pointers.** Bytes of a Lua string are borrowed from the [`Stack`], or for as long as a call runs from its
 //!   arguments, which stay where they are until it ends. Lua moves no string.
-//! - **The host** is a pointer that is set while [`Lua::start`] or [`Lua::go_on`] borrow the host, cleared when they
+//! - **The host** is a pointer that is set while [`Lua::start`] or [`Lua::resume`] borrow the host, cleared when they
 //!   return, and taken out while somebody uses it, so that there is never a second one.
 //! - **Threads.** An interpreter and its stack may go from one thread to another as a whole, as it is only reached
 //!   through `&mut Lua`, and neither knows anything of threads.
@@ -45,8 +45,8 @@ mod bytecode;
 mod calls;
 mod code;
 mod coroutines;
+mod location;
 mod memory;
-mod places;
 mod run;
 mod stack;
 mod standard;
@@ -66,23 +66,23 @@ pub use bytecode::GlobalUse;
 pub use calls::{Function, Raise};
 pub use memory::OUT_OF_MEMORY;
 pub use run::Progress;
-pub use stack::{Kind, Place, Reference, Scalar, Stack};
+pub use stack::{Kind, Reference, Scalar, SourceLine, Stack};
 
 /// What an interpreter asks whoever runs it.
-pub trait Host: Any {
+pub trait ScriptHost: Any {
     /// Asked every some thousand instructions, or after as much work of another kind: how shall it go on?
-    fn pulse(&mut self) -> Pulse;
+    fn check_interrupt(&mut self) -> Interrupt;
 }
 
 /// How a run goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pulse {
+pub enum Interrupt {
     /// As before.
-    GoOn,
-    /// Others first: [`Lua::go_on`] continues it.
-    Rest,
+    Continue,
+    /// Others first: [`Lua::resume`] continues it.
+    Suspend,
     /// Not at all: with an error, again and again until the script gives up.
-    End,
+    Abort,
 }
 
 /// An interpreter with its globals.
@@ -96,13 +96,13 @@ pub struct Lua {
 /// What the functions behind C pointers find their way by. Lua keeps a pointer to it, so it never moves.
 struct Context {
     account: memory::Account,
-    host: Cell<Option<NonNull<dyn Host>>>,
+    host: Cell<Option<NonNull<dyn ScriptHost>>>,
     yielder: Cell<Option<NonNull<run::Yielder>>>,
     /// The coroutine that runs, or the main state of the run.
     current: Cell<Option<NonNull<ffi::lua_State>>>,
     panic: RefCell<Option<Box<dyn Any + Send>>>,
     /// Where the script was told to end, once it was.
-    ended: RefCell<Option<Option<Place>>>,
+    ended: RefCell<Option<Option<SourceLine>>>,
 }
 
 impl std::fmt::Debug for Context {
@@ -144,7 +144,7 @@ impl Lua {
         let raw = self.raw.as_ptr();
         // SAFETY: the state is ours and open.
         let top = unsafe { ffi::lua_gettop(raw) };
-        let values = if self.is_resting() { Stack::new } else { Stack::at_rest };
+        let values = if self.is_suspended() { Stack::new } else { Stack::at_rest };
         let result = act(&mut values(raw, &self.context, top));
         // SAFETY: `top` values were there before, and a `Stack` takes none of those away.
         unsafe { ffi::lua_settop(raw, top) };
@@ -159,7 +159,7 @@ impl Lua {
 
 impl Drop for Lua {
     fn drop(&mut self) {
-        self.run.abandon();
+        self.run.cancel();
         let _within = self.context.account.within_rust();
         // SAFETY: the state is open and no run is left in it; nobody uses it after this.
         unsafe { ffi::lua_close(self.raw.as_ptr()) };

@@ -3,9 +3,10 @@
 //! Costs: about 50 ns to switch there and back. The stack is reserved with the first run and used again by the next
 //! ones; of its 4 MiB the system backs what was touched.
 //!
-//! A run that is put aside waits inside the hook, between two instructions of the script, or inside [`Stack::pulse`].
-//! While it waits, nothing may change the values of the interpreter but [`super::Lua::go_on`]; `start` says so if one
-//! is under way. A run that is given up drops nothing: what a [`Function`] owned that waited in a pulse is leaked.
+//! A run that is put aside waits inside the hook, between two instructions of the script, or inside
+//! [`Stack::check_interrupt`]. While it waits, nothing may change the values of the interpreter but
+//! [`super::Lua::resume`]; `start` says so if one is under way. A run that is given up drops nothing: what a
+//! [`Function`] owned that waited in an interrupt check is leaked.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -18,7 +19,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use mlua_sys as ffi;
 
 use super::calls::{self, Function, Raise};
-use super::{Host, Lua, OUT_OF_MEMORY, Place, Pulse, Reference, Stack, context};
+use super::{Interrupt, Lua, OUT_OF_MEMORY, Reference, ScriptHost, SourceLine, Stack, context};
 
 pub(super) type Yielder = corosensei::Yielder<(), ()>;
 
@@ -29,19 +30,19 @@ pub enum Progress {
     Done,
     /// It has failed; the error is on the stack.
     Failed,
-    /// It has been put aside ([`Pulse::Rest`]).
-    Resting,
-    /// It was ended ([`Pulse::End`]) at that place.
-    Ended(Option<Place>),
+    /// It has been put aside ([`Interrupt::Suspend`]).
+    Suspended,
+    /// It was ended ([`Interrupt::Abort`]) at that place.
+    Ended(Option<SourceLine>),
 }
 
 /// Bytes of a run's stack. Lua nests at most 200 C calls, and a library may go 1,000 tables deep.
 const STACK_BYTES: usize = 4 << 20;
-/// Instructions between two pulses, and how few they may become.
-const PULSE_INSTRUCTIONS: c_int = 10_000;
+/// Instructions between two interrupt checks, and how few they may become.
+const HOOK_INSTRUCTIONS: c_int = 10_000;
 const LEAST_INSTRUCTIONS: c_int = 10;
-/// How much memory all instructions between two pulses may look at together, if each looked at all there is (as a
-/// comparison of two large strings may): a second's worth.
+/// How much memory all instructions between two interrupt checks may look at together, if each looked at all there is
+/// (as a comparison of two large strings may): a second's worth.
 const LOOKED_AT_BYTES: usize = 2 << 30;
 
 /// A step of our own functions takes as long as it takes to make so many bytes.
@@ -62,10 +63,11 @@ impl std::fmt::Debug for Run {
 
 impl Run {
     /// Gives up a run that rests.
-    pub(super) fn abandon(&mut self) {
+    pub(super) fn cancel(&mut self) {
         if let Some(mut run) = self.current.take() {
             // SAFETY: a run that rests waits in `ask`, below which there are C frames, `run_protected`, which owns
-            // nothing, and perhaps a `Function` in a pulse: what that owns and borrows is never used again, and leaks.
+            // nothing, and perhaps a `Function` in an interrupt check: what that owns and borrows is never used again,
+            // and leaks.
             unsafe { run.force_reset() };
             self.spare = Some(run.into_stack());
         }
@@ -74,7 +76,7 @@ impl Run {
 
 impl Lua {
     /// True while a run has been put aside.
-    pub fn is_resting(&self) -> bool {
+    pub fn is_suspended(&self) -> bool {
         self.run.current.is_some()
     }
 
@@ -85,20 +87,20 @@ impl Lua {
     ///
     /// # Panics
     /// When a run rests; and with what a [`Function`] panicked with.
-    pub fn start<H: Host, R>(
+    pub fn start<H: ScriptHost, R>(
         &mut self,
         host: &mut H,
         handler: &Reference,
         push: impl FnOnce(&mut Stack<'_>) -> usize,
         finish: impl FnOnce(&mut H, Progress, &mut Stack<'_>) -> R,
     ) -> R {
-        assert!(!self.is_resting(), "a run is under way");
+        assert!(!self.is_suspended(), "a run is under way");
         let raw = self.raw.as_ptr();
         let within = self.context.account.within_rust();
         // SAFETY: the state is open.
         let top = unsafe { ffi::lua_gettop(raw) };
         let mut stack = Stack::at_rest(raw, &self.context, top);
-        stack.push_kept(handler);
+        stack.push_ref(handler);
         let arguments = c_int::try_from(push(&mut stack)).expect("a stack has at most some thousand values");
         drop(within);
         let state = StateHandle(raw);
@@ -106,21 +108,25 @@ impl Lua {
         let own = spare.unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("there are addresses for a stack"));
         self.run.current =
             Some(Coroutine::with_stack(own, move |yielder, ()| run_protected(state, yielder, arguments)));
-        self.go_on(host, finish)
+        self.resume(host, finish)
     }
 
     /// Continues a run that rests.
     ///
     /// # Panics
     /// When none does; and with what a [`Function`] panicked with.
-    pub fn go_on<H: Host, R>(&mut self, host: &mut H, finish: impl FnOnce(&mut H, Progress, &mut Stack<'_>) -> R) -> R {
+    pub fn resume<H: ScriptHost, R>(
+        &mut self,
+        host: &mut H,
+        finish: impl FnOnce(&mut H, Progress, &mut Stack<'_>) -> R,
+    ) -> R {
         let raw = self.raw.as_ptr();
-        let progress = self.resume(host);
+        let progress = self.switch_to_run(host);
         if let Some(panic) = self.context.panic.take() {
             resume_unwind(panic);
         }
         let _within = self.context.account.within_rust();
-        if progress == Progress::Resting {
+        if progress == Progress::Suspended {
             // The values on the stack are the run's.
             return finish(host, progress, &mut Stack::new(raw, &self.context, 0));
         }
@@ -132,13 +138,13 @@ impl Lua {
         result
     }
 
-    fn resume<H: Host>(&mut self, host: &mut H) -> Progress {
+    fn switch_to_run<H: ScriptHost>(&mut self, host: &mut H) -> Progress {
         let run = self.run.current.as_mut().expect("a run is under way");
-        let host: NonNull<dyn Host> = NonNull::from(host);
+        let host: NonNull<dyn ScriptHost> = NonNull::from(host);
         self.context.host.set(Some(host));
         let result = run.resume(());
         self.context.host.set(None);
-        let CoroutineResult::Return(status) = result else { return Progress::Resting };
+        let CoroutineResult::Return(status) = result else { return Progress::Suspended };
         self.context.yielder.set(None);
         self.context.current.set(None);
         if let Some(ended) = self.run.current.take() {
@@ -181,10 +187,10 @@ unsafe fn call_hook_after(raw: *mut ffi::lua_State, instructions: c_int) {
 }
 
 impl super::memory::Account {
-    /// How many instructions lie between two pulses.
+    /// How many instructions lie between two interrupt checks.
     fn instructions(&self) -> c_int {
         let count = LOOKED_AT_BYTES / self.used().max(1);
-        c_int::try_from(count).unwrap_or(c_int::MAX).clamp(LEAST_INSTRUCTIONS, PULSE_INSTRUCTIONS)
+        c_int::try_from(count).unwrap_or(c_int::MAX).clamp(LEAST_INSTRUCTIONS, HOOK_INSTRUCTIONS)
     }
 }
 
@@ -267,14 +273,14 @@ unsafe fn ask(raw: *mut ffi::lua_State, level: usize) -> bool {
         let Some(mut host) = context.host.get() else { return false };
         context.account.reset_work();
         // SAFETY: `resume` borrows the host until it returns. It is not used now: whoever uses it has taken it out.
-        match unsafe { host.as_mut() }.pulse() {
-            Pulse::GoOn => return false,
-            Pulse::Rest => {
+        match unsafe { host.as_mut() }.check_interrupt() {
+            Interrupt::Continue => return false,
+            Interrupt::Suspend => {
                 let Some(yielder) = context.yielder.get() else { return false };
                 // SAFETY: set by `run_protected` on whose stack we are, so that it is alive.
                 unsafe { yielder.as_ref() }.suspend(());
             }
-            Pulse::End => {
+            Interrupt::Abort => {
                 if context.ended.borrow().is_none() {
                     context.ended.replace(Some(Stack::new(raw, context, 0).caller(level)));
                 }
@@ -293,7 +299,7 @@ impl Stack<'_> {
     ///
     /// # Errors
     /// When the host says that the script has to end.
-    pub fn pulse(&self) -> Result<(), Raise> {
+    pub fn check_interrupt(&self) -> Result<(), Raise> {
         // SAFETY: a stack's state is open. While the run rests nobody changes its values, so what is borrowed stays.
         if unsafe { ask(self.raw(), 1) } { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
     }
@@ -314,11 +320,11 @@ impl Stack<'_> {
     /// When the host says that the script has to end.
     #[inline]
     pub fn work(&self, bytes: usize) -> Result<(), Raise> {
-        if self.context().account.charge(bytes) { self.pulse() } else { Ok(()) }
+        if self.context().account.charge(bytes) { self.check_interrupt() } else { Ok(()) }
     }
 
     /// Gives `act` the host of this run; `None` outside of a run, or when somebody uses the host already.
-    pub fn host<H: Host, R>(&mut self, act: impl FnOnce(&mut H, &mut Stack<'_>) -> R) -> Option<R> {
+    pub fn host<H: ScriptHost, R>(&mut self, act: impl FnOnce(&mut H, &mut Stack<'_>) -> R) -> Option<R> {
         let context = self.context();
         let mut pointer = context.host.take()?;
         let _back = PutBack { place: &context.host, pointer };
@@ -330,8 +336,8 @@ impl Stack<'_> {
 
 /// Puts the host back when it has been used, even if that panicked: the run must still be able to ask it.
 struct PutBack<'c> {
-    place: &'c Cell<Option<NonNull<dyn Host>>>,
-    pointer: NonNull<dyn Host>,
+    place: &'c Cell<Option<NonNull<dyn ScriptHost>>>,
+    pointer: NonNull<dyn ScriptHost>,
 }
 
 impl Drop for PutBack<'_> {

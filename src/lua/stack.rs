@@ -34,7 +34,7 @@ pub struct Reference(pub(super) c_int);
 
 /// A place in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLine {
     /// The name of the chunk, as it was given to [`Stack::compile`].
     pub source: String,
     /// The line; `None` in a function that is not a script's.
@@ -222,7 +222,7 @@ impl<'c> Stack<'c> {
     }
 
     /// Appends what Lua's `tostring` shows of a value without asking its metatable.
-    pub fn write_shown(&mut self, at: i32, out: &mut Vec<u8>) {
+    pub fn write_tostring(&mut self, at: i32, out: &mut Vec<u8>) {
         if self.write_text(at, out) {
             return;
         }
@@ -303,14 +303,14 @@ impl Stack<'_> {
     /// # Errors
     /// When memory has run out.
     #[inline]
-    pub fn afford(&self, bytes: usize) -> Result<(), Raise> {
+    pub fn check_memory(&self, bytes: usize) -> Result<(), Raise> {
         if self.context.account.is_over(bytes) { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
     }
 
     /// Looks whether there is memory for a value of so many bytes: within the limit, and in the system.
     #[inline]
     pub(super) fn obtain(&self, bytes: usize) -> Result<(), Raise> {
-        if self.context.account.can_afford(bytes) { Ok(()) } else { Err(Raise::text(OUT_OF_MEMORY)) }
+        if self.context.account.has_room_for(bytes) { Ok(()) } else { Err(Raise::text(OUT_OF_MEMORY)) }
     }
 
     /// An empty buffer with room for so many bytes.
@@ -318,7 +318,7 @@ impl Stack<'_> {
     /// # Errors
     /// When memory has run out.
     pub fn buffer(&self, bytes: usize) -> Result<Vec<u8>, Raise> {
-        self.afford(bytes)?;
+        self.check_memory(bytes)?;
         let mut buffer = Vec::new();
         buffer.try_reserve_exact(bytes).map_err(|_| Raise::text(OUT_OF_MEMORY))?;
         Ok(buffer)

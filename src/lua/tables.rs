@@ -87,7 +87,7 @@ impl Stack<'_> {
     /// Pushes the value of a field whose name is kept, unless that is nil; says whether it did.
     pub fn find_field(&mut self, table: i32, name: &Reference) -> bool {
         let table = self.absolute(table);
-        self.push_kept(name);
+        self.push_ref(name);
         self.get(table);
         let is_there = self.kind(-1) != Kind::Nil;
         if !is_there {
@@ -118,7 +118,7 @@ impl Stack<'_> {
             }
             _ => {}
         }
-        self.afford(0)?;
+        self.check_memory(0)?;
         unsafe { ffi::lua_rawset(self.raw(), table) };
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Stack<'_> {
         let table = self.absolute(table);
         self.assert_table(table);
         self.assert_at_rest();
-        self.afford(0)?;
+        self.check_memory(0)?;
         self.push_plain(name.as_bytes());
         // SAFETY: there is the value below the name; a name is a key that every table takes.
         unsafe {
@@ -148,7 +148,7 @@ impl Stack<'_> {
     pub fn set_element(&mut self, table: i32, number: usize) -> Result<(), Raise> {
         self.assert_table(table);
         self.assert_at_rest();
-        self.afford(0)?;
+        self.check_memory(0)?;
         let number = c_int::try_from(number).map_err(|_| Raise::text("table overflow"))?;
         unsafe { ffi::lua_rawseti_(self.raw(), table, number) };
         Ok(())

@@ -2,16 +2,16 @@
 
 use super::*;
 
-/// Says at each pulse what comes next, and `GoOn` when nothing is left to say.
+/// Says at each interrupt check what comes next, and `Continue` when nothing is left to say.
 #[derive(Default)]
 struct Script {
-    pulses: Vec<Pulse>,
+    interrupts: Vec<Interrupt>,
     calls: usize,
 }
 
-impl Host for Script {
-    fn pulse(&mut self) -> Pulse {
-        if self.pulses.is_empty() { Pulse::GoOn } else { self.pulses.remove(0) }
+impl ScriptHost for Script {
+    fn check_interrupt(&mut self) -> Interrupt {
+        if self.interrupts.is_empty() { Interrupt::Continue } else { self.interrupts.remove(0) }
     }
 }
 
@@ -22,11 +22,11 @@ fn keep_error(_: &mut Stack<'_>) -> Result<usize, Raise> {
 fn keep_handler(lua: &mut Lua) -> Reference {
     lua.with(|stack| {
         stack.push_function(keep_error);
-        stack.keep()
+        stack.make_ref()
     })
 }
 
-fn machine() -> Lua {
+fn interpreter() -> Lua {
     let mut lua = Lua::new(10 << 20);
     lua.with(|stack| {
         stack.open_standard();
@@ -56,7 +56,7 @@ fn fail(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 }
 
 fn wait(stack: &mut Stack<'_>) -> Result<usize, Raise> {
-    stack.pulse()?;
+    stack.check_interrupt()?;
     Ok(0)
 }
 
@@ -70,9 +70,9 @@ fn panic(_: &mut Stack<'_>) -> Result<usize, Raise> {
     panic!("on purpose");
 }
 
-fn told(_: &mut Script, progress: Progress, stack: &mut Stack<'_>) -> (Progress, String) {
+fn result_text(_: &mut Script, progress: Progress, stack: &mut Stack<'_>) -> (Progress, String) {
     let mut text = Vec::new();
-    if progress != Progress::Resting && !stack.write_text(-1, &mut text) {
+    if progress != Progress::Suspended && !stack.write_text(-1, &mut text) {
         text.extend_from_slice(stack.type_name(-1).as_bytes());
     }
     (progress, String::from_utf8_lossy(&text).into_owned())
@@ -84,11 +84,11 @@ fn start(lua: &mut Lua, script: &mut Script, source: &str) -> (Progress, String)
         0
     };
     let handler = keep_handler(lua);
-    lua.start(script, &handler, push, told)
+    lua.start(script, &handler, push, result_text)
 }
 
 fn result(source: &str) -> String {
-    start(&mut machine(), &mut Script::default(), source).1
+    start(&mut interpreter(), &mut Script::default(), source).1
 }
 
 #[test]
@@ -108,39 +108,39 @@ fn errors_say_where_they_were_raised() {
 
 #[test]
 fn a_function_reaches_the_host_of_the_run() {
-    let (mut lua, mut script) = (machine(), Script::default());
+    let (mut lua, mut script) = (interpreter(), Script::default());
     assert_eq!(start(&mut lua, &mut script, "count() return count()").1, "2");
     assert_eq!(script.calls, 2);
 }
 
 #[test]
 fn a_run_rests_and_goes_on_where_it_was() {
-    let (mut lua, mut script) = (machine(), Script::default());
-    script.pulses = vec![Pulse::GoOn, Pulse::Rest, Pulse::Rest];
+    let (mut lua, mut script) = (interpreter(), Script::default());
+    script.interrupts = vec![Interrupt::Continue, Interrupt::Suspend, Interrupt::Suspend];
     let source = "local sum = 0 for i = 1, 100000 do sum = sum + i end return sum";
-    assert_eq!(start(&mut lua, &mut script, source).0, Progress::Resting);
-    assert!(lua.is_resting());
-    assert_eq!(lua.go_on(&mut script, told).0, Progress::Resting);
-    assert_eq!(lua.go_on(&mut script, told), (Progress::Done, "5000050000".into()));
-    assert!(!lua.is_resting());
+    assert_eq!(start(&mut lua, &mut script, source).0, Progress::Suspended);
+    assert!(lua.is_suspended());
+    assert_eq!(lua.resume(&mut script, result_text).0, Progress::Suspended);
+    assert_eq!(lua.resume(&mut script, result_text), (Progress::Done, "5000050000".into()));
+    assert!(!lua.is_suspended());
 }
 
 #[test]
 fn a_run_that_rests_can_be_given_up() {
-    let (mut lua, mut script) = (machine(), Script { pulses: vec![Pulse::Rest], calls: 0 });
-    assert_eq!(start(&mut lua, &mut script, "while true do end").0, Progress::Resting);
+    let (mut lua, mut script) = (interpreter(), Script { interrupts: vec![Interrupt::Suspend], calls: 0 });
+    assert_eq!(start(&mut lua, &mut script, "while true do end").0, Progress::Suspended);
     drop(lua);
 }
 
 #[test]
 fn a_function_of_ours_rests_and_ends_too() {
-    let (mut lua, mut script) = (machine(), Script::default());
-    script.pulses = vec![Pulse::Rest, Pulse::GoOn, Pulse::End];
-    assert_eq!(start(&mut lua, &mut script, "wait() wait() return 1").0, Progress::Resting);
-    let (progress, _) = lua.go_on(&mut script, told);
-    assert!(matches!(progress, Progress::Ended(Some(Place { line: Some(1), .. }))), "{progress:?}");
-    script.pulses = vec![Pulse::Rest];
-    assert_eq!(start(&mut lua, &mut script, "wait()").0, Progress::Resting);
+    let (mut lua, mut script) = (interpreter(), Script::default());
+    script.interrupts = vec![Interrupt::Suspend, Interrupt::Continue, Interrupt::Abort];
+    assert_eq!(start(&mut lua, &mut script, "wait() wait() return 1").0, Progress::Suspended);
+    let (progress, _) = lua.resume(&mut script, result_text);
+    assert!(matches!(progress, Progress::Ended(Some(SourceLine { line: Some(1), .. }))), "{progress:?}");
+    script.interrupts = vec![Interrupt::Suspend];
+    assert_eq!(start(&mut lua, &mut script, "wait()").0, Progress::Suspended);
     drop(lua);
 }
 
@@ -152,8 +152,8 @@ fn a_script_that_catches_its_end_ends_all_the_same() {
         "while true do xpcall(error, function() while true do end end) end",
         "while true do coroutine.wrap(function() while true do end end)() end",
     ] {
-        let mut script = Script { pulses: vec![Pulse::End; 1_000_000], calls: 0 };
-        let (progress, text) = start(&mut machine(), &mut script, source);
+        let mut script = Script { interrupts: vec![Interrupt::Abort; 1_000_000], calls: 0 };
+        let (progress, text) = start(&mut interpreter(), &mut script, source);
         assert!(matches!(progress, Progress::Ended(Some(_))), "{progress:?} {text}");
     }
 }
@@ -177,9 +177,10 @@ fn work_in_c_counts_as_instructions_do() {
         "local t = {SPARSE} table.insert(t, 1, 1)",
         "compile('local x = 1 ' .. ('x = 1 '):rep(3e4))",
     ] {
-        let mut script = Script { pulses: [vec![Pulse::GoOn; 9], vec![Pulse::End; 1_000]].concat(), calls: 0 };
+        let mut script =
+            Script { interrupts: [vec![Interrupt::Continue; 9], vec![Interrupt::Abort; 1_000]].concat(), calls: 0 };
         let source = format!("local s = ('x'):rep(5e5) {source} return 'over'").replace("SPARSE", &sparse);
-        let (progress, text) = start(&mut machine(), &mut script, &source);
+        let (progress, text) = start(&mut interpreter(), &mut script, &source);
         assert!(matches!(progress, Progress::Ended(Some(_))), "{source}: {progress:?} {text}");
     }
 }
@@ -194,8 +195,9 @@ fn a_function_of_lua_that_is_its_own_callback_is_ended() {
             level = above
         end
         table.foreach(level[1], table.foreach)";
-    let mut script = Script { pulses: [vec![Pulse::GoOn; 99], vec![Pulse::End; 1_000]].concat(), calls: 0 };
-    let (progress, text) = start(&mut machine(), &mut script, source);
+    let mut script =
+        Script { interrupts: [vec![Interrupt::Continue; 99], vec![Interrupt::Abort; 1_000]].concat(), calls: 0 };
+    let (progress, text) = start(&mut interpreter(), &mut script, source);
     assert!(matches!(progress, Progress::Ended(Some(_))), "{progress:?} {text}");
 }
 
@@ -276,9 +278,9 @@ fn a_panic_in_a_function_ends_the_run_even_if_the_script_goes_on() {
 
 #[test]
 fn a_panic_while_the_host_is_used_leaves_it_to_be_asked() {
-    let mut script = Script { pulses: vec![Pulse::GoOn; 2], calls: usize::MAX };
+    let mut script = Script { interrupts: vec![Interrupt::Continue; 2], calls: usize::MAX };
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        start(&mut machine(), &mut script, "pcall(count) for n = 1, 1e5 do count() end")
+        start(&mut interpreter(), &mut script, "pcall(count) for n = 1, 1e5 do count() end")
     }));
     assert!(caught.is_err(), "the count overflows");
 }
@@ -308,7 +310,7 @@ fn nothing_is_collected_while_source_is_compiled() {
 #[test]
 fn a_bracket_takes_memory_like_everything_else() {
     let bracket = [b"return [".as_slice(), &vec![b'='; 20 << 20], b"["].concat();
-    machine().with(|stack| {
+    interpreter().with(|stack| {
         assert!(!stack.compile(&bracket, c"@test"));
         assert_eq!(stack.bytes(-1), Some(OUT_OF_MEMORY.as_bytes()));
     });
@@ -334,7 +336,7 @@ fn memory_has_an_end() {
 
 #[test]
 fn what_is_no_source_is_refused() {
-    machine().with(|stack| {
+    interpreter().with(|stack| {
         for source in [&b"\x1bLuaQ"[..], b"return", b"x =", b"[==", b"\0"] {
             let is_right = stack.compile(source, c"@test");
             assert_eq!(is_right, source == b"return", "{source:?}");
@@ -346,7 +348,7 @@ fn what_is_no_source_is_refused() {
 
 #[test]
 fn a_table_is_walked_and_may_not_change_meanwhile() {
-    machine().with(|stack| {
+    interpreter().with(|stack| {
         assert!(stack.compile(b"return {1, 2, 3, x = 4}", c"@test"));
         assert!(stack.call(0, Some(1)));
         let mut sum = 0.0;
@@ -362,7 +364,7 @@ fn a_table_is_walked_and_may_not_change_meanwhile() {
 
 #[test]
 fn tables_within_a_table_are_walked() {
-    machine().with(|stack| {
+    interpreter().with(|stack| {
         assert!(stack.compile(b"return {{1, 2}, {3, {4}}}", c"@test"));
         assert!(stack.call(0, Some(1)));
         let (mut sum, mut depth) = (0.0, 1);
@@ -383,7 +385,7 @@ fn tables_within_a_table_are_walked() {
 
 #[test]
 fn a_metatable_is_asked_or_fails() {
-    machine().with(|stack| {
+    interpreter().with(|stack| {
         for (source, expected) in [
             ("setmetatable({}, {__index = function(_, key) return key .. '!' end})", (true, "key!")),
             ("setmetatable({}, {__index = function() error('no', 0) end})", (false, "no")),

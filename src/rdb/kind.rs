@@ -25,8 +25,8 @@ pub(super) const ZSET_LISTPACK: u8 = 17;
 pub(super) const LIST_QUICKLIST_2: u8 = 18;
 pub(super) const SET_LISTPACK: u8 = 20;
 /// Fields with deadlines, as versions before 7.4.0 wrote them.
-pub(super) const HASH_METADATA_EARLY: u8 = 22;
-pub(super) const HASH_LISTPACK_EX_EARLY: u8 = 23;
+pub(super) const HASH_METADATA_PRE_GA: u8 = 22;
+pub(super) const HASH_LISTPACK_EX_PRE_GA: u8 = 23;
 /// Fields with deadlines, each counted from the first one.
 pub(super) const HASH_METADATA: u8 = 24;
 /// Triples of field, value and deadline.

@@ -49,7 +49,7 @@ impl Builder {
             Item::Int(number) => self.integer(number),
             Item::Text(first, second) => self.text(first, second),
         }
-        self.way_back(self.bytes.len() - start);
+        self.backlen(self.bytes.len() - start);
         self.count += 1;
     }
 
@@ -81,8 +81,8 @@ impl Builder {
         self.bytes.extend_from_slice(second);
     }
 
-    fn way_back(&mut self, length: usize) {
-        let (groups, count) = way_back(length);
+    fn backlen(&mut self, length: usize) {
+        let (groups, count) = backlen(length);
         self.bytes.extend_from_slice(&groups[groups.len() - count..]);
     }
 
@@ -97,8 +97,8 @@ impl Builder {
 }
 
 /// A length in groups of seven bits at the end of five bytes, and how many groups it takes.
-fn way_back(length: usize) -> ([u8; 5], usize) {
-    let count = listpack::way_back(length);
+fn backlen(length: usize) -> ([u8; 5], usize) {
+    let count = listpack::backlen(length);
     let group = |place: usize| (length >> (7 * (4 - place))) as u8 & 0x7f;
     let mut groups = [0, 1, 2, 3, 4].map(group);
     groups[6 - count..].iter_mut().for_each(|group| *group |= 0x80);
@@ -158,7 +158,7 @@ impl<'a> Iterator for Items<'a> {
 /// The first element, and what stands behind it.
 fn next(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
     let (item, behind) = element(bytes)?;
-    let (groups, count) = way_back(bytes.len() - behind.len());
+    let (groups, count) = backlen(bytes.len() - behind.len());
     let behind = behind.strip_prefix(&groups[groups.len() - count..])?;
     Some((item, behind))
 }

@@ -13,8 +13,8 @@ mod set;
 mod stream;
 mod zset;
 
-use super::early::Ziplist;
 use super::kind;
+use super::legacy::Ziplist;
 use super::listpack::Listpack;
 use super::text::Reader;
 use crate::value::{self, Item, Text, Value};
@@ -52,9 +52,9 @@ impl Reader<'_> {
             | kind::HASH_ZIPLIST
             | kind::HASH_LISTPACK
             | kind::HASH_LISTPACK_EX
-            | kind::HASH_LISTPACK_EX_EARLY
+            | kind::HASH_LISTPACK_EX_PRE_GA
             | kind::HASH_METADATA
-            | kind::HASH_METADATA_EARLY => {
+            | kind::HASH_METADATA_PRE_GA => {
                 self.hash(kind, &forms.hash).filter(|hash| !hash.is_empty()).map(Value::Hash)
             }
             kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => self.stream(kind).map(Value::Stream),

@@ -1,9 +1,9 @@
 //! Redis's own format of data as bytes, the one of its files: for DUMP and RESTORE of values and functions.
 //!
-//! It opens no file, and knows no command. A [`Writer`] appends what is saved to a payload, a [`Reader`] takes it
-//! from there: lengths and texts, of which everything in the format is made (`text`), and values (`save`,
-//! `load`). The seal behind a payload tells a damaged one ([`sealed`], [`unsealed`]); [`dump`] and [`restore`]
-//! are for one value in a sealed payload.
+//! It opens no file, and knows no command. A [`Writer`] appends what is saved to a payload, a [`Reader`] takes it from
+//! there: lengths and texts, of which everything in the format is made (`text`), and values (`save`, `load`). The
+//! footer behind a payload tells a damaged one ([`with_footer`], [`without_footer`]); [`dump`] and [`restore`] are for
+//! one value in a payload with a footer.
 //!
 //! To add a type is to add its forms to `kind`, an arm to [`kind_of`] and [`Writer::value`], and one to
 //! [`Reader::value`] with a file in `load`.
@@ -14,8 +14,8 @@
 //! Source: payloads that Redis 8.0 wrote, read byte by byte.
 
 mod checksum;
-mod early;
 mod kind;
+mod legacy;
 mod listpack;
 mod load;
 mod lzf;
@@ -35,59 +35,59 @@ pub const VERSION: u16 = 12;
 /// Before the source of a library of functions.
 pub const FUNCTION: u8 = 0xf5;
 /// Before a library in the form of a version before 7.0.
-pub const EARLY_FUNCTION: u8 = 0xf6;
+pub const FUNCTION_PRE_GA: u8 = 0xf6;
 
-/// Bytes of a seal: the version and the checksum of all that stands before it.
-const SEAL_BYTES: usize = 2 + 8;
+/// Bytes of a footer: the version and the checksum of all that stands before it.
+const FOOTER_BYTES: usize = 2 + 8;
 
 /// Why a payload is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum LoadError {
     /// Something in it is wrong.
     Damaged,
     /// It stands for more than there is room for.
     TooLarge,
 }
 
-/// A value in a sealed payload; long texts are compressed or not.
+/// A value in a payload with a footer; long texts are compressed or not.
 pub fn dump(view: View<'_>, compresses: bool) -> Vec<u8> {
     let mut writer = Writer::new(compresses);
     writer.byte(kind_of(view));
     writer.value(view);
-    writer.sealed()
+    writer.with_footer()
 }
 
-/// The value that a payload, its seal taken off, begins with, in the forms that the settings ask for.
+/// The value that a payload, its footer taken off, begins with, in the forms that the settings ask for.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn restore(payload: &[u8], forms: &Forms, room_bytes: usize) -> Result<Value, Refusal> {
+pub fn restore(payload: &[u8], forms: &Forms, room_bytes: usize) -> Result<Value, LoadError> {
     let mut reader = Reader::within(payload, room_bytes);
     let value = reader.byte().and_then(|kind| reader.value(kind, forms));
-    value.ok_or(if reader.is_full() { Refusal::TooLarge } else { Refusal::Damaged })
+    value.ok_or(if reader.is_full() { LoadError::TooLarge } else { LoadError::Damaged })
 }
 
 impl Writer {
-    /// The payload with its seal.
-    pub fn sealed(self) -> Vec<u8> {
-        sealed(self.out)
+    /// The payload with its footer.
+    pub fn with_footer(self) -> Vec<u8> {
+        with_footer(self.out)
     }
 }
 
-/// Seals a payload.
-pub fn sealed(mut payload: Vec<u8>) -> Vec<u8> {
+/// Adds the footer to a payload.
+pub fn with_footer(mut payload: Vec<u8>) -> Vec<u8> {
     payload.extend_from_slice(&VERSION.to_le_bytes());
     let checksum = crc64(&payload);
     payload.extend_from_slice(&checksum.to_le_bytes());
     payload
 }
 
-/// What stands before the seal; `None` when the seal is missing or wrong, or of a later version. Whether the checksum
-/// is right is looked at only if `is_checked`.
-pub fn unsealed(bytes: &[u8], is_checked: bool) -> Option<&[u8]> {
+/// What stands before the footer; `None` when the footer is missing or wrong, or of a later version. Whether the
+/// checksum is right is looked at only if `is_checked`.
+pub fn without_footer(bytes: &[u8], is_checked: bool) -> Option<&[u8]> {
     let (checked, checksum) = bytes.split_last_chunk::<8>()?;
     let (payload, version) = checked.split_last_chunk::<2>()?;
-    debug_assert_eq!(bytes.len() - payload.len(), SEAL_BYTES, "a seal has two parts");
+    debug_assert_eq!(bytes.len() - payload.len(), FOOTER_BYTES, "a footer has two parts");
     let is_sealed = !is_checked || u64::from_le_bytes(*checksum) == crc64(checked);
     (is_sealed && u16::from_le_bytes(*version) <= VERSION).then_some(payload)
 }
@@ -100,21 +100,21 @@ mod tests {
     const EMPTY: &[u8] = b"\x0c\x00\x96\xedh\x80\xf5U<\x93";
 
     #[test]
-    fn the_seal_is_that_of_redis() {
-        assert_eq!(sealed(Vec::new()), EMPTY);
-        assert_eq!(unsealed(EMPTY, true), Some(&b""[..]));
+    fn the_footer_is_that_of_redis() {
+        assert_eq!(with_footer(Vec::new()), EMPTY);
+        assert_eq!(without_footer(EMPTY, true), Some(&b""[..]));
     }
 
     #[test]
-    fn a_seal_that_is_broken_or_of_the_future_is_refused() {
+    fn a_footer_that_is_broken_or_of_the_future_is_refused() {
         for broken in [&EMPTY[..9], b"", b"\x0d\x00\xff2\xd5\xf3\x08\xca\xd5\x1a", b"\x0c\x00\x96\xedh\x80\xf5U<\x94"] {
-            assert_eq!(unsealed(broken, true), None);
+            assert_eq!(without_footer(broken, true), None);
         }
     }
 
     #[test]
-    fn a_seal_of_an_earlier_version_is_good() {
-        assert_eq!(unsealed(b"\x0b\x004D\xe13\xf2\xe0KS", true), Some(&b""[..]));
-        assert_eq!(unsealed(b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", true), Some(&b""[..]));
+    fn a_footer_of_an_earlier_version_is_good() {
+        assert_eq!(without_footer(b"\x0b\x004D\xe13\xf2\xe0KS", true), Some(&b""[..]));
+        assert_eq!(without_footer(b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", true), Some(&b""[..]));
     }
 }

@@ -38,7 +38,7 @@ pub fn kind_of(view: View<'_>) -> u8 {
 /// How many bytes the nodes of a list take, before they are compressed.
 pub fn node_bytes(list: &List) -> usize {
     let bytes = list.nodes().map(|node| match node {
-        Node::Run(items) => Builder::of(items).len(),
+        Node::Packed(items) => Builder::of(items).len(),
         Node::Large(element) => element.len(),
     });
     bytes.sum()
@@ -62,7 +62,7 @@ impl Writer {
         self.length(nodes.len() as u64);
         for node in nodes {
             match node {
-                Node::Run(items) => {
+                Node::Packed(items) => {
                     self.length(TOGETHER);
                     self.text(&Builder::of(items));
                 }

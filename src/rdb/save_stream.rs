@@ -15,7 +15,7 @@ use crate::value::Item;
 use crate::value::stream::{Block, Group, Id, Stream};
 
 /// What an entry's listpack begins with.
-pub(super) const DEAD: i64 = 1;
+pub(super) const DELETED: i64 = 1;
 pub(super) const SHARES_FIELDS: i64 = 1 << 1;
 
 impl Writer {
@@ -44,7 +44,7 @@ impl Writer {
         self.length(group.pending_len() as u64);
         for pending in group.pending_from(Id::MIN) {
             put_raw(&mut self.out, pending.id());
-            self.moment(pending.given_ms);
+            self.moment(pending.delivered_ms);
             self.length(pending.times);
         }
         self.length(group.consumer_count() as u64);
@@ -72,7 +72,7 @@ fn put_raw(out: &mut Vec<u8>, id: Id) {
 fn listpack(block: &Block) -> Vec<u8> {
     let mut builder = Builder::new();
     let number = |builder: &mut Builder, number: usize| builder.push(Item::Int(number as i64));
-    for count in [block.live(), block.dead(), block.fields().count()] {
+    for count in [block.live(), block.deleted(), block.fields().count()] {
         number(&mut builder, count);
     }
     block.fields().for_each(|field| builder.push(field));
@@ -80,7 +80,7 @@ fn listpack(block: &Block) -> Vec<u8> {
     let first = block.first();
     for row in block.walk() {
         let shares = row.has_shared_fields();
-        let flags = if row.is_dead() { DEAD } else { 0 } | if shares { SHARES_FIELDS } else { 0 };
+        let flags = if row.is_deleted() { DELETED } else { 0 } | if shares { SHARES_FIELDS } else { 0 };
         let id = row.entry.id();
         for part in [flags, id.ms.wrapping_sub(first.ms).cast_signed(), id.seq.wrapping_sub(first.seq).cast_signed()] {
             builder.push(Item::Int(part));

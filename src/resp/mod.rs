@@ -4,10 +4,10 @@ mod batch;
 mod decoder;
 mod inline;
 mod items;
-mod output;
 mod parser;
 mod protocol_error;
 mod reply;
+mod reply_buffer;
 mod request;
 mod requests;
 mod values;
@@ -16,13 +16,13 @@ mod whole;
 pub use batch::Batch;
 pub use decoder::{DEEPEST, DecodeError, Frame};
 pub use inline::{UnbalancedQuotes, split_words, write_escaped};
-pub use output::{Output, OutputPiece};
 pub use parser::{Limits, Parser};
 pub use protocol_error::ProtocolError;
 pub use reply::{OpenArray, Reply};
+pub use reply_buffer::{ReplyBuffer, ReplyPiece};
 pub use request::{Request, Span};
 pub use requests::Requests;
-pub use values::{Said, Values};
+pub use values::{ReplyValue, Values};
 
 /// The version of the protocol that a session speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

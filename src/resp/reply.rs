@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use super::Protocol;
-use super::output::{LENT_BYTES, Lent, Output};
+use super::reply_buffer::{ReplyBuffer, SharedStrings, ZERO_COPY_BYTES};
 use crate::value::{Item, number};
 
 /// Writes replies of one session into the buffer that its connection sends.
@@ -25,7 +25,7 @@ use crate::value::{Item, number};
 pub struct Reply<'a> {
     pub(super) out: &'a mut Vec<u8>,
     /// Where large strings are noted that need not be copied.
-    lent: Option<&'a mut Lent>,
+    shared_strings: Option<&'a mut SharedStrings>,
     protocol: Protocol,
     form: Form,
 }
@@ -56,17 +56,17 @@ impl OpenArray {
 impl<'a> Reply<'a> {
     /// A writer that appends to `out` in the words of `protocol`.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
-        Reply { out, lent: None, protocol, form: Form::Wire }
+        Reply { out, shared_strings: None, protocol, form: Form::Wire }
     }
 
     /// The same, which lends large strings to `output` instead of copying them.
-    pub fn lending(output: &'a mut Output, protocol: Protocol) -> Reply<'a> {
-        Reply { out: &mut output.bytes, lent: Some(&mut output.lent), protocol, form: Form::Wire }
+    pub fn zero_copy(output: &'a mut ReplyBuffer, protocol: Protocol) -> Reply<'a> {
+        Reply { out: &mut output.bytes, shared_strings: Some(&mut output.shared_strings), protocol, form: Form::Wire }
     }
 
     /// A writer for [`super::Values`], which tells maps and the like apart if `protocol` does.
     pub fn of_values(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
-        Reply { out, lent: None, protocol, form: Form::Values }
+        Reply { out, shared_strings: None, protocol, form: Form::Values }
     }
 
     pub(super) fn is_of_values(&self) -> bool {
@@ -74,8 +74,13 @@ impl<'a> Reply<'a> {
     }
 
     /// A writer like this one that writes behind what was written.
-    pub fn again(&mut self) -> Reply<'_> {
-        Reply { out: self.out, lent: self.lent.as_deref_mut(), protocol: self.protocol, form: self.form }
+    pub fn reborrow(&mut self) -> Reply<'_> {
+        Reply {
+            out: self.out,
+            shared_strings: self.shared_strings.as_deref_mut(),
+            protocol: self.protocol,
+            form: self.form,
+        }
     }
 
     /// The protocol that replies are written in.
@@ -93,7 +98,7 @@ impl<'a> Reply<'a> {
         self.out.len()
     }
 
-    /// What was written after `position`, without what is lent.
+    /// What was written after `position`, without what is sent without a copy.
     pub fn since(&self, position: usize) -> &[u8] {
         self.out.get(position..).unwrap_or_default()
     }
@@ -101,8 +106,8 @@ impl<'a> Reply<'a> {
     /// Takes back everything written after `position`.
     pub fn rewind(&mut self, position: usize) {
         self.out.truncate(position);
-        if let Some(lent) = &mut self.lent {
-            lent.cut(position);
+        if let Some(shared_strings) = &mut self.shared_strings {
+            shared_strings.cut(position);
         }
     }
 
@@ -151,12 +156,12 @@ impl<'a> Reply<'a> {
 
     /// A string that is stored and never changes, as a bulk string; a large one is not copied where that can be helped.
     pub fn shared(&mut self, bytes: &Arc<[u8]>) {
-        if self.lent.is_none() || bytes.len() < LENT_BYTES {
+        if self.shared_strings.is_none() || bytes.len() < ZERO_COPY_BYTES {
             return self.bulk(bytes);
         }
         self.number(b'$', bytes.len() as i64);
-        if let Some(lent) = &mut self.lent {
-            lent.push(self.out.len(), bytes);
+        if let Some(shared_strings) = &mut self.shared_strings {
+            shared_strings.push(self.out.len(), bytes);
         }
         self.end_line();
     }
@@ -326,8 +331,8 @@ impl<'a> Reply<'a> {
     fn put_in_front(&mut self, open: OpenArray, end: usize) {
         let header = self.out.len() - end;
         self.out[open.start..].rotate_right(header);
-        if let Some(lent) = &mut self.lent {
-            lent.shift(open.start..end, header);
+        if let Some(shared_strings) = &mut self.shared_strings {
+            shared_strings.shift(open.start..end, header);
         }
     }
 

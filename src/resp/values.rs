@@ -5,7 +5,7 @@
 
 /// One reply, or the head of one that others follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Said<'v> {
+pub enum ReplyValue<'v> {
     /// An integer.
     Integer(i64),
     /// A bulk string.
@@ -65,25 +65,25 @@ impl<'v> Values<'v> {
 }
 
 impl<'v> Iterator for Values<'v> {
-    type Item = Said<'v>;
+    type Item = ReplyValue<'v>;
 
-    fn next(&mut self) -> Option<Said<'v>> {
+    fn next(&mut self) -> Option<ReplyValue<'v>> {
         let (&kind, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(match kind {
-            b':' => Said::Integer(self.number()?),
-            b'$' => Said::Bulk(self.bytes()?),
-            b'+' => Said::Simple(self.bytes()?),
-            b'-' => Said::Error(self.bytes()?),
-            b'_' => Said::Null,
-            b',' => Said::Double(f64::from_bits(self.number()?.cast_unsigned())),
-            b'#' => Said::Boolean(self.number()? != 0),
-            b'=' => Said::Verbatim(self.bytes()?),
-            b'(' => Said::BigNumber(self.bytes()?),
-            b'*' | b'>' => Said::Array(self.length()?),
-            b'%' => Said::Map(self.length()?),
-            b'~' => Said::Set(self.length()?),
-            b'|' => Said::Attribute(self.length()?),
+            b':' => ReplyValue::Integer(self.number()?),
+            b'$' => ReplyValue::Bulk(self.bytes()?),
+            b'+' => ReplyValue::Simple(self.bytes()?),
+            b'-' => ReplyValue::Error(self.bytes()?),
+            b'_' => ReplyValue::Null,
+            b',' => ReplyValue::Double(f64::from_bits(self.number()?.cast_unsigned())),
+            b'#' => ReplyValue::Boolean(self.number()? != 0),
+            b'=' => ReplyValue::Verbatim(self.bytes()?),
+            b'(' => ReplyValue::BigNumber(self.bytes()?),
+            b'*' | b'>' => ReplyValue::Array(self.length()?),
+            b'%' => ReplyValue::Map(self.length()?),
+            b'~' => ReplyValue::Set(self.length()?),
+            b'|' => ReplyValue::Attribute(self.length()?),
             _ => return None,
         })
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::resp::{Protocol, Reply};
 
-    fn said(protocol: Protocol, write: impl FnOnce(&mut Reply<'_>), check: impl FnOnce(Vec<Said<'_>>)) {
+    fn read_back(protocol: Protocol, write: impl FnOnce(&mut Reply<'_>), check: impl FnOnce(Vec<ReplyValue<'_>>)) {
         let mut out = Vec::new();
         write(&mut Reply::of_values(&mut out, protocol));
         check(Values::new(&out).collect());
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn a_script_reads_in_resp3_what_was_written() {
-        said(Protocol::Resp3, write_all, |values| {
-            use Said::*;
+        read_back(Protocol::Resp3, write_all, |values| {
+            use ReplyValue::*;
             let simple = [Integer(-5), Bulk(b"a\r\nb"), Simple(b"OK "), Error(b"ERR no"), Null, Double(0.1)];
             let rest = [Boolean(true), Verbatim(b"txt:hi"), BigNumber(b"123"), Map(0), Set(0)];
             assert_eq!(values, [&[Array(11)][..], &simple, &rest].concat());
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn in_resp2_it_reads_the_words_of_that() {
-        said(Protocol::Resp2, write_all, |values| {
-            use Said::*;
+        read_back(Protocol::Resp2, write_all, |values| {
+            use ReplyValue::*;
             let simple = [Integer(-5), Bulk(b"a\r\nb"), Simple(b"OK "), Error(b"ERR no"), Null, Bulk(b"0.1")];
             let rest = [Integer(1), Bulk(b"hi"), Bulk(b"123"), Array(0), Array(0)];
             assert_eq!(values, [&[Array(11)][..], &simple, &rest].concat());

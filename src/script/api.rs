@@ -5,7 +5,7 @@
 use crate::lua::{Function, Kind, Raise, Scalar, Stack};
 use crate::resp::{Protocol, Request, Span, Values};
 
-use super::{Server, library, sandbox, values};
+use super::{ScriptBackend, library, sandbox, values};
 
 /// The constants of the table that a library finds while it is loaded.
 const LIBRARY_NUMBERS: &[&str] = &["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION_NUM"];
@@ -25,7 +25,7 @@ const NUMBERS: &[(&str, f64)] = &[
 ];
 
 /// Pushes the table that scripts find.
-pub(super) fn open<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
+pub(super) fn open<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<(), Raise> {
     open_for_functions::<S>(stack)?;
     let of_scripts: &[(&str, Function)] =
         &[("replicate_commands", replicate_commands), ("breakpoint", breakpoint), ("debug", debug)];
@@ -33,7 +33,7 @@ pub(super) fn open<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
 }
 
 /// Pushes the table that functions find when they are called.
-pub(super) fn open_for_functions<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
+pub(super) fn open_for_functions<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<(), Raise> {
     let functions: &[(&str, Function)] = &[
         ("call", call::<S>),
         ("pcall", pcall::<S>),
@@ -51,7 +51,7 @@ pub(super) fn open_for_functions<S: Server>(stack: &mut Stack<'_>) -> Result<(),
 }
 
 /// Pushes the table that a library finds while it is loaded.
-pub(super) fn open_for_libraries<S: Server>(stack: &mut Stack<'_>) -> Result<(), Raise> {
+pub(super) fn open_for_libraries<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<(), Raise> {
     stack.push_table(0, LIBRARY_NUMBERS.len() + 3)?;
     set_functions(stack, &[("register_function", library::register::<S>), ("log", log::<S>)])?;
     set_constants(stack, |name| LIBRARY_NUMBERS.contains(&name))
@@ -90,14 +90,14 @@ fn push_rejection(stack: &mut Stack<'_>, line: &str) -> Result<(), Raise> {
     values::push_error(stack, &bytes)
 }
 
-fn call<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+fn call<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     match run::<S>(stack)? {
         Reached::Reply => Ok(1),
         Reached::Error => Err(Raise::Top),
     }
 }
 
-fn pcall<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+fn pcall<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     run::<S>(stack).map(|_| 1)
 }
 
@@ -190,7 +190,7 @@ fn write_number(number: f64, out: &mut Vec<u8>) {
 const CALL_WORK: usize = 8 << 10;
 
 /// Runs a command and pushes its reply, or the error for which it was not run.
-fn run<S: Server>(stack: &mut Stack<'_>) -> Result<Reached, Raise> {
+fn run<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<Reached, Raise> {
     stack.work(CALL_WORK)?;
     let reached = stack.host(|server: &mut S, stack| {
         let mut words = server.words().take().unwrap_or_default();
@@ -202,7 +202,7 @@ fn run<S: Server>(stack: &mut Stack<'_>) -> Result<Reached, Raise> {
     reached.unwrap_or_else(|| Err(Raise::text("redis.call/pcall can only be called inside a script invocation")))
 }
 
-fn run_on<S: Server>(server: &mut S, stack: &mut Stack<'_>, words: &mut Words) -> Result<Reached, Raise> {
+fn run_on<S: ScriptBackend>(server: &mut S, stack: &mut Stack<'_>, words: &mut Words) -> Result<Reached, Raise> {
     if let Err(line) = words.take(stack) {
         push_refusal(stack, line)?;
         return Ok(Reached::Error);
@@ -220,7 +220,7 @@ fn run_on<S: Server>(server: &mut S, stack: &mut Stack<'_>, words: &mut Words) -
     }
 }
 
-fn log<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+fn log<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let count = stack.top();
     if count < 2 {
         return Err(refuse(stack, "ERR redis.log() requires two arguments or more."));
@@ -249,7 +249,7 @@ fn log<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(0)
 }
 
-fn setresp<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+fn setresp<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if stack.top() != 1 {
         return Err(refuse(stack, "ERR redis.setresp() requires one argument."));
     }
@@ -262,7 +262,7 @@ fn setresp<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(0)
 }
 
-fn acl_check_cmd<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+fn acl_check_cmd<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let mut words = Words::default();
     if let Err(line) = words.take(stack) {
         return Err(refuse(stack, line));
@@ -355,14 +355,14 @@ pub(super) fn explain(stack: &mut Stack<'_>) -> Result<usize, Raise> {
         Some(place) if place.line.is_none() => stack.caller(2),
         place => place,
     };
-    if sandbox::is_front(stack, 1) {
+    if sandbox::is_proxy(stack, 1) {
         return explain_read_only(stack);
     }
     if stack.kind(1) == Kind::Table {
         stack.push_copy(1);
     } else {
         let mut text = b"ERR ".to_vec();
-        stack.write_shown(1, &mut text);
+        stack.write_tostring(1, &mut text);
         values::push_pair(stack, "err", &text)?;
     }
     if let Some(place) = place {

@@ -3,11 +3,11 @@
 
 use std::ffi::CString;
 
-use super::Server;
+use super::ScriptBackend;
 use crate::lua::{Function, Kind, Raise, Stack};
 
 /// Puts the functions in the place of Lua's.
-pub(super) fn replace<S: Server>(stack: &mut Stack<'_>, globals: i32) -> Result<(), Raise> {
+pub(super) fn replace<S: ScriptBackend>(stack: &mut Stack<'_>, globals: i32) -> Result<(), Raise> {
     let functions: &[(&str, Function)] = &[("pcall", pcall), ("collectgarbage", collectgarbage)];
     for (name, function) in functions {
         stack.push_function(*function);
@@ -23,7 +23,7 @@ pub(super) fn replace<S: Server>(stack: &mut Stack<'_>, globals: i32) -> Result<
 }
 
 /// Makes the compilers give what they compile the globals on top, and `pairs` know the guarded `next`.
-pub(super) fn enclose_compilers(stack: &mut Stack<'_>, globals: i32) -> Result<(), Raise> {
+pub(super) fn set_env_of_compiled(stack: &mut Stack<'_>, globals: i32) -> Result<(), Raise> {
     for (name, function) in [("loadstring", loadstring as Function), ("load", load)] {
         stack.push_copy(-1);
         stack.push_closure(function, 1);
@@ -56,7 +56,7 @@ fn load(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let name = if stack.lacks(2) { b"=(load)".into() } else { stack.text_argument(2)? };
     let mut source = Vec::new();
     loop {
-        stack.pulse()?;
+        stack.check_interrupt()?;
         stack.push_copy(1);
         if !stack.call(0, Some(1)) {
             return Ok(refused(stack));
@@ -69,7 +69,7 @@ fn load(stack: &mut Stack<'_>) -> Result<usize, Raise> {
         if source.len() == before {
             break;
         }
-        stack.afford(source.len())?;
+        stack.check_memory(source.len())?;
         stack.pop(1);
     }
     compile(stack, &source, &name)
@@ -153,9 +153,9 @@ fn pairs(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(3)
 }
 
-fn random<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+fn random<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let count = stack.top();
-    let part = stack.host(|server: &mut S, _| server.chance().draw()).unwrap_or_default();
+    let part = stack.host(|server: &mut S, _| server.random().next_f64()).unwrap_or_default();
     let number = match count {
         0 => part,
         1 => {
@@ -183,14 +183,14 @@ fn integer_argument(stack: &Stack<'_>, number: usize) -> Result<f64, Raise> {
     stack.number_argument(number).map(|number| f64::from(number as i64 as i32))
 }
 
-fn randomseed<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+fn randomseed<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let seed = integer_argument(stack, 1)?;
-    stack.host(|server: &mut S, _| *server.chance() = super::Chance::of(seed as i64 as u64));
+    stack.host(|server: &mut S, _| *server.random() = super::Drand48::of(seed as i64 as u64));
     Ok(0)
 }
 
 /// `os.clock`.
-pub(super) fn clock<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+pub(super) fn clock<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let seconds = stack.host(|server: &mut S, _| server.processor_s()).unwrap_or_default();
     stack.push_number(seconds);
     Ok(1)

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use super::told::Sight;
-use super::{Compiled, Header, Server, api};
+use super::keys_argv::TableUse;
+use super::{Compiled, Header, ScriptBackend, api};
 use crate::lua::{Kind, Raise, Stack};
 use crate::resp::{Request, split_words};
 
@@ -66,12 +66,12 @@ pub struct Function {
 
 /// The functions that a library has offered so far.
 #[derive(Debug, Default)]
-pub struct Offered {
+pub struct RegisteredFunctions {
     functions: Vec<Function>,
     names: BTreeSet<String>,
 }
 
-impl Offered {
+impl RegisteredFunctions {
     fn contains(&self, name: &str) -> bool {
         self.names.contains(name)
     }
@@ -144,7 +144,7 @@ fn checked_name(name: &[u8]) -> Result<String, LibraryError> {
 
 /// What was told of a function, as far as it is read.
 #[derive(Default)]
-struct Sketch {
+struct Registration {
     name: Option<Vec<u8>>,
     description: Option<Vec<u8>>,
     header: Header,
@@ -154,25 +154,26 @@ struct Sketch {
 
 /// `redis.register_function(name, callback)`, or of a table with `function_name`, `callback`, and perhaps `flags` and
 /// `description`.
-pub(super) fn register<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
-    if !stack.host(|server: &mut S, _| server.offered().is_some()).unwrap_or_default() {
+pub(super) fn register<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    if !stack.host(|server: &mut S, _| server.registered().is_some()).unwrap_or_default() {
         return Err(refuse(stack, "redis.register_function can only be called on FUNCTION LOAD command"));
     }
-    let sketch = match stack.top() {
+    let registration = match stack.top() {
         1 => named(stack),
         2 => positional(stack),
         _ => Err("wrong number of arguments to redis.register_function"),
     };
-    let sketch = sketch.map_err(|text| refuse(stack, text))?;
-    let name = checked_name(&sketch.name.unwrap_or_default()).map_err(|error| refuse(stack, &error.to_string()))?;
-    let is_there = |offered: &mut Offered| offered.contains(&name);
-    if stack.host(|server: &mut S, _| server.offered().is_some_and(is_there)) == Some(true) {
+    let registration = registration.map_err(|text| refuse(stack, text))?;
+    let name =
+        checked_name(&registration.name.unwrap_or_default()).map_err(|error| refuse(stack, &error.to_string()))?;
+    let is_there = |registered: &mut RegisteredFunctions| registered.contains(&name);
+    if stack.host(|server: &mut S, _| server.registered().is_some_and(is_there)) == Some(true) {
         return Err(refuse(stack, "Function already exists in the library"));
     }
-    stack.push_copy(sketch.callback.unwrap_or_default());
-    let callback = Some(Compiled { function: stack.keep(), sight: Sight::Tables });
-    let function = Function { name, description: sketch.description, header: sketch.header, callback };
-    stack.host(|server: &mut S, _| server.offered().map(|offered| offered.push(function)));
+    stack.push_copy(registration.callback.unwrap_or_default());
+    let callback = Some(Compiled { function: stack.make_ref(), table_use: TableUse::Escapes });
+    let function = Function { name, description: registration.description, header: registration.header, callback };
+    stack.host(|server: &mut S, _| server.registered().map(|registered| registered.push(function)));
     Ok(0)
 }
 
@@ -185,12 +186,12 @@ fn text_at(stack: &mut Stack<'_>, at: i32) -> Option<Vec<u8>> {
     stack.write_text(at, &mut text).then_some(text)
 }
 
-fn positional(stack: &mut Stack<'_>) -> Result<Sketch, &'static str> {
+fn positional(stack: &mut Stack<'_>) -> Result<Registration, &'static str> {
     let name = text_at(stack, 1).ok_or("first argument to redis.register_function must be a string")?;
     if stack.kind(2) != Kind::Function {
         return Err("second argument to redis.register_function must be a function");
     }
-    Ok(Sketch { name: Some(name), callback: Some(2), header: of_function(), ..Sketch::default() })
+    Ok(Registration { name: Some(name), callback: Some(2), header: of_function(), ..Registration::default() })
 }
 
 /// A function's flags before any is set: it promises nothing.
@@ -198,12 +199,12 @@ fn of_function() -> Header {
     Header { is_there: true, ..Header::default() }
 }
 
-fn named(stack: &mut Stack<'_>) -> Result<Sketch, &'static str> {
+fn named(stack: &mut Stack<'_>) -> Result<Registration, &'static str> {
     if stack.kind(1) != Kind::Table {
         return Err("calling redis.register_function with a single argument is only applicable to Lua table \
                     (representing named arguments).");
     }
-    let mut sketch = Sketch { header: of_function(), ..Sketch::default() };
+    let mut registration = Registration { header: of_function(), ..Registration::default() };
     let count = stack.push_entries(1).map_err(|_| crate::lua::OUT_OF_MEMORY)?;
     let entries = stack.absolute(-1);
     for number in 1..=count {
@@ -212,40 +213,41 @@ fn named(stack: &mut Stack<'_>) -> Result<Sketch, &'static str> {
         stack.pop(1);
         let key = key.ok_or("named argument key given to redis.register_function is not a string")?;
         stack.get_element(entries, number * 2);
-        if read_entry(stack, &key.to_ascii_lowercase(), &mut sketch)? {
+        if read_entry(stack, &key.to_ascii_lowercase(), &mut registration)? {
             stack.pop(1);
         }
     }
-    if sketch.name.is_none() {
+    if registration.name.is_none() {
         return Err("redis.register_function must get a function name argument");
     }
-    if sketch.callback.is_none() {
+    if registration.callback.is_none() {
         return Err("redis.register_function must get a callback argument");
     }
-    Ok(sketch)
+    Ok(registration)
 }
 
 /// Reads the value on top, which has that name; false when it shall stay there.
-fn read_entry(stack: &mut Stack<'_>, key: &[u8], sketch: &mut Sketch) -> Result<bool, &'static str> {
+fn read_entry(stack: &mut Stack<'_>, key: &[u8], registration: &mut Registration) -> Result<bool, &'static str> {
     match key {
         b"function_name" => {
             let name = text_at(stack, -1);
-            sketch.name = Some(name.ok_or("function_name argument given to redis.register_function must be a string")?);
+            registration.name =
+                Some(name.ok_or("function_name argument given to redis.register_function must be a string")?);
         }
         b"description" => {
             let description = text_at(stack, -1);
             let description =
                 description.ok_or("description argument given to redis.register_function must be a string")?;
-            sketch.description = Some(description);
+            registration.description = Some(description);
         }
         b"callback" => {
             if stack.kind(-1) != Kind::Function {
                 return Err("callback argument given to redis.register_function must be a function");
             }
-            sketch.callback = Some(stack.absolute(-1));
+            registration.callback = Some(stack.absolute(-1));
             return Ok(false);
         }
-        b"flags" => read_flags(stack, &mut sketch.header)?,
+        b"flags" => read_flags(stack, &mut registration.header)?,
         _ => return Err("unknown argument given to redis.register_function"),
     }
     Ok(true)

@@ -1,53 +1,53 @@
 //! The machine that runs scripts: Lua with Redis's API, its libraries and its rules.
 //!
-//! It knows neither commands nor data. What a script asks for goes to a [`Server`], whoever that is; what it gives back
-//! is written to a [`Reply`].
+//! It knows neither commands nor data. What a script asks for goes to a [`ScriptBackend`], whoever that is; what it
+//! gives back is written to a [`Reply`].
 //!
 //! Invariant: a script leaves no trace for the next one. All tables that scripts share are read-only ([`sandbox`]), and
-//! `KEYS` and `ARGV` are made anew for each run that could change them ([`told`]). The one exception is Redis's own:
-//! the settings of `cjson` stay as a script left them.
+//! `KEYS` and `ARGV` are made anew for each run that could change them ([`keys_argv`]). The one exception is Redis's
+//! own: the settings of `cjson` stay as a script left them.
 //!
 //! Costs: an idle machine takes about 60 KiB, and is made when the first script comes. A script is compiled once and
 //! kept as a function; running it costs a switch to a stack of its own, a string for each key and argument, and what it
 //! does.
 
-mod answer;
 mod api;
 mod arguments;
 mod bit;
-mod chance;
 mod cjson;
 mod cmsgpack;
 mod code;
+mod interrupt_check;
+mod keys_argv;
 mod library;
-mod pace;
 mod patterns;
+mod random;
+mod reply;
 mod sandbox;
 mod shebang;
 mod structure;
 #[cfg(test)]
 mod testing;
-mod told;
 mod values;
 
 use std::ffi::CStr;
 
 use sha1::{Digest, Sha1};
 
-use crate::lua::{Host, Lua, OUT_OF_MEMORY, Place, Progress, Raise, Reference, Stack};
+use crate::lua::{Lua, OUT_OF_MEMORY, Progress, Raise, Reference, ScriptHost, SourceLine, Stack};
 use crate::resp::{Protocol, Reply, Request};
 use crate::value::hexadecimal;
-use sandbox::Dwellers;
-use told::{Sight, Told};
+use keys_argv::{KeysArgv, TableUse};
+use sandbox::ScriptKind;
 
-pub use answer::{Answer, Faults};
 pub use api::Words;
-pub use chance::Chance;
-pub use library::{Function, LibraryError, Offered, read_title};
+pub use library::{Function, LibraryError, RegisteredFunctions, read_title};
+pub use random::Drand48;
+pub use reply::{ConvertedReply, ReturnedErrors};
 pub use shebang::{Header, ShebangError};
 
 /// What a script can ask the server that runs it.
-pub trait Server: Host {
+pub trait ScriptBackend: ScriptHost {
     /// Runs a command and writes its reply for [`crate::resp::Values`].
     ///
     /// # Errors
@@ -65,25 +65,25 @@ pub trait Server: Host {
     /// Room for the calls of scripts, kept from one to the next.
     fn words(&mut self) -> &mut Option<Box<Words>>;
     /// What the script is answered that has returned much, once that is written.
-    fn answer(&mut self) -> &mut Option<Box<Answer>>;
+    fn converted_reply(&mut self) -> &mut Option<Box<ConvertedReply>>;
     /// The random numbers of this run.
-    fn chance(&mut self) -> &mut Chance;
+    fn random(&mut self) -> &mut Drand48;
     /// Processor time of the process in seconds (`os.clock`).
     fn processor_s(&mut self) -> f64;
-    /// What the library has offered so far that is being loaded; `None` while none is. While one is, [`Host::pulse`]
-    /// never says that it shall rest.
-    fn offered(&mut self) -> Option<&mut Offered>;
+    /// What the library has offered so far that is being loaded; `None` while none is. While one is,
+    /// [`ScriptHost::check_interrupt`] never says that it shall rest.
+    fn registered(&mut self) -> Option<&mut RegisteredFunctions>;
 }
 
 /// What becomes of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It has ended, and its reply is written, with these errors in it.
-    Done(Faults),
+    Done(ReturnedErrors),
     /// It has failed; nothing is written.
     Failed(Failure),
     /// It rests.
-    Resting,
+    Suspended,
 }
 
 /// An error that ended a script.
@@ -92,7 +92,7 @@ pub struct Failure {
     /// The line, its code first.
     pub message: String,
     /// Where it happened, if that is known.
-    pub place: Option<Place>,
+    pub place: Option<SourceLine>,
     /// The command that failed was counted already.
     pub is_counted: bool,
 }
@@ -101,7 +101,7 @@ pub struct Failure {
 #[derive(Debug)]
 pub struct Compiled {
     function: Reference,
-    sight: Sight,
+    table_use: TableUse,
 }
 
 /// Bytes that scripts and what they keep may take together. Redis has no such limit; a script that fills a laptop helps
@@ -128,13 +128,13 @@ pub struct Prepared {
 
 /// An interpreter that is ready for scripts, or for functions.
 #[derive(Debug)]
-pub struct Machine {
+pub struct LuaVm {
     lua: Lua,
     globals: sandbox::Globals,
-    told: Told,
-    names: answer::Names,
+    keys_argv: KeysArgv,
+    names: reply::FieldNames,
     /// The run that rests writes what a script has returned.
-    is_answering: bool,
+    is_converting: bool,
 }
 
 /// What has become of a run.
@@ -144,30 +144,30 @@ enum Ending {
     Returned(Reference),
 }
 
-impl Machine {
-    /// A machine for scripts that run on an `S`.
+impl LuaVm {
+    /// A virtual machine for scripts that run on an `S`.
     ///
     /// # Panics
     /// When memory for the libraries is missing.
-    pub fn new<S: Server>() -> Machine {
-        Machine::with::<S>(Dwellers::Scripts)
+    pub fn new<S: ScriptBackend>() -> LuaVm {
+        LuaVm::with::<S>(ScriptKind::Scripts)
     }
 
-    /// A machine for functions that run on an `S`.
+    /// A virtual machine for functions that run on an `S`.
     ///
     /// # Panics
     /// When memory for the libraries is missing.
-    pub fn for_functions<S: Server>() -> Machine {
-        Machine::with::<S>(Dwellers::Functions)
+    pub fn for_functions<S: ScriptBackend>() -> LuaVm {
+        LuaVm::with::<S>(ScriptKind::Functions)
     }
 
-    fn with<S: Server>(dwellers: Dwellers) -> Machine {
+    fn with<S: ScriptBackend>(kind: ScriptKind) -> LuaVm {
         let mut lua = Lua::new(MEMORY_BYTES);
-        let built = lua.with(|stack| sandbox::build::<S>(stack, dwellers));
-        let told = lua.with(Told::new).expect("there is memory for two tables");
-        let names = lua.with(answer::Names::keep);
+        let built = lua.with(|stack| sandbox::build::<S>(stack, kind));
+        let keys_argv = lua.with(KeysArgv::new).expect("there is memory for two tables");
+        let names = lua.with(reply::FieldNames::new);
         let globals = built.expect("there is memory for the libraries");
-        Machine { lua, globals, told, names, is_answering: false }
+        LuaVm { lua, globals, keys_argv, names, is_converting: false }
     }
 
     /// Compiles a script.
@@ -186,8 +186,8 @@ impl Machine {
                 return Err(latin(&text));
             }
             let global_use = stack.global_use();
-            self.globals.enclose(stack, global_use.as_ref());
-            Ok(Compiled { function: stack.keep(), sight: Sight::of(global_use.as_ref()) })
+            self.globals.set_env(stack, global_use.as_ref());
+            Ok(Compiled { function: stack.make_ref(), table_use: TableUse::of(global_use.as_ref()) })
         })
     }
 
@@ -195,25 +195,25 @@ impl Machine {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn load<S: Server>(&mut self, server: &mut S, source: &[u8]) -> Result<(), LibraryError> {
+    pub fn load<S: ScriptBackend>(&mut self, server: &mut S, source: &[u8]) -> Result<(), LibraryError> {
         let compiled = self.compile_as(source, LIBRARY_NAME).map_err(LibraryError::DoesNotCompile)?;
         let globals = &self.globals;
-        let shown = self.lua.with(|stack| globals.show_nursery(stack, true));
+        let shown = self.lua.with(|stack| globals.use_load_env(stack, true));
         let result = shown.map_err(|_| LibraryError::Failed(OUT_OF_MEMORY.to_owned())).and_then(|()| {
             let push = |stack: &mut Stack<'_>| {
-                stack.push_kept(&compiled.function);
+                stack.push_ref(&compiled.function);
                 0
             };
             self.lua.start(server, &self.globals.explain, push, |_, progress, stack| match progress {
                 Progress::Done => Ok(()),
                 Progress::Failed => Err(LibraryError::Failed(Failure::from_top(stack).message)),
-                Progress::Ended(_) | Progress::Resting => Err(LibraryError::Failed(format!("ERR {TOO_SLOW}"))),
+                Progress::Ended(_) | Progress::Suspended => Err(LibraryError::Failed(format!("ERR {TOO_SLOW}"))),
             })
         });
         self.forget(compiled);
         let globals = &self.globals;
         // Memory may have run out, but the name is there already.
-        let hidden = self.lua.with(|stack| globals.show_nursery(stack, false));
+        let hidden = self.lua.with(|stack| globals.use_load_env(stack, false));
         result.and(hidden.map_err(|_| LibraryError::Failed(OUT_OF_MEMORY.to_owned())))
     }
 
@@ -222,8 +222,8 @@ impl Machine {
         self.lua.with(|stack| stack.release(script.function));
     }
 
-    /// Runs a script, until it ends or has to rest; [`Machine::go_on`] continues it then.
-    pub fn run<S: Server>(
+    /// Runs a script, until it ends or has to rest; [`LuaVm::resume`] continues it then.
+    pub fn run<S: ScriptBackend>(
         &mut self,
         server: &mut S,
         script: &Compiled,
@@ -231,38 +231,38 @@ impl Machine {
         arguments: Request<'_>,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        let (globals, told, names) = (&self.globals, &mut self.told, &self.names);
-        if let Err(raised) = self.lua.with(|stack| told.tell(stack, globals, script.sight, keys, arguments)) {
+        let (globals, keys_argv, names) = (&self.globals, &mut self.keys_argv, &self.names);
+        if let Err(raised) = self.lua.with(|stack| keys_argv.set(stack, globals, script.table_use, keys, arguments)) {
             return Outcome::Failed(Failure::of(raised));
         }
         let push = |stack: &mut Stack<'_>| {
-            stack.push_kept(&script.function);
+            stack.push_ref(&script.function);
             0
         };
         let ending = self.lua.start(server, &globals.explain, push, |server, progress, stack| {
             conclude(server, names, progress, stack, reply)
         });
-        self.answer(server, ending, reply)
+        self.convert(server, ending, reply)
     }
 
     /// Answers what a script has returned that has ended, in a run of its own where that takes long.
-    fn answer<S: Server>(&mut self, server: &mut S, ending: Ending, reply: &mut Reply<'_>) -> Outcome {
+    fn convert<S: ScriptBackend>(&mut self, server: &mut S, ending: Ending, reply: &mut Reply<'_>) -> Outcome {
         let value = match ending {
             Ending::Over(outcome) => return outcome,
             Ending::Returned(value) => value,
         };
         let protocols = [reply.protocol(), server.protocol()];
         let push = |stack: &mut Stack<'_>| {
-            stack.push_function(answer::write_slowly::<S>);
-            stack.push_kept(&value);
+            stack.push_function(reply::convert_slowly::<S>);
+            stack.push_ref(&value);
             stack.release(value);
             protocols.into_iter().for_each(|protocol| stack.push_boolean(protocol == Protocol::Resp3));
             1 + protocols.len()
         };
         let outcome = self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
-            conclude_answer(server, progress, stack, reply)
+            conclude_conversion(server, progress, stack, reply)
         });
-        self.is_answering = outcome == Outcome::Resting;
+        self.is_converting = outcome == Outcome::Suspended;
         outcome
     }
 
@@ -281,17 +281,17 @@ impl Machine {
                 let Some(callback) = &function.callback else { return Err(Raise::Text(b"Function not found".into())) };
                 stack.push_list(keys.iter())?;
                 stack.push_list(arguments.iter())?;
-                stack.push_kept(&callback.function);
-                Ok(Prepared { function: stack.keep(), arguments: stack.keep(), keys: stack.keep() })
+                stack.push_ref(&callback.function);
+                Ok(Prepared { function: stack.make_ref(), arguments: stack.make_ref(), keys: stack.make_ref() })
             })
             .map_err(Failure::of)
     }
 
-    /// Calls a function, until it ends or has to rest; [`Machine::go_on`] continues it then.
-    pub fn call<S: Server>(&mut self, server: &mut S, prepared: Prepared, reply: &mut Reply<'_>) -> Outcome {
+    /// Calls a function, until it ends or has to rest; [`LuaVm::resume`] continues it then.
+    pub fn call<S: ScriptBackend>(&mut self, server: &mut S, prepared: Prepared, reply: &mut Reply<'_>) -> Outcome {
         let push = |stack: &mut Stack<'_>| {
             for value in [prepared.function, prepared.keys, prepared.arguments] {
-                stack.push_kept(&value);
+                stack.push_ref(&value);
                 stack.release(value);
             }
             2
@@ -300,32 +300,32 @@ impl Machine {
         let ending = self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
             conclude(server, names, progress, stack, reply)
         });
-        self.answer(server, ending, reply)
+        self.convert(server, ending, reply)
     }
 
     /// Continues a script that rests.
-    pub fn go_on<S: Server>(&mut self, server: &mut S, reply: &mut Reply<'_>) -> Outcome {
-        if self.is_answering {
-            let go_on =
-                |server: &mut S, progress, stack: &mut Stack<'_>| conclude_answer(server, progress, stack, reply);
-            let outcome = self.lua.go_on(server, go_on);
-            self.is_answering = outcome == Outcome::Resting;
+    pub fn resume<S: ScriptBackend>(&mut self, server: &mut S, reply: &mut Reply<'_>) -> Outcome {
+        if self.is_converting {
+            let resume =
+                |server: &mut S, progress, stack: &mut Stack<'_>| conclude_conversion(server, progress, stack, reply);
+            let outcome = self.lua.resume(server, resume);
+            self.is_converting = outcome == Outcome::Suspended;
             return outcome;
         }
         let names = &self.names;
-        let ending = self.lua.go_on(server, |server, progress, stack| conclude(server, names, progress, stack, reply));
-        self.answer(server, ending, reply)
+        let ending = self.lua.resume(server, |server, progress, stack| conclude(server, names, progress, stack, reply));
+        self.convert(server, ending, reply)
     }
 
-    /// Bytes that the machine takes.
+    /// Bytes that the virtual machine takes.
     pub fn memory_bytes(&self) -> usize {
         self.lua.memory_bytes()
     }
 }
 
-fn conclude<S: Server>(
+fn conclude<S: ScriptBackend>(
     server: &S,
-    names: &answer::Names,
+    names: &reply::FieldNames,
     progress: Progress,
     stack: &mut Stack<'_>,
     reply: &mut Reply<'_>,
@@ -333,20 +333,20 @@ fn conclude<S: Server>(
     if progress != Progress::Done {
         return Ending::Over(failed(progress, stack));
     }
-    match answer::write(stack, names, reply, server.protocol()) {
+    match reply::write(stack, names, reply, server.protocol()) {
         Some(faults) => Ending::Over(Outcome::Done(faults)),
-        None => Ending::Returned(stack.keep()),
+        None => Ending::Returned(stack.make_ref()),
     }
 }
 
 /// The same for a run that wrote what a script had returned.
-fn conclude_answer<S: Server>(
+fn conclude_conversion<S: ScriptBackend>(
     server: &mut S,
     progress: Progress,
     stack: &mut Stack<'_>,
     reply: &mut Reply<'_>,
 ) -> Outcome {
-    match server.answer().take() {
+    match server.converted_reply().take() {
         Some(answer) if progress == Progress::Done => {
             reply.whole(&answer.bytes);
             Outcome::Done(answer.faults)
@@ -358,7 +358,7 @@ fn conclude_answer<S: Server>(
 /// What becomes of a run that has not come to its end, or not yet.
 fn failed(progress: Progress, stack: &mut Stack<'_>) -> Outcome {
     match progress {
-        Progress::Resting => Outcome::Resting,
+        Progress::Suspended => Outcome::Suspended,
         Progress::Ended(place) => {
             Outcome::Failed(Failure { message: format!("ERR {ENDED}"), place, is_counted: false })
         }
@@ -387,9 +387,9 @@ impl Failure {
         failure.message = text_field(stack, "err").map_or("ERR unknown error".into(), |text| latin(up_to_nul(&text)));
         if let (Some(source), Some(line)) = (text_field(stack, "source"), text_field(stack, "line")) {
             let line = latin(&line).parse().ok();
-            failure.place = Some(Place { source: latin(&source), line });
+            failure.place = Some(SourceLine { source: latin(&source), line });
         }
-        failure.is_counted = answer::is_counted(stack);
+        failure.is_counted = reply::is_counted(stack);
         failure
     }
 }

@@ -1,27 +1,27 @@
 //! The world that scripts see: Lua's libraries and Redis's, none of which a script can change.
 //!
 //! Lua 5.1 has no read-only tables. So what a script holds of a shared table is an empty one in front of it: reads fall
-//! through to the table behind, by its metatable, and an assignment always finds no such key and is refused.
+//! through to the target table, by its metatable, and an assignment always finds no such key and is refused.
 //!
 //! ```text
-//!   script -> front {} -> metatable { __index = behind, __newindex = refuse } -> behind { find = ..., ... }
+//!   script -> proxy {} -> metatable { __index = target, __newindex = refuse } -> target { find = ..., ... }
 //! ```
 //!
-//! Functions of Lua that look past metatables are guarded: those that only look are given the table behind, those that
+//! Functions of Lua that look past metatables are guarded: those that only look are given the target table, those that
 //! would change it are refused. Global names go the same way, one step further: what is not there is an error. A script
-//! whose code never assigns a global name is spared the way: it has the table behind for its environment, which it can
+//! whose code never assigns a global name is spared the way: it has the target table for its environment, which it can
 //! read by names and has no means to take in hand.
 //!
-//! Invariant: no script can reach a table behind, or change a front; so scripts share nothing that changes.
+//! Invariant: no script can reach a target table, or change a proxy; so scripts share nothing that changes.
 
 use super::arguments::{Open, lower_half, to_i64};
-use super::{Server, api, bit, cjson, cmsgpack, code, patterns, structure};
+use super::{ScriptBackend, api, bit, cjson, cmsgpack, code, patterns, structure};
 use crate::lua::{Function, GlobalUse, Kind, Raise, Reference, Stack};
 use crate::value::number::parse_digits;
 
 /// What a script is told that tries to change what all share.
 pub(super) const READ_ONLY: &str = "Attempt to modify a readonly table";
-/// The field of a front's metatable that tells what it is.
+/// The field of a proxy's metatable that tells what it is.
 const MARK: &str = "__front";
 
 /// Global names of Lua that scripts do not get: they reach files, other threads' worlds, or the machine.
@@ -44,7 +44,7 @@ const LOWEST_POSITION: i32 = -1_000_000;
 
 /// Who lives in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dwellers {
+pub(super) enum ScriptKind {
     /// Scripts, each of which finds `KEYS` and `ARGV`.
     Scripts,
     /// Functions. While their library is loaded, it finds nothing but a small `redis`.
@@ -55,56 +55,56 @@ pub(super) enum Dwellers {
 #[derive(Debug)]
 pub(super) struct Globals {
     /// What a script takes for the table of globals.
-    front: Reference,
+    proxy: Reference,
     /// What it really reads.
-    behind: Reference,
-    /// The metatable of the front, and what a library reads through it while it is loaded.
-    nursery: Option<(Reference, Reference)>,
+    target: Reference,
+    /// The metatable of the proxy, and what a library reads through it while it is loaded.
+    load_env: Option<(Reference, Reference)>,
     /// What errors pass through on their way out of a script.
     pub(super) explain: Reference,
 }
 
 /// The places of values during the building.
-struct Places {
-    /// Of each front, the table behind it.
-    behind_of: i32,
+struct StackSlots {
+    /// Of each proxy, its target table.
+    target_of: i32,
     globals: i32,
 }
 
 /// Makes the world of scripts.
-pub(super) fn build<S: Server>(stack: &mut Stack<'_>, dwellers: Dwellers) -> Result<Globals, Raise> {
+pub(super) fn build<S: ScriptBackend>(stack: &mut Stack<'_>, kind: ScriptKind) -> Result<Globals, Raise> {
     stack.open_standard();
     stack.push_table(0, 32)?;
-    let behind_of = stack.absolute(-1);
+    let target_of = stack.absolute(-1);
     stack.push_globals();
-    let places = Places { behind_of, globals: stack.absolute(-1) };
+    let slots = StackSlots { target_of, globals: stack.absolute(-1) };
     for name in WITHHELD {
         stack.push_nil();
-        stack.set_field(places.globals, name)?;
+        stack.set_field(slots.globals, name)?;
     }
-    narrow_os::<S>(stack, &places)?;
-    code::replace::<S>(stack, places.globals)?;
-    add_libraries::<S>(stack, &places, dwellers)?;
-    guard_all(stack, &places, LOOKING, look_behind)?;
-    guard_all(stack, &places, CHANGING, leave_alone)?;
-    guard_all(stack, &places, &[("table", &["insert"])], insert_nearby)?;
-    guard_all(stack, &places, &[("", &["unpack"])], unpack_some)?;
-    guard_all(stack, &places, &[("", &["tonumber"])], read_digits)?;
-    guard_all(stack, &places, REWRITING, count_text)?;
-    replace_with_fronts(stack, &places)?;
-    front_the_globals::<S>(stack, &places, dwellers)
+    narrow_os::<S>(stack, &slots)?;
+    code::replace::<S>(stack, slots.globals)?;
+    add_libraries::<S>(stack, &slots, kind)?;
+    guard_all(stack, &slots, LOOKING, pass_target)?;
+    guard_all(stack, &slots, CHANGING, refuse_shared)?;
+    guard_all(stack, &slots, &[("table", &["insert"])], insert_nearby)?;
+    guard_all(stack, &slots, &[("", &["unpack"])], unpack_some)?;
+    guard_all(stack, &slots, &[("", &["tonumber"])], read_digits)?;
+    guard_all(stack, &slots, REWRITING, count_text)?;
+    replace_with_proxies(stack, &slots)?;
+    proxy_globals::<S>(stack, &slots, kind)
 }
 
-fn narrow_os<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
+fn narrow_os<S: ScriptBackend>(stack: &mut Stack<'_>, slots: &StackSlots) -> Result<(), Raise> {
     stack.push_table(0, 1)?;
     stack.push_function(code::clock::<S>);
     stack.set_field(-2, OF_OS)?;
-    stack.set_field(places.globals, "os")
+    stack.set_field(slots.globals, "os")
 }
 
-fn add_libraries<S: Server>(stack: &mut Stack<'_>, places: &Places, dwellers: Dwellers) -> Result<(), Raise> {
+fn add_libraries<S: ScriptBackend>(stack: &mut Stack<'_>, slots: &StackSlots, kind: ScriptKind) -> Result<(), Raise> {
     let libraries: [(&str, Open); 5] = [
-        ("redis", if dwellers == Dwellers::Scripts { api::open::<S> } else { api::open_for_functions::<S> }),
+        ("redis", if kind == ScriptKind::Scripts { api::open::<S> } else { api::open_for_functions::<S> }),
         ("bit", bit::open),
         ("struct", structure::open),
         ("cjson", cjson::open),
@@ -112,33 +112,33 @@ fn add_libraries<S: Server>(stack: &mut Stack<'_>, places: &Places, dwellers: Dw
     ];
     for (name, open) in libraries {
         open(stack)?;
-        stack.set_field(places.globals, name)?;
+        stack.set_field(slots.globals, name)?;
     }
-    stack.get_field(places.globals, "string");
+    stack.get_field(slots.globals, "string");
     patterns::replace(stack, -1)?;
     stack.pop(1);
-    if dwellers == Dwellers::Functions {
+    if kind == ScriptKind::Functions {
         return Ok(());
     }
     stack.push_function(api::explain);
-    stack.set_field(places.globals, "__redis__err__handler")
+    stack.set_field(slots.globals, "__redis__err__handler")
 }
 
 /// Puts `guard` before functions of the global table (named "") or of libraries.
 fn guard_all(
     stack: &mut Stack<'_>,
-    places: &Places,
+    slots: &StackSlots,
     functions: &[(&str, &[&str])],
     guard: Function,
 ) -> Result<(), Raise> {
     for (library, names) in functions {
         if library.is_empty() {
-            stack.push_copy(places.globals);
+            stack.push_copy(slots.globals);
         } else {
-            stack.get_field(places.globals, library);
+            stack.get_field(slots.globals, library);
         }
         for name in *names {
-            stack.push_copy(places.behind_of);
+            stack.push_copy(slots.target_of);
             stack.get_field(-2, name);
             stack.guard(guard);
             stack.set_field(-2, name)?;
@@ -148,22 +148,22 @@ fn guard_all(
     Ok(())
 }
 
-/// Gives a function that only looks the table behind a front.
-fn look_behind(stack: &mut Stack<'_>) -> Result<usize, Raise> {
-    if push_behind(stack) {
+/// Gives a function that only looks the target table of a proxy.
+fn pass_target(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    if push_target(stack) {
         stack.replace(1);
     }
     Ok(0)
 }
 
 /// Refuses a function that changes what it is given, if that is shared.
-fn leave_alone(stack: &mut Stack<'_>) -> Result<usize, Raise> {
-    if push_behind(stack) { Err(Raise::text(READ_ONLY)) } else { Ok(0) }
+fn refuse_shared(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    if push_target(stack) { Err(Raise::text(READ_ONLY)) } else { Ok(0) }
 }
 
 /// Refuses to insert where all elements down to there would be moved.
 fn insert_nearby(stack: &mut Stack<'_>) -> Result<usize, Raise> {
-    leave_alone(stack)?;
+    refuse_shared(stack)?;
     if stack.top() == 3 && int_of(stack, 2) < LOWEST_POSITION {
         return Err(Raise::argument(2, "position out of bounds"));
     }
@@ -200,8 +200,8 @@ fn int_of(stack: &Stack<'_>, at: i32) -> i32 {
     stack.number(at).map_or(0, |number| lower_half(to_i64(number)))
 }
 
-/// Whether the value at `at` is a front, as far as its metatable tells. A script can only make its own tables look so.
-pub(super) fn is_front(stack: &mut Stack<'_>, at: i32) -> bool {
+/// Whether the value at `at` is a proxy, as far as its metatable tells. A script can only make its own tables look so.
+pub(super) fn is_proxy(stack: &mut Stack<'_>, at: i32) -> bool {
     if stack.kind(at) != Kind::Table || !stack.get_metatable(at) {
         return false;
     }
@@ -211,52 +211,52 @@ pub(super) fn is_front(stack: &mut Stack<'_>, at: i32) -> bool {
     is_marked
 }
 
-/// Pushes the table behind the first argument, if that is a front. The function keeps the table of them.
-fn push_behind(stack: &mut Stack<'_>) -> bool {
+/// Pushes the target table of the first argument, if that is a proxy. The function keeps the table of them.
+fn push_target(stack: &mut Stack<'_>) -> bool {
     if stack.kind(1) != Kind::Table {
         return false;
     }
     stack.push_copy(1);
     stack.get(Stack::upvalue(1));
-    let is_front = stack.kind(-1) == Kind::Table;
-    if !is_front {
+    let is_proxy = stack.kind(-1) == Kind::Table;
+    if !is_proxy {
         stack.pop(1);
     }
-    is_front
+    is_proxy
 }
 
-/// Puts a front before each table among the globals, but the globals themselves.
-fn replace_with_fronts(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
+/// Puts a proxy before each table among the globals, but the globals themselves.
+fn replace_with_proxies(stack: &mut Stack<'_>, slots: &StackSlots) -> Result<(), Raise> {
     let mut names = Vec::new();
-    stack.each(places.globals, |stack| {
+    stack.each(slots.globals, |stack| {
         if stack.kind(-1) == Kind::Table && stack.bytes(-2) != Some(b"_G") {
             names.push(String::from_utf8_lossy(stack.bytes(-2).unwrap_or_default()).into_owned());
         }
         Ok(())
     })?;
     for name in names {
-        stack.get_field(places.globals, &name);
-        push_front(stack, places)?;
-        stack.set_field(places.globals, &name)?;
+        stack.get_field(slots.globals, &name);
+        push_proxy(stack, slots)?;
+        stack.set_field(slots.globals, &name)?;
     }
     Ok(())
 }
 
-/// Replaces the table on top by a front for it.
-fn push_front(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
-    let behind = stack.absolute(-1);
+/// Replaces the table on top by a proxy for it.
+fn push_proxy(stack: &mut Stack<'_>, slots: &StackSlots) -> Result<(), Raise> {
+    let target = stack.absolute(-1);
     stack.push_table(0, 0)?;
     stack.push_table(0, 3)?;
     stack.push_boolean(true);
     stack.set_field(-2, MARK)?;
-    stack.push_copy(behind);
+    stack.push_copy(target);
     stack.set_field(-2, "__index")?;
     stack.push_function(refuse_to_change);
     stack.set_field(-2, "__newindex")?;
     stack.set_metatable(-2);
     stack.push_copy(-1);
-    stack.push_copy(behind);
-    stack.set(places.behind_of)?;
+    stack.push_copy(target);
+    stack.set(slots.target_of)?;
     stack.remove_below();
     Ok(())
 }
@@ -272,23 +272,27 @@ fn no_such_global(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Err(Raise::Here(text))
 }
 
-/// Puts a front before the globals, makes what is missing there an error, and hides strings' metatable.
-fn front_the_globals<S: Server>(stack: &mut Stack<'_>, places: &Places, dwellers: Dwellers) -> Result<Globals, Raise> {
-    stack.push_copy(places.globals);
-    push_front(stack, places)?;
-    let nursery = if dwellers == Dwellers::Functions { Some(build_nursery::<S>(stack, places)?) } else { None };
+/// Puts a proxy before the globals, makes what is missing there an error, and hides strings' metatable.
+fn proxy_globals<S: ScriptBackend>(
+    stack: &mut Stack<'_>,
+    slots: &StackSlots,
+    kind: ScriptKind,
+) -> Result<Globals, Raise> {
+    stack.push_copy(slots.globals);
+    push_proxy(stack, slots)?;
+    let load_env = if kind == ScriptKind::Functions { Some(build_load_env::<S>(stack, slots)?) } else { None };
     stack.push_copy(-1);
-    stack.set_field(places.globals, "_G")?;
-    code::enclose_compilers(stack, places.globals)?;
-    let front = stack.keep();
+    stack.set_field(slots.globals, "_G")?;
+    code::set_env_of_compiled(stack, slots.globals)?;
+    let proxy = stack.make_ref();
     push_strict(stack)?;
-    hide_metatables(stack, places)?;
-    stack.set_metatable(places.globals);
-    stack.push_copy(places.globals);
-    let behind = stack.keep();
+    hide_metatables(stack, slots)?;
+    stack.set_metatable(slots.globals);
+    stack.push_copy(slots.globals);
+    let target = stack.make_ref();
     stack.push_function(api::explain);
-    let explain = stack.keep();
-    Ok(Globals { front, behind, nursery, explain })
+    let explain = stack.make_ref();
+    Ok(Globals { proxy, target, load_env, explain })
 }
 
 /// Pushes a metatable for which a missing name is an error.
@@ -298,45 +302,48 @@ fn push_strict(stack: &mut Stack<'_>) -> Result<(), Raise> {
     stack.set_field(-2, "__index")
 }
 
-/// Makes what a library finds while it is loaded; the front of the globals is on top. Answers that one's metatable, and
+/// Makes what a library finds while it is loaded; the proxy of the globals is on top. Answers that one's metatable, and
 /// what was made.
-fn build_nursery<S: Server>(stack: &mut Stack<'_>, places: &Places) -> Result<(Reference, Reference), Raise> {
-    assert!(stack.get_metatable(-1), "a front has a metatable");
-    let switch = stack.keep();
+fn build_load_env<S: ScriptBackend>(
+    stack: &mut Stack<'_>,
+    slots: &StackSlots,
+) -> Result<(Reference, Reference), Raise> {
+    assert!(stack.get_metatable(-1), "a proxy has a metatable");
+    let switch = stack.make_ref();
     stack.push_table(0, 1)?;
     api::open_for_libraries::<S>(stack)?;
     push_strict(stack)?;
     stack.set_metatable(-2);
-    push_front(stack, places)?;
+    push_proxy(stack, slots)?;
     stack.set_field(-2, "redis")?;
     push_strict(stack)?;
     stack.set_metatable(-2);
-    Ok((switch, stack.keep()))
+    Ok((switch, stack.make_ref()))
 }
 
-/// `getmetatable` shows no metatable of a library, a front of that of strings, and of that
+/// `getmetatable` shows no metatable of a library, a proxy of that of strings, and of that
 /// of the globals, which is on top.
-fn hide_metatables(stack: &mut Stack<'_>, places: &Places) -> Result<(), Raise> {
+fn hide_metatables(stack: &mut Stack<'_>, slots: &StackSlots) -> Result<(), Raise> {
     let metatable = stack.absolute(-1);
-    stack.push_copy(places.behind_of);
+    stack.push_copy(slots.target_of);
     stack.push_table(0, 1)?;
-    stack.get_field(places.globals, "string");
+    stack.get_field(slots.globals, "string");
     stack.set_field(-2, "__index")?;
-    push_front(stack, places)?;
-    stack.push_copy(places.globals);
+    push_proxy(stack, slots)?;
+    stack.push_copy(slots.globals);
     stack.push_copy(metatable);
-    push_front(stack, places)?;
+    push_proxy(stack, slots)?;
     stack.push_closure(getmetatable, 4);
-    stack.set_field(places.globals, "getmetatable")
+    stack.set_field(slots.globals, "getmetatable")
 }
 
-/// Keeps the table of fronts, the front of strings' metatable, the globals, and the front of their metatable.
+/// Keeps the table of proxies, the proxy of strings' metatable, the globals, and the proxy of their metatable.
 fn getmetatable(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if stack.kind(1) == Kind::String {
         stack.push_copy(Stack::upvalue(2));
         return Ok(1);
     }
-    if push_behind(stack) {
+    if push_target(stack) {
         if stack.is_same(-1, Stack::upvalue(3)) {
             stack.push_copy(Stack::upvalue(4));
         } else {
@@ -361,11 +368,11 @@ fn getmetatable(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 impl Globals {
     /// Makes the function on top, which was just compiled and does this with global names, see these globals.
     ///
-    /// Who never assigns a global name needs no front: he has nothing to change the globals by, as nothing gives him
-    /// his environment as a table. So he reads them from the table behind.
-    pub(super) fn enclose(&self, stack: &mut Stack<'_>, global_use: Option<&GlobalUse>) {
-        let only_reads = self.nursery.is_none() && global_use.is_some_and(|found| !found.assigns);
-        stack.push_kept(if only_reads { &self.behind } else { &self.front });
+    /// Who never assigns a global name needs no proxy: he has nothing to change the globals by, as nothing gives him
+    /// his environment as a table. So he reads them from the target table.
+    pub(super) fn set_env(&self, stack: &mut Stack<'_>, global_use: Option<&GlobalUse>) {
+        let only_reads = self.load_env.is_none() && global_use.is_some_and(|found| !found.assigns);
+        stack.push_ref(if only_reads { &self.target } else { &self.proxy });
         stack.set_environment(-2);
     }
 
@@ -373,17 +380,17 @@ impl Globals {
     ///
     /// # Errors
     /// When memory has run out.
-    pub(super) fn show_nursery(&self, stack: &mut Stack<'_>, is_shown: bool) -> Result<(), Raise> {
-        let Some((switch, nursery)) = &self.nursery else { return Ok(()) };
-        stack.push_kept(switch);
-        stack.push_kept(if is_shown { nursery } else { &self.behind });
+    pub(super) fn use_load_env(&self, stack: &mut Stack<'_>, is_loading: bool) -> Result<(), Raise> {
+        let Some((switch, load_env)) = &self.load_env else { return Ok(()) };
+        stack.push_ref(switch);
+        stack.push_ref(if is_loading { load_env } else { &self.target });
         stack.set_field(-2, "__index")?;
         stack.pop(1);
         Ok(())
     }
 
     /// Pushes the table that holds the globals.
-    pub(super) fn push_behind(&self, stack: &mut Stack<'_>) {
-        stack.push_kept(&self.behind);
+    pub(super) fn push_target(&self, stack: &mut Stack<'_>) {
+        stack.push_ref(&self.target);
     }
 }

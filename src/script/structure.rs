@@ -158,7 +158,7 @@ fn write_text(stack: &mut Stack<'_>, out: &mut Vec<u8>, argument: usize, item: &
     let size = if item.size == 0 { text.len() } else { item.size };
     // Redis complains about the argument behind.
     let part = text.get(..size).ok_or_else(|| Raise::argument(argument + 1, "string too short"))?;
-    stack.afford(out.len().saturating_add(size))?;
+    stack.check_memory(out.len().saturating_add(size))?;
     out.extend_from_slice(part);
     if item.letter == b's' {
         out.push(0);

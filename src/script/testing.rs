@@ -1,19 +1,19 @@
 //! A small machine for the tests of the libraries: it runs a source and tells its result as text.
 
 use super::arguments::Open;
-use crate::lua::{Host, Lua, Progress, Pulse, Raise, Stack};
+use crate::lua::{Interrupt, Lua, Progress, Raise, ScriptHost, Stack};
 
-/// Says after so many pulses that the script has to end.
-pub(crate) struct Patience(pub(crate) usize);
+/// Says after so many interrupt checks that the script has to end.
+pub(crate) struct InterruptBudget(pub(crate) usize);
 
-impl Host for Patience {
-    fn pulse(&mut self) -> Pulse {
+impl ScriptHost for InterruptBudget {
+    fn check_interrupt(&mut self) -> Interrupt {
         match self.0.checked_sub(1) {
             Some(rest) => {
                 self.0 = rest;
-                Pulse::GoOn
+                Interrupt::Continue
             }
-            None => Pulse::End,
+            None => Interrupt::Abort,
         }
     }
 }
@@ -23,7 +23,7 @@ fn keep_error(_: &mut Stack<'_>) -> Result<usize, Raise> {
 }
 
 /// An interpreter with the libraries of Lua and of this module.
-pub(crate) fn machine() -> Lua {
+pub(crate) fn interpreter() -> Lua {
     let mut lua = Lua::new(64 << 20);
     lua.with(|stack| {
         stack.open_standard();
@@ -53,17 +53,17 @@ fn install(stack: &mut Stack<'_>) -> Result<(), Raise> {
     super::patterns::replace(stack, -1)
 }
 
-/// Runs a source with so many pulses of patience.
-pub(crate) fn run(lua: &mut Lua, pulses: usize, source: &str) -> String {
+/// Runs a source with so many interrupt checks of patience.
+pub(crate) fn run(lua: &mut Lua, interrupts: usize, source: &str) -> String {
     let push = |stack: &mut Stack<'_>| {
         assert!(stack.compile(source.as_bytes(), c"@user_script"), "the source is right: {source}");
         0
     };
     let handler = lua.with(|stack| {
         stack.push_function(keep_error);
-        stack.keep()
+        stack.make_ref()
     });
-    lua.start(&mut Patience(pulses), &handler, push, |_, progress, stack| {
+    lua.start(&mut InterruptBudget(interrupts), &handler, push, |_, progress, stack| {
         if matches!(progress, Progress::Ended(_)) {
             return "ended".into();
         }
@@ -77,7 +77,7 @@ pub(crate) fn run(lua: &mut Lua, pulses: usize, source: &str) -> String {
 
 /// The result of `return show(...)` of an expression.
 pub(crate) fn shown(expressions: &str) -> String {
-    run(&mut machine(), usize::MAX, &format!("return show({expressions})"))
+    run(&mut interpreter(), usize::MAX, &format!("return show({expressions})"))
 }
 
 /// Expects of each expression what is shown of it.

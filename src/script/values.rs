@@ -13,36 +13,36 @@
 //! | double, boolean, big number, verbatim text | string or number | `{double = ...}` and so on, booleans as they are |
 
 use crate::lua::{Raise, Stack};
-use crate::resp::{Protocol, Said, Values};
+use crate::resp::{Protocol, ReplyValue, Values};
 
 /// Reads one reply and pushes what it is for a script.
 pub(super) fn push(stack: &mut Stack<'_>, values: &mut Values<'_>, protocol: Protocol) -> Result<(), Raise> {
     stack.reserve(6)?;
     match values.next() {
-        Some(Said::Integer(number)) => stack.push_number(number as f64),
-        Some(Said::Bulk(bytes)) => stack.push_bytes(bytes)?,
-        Some(Said::Simple(text)) => push_pair(stack, "ok", text)?,
-        Some(Said::Error(text)) => push_error(stack, text)?,
-        Some(Said::Null) | None if protocol == Protocol::Resp2 => stack.push_boolean(false),
-        Some(Said::Null) | None => stack.push_nil(),
-        Some(Said::Double(number)) => {
+        Some(ReplyValue::Integer(number)) => stack.push_number(number as f64),
+        Some(ReplyValue::Bulk(bytes)) => stack.push_bytes(bytes)?,
+        Some(ReplyValue::Simple(text)) => push_pair(stack, "ok", text)?,
+        Some(ReplyValue::Error(text)) => push_error(stack, text)?,
+        Some(ReplyValue::Null) | None if protocol == Protocol::Resp2 => stack.push_boolean(false),
+        Some(ReplyValue::Null) | None => stack.push_nil(),
+        Some(ReplyValue::Double(number)) => {
             stack.push_table(0, 1)?;
             stack.push_number(number);
             stack.set_field(-2, "double")?;
         }
-        Some(Said::Boolean(value)) => stack.push_boolean(value),
-        Some(Said::Verbatim(text)) => push_verbatim(stack, text)?,
-        Some(Said::BigNumber(digits)) => push_pair(stack, "big_number", digits)?,
-        Some(Said::Array(length)) => {
+        Some(ReplyValue::Boolean(value)) => stack.push_boolean(value),
+        Some(ReplyValue::Verbatim(text)) => push_verbatim(stack, text)?,
+        Some(ReplyValue::BigNumber(digits)) => push_pair(stack, "big_number", digits)?,
+        Some(ReplyValue::Array(length)) => {
             stack.push_table(length, 0)?;
             for number in 1..=length {
                 push(stack, values, protocol)?;
                 stack.set_element(-2, number)?;
             }
         }
-        Some(Said::Map(pairs)) => push_entries(stack, values, protocol, "map", pairs, true)?,
-        Some(Said::Set(length)) => push_entries(stack, values, protocol, "set", length, false)?,
-        Some(Said::Attribute(pairs)) => {
+        Some(ReplyValue::Map(pairs)) => push_entries(stack, values, protocol, "map", pairs, true)?,
+        Some(ReplyValue::Set(length)) => push_entries(stack, values, protocol, "set", length, false)?,
+        Some(ReplyValue::Attribute(pairs)) => {
             for _ in 0..pairs * 2 {
                 push(stack, values, protocol)?;
                 stack.pop(1);

@@ -42,7 +42,7 @@ use super::wake_flags::{WakeFlag, WakeFlags};
 use super::worlds::{self, Attachment};
 use super::write_queue::WriteQueue;
 use crate::engine::{Buffers, Engine, Flow, SessionId};
-use crate::resp::{Batch, Limits, Output, Parser};
+use crate::resp::{Batch, Limits, Parser, ReplyBuffer};
 
 /// What one read takes at most. Most batches are smaller, and then the socket needs no second read to be known empty.
 const READ_BYTES: usize = 64 << 10;
@@ -69,7 +69,7 @@ struct Scratch {
 #[derive(Default)]
 struct Work {
     batch: Batch,
-    output: Output,
+    output: ReplyBuffer,
 }
 
 thread_local! {
@@ -367,7 +367,7 @@ impl Connection {
 
     /// Whether others are to be served before more requests are run. A client that has not logged in runs few: it is
     /// closed when their replies are long.
-    fn is_turn_over(&self, output: &Output) -> bool {
+    fn is_turn_over(&self, output: &ReplyBuffer) -> bool {
         if self.limits.authenticated {
             output.len() >= TURN_REPLY_BYTES || self.turn_end.is_reached()
         } else {
@@ -449,7 +449,13 @@ impl Connection {
     }
 
     /// Runs the requests of a batch; answers how many are done with, and why not more.
-    fn run_requests(&self, engine: &mut Engine, batch: &Batch, input: &[u8], output: &mut Output) -> (usize, Stop) {
+    fn run_requests(
+        &self,
+        engine: &mut Engine,
+        batch: &Batch,
+        input: &[u8],
+        output: &mut ReplyBuffer,
+    ) -> (usize, Stop) {
         if batch.len() >= PREFETCHED {
             engine.prefetch(self.session, batch.iter(input));
         }
@@ -509,7 +515,7 @@ impl Connection {
     }
 
     /// Sends `output`.
-    fn send(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Result<(), Ended> {
+    fn send(&mut self, cx: &mut Context<'_>, output: &mut ReplyBuffer) -> Result<(), Ended> {
         if output.len() > STRANGER_REPLY_BYTES && !self.limits.authenticated {
             return Err(self.close_stranger(&mut self.shared.engine()));
         }

@@ -23,7 +23,7 @@ use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::worlds::{World, Worlds};
 use crate::engine::{ClockOrder, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
-use crate::resp::{Output, Request};
+use crate::resp::{ReplyBuffer, Request};
 
 /// How long a stall goes on at most once the server is told to end.
 const STALL_PART: Duration = Duration::from_millis(50);
@@ -138,7 +138,7 @@ impl Shared {
     pub(crate) fn run(&self, session: SessionId, request: Request<'_>, output: &mut Vec<u8>) -> Flow {
         let mut engine = self.engine();
         let before = self.begin_batch(&mut engine);
-        let mut replies = Output::from(mem::take(output));
+        let mut replies = ReplyBuffer::from(mem::take(output));
         let flow = self.run_in(&mut engine, session, request, &mut replies);
         engine.sessions.account_memory(session);
         self.end_batch(&mut engine, before);
@@ -169,7 +169,7 @@ impl Shared {
         engine: &mut Engine,
         session: SessionId,
         request: Request<'_>,
-        output: &mut Output,
+        output: &mut ReplyBuffer,
     ) -> Flow {
         let flow = engine.run_zero_copy(engine.now(), session, request, output);
         if !engine.effects.is_empty() {
@@ -288,7 +288,7 @@ impl Shared {
                     self.shut_down(engine);
                 }
                 Effect::Setting(name) => self.apply(engine, name),
-                Effect::Free(trash) => self.worlds.reaper().free(trash),
+                Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
                 Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
                 Effect::Log(level, line) => log::write(level, &line),
                 Effect::KeyEvent { .. } => {}

@@ -24,10 +24,10 @@ use tokio::task::AbortHandle;
 
 use super::clock::Clock;
 use super::deliveries;
+use super::lazy_free::LazyFreeThread;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::os_host::{self, OsHost};
-use super::reaper::Reaper;
 use super::shared::{Phase, Shared};
 use super::timer;
 use super::wake_flags::{WakeFlag, WakeFlags};
@@ -64,7 +64,7 @@ pub(crate) struct WorldConfig {
 #[derive(Debug)]
 pub(crate) struct Worlds {
     config: WorldConfig,
-    reaper: Arc<Reaper>,
+    lazy_free_thread: Arc<LazyFreeThread>,
     first: OnceLock<Weak<Shared>>,
     /// Worlds that are made keep a journal from the start.
     keeps_journals: AtomicBool,
@@ -153,9 +153,9 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
 impl Worlds {
     /// None beside the first yet.
     pub(crate) fn new(config: WorldConfig) -> Arc<Worlds> {
-        let reaper = Arc::new(Reaper::on(&config.settings.process.background_processors));
+        let lazy_free_thread = Arc::new(LazyFreeThread::on(&config.settings.process.background_processors));
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        Arc::new(Worlds { config, reaper, first, keeps_journals, list })
+        Arc::new(Worlds { config, lazy_free_thread, first, keeps_journals, list })
     }
 
     /// Says which is the first world. The server does so before it serves anybody.
@@ -164,8 +164,8 @@ impl Worlds {
     }
 
     /// What frees memory for all of them.
-    pub(crate) fn reaper(&self) -> &Arc<Reaper> {
-        &self.reaper
+    pub(crate) fn lazy_free_thread(&self) -> &Arc<LazyFreeThread> {
+        &self.lazy_free_thread
     }
 
     /// The world of that name, which is made if there is none.

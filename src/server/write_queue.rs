@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use super::fairness::{TURN_WRITE_BYTES, wake_after_others};
 use super::stream::Stream;
 use crate::engine::{Now, ReplyRoom};
-use crate::resp::{Output, OutputPiece};
+use crate::resp::{ReplyBuffer, ReplyPiece};
 
 /// The room that the first reply makes, and the least that is kept while it is empty.
 const KEPT_BYTES: usize = 512;
@@ -137,13 +137,18 @@ impl WriteQueue {
     }
 
     /// Sends `output` after what waits, and keeps what the socket does not take now; `output` is empty then.
-    pub(crate) fn send(&mut self, stream: &mut Stream, cx: &mut Context<'_>, output: &mut Output) -> io::Result<()> {
-        if self.is_empty() && !self.in_bytes && !output.is_lending() {
+    pub(crate) fn send(
+        &mut self,
+        stream: &mut Stream,
+        cx: &mut Context<'_>,
+        output: &mut ReplyBuffer,
+    ) -> io::Result<()> {
+        if self.is_empty() && !self.in_bytes && !output.has_zero_copy() {
             return self.send_written(stream, cx, output.written_mut());
         }
         output.drain(|piece| match piece {
-            OutputPiece::Written(bytes) => self.push(bytes),
-            OutputPiece::Lent(string) => self.push_shared(string),
+            ReplyPiece::Written(bytes) => self.push(bytes),
+            ReplyPiece::Shared(string) => self.push_shared(string),
         });
         give_back(output.written_mut());
         self.flush(stream, cx)

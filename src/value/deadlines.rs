@@ -4,15 +4,16 @@
 //! and forgets keys that were removed or moved only when it stumbles over them. A virtual clock wants the next deadline
 //! to the millisecond, and a lock that is set and deleted a thousand times a second must leave nothing behind. So this
 //! is an ordered set, in nearly the bytes of a wheel: leaves of up to [`LEAF`] sorted entries of eight bytes, which lie
-//! in [`Runs`]. Moving a deadline is one removal and one insertion; the latter is short at the end, where most belong.
+//! in [`SortedChunks`]. Moving a deadline is one removal and one insertion; the latter is short at the end, where most
+//! belong.
 //!
 //! An entry is the low 32 bits of the deadline above the handle. The high bits, an *era* of 49.7 days, are in the
 //! leaf's name, which is an entry below its era: a leaf never spans two eras.
 //!
-//! Leaves can be [`Deadlines::lent`]: clones then have them without entries, which they find under the same names where
-//! they were lent, and copy before they change a leaf.
+//! Leaves can be [`Deadlines::into_fork`]: clones then have them without entries, which they find under the same names
+//! where they are in the base, and copy before they change a leaf.
 //!
-//! Invariants: a leaf is not empty unless it is lent, sorted, of one era, and holds exactly the entries
+//! Invariants: a leaf is not empty unless it is in the base, sorted, of one era, and holds exactly the entries
 //! from its name to the next leaf's name; the first leaf of an era is named by the beginning of the era;
 //! `sum` is the sum of all deadlines.
 //!
@@ -21,7 +22,7 @@
 
 use std::sync::Arc;
 
-use super::runs::{Keyed, Runs};
+use super::sorted_chunks::{Keyed, SortedChunks};
 
 /// The most entries of a leaf.
 const LEAF: usize = 256;
@@ -33,27 +34,27 @@ const STEP: usize = 16;
 /// The deadlines of a database's keys, or of a hash's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deadlines {
-    leaves: Runs<Leaf>,
+    leaves: SortedChunks<Leaf>,
     len: usize,
     capacity: usize,
     sum: i128,
-    lender: Option<Arc<Deadlines>>,
+    base: Option<Arc<Deadlines>>,
 }
 
 /// The place of a deadline in the order of all: the deadline above the 32 bits of the handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(i128);
+struct SortKey(i128);
 
 #[derive(Debug)]
 struct Leaf {
-    name: Place,
-    /// None while it is lent.
+    name: SortKey,
+    /// None while it is in the base.
     entries: Vec<u64>,
 }
 
-impl Place {
-    fn of(deadline_ms: i64, handle: u32) -> Place {
-        Place(i128::from(deadline_ms) << 32 | i128::from(handle))
+impl SortKey {
+    fn of(deadline_ms: i64, handle: u32) -> SortKey {
+        SortKey(i128::from(deadline_ms) << 32 | i128::from(handle))
     }
 
     fn deadline(self) -> (i64, u32) {
@@ -65,8 +66,8 @@ impl Place {
     }
 
     /// The first place of its era.
-    fn start_of_era(self) -> Place {
-        Place(self.era() << 64)
+    fn start_of_era(self) -> SortKey {
+        SortKey(self.era() << 64)
     }
 
     fn entry(self) -> u64 {
@@ -74,15 +75,15 @@ impl Place {
     }
 
     /// The place of an entry of its era.
-    fn of_entry(self, entry: u64) -> Place {
-        Place(self.start_of_era().0 | i128::from(entry))
+    fn of_entry(self, entry: u64) -> SortKey {
+        SortKey(self.start_of_era().0 | i128::from(entry))
     }
 }
 
 impl Keyed for Leaf {
-    type Key = Place;
+    type Key = SortKey;
 
-    fn key(&self) -> Place {
+    fn key(&self) -> SortKey {
         self.name
     }
 }
@@ -103,17 +104,17 @@ impl Leaf {
 
     /// Its entries, to be changed.
     #[inline]
-    fn own(&mut self, lender: Option<&Deadlines>) -> &mut Vec<u64> {
+    fn own(&mut self, base: Option<&Deadlines>) -> &mut Vec<u64> {
         if self.entries.is_empty() {
-            self.fetch(lender);
+            self.fetch(base);
         }
         &mut self.entries
     }
 
     #[cold]
-    fn fetch(&mut self, lender: Option<&Deadlines>) {
-        if let Some(lent) = lender.and_then(|lender| lender.leaves.get(self.name)) {
-            *self = lent.clone();
+    fn fetch(&mut self, base: Option<&Deadlines>) {
+        if let Some(in_base) = base.and_then(|base| base.leaves.get(self.name)) {
+            *self = in_base.clone();
         }
     }
 }
@@ -139,10 +140,10 @@ impl Deadlines {
         self.leaves.iter().flat_map(|leaf| self.here(leaf).deadlines())
     }
 
-    /// A leaf with its entries, be it lent.
+    /// A leaf with its entries, be they in the base.
     fn here<'a>(&'a self, leaf: &'a Leaf) -> &'a Leaf {
-        let lender = self.lender.as_ref().filter(|_| leaf.entries.is_empty());
-        lender.and_then(|lender| lender.leaves.get(leaf.name)).unwrap_or(leaf)
+        let base = self.base.as_ref().filter(|_| leaf.entries.is_empty());
+        base.and_then(|base| base.leaves.get(leaf.name)).unwrap_or(leaf)
     }
 
     /// The bytes of memory held.
@@ -154,37 +155,37 @@ impl Deadlines {
     pub(crate) fn insert(&mut self, deadline_ms: i64, handle: u32) {
         self.len += 1;
         self.sum += i128::from(deadline_ms);
-        self.put(Place::of(deadline_ms, handle));
+        self.put(SortKey::of(deadline_ms, handle));
     }
 
-    fn put(&mut self, place: Place) {
-        let Some(leaf) = self.leaves.floor_mut(place).filter(|leaf| leaf.name.era() == place.era()) else {
-            return self.put_leaf(place.start_of_era(), vec![place.entry()]);
+    fn put(&mut self, key: SortKey) {
+        let Some(leaf) = self.leaves.floor_mut(key).filter(|leaf| leaf.name.era() == key.era()) else {
+            return self.put_leaf(key.start_of_era(), vec![key.entry()]);
         };
-        let (name, entries) = (leaf.name, leaf.own(self.lender.as_deref()));
-        let is_last = entries.last().is_none_or(|&last| last < place.entry());
-        let index = if is_last { entries.len() } else { entries.partition_point(|&other| other < place.entry()) };
+        let (name, entries) = (leaf.name, leaf.own(self.base.as_deref()));
+        let is_last = entries.last().is_none_or(|&last| last < key.entry());
+        let index = if is_last { entries.len() } else { entries.partition_point(|&other| other < key.entry()) };
         if entries.len() < LEAF {
             self.capacity += grow(entries);
-            entries.insert(index, place.entry());
+            entries.insert(index, key.entry());
         } else if index == LEAF {
-            self.put_leaf(place, vec![place.entry()]);
+            self.put_leaf(key, vec![key.entry()]);
         } else {
             let right = entries.split_off(LEAF / 2);
             let left_capacity = entries.capacity();
             entries.shrink_to_fit();
             self.capacity -= left_capacity - entries.capacity();
             self.put_leaf(name.of_entry(right[0]), right);
-            self.put(place);
+            self.put(key);
         }
     }
 
     /// Takes a deadline out that is there.
     pub(crate) fn remove(&mut self, deadline_ms: i64, handle: u32) {
-        let place = Place::of(deadline_ms, handle);
-        let leaf = self.leaves.floor_mut(place).expect("a deadline is in the order");
-        let (name, entries) = (leaf.name, leaf.own(self.lender.as_deref()));
-        let index = entries.binary_search(&place.entry()).expect("a deadline is in the order");
+        let key = SortKey::of(deadline_ms, handle);
+        let leaf = self.leaves.floor_mut(key).expect("a deadline is in the order");
+        let (name, entries) = (leaf.name, leaf.own(self.base.as_deref()));
+        let index = entries.binary_search(&key.entry()).expect("a deadline is in the order");
         entries.remove(index);
         let len = entries.len();
         self.capacity -= shrink(entries);
@@ -209,24 +210,24 @@ impl Deadlines {
         leaf.deadlines().nth(below(leaf.entries.len()))
     }
 
-    fn put_leaf(&mut self, name: Place, entries: Vec<u64>) {
+    fn put_leaf(&mut self, name: SortKey, entries: Vec<u64>) {
         self.capacity += entries.capacity();
         self.leaves.insert(Leaf { name, entries });
     }
 
-    fn take_leaf(&mut self, name: Place) -> Vec<u64> {
+    fn take_leaf(&mut self, name: SortKey) -> Vec<u64> {
         let leaf = self.leaves.remove(name).expect("the name of a leaf");
         self.capacity -= leaf.entries.capacity();
         leaf.entries
     }
 
     /// Lets a leaf of `len` entries take in the next one, or the one before take in it, if the two are small together.
-    fn merge_around(&mut self, name: Place, len: usize) {
+    fn merge_around(&mut self, name: SortKey, len: usize) {
         let joins = |other: &&Leaf| other.name.era() == name.era() && self.here(other).entries.len() + len <= LEAF / 2;
         let next = self.leaves.from(name).nth(1).filter(joins).map(|next| (name, next.name));
         let before = || self.leaves.back_from(name).nth(1).filter(joins).map(|before| (before.name, name));
         if let Some((kept, lost)) = next.or_else(before) {
-            // The leaf of `name` may be empty, and is not lent.
+            // The leaf of `name` may be empty, and is not in the base.
             self.fetch(if kept == name { lost } else { kept });
             let mut lost = self.take_leaf(lost);
             let kept = &mut self.leaves.get_mut(kept).expect("the name of a leaf").entries;
@@ -241,7 +242,7 @@ impl Deadlines {
     }
 
     /// Has the first leaf of an era begin with it, when the one that did is gone.
-    fn name_first_leaf(&mut self, start: Place) {
+    fn name_first_leaf(&mut self, start: SortKey) {
         let first = self.leaves.from(start).next().map(|leaf| leaf.name);
         if let Some(name) = first.filter(|name| name.era() == start.era()) {
             self.fetch(name);
@@ -251,22 +252,22 @@ impl Deadlines {
         }
     }
 
-    /// Has a leaf that may be lent have its entries.
-    fn fetch(&mut self, name: Place) {
+    /// Has a leaf that may be in the base have its entries.
+    fn fetch(&mut self, name: SortKey) {
         if let Some(leaf) = self.leaves.get_mut(name) {
-            leaf.own(self.lender.as_deref());
+            leaf.own(self.base.as_deref());
         }
     }
 
     /// Itself, in a form whose clones share what it holds until they change it.
-    pub(crate) fn lent(mut self) -> Deadlines {
-        let names: Vec<Place> = self.leaves.iter().map(|leaf| leaf.name).collect();
+    pub(crate) fn into_fork(mut self) -> Deadlines {
+        let names: Vec<SortKey> = self.leaves.iter().map(|leaf| leaf.name).collect();
         names.into_iter().for_each(|name| self.fetch(name));
-        self.lender = None;
-        let lender = Arc::new(self);
-        let mut leaves = Runs::default();
-        lender.leaves.iter().for_each(|leaf| _ = leaves.insert(Leaf { name: leaf.name, entries: Vec::new() }));
-        Deadlines { leaves, len: lender.len, capacity: lender.capacity, sum: lender.sum, lender: Some(lender) }
+        self.base = None;
+        let base = Arc::new(self);
+        let mut leaves = SortedChunks::default();
+        base.leaves.iter().for_each(|leaf| _ = leaves.insert(Leaf { name: leaf.name, entries: Vec::new() }));
+        Deadlines { leaves, len: base.len, capacity: base.capacity, sum: base.sum, base: Some(base) }
     }
 
     /// Proves the invariants.

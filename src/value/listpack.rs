@@ -25,11 +25,11 @@ pub(super) fn cost(item: Item<'_>) -> usize {
             length => 5 + length,
         },
     };
-    bytes + way_back(bytes)
+    bytes + backlen(bytes)
 }
 
 /// How many bytes the length behind an element of `bytes` bytes takes, by which a listpack is read from its end.
-pub(crate) fn way_back(bytes: usize) -> usize {
+pub(crate) fn backlen(bytes: usize) -> usize {
     match bytes {
         0..128 => 1,
         128..16_383 => 2,

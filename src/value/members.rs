@@ -49,15 +49,15 @@ impl Members {
         self.hashing.hash(member)
     }
 
-    /// The cell with this hash for which `is_it` holds.
+    /// The cell with this hash for which `is_wanted` holds.
     #[inline]
-    pub(super) fn find(&self, hash: u64, is_it: impl Fn(Handle) -> bool) -> Option<Handle> {
-        self.index.find(hash, is_it)
+    pub(super) fn find(&self, hash: u64, is_wanted: impl Fn(Handle) -> bool) -> Option<Handle> {
+        self.index.find(hash, is_wanted)
     }
 
     /// Something of what [`Members::find`] reads first.
-    pub(super) fn glimpse(&self, hash: u64) -> u8 {
-        self.index.glimpse(hash)
+    pub(super) fn touch_line(&self, hash: u64) -> u8 {
+        self.index.touch_line(hash)
     }
 
     /// Adds a cell that is not here. `member_of` tells the member of any cell that is, and of this one.

@@ -16,9 +16,9 @@
 //! deadline O(log n) and about 16 bytes.
 
 use crate::value::deadlines::Deadlines;
-use crate::value::glance::Glance;
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
+use crate::value::prefetch::Prefetch;
 use crate::value::zset::arena::{Arena, Handle};
 use fastrand::Rng;
 use std::collections::BTreeSet;
@@ -66,9 +66,9 @@ impl<L: Layout> Table<L> {
         self.arena.cell_bytes()
     }
 
-    /// A glance at the cell of a key.
-    pub(super) fn glance(&self, key: &[u8]) -> Glance<'_> {
-        Glance::new(&self.members, &self.arena, None, key)
+    /// A prefetch of the cell of a key.
+    pub(super) fn prefetch(&self, key: &[u8]) -> Prefetch<'_> {
+        Prefetch::new(&self.members, &self.arena, None, key)
     }
 
     /// The cell of a key.

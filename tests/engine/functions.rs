@@ -88,7 +88,7 @@ fn what_is_garbage_after_loading_does_not_stay() {
         let source = source(number);
         ask(&mut world, &[b"FUNCTION", b"LOAD", b"REPLACE", source.as_bytes()]);
     }
-    let bytes = world.engine.scripts.functions.machine_bytes();
+    let bytes = world.engine.scripts.functions.vm_bytes();
     assert!(bytes < 1_000_000, "200 times 50 KB have become {bytes} bytes");
 }
 

@@ -125,7 +125,7 @@ impl Grammar {
     pub fn new(entries: &[Entry]) -> Grammar {
         Grammar {
             commands: entries.iter().filter(|entry| is_made(entry)).map(Shape::of).collect(),
-            payloads: PAYLOADS.iter().map(|payload| rdb::sealed(payload.to_vec())).collect(),
+            payloads: PAYLOADS.iter().map(|payload| rdb::with_footer(payload.to_vec())).collect(),
         }
     }
 

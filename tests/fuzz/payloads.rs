@@ -77,7 +77,7 @@ thread_local! {
 
 pub fn run(bytes: &[u8]) {
     WORLD.with_borrow_mut(|world| {
-        let payload = rdb::sealed(bytes.to_vec());
+        let payload = rdb::with_footer(bytes.to_vec());
         let before = memory_bytes(world);
         if ask(world, &[b"RESTORE", b"key", b"0", &payload, b"REPLACE"]) != b"+OK\r\n" {
             assert_eq!(memory_bytes(world), before, "a payload that is refused leaves something");

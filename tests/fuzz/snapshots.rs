@@ -32,7 +32,7 @@ pub fn picture(engine: &Engine) -> Picture {
     }
     keys.sort();
     let scripts = &engine.scripts;
-    let sources = scripts.functions.shelf.sources().into_iter().map(|source| source.escape_ascii().to_string());
+    let sources = scripts.functions.registry.sources().into_iter().map(|source| source.escape_ascii().to_string());
     let mut rules =
         vec![format!("{:?}", engine.settings), format!("{:?}", scripts.cache.digests().collect::<Vec<_>>())];
     rules.push(engine.acl.users.text().escape_ascii().to_string());

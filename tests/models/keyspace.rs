@@ -101,12 +101,12 @@ struct Pair {
     database: Database<2>,
     model: HashMap<Vec<u8>, Known>,
     /// Of what the database shares what it has not changed since.
-    lenders: Vec<Pair>,
+    bases: Vec<Pair>,
 }
 
 impl Pair {
     fn new(seed: u64) -> Pair {
-        Pair { database: Database::with_segments(seed), model: HashMap::new(), lenders: Vec::new() }
+        Pair { database: Database::with_segments(seed), model: HashMap::new(), bases: Vec::new() }
     }
 
     fn find(&self, key: &[u8]) -> Option<Slot> {
@@ -265,9 +265,9 @@ impl Pair {
             }
             Step::Expire { now_ms } => self.expire(now_ms),
             Step::Lend => {
-                let database = self.database.to_lend();
+                let database = self.database.fork();
                 self.database = database.clone();
-                self.lenders.push(Pair { database, model: self.model.clone(), lenders: Vec::new() });
+                self.bases.push(Pair { database, model: self.model.clone(), bases: Vec::new() });
             }
             Step::Clear => {
                 self.model.clear();
@@ -296,7 +296,7 @@ impl Pair {
         }
         let stored: usize = self.database.slots().map(|slot| self.database.memory_of(slot)).sum();
         assert!(stored <= self.database.memory());
-        self.lenders.iter().for_each(Pair::agree);
+        self.bases.iter().for_each(Pair::agree);
     }
 }
 
@@ -404,8 +404,8 @@ fn a_clone_of_what_is_lent_goes_on_as_the_lender_would_and_leaves_it_as_it_is() 
         let slot = database.insert(&key.to_be_bytes(), New::Value(value));
         database.set_deadline(slot, (key % 2 == 0).then(|| i64::from(key) << 30));
     }
-    let lender = database.to_lend();
-    let mut clone = lender.clone();
+    let base = database.fork();
+    let mut clone = base.clone();
     let order =
         |database: &Database<2>| -> Vec<Vec<u8>> { database.slots().map(|slot| database.key(slot).to_vec()).collect() };
     let changes = |database: &mut Database<2>| {
@@ -415,13 +415,13 @@ fn a_clone_of_what_is_lent_goes_on_as_the_lender_would_and_leaves_it_as_it_is() 
             database.set_access(slot, 77);
         }
     };
-    let held = (lender.memory(), lender.slack(), lender.volatile_len());
+    let held = (base.memory(), base.slack(), base.volatile_len());
     changes(&mut clone);
     changes(&mut database);
     assert!(order(&clone) == order(&database));
     assert_eq!((clone.volatile_len(), clone.next_deadline()), (database.volatile_len(), database.next_deadline()));
-    assert_eq!((lender.memory(), lender.slack(), lender.volatile_len()), held);
-    lender.check();
+    assert_eq!((base.memory(), base.slack(), base.volatile_len()), held);
+    base.check();
     clone.check();
 }
 

@@ -148,7 +148,7 @@ impl Pair {
                 let id = Id::new(ms, seq);
                 self.stream.edit_group(&[group], |_, group| {
                     let (number, _) = group.add_consumer(&[consumer], 1);
-                    group.give(id, number, 2);
+                    group.deliver(id, number, 2);
                 });
                 let Some(readers) = self.groups.get_mut(&group) else { return };
                 if !readers.consumers.contains(&consumer) {

@@ -1,6 +1,6 @@
 //! Payloads that broke a server once, or could: each is refused, and nothing else happens.
 
-use crate::sealed::{DAMAGED, OK, listpack, restored, text};
+use crate::restore::{DAMAGED, OK, listpack, restored, text};
 use crate::world::World;
 
 fn all_are_refused(payloads: &[Vec<u8>]) {

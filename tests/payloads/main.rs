@@ -9,7 +9,7 @@ mod world;
 
 mod holes;
 mod oracle;
+mod restore;
 mod round_trip;
 mod samples;
-mod sealed;
 mod streams;

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use crate::process::Process;
+use crate::restore::{OK, content};
 use crate::samples::{Words, sample};
-use crate::sealed::{OK, content};
 use crate::world::World;
 use fastrand::Rng;
 

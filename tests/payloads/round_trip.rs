@@ -1,8 +1,8 @@
 //! A value that was dumped and restored is the same value in the same form; so is one whose payload is compressed, and
 //! one that DEBUG RELOAD saved and loaded.
 
+use crate::restore::{OK, content};
 use crate::samples::{Words, sample};
-use crate::sealed::{OK, content};
 use crate::world::World;
 use fastrand::Rng;
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::process::Process;
-use crate::sealed::{DAMAGED, OK, restored, text};
+use crate::restore::{DAMAGED, OK, restored, text};
 use crate::world::World;
 use dunlin::rdb;
 
@@ -134,9 +134,14 @@ fn a_real_server_reads_streams_of_every_version_as_we_do() {
         let mut world = World::fresh();
         let payload = payload(kind, &Group::sound());
         assert_eq!(restored(&mut world, &payload), OK, "type {kind}");
-        let sealed = rdb::sealed(payload);
-        let () =
-            redis::cmd("RESTORE").arg("key").arg(0).arg(&sealed).arg("REPLACE").query(&mut other).expect("it reads");
+        let payload_with_footer = rdb::with_footer(payload);
+        let () = redis::cmd("RESTORE")
+            .arg("key")
+            .arg(0)
+            .arg(&payload_with_footer)
+            .arg("REPLACE")
+            .query(&mut other)
+            .expect("it reads");
         for question in QUESTIONS {
             let mut command = redis::Cmd::new();
             question.split(' ').for_each(|word| _ = command.arg(word));

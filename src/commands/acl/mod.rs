@@ -3,7 +3,7 @@
 //! What rules mean is [`crate::acl`]'s business, and who is refused what the engine's. Names, rules and whatever else
 //! may hold a secret are hidden from those who watch commands.
 
-mod tell;
+mod introspect;
 mod users;
 
 use super::help;
@@ -43,7 +43,7 @@ const CAT: Command = Command {
     syntax: "[category]",
     cost: "O(1) since the categories and commands are a fixed set.",
     about: "Lists the categories of commands, or the commands in one of them.",
-    run: tell::cat,
+    run: introspect::cat,
     ..FOR_ALL
 };
 
@@ -66,7 +66,7 @@ const DRYRUN: Command = Command {
     since: "7.0.0",
     cost: "O(1).",
     about: "Tells whether a user may run a command, without running it.",
-    run: tell::dry_run,
+    run: introspect::dry_run,
     ..FOR_ADMINISTRATORS
 };
 
@@ -74,7 +74,7 @@ const GENPASS: Command = Command {
     name: "GENPASS",
     syntax: "[bits]",
     about: "Makes a password that nobody can guess.",
-    run: tell::password,
+    run: introspect::password,
     ..FOR_ALL
 };
 
@@ -119,7 +119,7 @@ const LOG: Command = Command {
     history: &[Change::says("7.2.0", "Tells an entry's number, and when it was made and last changed.")],
     cost: "O(N) with N being the number of entries shown.",
     about: "Tells what was refused to whom, or forgets it.",
-    run: tell::log,
+    run: introspect::log,
     ..FOR_ADMINISTRATORS
 };
 

@@ -4,25 +4,25 @@
 //! the string longer, and raw, as OBJECT ENCODING tells; what was set to what it was already is announced to nobody.
 //! No bit stands beyond `proto-max-bulk-len` bytes.
 //!
-//! [`single`] reads and sets one bit, [`many`] looks at a range of them, [`combine`] makes one string of several, and
-//! [`field`] reads and writes integers of any width.
+//! [`getbit_setbit`] reads and sets one bit, [`bitcount_bitpos`] looks at a range of them, [`combine`] makes one string
+//! of several, and [`field`] reads and writes integers of any width.
 
+mod bitcount_bitpos;
 mod combine;
 mod field;
-mod many;
-mod single;
+mod getbit_setbit;
 
 use crate::engine::{BitmapError, Changed, Command, Ctx, Error, Event};
 
 /// The family's rows.
 pub const COMMANDS: &[Command] = &[
-    many::BITCOUNT,
+    bitcount_bitpos::BITCOUNT,
     field::BITFIELD,
     field::BITFIELD_RO,
     combine::BITOP,
-    many::BITPOS,
-    single::GETBIT,
-    single::SETBIT,
+    bitcount_bitpos::BITPOS,
+    getbit_setbit::GETBIT,
+    getbit_setbit::SETBIT,
 ];
 
 /// The place of a bit, from a number that a client sent.

@@ -116,11 +116,11 @@ fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
         cx.session_mut().protocol = protocol;
         cx.reply().set_protocol(protocol);
     }
-    tell_about_the_server(cx);
+    write_server_properties(cx);
     Ok(())
 }
 
-fn tell_about_the_server(cx: &mut Ctx<'_>) {
+fn write_server_properties(cx: &mut Ctx<'_>) {
     let id = cx.session().id.number;
     let reply = cx.reply();
     reply.map(7);

@@ -4,7 +4,7 @@
 //! of words is told like one that does not exist. What would crash or corrupt a server on purpose is not here.
 
 mod digest;
-mod inside;
+mod encoding;
 mod protocol;
 
 use std::num::NonZeroUsize;
@@ -101,7 +101,7 @@ const TOOLS: &[Tool] = &[
         least_words: 1,
         most_words: usize::MAX,
         about: "Tells how large the tables of a database are, and how much is in them.",
-        run: inside::tables,
+        run: encoding::tables,
     },
     Tool {
         name: "LISTPACK",
@@ -109,7 +109,7 @@ const TOOLS: &[Tool] = &[
         least_words: 1,
         most_words: 1,
         about: "Writes the elements of a small collection into the server's log.",
-        run: inside::listpack,
+        run: encoding::listpack,
     },
     Tool {
         name: "LOG",
@@ -125,7 +125,7 @@ const TOOLS: &[Tool] = &[
         least_words: 1,
         most_words: 1,
         about: "Tells how the value of a key is kept.",
-        run: inside::object,
+        run: encoding::object,
     },
     Tool {
         name: "PAUSE-CRON",
@@ -290,7 +290,7 @@ fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             _ => return Err(Error::ReloadOption),
         }
     }
-    let is_empty = cx.databases().is_empty() && cx.engine().scripts.functions.shelf.library_count() == 0;
+    let is_empty = cx.databases().is_empty() && cx.engine().scripts.functions.registry.library_count() == 0;
     if !save || (!flush && !merge && !is_empty) {
         return Err(Error::NotLoaded);
     }

@@ -141,11 +141,11 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
     let rules = engine.observers.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
     reply.array(rules.len());
-    rules.iter().for_each(|rule| tell(rule, reply));
+    rules.iter().for_each(|rule| write_rule(rule, reply));
     Ok(())
 }
 
-fn tell(rule: &Fault, reply: &mut Reply<'_>) {
+fn write_rule(rule: &Fault, reply: &mut Reply<'_>) {
     reply.map(4);
     reply.bulk(b"name");
     reply.bulk(&rule.name);

@@ -77,11 +77,11 @@ fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let entries: Vec<&Entry> = kept(&engine.observers.kit)?.matching(&filter, &engine.table).collect();
     reply.array(entries.len());
     let world = engine.host.facts().name_of_world();
-    entries.into_iter().for_each(|entry| tell(entry, world, reply));
+    entries.into_iter().for_each(|entry| write_entry(entry, world, reply));
     Ok(())
 }
 
-fn tell(entry: &Entry, world: &str, reply: &mut Reply<'_>) {
+fn write_entry(entry: &Entry, world: &str, reply: &mut Reply<'_>) {
     reply.map(10);
     for (name, number) in [
         ("number", entry.number.cast_signed()),

@@ -3,11 +3,11 @@
 //! It is no command of Redis, so it exists only where it was asked for: with `test-kit yes` in the configuration, and
 //! in servers that a test embeds. Where it is off, it is an unknown command like any other.
 
-mod chance;
 mod clock;
 mod fault;
 mod filter;
 mod journal;
+mod seed;
 mod snapshots;
 mod state;
 pub mod strict;
@@ -47,7 +47,7 @@ const DUNLIN: Command = Command {
         state::LOAD,
         clock::RESUME,
         snapshots::ROLLBACK,
-        chance::SEED,
+        seed::SEED,
         clock::SET_TIME,
         snapshots::SNAPSHOT,
         snapshots::SNAPSHOTS,

@@ -1,6 +1,6 @@
 //! What is known of single members: where they are (GEOPOS, GEOHASH) and how far from another (GEODIST).
 
-use super::{shown_distance, unit};
+use super::{format_distance, unit};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::Zset;
@@ -34,8 +34,8 @@ fn geodist(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         _ => return Err(Error::Syntax),
     };
     let (zset, reply) = cx.read::<Zset>(key)?;
-    match place_of(zset, one).zip(place_of(zset, other)) {
-        Some((one, other)) => reply.bulk(shown_distance(one.distance_m(other) / metres).as_bytes()),
+    match position_of(zset, one).zip(position_of(zset, other)) {
+        Some((one, other)) => reply.bulk(format_distance(one.distance_m(other) / metres).as_bytes()),
         None => reply.null(),
     }
     Ok(())
@@ -71,12 +71,12 @@ pub(super) const GEOPOS: Command = Command {
 fn each(cx: &mut Ctx<'_>, mut args: Args<'_>, write: impl Fn(&mut Reply<'_>, Option<Position>)) -> Result<(), Error> {
     let (zset, reply) = cx.read::<Zset>(args.key()?)?;
     reply.array(args.left());
-    args.rest().for_each(|member| write(reply, place_of(zset, member)));
+    args.rest().for_each(|member| write(reply, position_of(zset, member)));
     Ok(())
 }
 
 /// Where a member is, if it is there.
-pub(super) fn place_of(zset: Option<&Zset>, member: &[u8]) -> Option<Position> {
+pub(super) fn position_of(zset: Option<&Zset>, member: &[u8]) -> Option<Position> {
     zset.and_then(|zset| zset.score(member)).map(Position::of_score)
 }
 

@@ -50,14 +50,14 @@ fn unit(args: &mut Args<'_>) -> Result<f64, Error> {
 
 /// A distance with the four digits behind the point that all commands answer, rounded as Redis rounds it: what lies in
 /// the middle between two goes to the even one.
-fn shown_distance(distance: f64) -> String {
+fn format_distance(distance: f64) -> String {
     let parts = (distance * 10_000.0).round_ties_even() as i64;
     format!("{}.{:04}", parts / 10_000, parts % 10_000)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shown_distance;
+    use super::format_distance;
 
     #[test]
     fn a_distance_has_four_digits_behind_the_point() {
@@ -68,7 +68,7 @@ mod tests {
             (0.775, "0.7750"),
             (166_274.151_56, "166274.1516"),
         ] {
-            assert_eq!(shown_distance(distance), shown);
+            assert_eq!(format_distance(distance), shown);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! [`Kind`] says. Where there is nothing to search in, the member to search around is not looked for, and the older
 //! commands do not look at the radius either.
 
-use super::member::place_of;
+use super::member::position_of;
 use super::{position, unit};
 use crate::engine::{Args, Error, GeoError, shown};
 use crate::value::Zset;
@@ -258,7 +258,7 @@ enum Middle {
 fn member(args: &mut Args<'_>, zset: Option<&Zset>) -> Result<Option<Position>, Error> {
     let member = args.word()?;
     match zset {
-        Some(_) => Ok(Some(place_of(zset, member).ok_or(GeoError::NoSuchMember)?)),
+        Some(_) => Ok(Some(position_of(zset, member).ok_or(GeoError::NoSuchMember)?)),
         None => Ok(None),
     }
 }

@@ -3,9 +3,9 @@
 //! Cells of the map are stretches of the sorted set, and each member in them is tested; so a search costs what lies
 //! near, not what the set holds. Without an order members are answered cell by cell.
 
+use super::format_distance;
 use super::member::write_position;
 use super::query::{Kind, Order, Query, Target};
-use super::shown_distance;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::Zset;
@@ -144,7 +144,7 @@ fn write_all(reply: &mut Reply<'_>, found: &[Found<'_>], query: &Query<'_>) {
         reply.array(1 + details);
         reply.bulk(found.member);
         if query.with_distance {
-            reply.bulk(shown_distance(found.distance_m / query.unit_m).as_bytes());
+            reply.bulk(format_distance(found.distance_m / query.unit_m).as_bytes());
         }
         if query.with_score {
             reply.integer(found.score as i64);

@@ -1,6 +1,6 @@
 //! Giving fields deadlines. One that has passed already removes the field.
 
-use super::lifetime::{Moment, Unit, take_fields};
+use super::expire_args::{Moment, Unit, take_fields};
 use super::{NO_FIELD, check_type, refuse_all};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
@@ -59,7 +59,7 @@ fn expire(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static st
         reply.array(args.left());
         let mut changed = 0;
         for field in args.rest() {
-            let outcome = judge(hash, field, condition, moment);
+            let outcome = expire_field(hash, field, condition, moment);
             changed += usize::from(outcome > REFUSED);
             reply.integer(outcome);
         }
@@ -72,7 +72,7 @@ fn expire(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static st
 }
 
 /// Gives a field a deadline, if it may have it, and answers what became of it.
-fn judge(hash: &mut Hash, field: &[u8], condition: Condition, moment: Moment) -> i64 {
+fn expire_field(hash: &mut Hash, field: &[u8], condition: Condition, moment: Moment) -> i64 {
     match hash.deadline(field) {
         None => NO_FIELD,
         Some(current_ms) if !condition.admits(current_ms, moment.deadline_ms) => REFUSED,

@@ -5,20 +5,20 @@
 //! removes a field on its millisecond.
 //!
 //! [`set`] gives fields values, [`count`] adds to them, [`remove`] takes fields out; [`get`], [`all`], [`random`] and
-//! [`scan`] read. [`expire`] gives fields deadlines, [`deadline`] reads and clears them, [`extended`] does so together
-//! with values; [`lifetime`] is what these share.
+//! [`scan`] read. [`expire`] gives fields deadlines, [`ttl`] reads and clears them, [`get_ex`] does so together
+//! with values; [`expire_args`] is what these share.
 
 mod all;
 mod count;
-mod deadline;
 mod expire;
-mod extended;
+mod expire_args;
 mod get;
-mod lifetime;
+mod get_ex;
 mod random;
 mod remove;
 mod scan;
 mod set;
+mod ttl;
 
 use crate::engine::{Args, Changed, Command, Ctx, Error, Event};
 use crate::resp::Reply;
@@ -31,29 +31,29 @@ pub const COMMANDS: &[Command] = &[
     get::HEXISTS,
     expire::HEXPIRE,
     expire::HEXPIREAT,
-    deadline::HEXPIRETIME,
+    ttl::HEXPIRETIME,
     get::HGET,
     all::HGETALL,
     remove::HGETDEL,
-    extended::HGETEX,
+    get_ex::HGETEX,
     count::HINCRBY,
     count::HINCRBYFLOAT,
     all::HKEYS,
     get::HLEN,
     get::HMGET,
     set::HMSET,
-    deadline::HPERSIST,
+    ttl::HPERSIST,
     expire::HPEXPIRE,
     expire::HPEXPIREAT,
-    deadline::HPEXPIRETIME,
-    deadline::HPTTL,
+    ttl::HPEXPIRETIME,
+    ttl::HPTTL,
     random::HRANDFIELD,
     scan::HSCAN,
     set::HSET,
-    extended::HSETEX,
+    get_ex::HSETEX,
     set::HSETNX,
     get::HSTRLEN,
-    deadline::HTTL,
+    ttl::HTTL,
     all::HVALS,
 ];
 

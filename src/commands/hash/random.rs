@@ -7,7 +7,7 @@
 //! Source: D. E. Knuth, "The Art of Computer Programming", vol. 2, 3.4.2.
 
 use super::fields;
-use crate::commands::chance::{self, Wanted};
+use crate::commands::random::{self, Wanted};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::{Protocol, Reply};
 use crate::value::hash::{Entry, Fields};
@@ -46,7 +46,7 @@ fn hrandfield(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             Ok(count) => distinct(reply, fields, count, in_pairs, &mut generator),
             Err(_) => {
                 let header = |reply: &mut Reply<'_>, count| write_header(reply, count, in_pairs);
-                return chance::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
+                return random::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
                     fields.random(&mut generator).into_iter().for_each(|entry| write_entry(reply, entry, in_pairs));
                 });
             }

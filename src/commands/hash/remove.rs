@@ -1,6 +1,6 @@
 //! Taking fields out of a hash, silently or with their values.
 
-use super::lifetime::take_fields;
+use super::expire_args::take_fields;
 use super::{answer_and_change, check_type, meet};
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;

@@ -47,7 +47,7 @@ fn pfadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let mut sketch = if is_new { SketchMut::fresh(bytes, limit) } else { open(bytes, limit)? };
         let changes = sketch.add_all(args.rest())? + usize::from(is_new);
         if changes > 0 {
-            sketch.forget_count();
+            sketch.invalidate_count();
         }
         Ok(Changed::by(changes, changes))
     })?;
@@ -95,14 +95,14 @@ fn pfcount(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let sketch = sketch_of(text)?;
     // A text that was set whole and is looked at here is raw from then on.
     let is_embedded = text.encoding() == "embstr";
-    let (kept, count) = match sketch.kept_count() {
+    let (kept, count) = match sketch.cached_count() {
         Some(count) => (true, count),
         None => (false, sketch.count()?),
     };
     reply.integer(count.cast_signed());
     if !kept || is_embedded {
         cx.edit_text(key, None, |bytes| {
-            open(bytes, 0)?.keep_count(count);
+            open(bytes, 0)?.cache_count(count);
             Ok(Changed::by(usize::from(!kept), ()))
         })?;
     }
@@ -156,7 +156,7 @@ fn pfmerge(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             sketch.make_dense()?;
         }
         sketch.raise_all(&registers)?;
-        sketch.forget_count();
+        sketch.invalidate_count();
         Ok(Changed::by(1, ()))
     })?;
     cx.reply().ok();

@@ -7,7 +7,7 @@ use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::host::Turns;
-use crate::engine::{Counts, REDIS_VERSION, Topic, access, build_id};
+use crate::engine::{Counts, REDIS_VERSION, Topic, build_id, lru};
 use crate::value::hexadecimal;
 
 /// One line of INFO.
@@ -61,7 +61,7 @@ pub(super) const SERVER: &[Field] = &[
     field("uptime_in_days", |scene| (uptime_s(scene) / 86_400).to_string()),
     field("hz", |scene| setting(scene, "hz")),
     field("configured_hz", |scene| setting(scene, "hz")),
-    field("lru_clock", |scene| access::clock(scene.now).to_string()),
+    field("lru_clock", |scene| lru::clock(scene.now).to_string()),
     field("executable", |scene| scene.facts.executable.clone()),
     field("config_file", |scene| scene.facts.config_file.clone()),
     field("io_threads_active", |scene| u8::from(scene.engine.settings.event_loops() > 1).to_string()),
@@ -108,17 +108,17 @@ pub(super) const MEMORY: &[Field] = &[
     none("allocator_muzzy"),
     field("total_system_memory", |scene| scene.facts.total_memory.to_string()),
     field("total_system_memory_human", |scene| human(scene.facts.total_memory)),
-    field("used_memory_lua", |scene| scene.engine.scripts.machine_bytes().to_string()),
-    field("used_memory_vm_eval", |scene| scene.engine.scripts.machine_bytes().to_string()),
-    field("used_memory_lua_human", |scene| human(scene.engine.scripts.machine_bytes() as u64)),
+    field("used_memory_lua", |scene| scene.engine.scripts.vm_bytes().to_string()),
+    field("used_memory_vm_eval", |scene| scene.engine.scripts.vm_bytes().to_string()),
+    field("used_memory_lua_human", |scene| human(scene.engine.scripts.vm_bytes() as u64)),
     field("used_memory_scripts_eval", |scene| scene.engine.scripts.cache.memory_bytes().to_string()),
     field("number_of_cached_scripts", |scene| scene.engine.scripts.cache.len().to_string()),
-    field("number_of_functions", |scene| scene.engine.scripts.functions.shelf.function_count().to_string()),
-    field("number_of_libraries", |scene| scene.engine.scripts.functions.shelf.library_count().to_string()),
-    field("used_memory_vm_functions", |scene| scene.engine.scripts.functions.machine_bytes().to_string()),
+    field("number_of_functions", |scene| scene.engine.scripts.functions.registry.function_count().to_string()),
+    field("number_of_libraries", |scene| scene.engine.scripts.functions.registry.library_count().to_string()),
+    field("used_memory_vm_functions", |scene| scene.engine.scripts.functions.vm_bytes().to_string()),
     field("used_memory_vm_total", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
     field("used_memory_vm_total_human", |scene| human(scene.engine.scripts.all_machine_bytes() as u64)),
-    field("used_memory_functions", |scene| scene.engine.scripts.functions.shelf.memory_bytes().to_string()),
+    field("used_memory_functions", |scene| scene.engine.scripts.functions.registry.memory_bytes().to_string()),
     field("used_memory_scripts", |scene| scene.engine.scripts.source_bytes().to_string()),
     field("used_memory_scripts_human", |scene| human(scene.engine.scripts.source_bytes() as u64)),
     field("maxmemory", |scene| setting(scene, "maxmemory")),

@@ -30,12 +30,12 @@ pub(super) fn latencies(scene: &Scene<'_>, text: &mut String) {
         if stats.latency_histogram.calls() == 0 {
             continue;
         }
-        let told = percentiles.iter().map(|percent| {
+        let reported = percentiles.iter().map(|percent| {
             let ns = stats.latency_histogram.percentile_ns(*percent);
             format!("p{percent}={}.{:03}", ns / 1000, ns % 1000)
         });
-        let told: Vec<String> = told.collect();
-        line(text, format_args!("latency_percentiles_usec_{}:{}", entry.name, told.join(",")));
+        let reported: Vec<String> = reported.collect();
+        line(text, format_args!("latency_percentiles_usec_{}:{}", entry.name, reported.join(",")));
     }
 }
 

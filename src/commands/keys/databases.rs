@@ -42,7 +42,7 @@ fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let index = cx.database_index();
     count_flushed(cx, index..index + 1, is_waited_for);
     cx.empty(index);
-    tell_of_flush(cx, is_waited_for);
+    push_invalidations_first(cx, is_waited_for);
     cx.reply().ok();
     Ok(())
 }
@@ -55,7 +55,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let all = 0..cx.databases().count();
     count_flushed(cx, all.clone(), is_waited_for);
     all.for_each(|index| cx.empty(index));
-    tell_of_flush(cx, is_waited_for);
+    push_invalidations_first(cx, is_waited_for);
     cx.reply().ok();
     Ok(())
 }
@@ -79,7 +79,7 @@ fn count_flushed(cx: &mut Ctx<'_>, databases: Range<usize>, is_waited_for: bool)
     }
 }
 
-fn tell_of_flush(cx: &mut Ctx<'_>, is_waited_for: bool) {
+fn push_invalidations_first(cx: &mut Ctx<'_>, is_waited_for: bool) {
     let is_nested = cx.is_nested();
     let engine = cx.engine();
     engine.invalidate_all();

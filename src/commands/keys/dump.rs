@@ -1,9 +1,9 @@
 //! A key's value as bytes that another server reads, and back: DUMP and RESTORE.
 
 use crate::engine::{
-    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RestoreError, access::Use,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RestoreError, lru::LruHint,
 };
-use crate::rdb::{self, Refusal};
+use crate::rdb::{self, LoadError};
 
 const RESTORED: Event = Event::generic("restore");
 
@@ -73,7 +73,7 @@ struct Options {
     replace: bool,
     is_absolute: bool,
     /// How it was used.
-    told: Option<Use>,
+    hint: Option<LruHint>,
 }
 
 impl Options {
@@ -84,12 +84,12 @@ impl Options {
                 options.replace = true;
             } else if args.take("ABSTTL") {
                 options.is_absolute = true;
-            } else if !matches!(options.told, Some(Use::Frequency(_))) && args.take_with("IDLETIME", 1) {
+            } else if !matches!(options.hint, Some(LruHint::Frequency(_))) && args.take_with("IDLETIME", 1) {
                 let idle_s = Some(args.integer()?).filter(|&idle_s| idle_s >= 0);
-                options.told = Some(Use::Idle(idle_s.ok_or(RestoreError::NegativeIdleTime)?));
-            } else if !matches!(options.told, Some(Use::Idle(_))) && args.take_with("FREQ", 1) {
+                options.hint = Some(LruHint::Idle(idle_s.ok_or(RestoreError::NegativeIdleTime)?));
+            } else if !matches!(options.hint, Some(LruHint::Idle(_))) && args.take_with("FREQ", 1) {
                 let count = u8::try_from(args.integer()?).map_err(|_| RestoreError::FrequencyOutOfRange)?;
-                options.told = Some(Use::Frequency(count));
+                options.hint = Some(LruHint::Frequency(count));
             } else {
                 return Err(Error::Syntax);
             }
@@ -105,16 +105,16 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(RestoreError::Busy.into());
     }
     let deadline_ms = deadline(ttl, options.is_absolute, cx.now_ms())?;
-    let payload = rdb::unsealed(payload, cx.engine().switches.verifies_checksums).ok_or(Error::PayloadWrong)?;
+    let payload = rdb::without_footer(payload, cx.engine().switches.verifies_checksums).ok_or(Error::PayloadWrong)?;
     let room_bytes = cx.engine().switches.capacity.collection_bytes;
     let value = rdb::restore(payload, &cx.settings().forms(), room_bytes).map_err(|refusal| match refusal {
-        Refusal::Damaged => RestoreError::BadFormat.into(),
-        Refusal::TooLarge => Error::OutOfMemory,
+        LoadError::Damaged => RestoreError::BadFormat.into(),
+        LoadError::TooLarge => Error::OutOfMemory,
     })?;
     if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= cx.now_ms()) {
         cx.remove(key, Event::DEL);
     } else {
-        cx.bring(key, value, deadline_ms, options.told, RESTORED);
+        cx.bring(key, value, deadline_ms, options.hint, RESTORED);
     }
     cx.reply().ok();
     Ok(())

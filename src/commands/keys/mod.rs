@@ -4,7 +4,6 @@
 //! answered, even before it is removed.
 
 mod databases;
-mod deadline;
 mod dump;
 mod expire;
 mod list;
@@ -14,6 +13,7 @@ mod presence;
 mod remove;
 mod sort;
 mod transfer;
+mod ttl;
 
 use crate::engine::{Command, Ctx, Error};
 
@@ -26,18 +26,18 @@ pub const COMMANDS: &[Command] = &[
     presence::EXISTS,
     expire::EXPIRE,
     expire::EXPIREAT,
-    deadline::EXPIRETIME,
+    ttl::EXPIRETIME,
     databases::FLUSHALL,
     databases::FLUSHDB,
     list::KEYS,
     migrate::MIGRATE,
     transfer::MOVE,
     object::OBJECT,
-    deadline::PERSIST,
+    ttl::PERSIST,
     expire::PEXPIRE,
     expire::PEXPIREAT,
-    deadline::PEXPIRETIME,
-    deadline::PTTL,
+    ttl::PEXPIRETIME,
+    ttl::PTTL,
     list::RANDOMKEY,
     transfer::RENAME,
     transfer::RENAMENX,
@@ -48,7 +48,7 @@ pub const COMMANDS: &[Command] = &[
     sort::SORT_RO,
     databases::SWAPDB,
     presence::TOUCH,
-    deadline::TTL,
+    ttl::TTL,
     presence::TYPE,
     remove::UNLINK,
 ];

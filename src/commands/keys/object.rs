@@ -1,7 +1,7 @@
 //! OBJECT: how a key's value is kept, and how long it has not been used.
 
 use crate::commands::help;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Now, Peek, access};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Now, Peek, lru};
 use crate::resp::Reply;
 use crate::value::{TextView, View};
 use std::ops::Range;
@@ -27,7 +27,7 @@ const ENCODING: Command = Command {
     since: "2.2.3",
     about: "Answers the form that a key's value is kept in.",
     tips: &["nondeterministic_output"],
-    run: |cx, args| tell(cx, args, |reply, key, _| reply.bulk(key.view().encoding().as_bytes())),
+    run: |cx, args| inspect(cx, args, |reply, key, _| reply.bulk(key.view().encoding().as_bytes())),
     ..Command::ROW
 };
 
@@ -54,7 +54,7 @@ const FREQ: Command = Command {
 };
 
 /// Has `write` tell about the key, or answers null where there is none.
-fn tell(cx: &mut Ctx<'_>, mut args: Args<'_>, write: fn(&mut Reply<'_>, Peek<'_>, Now)) -> Result<(), Error> {
+fn inspect(cx: &mut Ctx<'_>, mut args: Args<'_>, write: fn(&mut Reply<'_>, Peek<'_>, Now)) -> Result<(), Error> {
     let now = cx.now();
     let (key, reply) = cx.inspect(args.key()?);
     match key {
@@ -71,9 +71,9 @@ const SHARED_REFERENCES: i64 = i32::MAX as i64;
 /// Redis shares no number while it must tell for each key when or how often that was used.
 fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if cx.settings().max_memory_bytes > 0 && cx.settings().policy.goes_by_use() {
-        return tell(cx, args, |reply, _, _| reply.integer(1));
+        return inspect(cx, args, |reply, _, _| reply.integer(1));
     }
-    tell(cx, args, |reply, key, _| reply.integer(references(key.view())))
+    inspect(cx, args, |reply, key, _| reply.integer(references(key.view())))
 }
 
 fn references(view: View<'_>) -> i64 {
@@ -87,7 +87,7 @@ fn idletime(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if cx.settings().policy.counts_uses() {
         return refuse_for(cx, args, Error::LfuPolicy);
     }
-    tell(cx, args, |reply, key, now| reply.integer(access::idle_s(key.access(), now)))
+    inspect(cx, args, |reply, key, now| reply.integer(lru::idle_s(key.access(), now)))
 }
 
 fn freq(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
@@ -97,7 +97,7 @@ fn freq(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (now, decay_minutes) = (cx.now(), cx.settings().lfu_decay_minutes);
     let (key, reply) = cx.inspect(args.key()?);
     match key {
-        Some(key) => reply.integer(access::frequency(key.access(), now, decay_minutes).into()),
+        Some(key) => reply.integer(lru::frequency(key.access(), now, decay_minutes).into()),
         None => reply.null(),
     }
     Ok(())

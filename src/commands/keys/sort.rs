@@ -247,7 +247,7 @@ fn by_number(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elem
     let mut weighed = Vec::new();
     let mut are_numbers = true;
     for element in elements(cx, key, false, |len| 0..len)? {
-        let weight = weigh(cx, options, &element, |weight| weight.map_or(Some(0.0), parse_f64_bound));
+        let weight = weight_of(cx, options, &element, |weight| weight.map_or(Some(0.0), parse_f64_bound));
         are_numbers &= weight.is_some();
         weighed.push(Weighed { weight: weight.unwrap_or_default(), element });
     }
@@ -263,14 +263,14 @@ fn by_text(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elemen
     let copy = |text: &[u8]| if options.target.is_some() { text.to_vec() } else { until_nul(text).to_vec() };
     let mut weighed = Vec::new();
     for element in elements(cx, key, false, |len| 0..len)? {
-        let weight = weigh(cx, options, &element, |weight| weight.map(copy));
+        let weight = weight_of(cx, options, &element, |weight| weight.map(copy));
         weighed.push(Weighed { weight, element });
     }
     Ok(options.wanted(weighed, |a, b| a.weight.cmp(&b.weight)))
 }
 
 /// What `read` makes of an element's weight.
-fn weigh<W>(cx: &mut Ctx<'_>, options: &Options<'_>, element: &[u8], read: impl FnOnce(Option<&[u8]>) -> W) -> W {
+fn weight_of<W>(cx: &mut Ctx<'_>, options: &Options<'_>, element: &[u8], read: impl FnOnce(Option<&[u8]>) -> W) -> W {
     match &options.by {
         Some(pattern) => pattern.look_up(cx, element, |weight, _| read(weight)),
         None => read(Some(element)),

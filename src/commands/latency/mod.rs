@@ -149,10 +149,10 @@ fn histogram(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     } else {
         args.rest().filter_map(|name| table.find_full(name)).flat_map(|id| table.with_subcommands(id)).collect()
     };
-    let told = ids.into_iter().map(|id| (id, &engine.stats.command(id).latency_histogram));
-    let told: Vec<_> = told.filter(|(_, durations)| durations.calls() > 0).collect();
-    reply.map(told.len());
-    for (id, durations) in told {
+    let reported = ids.into_iter().map(|id| (id, &engine.stats.command(id).latency_histogram));
+    let reported: Vec<_> = reported.filter(|(_, durations)| durations.calls() > 0).collect();
+    reply.map(reported.len());
+    for (id, durations) in reported {
         reply.bulk(table.entry(id).name.as_bytes());
         write_durations(reply, durations);
     }

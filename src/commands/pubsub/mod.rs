@@ -3,13 +3,22 @@
 //! The commands that subscribe answer with a message of their own kind for each name, which RESP3 sends as a push; so
 //! CLIENT REPLY does not silence them. Without a cluster a shard channel is a channel in a world of its own.
 
-mod tell;
+mod introspect;
 
 use crate::engine::{Args, Arity, Channels, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic};
 
 /// The commands of this family.
-pub const COMMANDS: &[Command] =
-    &[PUBLISH, SPUBLISH, SUBSCRIBE, UNSUBSCRIBE, PSUBSCRIBE, PUNSUBSCRIBE, SSUBSCRIBE, SUNSUBSCRIBE, tell::PUBSUB];
+pub const COMMANDS: &[Command] = &[
+    PUBLISH,
+    SPUBLISH,
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    PSUBSCRIBE,
+    PUNSUBSCRIBE,
+    SSUBSCRIBE,
+    SUNSUBSCRIBE,
+    introspect::PUBSUB,
+];
 
 const PUBLISH: Command = Command {
     name: "PUBLISH",

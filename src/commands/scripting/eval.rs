@@ -20,7 +20,7 @@ fn flags_of_source(_: &Engine, request: Request<'_>, row: Flags) -> Flags {
 }
 
 /// What a kept script may do.
-fn flags_of_kept(engine: &Engine, request: Request<'_>, row: Flags) -> Flags {
+fn flags_of_cached(engine: &Engine, request: Request<'_>, row: Flags) -> Flags {
     let digest = request.get(1).and_then(Digest::parse);
     scripts::flags_by(digest.and_then(|digest| engine.scripts.cache.header(digest)), row)
 }
@@ -47,7 +47,7 @@ pub(super) const EVAL: Command = Command {
 
 pub(super) const EVALSHA: Command = Command {
     name: "EVALSHA",
-    flags_of: Some(|engine, request| flags_of_kept(engine, request, FLAGS)),
+    flags_of: Some(|engine, request| flags_of_cached(engine, request, FLAGS)),
     syntax: "sha1 numkeys [key ...] [arg ...]",
     keys: &[WRITTEN],
     about: "Runs the kept Lua script that has this SHA-1.",
@@ -68,7 +68,7 @@ pub(super) const EVAL_RO: Command = Command {
 
 pub(super) const EVALSHA_RO: Command = Command {
     name: "EVALSHA_RO",
-    flags_of: Some(|engine, request| flags_of_kept(engine, request, READING_FLAGS)),
+    flags_of: Some(|engine, request| flags_of_cached(engine, request, READING_FLAGS)),
     syntax: "sha1 numkeys [key ...] [arg ...]",
     flags: READING_FLAGS,
     keys: &[READ],

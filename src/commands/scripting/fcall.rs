@@ -10,7 +10,7 @@ use crate::script::Header;
 
 /// What a function may do, as it said when it was registered.
 fn flags_of(engine: &Engine, request: Request<'_>, row: Flags) -> Flags {
-    let function = request.get(1).and_then(|name| engine.scripts.functions.shelf.find(name));
+    let function = request.get(1).and_then(|name| engine.scripts.functions.registry.find(name));
     let header = function.map(|function| Header { is_there: true, ..function.header.clone() });
     scripts::flags_by(header.as_ref(), row)
 }
@@ -48,7 +48,7 @@ fn fcall(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
     let engine = cx.engine();
     engine.load_described();
-    let function = engine.scripts.functions.shelf.find(name).map(Arc::clone).ok_or(Error::NoFunction)?;
+    let function = engine.scripts.functions.registry.find(name).map(Arc::clone).ok_or(Error::NoFunction)?;
     let count = args.integer().map_err(|_| Error::NumkeysNotANumber)?;
     if count > args.left() as i64 {
         return Err(Error::NumkeysTooLarge);

@@ -82,7 +82,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !args.is_empty() && !args.take("SYNC") {
         return Err(Error::FunctionFlushOption);
     }
-    let functions = cx.engine().scripts.functions.shelf.function_count();
+    let functions = cx.engine().scripts.functions.registry.function_count();
     if is_freed_lazily && functions > MANY_FUNCTIONS {
         // Redis counts what runs them, too.
         cx.engine().stats.freed_lazily += functions as u64 + 1;
@@ -143,7 +143,7 @@ fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let is_wanted = |name: &str| pattern.is_none_or(|pattern| glob::matches(pattern, name.as_bytes(), true));
     let (engine, reply) = cx.engine_and_reply();
-    let libraries: Vec<_> = engine.scripts.functions.shelf.libraries().filter(|(name, _)| is_wanted(name)).collect();
+    let libraries: Vec<_> = engine.scripts.functions.registry.libraries().filter(|(name, _)| is_wanted(name)).collect();
     reply.array(libraries.len());
     for (name, library) in libraries {
         write_library(reply, name, library, with_code);
@@ -282,14 +282,14 @@ fn stats(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
         }
         None => reply.null(),
     }
-    let shelf = &engine.scripts.functions.shelf;
+    let registry = &engine.scripts.functions.registry;
     reply.bulk(b"engines");
     reply.map(1);
     reply.bulk(b"LUA");
     reply.map(2);
     reply.bulk(b"libraries_count");
-    reply.count(shelf.library_count());
+    reply.count(registry.library_count());
     reply.bulk(b"functions_count");
-    reply.count(shelf.function_count());
+    reply.count(registry.function_count());
     Ok(())
 }

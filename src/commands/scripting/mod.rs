@@ -6,7 +6,7 @@
 mod eval;
 mod fcall;
 mod function;
-mod keep;
+mod script;
 
 use crate::engine::Command;
 
@@ -19,5 +19,5 @@ pub const COMMANDS: &[Command] = &[
     fcall::FCALL,
     fcall::FCALL_RO,
     function::FUNCTION,
-    keep::SCRIPT,
+    script::SCRIPT,
 ];

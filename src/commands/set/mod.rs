@@ -4,7 +4,7 @@
 //! order of SMEMBERS), so results are built in the order and by the steps in which Redis builds them. A set that
 //! loses its last member is gone.
 //!
-//! [`add`], [`remove`], [`pop`] and [`relocate`] change one, [`member`], [`random`] and [`scan`] read, and [`combine`]
+//! [`add`], [`remove`], [`pop`] and [`transfer`] change one, [`member`], [`random`] and [`scan`] read, and [`combine`]
 //! makes one set of several.
 
 mod add;
@@ -12,9 +12,9 @@ mod combine;
 mod member;
 mod pop;
 mod random;
-mod relocate;
 mod remove;
 mod scan;
+mod transfer;
 
 use crate::engine::Command;
 use crate::resp::Reply;
@@ -32,7 +32,7 @@ pub const COMMANDS: &[Command] = &[
     member::SISMEMBER,
     member::SMEMBERS,
     member::SMISMEMBER,
-    relocate::SMOVE,
+    transfer::SMOVE,
     pop::SPOP,
     random::SRANDMEMBER,
     remove::SREM,

@@ -56,7 +56,7 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
         let gone = if is_all {
             Some(std::mem::take(set))
         } else if leaves_few(set.len() - count, count) {
-            let rest = set.draw(set.len() - count, generator, &limits);
+            let rest = set.pop_random(set.len() - count, generator, &limits);
             Some(std::mem::replace(set, rest))
         } else {
             reply.set(count);

@@ -3,7 +3,7 @@
 //! The chance is the engine's seeded generator, drawn from once per call. Nothing is allocated by the count that was
 //! asked for, only by what the set has.
 
-use crate::commands::chance;
+use crate::commands::random;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::Set;
@@ -29,7 +29,7 @@ fn srandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if args.left() > 1 {
         return Err(Error::Syntax);
     }
-    let count = if args.is_empty() { None } else { Some(chance::count(&mut args)?) };
+    let count = if args.is_empty() { None } else { Some(random::count(&mut args)?) };
     let mut generator = Rng::with_seed(cx.random());
     let most_bytes = cx.reply_room();
     let (set, reply) = cx.read::<Set>(key)?;
@@ -44,7 +44,7 @@ fn srandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             Ok(count) => distinct(reply, set, count, &mut generator),
             Err(_) => {
                 let header = |reply: &mut Reply<'_>, count| reply.array(count);
-                return chance::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
+                return random::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
                     set.random(&mut generator).into_iter().for_each(|member| reply.item(member));
                 });
             }

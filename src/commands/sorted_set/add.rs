@@ -1,7 +1,7 @@
 //! Putting members into a sorted set: ZADD and ZINCRBY.
 //!
-//! Both look a member up once: the score it has decides the score it gets ([`Mode::judge`]). All scores are read before
-//! the first is set, and one pair, which is by far the most frequent call, allocates nothing.
+//! Both look a member up once: the score it has decides the score it gets ([`Mode::score_after`]). All scores are read
+//! before the first is set, and one pair, which is by far the most frequent call, allocates nothing.
 
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::zset::{Limits, Zset};
@@ -104,19 +104,19 @@ pub(in crate::commands) struct Tally {
 
 impl Tally {
     fn put(&mut self, zset: &mut Zset, mode: Mode, (given, member): Pair<'_>, limits: &Limits) -> Result<(), Error> {
-        let mut verdict = None;
+        let mut score_after = None;
         let (before, after) = zset.update(member, limits, |before| {
-            verdict = mode.judge(before, given);
-            verdict.filter(|after| !after.is_nan() && before != Some(*after))
+            score_after = mode.score_after(before, given);
+            score_after.filter(|after| !after.is_nan() && before != Some(*after))
         });
-        if verdict.is_some_and(f64::is_nan) {
+        if score_after.is_some_and(f64::is_nan) {
             return Err(Error::ScoreNotANumber);
         }
         match before {
             None => self.added += usize::from(after.is_some()),
             Some(_) => self.moved += usize::from(before != after),
         }
-        self.score = verdict;
+        self.score = score_after;
         Ok(())
     }
 }
@@ -165,7 +165,7 @@ impl Mode {
     }
 
     /// The score that a member shall have, which may come out as NaN; `None` where the options leave it alone.
-    fn judge(self, before: Option<f64>, given: f64) -> Option<f64> {
+    fn score_after(self, before: Option<f64>, given: f64) -> Option<f64> {
         let Some(before) = before else { return (!self.xx).then_some(given) };
         let after = if self.incr { before + given } else { given };
         let refused = self.nx || self.gt && after <= before || self.lt && after >= before;

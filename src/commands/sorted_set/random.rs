@@ -9,7 +9,7 @@
 //! brilliance", CACM 30 (1987).
 
 use super::{Entries, write_entries, write_entry, write_header};
-use crate::commands::chance::{self, Wanted};
+use crate::commands::random::{self, Wanted};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::zset::{Entry, Zset};
@@ -45,7 +45,7 @@ fn zrandmember(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             Ok(count) => distinct(reply, zset, count, in_pairs, &mut generator),
             Err(_) => {
                 let header = |reply: &mut Reply<'_>, count| write_header(reply, count, in_pairs);
-                return chance::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
+                return random::repeat(reply, count.unsigned_abs(), most_bytes, header, |reply| {
                     any(zset, &mut generator).into_iter().for_each(|entry| write_entry(reply, entry, in_pairs));
                 });
             }

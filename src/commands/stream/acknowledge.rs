@@ -1,7 +1,7 @@
 //! XACK: what consumers say they are done with.
 
 use super::ids;
-use crate::engine::{Args, Arity, Beside, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, MetadataChange};
 use crate::value::Stream;
 
 pub(super) const XACK: Command = Command {
@@ -27,9 +27,9 @@ fn xack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let ids = ids(&mut args)?;
-    let acknowledged = cx.edit_beside(key, |stream: &mut Stream, _| {
+    let acknowledged = cx.edit_metadata(key, |stream: &mut Stream, _| {
         let done = stream.edit_group(group, |_, group| ids.iter().filter(|id| group.acknowledge(**id)).count());
-        Ok(Beside::by(done.unwrap_or(0), None, done))
+        Ok(MetadataChange::by(done.unwrap_or(0), None, done))
     })?;
     cx.reply().count(acknowledged.flatten().unwrap_or(0));
     Ok(())

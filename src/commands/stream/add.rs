@@ -118,6 +118,6 @@ fn parse(args: &mut Args<'_>, limits: &Limits) -> Result<(TrimOptions, Wanted), 
             break;
         }
     }
-    options.settle(limits)?;
+    options.resolve(limits)?;
     Ok((options, wanted))
 }

@@ -4,8 +4,8 @@
 
 use super::{find_group, id, interval_start, write_entry, write_id, write_ids};
 use crate::engine::{
-    Args, Arity, Beside, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Stored, StreamError,
-    shown,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, MetadataChange, Stored,
+    StreamError, shown,
 };
 use crate::resp::Reply;
 use crate::value::stream::{ConsumerNumber, Entry, Group, Id, Log};
@@ -33,19 +33,19 @@ fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     find_group(cx.read::<Stream>(key)?.0, key, group)?;
     let now_ms = cx.now_ms();
     let (consumer, claim) = Claim::parse(&mut args, now_ms)?;
-    cx.edit_beside(key, |stream: &mut Stream, reply| {
+    cx.edit_metadata(key, |stream: &mut Stream, reply| {
         let changed = stream.edit_group(group, |log, group| {
             let is_further = claim.last > group.last;
             group.last = group.last.max(claim.last);
             let mut taker = Taker::new(group, consumer, now_ms);
             let array = reply.open_array();
-            let told = claim.ids.iter().filter(|id| claim.carry_out(&mut taker, log, reply, **id)).count();
-            reply.close_array(array, told);
+            let claimed = claim.ids.iter().filter(|id| claim.carry_out(&mut taker, log, reply, **id)).count();
+            reply.close_array(array, claimed);
             // What was claimed tells of the last id along with itself.
             let tells_last = is_further && taker.changes == 0;
             (taker.changes + usize::from(tells_last), taker.is_new)
         });
-        Ok(beside(changed.unwrap_or_default()))
+        Ok(metadata_change(changed.unwrap_or_default()))
     })?;
     Ok(())
 }
@@ -72,20 +72,20 @@ impl<'g> Taker<'g> {
     }
 
     /// Whether an entry was left alone for so long.
-    fn is_idle(&self, given_ms: i64, min_idle_ms: i64) -> bool {
-        min_idle_ms == 0 || self.now_ms.wrapping_sub(given_ms) >= min_idle_ms
+    fn is_idle(&self, delivered_ms: i64, min_idle_ms: i64) -> bool {
+        min_idle_ms == 0 || self.now_ms.wrapping_sub(delivered_ms) >= min_idle_ms
     }
 
-    fn take(&mut self, id: Id, given_ms: i64, times: u64) {
-        self.group.settle(id, self.number, given_ms, times);
+    fn take(&mut self, id: Id, delivered_ms: i64, times: u64) {
+        self.group.assign(id, self.number, delivered_ms, times);
         self.group.consumer_mut(self.number).active_ms = Some(self.now_ms);
         self.changes += 1;
     }
 }
 
 /// The changes and whether a consumer came, as what is to be counted and told.
-fn beside((changes, is_new): (usize, bool)) -> Beside<()> {
-    Beside::by(changes + usize::from(is_new), is_new.then_some(Event::stream("xgroup-createconsumer")), ())
+fn metadata_change((changes, is_new): (usize, bool)) -> MetadataChange<()> {
+    MetadataChange::by(changes + usize::from(is_new), is_new.then_some(Event::stream("xgroup-createconsumer")), ())
 }
 
 fn write_claimed(reply: &mut Reply<'_>, entry: &Entry<'_>, ids_only: bool) {
@@ -97,7 +97,7 @@ struct Claim {
     min_idle_ms: i64,
     ids: Vec<Id>,
     /// When the entries count as given.
-    given_ms: i64,
+    delivered_ms: i64,
     /// How often they count as given.
     times: Option<u64>,
     forces: bool,
@@ -115,17 +115,17 @@ impl Claim {
             ids.push(id);
             args.word()?;
         }
-        let (given_ms, times, last) = (now_ms, None, Id::MIN);
-        let mut claim = Claim { min_idle_ms, ids, given_ms, times, forces: false, ids_only: false, last };
+        let (delivered_ms, times, last) = (now_ms, None, Id::MIN);
+        let mut claim = Claim { min_idle_ms, ids, delivered_ms, times, forces: false, ids_only: false, last };
         while let Some(word) = args.peek() {
             if args.take("FORCE") {
                 claim.forces = true;
             } else if args.take("JUSTID") {
                 claim.ids_only = true;
             } else if args.take_with("IDLE", 1) {
-                claim.given_ms = now_ms.wrapping_sub(claim_number(args, "IDLE option", "XCLAIM")?);
+                claim.delivered_ms = now_ms.wrapping_sub(claim_number(args, "IDLE option", "XCLAIM")?);
             } else if args.take_with("TIME", 1) {
-                claim.given_ms = claim_number(args, "TIME option", "XCLAIM")?;
+                claim.delivered_ms = claim_number(args, "TIME option", "XCLAIM")?;
             } else if args.take_with("RETRYCOUNT", 1) {
                 claim.times = u64::try_from(claim_number(args, "RETRYCOUNT option", "XCLAIM")?).ok();
             } else if args.take_with("LASTID", 1) {
@@ -135,8 +135,8 @@ impl Claim {
             }
         }
         // A client's clock may be ahead of ours, which is no reason to refuse it.
-        if !(0..=now_ms).contains(&claim.given_ms) {
-            claim.given_ms = now_ms;
+        if !(0..=now_ms).contains(&claim.delivered_ms) {
+            claim.delivered_ms = now_ms;
         }
         Ok((consumer, claim))
     }
@@ -148,13 +148,13 @@ impl Claim {
             return false;
         };
         let times = match taker.group.pending(id) {
-            Some(pending) if !taker.is_idle(pending.given_ms, self.min_idle_ms) => return false,
+            Some(pending) if !taker.is_idle(pending.delivered_ms, self.min_idle_ms) => return false,
             Some(pending) => pending.times,
             None if self.forces => 1,
             None => return false,
         };
         let more = if self.ids_only { times } else { times.wrapping_add(1) };
-        taker.take(id, self.given_ms, self.times.unwrap_or(more));
+        taker.take(id, self.delivered_ms, self.times.unwrap_or(more));
         write_claimed(reply, &entry, self.ids_only);
         true
     }
@@ -195,13 +195,13 @@ fn xautoclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(StreamError::ClaimCountTooHigh.into());
     }
     let now_ms = cx.now_ms();
-    cx.edit_beside(key, |stream: &mut Stream, reply| {
+    cx.edit_metadata(key, |stream: &mut Stream, reply| {
         let changed = stream.edit_group(group, |log, group| {
             let mut taker = Taker::new(group, consumer, now_ms);
             sweep.carry_out(&mut taker, log, reply);
             (taker.changes, taker.is_new)
         });
-        Ok(beside(changed.unwrap_or_default()))
+        Ok(metadata_change(changed.unwrap_or_default()))
     })?;
     Ok(())
 }
@@ -236,10 +236,11 @@ impl Sweep {
     fn carry_out(&self, taker: &mut Taker<'_>, log: &Log, reply: &mut Reply<'_>) {
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         let look = count.saturating_mul(LOOKED_AT);
-        let pending = taker.group.pending_from(self.start).take(look).map(|pending| (pending.id(), pending.given_ms));
+        let pending =
+            taker.group.pending_from(self.start).take(look).map(|pending| (pending.id(), pending.delivered_ms));
         let pending: Vec<(Id, i64)> = pending.collect();
         let (mut claimed, mut gone, mut next) = (Vec::new(), Vec::new(), Some(self.start));
-        for (id, given_ms) in pending {
+        for (id, delivered_ms) in pending {
             if claimed.len() + gone.len() == count {
                 break;
             }
@@ -249,7 +250,7 @@ impl Sweep {
                     taker.drop(id);
                     gone.push(id);
                 }
-                Some(entry) if taker.is_idle(given_ms, self.min_idle_ms) => {
+                Some(entry) if taker.is_idle(delivered_ms, self.min_idle_ms) => {
                     let times = taker.group.pending(id).map_or(0, |pending| pending.times);
                     taker.take(id, taker.now_ms, if self.ids_only { times } else { times.wrapping_add(1) });
                     claimed.push(entry);

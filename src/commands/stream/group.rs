@@ -3,7 +3,7 @@
 use super::{parse_any_id, parse_id};
 use crate::commands::help;
 use crate::engine::{
-    Args, Arity, Beside, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Stored,
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, MetadataChange, Stored,
     StreamError, says, shown,
 };
 use crate::value::Stream;
@@ -151,8 +151,8 @@ fn create(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             Ok(Changed::by(1, ()))
         })?;
     } else {
-        cx.edit_beside(key, |stream: &mut Stream, _| match stream.add_group(group, last, options.read) {
-            true => Ok(Beside::by(1, Some(event), ())),
+        cx.edit_metadata(key, |stream: &mut Stream, _| match stream.add_group(group, last, options.read) {
+            true => Ok(MetadataChange::by(1, Some(event), ())),
             false => Err(StreamError::GroupExists.into()),
         })?;
     }
@@ -169,9 +169,9 @@ fn set_id(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(refusal);
     }
     let last = if says(id, "$") { found.log().last() } else { parse_any_id(id, 0)? };
-    cx.edit_beside(key, |stream: &mut Stream, _| {
+    cx.edit_metadata(key, |stream: &mut Stream, _| {
         stream.edit_group(group, |_, group| (group.last, group.read) = (last, options.read));
-        Ok(Beside::by(1, Some(Event::stream("xgroup-setid")), ()))
+        Ok(MetadataChange::by(1, Some(Event::stream("xgroup-setid")), ()))
     })?;
     cx.reply().ok();
     Ok(())
@@ -181,9 +181,9 @@ fn destroy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group) = (args.key()?, args.word()?);
     let is_there = stream(cx, key)?.ok_or(StreamError::GroupNeedsKey)?.group(group).is_some();
     if is_there {
-        cx.edit_beside(key, |stream: &mut Stream, _| {
+        cx.edit_metadata(key, |stream: &mut Stream, _| {
             stream.remove_group(group);
-            Ok(Beside::by(1, Some(Event::stream("xgroup-destroy")), ()))
+            Ok(MetadataChange::by(1, Some(Event::stream("xgroup-destroy")), ()))
         })?;
         cx.signal(key);
     }
@@ -195,9 +195,9 @@ fn create_consumer(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group, consumer) = (args.key()?, args.word()?, args.word()?);
     stream_with_group(cx, key, group)?;
     let now_ms = cx.now_ms();
-    let is_new = cx.edit_beside(key, |stream: &mut Stream, _| {
+    let is_new = cx.edit_metadata(key, |stream: &mut Stream, _| {
         let is_new = stream.edit_group(group, |_, group| group.add_consumer(consumer, now_ms).1).unwrap_or(false);
-        Ok(Beside::by(is_new.into(), is_new.then_some(Event::stream("xgroup-createconsumer")), is_new))
+        Ok(MetadataChange::by(is_new.into(), is_new.then_some(Event::stream("xgroup-createconsumer")), is_new))
     })?;
     cx.reply().integer(is_new.unwrap_or(false).into());
     Ok(())
@@ -206,10 +206,10 @@ fn create_consumer(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn delete_consumer(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group, consumer) = (args.key()?, args.word()?, args.word()?);
     stream_with_group(cx, key, group)?;
-    let pending = cx.edit_beside(key, |stream: &mut Stream, _| {
+    let pending = cx.edit_metadata(key, |stream: &mut Stream, _| {
         let pending = stream.edit_group(group, |_, group| group.remove_consumer(consumer)).flatten();
         let event = pending.map(|_| Event::stream("xgroup-delconsumer"));
-        Ok(Beside::by(pending.is_some().into(), event, pending))
+        Ok(MetadataChange::by(pending.is_some().into(), event, pending))
     })?;
     cx.reply().count(pending.flatten().unwrap_or(0));
     Ok(())

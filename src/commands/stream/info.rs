@@ -214,7 +214,7 @@ fn write_all_pending(reply: &mut Reply<'_>, group: &Group, most: usize) {
         reply.array(4);
         write_id(reply, pending.id());
         reply.bulk(group.consumer(pending.consumer()).name());
-        reply.integer(pending.given_ms);
+        reply.integer(pending.delivered_ms);
         reply.integer(pending.times.cast_signed());
     }
 }
@@ -234,7 +234,7 @@ fn write_consumer(reply: &mut Reply<'_>, group: &Group, number: ConsumerNumber, 
     for pending in group.pending_of(number, Id::MIN).take(most) {
         reply.array(3);
         write_id(reply, pending.id());
-        reply.integer(pending.given_ms);
+        reply.integer(pending.delivered_ms);
         reply.integer(pending.times.cast_signed());
     }
 }

@@ -80,18 +80,18 @@ impl<'a> Filter<'a> {
         now_ms: i64,
         pending: impl Iterator<Item = &'g Pending>,
     ) {
-        let idle = |pending: &Pending| now_ms.wrapping_sub(pending.given_ms);
+        let idle = |pending: &Pending| now_ms.wrapping_sub(pending.delivered_ms);
         let within = pending.take_while(|pending| pending.id() <= self.end);
-        let told = within.filter(|pending| self.idle_ms == 0 || idle(pending) >= self.idle_ms).take(self.most);
+        let listed = within.filter(|pending| self.idle_ms == 0 || idle(pending) >= self.idle_ms).take(self.most);
         let array = reply.open_array();
-        let told = told.map(|pending| {
+        let listed = listed.map(|pending| {
             reply.array(4);
             write_id(reply, pending.id());
             reply.bulk(group.consumer(pending.consumer()).name());
             reply.integer(idle(pending).max(0));
             reply.integer(pending.times.cast_signed());
         });
-        let count = told.count();
+        let count = listed.count();
         reply.close_array(array, count);
     }
 }

@@ -7,8 +7,8 @@
 
 use super::{all_if_zero, count, parse_id, write_entries, write_entry, write_id};
 use crate::engine::{
-    Args, Arity, Begin, Beside, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, Now, StreamError,
-    says, shown,
+    Args, Arity, Begin, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, MetadataChange, Now,
+    StreamError, says, shown,
 };
 use crate::resp::{Protocol, Reply, Requests};
 use crate::value::Stream;
@@ -57,17 +57,17 @@ fn read(cx: &mut Ctx<'_>, mut args: Args<'_>, is_group: bool) -> Result<(), Erro
     let wish = Wish::parse(&mut args, cx.now(), is_group)?;
     let after = wish.resolve(cx)?;
     let answer = cx.reply().open_array();
-    let mut told = 0;
+    let mut replied = 0;
     for (key, &after) in wish.keys.iter().zip(&after) {
-        told += usize::from(match wish.reader {
+        replied += usize::from(match wish.reader {
             Some(reader) => wish.give(cx, key, reader, after)?,
             None => wish.answer(cx, key, after)?,
         });
     }
-    if told > 0 {
+    if replied > 0 {
         match cx.reply().protocol() {
-            Protocol::Resp2 => cx.reply().close_array(answer, told),
-            Protocol::Resp3 => cx.reply().close_map(answer, told),
+            Protocol::Resp2 => cx.reply().close_array(answer, replied),
+            Protocol::Resp3 => cx.reply().close_map(answer, replied),
         }
         return Ok(());
     }
@@ -200,7 +200,7 @@ impl<'a> Wish<'a> {
         if !cx.meet(key) {
             return Ok(false);
         }
-        let is_told = cx.edit_beside(key, |stream: &mut Stream, reply| {
+        let is_replied = cx.edit_metadata(key, |stream: &mut Stream, reply| {
             let given = stream.edit_group(reader.group, |log, group| {
                 let (consumer, is_new) = group.add_consumer(reader.consumer, now_ms);
                 group.consumer_mut(consumer).seen_ms = now_ms;
@@ -216,25 +216,25 @@ impl<'a> Wish<'a> {
             });
             let (is_new, has_entries, is_history) = given.unwrap_or_default();
             let event = is_new.then_some(Event::stream("xgroup-createconsumer"));
-            Ok(Beside::by(usize::from(is_new) + usize::from(has_entries), event, has_entries || is_history))
+            Ok(MetadataChange::by(usize::from(is_new) + usize::from(has_entries), event, has_entries || is_history))
         })?;
-        Ok(is_told.unwrap_or(false))
+        Ok(is_replied.unwrap_or(false))
     }
 
     /// What nobody was given yet.
     fn give_new(&self, reply: &mut Reply<'_>, log: &Log, group: &mut Group, consumer: ConsumerNumber, now_ms: i64) {
         let first = group.last.next().unwrap_or(NEW);
         let array = reply.open_array();
-        let mut told = 0;
+        let mut replied = 0;
         for entry in log.range(first, Id::MAX).take(self.most) {
             group.advance(log, entry.id());
             write_entry(reply, &entry);
             if !self.acknowledged {
-                group.give(entry.id(), consumer, now_ms);
+                group.deliver(entry.id(), consumer, now_ms);
             }
-            told += 1;
+            replied += 1;
         }
-        reply.close_array(array, told);
+        reply.close_array(array, replied);
     }
 
     /// What the consumer was given before and has not acknowledged; of an entry that is gone, the id.
@@ -259,7 +259,7 @@ impl<'a> Wish<'a> {
             };
             write_entry(reply, &entry);
             if let Some(pending) = group.pending_mut(id) {
-                pending.given_ms = now_ms;
+                pending.delivered_ms = now_ms;
                 pending.times = pending.times.wrapping_add(1);
             }
         }

@@ -2,7 +2,8 @@
 
 use super::id;
 use crate::engine::{
-    Args, Arity, Beside, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Stored, StreamError,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, MetadataChange, Stored,
+    StreamError,
 };
 use crate::value::Stream;
 use crate::value::stream::Id;
@@ -40,7 +41,7 @@ fn xsetid(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let stream = cx.peek(key).ok_or(Error::NoSuchKey)?;
     admit(Stream::of(stream.view()).ok_or(Error::WrongType)?, last, added)?;
-    cx.edit_beside(key, |stream: &mut Stream, _| {
+    cx.edit_metadata(key, |stream: &mut Stream, _| {
         let log = stream.log_mut();
         log.set_last(last);
         if let Some(added) = added {
@@ -49,7 +50,7 @@ fn xsetid(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         if max_deleted != Id::MIN {
             log.set_max_deleted(max_deleted);
         }
-        Ok(Beside::by(1, Some(Event::stream("xsetid")), ()))
+        Ok(MetadataChange::by(1, Some(Event::stream("xsetid")), ()))
     })?;
     cx.reply().ok();
     Ok(())

@@ -37,7 +37,7 @@ fn xtrim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if options.trim.is_none() && options.limit.is_none_or(|limit| limit == 0) {
         return Err(StreamError::TrimMissing.into());
     }
-    let trim = options.settle(&cx.settings().stream_blocks)?.ok_or(StreamError::TrimMissing)?;
+    let trim = options.resolve(&cx.settings().stream_blocks)?.ok_or(StreamError::TrimMissing)?;
     let gone = cx.edit(key, XTRIM_EVENT, |stream: &mut Stream| {
         let gone = trim.carry_out(stream);
         Ok(Changed::by(gone, gone))
@@ -112,7 +112,7 @@ impl TrimOptions {
 
     /// Sees whether the options fit together, and answers what is to go. Trimming approximately has a limit even where
     /// none was given: a hundred blocks.
-    pub(super) fn settle(&mut self, limits: &Limits) -> Result<Option<Trimming>, Error> {
+    pub(super) fn resolve(&mut self, limits: &Limits) -> Result<Option<Trimming>, Error> {
         let Some(trim) = &mut self.trim else {
             return match self.limit {
                 None => Ok(None),

@@ -1,6 +1,6 @@
 //! Reading a string, and the two commands that read it and change how long it lives: GETDEL and GETEX.
 
-use super::expiration::Expiration;
+use super::expire_args::Expiration;
 use super::{write_text, write_text_or_null};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use std::ops::Range;

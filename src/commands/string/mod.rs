@@ -9,10 +9,10 @@
 
 mod count;
 mod edit;
-mod expiration;
+mod expire_args;
 mod get;
 mod lcs;
-mod many;
+mod mget_mset;
 mod set;
 mod subsequence;
 
@@ -34,9 +34,9 @@ pub const COMMANDS: &[Command] = &[
     count::INCRBY,
     count::INCRBYFLOAT,
     lcs::LCS,
-    many::MGET,
-    many::MSET,
-    many::MSETNX,
+    mget_mset::MGET,
+    mget_mset::MSET,
+    mget_mset::MSETNX,
     set::PSETEX,
     set::SET,
     set::SETEX,

@@ -1,6 +1,6 @@
 //! Setting strings: SET and the older commands that its options replace.
 
-use super::expiration::{Expiration, Unit};
+use super::expire_args::{Expiration, Unit};
 use super::{SET_EVENT, write_text_or_null};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec, says};
 use crate::keyspace::New;

@@ -1,6 +1,6 @@
 //! What a key holds goes to another key, with its deadline: RENAME, MOVE and COPY.
 
-use crate::engine::access::{self, Use};
+use crate::engine::lru::{self, LruHint};
 use crate::engine::{Ctx, Event};
 use crate::keyspace::New;
 use crate::value::Value;
@@ -33,15 +33,15 @@ impl Ctx<'_> {
         true
     }
 
-    /// Gives `key` a value with a deadline, in place of what is there; `told` is noted of its use, if the policy in
+    /// Gives `key` a value with a deadline, in place of what is there; `hint` is noted of its use, if the policy in
     /// force goes by that. It is the only thing that is announced.
-    pub fn bring(&mut self, key: &[u8], value: Value, deadline_ms: Option<i64>, told: Option<Use>, arrived: Event) {
-        self.settle(key, self.database, value, deadline_ms, told);
+    pub fn bring(&mut self, key: &[u8], value: Value, deadline_ms: Option<i64>, hint: Option<LruHint>, arrived: Event) {
+        self.settle(key, self.database, value, deadline_ms, hint);
         self.after(key, arrived, 1);
     }
 
-    fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, told: Option<Use>) {
-        let access = access::noted(told, &self.engine.settings, self.now());
+    fn settle(&mut self, key: &[u8], database: usize, value: Value, deadline_ms: Option<i64>, hint: Option<LruHint>) {
+        let access = lru::initial(hint, &self.engine.settings, self.now());
         if let Some(slot) = self.engine.live_to_change(database, key) {
             let replaced = self.engine.databases.get_mut(database).delete(slot);
             self.engine.free(replaced);

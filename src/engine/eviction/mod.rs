@@ -218,9 +218,9 @@ impl Engine {
     fn evict_key(&mut self, database: usize, slot: Slot) -> u64 {
         let data = self.databases.get_mut(database);
         let (key, before) = (data.key(slot).to_vec(), data.memory());
-        let trash = data.delete(slot);
+        let lazy_free = data.delete(slot);
         let freed = before.saturating_sub(data.memory()) as u64;
-        self.free(trash);
+        self.free(lazy_free);
         self.stats.evicted_keys += 1;
         self.changed(database, Event::EVICTED, &key);
         freed

@@ -7,7 +7,7 @@
 
 use super::Policy;
 use super::pool::Candidate;
-use crate::engine::{Engine, access};
+use crate::engine::{Engine, lru};
 use crate::keyspace::Slot;
 
 impl Engine {
@@ -95,9 +95,9 @@ impl Engine {
     fn score(&self, number: usize, slot: Slot) -> u64 {
         let noted = self.databases.get(number).access(slot);
         if self.settings.policy.counts_uses() {
-            u64::from(u8::MAX - access::frequency(noted, self.now(), self.settings.lfu_decay_minutes))
+            u64::from(u8::MAX - lru::frequency(noted, self.now(), self.settings.lfu_decay_minutes))
         } else {
-            access::idle_s(noted, self.now()).unsigned_abs()
+            lru::idle_s(noted, self.now()).unsigned_abs()
         }
     }
 }

@@ -312,7 +312,7 @@ impl Engine {
         if self.observers.kit.is_none() || self.is_test_client(session) {
             return Ok(None);
         }
-        if let Some(line) = self.judge_within(session, request, source) {
+        if let Some(line) = self.check_within(session, request, source) {
             return Err(ServerError::Injected(line).into());
         }
         Ok(self.begin_entry(session, request, source).map(|number| (number, self.start_timer())))

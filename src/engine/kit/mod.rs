@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use faults::{Disturbance, Failure, Fault, Faults, State};
 pub use journal::{Bound, Entry, Filter, Journal, MOST_ENTRIES, Source, USUAL_ENTRIES};
 pub use shown::quoted;
-pub use strict::{Case, Finding, Judge, Level, Offence, Rule, Setting, Strict};
+pub use strict::{CheckRule, CheckedCommand, Finding, Level, Rule, Setting, Strict, Violation};
 pub use waits::{Condition, Waiter};
 
 use crate::engine::measure::Stopwatch;
@@ -33,7 +33,7 @@ pub struct Kit {
     pub journal: Option<Journal>,
     /// What is to go wrong.
     pub faults: Faults,
-    /// By which rules commands are judged, if by any.
+    /// By which rules commands are checked, if by any.
     pub strict: Option<Box<Strict>>,
     /// Who waits for what to come true.
     waiters: Vec<Waiter>,
@@ -155,7 +155,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Flow {
         self.at(now);
-        if let Some(line) = self.judge_request(now, session, request) {
+        if let Some(line) = self.check_request(now, session, request) {
             return self.refuse_instead(now, session, request, line, out);
         }
         let ends = failure.as_ref().is_some_and(Failure::ends_connection);

@@ -3,7 +3,7 @@
 //! It reads what our own writer wrote, for a client or for a script, so a reply that is broken is one that a connection
 //! never got whole: it is shown as far as it goes.
 
-use crate::resp::{Protocol, Said, Values, write_escaped};
+use crate::resp::{Protocol, ReplyValue, Values, write_escaped};
 
 /// A reply as it is shown.
 #[derive(Debug)]
@@ -178,18 +178,18 @@ fn number(text: &[u8]) -> Option<usize> {
 /// One reply to a script.
 fn of_value(values: &mut Values<'_>) -> Option<Shown> {
     Some(match values.next()? {
-        Said::Integer(integer) => Shown::Line(format!("(integer) {integer}")),
-        Said::Double(double) => Shown::Line(format!("(double) {double}")),
-        Said::Boolean(is_true) => Shown::Line(format!("({is_true})")),
-        Said::Null => Shown::Line("(nil)".to_owned()),
-        Said::Bulk(bytes) => in_quotes(bytes),
-        Said::Simple(text) => simple(text),
-        Said::Error(text) => line("error", text),
-        Said::Verbatim(bytes) => verbatim(bytes),
-        Said::BigNumber(digits) => line("big number", digits),
-        Said::Array(count) => Shown::Elements(of_values(values, count)?, ") ", "(empty array)"),
-        Said::Set(count) => Shown::Elements(of_values(values, count)?, "~ ", "(empty set)"),
-        Said::Map(count) | Said::Attribute(count) => {
+        ReplyValue::Integer(integer) => Shown::Line(format!("(integer) {integer}")),
+        ReplyValue::Double(double) => Shown::Line(format!("(double) {double}")),
+        ReplyValue::Boolean(is_true) => Shown::Line(format!("({is_true})")),
+        ReplyValue::Null => Shown::Line("(nil)".to_owned()),
+        ReplyValue::Bulk(bytes) => in_quotes(bytes),
+        ReplyValue::Simple(text) => simple(text),
+        ReplyValue::Error(text) => line("error", text),
+        ReplyValue::Verbatim(bytes) => verbatim(bytes),
+        ReplyValue::BigNumber(digits) => line("big number", digits),
+        ReplyValue::Array(count) => Shown::Elements(of_values(values, count)?, ") ", "(empty array)"),
+        ReplyValue::Set(count) => Shown::Elements(of_values(values, count)?, "~ ", "(empty set)"),
+        ReplyValue::Map(count) | ReplyValue::Attribute(count) => {
             let pairs = (0..count).map(|_| Some((of_value(values)?, of_value(values)?)));
             Shown::Pairs(pairs.collect::<Option<_>>()?)
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::Error;
-use crate::script::{Compiled, Header, Machine, sha1_hex};
+use crate::script::{Compiled, Header, LuaVm, sha1_hex};
 
 /// How many scripts stay that came with EVAL.
 const MOST_EVALUATED: usize = 500;
@@ -42,11 +42,11 @@ impl Digest {
 
 /// A script that is kept.
 #[derive(Debug)]
-pub struct Kept {
+pub struct CachedScript {
     /// What its first line says.
     pub header: Header,
     source: Arc<[u8]>,
-    /// As a function of the machine; `None` when that was made anew.
+    /// As a function of the virtual machine; `None` when that was made anew.
     pub(super) compiled: Option<Compiled>,
     /// It came with SCRIPT LOAD.
     is_loaded: bool,
@@ -69,7 +69,7 @@ struct SavedScript {
 /// All scripts that are kept.
 #[derive(Debug, Default)]
 pub struct Cache {
-    scripts: BTreeMap<Digest, Kept>,
+    scripts: BTreeMap<Digest, CachedScript>,
     evaluated: usize,
     uses: u64,
     /// How many had to make room.
@@ -89,7 +89,7 @@ impl Cache {
 
     /// What the first line of that script says.
     pub fn header(&self, digest: Digest) -> Option<&Header> {
-        self.scripts.get(&digest).map(|kept| &kept.header)
+        self.scripts.get(&digest).map(|cached| &cached.header)
     }
 
     /// Those that are kept.
@@ -104,29 +104,29 @@ impl Cache {
 
     /// Bytes that they take.
     pub fn memory_bytes(&self) -> usize {
-        self.scripts.values().map(|kept| size_of::<(Digest, Kept)>() + kept.source.len()).sum()
+        self.scripts.values().map(|cached| size_of::<(Digest, CachedScript)>() + cached.source.len()).sum()
     }
 
-    /// The script of that name, ready to run on `machine`, until [`Cache::take_back`]. If it never comes back, because
-    /// running it panicked, it is compiled anew the next time.
+    /// The script of that name, ready to run on `vm`, until [`Cache::put_back_compiled`]. If it never comes back,
+    /// because running it panicked, it is compiled anew the next time.
     ///
     /// # Errors
     /// There is none, or it cannot be compiled any more.
-    pub(super) fn lend(&mut self, digest: Digest, machine: &mut Machine) -> Result<(Header, Compiled), Error> {
-        let kept = self.scripts.get_mut(&digest).ok_or(Error::NoScript)?;
+    pub(super) fn take_compiled(&mut self, digest: Digest, vm: &mut LuaVm) -> Result<(Header, Compiled), Error> {
+        let cached = self.scripts.get_mut(&digest).ok_or(Error::NoScript)?;
         self.uses += 1;
-        kept.used = self.uses;
-        let compiled = match kept.compiled.take() {
+        cached.used = self.uses;
+        let compiled = match cached.compiled.take() {
             Some(compiled) => compiled,
-            None => compile(&kept.source, machine)?.1,
+            None => compile(&cached.source, vm)?.1,
         };
-        Ok((kept.header.clone(), compiled))
+        Ok((cached.header.clone(), compiled))
     }
 
-    /// Takes a script back that was lent.
-    pub(super) fn take_back(&mut self, digest: Digest, compiled: Compiled) {
-        if let Some(kept) = self.scripts.get_mut(&digest) {
-            kept.compiled = Some(compiled);
+    /// Takes a script back that was taken.
+    pub(super) fn put_back_compiled(&mut self, digest: Digest, compiled: Compiled) {
+        if let Some(cached) = self.scripts.get_mut(&digest) {
+            cached.compiled = Some(compiled);
         }
     }
 
@@ -134,35 +134,30 @@ impl Cache {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn add(
-        &mut self,
-        source: &[u8],
-        digest: Digest,
-        is_loaded: bool,
-        machine: &mut Machine,
-    ) -> Result<(), Error> {
+    pub(super) fn add(&mut self, source: &[u8], digest: Digest, is_loaded: bool, vm: &mut LuaVm) -> Result<(), Error> {
         if self.contains(digest) {
             return Ok(());
         }
-        let (header, compiled) = compile(source, machine)?;
+        let (header, compiled) = compile(source, vm)?;
         if !is_loaded {
             if self.evaluated >= MOST_EVALUATED {
-                self.evict(machine);
+                self.evict(vm);
             }
             self.evaluated += 1;
         }
         self.uses += 1;
-        let kept = Kept { header, source: source.into(), compiled: Some(compiled), is_loaded, used: self.uses };
-        self.scripts.insert(digest, kept);
+        let cached =
+            CachedScript { header, source: source.into(), compiled: Some(compiled), is_loaded, used: self.uses };
+        self.scripts.insert(digest, cached);
         Ok(())
     }
 
     /// Forgets the one that was not used for the longest time.
-    fn evict(&mut self, machine: &mut Machine) {
-        let evaluated = self.scripts.iter().filter(|(_, kept)| !kept.is_loaded);
-        let Some(digest) = evaluated.min_by_key(|(_, kept)| kept.used).map(|(digest, _)| *digest) else { return };
-        if let Some(compiled) = self.scripts.remove(&digest).and_then(|kept| kept.compiled) {
-            machine.forget(compiled);
+    fn evict(&mut self, vm: &mut LuaVm) {
+        let evaluated = self.scripts.iter().filter(|(_, cached)| !cached.is_loaded);
+        let Some(digest) = evaluated.min_by_key(|(_, cached)| cached.used).map(|(digest, _)| *digest) else { return };
+        if let Some(compiled) = self.scripts.remove(&digest).and_then(|cached| cached.compiled) {
+            vm.forget(compiled);
         }
         self.evaluated -= 1;
         self.evicted += 1;
@@ -170,26 +165,26 @@ impl Cache {
 
     /// Which scripts are kept now.
     pub(in crate::engine) fn saved(&self) -> SavedScripts {
-        let saved = self.scripts.iter().map(|(digest, kept)| SavedScript {
+        let saved = self.scripts.iter().map(|(digest, cached)| SavedScript {
             digest: *digest,
-            header: kept.header.clone(),
-            source: Arc::clone(&kept.source),
-            is_loaded: kept.is_loaded,
-            used: kept.used,
+            header: cached.header.clone(),
+            source: Arc::clone(&cached.source),
+            is_loaded: cached.is_loaded,
+            used: cached.used,
         });
         SavedScripts(saved.collect())
     }
 
     /// Keeps those scripts and no others. Those that are kept already are not compiled anew.
-    pub(super) fn restore(&mut self, saved: SavedScripts, machine: Option<&mut Machine>) {
+    pub(super) fn restore(&mut self, saved: SavedScripts, vm: Option<&mut LuaVm>) {
         let mut before = std::mem::take(&mut self.scripts);
         for SavedScript { digest, header, source, is_loaded, used } in saved.0 {
-            let compiled = before.remove(&digest).and_then(|kept| kept.compiled);
-            self.scripts.insert(digest, Kept { header, source, compiled, is_loaded, used });
+            let compiled = before.remove(&digest).and_then(|cached| cached.compiled);
+            self.scripts.insert(digest, CachedScript { header, source, compiled, is_loaded, used });
         }
-        self.evaluated = self.scripts.values().filter(|kept| !kept.is_loaded).count();
-        if let Some(machine) = machine {
-            before.into_values().filter_map(|kept| kept.compiled).for_each(|compiled| machine.forget(compiled));
+        self.evaluated = self.scripts.values().filter(|cached| !cached.is_loaded).count();
+        if let Some(vm) = vm {
+            before.into_values().filter_map(|cached| cached.compiled).for_each(|compiled| vm.forget(compiled));
         }
     }
 
@@ -198,14 +193,14 @@ impl Cache {
         Cache { evicted: self.evicted, ..Cache::default() }
     }
 
-    /// The machine is another one: all have to be compiled anew.
+    /// The virtual machine is another one: all have to be compiled anew.
     pub(super) fn uncompile(&mut self) {
-        self.scripts.values_mut().for_each(|kept| kept.compiled = None);
+        self.scripts.values_mut().for_each(|cached| cached.compiled = None);
     }
 }
 
-fn compile(source: &[u8], machine: &mut Machine) -> Result<(Header, Compiled), Error> {
+fn compile(source: &[u8], vm: &mut LuaVm) -> Result<(Header, Compiled), Error> {
     let (header, skipped) = Header::read(source).map_err(|error| Error::Shebang(error.to_string()))?;
-    let compiled = machine.compile(&source[skipped..]).map_err(Error::ScriptDoesNotCompile)?;
+    let compiled = vm.compile(&source[skipped..]).map_err(Error::ScriptDoesNotCompile)?;
     Ok((header, compiled))
 }

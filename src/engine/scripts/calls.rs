@@ -8,9 +8,9 @@ use super::Running;
 use crate::engine::scripts::Ending;
 use crate::engine::stages::{Call, Caller};
 use crate::engine::{Command, Effect, Engine, Error, Family, Flags, LogLevel, ServerError};
-use crate::lua::{Host, Pulse};
+use crate::lua::{Interrupt, ScriptHost};
 use crate::resp::{Protocol, Reply, Request};
-use crate::script::{Answer, Chance, Offered, Server, Words};
+use crate::script::{ConvertedReply, Drand48, RegisteredFunctions, ScriptBackend, Words};
 
 /// How long a script that takes too long runs before others are heard.
 const TURN_US: u64 = 2_000;
@@ -18,20 +18,20 @@ const TURN_US: u64 = 2_000;
 /// How much a script may write into the log at a time: it is kept until the script ends or others are heard.
 const MOST_LOGGED_BYTES: usize = 16 << 20;
 
-impl Host for Engine {
-    fn pulse(&mut self) -> Pulse {
+impl ScriptHost for Engine {
+    fn check_interrupt(&mut self) -> Interrupt {
         let now_us = self.host.elapsed_us();
         let threshold_us = self.settings.busy_reply_threshold_ms.saturating_mul(1000);
-        if let Some(draft) = &self.scripts.functions.draft {
-            return if now_us < draft.until_us { Pulse::GoOn } else { Pulse::End };
+        if let Some(pending) = &self.scripts.functions.pending {
+            return if now_us < pending.until_us { Interrupt::Continue } else { Interrupt::Abort };
         }
-        let Some(running) = &mut self.scripts.running else { return Pulse::GoOn };
+        let Some(running) = &mut self.scripts.running else { return Interrupt::Continue };
         if running.is_killed {
-            return Pulse::End;
+            return Interrupt::Abort;
         }
         let limit_us = if running.is_busy { TURN_US } else { threshold_us };
         if threshold_us == 0 || now_us.saturating_sub(running.turn_us) < limit_us {
-            return Pulse::GoOn;
+            return Interrupt::Continue;
         }
         if !running.is_busy {
             let line = format!(
@@ -44,7 +44,7 @@ impl Host for Engine {
             self.effects.push(Effect::Log(LogLevel::Warning, line));
         }
         running.is_busy = true;
-        Pulse::Rest
+        Interrupt::Suspend
     }
 }
 
@@ -100,7 +100,7 @@ impl Engine {
     }
 }
 
-impl Server for Engine {
+impl ScriptBackend for Engine {
     fn run_command(&mut self, request: Request<'_>, out: &mut Vec<u8>) -> Result<(), String> {
         let admitted = self.admit_from_script(request).and_then(|found| {
             let mut call = Call::new(self.running().session, found, request, Caller::Script);
@@ -160,16 +160,16 @@ impl Server for Engine {
         &mut self.scripts.words
     }
 
-    fn answer(&mut self) -> &mut Option<Box<Answer>> {
-        &mut self.scripts.answer
+    fn converted_reply(&mut self) -> &mut Option<Box<ConvertedReply>> {
+        &mut self.scripts.converted_reply
     }
 
-    fn chance(&mut self) -> &mut Chance {
-        &mut self.running().chance
+    fn random(&mut self) -> &mut Drand48 {
+        &mut self.running().random
     }
 
-    fn offered(&mut self) -> Option<&mut Offered> {
-        self.scripts.functions.draft.as_mut().map(|draft| &mut draft.offered)
+    fn registered(&mut self) -> Option<&mut RegisteredFunctions> {
+        self.scripts.functions.pending.as_mut().map(|pending| &mut pending.registered)
     }
 
     fn processor_s(&mut self) -> f64 {

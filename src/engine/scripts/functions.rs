@@ -1,15 +1,15 @@
 //! Functions that stay: libraries, by name, and the functions that they offer, by theirs in any case.
 //!
-//! Invariant: a function is on the shelf exactly when its library is, and no two have names that differ in case alone.
-//! (Redis lets one library offer two such functions, and crashes when it goes.)
+//! Invariant: a function is in the registry exactly when its library is, and no two have names that differ in case
+//! alone. (Redis lets one library offer two such functions, and crashes when it goes.)
 //!
-//! While there is a machine, all libraries of the shelf are loaded in it. Without one they are only described, and are
-//! loaded before the first use: worlds that begin with a template do so at no cost.
+//! While there is a virtual machine, all libraries of the registry are loaded in it. Without one they are only
+//! described, and are loaded before the first use: worlds that begin with a template do so at no cost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::script::{Function, LibraryError, Machine, Offered};
+use crate::script::{Function, LibraryError, LuaVm, RegisteredFunctions};
 
 /// A library that was loaded.
 #[derive(Debug)]
@@ -22,37 +22,37 @@ pub struct Library {
 
 /// Libraries and their functions.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct FunctionRegistry {
     libraries: BTreeMap<String, Library>,
     functions: BTreeMap<Vec<u8>, Arc<Function>>,
 }
 
-/// All functions, and the machine that runs them.
+/// All functions, and the virtual machine that runs them.
 #[derive(Debug, Default)]
 pub struct Functions {
     /// The libraries in force.
-    pub shelf: Shelf,
-    pub(super) machine: Option<Box<Machine>>,
+    pub registry: FunctionRegistry,
+    pub(super) vm: Option<Box<LuaVm>>,
     /// The library that is being loaded.
-    pub(super) draft: Option<Draft>,
+    pub(super) pending: Option<PendingLibrary>,
 }
 
 /// A library that is being loaded.
 #[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) offered: Offered,
+pub(super) struct PendingLibrary {
+    pub(super) registered: RegisteredFunctions,
     /// When it has taken too long, by the world's own clock, in microseconds.
     pub(super) until_us: u64,
 }
 
 impl Functions {
     /// Bytes that the interpreter takes.
-    pub fn machine_bytes(&self) -> usize {
-        self.machine.as_ref().map_or(0, |machine| machine.memory_bytes())
+    pub fn vm_bytes(&self) -> usize {
+        self.vm.as_ref().map_or(0, |vm| vm.memory_bytes())
     }
 }
 
-impl Shelf {
+impl FunctionRegistry {
     /// The libraries by their names.
     pub fn libraries(&self) -> impl Iterator<Item = (&str, &Library)> {
         self.libraries.iter().map(|(name, library)| (&**name, library))
@@ -63,16 +63,16 @@ impl Shelf {
         self.libraries.values().map(|library| Arc::clone(&library.source)).collect()
     }
 
-    /// What is told of all, without what a machine keeps.
-    pub fn described(&self) -> Shelf {
-        let mut shelf = Shelf::default();
+    /// What is told of all, without what a virtual machine keeps.
+    pub fn described(&self) -> FunctionRegistry {
+        let mut registry = FunctionRegistry::default();
         for (name, library) in &self.libraries {
             let functions: Vec<_> = library.functions.iter().map(|function| Arc::new(function.described())).collect();
             let keyed = functions.iter().map(|function| (key_of(&function.name), Arc::clone(function)));
-            shelf.functions.extend(keyed);
-            shelf.libraries.insert(name.clone(), Library { source: Arc::clone(&library.source), functions });
+            registry.functions.extend(keyed);
+            registry.libraries.insert(name.clone(), Library { source: Arc::clone(&library.source), functions });
         }
-        shelf
+        registry
     }
 
     /// How many libraries there are.
@@ -156,12 +156,16 @@ impl Shelf {
         }
     }
 
-    /// Adds all libraries of another shelf, in the place of those that have their names if they replace. Answers those
-    /// that had to go.
+    /// Adds all libraries of another registry, in the place of those that have their names if they replace. Answers
+    /// those that had to go.
     ///
     /// # Errors
-    /// A name is taken. Nothing has changed then, and the other shelf's libraries are given back.
-    pub fn join(&mut self, mut other: Shelf, replaces: bool) -> Result<Vec<Library>, (LibraryError, Vec<Library>)> {
+    /// A name is taken. Nothing has changed then, and the other registry's libraries are given back.
+    pub fn join(
+        &mut self,
+        mut other: FunctionRegistry,
+        replaces: bool,
+    ) -> Result<Vec<Library>, (LibraryError, Vec<Library>)> {
         let mut taken = Vec::new();
         for name in other.libraries.keys().filter(|name| self.contains(name)).cloned().collect::<Vec<_>>() {
             if !replaces {
@@ -192,10 +196,10 @@ fn key_of(name: &str) -> Vec<u8> {
 }
 
 impl Library {
-    /// Lets a machine forget the library's functions, which are on no shelf any more.
-    pub(super) fn forget(self, machine: &mut Machine) {
+    /// Lets a virtual machine forget the library's functions, which are in no registry any more.
+    pub(super) fn forget(self, vm: &mut LuaVm) {
         for function in self.functions.into_iter().filter_map(Arc::into_inner) {
-            function.into_callback().into_iter().for_each(|callback| machine.forget(callback));
+            function.into_callback().into_iter().for_each(|callback| vm.forget(callback));
         }
     }
 }

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use super::functions::{Draft, Library, Shelf};
+use super::functions::{FunctionRegistry, Library, PendingLibrary};
 use crate::engine::{Engine, Error};
 use crate::rdb;
-use crate::script::{LibraryError, Machine, Offered, read_title};
+use crate::script::{LibraryError, LuaVm, RegisteredFunctions, read_title};
 
 /// How long the source of a library may run.
 const LOAD_TIMEOUT_US: u64 = 500_000;
@@ -32,11 +32,11 @@ impl Engine {
     /// What is wrong with it; nothing has changed then.
     pub fn load_library(&mut self, source: &[u8], replaces: bool) -> Result<String, Error> {
         self.before_functions_change();
-        let mut machine = self.take_function_machine();
-        let mut shelf = std::mem::take(&mut self.scripts.functions.shelf);
-        let result = self.load_onto(&mut shelf, source, replaces, &mut machine);
-        self.scripts.functions.shelf = shelf;
-        self.scripts.functions.machine = Some(machine);
+        let mut vm = self.take_function_vm();
+        let mut registry = std::mem::take(&mut self.scripts.functions.registry);
+        let result = self.load_into(&mut registry, source, replaces, &mut vm);
+        self.scripts.functions.registry = registry;
+        self.scripts.functions.vm = Some(vm);
         Ok(result?)
     }
 
@@ -47,9 +47,9 @@ impl Engine {
     pub fn delete_library(&mut self, name: &[u8]) -> Result<(), Error> {
         self.before_functions_change();
         let functions = &mut self.scripts.functions;
-        let (_, library) = functions.shelf.take(name).ok_or(Error::NoLibrary)?;
-        if let Some(machine) = &mut functions.machine {
-            library.forget(machine);
+        let (_, library) = functions.registry.take(name).ok_or(Error::NoLibrary)?;
+        if let Some(vm) = &mut functions.vm {
+            library.forget(vm);
         }
         Ok(())
     }
@@ -57,11 +57,11 @@ impl Engine {
     /// All libraries as FUNCTION RESTORE takes them.
     pub fn dump_libraries(&self) -> Vec<u8> {
         let mut payload = rdb::Writer::new(self.settings.rdb_compression);
-        for (_, library) in self.scripts.functions.shelf.libraries() {
+        for (_, library) in self.scripts.functions.registry.libraries() {
             payload.byte(rdb::FUNCTION);
             payload.text(&library.source);
         }
-        payload.sealed()
+        payload.with_footer()
     }
 
     /// Loads the libraries of a payload (FUNCTION RESTORE).
@@ -69,91 +69,101 @@ impl Engine {
     /// # Errors
     /// What is wrong with the payload, or with one of its libraries; nothing has changed then.
     pub fn restore_libraries(&mut self, bytes: &[u8], policy: Policy) -> Result<(), Error> {
-        let payload = rdb::unsealed(bytes, self.switches.verifies_checksums).ok_or(Error::PayloadWrong)?;
+        let payload = rdb::without_footer(bytes, self.switches.verifies_checksums).ok_or(Error::PayloadWrong)?;
         self.before_functions_change();
-        let mut machine = self.take_function_machine();
-        let mut shelf = Shelf::default();
-        let gone = match self.load_all(&mut shelf, payload, &mut machine) {
+        let mut vm = self.take_function_vm();
+        let mut registry = FunctionRegistry::default();
+        let gone = match self.load_all(&mut registry, payload, &mut vm) {
             Ok(()) if policy == Policy::Flush => {
-                Ok(std::mem::replace(&mut self.scripts.functions.shelf, shelf).empty())
+                Ok(std::mem::replace(&mut self.scripts.functions.registry, registry).empty())
             }
-            Ok(()) => self.scripts.functions.shelf.join(shelf, policy == Policy::Replace),
-            Err(error) => Err((error, shelf.empty())),
+            Ok(()) => self.scripts.functions.registry.join(registry, policy == Policy::Replace),
+            Err(error) => Err((error, registry.empty())),
         };
         let (result, gone) = match gone {
             Ok(gone) => (Ok(()), gone),
             Err((error, gone)) => (Err(error), gone),
         };
-        gone.into_iter().for_each(|library| library.forget(&mut machine));
-        self.scripts.functions.machine = Some(machine);
+        gone.into_iter().for_each(|library| library.forget(&mut vm));
+        self.scripts.functions.vm = Some(vm);
         Ok(result?)
     }
 
     /// Puts the libraries of these sources in the place of all others. Those that stay as
     /// they are keep their variables.
     pub(in crate::engine) fn restore_functions(&mut self, sources: Vec<Arc<[u8]>>) {
-        let mut machine = self.take_function_machine();
-        let mut shelf = std::mem::take(&mut self.scripts.functions.shelf);
+        let mut vm = self.take_function_vm();
+        let mut registry = std::mem::take(&mut self.scripts.functions.registry);
         let stays = |library: &Library| sources.contains(&library.source);
-        let others = shelf.libraries().filter(|(_, library)| !stays(library));
+        let others = registry.libraries().filter(|(_, library)| !stays(library));
         for name in others.map(|(name, _)| name.to_owned()).collect::<Vec<_>>() {
-            if let Some((_, library)) = shelf.take(name.as_bytes()) {
-                library.forget(&mut machine);
+            if let Some((_, library)) = registry.take(name.as_bytes()) {
+                library.forget(&mut vm);
             }
         }
         for source in sources {
-            if !shelf.libraries().any(|(_, library)| library.source == source) {
+            if !registry.libraries().any(|(_, library)| library.source == source) {
                 // It was loaded before, so it can be loaded again; one that takes too long now stays away.
-                let _ = self.load_onto(&mut shelf, &source, true, &mut machine);
+                let _ = self.load_into(&mut registry, &source, true, &mut vm);
             }
         }
-        self.scripts.functions.shelf = shelf;
-        self.scripts.functions.machine = Some(machine);
+        self.scripts.functions.registry = registry;
+        self.scripts.functions.vm = Some(vm);
     }
 
-    fn load_all(&mut self, shelf: &mut Shelf, payload: &[u8], machine: &mut Machine) -> Result<(), LibraryError> {
+    fn load_all(
+        &mut self,
+        registry: &mut FunctionRegistry,
+        payload: &[u8],
+        vm: &mut LuaVm,
+    ) -> Result<(), LibraryError> {
         let mut reader = rdb::Reader::new(payload);
         while let Some(kind) = reader.byte() {
             match kind {
                 rdb::FUNCTION => {}
-                rdb::EARLY_FUNCTION => return Err(LibraryError::EarlyFormat),
+                rdb::FUNCTION_PRE_GA => return Err(LibraryError::EarlyFormat),
                 _ => return Err(LibraryError::NotAFunction),
             }
             let source = reader.text().ok_or(LibraryError::Damaged)?;
-            self.load_onto(shelf, &source, false, machine)?;
+            self.load_into(registry, &source, false, vm)?;
         }
         Ok(())
     }
 
-    fn load_onto(
+    fn load_into(
         &mut self,
-        shelf: &mut Shelf,
+        registry: &mut FunctionRegistry,
         source: &[u8],
         replaces: bool,
-        machine: &mut Machine,
+        vm: &mut LuaVm,
     ) -> Result<String, LibraryError> {
         let (name, skipped) = read_title(source)?;
-        if !replaces && shelf.contains(&name) {
+        if !replaces && registry.contains(&name) {
             return Err(LibraryError::Exists(name));
         }
         let until_us = self.host.elapsed_us().saturating_add(LOAD_TIMEOUT_US);
-        self.scripts.functions.draft = Some(Draft { offered: Offered::default(), until_us });
-        let loaded = machine.load(self, &source[skipped..]);
-        let offered =
-            self.scripts.functions.draft.take().map(|draft| draft.offered.into_functions()).unwrap_or_default();
-        let library = Library { source: source.into(), functions: offered.into_iter().map(Arc::new).collect() };
+        self.scripts.functions.pending = Some(PendingLibrary { registered: RegisteredFunctions::default(), until_us });
+        let loaded = vm.load(self, &source[skipped..]);
+        let registered = self
+            .scripts
+            .functions
+            .pending
+            .take()
+            .map(|pending| pending.registered.into_functions())
+            .unwrap_or_default();
+        let library = Library { source: source.into(), functions: registered.into_iter().map(Arc::new).collect() };
         let put = match loaded {
             Ok(()) if library.functions.is_empty() => Err((LibraryError::Empty, library)),
-            Ok(()) => shelf.put(name.clone(), library),
+            Ok(()) => registry.put(name.clone(), library),
             Err(error) => Err((error, library)),
         };
         match put {
             Ok(before) => {
-                before.into_iter().for_each(|library| library.forget(machine));
+                before.into_iter().for_each(|library| library.forget(vm));
                 Ok(name)
             }
             Err((error, library)) => {
-                library.forget(machine);
+                library.forget(vm);
                 Err(error)
             }
         }
@@ -162,24 +172,24 @@ impl Engine {
     /// Loads the libraries that are only described.
     pub fn load_described(&mut self) {
         let functions = &self.scripts.functions;
-        if functions.machine.is_none() && functions.shelf.library_count() > 0 {
-            self.scripts.functions.machine = Some(self.take_function_machine());
+        if functions.vm.is_none() && functions.registry.library_count() > 0 {
+            self.scripts.functions.vm = Some(self.take_function_vm());
         }
     }
 
-    /// The machine, with all libraries of the shelf.
-    pub(super) fn take_function_machine(&mut self) -> Box<Machine> {
-        if let Some(machine) = self.scripts.functions.machine.take() {
-            return machine;
+    /// The virtual machine, with all libraries of the registry.
+    pub(super) fn take_function_vm(&mut self) -> Box<LuaVm> {
+        if let Some(vm) = self.scripts.functions.vm.take() {
+            return vm;
         }
-        let mut machine = Box::new(Machine::for_functions::<Engine>());
-        let described = std::mem::take(&mut self.scripts.functions.shelf);
-        let mut shelf = Shelf::default();
+        let mut vm = Box::new(LuaVm::for_functions::<Engine>());
+        let described = std::mem::take(&mut self.scripts.functions.registry);
+        let mut registry = FunctionRegistry::default();
         for source in described.sources() {
             // It was loaded before, so it can be loaded again; one that takes too long now stays away.
-            let _ = self.load_onto(&mut shelf, &source, true, &mut machine);
+            let _ = self.load_into(&mut registry, &source, true, &mut vm);
         }
-        self.scripts.functions.shelf = shelf;
-        machine
+        self.scripts.functions.registry = registry;
+        vm
     }
 }

@@ -7,8 +7,8 @@
 //! `busy-reply-threshold` it is put aside between two instructions again and again, so that others can be told that the
 //! server is busy, and can end it if it has changed nothing yet.
 //!
-//! Scripts and functions have a machine each, so that what libraries keep is theirs. A machine is taken out of the
-//! engine while it runs, since its script calls the engine back.
+//! Scripts and functions have a virtual machine each, so that what libraries keep is theirs. A virtual machine is taken
+//! out of the engine while it runs, since its script calls the engine back.
 
 mod cache;
 mod calls;
@@ -21,11 +21,11 @@ use std::sync::Arc;
 
 use crate::engine::{CommandId, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Request, Requests};
-use crate::script::{Answer, Chance, Function, Header, Machine, Words};
+use crate::script::{ConvertedReply, Drand48, Function, Header, LuaVm, Words};
 
 pub(in crate::engine) use cache::SavedScripts;
-pub use cache::{Cache, Digest, Kept};
-pub use functions::{Functions, Library, Shelf};
+pub use cache::{Cache, CachedScript, Digest};
+pub use functions::{FunctionRegistry, Functions, Library};
 pub use load::Policy;
 pub use run::{Call, FunctionCall};
 
@@ -36,11 +36,11 @@ pub struct Scripts {
     pub cache: Cache,
     /// Functions.
     pub functions: Functions,
-    machine: Option<Box<Machine>>,
+    vm: Option<Box<LuaVm>>,
     /// What calls of commands are put together in.
     words: Option<Box<Words>>,
     /// What a script that returned much is answered.
-    answer: Option<Box<Answer>>,
+    converted_reply: Option<Box<ConvertedReply>>,
     running: Option<Running>,
 }
 
@@ -104,7 +104,7 @@ struct Running {
     has_written: bool,
     /// The protocol in which it is answered.
     protocol: Protocol,
-    chance: Chance,
+    random: Drand48,
     /// The moment at which it runs, from its first instruction to its last.
     now: Now,
     /// The moment that TIME tells: the same until the script takes too long, then that of its last turn, so that a
@@ -237,22 +237,22 @@ impl Scripts {
 
     /// Bytes that both interpreters take.
     pub fn all_machine_bytes(&self) -> usize {
-        self.machine_bytes() + self.functions.machine_bytes()
+        self.vm_bytes() + self.functions.vm_bytes()
     }
 
     /// Bytes that sources of scripts and functions take.
     pub fn source_bytes(&self) -> usize {
-        self.cache.memory_bytes() + self.functions.shelf.memory_bytes()
+        self.cache.memory_bytes() + self.functions.registry.memory_bytes()
     }
 
     /// Bytes that the interpreter of scripts takes.
-    pub fn machine_bytes(&self) -> usize {
-        self.machine.as_ref().map_or(0, |machine| machine.memory_bytes())
+    pub fn vm_bytes(&self) -> usize {
+        self.vm.as_ref().map_or(0, |vm| vm.memory_bytes())
     }
 
     /// Keeps those scripts and no others.
     pub(super) fn restore(&mut self, saved: SavedScripts) {
-        self.cache.restore(saved, self.machine.as_deref_mut());
+        self.cache.restore(saved, self.vm.as_deref_mut());
     }
 }
 
@@ -272,7 +272,7 @@ impl Engine {
     pub fn flush_scripts(&mut self) {
         self.before_scripts_change();
         self.scripts.cache = self.scripts.cache.flushed();
-        self.scripts.machine = None;
+        self.scripts.vm = None;
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Digest, Ending, Kind, Name, Outer, Running};
 use crate::engine::ctx::Halt;
 use crate::engine::{CommandId, Ctx, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Reply, Request, Requests};
-use crate::script::{Chance, Failure, Faults, Function, Header, Machine, Outcome};
+use crate::script::{Drand48, Failure, Function, Header, LuaVm, Outcome, ReturnedErrors};
 
 /// A script to run, and what it is told.
 #[derive(Debug)]
@@ -39,25 +39,25 @@ impl Ctx<'_> {
     /// # Errors
     /// There is no such script, it cannot be compiled, or it failed.
     pub fn run_script(&mut self, call: &Call<'_>) -> Result<(), Error> {
-        let mut machine = self.engine.take_machine();
-        let result = self.run_on(&mut machine, call);
-        self.engine.scripts.machine = Some(machine);
+        let mut vm = self.engine.take_vm();
+        let result = self.run_on(&mut vm, call);
+        self.engine.scripts.vm = Some(vm);
         result
     }
 
-    fn run_on(&mut self, machine: &mut Machine, call: &Call<'_>) -> Result<(), Error> {
+    fn run_on(&mut self, vm: &mut LuaVm, call: &Call<'_>) -> Result<(), Error> {
         if call.source.is_some() && !self.engine.scripts.cache.contains(call.digest) {
             self.engine.before_scripts_change();
         }
         let cache = &mut self.engine.scripts.cache;
         if let Some(source) = call.source {
-            cache.add(source, call.digest, false, machine)?;
+            cache.add(source, call.digest, false, vm)?;
         }
-        let (header, script) = cache.lend(call.digest, machine)?;
+        let (header, script) = cache.take_compiled(call.digest, vm)?;
         let outcome = self
             .begin_script(Name::Script(call.digest), &header)
-            .map(|()| machine.run(self.engine, &script, call.keys, call.arguments, &mut self.reply));
-        self.engine.scripts.cache.take_back(call.digest, script);
+            .map(|()| vm.run(self.engine, &script, call.keys, call.arguments, &mut self.reply));
+        self.engine.scripts.cache.put_back_compiled(call.digest, script);
         self.answer_script(outcome?)
     }
 
@@ -68,22 +68,22 @@ impl Ctx<'_> {
     pub fn call_function(&mut self, call: &FunctionCall<'_>) -> Result<(), Error> {
         let function = &*call.function;
         self.begin_script(Name::Function(Arc::clone(&call.function)), &function.header)?;
-        let mut machine = self.engine.take_function_machine();
-        let outcome = match machine.prepare(function, call.keys, call.arguments) {
-            Ok(prepared) => machine.call(self.engine, prepared, &mut self.reply),
+        let mut vm = self.engine.take_function_vm();
+        let outcome = match vm.prepare(function, call.keys, call.arguments) {
+            Ok(prepared) => vm.call(self.engine, prepared, &mut self.reply),
             Err(failure) => Outcome::Failed(failure),
         };
-        self.engine.scripts.functions.machine = Some(machine);
+        self.engine.scripts.functions.vm = Some(vm);
         self.answer_script(outcome)
     }
 
     fn answer_script(&mut self, outcome: Outcome) -> Result<(), Error> {
-        if outcome == Outcome::Resting {
+        if outcome == Outcome::Suspended {
             self.halt = Halt::Rests;
             return Ok(());
         }
         let name = self.engine.end_script();
-        self.engine.judge(outcome, name, self.command)
+        self.engine.conclude_outcome(outcome, name, self.command)
     }
 
     fn begin_script(&mut self, name: Name, header: &Header) -> Result<(), Error> {
@@ -103,7 +103,7 @@ impl Ctx<'_> {
             allows_oom: header.is_there && header.allow_oom,
             has_written: false,
             protocol: Protocol::Resp2,
-            chance: Chance::of(self.engine.generator.u64(..)),
+            random: Drand48::of(self.engine.generator.u64(..)),
             now: self.engine.now(),
             shown: self.engine.now(),
             database: self.database,
@@ -130,10 +130,10 @@ impl Ctx<'_> {
 }
 
 impl Engine {
-    fn take_machine(&mut self) -> Box<Machine> {
-        self.scripts.machine.take().unwrap_or_else(|| {
+    fn take_vm(&mut self) -> Box<LuaVm> {
+        self.scripts.vm.take().unwrap_or_else(|| {
             self.scripts.cache.uncompile();
-            Box::new(Machine::new::<Engine>())
+            Box::new(LuaVm::new::<Engine>())
         })
     }
 
@@ -143,12 +143,12 @@ impl Engine {
     /// What is wrong with it.
     pub fn load_script(&mut self, source: &[u8]) -> Result<Digest, Error> {
         let digest = Digest::of(source);
-        let mut machine = self.take_machine();
+        let mut vm = self.take_vm();
         if !self.scripts.cache.contains(digest) {
             self.before_scripts_change();
         }
-        let added = self.scripts.cache.add(source, digest, true, &mut machine);
-        self.scripts.machine = Some(machine);
+        let added = self.scripts.cache.add(source, digest, true, &mut vm);
+        self.scripts.vm = Some(vm);
         added.map(|()| digest)
     }
 
@@ -162,20 +162,20 @@ impl Engine {
     }
 
     /// Makes an error of what failed.
-    fn judge(&mut self, outcome: Outcome, name: Option<Name>, command: CommandId) -> Result<(), Error> {
+    fn conclude_outcome(&mut self, outcome: Outcome, name: Option<Name>, command: CommandId) -> Result<(), Error> {
         match outcome {
             Outcome::Done(faults) => {
-                self.count_faults(&faults, command);
+                self.count_returned_errors(&faults, command);
                 Ok(())
             }
-            Outcome::Resting => Ok(()),
+            Outcome::Suspended => Ok(()),
             Outcome::Failed(failure) => Err(script_error(failure, name)),
         }
     }
 
     /// Counts the errors that a script returned: all that it made up as one failure of its own, and each
     /// that a command had made as one.
-    fn count_faults(&mut self, faults: &Faults, command: CommandId) {
+    fn count_returned_errors(&mut self, faults: &ReturnedErrors, command: CommandId) {
         let own = u64::from(!faults.uncounted.is_empty());
         self.stats.command_mut(command).failed += faults.counted + own;
         faults.uncounted.iter().for_each(|(line, times)| self.count_errors(line, *times));
@@ -196,26 +196,26 @@ impl Engine {
         let Some(running) = &mut self.scripts.running else { return };
         let kind = running.name.kind();
         let place = match kind {
-            Kind::Script => &mut self.scripts.machine,
-            Kind::Function => &mut self.scripts.functions.machine,
+            Kind::Script => &mut self.scripts.vm,
+            Kind::Function => &mut self.scripts.functions.vm,
         };
-        let Some(mut machine) = place.take() else { return };
+        let Some(mut vm) = place.take() else { return };
         (running.turn_us, running.shown, running.logged_bytes) = (now_us, now, 0);
         let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
         self.timing.now = running.now;
         self.observers.tracking.begin_command(session);
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         let mut reply = Reply::new(&mut partial, protocol);
-        // What panics ends its client and its machine, nothing else: the timer of time has others to serve.
-        let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| machine.go_on(self, &mut reply))) else {
+        // What panics ends its client and its virtual machine, nothing else: the timer of time has others to serve.
+        let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| vm.resume(self, &mut reply))) else {
             return self.give_up_script(session);
         };
         match kind {
-            Kind::Script => self.scripts.machine = Some(machine),
-            Kind::Function => self.scripts.functions.machine = Some(machine),
+            Kind::Script => self.scripts.vm = Some(vm),
+            Kind::Function => self.scripts.functions.vm = Some(vm),
         }
         match outcome {
-            Outcome::Resting => self.put_aside(&mut partial, 0),
+            Outcome::Suspended => self.put_aside(&mut partial, 0),
             outcome => self.conclude_script(session, outcome, partial),
         }
         self.end_tracking(session);
@@ -244,7 +244,7 @@ impl Engine {
             (running.command, running.outer, running.is_detached, running.started_us);
         let words = std::mem::take(&mut running.words);
         let name = self.end_script();
-        let result = self.judge(outcome, name, command);
+        let result = self.conclude_outcome(outcome, name, command);
         self.count(command, result.is_err());
         if let Some(request) = words.iter().next() {
             self.note_time(session, command, request, self.host.elapsed_us().saturating_sub(started_us));

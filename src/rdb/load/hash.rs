@@ -1,7 +1,7 @@
 //! Hashes: fields and values one after the other, or as a listpack, ziplist or zipmap; each with a deadline or none.
 
 use crate::rdb::text::Reader;
-use crate::rdb::{early, kind};
+use crate::rdb::{kind, legacy};
 use crate::value::Item;
 use crate::value::hash::{Entry, Hash, Limits};
 use std::borrow::Cow;
@@ -16,11 +16,11 @@ type Row<'a> = (Entry<'a>, i64);
 impl Reader<'_> {
     pub(super) fn hash(&mut self, kind: u8, limits: &Limits) -> Option<Hash> {
         match kind {
-            kind::HASH | kind::HASH_METADATA | kind::HASH_METADATA_EARLY => self.one_by_one(kind, limits),
-            kind::HASH_LISTPACK_EX | kind::HASH_LISTPACK_EX_EARLY => self.triples(kind, limits),
+            kind::HASH | kind::HASH_METADATA | kind::HASH_METADATA_PRE_GA => self.one_by_one(kind, limits),
+            kind::HASH_LISTPACK_EX | kind::HASH_LISTPACK_EX_PRE_GA => self.triples(kind, limits),
             kind::HASH_ZIPMAP => {
                 let bytes = self.text()?;
-                let pairs = early::zipmap(&bytes)?;
+                let pairs = legacy::zipmap(&bytes)?;
                 self.take_room(2 * pairs.len(), 0)?;
                 let rows: Vec<_> = pairs.into_iter().map(|(field, value)| row(field, value, 0)).collect();
                 let is_packed = fits(&rows, limits);

@@ -1,7 +1,7 @@
 //! Lists: one element after the other, or in nodes.
 
-use crate::rdb::early::Ziplist;
 use crate::rdb::kind;
+use crate::rdb::legacy::Ziplist;
 use crate::rdb::listpack::{Builder, Listpack};
 use crate::rdb::save::{ALONE, TOGETHER};
 use crate::rdb::text::Reader;
@@ -34,7 +34,7 @@ impl<'p> Reader<'p> {
                 let pieces = pieces?;
                 let nodes = pieces.iter().filter_map(|piece| match piece {
                     Piece::Alone(element) => Some(Node::Large(element)),
-                    Piece::Together(bytes) => Listpack::check(bytes).map(|listpack| Node::Run(listpack.iter())),
+                    Piece::Together(bytes) => Listpack::check(bytes).map(|listpack| Node::Packed(listpack.iter())),
                 });
                 Some(List::from_nodes(nodes, limits))
             }

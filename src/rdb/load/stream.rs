@@ -5,7 +5,7 @@
 
 use super::Reader;
 use crate::rdb::kind;
-use crate::rdb::save_stream::{DEAD, SHARES_FIELDS};
+use crate::rdb::save_stream::{DELETED, SHARES_FIELDS};
 use crate::value::Item;
 use crate::value::stream::{Block, Group, Id, Log, Stream};
 use std::borrow::Cow;
@@ -66,8 +66,8 @@ impl Reader<'_> {
         let mut pending = Vec::new();
         for _ in 0..self.length()? {
             self.take_room(2, 0)?;
-            let (id, given_ms, times) = (self.raw_id()?, self.moment()?, self.length()?);
-            pending.push((id, i64::try_from(given_ms).ok()?, times));
+            let (id, delivered_ms, times) = (self.raw_id()?, self.moment()?, self.length()?);
+            pending.push((id, i64::try_from(delivered_ms).ok()?, times));
         }
         pending.is_sorted_by(|one, next| one.0 < next.0).then_some(())?;
         for _ in 0..self.length()? {
@@ -78,9 +78,9 @@ impl Reader<'_> {
             (is_new && seen_ms >= 0 && active_ms >= -1).then_some(())?;
             for _ in 0..self.length()? {
                 let id = self.raw_id()?;
-                let (_, given_ms, times) = pending[pending.binary_search_by_key(&id, |pending| pending.0).ok()?];
+                let (_, delivered_ms, times) = pending[pending.binary_search_by_key(&id, |pending| pending.0).ok()?];
                 group.pending(id).is_none().then_some(())?;
-                group.settle(id, number, given_ms, times);
+                group.assign(id, number, delivered_ms, times);
             }
             group.consumer_mut(number).active_ms = Some(active_ms).filter(|active_ms| *active_ms >= 0);
         }
@@ -91,23 +91,23 @@ impl Reader<'_> {
         let first = raw_id(&self.text()?)?;
         let bytes = self.text()?;
         let mut items = self.listpack(&bytes)?.iter();
-        let (live, dead) = (count(&mut items)?, count(&mut items)?);
+        let (live, deleted) = (count(&mut items)?, count(&mut items)?);
         let fields = count(&mut items)?;
         let fields = texts(&mut items, fields)?;
         (!fields.is_empty() && integer(&mut items)? == 0).then_some(())?;
         let mut block = Block::new(first, fields.iter().map(|field| &**field));
         let mut before = None;
         while let Some(flags) = items.next() {
-            let flags = flags.as_int().filter(|flags| (0..=DEAD | SHARES_FIELDS).contains(flags))?;
+            let flags = flags.as_int().filter(|flags| (0..=DELETED | SHARES_FIELDS).contains(flags))?;
             let id = id_behind(first, &mut items)?;
             before.map_or(id == first, |before| before < id).then_some(())?;
             before = Some(id);
             let shares_fields = flags & SHARES_FIELDS != 0;
             let words = words(&mut items, shares_fields, fields.len())?;
-            block.push_again(id, flags & DEAD != 0, shares_fields, words.iter().map(|word| &**word));
+            block.push_again(id, flags & DELETED != 0, shares_fields, words.iter().map(|word| &**word));
         }
         block.seal();
-        (live > 0 && (live, dead) == (block.live(), block.dead())).then_some(block)
+        (live > 0 && (live, deleted) == (block.live(), block.deleted())).then_some(block)
     }
 }
 

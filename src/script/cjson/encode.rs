@@ -7,7 +7,7 @@ use super::settings::{Setting, value_of};
 use super::{accept_one_argument, number};
 use crate::lua::{Kind, Raise, Stack};
 use crate::script::arguments::to_i32;
-use crate::script::pace::Pace;
+use crate::script::interrupt_check::InterruptCheck;
 
 pub(super) fn encode(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     accept_one_argument(stack)?;
@@ -27,7 +27,7 @@ enum Level {
 struct Encoder {
     out: Vec<u8>,
     levels: Vec<Level>,
-    pace: Pace,
+    interrupt_check: InterruptCheck,
     max_depth: usize,
     is_sparse_converted: bool,
     sparse_ratio: i32,
@@ -42,7 +42,7 @@ impl Encoder {
         Encoder {
             out: Vec::new(),
             levels: Vec::new(),
-            pace: Pace::default(),
+            interrupt_check: InterruptCheck::default(),
             max_depth: size(value_of(stack, Setting::EncodeDepth)),
             is_sparse_converted: value_of(stack, Setting::SparseConvert) != 0,
             sparse_ratio: value_of(stack, Setting::SparseRatio),
@@ -90,7 +90,7 @@ impl Encoder {
 
     /// Writes the value on top, or the beginning of a table.
     fn value(&mut self, stack: &mut Stack<'_>) -> Result<(), Raise> {
-        self.pace.written(stack, &self.out)?;
+        self.interrupt_check.check(stack, &self.out)?;
         match stack.kind(-1) {
             Kind::String => self.text(stack, -1),
             Kind::Number => self.number(stack, -1),
@@ -118,7 +118,7 @@ impl Encoder {
         self.out.push(b'"');
         for part in stack.bytes(at).unwrap_or_default().chunks(PART_BYTES) {
             write_escaped(&mut self.out, part);
-            self.pace.written(stack, &self.out)?;
+            self.interrupt_check.check(stack, &self.out)?;
         }
         self.out.push(b'"');
         Ok(())

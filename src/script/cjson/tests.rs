@@ -1,6 +1,6 @@
 //! Expected are the answers of Redis 8.0.6.
 
-use crate::script::testing::{expect, machine, run, shown};
+use crate::script::testing::{expect, interpreter, run, shown};
 
 #[test]
 fn values_become_json() {
@@ -73,7 +73,7 @@ fn what_is_no_json_is_refused_with_its_place() {
 
 #[test]
 fn settings_last_as_long_as_the_interpreter_and_belong_to_their_functions() {
-    let mut lua = machine();
+    let mut lua = interpreter();
     let run = |lua: &mut _, source: &str| run(lua, usize::MAX, source);
     assert_eq!(run(&mut lua, "return show(cjson.encode_max_depth(2), cjson.new().encode_max_depth())"), "2 1000");
     assert_eq!(run(&mut lua, "return fails(cjson.encode, {{{}}})"), "Cannot serialise, excessive nesting (3)");
@@ -100,7 +100,7 @@ fn settings_last_as_long_as_the_interpreter_and_belong_to_their_functions() {
 fn deep_and_large_values_end_in_an_error() {
     const NESTED: &str = "local t = {} for _ = 1, 1e5 do t = {t} end ";
     let fails =
-        |source: &str| run(&mut machine(), usize::MAX, &format!("{NESTED} return fails(function() {source} end)"));
+        |source: &str| run(&mut interpreter(), usize::MAX, &format!("{NESTED} return fails(function() {source} end)"));
     assert_eq!(fails("cjson.encode(t)"), "user_script:1: Cannot serialise, excessive nesting (1001)");
     assert_eq!(
         fails("cjson.encode_max_depth(2^31 - 1) cjson.encode(t)").split('(').next(),
@@ -125,6 +125,9 @@ fn deep_and_large_values_end_in_an_error() {
 #[test]
 fn a_value_that_is_far_larger_than_its_tables_is_ended() {
     let source = "local t = {} for _ = 1, 900 do t = {t, t} end return cjson.encode(t)";
-    assert_eq!(run(&mut machine(), 3, source), "ended");
-    assert_eq!(run(&mut machine(), usize::MAX, &format!("return fails(function() {source} end)")), "not enough memory");
+    assert_eq!(run(&mut interpreter(), 3, source), "ended");
+    assert_eq!(
+        run(&mut interpreter(), usize::MAX, &format!("return fails(function() {source} end)")),
+        "not enough memory"
+    );
 }

@@ -6,7 +6,7 @@
 
 use crate::lua::{Kind, Raise, Stack};
 use crate::script::arguments::{to_i32, to_i64};
-use crate::script::pace::Pace;
+use crate::script::interrupt_check::InterruptCheck;
 
 const MAX_NESTING: usize = 16;
 
@@ -16,7 +16,7 @@ pub(super) fn pack(stack: &mut Stack<'_>) -> Result<usize, Raise> {
         return Err(Raise::argument(0, "MessagePack pack needs input."));
     }
     stack.reserve(count).map_err(|_| Raise::argument(0, "Too many arguments for MessagePack pack."))?;
-    let mut packer = Packer { out: Vec::new(), pace: Pace::default() };
+    let mut packer = Packer { out: Vec::new(), interrupt_check: InterruptCheck::default() };
     for argument in 1..=count {
         stack.push_copy(i32::try_from(argument).unwrap_or(i32::MAX));
         packer.value(stack, 0)?;
@@ -28,13 +28,13 @@ pub(super) fn pack(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 
 struct Packer {
     out: Vec<u8>,
-    pace: Pace,
+    interrupt_check: InterruptCheck,
 }
 
 impl Packer {
     /// Writes the value on top.
     fn value(&mut self, stack: &mut Stack<'_>, depth: usize) -> Result<(), Raise> {
-        self.pace.written(stack, &self.out)?;
+        self.interrupt_check.check(stack, &self.out)?;
         match stack.kind(-1) {
             Kind::String => self.text(stack.bytes(-1).unwrap_or_default()),
             Kind::Boolean => self.out.push(if stack.truth(-1) { 0xc3 } else { 0xc2 }),

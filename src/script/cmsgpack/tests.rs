@@ -1,6 +1,6 @@
 //! Expected are the answers of Redis 8.0.6.
 
-use crate::script::testing::{expect, machine, run, shown};
+use crate::script::testing::{expect, interpreter, run, shown};
 
 #[test]
 fn values_have_the_shortest_form() {
@@ -69,9 +69,9 @@ fn many_arguments_and_deep_nesting_have_an_end() {
         ("fails(cmsgpack.unpack, ('\\145'):rep(1e5))", "stack overflow (in function mp_decode_to_lua_array)"),
     ]);
     let source = "local t = {} for _ = 1, 1e5 do t = {t} end return hex(cmsgpack.pack(t))";
-    assert_eq!(run(&mut machine(), usize::MAX, source), format!("{}c0", "91".repeat(16)));
+    assert_eq!(run(&mut interpreter(), usize::MAX, source), format!("{}c0", "91".repeat(16)));
     let source =
         "local t = {} t[1] = t t[2] = t return fails(function() for i = 3, 100 do t[i] = t end cmsgpack.pack(t) end)";
-    assert_eq!(run(&mut machine(), usize::MAX, source), "not enough memory");
-    assert_eq!(run(&mut machine(), 3, source), "ended");
+    assert_eq!(run(&mut interpreter(), usize::MAX, source), "not enough memory");
+    assert_eq!(run(&mut interpreter(), 3, source), "ended");
 }

@@ -36,7 +36,7 @@ pub(super) fn gsub(stack: &mut Stack<'_>) -> Result<usize, Raise> {
         if let Some(end) = end {
             count += 1;
             write_replacement(stack, &mut out, &replacement, &subject, &matcher.captures, at..end)?;
-            stack.afford(out.len())?;
+            stack.check_memory(out.len())?;
         }
         match end {
             Some(end) if end > at => at = end,
@@ -122,7 +122,7 @@ fn write_text(
             },
             _ => out.push(item),
         }
-        stack.afford(out.len())?;
+        stack.check_memory(out.len())?;
     }
     out.extend_from_slice(rest);
     Ok(())

@@ -1,6 +1,6 @@
 //! Expected are the answers of Redis 8.0.6.
 
-use crate::script::testing::{expect, machine, run, shown};
+use crate::script::testing::{expect, interpreter, run, shown};
 
 #[test]
 fn find_tells_where_and_what() {
@@ -36,9 +36,9 @@ fn items_fit_what_they_stand_for() {
 fn matches_follow_one_another() {
     let source =
         "local r = {} for k, v in ('a=1, b=2'):gmatch('(%w+)=(%w+)') do r[#r + 1] = k .. v end return table.concat(r)";
-    assert_eq!(run(&mut machine(), usize::MAX, source), "a1b2");
+    assert_eq!(run(&mut interpreter(), usize::MAX, source), "a1b2");
     let source = "local n = 0 for _ in string.gfind('abc', '') do n = n + 1 end return n";
-    assert_eq!(run(&mut machine(), usize::MAX, source), "4");
+    assert_eq!(run(&mut interpreter(), usize::MAX, source), "4");
 }
 
 #[test]
@@ -105,6 +105,6 @@ fn a_match_that_takes_too_long_is_ended() {
         "return ('('):rep(1e6):gsub('%b()', '')",
         "for a in ('a'):rep(64):gmatch(('a*'):rep(32) .. 'b') do end",
     ] {
-        assert_eq!(run(&mut machine(), 3, source), "ended", "{source}");
+        assert_eq!(run(&mut interpreter(), 3, source), "ended", "{source}");
     }
 }

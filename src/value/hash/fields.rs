@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
             Shape::Packed(_) => self.hash.get(field),
             Shape::Timed(timed) => {
                 let entry = timed.find(field).filter(|&entry| !self.is_past(timed.deadline(entry)))?;
-                Some(timed.strip.get(2 * entry + 1))
+                Some(timed.packed.get(2 * entry + 1))
             }
             Shape::Table(table) => table.get_at(field, self.now_ms).map(|cell| Pair::entry(cell).value),
         }
@@ -53,8 +53,8 @@ impl<'a> Fields<'a> {
     /// All fields with their values.
     pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
         let items = match self.hash.shape {
-            Shape::Packed(strip) => strip.iter(),
-            Shape::Timed(timed) => timed.strip.range(2 * timed.due(self.now_ms)..timed.strip.len()),
+            Shape::Packed(packed) => packed.iter(),
+            Shape::Timed(timed) => timed.packed.range(2 * timed.due(self.now_ms)..timed.packed.len()),
             Shape::Table(table) => return Either::Right(table.iter_at(self.now_ms).map(Pair::entry)),
         };
         Either::Left(Entries { items })

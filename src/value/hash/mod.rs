@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!            up to limits.entries and limits.bytes                       beyond, and for good
-//! Hash  ==>  packed: a strip of field, value, field ...              ==>  table: a cell for each field with its value
+//! Hash  ==>  packed: a list of field, value, field ...               ==>  table: a cell for each field with its value
 //!       ==>  timed: the same, ordered by deadline, if one was given  ==>
 //! ```
 //!
-//! - Packed: one allocation, see [`super::strip`]; what looks like an integer is kept as one. Fields
+//! - Packed: one allocation, see [`super::packed_list`]; what looks like an integer is kept as one. Fields
 //!   stay in the order they came in.
 //! - Timed: see [`timed`]; a packed hash is one from the first deadline on.
 //! - Table: see [`super::table`], and [`pair`] for its cells. A deadline is kept in the
@@ -30,7 +30,7 @@ pub use fields::Fields;
 pub use view::HashView;
 
 use crate::value::item::Item;
-use crate::value::strip::Strip;
+use crate::value::packed_list::PackedList;
 use crate::value::table::{Layout, Table};
 use fastrand::Rng;
 use pair::Pair;
@@ -71,7 +71,7 @@ pub struct Hash {
 
 #[derive(Clone)]
 enum Form {
-    Packed(Strip),
+    Packed(PackedList),
     Apart(Box<Apart>),
 }
 
@@ -85,7 +85,7 @@ enum Apart {
 
 /// A form to be changed.
 enum ShapeMut<'a> {
-    Packed(&'a mut Strip),
+    Packed(&'a mut PackedList),
     Timed(&'a mut Timed),
     Table(&'a mut Table<Pair>),
 }
@@ -99,7 +99,7 @@ impl Default for Hash {
 impl Hash {
     /// The empty hash.
     pub fn new() -> Hash {
-        Hash::packed(Strip::default())
+        Hash::packed(PackedList::default())
     }
 
     /// The packed hash of some entries whose fields differ, however long they are, as long as a packed hash has room
@@ -117,11 +117,11 @@ impl Hash {
         for (entry, deadline_ms) in entries {
             let bytes = entry.field.len().saturating_add(entry.value.len());
             match hash.shape_mut() {
-                ShapeMut::Packed(strip) if strip.has_room(bytes) => {
-                    strip.push(entry.field);
-                    strip.push(entry.value);
+                ShapeMut::Packed(packed) if packed.has_room(bytes) => {
+                    packed.push(entry.field);
+                    packed.push(entry.value);
                 }
-                ShapeMut::Timed(timed) if timed.strip.has_room(bytes) => timed.push(entry, deadline_ms),
+                ShapeMut::Timed(timed) if timed.packed.has_room(bytes) => timed.push(entry, deadline_ms),
                 _ => {
                     let field = entry.field.to_cow();
                     hash.table_mut(limits.seed).insert(&Pair::cell(&field, &entry.value.to_cow()));
@@ -132,8 +132,8 @@ impl Hash {
         hash
     }
 
-    fn packed(strip: Strip) -> Hash {
-        Hash { form: Form::Packed(strip) }
+    fn packed(packed: PackedList) -> Hash {
+        Hash { form: Form::Packed(packed) }
     }
 
     fn apart(apart: Apart) -> Hash {
@@ -143,7 +143,7 @@ impl Hash {
     /// This hash, to be read.
     pub fn view(&self) -> HashView<'_> {
         HashView::of(match &self.form {
-            Form::Packed(strip) => Shape::Packed(strip.view()),
+            Form::Packed(packed) => Shape::Packed(packed.view()),
             Form::Apart(apart) => match &**apart {
                 Apart::Timed(timed) => Shape::Timed(timed),
                 Apart::Table(table) => Shape::Table(table),
@@ -213,13 +213,13 @@ impl Hash {
 
     /// A packed hash from what [`Hash::pack`] gave; `room` is what it is laid out in, if that is large enough.
     pub fn unpack(bytes: &[u8], room: Box<[u8]>) -> Hash {
-        Hash::packed(Strip::unpack(bytes, room))
+        Hash::packed(PackedList::unpack(bytes, room))
     }
 
     /// How many bytes [`Hash::pack`] gives; none if this is not a packed hash.
     pub fn packed_len(&self) -> Option<usize> {
         match &self.form {
-            Form::Packed(strip) => Some(strip.packed_len()),
+            Form::Packed(packed) => Some(packed.packed_len()),
             Form::Apart(_) => None,
         }
     }
@@ -228,14 +228,14 @@ impl Hash {
     /// no matter. Of another hash there are none.
     pub fn pack(self) -> Box<[u8]> {
         match self.form {
-            Form::Packed(strip) => strip.pack(),
+            Form::Packed(packed) => packed.pack(),
             Form::Apart(_) => Box::default(),
         }
     }
 
     fn shape_mut(&mut self) -> ShapeMut<'_> {
         match &mut self.form {
-            Form::Packed(strip) => ShapeMut::Packed(strip),
+            Form::Packed(packed) => ShapeMut::Packed(packed),
             Form::Apart(apart) => match &mut **apart {
                 Apart::Timed(timed) => ShapeMut::Timed(timed),
                 Apart::Table(table) => ShapeMut::Table(table),
@@ -246,7 +246,7 @@ impl Hash {
     /// Bytes of our own heap allocations. O(1).
     pub fn memory(&self) -> usize {
         match self.view().shape {
-            Shape::Packed(strip) => strip.memory(),
+            Shape::Packed(packed) => packed.memory(),
             Shape::Timed(timed) => size_of::<Apart>() + timed.memory(),
             Shape::Table(table) => size_of::<Apart>() + table.memory(),
         }
@@ -278,8 +278,8 @@ impl Hash {
 
     /// Tells that deadlines are about to come: a packed hash turns into a timed one at once, whether they come or not.
     pub fn make_timed(&mut self) {
-        if let Form::Packed(strip) = &mut self.form {
-            let timed = Timed { strip: std::mem::take(strip), deadlines: Vec::new() };
+        if let Form::Packed(packed) = &mut self.form {
+            let timed = Timed { packed: std::mem::take(packed), deadlines: Vec::new() };
             *self = Hash::apart(Apart::Timed(timed));
         }
     }
@@ -308,24 +308,24 @@ impl Hash {
         let fits = self.len() <= limits.entries;
         if fits && field.len().max(value.len()) <= limits.bytes {
             match self.shape_mut() {
-                ShapeMut::Packed(strip) if strip.has_room(bytes) => match strip.find(field, 2) {
+                ShapeMut::Packed(packed) if packed.has_room(bytes) => match packed.find(field, 2) {
                     Some(position) => {
-                        strip.replace(position + 1, Item::of(value));
+                        packed.replace(position + 1, Item::of(value));
                         return false;
                     }
-                    None if strip.len() / 2 < limits.entries => {
-                        strip.push(Item::of(field));
-                        strip.push(Item::of(value));
+                    None if packed.len() / 2 < limits.entries => {
+                        packed.push(Item::of(field));
+                        packed.push(Item::of(value));
                         return true;
                     }
                     None => {}
                 },
-                ShapeMut::Timed(timed) if timed.strip.has_room(bytes) => match timed.find(field) {
+                ShapeMut::Timed(timed) if timed.packed.has_room(bytes) => match timed.find(field) {
                     Some(entry) => {
                         timed.replace(entry, value, keep);
                         return false;
                     }
-                    None if timed.strip.len() / 2 < limits.entries => {
+                    None if timed.packed.len() / 2 < limits.entries => {
                         timed.push(Entry { field: Item::of(field), value: Item::of(value) }, 0);
                         return true;
                     }
@@ -341,9 +341,9 @@ impl Hash {
     /// Removes a field; tells whether there was one.
     pub fn remove(&mut self, field: &[u8]) -> bool {
         match self.shape_mut() {
-            ShapeMut::Packed(strip) => {
-                let Some(position) = strip.find(field, 2) else { return false };
-                strip.remove(position..position + 2);
+            ShapeMut::Packed(packed) => {
+                let Some(position) = packed.find(field, 2) else { return false };
+                packed.remove(position..position + 2);
                 true
             }
             ShapeMut::Timed(timed) => {

@@ -5,9 +5,9 @@
 use super::pair::Pair;
 use super::timed::Timed;
 use super::{Entry, Fields, Hash};
-use crate::value::glance::Glance;
 use crate::value::item::Item;
-use crate::value::strip::{self, StripView};
+use crate::value::packed_list::{self, PackedListView};
+use crate::value::prefetch::Prefetch;
 use crate::value::table::Table;
 use crate::value::zset::arena::LARGEST_HEAD;
 use either::Either;
@@ -22,7 +22,7 @@ pub struct HashView<'a> {
 /// A form to be read.
 #[derive(Clone, Copy)]
 pub(super) enum Shape<'a> {
-    Packed(StripView<'a>),
+    Packed(PackedListView<'a>),
     Timed(&'a Timed),
     Table(&'a Table<Pair>),
 }
@@ -34,13 +34,13 @@ impl<'a> HashView<'a> {
 
     /// The hash that [`Hash::pack`] made these bytes of.
     pub fn packed(bytes: &'a [u8]) -> HashView<'a> {
-        HashView::of(Shape::Packed(StripView::of(bytes)))
+        HashView::of(Shape::Packed(PackedListView::of(bytes)))
     }
 
     /// A copy that owns its contents.
     pub fn to_hash(self) -> Hash {
         match self.shape {
-            Shape::Packed(strip) => Hash::packed(strip.to_strip()),
+            Shape::Packed(packed) => Hash::packed(packed.to_packed_list()),
             Shape::Timed(timed) => Hash::apart(super::Apart::Timed(timed.clone())),
             Shape::Table(table) => Hash::apart(super::Apart::Table(table.clone())),
         }
@@ -51,19 +51,19 @@ impl<'a> HashView<'a> {
         Fields::new(self, now_ms)
     }
 
-    /// A glance at a field of a table.
-    pub(in crate::value) fn glance(self, field: &[u8]) -> Option<Glance<'a>> {
+    /// A prefetch of a field of a table.
+    pub(in crate::value) fn prefetch(self, field: &[u8]) -> Option<Prefetch<'a>> {
         match self.shape {
             Shape::Packed(_) | Shape::Timed(_) => None,
-            Shape::Table(table) => Some(table.glance(field)),
+            Shape::Table(table) => Some(table.prefetch(field)),
         }
     }
 
     /// How many fields there are, overdue or not.
     pub fn len(self) -> usize {
         match self.shape {
-            Shape::Packed(strip) => strip.len() / 2,
-            Shape::Timed(timed) => timed.strip.len() / 2,
+            Shape::Packed(packed) => packed.len() / 2,
+            Shape::Timed(timed) => timed.packed.len() / 2,
             Shape::Table(table) => table.len(),
         }
     }
@@ -85,7 +85,7 @@ impl<'a> HashView<'a> {
     /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
     pub(in crate::value) fn cell_bytes(self) -> usize {
         match self.shape {
-            Shape::Packed(strip) => strip.memory() + self.len() * LARGEST_HEAD,
+            Shape::Packed(packed) => packed.memory() + self.len() * LARGEST_HEAD,
             Shape::Timed(timed) => timed.memory() + self.len() * LARGEST_HEAD,
             Shape::Table(table) => table.cell_bytes(),
         }
@@ -94,8 +94,8 @@ impl<'a> HashView<'a> {
     /// The value of a field.
     pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
         match self.shape {
-            Shape::Packed(strip) => strip.find(field, 2).map(|position| strip.get(position + 1)),
-            Shape::Timed(timed) => timed.find(field).map(|entry| timed.strip.get(2 * entry + 1)),
+            Shape::Packed(packed) => packed.find(field, 2).map(|position| packed.get(position + 1)),
+            Shape::Timed(timed) => timed.find(field).map(|entry| timed.packed.get(2 * entry + 1)),
             Shape::Table(table) => table.get(field).map(|cell| Pair::entry(cell).value),
         }
     }
@@ -103,7 +103,7 @@ impl<'a> HashView<'a> {
     /// Whether there is a field.
     pub fn contains(self, field: &[u8]) -> bool {
         match self.shape {
-            Shape::Packed(strip) => strip.find(field, 2).is_some(),
+            Shape::Packed(packed) => packed.find(field, 2).is_some(),
             Shape::Timed(timed) => timed.find(field).is_some(),
             Shape::Table(table) => table.get(field).is_some(),
         }
@@ -112,7 +112,7 @@ impl<'a> HashView<'a> {
     /// The deadline of a field in unix milliseconds, if it has one; `None` if there is no such field.
     pub fn deadline(self, field: &[u8]) -> Option<Option<i64>> {
         let deadline_ms = match self.shape {
-            Shape::Packed(strip) => strip.find(field, 2).map(|_| 0)?,
+            Shape::Packed(packed) => packed.find(field, 2).map(|_| 0)?,
             Shape::Timed(timed) => timed.deadline(timed.find(field)?),
             Shape::Table(table) => table.deadline(field)?,
         };
@@ -137,8 +137,8 @@ impl<'a> HashView<'a> {
     /// The same, each with its deadline, 0 for none.
     pub fn iter_timed(self) -> impl Iterator<Item = (Entry<'a>, i64)> + Clone {
         let (items, deadlines) = match self.shape {
-            Shape::Packed(strip) => (strip.iter(), &[][..]),
-            Shape::Timed(timed) => (timed.strip.iter(), timed.deadlines.as_slice()),
+            Shape::Packed(packed) => (packed.iter(), &[][..]),
+            Shape::Timed(timed) => (timed.packed.iter(), timed.deadlines.as_slice()),
             Shape::Table(table) => {
                 return Either::Right(table.iter_timed().map(|(cell, due_ms)| (Pair::entry(cell), due_ms)));
             }
@@ -148,16 +148,16 @@ impl<'a> HashView<'a> {
 
     /// Any field with its value, overdue or not, each as likely as another.
     pub fn random(self, generator: &mut Rng) -> Option<Entry<'a>> {
-        let strip = match self.shape {
-            Shape::Packed(strip) => strip,
-            Shape::Timed(timed) => timed.strip.view(),
+        let packed = match self.shape {
+            Shape::Packed(packed) => packed,
+            Shape::Timed(timed) => timed.packed.view(),
             Shape::Table(table) => return table.random(generator).map(Pair::entry),
         };
-        if strip.len() == 0 {
+        if packed.len() == 0 {
             return None;
         }
-        let position = 2 * generator.usize(..strip.len() / 2);
-        Entries { items: strip.range(position..position + 2) }.next()
+        let position = 2 * generator.usize(..packed.len() / 2);
+        Entries { items: packed.range(position..position + 2) }.next()
     }
 
     /// Visits about `count` entries from a cursor on, overdue or not, see [`Fields::scan`].
@@ -167,18 +167,18 @@ impl<'a> HashView<'a> {
 
     /// Panics unless every invariant holds. For tests and debug builds: O(n), packed O(n²).
     pub fn check(self) {
-        let strip = match self.shape {
-            Shape::Packed(strip) => strip,
+        let packed = match self.shape {
+            Shape::Packed(packed) => packed,
             Shape::Timed(timed) => {
                 assert!(timed.deadlines.is_sorted() && timed.deadlines.len() <= self.len(), "the first have deadlines");
-                timed.strip.view()
+                timed.packed.view()
             }
             Shape::Table(table) => return table.check(),
         };
-        strip.check();
-        assert!(strip.len().is_multiple_of(2), "each field has a value");
+        packed.check();
+        assert!(packed.len().is_multiple_of(2), "each field has a value");
         for (number, entry) in self.iter().enumerate() {
-            assert_eq!(strip.find(&entry.field.to_cow(), 2), Some(2 * number), "no two fields are equal");
+            assert_eq!(packed.find(&entry.field.to_cow(), 2), Some(2 * number), "no two fields are equal");
         }
     }
 }
@@ -186,7 +186,7 @@ impl<'a> HashView<'a> {
 /// Entries of a packed hash.
 #[derive(Clone)]
 pub(super) struct Entries<'a> {
-    pub(super) items: strip::Iter<'a>,
+    pub(super) items: packed_list::Iter<'a>,
 }
 
 impl<'a> Iterator for Entries<'a> {

@@ -111,7 +111,7 @@ impl<'a> Sketch<'a> {
     }
 
     /// The last estimate, if nothing changed since.
-    pub fn kept_count(&self) -> Option<u64> {
+    pub fn cached_count(&self) -> Option<u64> {
         let (count, _) = self.bytes[COUNT_AT..].split_first_chunk()?;
         (self.bytes[STALE_AT] & STALE == 0).then_some(u64::from_le_bytes(*count))
     }
@@ -254,13 +254,13 @@ impl<'a> SketchMut<'a> {
         Ok(true)
     }
 
-    /// Keeps an estimate, until [`SketchMut::forget_count`].
-    pub fn keep_count(&mut self, count: u64) {
+    /// Keeps an estimate, until [`SketchMut::invalidate_count`].
+    pub fn cache_count(&mut self, count: u64) {
         self.bytes[COUNT_AT..HEAD_BYTES].copy_from_slice(&count.to_le_bytes());
     }
 
     /// Says that the estimate it keeps is out of date.
-    pub fn forget_count(&mut self) {
+    pub fn invalidate_count(&mut self) {
         self.bytes[STALE_AT] |= STALE;
     }
 }

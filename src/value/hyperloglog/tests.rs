@@ -28,7 +28,7 @@ fn number(number: u32) -> Vec<u8> {
 fn the_same_elements_give_the_bytes_that_they_give_in_redis() {
     assert_eq!(sketch_of(&[], LIMIT), b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\0\x7f\xff");
     let mut three = sketch_of(&[b"a".to_vec(), b"b".to_vec(), b"c".to_vec()], LIMIT);
-    SketchMut::of(&mut three, LIMIT).expect("it is a sketch").forget_count();
+    SketchMut::of(&mut three, LIMIT).expect("it is a sketch").invalidate_count();
     assert_eq!(Sketch::of(&three).expect("it is a sketch").runs().as_deref(), Some(THREE));
 }
 
@@ -57,13 +57,13 @@ fn the_self_test_passes() {
 }
 
 #[test]
-fn a_kept_count_is_read_until_it_is_out_of_date() {
+fn a_cached_count_is_read_until_it_is_out_of_date() {
     let mut bytes = sketch_of(&[number(1)], LIMIT);
     let mut sketch = SketchMut::of(&mut bytes, LIMIT).expect("it is a sketch");
-    sketch.keep_count(77);
-    assert_eq!(Sketch::of(sketch.bytes).and_then(|sketch| sketch.kept_count()), Some(77));
-    sketch.forget_count();
-    assert_eq!(Sketch::of(sketch.bytes).and_then(|sketch| sketch.kept_count()), None);
+    sketch.cache_count(77);
+    assert_eq!(Sketch::of(sketch.bytes).and_then(|sketch| sketch.cached_count()), Some(77));
+    sketch.invalidate_count();
+    assert_eq!(Sketch::of(sketch.bytes).and_then(|sketch| sketch.cached_count()), None);
 }
 
 /// CVE-2019-10192 and CVE-2025-32023 were strings like these.

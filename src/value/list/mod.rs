@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!            up to limits.size                       beyond, until one node of half that size is left
-//! List  ==>  packed: one run of items      <==>      nodes: runs of items, and large items, in a queue
+//! List  ==>  packed: one node of items     <==>      nodes: packed nodes, and large items, in a queue
 //!            ("listpack")                            ("quicklist")
 //! ```
 //!
-//! - [`run`]: a [`super::strip`] and the size that Redis's listpack would have, by which
+//! - [`packed_node`]: a [`super::packed_list`] and the size that Redis's listpack would have, by which
 //!   it is told when a list is small.
 //! - [`nodes`]: fill, split and join where Redis's do.
 //!
@@ -19,7 +19,7 @@
 //! O(nodes); a walk O(1) an element.
 
 mod nodes;
-mod run;
+mod packed_node;
 mod size;
 
 pub use size::Limits;
@@ -27,7 +27,7 @@ pub use size::Limits;
 use crate::value::item::Item;
 use either::Either;
 use nodes::Nodes;
-use run::Run;
+use packed_node::PackedNode;
 use std::ops::Range;
 
 /// One of the two ends of a list.
@@ -52,7 +52,7 @@ pub enum Side {
 #[derive(Clone, Debug)]
 pub enum Node<'a, I> {
     /// Elements together.
-    Run(I),
+    Packed(I),
     /// One large element by itself.
     Large(&'a [u8]),
 }
@@ -65,7 +65,7 @@ pub struct List {
 
 #[derive(Clone)]
 enum Form {
-    Packed(Run),
+    Packed(PackedNode),
     Nodes(Box<Nodes>),
 }
 
@@ -78,13 +78,13 @@ impl Default for List {
 impl List {
     /// The empty list.
     pub fn new() -> List {
-        List { form: Form::Packed(Run::default()) }
+        List { form: Form::Packed(PackedNode::default()) }
     }
 
     /// A list of elements that fill nodes one after the other, and are packed if they need but one: where
     /// [`List::push`] looks at the bytes of all that come, here the limits are those of a node.
     pub fn from_elements<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> List {
-        List::settled(filled(elements, limits), limits)
+        List::compacted(filled(elements, limits), limits)
     }
 
     /// The same, but a long list even if it needs but one node, as long as there is an element.
@@ -99,15 +99,15 @@ impl List {
         nodes: impl IntoIterator<Item = Node<'a, I>>,
         limits: &Limits,
     ) -> List {
-        let mut all = Nodes::of(Run::default(), *limits);
+        let mut all = Nodes::of(PackedNode::default(), *limits);
         nodes.into_iter().for_each(|node| all.push_node(node));
-        List::settled(all, limits)
+        List::compacted(all, limits)
     }
 
-    fn settled(mut nodes: Nodes, limits: &Limits) -> List {
+    fn compacted(mut nodes: Nodes, limits: &Limits) -> List {
         let form = match nodes.take_only(|bytes, items| limits.holds(bytes, items)) {
-            Some(run) => Form::Packed(run),
-            None if nodes.len() == 0 => Form::Packed(Run::default()),
+            Some(packed) => Form::Packed(packed),
+            None if nodes.len() == 0 => Form::Packed(PackedNode::default()),
             None => Form::Nodes(Box::new(nodes)),
         };
         List { form }
@@ -120,7 +120,7 @@ impl List {
             Form::Nodes(nodes) => nodes.count(),
         };
         (0..count).map(|at| match &self.form {
-            Form::Packed(run) => Node::Run(run.range(0..run.len())),
+            Form::Packed(packed) => Node::Packed(packed.range(0..packed.len())),
             Form::Nodes(nodes) => nodes.node(at),
         })
     }
@@ -128,7 +128,7 @@ impl List {
     /// How many elements there are.
     pub fn len(&self) -> usize {
         match &self.form {
-            Form::Packed(run) => run.len(),
+            Form::Packed(packed) => packed.len(),
             Form::Nodes(nodes) => nodes.len(),
         }
     }
@@ -149,7 +149,7 @@ impl List {
     /// Bytes of our own heap allocations. O(1).
     pub fn memory(&self) -> usize {
         match &self.form {
-            Form::Packed(run) => run.memory(),
+            Form::Packed(packed) => packed.memory(),
             Form::Nodes(nodes) => size_of::<Nodes>() + nodes.memory(),
         }
     }
@@ -157,7 +157,7 @@ impl List {
     /// The element at a position, 0 for the head.
     pub fn get(&self, position: usize) -> Option<Item<'_>> {
         (position < self.len()).then(|| match &self.form {
-            Form::Packed(run) => run.get(position),
+            Form::Packed(packed) => packed.get(position),
             Form::Nodes(nodes) => nodes.get(position),
         })
     }
@@ -166,7 +166,7 @@ impl List {
     pub fn range(&self, positions: Range<usize>) -> impl DoubleEndedIterator<Item = Item<'_>> + Clone {
         let positions = self.clamp(positions);
         match &self.form {
-            Form::Packed(run) => Either::Left(run.range(positions)),
+            Form::Packed(packed) => Either::Left(packed.range(positions)),
             Form::Nodes(nodes) => Either::Right(nodes.range(positions)),
         }
     }
@@ -225,7 +225,7 @@ impl List {
 
     fn put(&mut self, end: End, element: &[u8]) {
         match &mut self.form {
-            Form::Packed(run) => run.insert(if end == End::Head { 0 } else { run.len() }, Item::of(element)),
+            Form::Packed(packed) => packed.insert(if end == End::Head { 0 } else { packed.len() }, Item::of(element)),
             Form::Nodes(nodes) => nodes.push(end, element),
         }
     }
@@ -254,7 +254,7 @@ impl List {
             return false;
         }
         match &mut self.form {
-            Form::Packed(run) => run.replace(position, Item::of(element)),
+            Form::Packed(packed) => packed.replace(position, Item::of(element)),
             Form::Nodes(nodes) => nodes.replace(position, element),
         }
         self.tidy(limits);
@@ -269,7 +269,7 @@ impl List {
             return false;
         }
         match &mut self.form {
-            Form::Packed(run) => run.insert(position + usize::from(side == Side::After), Item::of(element)),
+            Form::Packed(packed) => packed.insert(position + usize::from(side == Side::After), Item::of(element)),
             Form::Nodes(nodes) => nodes.insert(position, side, element),
         }
         true
@@ -288,8 +288,8 @@ impl List {
 
     fn remove_within(&mut self, positions: Range<usize>) -> Option<List> {
         match &mut self.form {
-            Form::Packed(run) => {
-                run.remove(positions);
+            Form::Packed(packed) => {
+                packed.remove(positions);
                 None
             }
             Form::Nodes(nodes) => nodes.remove(positions).map(|gone| List { form: Form::Nodes(Box::new(gone)) }),
@@ -303,7 +303,7 @@ impl List {
             positions.reverse();
         }
         match &mut self.form {
-            Form::Packed(run) => positions.iter().rev().for_each(|&position| run.remove(position..position + 1)),
+            Form::Packed(packed) => positions.iter().rev().for_each(|&position| packed.remove(position..position + 1)),
             Form::Nodes(nodes) => nodes.remove_each(&positions),
         }
         if !positions.is_empty() {
@@ -338,7 +338,7 @@ impl List {
     /// Panics unless every invariant holds. For tests and debug builds: O(n).
     pub fn check(&self) {
         match &self.form {
-            Form::Packed(run) => run.check(),
+            Form::Packed(packed) => packed.check(),
             Form::Nodes(nodes) => nodes.check(),
         }
     }
@@ -348,28 +348,28 @@ impl List {
         positions.start.min(end)..end
     }
 
-    /// Turns into nodes if one run may not have so many bytes and items more.
+    /// Turns into nodes if one packed node may not have so many bytes and items more.
     fn make_room(&mut self, bytes: usize, items: usize, limits: &Limits) {
-        if let Form::Packed(run) = &mut self.form
-            && limits.exceeds(run.size().saturating_add(bytes), run.len().saturating_add(items))
+        if let Form::Packed(packed) = &mut self.form
+            && limits.exceeds(packed.size().saturating_add(bytes), packed.len().saturating_add(items))
         {
-            self.form = Form::Nodes(Box::new(Nodes::of(std::mem::take(run), *limits)));
+            self.form = Form::Nodes(Box::new(Nodes::of(std::mem::take(packed), *limits)));
         }
     }
 
-    /// Turns back into one run if one small node is left.
+    /// Turns back into one packed node if one small node is left.
     fn tidy(&mut self, limits: &Limits) {
         if let Form::Nodes(nodes) = &mut self.form
-            && let Some(run) = nodes.take_only(|bytes, items| limits.is_small(bytes, items))
+            && let Some(packed) = nodes.take_only(|bytes, items| limits.is_small(bytes, items))
         {
-            self.form = Form::Packed(run);
+            self.form = Form::Packed(packed);
         }
     }
 }
 
 /// Nodes that elements fill one after the other.
 fn filled<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> Nodes {
-    let mut nodes = Nodes::of(Run::default(), *limits);
+    let mut nodes = Nodes::of(PackedNode::default(), *limits);
     elements.into_iter().for_each(|element| nodes.push(End::Tail, element));
     nodes
 }

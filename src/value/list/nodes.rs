@@ -1,7 +1,7 @@
 //! The long form of a list: nodes of items, in a double-ended queue.
 //!
 //! ```text
-//! nodes  [ run of items ][ run of items ][ one large item ][ run of items ] ...   24 bytes each, and an allocation
+//! nodes  [ packed items ][ packed items ][ one large item ][ packed items ] ...   24 bytes each, and an allocation
 //! ```
 //!
 //! Where nodes begin and end cannot be seen by a client, save for one thing: a list is called "quicklist" until it has
@@ -16,11 +16,11 @@
 //! Costs: the ends O(1); a position O(nodes), 24 bytes read of each, from the nearer end; a change in a node moves at
 //! most its bytes.
 
-use super::run::Run;
+use super::packed_node::PackedNode;
 use super::size::Limits;
 use super::{End, Side};
 use crate::value::item::Item;
-use crate::value::strip;
+use crate::value::packed_list;
 use either::Either;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -35,21 +35,21 @@ pub(super) struct Nodes {
 
 #[derive(Clone)]
 enum Node {
-    Run(Run),
+    Packed(PackedNode),
     Large(Box<[u8]>),
 }
 
 impl Node {
     fn len(&self) -> usize {
         match self {
-            Node::Run(run) => run.len(),
+            Node::Packed(packed) => packed.len(),
             Node::Large(_) => 1,
         }
     }
 
     fn memory(&self) -> usize {
         match self {
-            Node::Run(run) => run.memory(),
+            Node::Packed(packed) => packed.memory(),
             Node::Large(bytes) => bytes.len(),
         }
     }
@@ -57,29 +57,29 @@ impl Node {
     /// The items at positions that exist.
     fn range(&self, positions: Range<usize>) -> impl DoubleEndedIterator<Item = Item<'_>> + Clone {
         match self {
-            Node::Run(run) => Either::Left(run.range(positions)),
+            Node::Packed(packed) => Either::Left(packed.range(positions)),
             Node::Large(bytes) => Either::Right((!positions.is_empty()).then_some(Item::Text(bytes, &[])).into_iter()),
         }
     }
 }
 
 impl Nodes {
-    /// The nodes of a list that was one run.
-    pub(super) fn of(run: Run, limits: Limits) -> Nodes {
-        let mut nodes = Nodes { nodes: VecDeque::new(), len: run.len(), memory: 0, limits };
-        if run.len() > 0 {
-            nodes.add(0, Node::Run(run));
+    /// The nodes of a list that was one packed node.
+    pub(super) fn of(packed: PackedNode, limits: Limits) -> Nodes {
+        let mut nodes = Nodes { nodes: VecDeque::new(), len: packed.len(), memory: 0, limits };
+        if packed.len() > 0 {
+            nodes.add(0, Node::Packed(packed));
         }
         nodes
     }
 
-    /// The only run that there is, if `is_small` holds for its bytes and items.
-    pub(super) fn take_only(&mut self, is_small: impl Fn(usize, usize) -> bool) -> Option<Run> {
+    /// The only packed node that there is, if `is_small` holds for its bytes and items.
+    pub(super) fn take_only(&mut self, is_small: impl Fn(usize, usize) -> bool) -> Option<PackedNode> {
         if self.nodes.len() != 1 {
             return None;
         }
         match self.nodes.front_mut() {
-            Some(Node::Run(run)) if is_small(run.size(), run.len()) => Some(std::mem::take(run)),
+            Some(Node::Packed(packed)) if is_small(packed.size(), packed.len()) => Some(std::mem::take(packed)),
             _ => None,
         }
     }
@@ -94,37 +94,37 @@ impl Nodes {
     }
 
     /// The node at a place that has one.
-    pub(super) fn node(&self, at: usize) -> super::Node<'_, strip::Iter<'_>> {
+    pub(super) fn node(&self, at: usize) -> super::Node<'_, packed_list::Iter<'_>> {
         match &self.nodes[at] {
-            Node::Run(run) => super::Node::Run(run.range(0..run.len())),
+            Node::Packed(packed) => super::Node::Packed(packed.range(0..packed.len())),
             Node::Large(bytes) => super::Node::Large(bytes),
         }
     }
 
-    /// Puts a node at the end, as it is; a run that is larger than one can be becomes several.
+    /// Puts a node at the end, as it is; a packed node that is larger than one can be becomes several.
     pub(super) fn push_node<'a>(&mut self, node: super::Node<'a, impl Iterator<Item = Item<'a>>>) {
         match node {
             super::Node::Large(bytes) => {
                 self.len += 1;
                 self.add(self.nodes.len(), Node::Large(bytes.into()));
             }
-            super::Node::Run(items) => {
-                let mut run = Run::default();
+            super::Node::Packed(items) => {
+                let mut packed = PackedNode::default();
                 for item in items {
-                    if !run.has_room(item) {
-                        self.push_run(std::mem::take(&mut run));
+                    if !packed.has_room(item) {
+                        self.push_packed(std::mem::take(&mut packed));
                     }
-                    run.insert(run.len(), item);
+                    packed.insert(packed.len(), item);
                 }
-                self.push_run(run);
+                self.push_packed(packed);
             }
         }
     }
 
-    fn push_run(&mut self, run: Run) {
-        if run.len() > 0 {
-            self.len += run.len();
-            self.add(self.nodes.len(), Node::Run(run));
+    fn push_packed(&mut self, packed: PackedNode) {
+        if packed.len() > 0 {
+            self.len += packed.len();
+            self.add(self.nodes.len(), Node::Packed(packed));
         }
     }
 
@@ -136,7 +136,7 @@ impl Nodes {
     pub(super) fn get(&self, position: usize) -> Item<'_> {
         let (at, offset) = self.locate(position);
         match &self.nodes[at] {
-            Node::Run(run) => run.get(offset),
+            Node::Packed(packed) => packed.get(offset),
             Node::Large(bytes) => Item::Text(bytes, &[]),
         }
     }
@@ -160,7 +160,9 @@ impl Nodes {
         };
         self.len += 1;
         if self.admits(at, element) {
-            return self.change(at, |run| run.insert(if end == End::Head { 0 } else { run.len() }, Item::of(element)));
+            return self.change(at, |packed| {
+                packed.insert(if end == End::Head { 0 } else { packed.len() }, Item::of(element))
+            });
         }
         let node = self.node_of(element);
         self.add(if end == End::Head { 0 } else { self.nodes.len() }, node);
@@ -172,7 +174,7 @@ impl Nodes {
         let after = usize::from(side == Side::After);
         self.len += 1;
         if self.admits(at, element) {
-            return self.change(at, |run| run.insert(offset + after, Item::of(element)));
+            return self.change(at, |packed| packed.insert(offset + after, Item::of(element)));
         }
         let is_edge = offset + after == 0 || offset + after == self.nodes[at].len();
         if is_edge {
@@ -185,9 +187,9 @@ impl Nodes {
     /// Puts an element between two nodes, the one that `side` leads away from being full.
     fn insert_between(&mut self, at: usize, side: Side, element: &[u8]) {
         match side {
-            Side::After if self.admits(at, element) => self.change(at, |run| run.insert(0, Item::of(element))),
+            Side::After if self.admits(at, element) => self.change(at, |packed| packed.insert(0, Item::of(element))),
             Side::Before if at > 0 && self.admits(at - 1, element) => {
-                self.change(at - 1, |run| run.insert(run.len(), Item::of(element)));
+                self.change(at - 1, |packed| packed.insert(packed.len(), Item::of(element)));
             }
             _ => self.add(at, self.node_of(element)),
         }
@@ -201,11 +203,11 @@ impl Nodes {
         }
         match side {
             Side::After => {
-                self.change(at + 1, |run| run.insert(0, Item::of(element)));
+                self.change(at + 1, |packed| packed.insert(0, Item::of(element)));
                 self.join_around(at);
             }
             Side::Before => {
-                self.change(at, |run| run.insert(run.len(), Item::of(element)));
+                self.change(at, |packed| packed.insert(packed.len(), Item::of(element)));
                 self.join_around(at + 1);
             }
         }
@@ -216,8 +218,8 @@ impl Nodes {
         let (at, offset) = self.locate(position);
         let is_large = self.limits.is_large(element.len());
         match &self.nodes[at] {
-            Node::Run(_) if !is_large => self.change(at, |run| run.replace(offset, Item::of(element))),
-            Node::Run(_) => self.replace_by_large(at, offset, element),
+            Node::Packed(_) if !is_large => self.change(at, |packed| packed.replace(offset, Item::of(element))),
+            Node::Packed(_) => self.replace_by_large(at, offset, element),
             Node::Large(_) if is_large => {
                 self.discard(at..at + 1);
                 self.add(at, self.node_of(element));
@@ -237,7 +239,7 @@ impl Nodes {
         if offset == 0 {
             return self.discard(at..at + 1);
         }
-        self.change(at, |run| run.remove(offset..offset + 1));
+        self.change(at, |packed| packed.remove(offset..offset + 1));
         self.join_around(at + 1);
     }
 
@@ -248,7 +250,7 @@ impl Nodes {
         self.len -= left;
         if offset > 0 {
             let gone = left.min(self.nodes[at].len() - offset);
-            self.change(at, |run| run.remove(offset..offset + gone));
+            self.change(at, |packed| packed.remove(offset..offset + gone));
             left -= gone;
             at += 1;
         }
@@ -263,7 +265,7 @@ impl Nodes {
             self.discard(at..end);
         }
         if left > 0 {
-            self.change(at, |run| run.remove(0..left));
+            self.change(at, |packed| packed.remove(0..left));
         }
         gone
     }
@@ -298,7 +300,7 @@ impl Nodes {
             if self.nodes[at].len() == 1 {
                 self.discard(at..at + 1);
             } else {
-                self.change(at, |run| run.remove(offset..offset + 1));
+                self.change(at, |packed| packed.remove(offset..offset + 1));
             }
         }
     }
@@ -307,8 +309,8 @@ impl Nodes {
     pub(super) fn check(&self) {
         for node in &self.nodes {
             assert!(node.len() > 0, "no node is empty");
-            if let Node::Run(run) = node {
-                run.check();
+            if let Node::Packed(packed) = node {
+                packed.check();
             }
         }
         assert_eq!(self.len, self.nodes.iter().map(Node::len).sum::<usize>());
@@ -335,10 +337,10 @@ impl Nodes {
         (at, position - start)
     }
 
-    /// Whether there is a run at a place that may take one more element.
+    /// Whether there is a packed node at a place that may take one more element.
     fn admits(&self, at: usize, element: &[u8]) -> bool {
         match self.nodes.get(at) {
-            Some(Node::Run(run)) => self.limits.admits(run.size(), run.len(), element.len()),
+            Some(Node::Packed(packed)) => self.limits.admits(packed.size(), packed.len(), element.len()),
             Some(Node::Large(_)) | None => false,
         }
     }
@@ -348,9 +350,9 @@ impl Nodes {
         if self.limits.is_large(element.len()) {
             return Node::Large(element.into());
         }
-        let mut run = Run::default();
-        run.insert(0, Item::of(element));
-        Node::Run(run)
+        let mut packed = PackedNode::default();
+        packed.insert(0, Item::of(element));
+        Node::Packed(packed)
     }
 
     fn add(&mut self, at: usize, node: Node) {
@@ -362,23 +364,23 @@ impl Nodes {
         self.memory -= self.nodes.drain(range).map(|node| node.memory()).sum::<usize>();
     }
 
-    /// Changes the run at a place that has one.
-    fn change(&mut self, at: usize, change: impl FnOnce(&mut Run)) {
+    /// Changes the packed node at a place that has one.
+    fn change(&mut self, at: usize, change: impl FnOnce(&mut PackedNode)) {
         match &mut self.nodes[at] {
-            Node::Run(run) => {
-                self.memory -= run.memory();
-                change(run);
-                self.memory += run.memory();
+            Node::Packed(packed) => {
+                self.memory -= packed.memory();
+                change(packed);
+                self.memory += packed.memory();
             }
             Node::Large(_) => unreachable!("a large item is not changed in place"),
         }
     }
 
-    /// Makes two runs of one, the second from `offset` on.
+    /// Makes two packed nodes of one, the second from `offset` on.
     fn split(&mut self, at: usize, offset: usize) {
-        let mut rest = Run::default();
-        self.change(at, |run| rest = run.split_off(offset));
-        self.add(at + 1, Node::Run(rest));
+        let mut rest = PackedNode::default();
+        self.change(at, |packed| rest = packed.split_off(offset));
+        self.add(at + 1, Node::Packed(rest));
     }
 
     /// Joins the neighbours of a node among themselves, then the node with them, wherever two fit into one.
@@ -393,9 +395,10 @@ impl Nodes {
         self.join(center);
     }
 
-    /// Joins a node with the next one, if both are runs and fit into one.
+    /// Joins a node with the next one, if both are packed nodes and fit into one.
     fn join(&mut self, at: usize) -> bool {
-        let (Some(Node::Run(first)), Some(Node::Run(second))) = (self.nodes.get(at), self.nodes.get(at + 1)) else {
+        let (Some(Node::Packed(first)), Some(Node::Packed(second))) = (self.nodes.get(at), self.nodes.get(at + 1))
+        else {
             return false;
         };
         let size = first.size() + second.size() - crate::value::listpack::EMPTY;
@@ -405,7 +408,7 @@ impl Nodes {
         let mut joint = first.clone();
         joint.append(second, 0..second.len());
         self.discard(at..at + 2);
-        self.add(at, Node::Run(joint));
+        self.add(at, Node::Packed(joint));
         true
     }
 }

@@ -1,7 +1,7 @@
 //! When a list is small, and when a node is full: counted in the bytes that Redis's listpack would spend.
 //!
 //! `OBJECT ENCODING` tells a client which form a list has, and Redis chooses it by the size of its own layout, which is
-//! not ours. So each run of items carries the size that a listpack of them has, and limits are compared with that.
+//! not ours. So each packed items carries the size that a listpack of them has, and limits are compared with that.
 //!
 //! Sources: the listpack format, as documented by its author; the limits, asked of Redis 8.0.6.
 
@@ -12,7 +12,7 @@ const GUESS: usize = 8;
 /// Most bytes of a node whose items are counted.
 const SAFE: usize = 8192;
 
-/// When a list outgrows one small run of items, and when a node of it is full.
+/// When a list outgrows one small packed items, and when a node of it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// `list-max-listpack-size`: that many items, or -1 to -5 for 4, 8, 16, 32 or 64 KiB.
@@ -29,12 +29,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether a run of that many items and bytes is too big.
+    /// Whether a packed node of that many items and bytes is too big.
     pub(super) fn exceeds(&self, bytes: usize, items: usize) -> bool {
         bytes > self.bytes().unwrap_or(SAFE) || items > self.items()
     }
 
-    /// Whether a run may take one more item of that length.
+    /// Whether a packed node may take one more item of that length.
     pub(super) fn admits(&self, bytes: usize, items: usize, length: usize) -> bool {
         !self.is_large(length) && !self.exceeds(bytes + length + GUESS, items + 1)
     }

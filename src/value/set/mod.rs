@@ -4,10 +4,11 @@
 //! Set  ==>  integers: sorted, 2, 4 or 8 bytes each   ("intset")
 //!               | a member that is no integer, if few enough are there        | too many
 //!               v                                                             v
-//!           packed: a strip of members   ("listpack")   == too many, or one too long ==>  table   ("hashtable")
+//!           packed: a list of members    ("listpack")   == too many, or one too long ==>  table   ("hashtable")
 //! ```
 //!
-//! - Integers: see [`super::integers`]. Packed: see [`super::strip`]. Table: see [`super::table`]; a cell is a member.
+//! - Integers: see [`super::integers`]. Packed: see [`super::packed_list`]. Table: see [`super::table`]; a cell is a
+//!   member.
 //! - No form ever turns back. When one turns into the other is told by [`Limits`], and as Redis 8 does it: integers
 //!   that have become too many turn into a table, even where the packed form could hold them.
 //! - Invariant: no two members are equal; where all are in the integer form each is an integer.
@@ -18,10 +19,10 @@
 //! Costs: integers: look-up O(log n), change moves what lies behind; packed: a scan of at most
 //! `limits.entries` codes; table: O(1).
 
-use crate::value::glance::Glance;
 use crate::value::integers::Integers;
 use crate::value::item::Item;
-use crate::value::strip::Strip;
+use crate::value::packed_list::PackedList;
+use crate::value::prefetch::Prefetch;
 use crate::value::table::{Layout, Table};
 use crate::value::zset::arena::LARGEST_HEAD;
 use either::Either;
@@ -59,7 +60,7 @@ pub struct Set {
 #[derive(Clone)]
 enum Form {
     Integers(Integers),
-    Packed(Strip),
+    Packed(PackedList),
     Table(Box<Table<Whole>>),
 }
 
@@ -87,7 +88,7 @@ impl Set {
 
     /// The empty set that is packed from the start, whatever comes.
     pub fn packed() -> Set {
-        Set { form: Form::Packed(Strip::default()) }
+        Set { form: Form::Packed(PackedList::default()) }
     }
 
     /// The set of some integers that ascend, of which each takes at least `width` bytes; a table if they are too many.
@@ -102,7 +103,7 @@ impl Set {
         let mut set = Set::packed();
         for member in members {
             match &mut set.form {
-                Form::Packed(strip) if strip.has_room(member.len()) => strip.push(member),
+                Form::Packed(packed) if packed.has_room(member.len()) => packed.push(member),
                 _ => _ = set.table_mut(limits.seed).insert(&member.to_cow()),
             }
         }
@@ -121,17 +122,17 @@ impl Set {
     pub fn for_members(first: &[u8], members: usize, limits: &Limits) -> Set {
         let form = match Item::of(first) {
             Item::Int(_) if members <= limits.integers => Form::Integers(Integers::default()),
-            _ if members <= limits.entries => Form::Packed(Strip::default()),
+            _ if members <= limits.entries => Form::Packed(PackedList::default()),
             _ => Form::Table(Box::new(Table::new(limits.seed))),
         };
         Set { form }
     }
 
-    /// A glance at a member of a table.
-    pub(super) fn glance(&self, member: &[u8]) -> Option<Glance<'_>> {
+    /// A prefetch of a member of a table.
+    pub(super) fn prefetch(&self, member: &[u8]) -> Option<Prefetch<'_>> {
         match &self.form {
             Form::Integers(_) | Form::Packed(_) => None,
-            Form::Table(table) => Some(table.glance(member)),
+            Form::Table(table) => Some(table.prefetch(member)),
         }
     }
 
@@ -139,7 +140,7 @@ impl Set {
     pub fn len(&self) -> usize {
         match &self.form {
             Form::Integers(integers) => integers.len(),
-            Form::Packed(strip) => strip.len(),
+            Form::Packed(packed) => packed.len(),
             Form::Table(table) => table.len(),
         }
     }
@@ -167,7 +168,7 @@ impl Set {
     pub fn memory(&self) -> usize {
         match &self.form {
             Form::Integers(integers) => integers.memory(),
-            Form::Packed(strip) => strip.memory(),
+            Form::Packed(packed) => packed.memory(),
             Form::Table(table) => size_of::<Table<Whole>>() + table.memory(),
         }
     }
@@ -187,7 +188,7 @@ impl Set {
                 Item::Int(number) => integers.contains(number),
                 Item::Text(..) => false,
             },
-            Form::Packed(strip) => strip.find(member, 1).is_some(),
+            Form::Packed(packed) => packed.find(member, 1).is_some(),
             Form::Table(table) => table.get(member).is_some(),
         }
     }
@@ -263,17 +264,17 @@ impl Set {
             (Form::Integers(integers), text) => {
                 let longest = integers.longest().max(member.len());
                 if integers.len() < limits.entries && longest <= limits.bytes {
-                    self.form = Form::Packed(Strip::of(integers.iter().map(Item::Int).chain([text])));
+                    self.form = Form::Packed(PackedList::of(integers.iter().map(Item::Int).chain([text])));
                     return true;
                 }
                 self.table_mut(limits.seed).insert(member)
             }
-            (Form::Packed(strip), item) => {
-                if strip.find(member, 1).is_some() {
+            (Form::Packed(packed), item) => {
+                if packed.find(member, 1).is_some() {
                     return false;
                 }
-                if strip.len() < limits.entries && member.len() <= limits.bytes && strip.has_room(member.len()) {
-                    strip.push(item);
+                if packed.len() < limits.entries && member.len() <= limits.bytes && packed.has_room(member.len()) {
+                    packed.push(item);
                     return true;
                 }
                 self.table_mut(limits.seed).insert(member)
@@ -289,9 +290,9 @@ impl Set {
                 Item::Int(number) => integers.remove(number),
                 Item::Text(..) => false,
             },
-            Form::Packed(strip) => {
-                let found = strip.find(member, 1);
-                found.into_iter().for_each(|position| strip.remove(position..position + 1));
+            Form::Packed(packed) => {
+                let found = packed.find(member, 1);
+                found.into_iter().for_each(|position| packed.remove(position..position + 1));
                 found.is_some()
             }
             Form::Table(table) => table.remove(member),
@@ -302,7 +303,7 @@ impl Set {
     pub fn iter(&self) -> impl Iterator<Item = Item<'_>> + Clone {
         match &self.form {
             Form::Integers(integers) => Either::Left(Either::Left(integers.iter().map(Item::Int))),
-            Form::Packed(strip) => Either::Left(Either::Right(strip.iter())),
+            Form::Packed(packed) => Either::Left(Either::Right(packed.iter())),
             Form::Table(table) => Either::Right(table.iter().map(whole)),
         }
     }
@@ -312,7 +313,7 @@ impl Set {
         match &self.form {
             _ if self.is_empty() => None,
             Form::Integers(integers) => Some(Item::Int(integers.get(generator.usize(..integers.len())))),
-            Form::Packed(strip) => Some(strip.get(generator.usize(..strip.len()))),
+            Form::Packed(packed) => Some(packed.get(generator.usize(..packed.len()))),
             Form::Table(table) => table.random(generator).map(whole),
         }
     }
@@ -343,10 +344,10 @@ impl Set {
                     visit(Item::Int(number));
                     integers.remove(number);
                 }
-                Form::Packed(strip) => {
-                    let position = generator.usize(..strip.len());
-                    visit(strip.get(position));
-                    strip.remove(position..position + 1);
+                Form::Packed(packed) => {
+                    let position = generator.usize(..packed.len());
+                    visit(packed.get(position));
+                    packed.remove(position..position + 1);
                 }
                 Form::Table(table) => table.remove_random(generator, |cell| visit(whole(cell))),
             }
@@ -355,7 +356,7 @@ impl Set {
 
     /// Moves `count` members, every choice of them equally likely, to a set of their own, in the least form: integers
     /// if that is what they are here, else packed if they are few and short enough.
-    pub fn draw(&mut self, count: usize, generator: &mut Rng, limits: &Limits) -> Set {
+    pub fn pop_random(&mut self, count: usize, generator: &mut Rng, limits: &Limits) -> Set {
         let mut drawn = if let Form::Integers(_) = self.form { Set::new() } else { Set::packed() };
         let mut scratch = Vec::new();
         self.pop_each(count, generator, |member| {
@@ -382,10 +383,10 @@ impl Set {
     pub fn check(&self) {
         match &self.form {
             Form::Integers(integers) => integers.check(),
-            Form::Packed(strip) => {
-                strip.check();
-                for (position, member) in strip.iter().enumerate() {
-                    assert_eq!(strip.find(&member.to_cow(), 1), Some(position), "no two members are equal");
+            Form::Packed(packed) => {
+                packed.check();
+                for (position, member) in packed.iter().enumerate() {
+                    assert_eq!(packed.find(&member.to_cow(), 1), Some(position), "no two members are equal");
                 }
             }
             Form::Table(table) => table.check(),

@@ -207,7 +207,7 @@ fn what_is_drawn_is_in_the_least_form_and_gone_from_where_it_was() {
         (numbers(500).collect(), 100, "intset"),
     ] {
         let mut whole = set(&members, &LIMITS);
-        let part = whole.draw(drawn, &mut Rng::with_seed(1), &LIMITS);
+        let part = whole.pop_random(drawn, &mut Rng::with_seed(1), &LIMITS);
         assert_eq!((part.len(), part.encoding(), whole.len()), (drawn, encoding, members.len() - drawn));
         assert!(members.iter().all(|member| part.contains(member.as_bytes()) != whole.contains(member.as_bytes())));
         part.check();

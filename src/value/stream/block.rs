@@ -6,16 +6,16 @@
 //! +-----------------------------+-----------+-----------+--
 //!
 //! entry:  length | head | time | number | [n, field 1, ..] | value 1, value 2 ..
-//! head:   bit 0 dead, bit 1 fields of its own (each before its value), bit 2 a number follows,
+//! head:   bit 0 deleted, bit 1 fields of its own (each before its value), bit 2 a number follows,
 //!         bits 3 to 7 the time since the entry before, 31: it follows
 //! ```
 //!
 //! - The first entry's id is the block's; of the others, the time is told as the difference to the entry before, and
 //!   the number, unless it is 0, by how much it is more than the smallest that it could be.
-//! - An entry that is deleted stays as a dead one until the whole block goes: what remains keeps its place. Redis does
-//!   so, and a client can tell, as dead entries count where a block is full.
-//! - Invariant: `live` and `dead` count the entries, `last` is the id of the last one, dead or not, ids ascend, and
-//!   `spent` is the size of the listpack that Redis would have, without its two counts. A block has a live entry.
+//! - An entry that is deleted stays as a deleted one until the whole block goes: what remains keeps its place. Redis
+//!   does so, and a client can tell, as deleted entries count where a block is full.
+//! - Invariant: `live` and `deleted` count the entries, `last` is the id of the last one, deleted or not, ids ascend,
+//!   and `spent` is the size of the listpack that Redis would have, without its two counts. A block has a live entry.
 //! - An entry `temperature 21` costs five bytes here, and seventeen in a listpack.
 //!
 //! Costs: adding an entry at the end is O(its words); finding one is a walk over the block
@@ -26,9 +26,9 @@ use super::entry::Entry;
 use super::id::Id;
 use super::size::{self, Limits};
 use crate::value::item::Item;
-use crate::value::runs::Keyed;
+use crate::value::sorted_chunks::Keyed;
 
-const DEAD: u8 = 1;
+const DELETED: u8 = 1;
 const OWN_FIELDS: u8 = 1 << 1;
 const NUMBERED: u8 = 1 << 2;
 const TIME_SHIFT: u32 = 3;
@@ -41,7 +41,7 @@ pub struct Block {
     first: Id,
     last: Id,
     live: u32,
-    dead: u32,
+    deleted: u32,
     spent: usize,
     /// Where the entries begin.
     entries_at: u32,
@@ -63,15 +63,15 @@ impl Block {
         let mut bytes = Vec::new();
         put_number(&mut bytes, fields.len() as u64);
         fields.for_each(|field| put_item(&mut bytes, Item::of(field)));
-        Block { first, last: first, live: 0, dead: 0, spent, entries_at: bytes.len() as u32, bytes }
+        Block { first, last: first, live: 0, deleted: 0, spent, entries_at: bytes.len() as u32, bytes }
     }
 
-    /// The id of the first entry, dead or not.
+    /// The id of the first entry, deleted or not.
     pub fn first(&self) -> Id {
         self.first
     }
 
-    /// The id of the last entry, dead or not.
+    /// The id of the last entry, deleted or not.
     pub(super) fn last(&self) -> Id {
         self.last
     }
@@ -81,9 +81,9 @@ impl Block {
         self.live as usize
     }
 
-    /// How many entries are dead.
-    pub fn dead(&self) -> usize {
-        self.dead as usize
+    /// How many entries are deleted.
+    pub fn deleted(&self) -> usize {
+        self.deleted as usize
     }
 
     /// Bytes of its allocation.
@@ -93,12 +93,12 @@ impl Block {
 
     /// Whether there is room for an entry whose words have so many bytes.
     pub(super) fn admits(&self, limits: &Limits, more: usize) -> bool {
-        limits.admit(self.listpack_bytes(), self.live() + self.dead(), more)
+        limits.admit(self.listpack_bytes(), self.live() + self.deleted(), more)
     }
 
     /// Bytes of the listpack that Redis would have.
     pub(super) fn listpack_bytes(&self) -> usize {
-        self.spent + size::of_count(self.live()) + size::of_count(self.dead())
+        self.spent + size::of_count(self.live()) + size::of_count(self.deleted())
     }
 
     /// Gives back what is not used: no entry comes any more.
@@ -116,18 +116,18 @@ impl Block {
         self.live += 1;
     }
 
-    /// Puts an entry at the end that was one of another block: dead or not, and with the fields that most share, then
-    /// `words` are as many values, or with fields of its own, each before its value.
+    /// Puts an entry at the end that was one of another block: deleted or not, and with the fields that most share,
+    /// then `words` are as many values, or with fields of its own, each before its value.
     pub fn push_again<'a>(
         &mut self,
         id: Id,
-        is_dead: bool,
+        is_deleted: bool,
         has_shared_fields: bool,
         words: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
     ) {
         let own = if has_shared_fields { 0 } else { OWN_FIELDS };
-        self.put_entry(id, own | if is_dead { DEAD } else { 0 }, words.map(Item::of));
-        *(if is_dead { &mut self.dead } else { &mut self.live }) += 1;
+        self.put_entry(id, own | if is_deleted { DELETED } else { 0 }, words.map(Item::of));
+        *(if is_deleted { &mut self.deleted } else { &mut self.live }) += 1;
     }
 
     fn put_entry<'a>(&mut self, id: Id, bits: u8, kept: impl ExactSizeIterator<Item = Item<'a>> + Clone) {
@@ -150,7 +150,7 @@ impl Block {
     }
 
     fn put_head(&mut self, id: Id, bits: u8) {
-        let (ms, seq) = if self.live + self.dead == 0 {
+        let (ms, seq) = if self.live + self.deleted == 0 {
             (0, 0)
         } else {
             let ms = id.ms.wrapping_sub(self.last.ms);
@@ -180,23 +180,23 @@ impl Block {
         }
     }
 
-    /// Kills the entry of that id; false when there is no live one.
-    pub fn kill(&mut self, id: Id) -> bool {
-        let found = self.walk().find(|row| row.id >= id).filter(|row| row.id == id && !row.is_dead());
+    /// Deletes the entry of that id; false when there is no live one.
+    pub fn delete(&mut self, id: Id) -> bool {
+        let found = self.walk().find(|row| row.id >= id).filter(|row| row.id == id && !row.is_deleted());
         let Some(head_at) = found.map(|row| row.head_at) else { return false };
-        self.bytes[head_at] |= DEAD;
+        self.bytes[head_at] |= DELETED;
         self.live -= 1;
-        self.dead += 1;
+        self.deleted += 1;
         true
     }
 
-    /// Kills the first live entries, at most `most` and only those before an id; answers how many.
-    pub(super) fn kill_first(&mut self, most: usize, before: Option<Id>) -> usize {
+    /// Deletes the first live entries, at most `most` and only those before an id; answers how many.
+    pub(super) fn delete_first(&mut self, most: usize, before: Option<Id>) -> usize {
         let early = self.walk().take_while(|row| before.is_none_or(|before| row.id < before));
-        let heads: Vec<usize> = early.filter(|row| !row.is_dead()).map(|row| row.head_at).take(most).collect();
-        heads.iter().for_each(|&at| self.bytes[at] |= DEAD);
+        let heads: Vec<usize> = early.filter(|row| !row.is_deleted()).map(|row| row.head_at).take(most).collect();
+        heads.iter().for_each(|&at| self.bytes[at] |= DELETED);
         self.live -= heads.len() as u32;
-        self.dead += heads.len() as u32;
+        self.deleted += heads.len() as u32;
         heads.len()
     }
 
@@ -209,10 +209,10 @@ impl Block {
 
     /// The live entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.walk().filter(|row| !row.is_dead()).map(|row| row.entry)
+        self.walk().filter(|row| !row.is_deleted()).map(|row| row.entry)
     }
 
-    /// All entries, with whether each is dead.
+    /// All entries, with whether each is deleted.
     pub fn walk(&self) -> Walk<'_> {
         let (head, entries) = self.bytes.split_at(self.entries_at as usize);
         let mut fields = Reader::of(head);
@@ -225,8 +225,8 @@ impl Block {
         let ids: Vec<Id> = self.walk().map(|row| row.id).collect();
         assert!(ids.is_sorted_by(|one, next| one < next), "ids ascend");
         assert_eq!((ids.first(), ids.last()), (Some(&self.first), Some(&self.last)));
-        assert_eq!(self.walk().filter(|row| row.is_dead()).count(), self.dead());
-        assert_eq!(ids.len(), self.live() + self.dead());
+        assert_eq!(self.walk().filter(|row| row.is_deleted()).count(), self.deleted());
+        assert_eq!(ids.len(), self.live() + self.deleted());
         assert!(self.live > 0, "a block has a live entry");
     }
 }
@@ -243,8 +243,8 @@ pub struct Row<'a> {
 
 impl Row<'_> {
     /// Whether it was deleted.
-    pub fn is_dead(&self) -> bool {
-        self.head & DEAD != 0
+    pub fn is_deleted(&self) -> bool {
+        self.head & DELETED != 0
     }
 
     /// Whether it has the fields that most entries share.

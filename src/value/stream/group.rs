@@ -17,7 +17,7 @@
 
 use super::id::Id;
 use super::log::Log;
-use crate::value::runs::{Keyed, Runs};
+use crate::value::sorted_chunks::{Keyed, SortedChunks};
 use std::cmp::Ordering;
 
 /// A consumer group.
@@ -27,10 +27,10 @@ pub struct Group {
     pub last: Id,
     /// How many entries were read, as far as is known.
     pub read: Option<i64>,
-    pending: Runs<Pending>,
+    pending: SortedChunks<Pending>,
     consumers: Vec<Option<Consumer>>,
     /// The numbers of the consumers, in the order of their names.
-    order: Runs<u32>,
+    order: SortedChunks<u32>,
     /// The numbers of those that are gone.
     free: Vec<u32>,
     /// Bytes of the allocations of all consumers.
@@ -42,7 +42,7 @@ pub struct Group {
 pub struct Pending {
     id: Id,
     /// When it was given last, in unix milliseconds.
-    pub given_ms: i64,
+    pub delivered_ms: i64,
     /// How often it was given.
     pub times: u64,
     consumer: u32,
@@ -56,7 +56,7 @@ pub struct Consumer {
     pub seen_ms: i64,
     /// When it last got anything.
     pub active_ms: Option<i64>,
-    pending: Runs<Id>,
+    pending: SortedChunks<Id>,
 }
 
 /// A consumer of a group, by its number.
@@ -116,9 +116,9 @@ impl Group {
             name: name.into(),
             last,
             read,
-            pending: Runs::default(),
+            pending: SortedChunks::default(),
             consumers: Vec::new(),
-            order: Runs::default(),
+            order: SortedChunks::default(),
             free: Vec::new(),
             consumer_bytes: 0,
         }
@@ -166,7 +166,8 @@ impl Group {
         if let Some(number) = self.find_consumer(name) {
             return (number, false);
         }
-        let consumer = Consumer { name: name.into(), seen_ms: now_ms, active_ms: None, pending: Runs::default() };
+        let consumer =
+            Consumer { name: name.into(), seen_ms: now_ms, active_ms: None, pending: SortedChunks::default() };
         self.consumer_bytes += consumer.memory();
         let number = self.free.pop().unwrap_or_else(|| {
             self.consumers.push(None);
@@ -230,18 +231,18 @@ impl Group {
     }
 
     /// Gives an entry to a consumer, whoever had it: from now on it was given once.
-    pub fn give(&mut self, id: Id, number: ConsumerNumber, now_ms: i64) {
-        self.settle(id, number, now_ms, 1);
+    pub fn deliver(&mut self, id: Id, number: ConsumerNumber, now_ms: i64) {
+        self.assign(id, number, now_ms, 1);
         self.consumer_mut(number).active_ms = Some(now_ms);
     }
 
     /// Has an entry be a consumer's, given to it so often, the last time at that moment.
-    pub fn settle(&mut self, id: Id, number: ConsumerNumber, given_ms: i64, times: u64) {
-        let settled = Pending { id, given_ms, times, consumer: number.0 };
-        if self.pending.insert(settled) {
+    pub fn assign(&mut self, id: Id, number: ConsumerNumber, delivered_ms: i64, times: u64) {
+        let assigned = Pending { id, delivered_ms, times, consumer: number.0 };
+        if self.pending.insert(assigned) {
             self.of_consumer(number.0, |ids| _ = ids.insert(id));
         } else if let Some(pending) = self.pending.get_mut(id) {
-            let before = std::mem::replace(pending, settled).consumer;
+            let before = std::mem::replace(pending, assigned).consumer;
             if before != number.0 {
                 self.of_consumer(before, |ids| _ = ids.remove(id));
                 self.of_consumer(number.0, |ids| _ = ids.insert(id));
@@ -256,7 +257,7 @@ impl Group {
         true
     }
 
-    fn of_consumer(&mut self, number: u32, act: impl FnOnce(&mut Runs<Id>)) {
+    fn of_consumer(&mut self, number: u32, act: impl FnOnce(&mut SortedChunks<Id>)) {
         let consumer = self.consumer_mut(ConsumerNumber(number));
         let before = consumer.memory();
         act(&mut consumer.pending);
@@ -268,7 +269,7 @@ impl Group {
     pub(super) fn check(&self) {
         self.pending.check();
         assert!(self.consumers().map(|(_, consumer)| consumer.name()).is_sorted_by(|one, next| one < next));
-        self.order.check_runs();
+        self.order.check_chunks();
         assert_eq!(self.consumers.iter().flatten().count(), self.order.len());
         assert_eq!(self.consumers.len(), self.order.len() + self.free.len());
         let mut pending = 0;

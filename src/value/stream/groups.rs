@@ -2,16 +2,16 @@
 //!
 //! - Invariant: names ascend; `bytes` is the sum of what the groups take.
 //!
-//! Costs: finding, adding and removing one is O(log groups), and moves at most the 64 of a run.
+//! Costs: finding, adding and removing one is O(log groups), and moves at most the 64 of a chunk.
 
 use super::group::Group;
 use super::id::Id;
-use crate::value::runs::Runs;
+use crate::value::sorted_chunks::SortedChunks;
 
 /// The consumer groups of a stream.
 #[derive(Default)]
 pub struct Groups {
-    groups: Runs<Group>,
+    groups: SortedChunks<Group>,
     /// Bytes of the allocations of all groups.
     bytes: usize,
 }
@@ -79,7 +79,7 @@ impl Groups {
 
     /// Panics unless the invariants hold.
     pub(super) fn check(&self) {
-        self.groups.check_runs();
+        self.groups.check_chunks();
         self.groups.iter().for_each(Group::check);
         assert!(self.groups.iter().map(Group::name).is_sorted_by(|one, next| one < next));
         assert_eq!(self.groups.iter().map(Group::memory).sum::<usize>(), self.bytes);

@@ -5,7 +5,7 @@
 //! Source: ids with blanks, signs, zeros and NULs, asked of Redis 8.0.6.
 
 use crate::value::number::{parse_u64, until_nul};
-use crate::value::runs::Keyed;
+use crate::value::sorted_chunks::Keyed;
 use std::fmt;
 
 /// The id of an entry.

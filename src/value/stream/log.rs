@@ -20,12 +20,12 @@ use super::block::Block;
 use super::entry::Entry;
 use super::id::Id;
 use super::size::Limits;
-use crate::value::runs::{Keyed, Runs};
+use crate::value::sorted_chunks::{Keyed, SortedChunks};
 
 /// The entries of a stream.
 #[derive(Default)]
 pub struct Log {
-    blocks: Runs<Block>,
+    blocks: SortedChunks<Block>,
     /// Bytes of the allocations of all blocks.
     block_bytes: usize,
     len: usize,
@@ -154,7 +154,7 @@ impl Log {
     /// Deletes the entry of that id; false when there is none.
     pub fn delete(&mut self, id: Id) -> bool {
         let Some(block) = self.blocks.floor_mut(id) else { return false };
-        if !block.kill(id) {
+        if !block.delete(id) {
             return false;
         }
         if block.live() == 0 {
@@ -201,8 +201,8 @@ impl Log {
     fn trim_first_block(&mut self, trim: Trim) {
         let Some(block) = self.blocks.first_mut() else { return };
         let killed = match trim {
-            Trim::ToLength(most) => block.kill_first(self.len - most, None),
-            Trim::Before(id) => block.kill_first(usize::MAX, Some(id)),
+            Trim::ToLength(most) => block.delete_first(self.len - most, None),
+            Trim::Before(id) => block.delete_first(usize::MAX, Some(id)),
         };
         let (first, live) = (block.key(), block.live());
         self.len -= killed;

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! - [`block`]: entries that follow one another in one allocation: ids as differences, fields that most share only
-//!   once, deleted ones as dead ones; filled where Redis's nodes are ([`size`]).
+//!   once, deleted ones marked as such; filled where Redis's nodes are ([`size`]).
 //! - [`log`]: the blocks, and the counters of what was there.
 //! - [`group`]: who was given what and has not acknowledged it.
-//! - [`super::runs`]: the sorted sequence that blocks and pending entries lie in.
+//! - [`super::sorted_chunks`]: the sorted sequence that blocks and pending entries lie in.
 //! - [`id`]: the ids, and how text is read as one.
 //!
 //! It knows no key, no reply and no clock: the moment is an argument.

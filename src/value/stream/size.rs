@@ -4,7 +4,7 @@
 //! size of its own layout, which is not ours, so each block carries the size that its listpack has.
 //!
 //! ```text
-//! listpack:  live  dead  fields  field 1 .. field n  0    then for each entry
+//! listpack:  live  deleted  fields  field 1 .. field n  0    then for each entry
 //!            flags  time since the first  number less the first's  [fields  field 1] value 1 ..  items of the entry
 //! ```
 //!
@@ -19,7 +19,7 @@ use crate::value::listpack;
 pub struct Limits {
     /// `stream-node-max-bytes`: bytes of a listpack, 0 for as many as it can have.
     pub bytes: usize,
-    /// `stream-node-max-entries`: entries, dead ones too; 0 for any number.
+    /// `stream-node-max-entries`: entries, deleted ones too; 0 for any number.
     pub entries: usize,
 }
 

@@ -144,7 +144,7 @@ impl Arena {
     }
 
     /// Something of the line of memory where a cell begins.
-    pub(in crate::value) fn glimpse(&self, handle: Handle) -> u8 {
+    pub(in crate::value) fn touch_line(&self, handle: Handle) -> u8 {
         self.cell(handle)[0]
     }
 

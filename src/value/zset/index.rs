@@ -125,13 +125,13 @@ impl Segment {
         self.block() > LEAST_BYTES && (self.len as usize) < self.shares() * 2 / 3
     }
 
-    fn find(&self, tag: u16, is_it: impl Fn(Handle) -> bool) -> Option<usize> {
+    fn find(&self, tag: u16, is_wanted: impl Fn(Handle) -> bool) -> Option<usize> {
         let start = self.share(tag);
         for (at, slot) in self.slots[start..].iter().enumerate() {
             if slot.is_gap() || slot.tag > tag {
                 return None;
             }
-            if slot.tag == tag && is_it(slot.cell()) {
+            if slot.tag == tag && is_wanted(slot.cell()) {
                 return Some(start + at);
             }
         }
@@ -256,14 +256,14 @@ impl Index {
             + self.bytes
     }
 
-    /// The cell with this hash for which `is_it` holds.
-    pub(in crate::value) fn find(&self, hash: u64, is_it: impl Fn(Handle) -> bool) -> Option<Handle> {
+    /// The cell with this hash for which `is_wanted` holds.
+    pub(in crate::value) fn find(&self, hash: u64, is_wanted: impl Fn(Handle) -> bool) -> Option<Handle> {
         let segment = &self.segments[self.segment_of(hash)];
-        segment.find(tag_of(hash), is_it).map(|at| segment.slots[at].cell())
+        segment.find(tag_of(hash), is_wanted).map(|at| segment.slots[at].cell())
     }
 
     /// Something of the line of memory that [`Index::find`] reads first.
-    pub(in crate::value) fn glimpse(&self, hash: u64) -> u8 {
+    pub(in crate::value) fn touch_line(&self, hash: u64) -> u8 {
         let segment = &self.segments[self.segment_of(hash)];
         segment.slots[segment.share(tag_of(hash))].tag as u8
     }

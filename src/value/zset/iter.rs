@@ -9,7 +9,7 @@
 
 use super::Entry;
 use super::arena::Arena;
-use super::order::{Order, Place};
+use super::order::{LeafCursor, Order};
 use std::ops::Range;
 
 /// How many entries are read at once.
@@ -28,14 +28,14 @@ pub(super) struct Iter<'a, const N: usize> {
 /// What one end has read ahead, and where it came to.
 #[derive(Clone)]
 struct End<'a> {
-    place: Option<Place>,
+    cursor: Option<LeafCursor>,
     read: [Entry<'a>; AHEAD],
     waiting: Range<usize>,
 }
 
 impl<'a> End<'a> {
     fn new() -> End<'a> {
-        End { place: None, read: [Entry { member: &[], score: 0.0 }; AHEAD], waiting: 0..0 }
+        End { cursor: None, read: [Entry { member: &[], score: 0.0 }; AHEAD], waiting: 0..0 }
     }
 
     /// The entry that this end read first.
@@ -58,12 +58,12 @@ impl<'a, const N: usize> Iter<'a, N> {
     fn read_front(&mut self) {
         let count = self.positions.len().min(AHEAD);
         for read in &mut self.front.read[..count] {
-            let place = match self.front.place {
-                Some(place) => self.order.next(place),
-                None => self.order.place(self.positions.start),
+            let cursor = match self.front.cursor {
+                Some(cursor) => self.order.next(cursor),
+                None => self.order.seek(self.positions.start),
             };
-            self.front.place = Some(place);
-            *read = self.arena.entry(self.order.cell(place));
+            self.front.cursor = Some(cursor);
+            *read = self.arena.entry(self.order.cell(cursor));
         }
         self.positions.start += count;
         self.front.waiting = 0..count;
@@ -72,12 +72,12 @@ impl<'a, const N: usize> Iter<'a, N> {
     fn read_back(&mut self) {
         let count = self.positions.len().min(AHEAD);
         for read in &mut self.back.read[..count] {
-            let place = match self.back.place {
-                Some(place) => self.order.previous(place),
-                None => self.order.place(self.positions.end - 1),
+            let cursor = match self.back.cursor {
+                Some(cursor) => self.order.previous(cursor),
+                None => self.order.seek(self.positions.end - 1),
             };
-            self.back.place = Some(place);
-            *read = self.arena.entry(self.order.cell(place));
+            self.back.cursor = Some(cursor);
+            *read = self.arena.entry(self.order.cell(cursor));
         }
         self.positions.end -= count;
         self.back.waiting = 0..count;

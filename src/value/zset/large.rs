@@ -16,10 +16,10 @@ use super::Entry;
 use super::arena::{Arena, Handle};
 use super::iter::Iter;
 use super::order::Order;
-use super::probe::{Probe, sortable};
-use crate::value::glance::Glance;
+use super::search_key::{SearchKey, sortable};
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
+use crate::value::prefetch::Prefetch;
 use std::ops::Range;
 
 /// Cells that a removal moves out of a chunk that is being drained, for up to [`FEW`] removals at once.
@@ -67,9 +67,9 @@ impl<const N: usize> Large<N> {
         self.find(self.members.hash(member), member).map(|cell| self.arena.score(cell))
     }
 
-    /// A glance at a member and its place.
-    pub(super) fn glance(&self, member: &[u8]) -> Glance<'_, N> {
-        Glance::new(&self.members, &self.arena, Some(&self.order), member)
+    /// A prefetch of a member and its place.
+    pub(super) fn prefetch(&self, member: &[u8]) -> Prefetch<'_, N> {
+        Prefetch::new(&self.members, &self.arena, Some(&self.order), member)
     }
 
     pub(super) fn update(
@@ -93,8 +93,8 @@ impl<const N: usize> Large<N> {
         let hash = self.members.hash(member);
         let cell = self.find(hash, member)?;
         let score = self.arena.score(cell);
-        let spot = self.order.locate(&self.arena, cell);
-        self.order.remove(&self.arena, &spot);
+        let entry_path = self.order.locate(&self.arena, cell);
+        self.order.remove(&self.arena, &entry_path);
         self.discard(hash, cell);
         self.tidy(1);
         Some(score)
@@ -112,15 +112,15 @@ impl<const N: usize> Large<N> {
 
     /// How many scores are below `score`, or at most `score` if `equal`.
     pub(super) fn count_scores(&self, score: f64, equal: bool) -> usize {
-        let probe = if equal { Probe::beyond_all(score) } else { Probe::before_all(score) };
-        self.order.count_before(&self.arena, &probe)
+        let key = if equal { SearchKey::beyond_all(score) } else { SearchKey::before_all(score) };
+        self.order.count_before(&self.arena, &key)
     }
 
     /// How many members are below `member`, or at most `member` if `equal`, where all scores are the first one's.
     pub(super) fn count_members(&self, member: &[u8], equal: bool) -> usize {
         let Some(first) = self.range(0..self.len().min(1)).next() else { return 0 };
-        let probe = if equal { Probe::behind(first.score, member) } else { Probe::at(first.score, member) };
-        self.order.count_before(&self.arena, &probe)
+        let key = if equal { SearchKey::behind(first.score, member) } else { SearchKey::at(first.score, member) };
+        self.order.count_before(&self.arena, &key)
     }
 
     /// A set of the entries that are not at `positions`, which must lie within the set.
@@ -172,13 +172,13 @@ impl<const N: usize> Large<N> {
         if before.to_bits() == after.to_bits() {
             return;
         }
-        let spot = self.order.locate(&self.arena, cell);
+        let entry_path = self.order.locate(&self.arena, cell);
         let rises = sortable(after) > sortable(before);
         if self.arena.rescore(cell, after) {
-            return self.order.reseat(&self.arena, &spot, cell, rises);
+            return self.order.reposition(&self.arena, &entry_path, cell, rises);
         }
         let wider = self.arena.widen(cell, after);
-        self.order.reseat(&self.arena, &spot, wider, rises);
+        self.order.reposition(&self.arena, &entry_path, wider, rises);
         self.members.replace(hash, cell, wider);
         self.arena.release(cell);
     }
@@ -193,9 +193,9 @@ impl<const N: usize> Large<N> {
     fn tidy(&mut self, gone: usize) {
         for _ in 0..(gone.min(FEW) * MOVES).max(gone / RARELY) {
             let Some(cell) = self.arena.next_to_move() else { return };
-            let spot = self.order.locate(&self.arena, cell);
+            let entry_path = self.order.locate(&self.arena, cell);
             let copy = self.arena.duplicate(cell);
-            self.order.replace(&self.arena, &spot, copy);
+            self.order.replace(&self.arena, &entry_path, copy);
             self.members.replace(self.members.hash(self.arena.member(copy)), cell, copy);
             self.arena.release(cell);
         }

@@ -17,8 +17,8 @@
 //! the time of one fetch; bisection waits for four, one after the other. A change moves at most 480 bytes.
 
 use super::arena::{Arena, Handle};
-use super::probe::{Probe, sortable};
 use super::row::Row;
+use super::search_key::{SearchKey, sortable};
 use super::slab::NONE;
 use std::ops::Range;
 
@@ -102,31 +102,31 @@ impl<const N: usize> Leaf<N> {
     }
 
     /// Something of each of its lines of memory.
-    pub(super) fn glimpse(&self) -> u8 {
+    pub(super) fn touch_line(&self) -> u8 {
         self.slots.iter().step_by(LINE_SLOTS).fold(0, |sum, slot| sum ^ slot.mark as u8)
     }
 
-    /// How many cells lie before the probe.
-    pub(super) fn lower(&self, arena: &Arena, probe: &Probe<'_>) -> usize {
-        let mark = self.frame.mark(probe.score);
+    /// How many cells lie before the search key.
+    pub(super) fn lower(&self, arena: &Arena, key: &SearchKey<'_>) -> usize {
+        let mark = self.frame.mark(key.score);
         let start = self.below(mark);
-        start + within_ties(arena, probe, mark, &self.slots[start..])
+        start + within_ties(arena, key, mark, &self.slots[start..])
     }
 
-    /// How many cells but the one at `at`, which rises, lie before the probe.
-    pub(super) fn place_above(&self, arena: &Arena, probe: &Probe<'_>, at: usize) -> usize {
-        let mark = self.frame.mark(probe.score);
+    /// How many cells but the one at `at`, which rises, lie before the search key.
+    pub(super) fn place_above(&self, arena: &Arena, key: &SearchKey<'_>, at: usize) -> usize {
+        let mark = self.frame.mark(key.score);
         let above = &self.slots[at + 1..];
         let below = above.iter().take_while(|slot| slot.mark < mark).count();
-        at + below + within_ties(arena, probe, mark, &above[below..])
+        at + below + within_ties(arena, key, mark, &above[below..])
     }
 
-    /// How many cells lie before the probe, if the one at `at` falls.
-    pub(super) fn place_below(&self, arena: &Arena, probe: &Probe<'_>, at: usize) -> usize {
-        let mark = self.frame.mark(probe.score);
+    /// How many cells lie before the search key, if the one at `at` falls.
+    pub(super) fn place_below(&self, arena: &Arena, key: &SearchKey<'_>, at: usize) -> usize {
+        let mark = self.frame.mark(key.score);
         let below = &self.slots[..at];
         let start = at - below.iter().rev().take_while(|slot| slot.mark >= mark).count();
-        start + within_ties(arena, probe, mark, &below[start..])
+        start + within_ties(arena, key, mark, &below[start..])
     }
 
     /// The position of a cell that is in this leaf.
@@ -153,7 +153,7 @@ impl<const N: usize> Leaf<N> {
     }
 
     /// Moves the slot at `from` to `to`, with a new score and perhaps with another cell.
-    pub(super) fn reseat(&mut self, from: usize, to: usize, cell: Handle, score: u64) {
+    pub(super) fn reposition(&mut self, from: usize, to: usize, cell: Handle, score: u64) {
         if from == to {
             self.slots[to] = Slot { mark: self.fit(score), cell };
         } else {
@@ -223,10 +223,10 @@ impl<const N: usize> Leaf<N> {
     }
 }
 
-/// How many of the slots with that mark, which lead, lie before the probe.
-fn within_ties(arena: &Arena, probe: &Probe<'_>, mark: u32, slots: &[Slot]) -> usize {
+/// How many of the slots with that mark, which lead, lie before the search key.
+fn within_ties(arena: &Arena, key: &SearchKey<'_>, mark: u32, slots: &[Slot]) -> usize {
     let ties = slots.iter().take_while(|slot| slot.mark == mark).count();
-    slots[..ties].partition_point(|slot| probe.is_after(arena, slot.cell))
+    slots[..ties].partition_point(|slot| key.is_after(arena, slot.cell))
 }
 
 #[cfg(test)]
@@ -261,7 +261,7 @@ mod tests {
         let (arena, leaf) = leaf_of(&scores);
         for score in scores {
             let place = scores.iter().filter(|other| **other < score).count();
-            assert_eq!(leaf.lower(&arena, &Probe::before_all(score)), place);
+            assert_eq!(leaf.lower(&arena, &SearchKey::before_all(score)), place);
         }
     }
 

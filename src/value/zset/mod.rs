@@ -32,13 +32,13 @@ mod large;
 mod leaf;
 pub(super) mod order;
 mod packed;
-mod probe;
 mod row;
+mod search_key;
 mod slab;
 
-use crate::value::glance::Glance;
 use crate::value::hashing::Hashing;
 use crate::value::members;
+use crate::value::prefetch::Prefetch;
 use arena::LARGEST_HEAD;
 use large::Large;
 use packed::Packed;
@@ -165,11 +165,11 @@ impl<const N: usize> Zset<N> {
         Zset { form }
     }
 
-    /// A glance at a member of a large set.
-    pub(super) fn glance(&self, member: &[u8]) -> Option<Glance<'_, N>> {
+    /// A prefetch of a member of a large set.
+    pub(super) fn prefetch(&self, member: &[u8]) -> Option<Prefetch<'_, N>> {
         match &self.form {
             Form::Packed(_) => None,
-            Form::Large(large) => Some(large.glance(member)),
+            Form::Large(large) => Some(large.prefetch(member)),
         }
     }
 

@@ -65,7 +65,7 @@ fn a_payload_of_any_form_costs_about_what_it_is_long() {
 /// The work of a RESTORE, and of a DUMP, a copy and a removal of what it made.
 fn restored(make: fn(usize) -> Vec<u8>, size: usize) -> Duration {
     let mut world = World::fresh();
-    let payload = rdb::sealed(make(size));
+    let payload = rdb::with_footer(make(size));
     let start = processor_time();
     let (reply, _) = world.send(world.client, &[b"RESTORE", b"key", b"0", &payload]);
     assert_eq!(reply, b"+OK\r\n", "{size} elements");

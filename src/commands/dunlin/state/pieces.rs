@@ -26,7 +26,7 @@ pub(super) struct Piece {
 
 /// All pieces, in their order.
 pub(super) fn of(engine: &Engine) -> Vec<Piece> {
-    let libraries = engine.scripts.functions.shelf.libraries().map(|(name, library)| Piece {
+    let libraries = engine.scripts.functions.registry.libraries().map(|(name, library)| Piece {
         database: None,
         name: name.as_bytes().to_vec(),
         lines: vec![line(&[b"FUNCTION", b"LOAD", &library.source])],
@@ -152,7 +152,8 @@ fn of_group(key: &[u8], group: &Group, lines: &mut Vec<String>) {
         lines.push(line(&[b"XGROUP", b"CREATECONSUMER", key, name, consumer.name()]));
     }
     for pending in group.pending_from(Id::MIN) {
-        let (id, given, times) = (pending.id().to_string(), pending.given_ms.to_string(), pending.times.to_string());
+        let (id, given, times) =
+            (pending.id().to_string(), pending.delivered_ms.to_string(), pending.times.to_string());
         let claim = [b"XCLAIM", key, name, group.consumer(pending.consumer()).name(), b"0", id.as_bytes()];
         let given = [b"TIME", given.as_bytes(), b"RETRYCOUNT", times.as_bytes(), b"FORCE", b"JUSTID"];
         lines.push(line(&[&claim[..], &given].concat()));

@@ -3,7 +3,7 @@
 mod rules;
 mod slots;
 
-pub use rules::judge;
+pub use rules::check_rule;
 
 use super::{ROW, explained};
 use crate::engine::kit::{Finding, Level, Rule, Strict};
@@ -39,7 +39,7 @@ fn strict(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 fn list(cx: &mut Ctx<'_>) {
     let (engine, reply) = cx.engine_and_reply();
-    let unset = Strict::of(judge);
+    let unset = Strict::of(check_rule);
     let strict = engine.strict().unwrap_or(&unset);
     reply.array(Rule::ALL.len());
     for rule in Rule::ALL {
@@ -94,7 +94,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 /// Holds rules at a level, and with a limit if one is said.
 pub fn set_rules(engine: &mut Engine, rules: &[Rule], level: Level, limit: Option<u64>) {
     for rule in rules {
-        let setting = engine.strict_setting(judge, *rule);
+        let setting = engine.strict_setting(check_rule, *rule);
         setting.level = level;
         setting.limit = limit.or(setting.limit);
     }
@@ -113,7 +113,7 @@ fn allow(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 /// Has rules not concern keys that match.
 pub fn allow_keys(engine: &mut Engine, rules: &[Rule], pattern: &[u8]) {
     for rule in rules {
-        let allowed = &mut engine.strict_setting(judge, *rule).allowed;
+        let allowed = &mut engine.strict_setting(check_rule, *rule).allowed;
         if !allowed.iter().any(|known| known == pattern) {
             allowed.push(pattern.to_vec());
         }
@@ -125,11 +125,11 @@ fn findings(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
     let findings = engine.findings();
     reply.array(findings.len());
-    findings.iter().for_each(|finding| tell(finding, reply));
+    findings.iter().for_each(|finding| write_finding(finding, reply));
     Ok(())
 }
 
-fn tell(finding: &Finding, reply: &mut Reply<'_>) {
+fn write_finding(finding: &Finding, reply: &mut Reply<'_>) {
     reply.map(7);
     for (name, text) in [
         ("rule", finding.rule.name().as_bytes()),

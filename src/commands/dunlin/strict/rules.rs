@@ -4,46 +4,46 @@
 //! command and at what the data is before it runs.
 
 use super::slots::slot_of;
-use crate::engine::kit::{Case, Offence, Rule, Source, Strict, quoted};
+use crate::engine::kit::{CheckedCommand, Rule, Source, Strict, Violation, quoted};
 use crate::engine::{Engine, Family, Flags, says};
 use crate::resp::Request;
 use crate::value::{View, number};
 
 /// What stands against a command by a rule.
-pub fn judge(engine: &Engine, strict: &Strict, rule: Rule, case: &Case<'_>) -> Option<Offence> {
+pub fn check_rule(engine: &Engine, strict: &Strict, rule: Rule, checked: &CheckedCommand<'_>) -> Option<Violation> {
     let limit = strict.limit(rule);
     match rule {
-        Rule::UndeclaredKeys => undeclared_key(case),
-        Rule::CrossSlot => other_slot(case),
-        Rule::KeysCommand => keys_command(engine, case, limit),
-        Rule::WholeReads => whole_read(engine, case, limit),
-        Rule::LargeElements => large_element(case, limit),
-        Rule::LateExpire => late_expire(engine, strict, case),
-        Rule::LossyScores => lossy_score(engine, case),
-        Rule::EndlessWaits => endless_wait(case),
+        Rule::UndeclaredKeys => undeclared_key(checked),
+        Rule::CrossSlot => other_slot(checked),
+        Rule::KeysCommand => keys_command(engine, checked, limit),
+        Rule::WholeReads => whole_read(engine, checked, limit),
+        Rule::LargeElements => large_element(checked, limit),
+        Rule::LateExpire => late_expire(engine, strict, checked),
+        Rule::LossyScores => lossy_score(engine, checked),
+        Rule::EndlessWaits => endless_wait(checked),
         // It shows at the end.
         Rule::UnboundedCollection => None,
     }
 }
 
-fn against(key: &[u8], text: String) -> Option<Offence> {
-    Some(Offence { key: Some(key.to_vec()), text })
+fn violation_of_key(key: &[u8], text: String) -> Option<Violation> {
+    Some(Violation { key: Some(key.to_vec()), text })
 }
 
-fn undeclared_key(case: &Case<'_>) -> Option<Offence> {
-    let declared = case.declared?;
-    let (key, _) = case.keys.iter().find(|(key, _)| declared.iter().all(|known| **known != **key))?;
+fn undeclared_key(checked: &CheckedCommand<'_>) -> Option<Violation> {
+    let declared = checked.declared?;
+    let (key, _) = checked.keys.iter().find(|(key, _)| declared.iter().all(|known| **known != **key))?;
     let text = format!(
         "the script uses {}, which is not among its KEYS; pass every key by KEYS, as a cluster sends the \
          script where they are",
         quoted(key)
     );
-    against(key, text)
+    violation_of_key(key, text)
 }
 
-fn other_slot(case: &Case<'_>) -> Option<Offence> {
-    let mut keys = case.keys.iter().map(|(key, _)| *key);
-    let first = case.first_key.or_else(|| keys.next())?;
+fn other_slot(checked: &CheckedCommand<'_>) -> Option<Violation> {
+    let mut keys = checked.keys.iter().map(|(key, _)| *key);
+    let first = checked.first_key.or_else(|| keys.next())?;
     let slot = slot_of(first);
     let other = keys.find(|key| slot_of(key) != slot)?;
     let text = format!(
@@ -52,15 +52,15 @@ fn other_slot(case: &Case<'_>) -> Option<Offence> {
         quoted(other),
         slot_of(other)
     );
-    against(other, text)
+    violation_of_key(other, text)
 }
 
-fn keys_command(engine: &Engine, case: &Case<'_>, limit: u64) -> Option<Offence> {
-    let count = engine.databases.get(case.database).len() as u64;
-    if case.name != "keys" || count <= limit {
+fn keys_command(engine: &Engine, checked: &CheckedCommand<'_>, limit: u64) -> Option<Violation> {
+    let count = engine.databases.get(checked.database).len() as u64;
+    if checked.name != "keys" || count <= limit {
         return None;
     }
-    Some(Offence { key: None, text: format!("KEYS looks at all {count} keys while everybody waits; use SCAN") })
+    Some(Violation { key: None, text: format!("KEYS looks at all {count} keys while everybody waits; use SCAN") })
 }
 
 /// Commands that read a whole collection, by what they are told behind the key, and what to do instead.
@@ -77,13 +77,13 @@ const WHOLE: &[(&str, &[&str], &str)] = &[
     ("xrevrange", &["+", "-"], "COUNT some and go on from the last id"),
 ];
 
-fn whole_read(engine: &Engine, case: &Case<'_>, limit: u64) -> Option<Offence> {
-    let (_, range, instead) = WHOLE.iter().find(|(name, ..)| *name == case.name)?;
-    let options = case.request.iter().skip(2 + range.len());
+fn whole_read(engine: &Engine, checked: &CheckedCommand<'_>, limit: u64) -> Option<Violation> {
+    let (_, range, instead) = WHOLE.iter().find(|(name, ..)| *name == checked.name)?;
+    let options = checked.request.iter().skip(2 + range.len());
     let is_part = options.into_iter().any(|word| ["LIMIT", "COUNT"].iter().any(|option| says(word, option)));
-    let is_whole = range.iter().zip(case.request.iter().skip(2)).all(|(whole, word)| says(word, whole));
-    let (key, _) = case.keys.first().filter(|_| is_whole && !is_part)?;
-    let data = engine.databases.get(case.database);
+    let is_whole = range.iter().zip(checked.request.iter().skip(2)).all(|(whole, word)| says(word, whole));
+    let (key, _) = checked.keys.first().filter(|_| is_whole && !is_part)?;
+    let data = engine.databases.get(checked.database);
     let count = match data.view(data.find(key)?) {
         View::Text(_) => 0,
         View::List(list) => list.len(),
@@ -95,18 +95,18 @@ fn whole_read(engine: &Engine, case: &Case<'_>, limit: u64) -> Option<Offence> {
     if count as u64 <= limit {
         return None;
     }
-    let name = case.name.to_uppercase();
-    against(key, format!("{name} reads all {count} elements of {} at once; {instead}", quoted(key)))
+    let name = checked.name.to_uppercase();
+    violation_of_key(key, format!("{name} reads all {count} elements of {} at once; {instead}", quoted(key)))
 }
 
-fn large_element(case: &Case<'_>, limit: u64) -> Option<Offence> {
-    let takes = matches!(case.command.family, Family::List | Family::Set | Family::SortedSet);
-    if !takes || !case.command.flags.has(Flags::WRITE) || !case.command.flags.has(Flags::DENYOOM) {
+fn large_element(checked: &CheckedCommand<'_>, limit: u64) -> Option<Violation> {
+    let takes = matches!(checked.command.family, Family::List | Family::Set | Family::SortedSet);
+    if !takes || !checked.command.flags.has(Flags::WRITE) || !checked.command.flags.has(Flags::DENYOOM) {
         return None;
     }
-    let (key, _) = case.keys.first()?;
-    let is_key = |word: &[u8]| case.keys.iter().any(|(key, _)| *key == word);
-    let largest = case.request.iter().skip(1).filter(|word| !is_key(word)).map(<[u8]>::len).max()?;
+    let (key, _) = checked.keys.first()?;
+    let is_key = |word: &[u8]| checked.keys.iter().any(|(key, _)| *key == word);
+    let largest = checked.request.iter().skip(1).filter(|word| !is_key(word)).map(<[u8]>::len).max()?;
     if largest as u64 <= limit {
         return None;
     }
@@ -114,43 +114,43 @@ fn large_element(case: &Case<'_>, limit: u64) -> Option<Offence> {
         "an element of {largest} bytes goes into {}; keep an id there and the rest in a key of its own",
         quoted(key)
     );
-    against(key, text)
+    violation_of_key(key, text)
 }
 
-fn late_expire(engine: &Engine, strict: &Strict, case: &Case<'_>) -> Option<Offence> {
-    let is_expire = ["expire", "pexpire", "expireat", "pexpireat"].contains(&case.name);
-    let (key, _) = case.keys.first().filter(|_| is_expire && case.source == Source::Client)?;
-    let trace = strict.traces.of(case.database, key).filter(|trace| !trace.is_kept())?;
-    let deed = trace.written.as_ref()?;
-    let data = engine.databases.get(case.database);
+fn late_expire(engine: &Engine, strict: &Strict, checked: &CheckedCommand<'_>) -> Option<Violation> {
+    let is_expire = ["expire", "pexpire", "expireat", "pexpireat"].contains(&checked.name);
+    let (key, _) = checked.keys.first().filter(|_| is_expire && checked.source == Source::Client)?;
+    let trace = strict.traces.of(checked.database, key).filter(|trace| !trace.is_kept())?;
+    let write = trace.written.as_ref()?;
+    let data = engine.databases.get(checked.database);
     data.find(key).filter(|slot| data.deadline(*slot).is_none())?;
-    let instead = match &*deed.command {
+    let instead = match &*write.command {
         "set" | "setnx" | "getset" => "SET it with EX, or send both in one script or MULTI",
         _ => "send both in one script or MULTI",
     };
     let text = format!(
         "{} has no deadline since {}, and would live for ever had the application died in between; {instead}",
         quoted(key),
-        deed.command.to_uppercase()
+        write.command.to_uppercase()
     );
-    against(key, text)
+    violation_of_key(key, text)
 }
 
 /// Up to here every integer is a score of its own.
 const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
-fn lossy_score(engine: &Engine, case: &Case<'_>) -> Option<Offence> {
-    let (key, _) = case.keys.first()?;
-    let data = engine.databases.get(case.database);
+fn lossy_score(engine: &Engine, checked: &CheckedCommand<'_>) -> Option<Violation> {
+    let (key, _) = checked.keys.first()?;
+    let data = engine.databases.get(checked.database);
     let zset = data.find(key).and_then(|slot| if let View::Zset(zset) = data.view(slot) { Some(zset) } else { None });
     let before = |member: &[u8]| zset.and_then(|zset| zset.score(member)).unwrap_or(0.0);
-    let (pairs, is_added) = match case.name {
-        "zadd" => scores_of_zadd(case.request),
+    let (pairs, is_added) = match checked.name {
+        "zadd" => scores_of_zadd(checked.request),
         "zincrby" => (2, true),
         _ => return None,
     };
-    let pair = |place: usize| Some((number::parse_f64(case.request.get(place)?)?, case.request.get(place + 1)?));
-    let mut pairs = (pairs..case.request.len()).step_by(2).filter_map(pair);
+    let pair = |place: usize| Some((number::parse_f64(checked.request.get(place)?)?, checked.request.get(place + 1)?));
+    let mut pairs = (pairs..checked.request.len()).step_by(2).filter_map(pair);
     let lossy = pairs.find_map(|(score, member)| {
         let score = if is_added { before(member) + score } else { score };
         (score.is_finite() && score.abs() > EXACT).then_some((score, member))
@@ -161,7 +161,7 @@ fn lossy_score(engine: &Engine, case: &Case<'_>) -> Option<Offence> {
          the rest in the member",
         quoted(member)
     );
-    against(key, text)
+    violation_of_key(key, text)
 }
 
 /// Where ZADD's scores begin, and whether they are added.
@@ -172,17 +172,18 @@ fn scores_of_zadd(request: Request<'_>) -> (usize, bool) {
     (2 + options, is_added)
 }
 
-fn endless_wait(case: &Case<'_>) -> Option<Offence> {
+fn endless_wait(checked: &CheckedCommand<'_>) -> Option<Violation> {
     // Within a script or a transaction nothing waits.
-    let timeout = if case.source == Source::Client { timeout_of(case.name, case.request)? } else { return None };
+    let timeout =
+        if checked.source == Source::Client { timeout_of(checked.name, checked.request)? } else { return None };
     if number::parse_f64(timeout)? != 0.0 {
         return None;
     }
-    let name = case.name.to_uppercase();
+    let name = checked.name.to_uppercase();
     let text = format!(
         "{name} would wait for ever; wait some seconds and call it again, so that its caller can be told to stop"
     );
-    Some(Offence { key: case.keys.first().map(|(key, _)| key.to_vec()), text })
+    Some(Violation { key: checked.keys.first().map(|(key, _)| key.to_vec()), text })
 }
 
 /// How long a command is told to wait.

@@ -1,15 +1,15 @@
 //! Strict mode: what would break in production fails the test.
 //!
-//! Each [`Rule`] is off, warns, or is an error. A command is judged when it is about to run, by its words and by what
+//! Each [`Rule`] is off, warns, or is an error. A command is checked when it is about to run, by its words and by what
 //! the data is then; one against which a rule is an error is not run and answered
-//! `-STRICT rule: what; do that instead`. What is put off until EXEC is judged when it is sent, so that it spoils its
-//! transaction; what a script calls, when the script calls it. A command that would be refused anyhow is not judged.
-//! Only that a collection has no bound shows at the end alone, and is judged when the findings are asked for.
+//! `-STRICT rule: what; do that instead`. What is put off until EXEC is checked when it is sent, so that it spoils its
+//! transaction; what a script calls, when the script calls it. A command that would be refused anyhow is not checked.
+//! Only that a collection has no bound shows at the end alone, and is checked when the findings are asked for.
 //!
-//! What stands against commands ([`Judge`]) is handed in, as commands themselves are. Findings stay when snapshots are
-//! rolled back to, like the journal; what was noted of keys is forgotten as far as the keys are.
+//! What stands against commands ([`CheckRule`]) is handed in, as commands themselves are. Findings stay when snapshots
+//! are rolled back to, like the journal; what was noted of keys is forgotten as far as the keys are.
 
-mod judge;
+mod check;
 mod rule;
 mod traces;
 
@@ -27,11 +27,11 @@ use crate::value::glob;
 const MOST_FINDINGS: usize = 1000;
 
 /// What stands against a command by a rule, if anything.
-pub type Judge = fn(&Engine, &Strict, Rule, &Case<'_>) -> Option<Offence>;
+pub type CheckRule = fn(&Engine, &Strict, Rule, &CheckedCommand<'_>) -> Option<Violation>;
 
 /// A command that is about to run.
 #[derive(Debug)]
-pub struct Case<'a> {
+pub struct CheckedCommand<'a> {
     /// Who sent it.
     pub session: SessionId,
     /// Who has it run.
@@ -56,7 +56,7 @@ pub struct Case<'a> {
 
 /// What stands against a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offence {
+pub struct Violation {
     /// The key that it is about, if it is about one.
     pub key: Option<Vec<u8>>,
     /// What, and what to do instead; one line.
@@ -111,7 +111,7 @@ pub struct Setting {
 /// The rules in force, and what they found.
 #[derive(Debug)]
 pub struct Strict {
-    judge: Judge,
+    check_rule: CheckRule,
     settings: [Setting; Rule::ALL.len()],
     findings: Vec<Finding>,
     /// What was done to keys.
@@ -129,10 +129,10 @@ struct Script {
 
 impl Strict {
     /// All rules, off.
-    pub fn of(judge: Judge) -> Strict {
+    pub fn of(check_rule: CheckRule) -> Strict {
         let setting = |rule: Rule| Setting { limit: rule.usual_limit(), ..Setting::default() };
         Strict {
-            judge,
+            check_rule,
             settings: Rule::ALL.map(setting),
             findings: Vec::new(),
             traces: Traces::default(),
@@ -142,7 +142,7 @@ impl Strict {
 
     /// The same rules, which have found nothing yet.
     pub(in crate::engine) fn afresh(&self) -> Strict {
-        Strict { settings: self.settings.clone(), ..Strict::of(self.judge) }
+        Strict { settings: self.settings.clone(), ..Strict::of(self.check_rule) }
     }
 
     /// How a rule is held.
@@ -164,7 +164,7 @@ impl Strict {
         self.settings.iter().any(|setting| setting.level > Level::Off)
     }
 
-    /// True when there is nothing to judge by, to tell or to know.
+    /// True when there is nothing to check by, to tell or to know.
     pub(super) fn is_idle(&self) -> bool {
         !self.is_on() && self.findings.is_empty() && self.settings.iter().all(|setting| setting.allowed.is_empty())
     }

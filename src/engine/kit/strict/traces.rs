@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Case;
+use super::CheckedCommand;
 use crate::engine::{Flags, KeyFlags};
 
 /// Of so many keys there are traces.
@@ -24,9 +24,9 @@ pub struct Traces {
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The first command that gave it data.
-    pub written: Option<Deed>,
+    pub written: Option<KeyWrite>,
     /// The first that added to what it held.
-    pub grown: Option<Deed>,
+    pub grown: Option<KeyWrite>,
     /// When something was first taken out of it, or it was held to a length.
     trimmed: Option<u64>,
     /// When its deadline was taken away.
@@ -35,7 +35,7 @@ pub struct Trace {
 
 /// A command that did something to a key.
 #[derive(Clone, Debug)]
-pub struct Deed {
+pub struct KeyWrite {
     /// How many snapshots there had been.
     age: u64,
     /// The id of the client.
@@ -70,33 +70,33 @@ impl Traces {
     }
 
     /// Notes a command that is about to run, after so many snapshots.
-    pub(super) fn note(&mut self, case: &Case<'_>, age: u64, client_name: &[u8]) {
-        let flags = case.command.flags;
+    pub(super) fn note(&mut self, checked: &CheckedCommand<'_>, age: u64, client_name: &[u8]) {
+        let flags = checked.command.flags;
         // That is "written to", not "made larger": subcommands are about a stream's groups.
-        let gives = flags.has(Flags::DENYOOM) && !case.name.contains('|');
-        for (key, access) in case.keys.iter().filter(|_| flags.has(Flags::WRITE)) {
-            let place = (case.database, Box::from(*key));
+        let gives = flags.has(Flags::DENYOOM) && !checked.name.contains('|');
+        for (key, access) in checked.keys.iter().filter(|_| flags.has(Flags::WRITE)) {
+            let place = (checked.database, Box::from(*key));
             if self.keys.len() >= MOST_KEYS && !self.keys.contains_key(&place) {
                 continue;
             }
             let trace = self.keys.entry(place).or_default();
-            let deed = || Deed {
+            let write = || KeyWrite {
                 age,
-                client: case.session.number,
+                client: checked.session.number,
                 client_name: client_name.to_vec(),
-                command: case.name.to_owned(),
+                command: checked.name.to_owned(),
             };
             let takes = access.has(KeyFlags::DELETE) && !access.has(KeyFlags::RM);
-            if takes || case.is_bounded {
+            if takes || checked.is_bounded {
                 trace.trimmed.get_or_insert(age);
             }
             if gives && !takes {
-                trace.written.get_or_insert_with(deed);
+                trace.written.get_or_insert_with(write);
             }
             if gives && !takes && access.has(KeyFlags::RW) {
-                trace.grown.get_or_insert_with(deed);
+                trace.grown.get_or_insert_with(write);
             }
-            if case.name == "persist" {
+            if checked.name == "persist" {
                 trace.kept.get_or_insert(age);
             }
         }
@@ -105,8 +105,8 @@ impl Traces {
     /// Forgets what was noted since there were so many snapshots.
     pub(super) fn forget_since(&mut self, age: u64) {
         for trace in self.keys.values_mut() {
-            trace.written.take_if(|deed| deed.age >= age);
-            trace.grown.take_if(|deed| deed.age >= age);
+            trace.written.take_if(|write| write.age >= age);
+            trace.grown.take_if(|write| write.age >= age);
             trace.trimmed.take_if(|then| *then >= age);
             trace.kept.take_if(|then| *then >= age);
         }

@@ -4,9 +4,9 @@
 //! Each turn of [`Order::insert`] makes room at one place, from the top down, and then looks for the way again.
 
 use super::super::arena::{Arena, Handle};
-use super::super::branch::{Branch, Sign};
+use super::super::branch::{Branch, Separator};
 use super::super::leaf::Leaf;
-use super::super::probe::{Probe, sortable};
+use super::super::search_key::{SearchKey, sortable};
 use super::super::slab::NONE;
 use super::{Order, Path, Step};
 
@@ -14,16 +14,16 @@ impl<const N: usize> Order<N> {
     /// Puts a cell where the arena says that it belongs.
     pub(in super::super) fn insert(&mut self, arena: &Arena, cell: Handle) {
         let entry = arena.entry(cell);
-        let probe = Probe::at(entry.score, entry.member);
+        let key = SearchKey::at(entry.score, entry.member);
         loop {
-            let path = self.descend(arena, &probe);
+            let path = self.descend(arena, &key);
             let leaf = &mut self.leaves[path.leaf];
-            let at = leaf.lower(arena, &probe);
+            let at = leaf.lower(arena, &key);
             if !leaf.is_full() {
-                leaf.insert(at, cell, probe.score);
+                leaf.insert(at, cell, key.score);
                 self.add(&path, 1);
                 if at == 0 {
-                    self.sign_first(arena, &path);
+                    self.update_separators_above(arena, &path);
                 }
                 return;
             }
@@ -55,9 +55,9 @@ impl<const N: usize> Order<N> {
     /// Puts a new root over the root.
     fn raise(&mut self, arena: &Arena) {
         let cell = self.first_cell(self.root, self.height);
-        let sign = Sign { score: sortable(arena.score(cell)), cell, node: self.root };
+        let separator = Separator { score: sortable(arena.score(cell)), cell, node: self.root };
         let mut branch = Branch::default();
-        branch.insert(0, sign, self.len);
+        branch.insert(0, separator, self.len);
         self.root = self.branches.insert(branch);
         self.height += 1;
     }
@@ -76,11 +76,11 @@ impl<const N: usize> Order<N> {
         };
         let right = branch.take(at..len);
         let (left_count, right_count) = (branch.total(), right.total());
-        let sign = right.sign(0);
+        let separator = right.separator(0);
         let node = self.branches.insert(right);
         let above = &mut self.branches[parent.branch];
         above.set_count(parent.at(), left_count);
-        above.insert(parent.at() + 1, Sign { node, ..sign }, right_count);
+        above.insert(parent.at() + 1, Separator { node, ..separator }, right_count);
     }
 
     /// Puts a cell into a leaf of its own, at one end of the order.
@@ -92,14 +92,14 @@ impl<const N: usize> Order<N> {
         let after = if is_last { path.leaf } else { NONE };
         let node = self.link_behind(after, leaf);
         let at = if is_last { step.at() + 1 } else { 0 };
-        self.branches[step.branch].insert(at, Sign { score, cell, node }, 1);
+        self.branches[step.branch].insert(at, Separator { score, cell, node }, 1);
         self.len += 1;
         for step in &path.steps[..self.height - 1] {
             let branch = &mut self.branches[step.branch];
             branch.set_count(step.at(), branch.count(step.at()) + 1);
         }
         if at == 0 {
-            self.sign_from(path, self.height, score, cell);
+            self.set_separators_from(path, self.height, score, cell);
         }
     }
 
@@ -122,22 +122,22 @@ impl<const N: usize> Order<N> {
         let behind = middle.len();
         b_leaf.give(0..b_len - third, &mut middle, behind);
         self.insert_leaf(arena, branch, left + 1, a, middle);
-        self.settle(arena, branch, left..left + 3);
+        self.update_branch(arena, branch, left..left + 3);
     }
 
     /// Makes two leaves of one without a neighbour.
     fn split_one(&mut self, arena: &Arena, branch: u32, at: usize) {
-        let node = self.branches[branch].sign(at).node;
+        let node = self.branches[branch].separator(at).node;
         let mut right = Leaf::new();
         self.leaves[node].give(N / 2..N, &mut right, 0);
         self.insert_leaf(arena, branch, at + 1, node, right);
-        self.settle(arena, branch, at..at + 2);
+        self.update_branch(arena, branch, at..at + 2);
     }
 
     /// Adds a leaf to the list and to a branch, whose counts are not yet right.
     fn insert_leaf(&mut self, arena: &Arena, branch: u32, at: usize, previous: u32, leaf: Leaf<N>) {
         let cell = leaf.cell(0);
         let node = self.link_behind(previous, leaf);
-        self.branches[branch].insert(at, Sign { score: sortable(arena.score(cell)), cell, node }, 0);
+        self.branches[branch].insert(at, Separator { score: sortable(arena.score(cell)), cell, node }, 0);
     }
 }

@@ -12,7 +12,7 @@
 //! Holds handles only; scores and members are read from the [`Arena`].
 //!
 //! - Invariant, at each level: the concatenation of the nodes is the set in order;
-//!   `count(node) = sum(count(children))`; a branch's sign of a node is the node's first entry; no node
+//!   `count(node) = sum(count(children))`; a branch's separator of a node is the node's first entry; no node
 //!   but an empty set's leaf is empty.
 //! - Fill: appending leaves full leaves behind; elsewhere sharing and splitting two into three keep leaves over three
 //!   quarters full; a leaf under half is joined with a neighbour if they fit, or evened out if under a quarter.
@@ -27,9 +27,9 @@ mod grow;
 mod shrink;
 
 use super::arena::{Arena, Handle};
-use super::branch::{Branch, Sign};
+use super::branch::{Branch, Separator};
 use super::leaf::Leaf;
-use super::probe::{Probe, sortable};
+use super::search_key::{SearchKey, sortable};
 use super::slab::{NONE, Slab};
 use std::ops::Range;
 
@@ -80,14 +80,14 @@ impl Path {
 }
 
 /// Where an entry lies: valid until the order changes.
-pub(super) struct Spot {
+pub(super) struct EntryPath {
     path: Path,
     at: usize,
 }
 
 /// Where an entry lies in the lists of the lowest level.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct LeafCursor {
     leaf: u32,
     at: usize,
 }
@@ -106,14 +106,14 @@ impl<const N: usize> Order<N> {
         }
         let (leaves, branches) = (Slab::default(), Slab::default());
         let mut order = Order { leaves, branches, root: NONE, height: 0, first: NONE, last: NONE, len: cells.len() };
-        let mut level: Vec<(Sign, usize)> = vec![];
+        let mut level: Vec<(Separator, usize)> = vec![];
         for chunk in cells.chunks(N) {
             let mut leaf = Leaf::new();
             for (at, &cell) in chunk.iter().enumerate() {
                 leaf.insert(at, cell, sortable(arena.score(cell)));
             }
             let node = order.link_behind(order.last, leaf);
-            level.push((Sign { score: sortable(arena.score(chunk[0])), cell: chunk[0], node }, chunk.len()));
+            level.push((Separator { score: sortable(arena.score(chunk[0])), cell: chunk[0], node }, chunk.len()));
         }
         while level.len() > 1 {
             order.height += 1;
@@ -123,13 +123,13 @@ impl<const N: usize> Order<N> {
         order
     }
 
-    fn raise_over(&mut self, nodes: &[(Sign, usize)]) -> (Sign, usize) {
+    fn raise_over(&mut self, nodes: &[(Separator, usize)]) -> (Separator, usize) {
         let mut branch = Branch::default();
-        for (at, (sign, count)) in nodes.iter().enumerate() {
-            branch.insert(at, *sign, *count);
+        for (at, (separator, count)) in nodes.iter().enumerate() {
+            branch.insert(at, *separator, *count);
         }
         let count = branch.total();
-        (Sign { node: self.branches.insert(branch), ..nodes[0].0 }, count)
+        (Separator { node: self.branches.insert(branch), ..nodes[0].0 }, count)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -140,114 +140,118 @@ impl<const N: usize> Order<N> {
         self.leaves.memory() + self.branches.memory()
     }
 
-    /// How many entries lie before the probe.
-    pub(super) fn count_before(&self, arena: &Arena, probe: &Probe<'_>) -> usize {
-        let (leaf, before) = self.find_leaf(arena, probe);
-        before + self.leaves[leaf].lower(arena, probe)
+    /// How many entries lie before the search key.
+    pub(super) fn count_before(&self, arena: &Arena, key: &SearchKey<'_>) -> usize {
+        let (leaf, before) = self.find_leaf(arena, key);
+        before + self.leaves[leaf].lower(arena, key)
     }
 
     /// The position of a cell.
     pub(super) fn rank(&self, arena: &Arena, cell: Handle) -> usize {
         let entry = arena.entry(cell);
-        let probe = Probe::at(entry.score, entry.member);
-        let (leaf, before) = self.find_leaf(arena, &probe);
-        before + self.leaves[leaf].find(cell, probe.score)
+        let key = SearchKey::at(entry.score, entry.member);
+        let (leaf, before) = self.find_leaf(arena, &key);
+        before + self.leaves[leaf].find(cell, key.score)
     }
 
     /// Something of each line of memory of the leaf where a score belongs.
-    pub(in crate::value) fn glimpse(&self, arena: &Arena, score: f64) -> u8 {
-        self.leaves[self.find_leaf(arena, &Probe::before_all(score)).0].glimpse()
+    pub(in crate::value) fn touch_line(&self, arena: &Arena, score: f64) -> u8 {
+        self.leaves[self.find_leaf(arena, &SearchKey::before_all(score)).0].touch_line()
     }
 
-    /// The leaf that a probe leads to, and how many entries lie before it.
-    fn find_leaf(&self, arena: &Arena, probe: &Probe<'_>) -> (u32, usize) {
+    /// The leaf that a search key leads to, and how many entries lie before it.
+    fn find_leaf(&self, arena: &Arena, key: &SearchKey<'_>) -> (u32, usize) {
         let (mut node, mut before) = (self.root, 0);
         for _ in 0..self.height {
             let branch = &self.branches[node];
-            let at = branch.child(arena, probe);
+            let at = branch.child(arena, key);
             before += branch.counts_before(at);
-            node = branch.sign(at).node;
+            node = branch.separator(at).node;
         }
         (node, before)
     }
 
     /// The entry at `position < len`.
-    pub(super) fn place(&self, mut position: usize) -> Place {
+    pub(super) fn seek(&self, mut position: usize) -> LeafCursor {
         let mut node = self.root;
         for _ in 0..self.height {
             let branch = &self.branches[node];
             let (at, rest) = branch.child_at(position);
-            (node, position) = (branch.sign(at).node, rest);
+            (node, position) = (branch.separator(at).node, rest);
         }
-        Place { leaf: node, at: position }
+        LeafCursor { leaf: node, at: position }
     }
 
-    pub(super) fn cell(&self, place: Place) -> Handle {
-        self.leaves[place.leaf].cell(place.at)
+    pub(super) fn cell(&self, cursor: LeafCursor) -> Handle {
+        self.leaves[cursor.leaf].cell(cursor.at)
     }
 
     /// The place behind one that is not the last.
-    pub(super) fn next(&self, place: Place) -> Place {
-        let leaf = &self.leaves[place.leaf];
-        if place.at + 1 < leaf.len() { Place { at: place.at + 1, ..place } } else { Place { leaf: leaf.next, at: 0 } }
+    pub(super) fn next(&self, cursor: LeafCursor) -> LeafCursor {
+        let leaf = &self.leaves[cursor.leaf];
+        if cursor.at + 1 < leaf.len() {
+            LeafCursor { at: cursor.at + 1, ..cursor }
+        } else {
+            LeafCursor { leaf: leaf.next, at: 0 }
+        }
     }
 
     /// The place before one that is not the first.
-    pub(super) fn previous(&self, place: Place) -> Place {
-        if place.at > 0 {
-            return Place { at: place.at - 1, ..place };
+    pub(super) fn previous(&self, cursor: LeafCursor) -> LeafCursor {
+        if cursor.at > 0 {
+            return LeafCursor { at: cursor.at - 1, ..cursor };
         }
-        let leaf = self.leaves[place.leaf].previous;
-        Place { leaf, at: self.leaves[leaf].len() - 1 }
+        let leaf = self.leaves[cursor.leaf].previous;
+        LeafCursor { leaf, at: self.leaves[leaf].len() - 1 }
     }
 
     /// Finds a cell by what the arena says of it.
-    pub(super) fn locate(&self, arena: &Arena, cell: Handle) -> Spot {
+    pub(super) fn locate(&self, arena: &Arena, cell: Handle) -> EntryPath {
         let entry = arena.entry(cell);
-        let probe = Probe::at(entry.score, entry.member);
-        let path = self.descend(arena, &probe);
-        let at = self.leaves[path.leaf].find(cell, probe.score);
-        Spot { path, at }
+        let key = SearchKey::at(entry.score, entry.member);
+        let path = self.descend(arena, &key);
+        let at = self.leaves[path.leaf].find(cell, key.score);
+        EntryPath { path, at }
     }
 
-    /// Puts `cell`, which is what is at `spot` or takes its place, where the arena says that it now belongs.
-    pub(super) fn reseat(&mut self, arena: &Arena, spot: &Spot, cell: Handle, rises: bool) {
+    /// Puts `cell`, which is what is at `entry_path` or takes its place, where the arena says that it now belongs.
+    pub(super) fn reposition(&mut self, arena: &Arena, entry_path: &EntryPath, cell: Handle, rises: bool) {
         let entry = arena.entry(cell);
-        let probe = Probe::at(entry.score, entry.member);
-        let leaf = &mut self.leaves[spot.path.leaf];
+        let key = SearchKey::at(entry.score, entry.member);
+        let leaf = &mut self.leaves[entry_path.path.leaf];
         let last = leaf.len() - 1;
         let (to, stays) = if rises {
-            let to = leaf.place_above(arena, &probe, spot.at);
+            let to = leaf.place_above(arena, &key, entry_path.at);
             (to, to < last || leaf.next == NONE)
         } else {
-            let to = leaf.place_below(arena, &probe, spot.at);
+            let to = leaf.place_below(arena, &key, entry_path.at);
             (to, to > 0 || leaf.previous == NONE)
         };
         if stays {
-            leaf.reseat(spot.at, to, cell, probe.score);
-            if to == 0 || spot.at == 0 {
-                self.sign_first(arena, &spot.path);
+            leaf.reposition(entry_path.at, to, cell, key.score);
+            if to == 0 || entry_path.at == 0 {
+                self.update_separators_above(arena, &entry_path.path);
             }
         } else {
-            self.cut(arena, &spot.path, spot.at..spot.at + 1);
+            self.cut(arena, &entry_path.path, entry_path.at..entry_path.at + 1);
             self.insert(arena, cell);
         }
     }
 
     /// Puts another cell of the same entry in the place of one.
-    pub(super) fn replace(&mut self, arena: &Arena, spot: &Spot, cell: Handle) {
-        self.leaves[spot.path.leaf].set_cell(spot.at, cell);
-        if spot.at == 0 {
-            self.sign_first(arena, &spot.path);
+    pub(super) fn replace(&mut self, arena: &Arena, entry_path: &EntryPath, cell: Handle) {
+        self.leaves[entry_path.path.leaf].set_cell(entry_path.at, cell);
+        if entry_path.at == 0 {
+            self.update_separators_above(arena, &entry_path.path);
         }
     }
 
-    fn descend(&self, arena: &Arena, probe: &Probe<'_>) -> Path {
+    fn descend(&self, arena: &Arena, key: &SearchKey<'_>) -> Path {
         let mut path = Path { steps: [Step::default(); LEVELS], leaf: self.root };
         for step in &mut path.steps[..self.height] {
             let branch = &self.branches[path.leaf];
-            *step = Step::new(path.leaf, branch.child(arena, probe));
-            path.leaf = branch.sign(step.at()).node;
+            *step = Step::new(path.leaf, branch.child(arena, key));
+            path.leaf = branch.separator(step.at()).node;
         }
         path
     }
@@ -258,7 +262,7 @@ impl<const N: usize> Order<N> {
             let branch = &self.branches[path.leaf];
             let (at, rest) = branch.child_at(position);
             *step = Step::new(path.leaf, at);
-            (path.leaf, position) = (branch.sign(at).node, rest);
+            (path.leaf, position) = (branch.separator(at).node, rest);
         }
         (path, position)
     }
@@ -282,16 +286,16 @@ impl<const N: usize> Order<N> {
     }
 
     /// Tells the branches of a path what its leaf's first entry is.
-    fn sign_first(&mut self, arena: &Arena, path: &Path) {
+    fn update_separators_above(&mut self, arena: &Arena, path: &Path) {
         let Some(cell) = self.leaves[path.leaf].first() else { return };
         let score = sortable(arena.score(cell));
-        self.sign_from(path, self.height, score, cell);
+        self.set_separators_from(path, self.height, score, cell);
     }
 
     /// Tells the branches above `level` of a path what the first entry of its node there is.
-    fn sign_from(&mut self, path: &Path, level: usize, score: u64, cell: Handle) {
+    fn set_separators_from(&mut self, path: &Path, level: usize, score: u64, cell: Handle) {
         for step in path.steps[..level].iter().rev() {
-            self.branches[step.branch].set_sign(step.at(), score, cell);
+            self.branches[step.branch].set_separator(step.at(), score, cell);
             if step.at > 0 {
                 return;
             }
@@ -342,23 +346,23 @@ impl<const N: usize> Order<N> {
         } else {
             b_leaf.give(0..b_len - (a_len + b_len - half), a_leaf, a_len);
         }
-        self.settle(arena, branch, left..left + 2);
+        self.update_branch(arena, branch, left..left + 2);
     }
 
     fn pair(&self, branch: u32, left: usize) -> (u32, u32) {
         let branch = &self.branches[branch];
-        (branch.sign(left).node, branch.sign(left + 1).node)
+        (branch.separator(left).node, branch.separator(left + 1).node)
     }
 
-    /// Makes a branch's counts and signs right for leaves that shared entries, the first of which kept its first.
-    fn settle(&mut self, arena: &Arena, branch: u32, leaves: Range<usize>) {
+    /// Makes a branch's counts and separators right for leaves that shared entries, the first of which kept its first.
+    fn update_branch(&mut self, arena: &Arena, branch: u32, leaves: Range<usize>) {
         for at in leaves.clone() {
-            let leaf = &mut self.leaves[self.branches[branch].sign(at).node];
+            let leaf = &mut self.leaves[self.branches[branch].separator(at).node];
             leaf.refine(arena);
             self.branches[branch].set_count(at, leaf.len());
             if at > leaves.start {
                 let cell = leaf.cell(0);
-                self.branches[branch].set_sign(at, sortable(arena.score(cell)), cell);
+                self.branches[branch].set_separator(at, sortable(arena.score(cell)), cell);
             }
         }
     }
@@ -377,8 +381,9 @@ impl<const N: usize> Order<N> {
             previous = id;
         }
         assert_eq!((self.first, self.last), (leaves[0], previous), "both ends are known");
-        let places = |place: &Place| Some(self.next(*place)).filter(|place| place.leaf != NONE);
-        let cells = std::iter::successors((self.len > 0).then(|| self.place(0)), places).map(|place| self.cell(place));
+        let cursors = |cursor: &LeafCursor| Some(self.next(*cursor)).filter(|cursor| cursor.leaf != NONE);
+        let cells =
+            std::iter::successors((self.len > 0).then(|| self.seek(0)), cursors).map(|cursor| self.cell(cursor));
         let entries: Vec<_> = cells.map(|cell| arena.entry(cell)).collect();
         assert_eq!(entries.len(), self.len);
         assert!(entries.windows(2).all(|pair| pair[0].order(&pair[1]).is_lt()), "entries ascend");
@@ -397,18 +402,18 @@ impl<const N: usize> Order<N> {
         let branch = &self.branches[id];
         assert!(branch.len() > 0, "no branch is empty");
         for at in 0..branch.len() {
-            let sign = branch.sign(at);
-            let below = self.check_node(arena, sign.node, height - 1, leaves, branches);
+            let separator = branch.separator(at);
+            let below = self.check_node(arena, separator.node, height - 1, leaves, branches);
             assert_eq!(below, branch.count(at), "a branch counts what is below");
-            assert_eq!(sign.cell, self.first_cell(sign.node, height - 1), "a sign is the first entry");
-            assert_eq!(sign.score, sortable(arena.score(sign.cell)), "a sign has the first entry's score");
+            assert_eq!(separator.cell, self.first_cell(separator.node, height - 1), "a sign is the first entry");
+            assert_eq!(separator.score, sortable(arena.score(separator.cell)), "a sign has the first entry's score");
         }
         branch.total()
     }
 
     fn first_cell(&self, mut node: u32, height: usize) -> Handle {
         for _ in 0..height {
-            node = self.branches[node].sign(0).node;
+            node = self.branches[node].separator(0).node;
         }
         self.leaves[node].cell(0)
     }

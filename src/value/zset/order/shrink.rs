@@ -2,13 +2,13 @@
 //! a root with a single node gives way to it.
 
 use super::super::arena::{Arena, Handle};
-use super::{Order, Path, Spot, Step};
+use super::{EntryPath, Order, Path, Step};
 use std::ops::Range;
 
 impl<const N: usize> Order<N> {
-    /// Removes what is at a spot.
-    pub(in super::super) fn remove(&mut self, arena: &Arena, spot: &Spot) {
-        self.cut(arena, &spot.path, spot.at..spot.at + 1);
+    /// Removes what is at an entry path.
+    pub(in super::super) fn remove(&mut self, arena: &Arena, entry_path: &EntryPath) {
+        self.cut(arena, &entry_path.path, entry_path.at..entry_path.at + 1);
     }
 
     /// Removes entries from `position` on, at most `most` and at most a leaf's, and adds them to `removed`.
@@ -42,7 +42,7 @@ impl<const N: usize> Order<N> {
             return self.remove_node(path, self.height - 1);
         }
         if is_first {
-            self.sign_first(arena, path);
+            self.update_separators_above(arena, path);
         }
         if left < N / 2 {
             self.mend(arena, path, left);
@@ -94,8 +94,8 @@ impl<const N: usize> Order<N> {
             };
         }
         if at == 0 {
-            let first = branch.sign(0);
-            self.sign_from(path, level, first.score, first.cell);
+            let first = branch.separator(0);
+            self.set_separators_from(path, level, first.score, first.cell);
         }
         if len < N / 4 && level > 0 {
             self.join_branches(path, level);
@@ -125,7 +125,7 @@ impl<const N: usize> Order<N> {
     /// Takes roots with a single node away.
     fn lower(&mut self) {
         while self.height > 0 && self.branches[self.root].len() == 1 {
-            let node = self.branches[self.root].sign(0).node;
+            let node = self.branches[self.root].separator(0).node;
             self.branches.remove(self.root);
             self.root = node;
             self.height -= 1;

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use crate::config;
-use crate::engine::{Args, Ctx, Effect, Error, LogLevel, ServerError, Settings, access};
+use crate::engine::{Args, Ctx, Effect, Error, LogLevel, ServerError, Settings, lru};
 use crate::rdb::{self, Writer};
 use crate::value::{Item, List, View};
 
@@ -23,7 +23,7 @@ pub(super) fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> 
         view.encoding(),
         saved.len(),
         key.access(),
-        access::idle_s(key.access(), now),
+        lru::idle_s(key.access(), now),
     );
     if let View::List(list) = view
         && view.encoding() == "quicklist"
@@ -52,15 +52,15 @@ pub(super) fn listpack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
         return Err(ServerError::NotAListpack.into());
     }
     let mut line = String::from("listpack:");
-    let mut tell = |item: Item<'_>| {
+    let mut add = |item: Item<'_>| {
         // Writing into a string cannot fail.
         let _ = write!(line, " {}", item.to_cow().escape_ascii());
     };
     match view {
-        View::List(list) => list.iter().for_each(tell),
-        View::Set(set) => set.iter().for_each(tell),
-        View::Hash(hash) => hash.iter().flat_map(|entry| [entry.field, entry.value]).for_each(tell),
-        View::Zset(zset) => zset.iter().for_each(|entry| tell(Item::of(entry.member))),
+        View::List(list) => list.iter().for_each(add),
+        View::Set(set) => set.iter().for_each(add),
+        View::Hash(hash) => hash.iter().flat_map(|entry| [entry.field, entry.value]).for_each(add),
+        View::Zset(zset) => zset.iter().for_each(|entry| add(Item::of(entry.member))),
         View::Text(_) | View::Stream(_) => {}
     }
     cx.effects().push(Effect::Log(LogLevel::Notice, line));

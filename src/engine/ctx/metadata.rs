@@ -8,7 +8,7 @@ use crate::resp::Reply;
 
 /// A change that a closure made beside the elements: as how many it counts, what is told of it, and its result.
 #[derive(Debug)]
-pub struct Beside<R> {
+pub struct MetadataChange<R> {
     /// How many changes this counts as.
     pub count: u64,
     /// What is announced, if anything.
@@ -17,10 +17,10 @@ pub struct Beside<R> {
     pub result: R,
 }
 
-impl<R> Beside<R> {
+impl<R> MetadataChange<R> {
     /// `count` changes and a result.
-    pub fn by(count: usize, event: Option<Event>, result: R) -> Beside<R> {
-        Beside { count: count as u64, event, result }
+    pub fn by(count: usize, event: Option<Event>, result: R) -> MetadataChange<R> {
+        MetadataChange { count: count as u64, event, result }
     }
 }
 
@@ -29,10 +29,10 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
-    pub fn edit_beside<T: Stored, R>(
+    pub fn edit_metadata<T: Stored, R>(
         &mut self,
         key: &[u8],
-        act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Beside<R>, Error>,
+        act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<MetadataChange<R>, Error>,
     ) -> Result<Option<R>, Error> {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return Ok(None) };
         self.note_access(slot);

@@ -1,28 +1,28 @@
-//! A strip as it is read, wherever its bytes lie: in an allocation of its own, or within something larger.
+//! A packed list as it is read, wherever its bytes lie: in an allocation of its own, or within something larger.
 
-use super::{Coded, EQUAL_INTEGERS, HEAD, Head, Strip, TEXT};
+use super::{Coded, EQUAL_INTEGERS, HEAD, Head, PackedList, TEXT};
 use crate::value::columns::{number, tail};
 use crate::value::item::Item;
 use crate::value::number::parse_i64;
 use std::ops::Range;
 
-/// The bytes of a strip, to be read; none if it is empty.
+/// The bytes of a packed list, to be read; none if it is empty.
 #[derive(Clone, Copy)]
-pub(in crate::value) struct StripView<'a> {
+pub(in crate::value) struct PackedListView<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-impl<'a> StripView<'a> {
-    /// What [`super::Strip::pack`] left.
-    pub(in crate::value) fn of(bytes: &'a [u8]) -> StripView<'a> {
-        StripView { bytes }
+impl<'a> PackedListView<'a> {
+    /// What [`super::PackedList::pack`] left.
+    pub(in crate::value) fn of(bytes: &'a [u8]) -> PackedListView<'a> {
+        PackedListView { bytes }
     }
 
     /// A copy that owns its bytes, with nothing to spare.
-    pub(in crate::value) fn to_strip(self) -> Strip {
-        let mut strip = Strip::unpack(self.bytes, Box::default());
-        strip.shrink();
-        strip
+    pub(in crate::value) fn to_packed_list(self) -> PackedList {
+        let mut packed = PackedList::unpack(self.bytes, Box::default());
+        packed.shrink();
+        packed
     }
 
     /// How many bytes that is.
@@ -46,7 +46,7 @@ impl<'a> StripView<'a> {
         let head = self.head();
         let front_at = self.content_of(&head, positions.start);
         let back_at = self.content_of(&head, positions.end);
-        Iter { strip: self, head, positions, front_at, back_at }
+        Iter { packed: self, head, positions, front_at, back_at }
     }
 
     /// All items.
@@ -162,10 +162,10 @@ impl<'a> StripView<'a> {
     }
 }
 
-/// Items of a strip, from both ends.
+/// Items of a packed list, from both ends.
 #[derive(Clone)]
 pub(in crate::value) struct Iter<'a> {
-    strip: StripView<'a>,
+    packed: PackedListView<'a>,
     head: Head,
     positions: Range<usize>,
     front_at: usize,
@@ -176,10 +176,10 @@ impl<'a> Iterator for Iter<'a> {
     type Item = Item<'a>;
 
     fn next(&mut self) -> Option<Item<'a>> {
-        let code = self.strip.code(&self.head, self.positions.next()?);
+        let code = self.packed.code(&self.head, self.positions.next()?);
         let at = self.front_at;
         self.front_at += length_of(code);
-        Some(self.strip.item(&self.head, code, at))
+        Some(self.packed.item(&self.head, code, at))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -188,30 +188,30 @@ impl<'a> Iterator for Iter<'a> {
 
     /// All at once: what the items have in common is looked at once.
     fn fold<B, F: FnMut(B, Item<'a>) -> B>(self, init: B, mut f: F) -> B {
-        let Iter { strip, head, positions, front_at, back_at } = self;
-        let (prefix, content) = (strip.prefix(&head), strip.bytes.get(front_at..back_at).unwrap_or_default());
+        let Iter { packed, head, positions, front_at, back_at } = self;
+        let (prefix, content) = (packed.prefix(&head), packed.bytes.get(front_at..back_at).unwrap_or_default());
         match head.width {
             0 if head.common > TEXT => {
                 let texts = content.chunks_exact(head.common - TEXT);
                 texts.fold(init, |sum, text| f(sum, Item::Text(prefix, text)))
             }
             1 => {
-                let codes = strip.bytes[strip.column(&head, positions)].iter().rev();
+                let codes = packed.bytes[packed.column(&head, positions)].iter().rev();
                 let mut at = front_at;
                 codes.fold(init, |sum, &code| {
                     let (code, start) = (usize::from(code), at);
                     at += length_of(code);
                     match code.checked_sub(TEXT) {
-                        Some(_) => f(sum, Item::Text(prefix, &strip.bytes[start..at])),
-                        None => f(sum, strip.item(&head, code, start)),
+                        Some(_) => f(sum, Item::Text(prefix, &packed.bytes[start..at])),
+                        None => f(sum, packed.item(&head, code, start)),
                     }
                 })
             }
             _ => {
                 positions
                     .fold((init, front_at), |(sum, at), position| {
-                        let code = strip.code(&head, position);
-                        (f(sum, strip.item(&head, code, at)), at + length_of(code))
+                        let code = packed.code(&head, position);
+                        (f(sum, packed.item(&head, code, at)), at + length_of(code))
                     })
                     .0
             }
@@ -221,9 +221,9 @@ impl<'a> Iterator for Iter<'a> {
 
 impl DoubleEndedIterator for Iter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let code = self.strip.code(&self.head, self.positions.next_back()?);
+        let code = self.packed.code(&self.head, self.positions.next_back()?);
         self.back_at -= length_of(code);
-        Some(self.strip.item(&self.head, code, self.back_at))
+        Some(self.packed.item(&self.head, code, self.back_at))
     }
 }
 

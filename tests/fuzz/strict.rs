@@ -10,7 +10,7 @@ use crate::choices::Choices;
 use crate::play::Play;
 use crate::repeats::without_addresses;
 
-fn judged(seed: u64, level: Level) -> Play {
+fn checked(seed: u64, level: Level) -> Play {
     let mut play = Play::new(seed);
     for rule in Rule::ALL {
         set_rules(&mut play.world.engine, &[rule], level, rule.usual_limit().map(|_| 1));
@@ -20,7 +20,7 @@ fn judged(seed: u64, level: Level) -> Play {
 
 /// Plays with rules that are off, that warn, and that are errors.
 pub fn run(seed: u64, rounds: u64) {
-    let [mut free, mut warned, mut refused] = [Level::Off, Level::Warn, Level::Error].map(|level| judged(seed, level));
+    let [mut free, mut warned, mut refused] = [Level::Off, Level::Warn, Level::Error].map(|level| checked(seed, level));
     let [mut one, mut two, mut three] = [(); 3].map(|()| Choices::Seed(seed | 1));
     for round in 0..rounds {
         let context = format!("seed {seed} round {round}");

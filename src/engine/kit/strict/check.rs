@@ -1,6 +1,6 @@
-//! When commands are judged, and what becomes of those against which something stands.
+//! When commands are checked, and what becomes of those against which something stands.
 
-use super::{Case, Finding, Judge, Level, Offence, Rule, Script, Setting, Strict, Trace};
+use super::{CheckRule, CheckedCommand, Finding, Level, Rule, Script, Setting, Strict, Trace, Violation};
 use crate::engine::kit::Source;
 use crate::engine::kit::shown::quoted;
 use crate::engine::{Command, CommandId, Engine, Flags, KeyFlags, Now, SessionId};
@@ -11,12 +11,12 @@ use crate::value::View;
 const SHOWN: usize = 200;
 
 /// What stands against a command, and how much that matters.
-type Charge = (Rule, Level, Offence);
+type RuleViolation = (Rule, Level, Violation);
 
 impl Engine {
-    /// How a rule is to be held; `judge` tells what stands against commands.
-    pub fn strict_setting(&mut self, judge: Judge, rule: Rule) -> &mut Setting {
-        self.kit().strict.get_or_insert_with(|| Box::new(Strict::of(judge))).setting_mut(rule)
+    /// How a rule is to be held; `check_rule` tells what stands against commands.
+    pub fn strict_setting(&mut self, check_rule: CheckRule, rule: Rule) -> &mut Setting {
+        self.kit().strict.get_or_insert_with(|| Box::new(Strict::of(check_rule))).setting_mut(rule)
     }
 
     /// The rules, if any was ever held.
@@ -30,8 +30,8 @@ impl Engine {
         strict.findings.iter().cloned().chain(self.unbounded(strict)).collect()
     }
 
-    /// Judges a request of a client; answers the line with which it is refused, if it is.
-    pub(in crate::engine::kit) fn judge_request(
+    /// Checks a request of a client; answers the line with which it is refused, if it is.
+    pub(in crate::engine::kit) fn check_request(
         &mut self,
         now: Now,
         session: SessionId,
@@ -46,11 +46,11 @@ impl Engine {
             && self.may_run(&client.user, id, request).is_ok();
         let is_queued = client.transaction.is_some() && !command.flags.has(Flags::UNQUEUED);
         let source = if is_queued { Source::Queue } else { Source::Client };
-        if may_run { self.judge_as(session, id, request, source) } else { None }
+        if may_run { self.check_as(session, id, request, source) } else { None }
     }
 
-    /// Judges a command that a transaction or a script runs.
-    pub(in crate::engine::kit) fn judge_within(
+    /// Checks a command that a transaction or a script runs.
+    pub(in crate::engine::kit) fn check_within(
         &mut self,
         session: SessionId,
         request: Request<'_>,
@@ -58,15 +58,15 @@ impl Engine {
     ) -> Option<String> {
         self.strict()?;
         let (id, _) = self.table.resolve(request).ok()?;
-        self.judge_as(session, id, request, source)
+        self.check_as(session, id, request, source)
     }
 
-    fn judge_as(&mut self, session: SessionId, id: CommandId, request: Request<'_>, source: Source) -> Option<String> {
+    fn check_as(&mut self, session: SessionId, id: CommandId, request: Request<'_>, source: Source) -> Option<String> {
         // The rules are taken out so that they can ask the engine.
         let mut strict = self.observers.kit.as_mut()?.strict.take()?;
         let script = std::mem::take(&mut strict.script);
-        let case = self.case(&script, session, id, request, source);
-        let (line, begun) = case.map_or((None, None), |case| self.decide(&mut strict, &case));
+        let checked = self.checked(&script, session, id, request, source);
+        let (line, begun) = checked.map_or((None, None), |checked| self.decide(&mut strict, &checked));
         strict.script = begun.unwrap_or(script);
         self.kit().strict = Some(strict);
         line
@@ -74,35 +74,37 @@ impl Engine {
 
     /// Notes what stands against a command. Answers with which line it is refused, or else the keys of
     /// the script that is known by it.
-    fn decide(&self, strict: &mut Strict, case: &Case<'_>) -> (Option<String>, Option<Script>) {
-        let charges = self.charges(strict, case);
-        let refusal = charges.iter().find(|(_, level, _)| *level == Level::Error);
-        let line = refusal.map(|(rule, _, offence)| format!("STRICT {}: {}", rule.name(), offence.text));
-        charges.into_iter().for_each(|charge| strict.add(self.finding(case, charge)));
-        if line.is_some() || case.source == Source::Queue {
+    fn decide(&self, strict: &mut Strict, checked: &CheckedCommand<'_>) -> (Option<String>, Option<Script>) {
+        let violations = self.violations(strict, checked);
+        let refusal = violations.iter().find(|(_, level, _)| *level == Level::Error);
+        let line = refusal.map(|(rule, _, violation)| format!("STRICT {}: {}", rule.name(), violation.text));
+        violations.into_iter().for_each(|found| strict.add(self.finding(checked, found)));
+        if line.is_some() || checked.source == Source::Queue {
             return (line, None);
         }
-        let client_name = self.sessions.get(case.session).map(|client| &*client.name).unwrap_or_default();
-        strict.traces.note(case, self.databases.snapshots.taken(), client_name);
-        let keys = || case.keys.iter().map(|(key, _)| Box::from(*key));
-        let script = match case.declared {
-            Some(declared) if case.first_key.is_none() => {
+        let client_name = self.sessions.get(checked.session).map(|client| &*client.name).unwrap_or_default();
+        strict.traces.note(checked, self.databases.snapshots.taken(), client_name);
+        let keys = || checked.keys.iter().map(|(key, _)| Box::from(*key));
+        let script = match checked.declared {
+            Some(declared) if checked.first_key.is_none() => {
                 keys().next().map(|first| Script { declared: declared.to_vec(), first: Some(first) })
             }
-            None if case.command.is_of_scripts() => Some(Script { declared: keys().collect(), first: keys().next() }),
+            None if checked.command.is_of_scripts() => {
+                Some(Script { declared: keys().collect(), first: keys().next() })
+            }
             _ => None,
         };
         (None, script)
     }
 
-    fn case<'a>(
+    fn checked<'a>(
         &'a self,
         script: &'a Script,
         session: SessionId,
         id: CommandId,
         request: Request<'a>,
         source: Source,
-    ) -> Option<Case<'a>> {
+    ) -> Option<CheckedCommand<'a>> {
         let (entry, client) = (self.table.entry(id), self.sessions.get(session)?);
         let first_key = match source {
             Source::Script => script.first.as_deref(),
@@ -115,7 +117,7 @@ impl Engine {
             }),
             Source::Client | Source::Transaction => None,
         };
-        Some(Case {
+        Some(CheckedCommand {
             session,
             source,
             database: client.database,
@@ -129,30 +131,31 @@ impl Engine {
         })
     }
 
-    fn charges(&self, strict: &Strict, case: &Case<'_>) -> Vec<Charge> {
-        // What a transaction runs was judged when it was sent.
-        if case.source == Source::Transaction {
+    fn violations(&self, strict: &Strict, checked: &CheckedCommand<'_>) -> Vec<RuleViolation> {
+        // What a transaction runs was checked when it was sent.
+        if checked.source == Source::Transaction {
             return Vec::new();
         }
-        let charge = |rule: Rule| {
+        let found = |rule: Rule| {
             let level = strict.setting(rule).level;
-            let offence = if level > Level::Off { (strict.judge)(self, strict, rule, case)? } else { return None };
-            let is_allowed = offence.key.as_ref().is_some_and(|key| strict.allows(rule, key));
-            (!is_allowed).then_some((rule, level, offence))
+            let violation =
+                if level > Level::Off { (strict.check_rule)(self, strict, rule, checked)? } else { return None };
+            let is_allowed = violation.key.as_ref().is_some_and(|key| strict.allows(rule, key));
+            (!is_allowed).then_some((rule, level, violation))
         };
-        Rule::ALL.into_iter().filter_map(charge).collect()
+        Rule::ALL.into_iter().filter_map(found).collect()
     }
 
-    fn finding(&self, case: &Case<'_>, (rule, level, offence): Charge) -> Finding {
-        let words = case.command.words_shown(case.request).map(quoted);
+    fn finding(&self, checked: &CheckedCommand<'_>, (rule, level, violation): RuleViolation) -> Finding {
+        let words = checked.command.words_shown(checked.request).map(quoted);
         let mut command = words.collect::<Vec<String>>().join(" ");
         if let Some((cut, _)) = command.char_indices().nth(SHOWN) {
             command.truncate(cut);
             command.push_str("...");
         }
-        let name = self.sessions.get(case.session).map(|client| client.name.clone());
-        let (client, client_name) = (case.session.number, name.unwrap_or_default());
-        Finding { rule, level, client, client_name, command, text: offence.text, times: 1 }
+        let name = self.sessions.get(checked.session).map(|client| client.name.clone());
+        let (client, client_name) = (checked.session.number, name.unwrap_or_default());
+        Finding { rule, level, client, client_name, command, text: violation.text, times: 1 }
     }
 
     /// The collections that were written, and have no bound now.
@@ -163,17 +166,19 @@ impl Engine {
         }
         let mut findings = Vec::new();
         for (database, key, trace) in strict.traces.all() {
-            let Some(deed) = trace.grown.as_ref().filter(|_| self.is_unbounded(database, key, trace)) else { continue };
+            let Some(write) = trace.grown.as_ref().filter(|_| self.is_unbounded(database, key, trace)) else {
+                continue;
+            };
             if strict.allows(Rule::UnboundedCollection, key) {
                 continue;
             }
-            let command = format!("{} {}", deed.command.to_uppercase(), quoted(key));
+            let command = format!("{} {}", write.command.to_uppercase(), quoted(key));
             let text = format!(
                 "{} is never trimmed and has no deadline; {}, or allow what is to grow",
                 quoted(key),
                 self.bounds_of(database, key)
             );
-            let (client, client_name) = (deed.client, deed.client_name.clone());
+            let (client, client_name) = (write.client, write.client_name.clone());
             findings.push(Finding {
                 rule: Rule::UnboundedCollection,
                 level,

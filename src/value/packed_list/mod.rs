@@ -1,8 +1,8 @@
-//! A strip: byte strings one after the other, in one allocation. It is what small hashes and sets are, and each node of
-//! a list.
+//! A packed list: byte strings one after the other, in one allocation. It is what small hashes and sets are, and each
+//! node of a list.
 //!
-//! Most collections are small, so here bytes count and a scan is quick. A strip knows nothing of what its items mean
-//! and has no limits of its own but [`Strip::has_room`]: its owner decides when it has been outgrown.
+//! Most collections are small, so here bytes count and a scan is quick. A packed list knows nothing of what its items
+//! mean and has no limits of its own but [`PackedList::has_room`]: its owner decides when it has been outgrown.
 //!
 //! ```text
 //! head, 10 bytes
@@ -14,8 +14,8 @@
 //!
 //! - A code tells what an item's content is. 0 to 8: that many bytes of an integer, its sign folded into the lowest
 //!   bit. `9 + n`: a text, the prefix with `n` further bytes.
-//! - The prefix is what all texts begin with: `product-0000017` costs seven bytes in a strip of its kind. It starts as
-//!   the first text and gets shorter as others come.
+//! - The prefix is what all texts begin with: `product-0000017` costs seven bytes in a packed list of its kind. It
+//!   starts as the first text and gets shorter as others come.
 //! - Width 0: all codes are equal and none is kept; texts are as long as `content bytes / len`. Width `16 + n`: all are
 //!   integers of `n` bytes.
 //! - What looks like an integer is always kept as one, so equal items have equal codes and equal content.
@@ -26,15 +26,15 @@
 //! Codes stand at the end, last item first, so that putting an item at the end moves nothing.
 //!
 //! Costs: item by position: a sum over the codes before or behind it; look-up: one code an item, and a word of content
-//! where the code is right; a change moves what lies behind it. A shorter prefix or wider codes build the strip again,
-//! at most 255 + 3 times in its life. A number of fixed width is read as the word that *ends* with it, shifted down:
-//! the head in front makes that word always readable.
+//! where the code is right; a change moves what lies behind it. A shorter prefix or wider codes build the packed list
+//! again, at most 255 + 3 times in its life. A number of fixed width is read as the word that *ends* with it, shifted
+//! down: the head in front makes that word always readable.
 //!
 //! Sources: front coding of sorted lists (Witten, Moffat, Bell 1999), here with one front for all.
 
 mod view;
 
-pub(super) use view::{Iter, StripView};
+pub(super) use view::{Iter, PackedListView};
 
 use crate::value::item::Item;
 use std::ops::Range;
@@ -54,9 +54,9 @@ const MOST_BYTES: usize = 1 << 30;
 /// What is unpacked has room for at least so many bytes more.
 const ROOM: usize = 128;
 
-/// Byte strings in a row. The empty strip has no allocation.
+/// Byte strings in a row. The empty packed list has no allocation.
 #[derive(Clone, Default)]
-pub(super) struct Strip {
+pub(super) struct PackedList {
     bytes: Box<[u8]>,
 }
 
@@ -96,7 +96,7 @@ impl Head {
     }
 }
 
-/// An item as a strip keeps it.
+/// An item as a packed list keeps it.
 struct Coded<'a> {
     code: usize,
     digits: [u8; 8],
@@ -134,22 +134,22 @@ impl<'a> Coded<'a> {
     }
 }
 
-impl Strip {
-    /// A strip of some items, with nothing to spare.
-    pub(super) fn of<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Strip {
-        let mut strip = Strip::default();
+impl PackedList {
+    /// A packed list of some items, with nothing to spare.
+    pub(super) fn of<'a>(items: impl IntoIterator<Item = Item<'a>>) -> PackedList {
+        let mut packed = PackedList::default();
         for item in items {
-            strip.push(item);
+            packed.push(item);
         }
-        strip.shrink();
-        strip
+        packed.shrink();
+        packed
     }
 
-    /// The strip that [`Strip::pack`] left as `bytes`, laid out in `room` with space to grow.
-    pub(super) fn unpack(bytes: &[u8], mut room: Box<[u8]>) -> Strip {
-        let packed = StripView::of(bytes);
+    /// The packed list that [`PackedList::pack`] left as `bytes`, laid out in `room` with space to grow.
+    pub(super) fn unpack(bytes: &[u8], mut room: Box<[u8]>) -> PackedList {
+        let packed = PackedListView::of(bytes);
         if bytes.is_empty() {
-            return Strip::default();
+            return PackedList::default();
         }
         if room.len() < bytes.len() + ROOM {
             room = vec![0; (bytes.len() + ROOM).next_multiple_of(ROOM)].into_boxed_slice();
@@ -159,7 +159,7 @@ impl Strip {
         let codes_at = room.len() - codes.len();
         room[..content.len()].copy_from_slice(content);
         room[codes_at..].copy_from_slice(codes);
-        Strip { bytes: room }
+        PackedList { bytes: room }
     }
 
     /// How many bytes it has, packed.
@@ -167,7 +167,7 @@ impl Strip {
         if self.bytes.is_empty() { 0 } else { self.head().used() }
     }
 
-    /// Moves its bytes together, to be kept elsewhere: they are the first [`Strip::packed_len`] of the answer.
+    /// Moves its bytes together, to be kept elsewhere: they are the first [`PackedList::packed_len`] of the answer.
     pub(super) fn pack(mut self) -> Box<[u8]> {
         let head = self.head();
         let codes = self.view().column(&head, 0..head.len);
@@ -178,8 +178,8 @@ impl Strip {
     }
 
     /// What it holds, to be read.
-    pub(super) fn view(&self) -> StripView<'_> {
-        StripView { bytes: &self.bytes }
+    pub(super) fn view(&self) -> PackedListView<'_> {
+        PackedListView { bytes: &self.bytes }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -300,7 +300,7 @@ impl Strip {
         }
     }
 
-    /// Builds the strip again if it cannot take an item as it is.
+    /// Builds the packed list again if it cannot take an item as it is.
     fn adapt(&mut self, item: Item<'_>) {
         let head = self.head();
         let prefix = self.prefix_with(&head, item);
@@ -403,38 +403,38 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn strip(items: &[&str]) -> Strip {
-        Strip::of(items.iter().map(|item| Item::of(item.as_bytes())))
+    fn packed(items: &[&str]) -> PackedList {
+        PackedList::of(items.iter().map(|item| Item::of(item.as_bytes())))
     }
 
-    fn contents(strip: &Strip) -> Vec<Vec<u8>> {
-        strip.check();
-        strip.iter().map(|item| item.to_vec()).collect()
+    fn contents(packed: &PackedList) -> Vec<Vec<u8>> {
+        packed.check();
+        packed.iter().map(|item| item.to_vec()).collect()
     }
 
     #[test]
     fn what_all_texts_begin_with_is_kept_once() {
         let names: Vec<String> = (1..=20).map(|number| format!("product-{number:07}")).collect();
-        let strip = strip(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!(strip.head().used(), 10 + 8 + 5 + 20 * 2, "with a prefix of product-00000");
-        assert_eq!(contents(&strip), names.iter().map(|name| name.clone().into_bytes()).collect::<Vec<_>>());
+        let packed = packed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(packed.head().used(), 10 + 8 + 5 + 20 * 2, "with a prefix of product-00000");
+        assert_eq!(contents(&packed), names.iter().map(|name| name.clone().into_bytes()).collect::<Vec<_>>());
     }
 
     #[test]
     fn numbers_of_one_width_cost_their_bytes_alone() {
-        let strip = strip(&["1000", "-1000", "32767"]);
-        assert_eq!(strip.head().used(), 10 + 3 * 2);
-        assert_eq!(strip.find(b"-1000", 1), Some(1));
-        assert_eq!(strip.find(b"01000", 1), None);
+        let packed = packed(&["1000", "-1000", "32767"]);
+        assert_eq!(packed.head().used(), 10 + 3 * 2);
+        assert_eq!(packed.find(b"-1000", 1), Some(1));
+        assert_eq!(packed.find(b"01000", 1), None);
     }
 
     #[test]
     fn a_text_is_found_only_at_the_steps_asked_for() {
-        let strip = strip(&["a", "b", "b", "a", "a", "1", "1", "a"]);
-        assert_eq!(strip.find(b"b", 2), Some(2));
-        assert_eq!(strip.find(b"1", 2), Some(6));
-        assert_eq!(strip.find(b"a", 4), Some(0));
-        assert_eq!(strip.find(b"b", 4), None);
+        let packed = packed(&["a", "b", "b", "a", "a", "1", "1", "a"]);
+        assert_eq!(packed.find(b"b", 2), Some(2));
+        assert_eq!(packed.find(b"1", 2), Some(6));
+        assert_eq!(packed.find(b"a", 4), Some(0));
+        assert_eq!(packed.find(b"b", 4), None);
     }
 
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -451,38 +451,38 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_strip_holds_what_a_vector_holds(
+        fn a_packed_list_holds_what_a_vector_holds(
             steps in prop::collection::vec((0..8_u8, any::<prop::sample::Index>(), 0..3_usize, bytes()), 0..60)
         ) {
-            let (mut strip, mut model) = (Strip::default(), Vec::<Vec<u8>>::new());
+            let (mut packed, mut model) = (PackedList::default(), Vec::<Vec<u8>>::new());
             for (kind, at, count, bytes) in steps {
                 let at = at.index(model.len() + 1);
                 match kind {
                     0..4 => {
-                        strip.insert(at, Item::of(&bytes));
+                        packed.insert(at, Item::of(&bytes));
                         model.insert(at, bytes);
                     }
                     4 => {
-                        strip.push(Item::of(&bytes));
+                        packed.push(Item::of(&bytes));
                         model.push(bytes);
                     }
                     5 | 6 if at < model.len() => {
-                        strip.replace(at, Item::of(&bytes));
+                        packed.replace(at, Item::of(&bytes));
                         model[at] = bytes;
                     }
                     _ => {
                         let end = (at + count).min(model.len());
-                        strip.remove(at..end);
+                        packed.remove(at..end);
                         model.drain(at..end);
                     }
                 }
-                prop_assert_eq!(&contents(&strip), &model);
+                prop_assert_eq!(&contents(&packed), &model);
             }
             for bytes in &model {
-                prop_assert_eq!(strip.find(bytes, 1), model.iter().position(|other| other == bytes));
+                prop_assert_eq!(packed.find(bytes, 1), model.iter().position(|other| other == bytes));
             }
             let middle = model.len() / 2;
-            prop_assert!(strip.range(middle..model.len()).map(|item| item.to_vec()).eq(model.drain(middle..)));
+            prop_assert!(packed.range(middle..model.len()).map(|item| item.to_vec()).eq(model.drain(middle..)));
         }
     }
 }

@@ -20,7 +20,7 @@ const FIRST_COUNT: u8 = 5;
 
 /// A use that is told instead of seen (RESTORE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
+pub enum LruHint {
     /// So many seconds ago.
     Idle(i64),
     /// As often as that counter says.
@@ -73,11 +73,13 @@ fn used(noted: impl FnOnce() -> u32, settings: &Settings, now: Now, generator: &
 }
 
 /// What is noted of a new key, of whose use that is told. What the policy in force does not go by is forgotten.
-pub(super) fn noted(told: Option<Use>, settings: &Settings, now: Now) -> u32 {
-    match (told, settings.policy.counts_uses()) {
-        (Some(Use::Frequency(count)), true) => counted(count, now),
+pub(super) fn initial(hint: Option<LruHint>, settings: &Settings, now: Now) -> u32 {
+    match (hint, settings.policy.counts_uses()) {
+        (Some(LruHint::Frequency(count)), true) => counted(count, now),
         (_, true) => counted(FIRST_COUNT, now),
-        (Some(Use::Idle(seconds)), false) => clock(now).wrapping_sub((seconds % CLOCK_MASK) as u32) & CLOCK_MASK as u32,
+        (Some(LruHint::Idle(seconds)), false) => {
+            clock(now).wrapping_sub((seconds % CLOCK_MASK) as u32) & CLOCK_MASK as u32
+        }
         (_, false) => clock(now),
     }
 }
@@ -85,7 +87,7 @@ pub(super) fn noted(told: Option<Use>, settings: &Settings, now: Now) -> u32 {
 impl Engine {
     /// Notes that a key is used now.
     #[inline]
-    pub(super) fn note_use(&mut self, database: usize, slot: Slot) {
+    pub(super) fn note_access(&mut self, database: usize, slot: Slot) {
         let (now, database) = (self.now(), self.databases.get_mut(database));
         let noted = used(|| database.access(slot), &self.settings, now, &mut self.generator);
         database.set_access(slot, noted);
@@ -93,7 +95,7 @@ impl Engine {
 
     /// Notes that a key is new.
     pub(super) fn note_new(&mut self, database: usize, slot: Slot) {
-        let noted = noted(None, &self.settings, self.now());
+        let noted = initial(None, &self.settings, self.now());
         self.databases.get_mut(database).set_access(slot, noted);
     }
 }

@@ -14,7 +14,7 @@ impl Ctx<'_> {
     ///
     /// False when it is a script that was put aside: [`Ctx::rest_before`] is to be called then, and nothing after it.
     pub fn run(&mut self, request: Request<'_>) -> bool {
-        !matches!(self.engine.run_within(self.session, request, self.reply.again()), Ending::Rests)
+        !matches!(self.engine.run_within(self.session, request, self.reply.reborrow()), Ending::Rests)
     }
 
     /// Whether the client may read any key, beside doing what the words of this command say.

@@ -3,7 +3,7 @@
 use super::arena::{Arena, Handle};
 
 /// A place in the order, between entries or at one.
-pub(super) struct Probe<'a> {
+pub(super) struct SearchKey<'a> {
     pub(super) score: u64,
     tie: Tie<'a>,
 }
@@ -20,23 +20,23 @@ enum Tie<'a> {
     Beyond,
 }
 
-impl<'a> Probe<'a> {
-    pub(super) fn at(score: f64, member: &'a [u8]) -> Probe<'a> {
-        Probe { score: sortable(score), tie: Tie::At(member) }
+impl<'a> SearchKey<'a> {
+    pub(super) fn at(score: f64, member: &'a [u8]) -> SearchKey<'a> {
+        SearchKey { score: sortable(score), tie: Tie::At(member) }
     }
 
-    pub(super) fn behind(score: f64, member: &'a [u8]) -> Probe<'a> {
-        Probe { score: sortable(score), tie: Tie::Behind(member) }
+    pub(super) fn behind(score: f64, member: &'a [u8]) -> SearchKey<'a> {
+        SearchKey { score: sortable(score), tie: Tie::Behind(member) }
     }
 
     /// Before all entries with the score.
-    pub(super) fn before_all(score: f64) -> Probe<'a> {
-        Probe { score: sortable(score), tie: Tie::Before }
+    pub(super) fn before_all(score: f64) -> SearchKey<'a> {
+        SearchKey { score: sortable(score), tie: Tie::Before }
     }
 
     /// Behind all entries with the score.
-    pub(super) fn beyond_all(score: f64) -> Probe<'a> {
-        Probe { score: sortable(score), tie: Tie::Beyond }
+    pub(super) fn beyond_all(score: f64) -> SearchKey<'a> {
+        SearchKey { score: sortable(score), tie: Tie::Beyond }
     }
 
     /// Whether a cell lies before the place.

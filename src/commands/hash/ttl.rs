@@ -1,7 +1,7 @@
 //! Reading the deadlines of fields and clearing them. Without a deadline the answer is -1,
 //! without the field or the hash -2.
 
-use super::lifetime::{HPERSIST_EVENT, take_fields};
+use super::expire_args::{HPERSIST_EVENT, take_fields};
 use super::{NO_FIELD, check_type, fields, refuse_all};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
@@ -50,8 +50,8 @@ fn to_seconds(ms: i64) -> i64 {
     ms / MS_PER_S + i64::from(ms % MS_PER_S > 0)
 }
 
-/// Answers what `tell` makes of each field's deadline and the time, both in unix milliseconds.
-fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, tell: fn(i64, i64) -> i64) -> Result<(), Error> {
+/// Answers what `convert` makes of each field's deadline and the time, both in unix milliseconds.
+fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, convert: fn(i64, i64) -> i64) -> Result<(), Error> {
     let now_ms = cx.now_ms();
     let (fields, reply) = fields(cx, args.key()?)?;
     take_fields(&mut args, Error::FieldsNotPositive)?;
@@ -60,7 +60,7 @@ fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, tell: fn(i64, i64) -> i64) -> Re
         reply.integer(match fields.and_then(|fields| fields.deadline(field)) {
             None => NO_FIELD,
             Some(None) => NO_DEADLINE,
-            Some(Some(deadline_ms)) => tell(deadline_ms, now_ms),
+            Some(Some(deadline_ms)) => convert(deadline_ms, now_ms),
         });
     }
     Ok(())

@@ -16,33 +16,33 @@ use std::collections::BTreeMap;
 
 use super::Database;
 use crate::keyspace::record::Payload;
-use crate::keyspace::{New, Slot, Trash};
+use crate::keyspace::{LazyFree, New, Slot};
 use crate::value::Value;
 
 /// The levels of a database, the youngest last.
 #[derive(Clone, Debug)]
-pub(super) struct History {
+pub(super) struct UndoLog {
     levels: Vec<Level>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Level {
-    formers: BTreeMap<Box<[u8]>, Former>,
+    priors: BTreeMap<Box<[u8]>, PriorState>,
     /// The database was made after the level began.
     is_older: bool,
 }
 
 /// What a key was.
 #[derive(Clone, Debug)]
-struct Former {
-    value: Was,
+struct PriorState {
+    value: PriorValue,
     deadline_ms: Option<i64>,
     access: u32,
 }
 
 /// What a key held.
 #[derive(Clone, Debug)]
-enum Was {
+enum PriorValue {
     /// It was not there.
     Absent,
     /// What it holds still.
@@ -54,22 +54,22 @@ enum Was {
 impl Level {
     /// Whether it knows what the value of that key was, should it change now.
     fn knows_value(&self, key: &[u8]) -> bool {
-        self.formers.get(key).is_some_and(|former| !matches!(former.value, Was::Same))
+        self.priors.get(key).is_some_and(|prior| !matches!(prior.value, PriorValue::Same))
     }
 
     /// Adds what an older level does not know and a younger one does.
-    fn take_in(&mut self, younger: Level) {
-        for (key, former) in younger.formers {
-            match self.formers.get_mut(&key) {
-                None => _ = self.formers.insert(key, former),
-                Some(known) if matches!(known.value, Was::Same) => known.value = former.value,
+    fn absorb(&mut self, younger: Level) {
+        for (key, prior) in younger.priors {
+            match self.priors.get_mut(&key) {
+                None => _ = self.priors.insert(key, prior),
+                Some(known) if matches!(known.value, PriorValue::Same) => known.value = prior.value,
                 Some(_) => {}
             }
         }
     }
 }
 
-impl History {
+impl UndoLog {
     fn youngest(&mut self) -> Option<&mut Level> {
         self.levels.last_mut()
     }
@@ -79,63 +79,63 @@ impl History {
 impl<const LINES: usize> Database<LINES> {
     /// Begins a level: what the database is now can be brought back.
     pub fn begin_level(&mut self) {
-        self.history.get_or_insert_with(|| Box::new(History { levels: Vec::new() })).levels.push(Level::default());
+        self.undo_log.get_or_insert_with(|| Box::new(UndoLog { levels: Vec::new() })).levels.push(Level::default());
     }
 
     /// Has a database that has no levels stand where one of so many levels was: they began before it was made.
     pub fn begin_after(&mut self, levels: usize) {
-        self.history = (levels > 0).then(|| {
+        self.undo_log = (levels > 0).then(|| {
             let older = Level { is_older: true, ..Level::default() };
-            Box::new(History { levels: vec![older; levels] })
+            Box::new(UndoLog { levels: vec![older; levels] })
         });
     }
 
     /// How many levels there are.
     pub fn levels(&self) -> usize {
-        self.history.as_ref().map_or(0, |history| history.levels.len())
+        self.undo_log.as_ref().map_or(0, |undo_log| undo_log.levels.len())
     }
 
     /// Whether the database was there when the youngest level began.
     pub fn is_older_than_level(&self) -> bool {
-        self.history.as_ref().and_then(|history| history.levels.last()).is_some_and(|level| !level.is_older)
+        self.undo_log.as_ref().and_then(|undo_log| undo_log.levels.last()).is_some_and(|level| !level.is_older)
     }
 
     /// Brings every key back to what it was when the youngest level began, which knows of no change then. Answers the
     /// keys that had changed, in their order, each with what it held and nobody needs.
-    pub fn bring_back(&mut self) -> Vec<(Box<[u8]>, Trash)> {
-        let Some(mut history) = self.history.take() else { return Vec::new() };
-        let formers = history.youngest().map(|level| std::mem::take(&mut level.formers)).unwrap_or_default();
-        let changed = formers.into_iter().map(|(key, former)| {
-            let trash = self.bring_key_back(&key, former);
-            (key, trash)
+    pub fn roll_back(&mut self) -> Vec<(Box<[u8]>, LazyFree)> {
+        let Some(mut undo_log) = self.undo_log.take() else { return Vec::new() };
+        let priors = undo_log.youngest().map(|level| std::mem::take(&mut level.priors)).unwrap_or_default();
+        let changed = priors.into_iter().map(|(key, prior)| {
+            let lazy_free = self.restore_key(&key, prior);
+            (key, lazy_free)
         });
         let changed = changed.collect();
-        self.history = Some(history);
+        self.undo_log = Some(undo_log);
         changed
     }
 
-    fn bring_key_back(&mut self, key: &[u8], former: Former) -> Trash {
-        let (slot, trash) = match (former.value, self.find(key)) {
-            (Was::Absent, Some(slot)) => return self.delete(slot),
-            (Was::Absent | Was::Same, None) => return Trash::default(),
-            (Was::Same, Some(slot)) => (slot, Trash::default()),
-            (Was::Other(value), Some(slot)) => self.replace(slot, New::Value(value)),
-            (Was::Other(value), None) => (self.insert(key, New::Value(value)), Trash::default()),
+    fn restore_key(&mut self, key: &[u8], prior: PriorState) -> LazyFree {
+        let (slot, lazy_free) = match (prior.value, self.find(key)) {
+            (PriorValue::Absent, Some(slot)) => return self.delete(slot),
+            (PriorValue::Absent | PriorValue::Same, None) => return LazyFree::default(),
+            (PriorValue::Same, Some(slot)) => (slot, LazyFree::default()),
+            (PriorValue::Other(value), Some(slot)) => self.replace(slot, New::Value(value)),
+            (PriorValue::Other(value), None) => (self.insert(key, New::Value(value)), LazyFree::default()),
         };
-        let slot = self.set_deadline(slot, former.deadline_ms);
-        self.set_access(slot, former.access);
-        trash
+        let slot = self.set_deadline(slot, prior.deadline_ms);
+        self.set_access(slot, prior.access);
+        lazy_free
     }
 
     /// Ends a level, counted from the oldest: what it knows, the one before it knows from now on, if there is one.
     pub fn end_level(&mut self, number: usize) {
-        let Some(history) = self.history.as_mut().filter(|history| number < history.levels.len()) else { return };
-        let ended = history.levels.remove(number);
+        let Some(undo_log) = self.undo_log.as_mut().filter(|undo_log| number < undo_log.levels.len()) else { return };
+        let ended = undo_log.levels.remove(number);
         if let Some(before) = number.checked_sub(1) {
-            history.levels[before].take_in(ended);
+            undo_log.levels[before].absorb(ended);
         }
-        if history.levels.is_empty() {
-            self.history = None;
+        if undo_log.levels.is_empty() {
+            self.undo_log = None;
         }
     }
 }
@@ -144,16 +144,16 @@ impl<const LINES: usize> Database<LINES> {
 impl<const LINES: usize> Database<LINES> {
     /// A key comes that was not there.
     pub(super) fn before_insert(&mut self, key: &[u8]) {
-        if let Some(level) = self.history.as_mut().and_then(|history| history.youngest()) {
-            let absent = Former { value: Was::Absent, deadline_ms: None, access: 0 };
-            level.formers.entry(key.into()).or_insert(absent);
+        if let Some(level) = self.undo_log.as_mut().and_then(|undo_log| undo_log.youngest()) {
+            let absent = PriorState { value: PriorValue::Absent, deadline_ms: None, access: 0 };
+            level.priors.entry(key.into()).or_insert(absent);
         }
     }
 
     /// The deadline or the access of a key changes.
     #[inline]
     pub(super) fn before_mark(&mut self, slot: Slot) {
-        if self.history.is_some() {
+        if self.undo_log.is_some() {
             self.note(slot, |_| None);
         }
     }
@@ -161,22 +161,23 @@ impl<const LINES: usize> Database<LINES> {
     /// A value is edited where it stands, or taken away by who wants it.
     #[inline]
     pub(super) fn before_edit(&mut self, slot: Slot) {
-        if self.history.is_some() {
+        if self.undo_log.is_some() {
             self.note(slot, |database| Some(database.view(slot).to_value()));
         }
     }
 
-    /// A value goes, and nobody wants it. Answers the key for which [`Database::keep`] is to have what stood apart.
+    /// A value goes, and nobody wants it. Answers the key for which [`Database::record_value`] is to have what stood
+    /// apart.
     #[inline]
     pub(super) fn before_end(&mut self, slot: Slot) -> Option<Box<[u8]>> {
-        if self.history.is_some() { self.note_end(slot) } else { None }
+        if self.undo_log.is_some() { self.record_end(slot) } else { None }
     }
 
     #[cold]
-    fn note_end(&mut self, slot: Slot) -> Option<Box<[u8]>> {
+    fn record_end(&mut self, slot: Slot) -> Option<Box<[u8]>> {
         if let Payload::Apart(_) = self.records.record(slot.0).payload() {
             self.note(slot, |_| None);
-            let level = self.history.as_ref()?.levels.last()?;
+            let level = self.undo_log.as_ref()?.levels.last()?;
             let key = self.records.key(slot.0);
             (!level.knows_value(key)).then(|| key.into())
         } else {
@@ -187,12 +188,12 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Keeps a value that has gone, if `key` is that of a level which wants it; gives it back otherwise.
     #[inline]
-    pub(super) fn keep(&mut self, key: Option<Box<[u8]>>, value: Option<Value>) -> Option<Value> {
+    pub(super) fn record_value(&mut self, key: Option<Box<[u8]>>, value: Option<Value>) -> Option<Value> {
         let Some(key) = key else { return value };
-        let former = self.history.as_mut().and_then(|history| history.youngest()?.formers.get_mut(&key));
-        match (former, value) {
-            (Some(former), Some(value)) => {
-                former.value = Was::Other(value);
+        let prior = self.undo_log.as_mut().and_then(|undo_log| undo_log.youngest()?.priors.get_mut(&key));
+        match (prior, value) {
+            (Some(prior), Some(value)) => {
+                prior.value = PriorValue::Other(value);
                 None
             }
             (_, value) => value,
@@ -202,20 +203,20 @@ impl<const LINES: usize> Database<LINES> {
     /// Notes what a key is, with its value if `copy` gives one, unless the youngest level knows.
     #[cold]
     fn note(&mut self, slot: Slot, copy: impl FnOnce(&Database<LINES>) -> Option<Value>) {
-        let Some(mut history) = self.history.take() else { return };
-        if let Some(level) = history.youngest() {
+        let Some(mut undo_log) = self.undo_log.take() else { return };
+        if let Some(level) = undo_log.youngest() {
             let key = self.records.key(slot.0);
             let copied = if level.knows_value(key) { None } else { copy(self) };
-            match (level.formers.get_mut(key), copied) {
-                (Some(former), Some(value)) => former.value = Was::Other(value),
+            match (level.priors.get_mut(key), copied) {
+                (Some(prior), Some(value)) => prior.value = PriorValue::Other(value),
                 (Some(_), None) => {}
                 (None, copied) => {
                     let (deadline_ms, access) = (self.deadline(slot), self.access(slot));
-                    let value = copied.map_or(Was::Same, Was::Other);
-                    level.formers.insert(key.into(), Former { value, deadline_ms, access });
+                    let value = copied.map_or(PriorValue::Same, PriorValue::Other);
+                    level.priors.insert(key.into(), PriorState { value, deadline_ms, access });
                 }
             }
         }
-        self.history = Some(history);
+        self.undo_log = Some(undo_log);
     }
 }

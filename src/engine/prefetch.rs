@@ -1,4 +1,4 @@
-//! Foresight: what the requests of a pipeline will look at is fetched from memory before the first of them runs.
+//! Prefetch: what the requests of a pipeline will look at is fetched from memory before the first of them runs.
 //!
 //! Where there are many keys, their records are far. Where there are few, what is far lies within them, if anything:
 //! the members of a large collection. Nothing changes by it, and no command knows of it.
@@ -9,11 +9,11 @@
 use crate::engine::{Engine, SessionId};
 use crate::keyspace::Database;
 use crate::resp::Request;
-use crate::value::{Glance, View};
+use crate::value::{Prefetch, View};
 
 /// Databases of fewer keys may lie in the processor's caches.
 const MANY_KEYS: usize = 10_000;
-/// Members that are glanced at together: as many lines as a processor waits for at once, and some more.
+/// Members that are prefetched together: as many lines as a processor waits for at once, and some more.
 const TOGETHER: usize = 16;
 
 impl Engine {
@@ -24,23 +24,23 @@ impl Engine {
         if data.len() >= MANY_KEYS {
             return data.prefetch(requests.filter_map(|request| request.get(1)));
         }
-        let mut glances = requests.map_while(|request| glance(data, request));
+        let mut prefetches = requests.map_while(|request| prefetch_of(data, request));
         loop {
-            let mut group: Vec<Glance<'_>> = glances.by_ref().take(TOGETHER).collect();
+            let mut group: Vec<Prefetch<'_>> = prefetches.by_ref().take(TOGETHER).collect();
             if group.is_empty() {
                 return;
             }
-            Glance::take(&mut group);
+            Prefetch::run(&mut group);
         }
     }
 }
 
-/// A glance at the member that a request names, if it is about a large collection.
-fn glance<'d>(data: &'d Database, request: Request<'_>) -> Option<Glance<'d>> {
+/// A prefetch of the member that a request names, if it is about a large collection.
+fn prefetch_of<'d>(data: &'d Database, request: Request<'_>) -> Option<Prefetch<'d>> {
     let view = data.view(data.find(request.get(1)?)?);
     let member = match view {
         View::Zset(_) => request.get(request.len() - 1)?,
         _ => request.get(2)?,
     };
-    view.glance(member)
+    view.prefetch(member)
 }

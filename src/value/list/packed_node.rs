@@ -1,28 +1,28 @@
-//! A run: some items of a list in one strip, and the size that a listpack of them has.
+//! A packed node: some items of a list in one packed list, and the size that a listpack of them has.
 //!
-//! - Invariant: `len` is the strip's, and `size` is [`crate::value::listpack::EMPTY`] and the cost of each item.
+//! - Invariant: `len` is the packed list's, and `size` is [`crate::value::listpack::EMPTY`] and the cost of each item.
 //!
-//! Both stand beside the strip's allocation, so that a walk over nodes need not look into it.
+//! Both stand beside the packed list's allocation, so that a walk over nodes need not look into it.
 
 use crate::value::item::Item;
 use crate::value::listpack::{EMPTY, cost};
-use crate::value::strip::{self, Strip};
+use crate::value::packed_list::{self, PackedList};
 use std::ops::Range;
 
 #[derive(Clone)]
-pub(super) struct Run {
-    strip: Strip,
+pub(super) struct PackedNode {
+    items: PackedList,
     len: u32,
     size: u32,
 }
 
-impl Default for Run {
-    fn default() -> Run {
-        Run { strip: Strip::default(), len: 0, size: EMPTY as u32 }
+impl Default for PackedNode {
+    fn default() -> PackedNode {
+        PackedNode { items: PackedList::default(), len: 0, size: EMPTY as u32 }
     }
 }
 
-impl Run {
+impl PackedNode {
     pub(super) fn len(&self) -> usize {
         self.len as usize
     }
@@ -33,54 +33,54 @@ impl Run {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.strip.memory()
+        self.items.memory()
     }
 
     /// The item at a position that exists.
     pub(super) fn get(&self, position: usize) -> Item<'_> {
-        self.strip.get(position)
+        self.items.get(position)
     }
 
     /// The items at positions that exist.
-    pub(super) fn range(&self, positions: Range<usize>) -> strip::Iter<'_> {
-        self.strip.range(positions)
+    pub(super) fn range(&self, positions: Range<usize>) -> packed_list::Iter<'_> {
+        self.items.range(positions)
     }
 
     /// Whether one more item can be added.
     pub(super) fn has_room(&self, item: Item<'_>) -> bool {
-        self.strip.has_room(item.len())
+        self.items.has_room(item.len())
     }
 
     pub(super) fn insert(&mut self, position: usize, item: Item<'_>) {
-        self.strip.insert(position, item);
+        self.items.insert(position, item);
         self.count(1, cost(item));
     }
 
     pub(super) fn replace(&mut self, position: usize, item: Item<'_>) {
-        let before = cost(self.strip.get(position));
-        self.strip.replace(position, item);
+        let before = cost(self.items.get(position));
+        self.items.replace(position, item);
         self.size = self.size - before as u32 + cost(item) as u32;
     }
 
     /// Removes the items at positions that exist.
     pub(super) fn remove(&mut self, positions: Range<usize>) {
-        let costs: usize = self.strip.range(positions.clone()).map(cost).sum();
+        let costs: usize = self.items.range(positions.clone()).map(cost).sum();
         self.len -= positions.len() as u32;
         self.size -= costs as u32;
-        self.strip.remove(positions);
+        self.items.remove(positions);
     }
 
     /// Takes the items from a position on.
-    pub(super) fn split_off(&mut self, position: usize) -> Run {
-        let mut rest = Run::default();
+    pub(super) fn split_off(&mut self, position: usize) -> PackedNode {
+        let mut rest = PackedNode::default();
         rest.append(self, position..self.len());
-        rest.strip.shrink();
+        rest.items.shrink();
         self.remove(position..self.len());
         rest
     }
 
-    /// Puts some items of another run at the end.
-    pub(super) fn append(&mut self, other: &Run, positions: Range<usize>) {
+    /// Puts some items of another packed node at the end.
+    pub(super) fn append(&mut self, other: &PackedNode, positions: Range<usize>) {
         for item in other.range(positions) {
             self.insert(self.len(), item);
         }
@@ -88,9 +88,9 @@ impl Run {
 
     /// Panics unless the invariant holds.
     pub(super) fn check(&self) {
-        self.strip.check();
-        assert_eq!(self.len(), self.strip.len());
-        assert_eq!(self.size(), EMPTY + self.strip.iter().map(cost).sum::<usize>());
+        self.items.check();
+        assert_eq!(self.len(), self.items.len());
+        assert_eq!(self.size(), EMPTY + self.items.iter().map(cost).sum::<usize>());
     }
 
     fn count(&mut self, items: u32, bytes: usize) {

@@ -1,6 +1,6 @@
 //! HGETEX and HSETEX: reading and setting fields together with their deadlines.
 
-use super::lifetime::{HPERSIST_EVENT, Moment, Unit, take_fields};
+use super::expire_args::{HPERSIST_EVENT, Moment, Unit, take_fields};
 use super::set::HSET_EVENT;
 use super::{answer_and_change, check_type, meet};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, shown};

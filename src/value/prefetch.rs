@@ -1,4 +1,4 @@
-//! A glance at a member of a large collection: it has memory fetch what looking the member up will read.
+//! A prefetch of a member of a large collection: it has memory fetch what looking the member up will read.
 //!
 //! A look-up in a collection that no cache holds waits for memory up to three times, each time for an address that the
 //! one before has told: of the index, of the cell, and in a sorted set of the leaf. Where many look-ups are known
@@ -22,8 +22,8 @@ use crate::value::zset::order::Order;
 /// Collections of fewer members may lie in the processor's caches.
 const MANY: usize = 10_000;
 
-/// A member to be glanced at, and how far that has come.
-pub struct Glance<'a, const N: usize = NODE> {
+/// A member to be prefetched, and how far that has come.
+pub struct Prefetch<'a, const N: usize = NODE> {
     members: &'a Members,
     arena: &'a Arena,
     order: Option<&'a Order<N>>,
@@ -32,40 +32,40 @@ pub struct Glance<'a, const N: usize = NODE> {
 }
 
 impl<'a> View<'a> {
-    /// A glance at a member, or a field, of a collection that has so many that it may pay.
-    pub fn glance(self, member: &[u8]) -> Option<Glance<'a>> {
+    /// A prefetch of a member, or a field, of a collection that has so many that it may pay.
+    pub fn prefetch(self, member: &[u8]) -> Option<Prefetch<'a>> {
         match self {
-            View::Zset(set) if set.len() >= MANY => set.glance(member),
-            View::Set(set) if set.len() >= MANY => set.glance(member),
-            View::Hash(hash) if hash.len() >= MANY => hash.glance(member),
+            View::Zset(set) if set.len() >= MANY => set.prefetch(member),
+            View::Set(set) if set.len() >= MANY => set.prefetch(member),
+            View::Hash(hash) if hash.len() >= MANY => hash.prefetch(member),
             _ => None,
         }
     }
 }
 
-impl<'a, const N: usize> Glance<'a, N> {
+impl<'a, const N: usize> Prefetch<'a, N> {
     pub(super) fn new(
         members: &'a Members,
         arena: &'a Arena,
         order: Option<&'a Order<N>>,
         member: &[u8],
-    ) -> Glance<'a, N> {
-        Glance { members, arena, order, hash: members.hash(member), cell: None }
+    ) -> Prefetch<'a, N> {
+        Prefetch { members, arena, order, hash: members.hash(member), cell: None }
     }
 
-    /// Glances at all of these members at once.
-    pub fn take(glances: &mut [Glance<'a, N>]) {
-        black_box(glances.iter().fold(0, |sum, glance| sum ^ glance.members.glimpse(glance.hash)));
-        for glance in &mut *glances {
-            glance.cell = glance.members.find(glance.hash, |_| true);
+    /// Prefetches all of these members at once.
+    pub fn run(prefetches: &mut [Prefetch<'a, N>]) {
+        black_box(prefetches.iter().fold(0, |sum, prefetch| sum ^ prefetch.members.touch_line(prefetch.hash)));
+        for prefetch in &mut *prefetches {
+            prefetch.cell = prefetch.members.find(prefetch.hash, |_| true);
         }
-        let cells = glances.iter().filter_map(|glance| Some((glance, glance.cell?)));
-        black_box(cells.clone().fold(0, |sum, (glance, cell)| sum ^ glance.arena.glimpse(cell)));
-        let places = cells.filter_map(|(glance, cell)| Some((glance, cell, glance.order?)));
-        let glimpse = |(glance, cell, order): (&Glance<'_, N>, Handle, &Order<N>)| {
-            order.glimpse(glance.arena, glance.arena.score(cell))
+        let cells = prefetches.iter().filter_map(|prefetch| Some((prefetch, prefetch.cell?)));
+        black_box(cells.clone().fold(0, |sum, (prefetch, cell)| sum ^ prefetch.arena.touch_line(cell)));
+        let places = cells.filter_map(|(prefetch, cell)| Some((prefetch, cell, prefetch.order?)));
+        let touch_line = |(prefetch, cell, order): (&Prefetch<'_, N>, Handle, &Order<N>)| {
+            order.touch_line(prefetch.arena, prefetch.arena.score(cell))
         };
-        black_box(places.fold(0, |sum, place| sum ^ glimpse(place)));
+        black_box(places.fold(0, |sum, place| sum ^ touch_line(place)));
     }
 }
 
@@ -80,18 +80,18 @@ mod tests {
         format!("member-{number}").into_bytes()
     }
 
-    /// How many of all members, and of as many others, have a cell after a glance.
+    /// How many of all members, and of as many others, have a cell after a prefetch.
     fn seen(view: View<'_>) -> [usize; 2] {
         [0..LEN, LEN..2 * LEN].map(|numbers| {
-            let mut glances: Vec<Glance<'_>> = numbers.filter_map(|number| view.glance(&name(number))).collect();
-            assert_eq!(glances.len(), LEN);
-            Glance::take(&mut glances);
-            glances.iter().filter(|glance| glance.cell.is_some()).count()
+            let mut prefetches: Vec<Prefetch<'_>> = numbers.filter_map(|number| view.prefetch(&name(number))).collect();
+            assert_eq!(prefetches.len(), LEN);
+            Prefetch::run(&mut prefetches);
+            prefetches.iter().filter(|prefetch| prefetch.cell.is_some()).count()
         })
     }
 
     #[test]
-    fn a_glance_sees_the_cell_of_a_member_and_hardly_ever_one_of_a_stranger() {
+    fn a_prefetch_finds_the_cell_of_a_member_and_hardly_ever_one_of_a_stranger() {
         let (mut zset, mut set, mut hash) = (Zset::new(), Set::new(), Hash::new());
         for number in 0..LEN {
             zset.insert(&name(number), number as f64, &zset::Limits::default());
@@ -106,11 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn a_small_collection_is_not_glanced_at() {
+    fn a_small_collection_is_not_prefetched() {
         let mut set = Set::new();
         (0..MANY - 1).for_each(|number| _ = set.insert(&name(number), &set::Limits::default()));
-        assert!(View::Set(&set).glance(&name(1)).is_none());
+        assert!(View::Set(&set).prefetch(&name(1)).is_none());
         set.insert(&name(MANY), &set::Limits::default());
-        assert!(View::Set(&set).glance(&name(1)).is_some());
+        assert!(View::Set(&set).prefetch(&name(1)).is_some());
     }
 }

@@ -47,15 +47,15 @@ pub(super) const PEXPIRETIME: Command = Command {
     ..EXPIRETIME
 };
 
-/// Answers what `tell` makes of the key's deadline and the time, both in unix milliseconds.
-fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, tell: fn(i64, i64) -> i64) -> Result<(), Error> {
+/// Answers what `convert` makes of the key's deadline and the time, both in unix milliseconds.
+fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, convert: fn(i64, i64) -> i64) -> Result<(), Error> {
     let now_ms = cx.now_ms();
-    let told = match cx.glance(args.key()?).map(|key| key.deadline_ms()) {
+    let answered = match cx.glance(args.key()?).map(|key| key.deadline_ms()) {
         None => NO_KEY,
         Some(None) => NO_DEADLINE,
-        Some(Some(deadline_ms)) => tell(deadline_ms, now_ms),
+        Some(Some(deadline_ms)) => convert(deadline_ms, now_ms),
     };
-    cx.reply().integer(told);
+    cx.reply().integer(answered);
     Ok(())
 }
 

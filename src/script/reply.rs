@@ -5,13 +5,13 @@
 //! or `verbatim_string` of the right type.
 //!
 //! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper. A
-//! table may stand in many places, so that few of them make a reply that has no end for all practical purposes. So
-//! one that turns out large is given up and written by a run of its own ([`write_slowly`]), which can be put aside and
+//! table may stand in many places, so that few of them make a reply that has no end for all practical purposes. So one
+//! that turns out large is given up and written by a run of its own ([`convert_slowly`]), which can be put aside and
 //! ended like a script, and whose reply must fit into the memory that scripts may take.
 
 use std::collections::BTreeMap;
 
-use super::Server;
+use super::ScriptBackend;
 use crate::lua::{Kind, Raise, Reference, Scalar, Stack};
 use crate::resp::{OpenArray, Protocol, Reply};
 
@@ -26,7 +26,7 @@ enum Level {
 
 /// The names of the fields by which a table is more than an array, as strings of Lua.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct FieldNames {
     err: Reference,
     ok: Reference,
     double: Reference,
@@ -36,13 +36,13 @@ pub(super) struct Names {
     set: Reference,
 }
 
-impl Names {
-    pub(super) fn keep(stack: &mut Stack<'_>) -> Names {
+impl FieldNames {
+    pub(super) fn new(stack: &mut Stack<'_>) -> FieldNames {
         let mut keep = |name: &str| {
             stack.push_plain(name.as_bytes());
-            stack.keep()
+            stack.make_ref()
         };
-        Names {
+        FieldNames {
             err: keep("err"),
             ok: keep("ok"),
             double: keep("double"),
@@ -54,7 +54,7 @@ impl Names {
     }
 
     fn release(self, stack: &mut Stack<'_>) {
-        let Names { err, ok, double, big_number, verbatim, map, set } = self;
+        let FieldNames { err, ok, double, big_number, verbatim, map, set } = self;
         [err, ok, double, big_number, verbatim, map, set].into_iter().for_each(|name| stack.release(name));
     }
 }
@@ -68,37 +68,42 @@ const LEVEL_VALUES: usize = 4;
 
 /// The errors in what a script returned.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Faults {
+pub struct ReturnedErrors {
     /// How many were counted when the command failed that made them.
     pub counted: u64,
     /// The codes of the others, each with a space behind it if it had one, and how often they stand there.
     pub uncounted: BTreeMap<String, u64>,
 }
 
-impl Faults {
+impl ReturnedErrors {
     /// Statistics give up long before they have so many codes, of so many letters.
     const MOST_CODES: usize = 1_000;
     const MOST_LETTERS: usize = 100;
 
     fn note(&mut self, line: &str) {
         let code = line.split_inclusive(' ').next().unwrap_or_default();
-        if self.uncounted.len() < Faults::MOST_CODES || self.uncounted.contains_key(code) {
-            *self.uncounted.entry(code.chars().take(Faults::MOST_LETTERS).collect()).or_default() += 1;
+        if self.uncounted.len() < ReturnedErrors::MOST_CODES || self.uncounted.contains_key(code) {
+            *self.uncounted.entry(code.chars().take(ReturnedErrors::MOST_LETTERS).collect()).or_default() += 1;
         }
     }
 }
 
 /// What a script that returned much is answered.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ConvertedReply {
     /// The reply, as its client reads it.
     pub(super) bytes: Vec<u8>,
-    pub(super) faults: Faults,
+    pub(super) faults: ReturnedErrors,
 }
 
 /// Writes the value on top; `protocol` is what the script reads replies in. Answers which errors there are in it, or
 /// `None` when the reply is large: then nothing is written.
-pub(super) fn write(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>, protocol: Protocol) -> Option<Faults> {
+pub(super) fn write(
+    stack: &mut Stack<'_>,
+    names: &FieldNames,
+    reply: &mut Reply<'_>,
+    protocol: Protocol,
+) -> Option<ReturnedErrors> {
     const QUICK_VALUES: usize = 50_000;
     const QUICK_BYTES: usize = 4 << 20;
     let (start, top, mut values) = (reply.position(), stack.top(), 0);
@@ -114,17 +119,17 @@ pub(super) fn write(stack: &mut Stack<'_>, names: &Names, reply: &mut Reply<'_>,
     written.ok()
 }
 
-/// A function that writes its first argument for the server to find ([`Server::answer`]). The second one tells the
-/// protocol of the client, the third one that of the script.
-pub(super) fn write_slowly<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+/// A function that writes its first argument for the server to find ([`ScriptBackend::converted_reply`]). The second
+/// one tells the protocol of the client, the third one that of the script.
+pub(super) fn convert_slowly<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let protocol = |number: i32| if stack.truth(number) { Protocol::Resp3 } else { Protocol::Resp2 };
     let (of_client, of_script) = (protocol(2), protocol(3));
-    let names = Names::keep(stack);
+    let names = FieldNames::new(stack);
     let (mut bytes, mut written) = (Vec::new(), 0);
     stack.push_copy(1);
     let result = write_with(stack, &names, &mut Reply::new(&mut bytes, of_client), of_script, |stack, reply, count| {
         let position = reply.position();
-        stack.afford(position)?;
+        stack.check_memory(position)?;
         stack.step(count)?;
         stack.work(position.saturating_sub(written))?;
         written = position;
@@ -132,7 +137,7 @@ pub(super) fn write_slowly<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Ra
     });
     names.release(stack);
     let faults = result?;
-    stack.host(|server: &mut S, _| *server.answer() = Some(Box::new(Answer { bytes, faults })));
+    stack.host(|server: &mut S, _| *server.converted_reply() = Some(Box::new(ConvertedReply { bytes, faults })));
     stack.push_nil();
     Ok(1)
 }
@@ -140,12 +145,12 @@ pub(super) fn write_slowly<S: Server>(stack: &mut Stack<'_>) -> Result<usize, Ra
 /// Writes the value on top. `check` hears before each value of how many it has become more work.
 fn write_with(
     stack: &mut Stack<'_>,
-    names: &Names,
+    names: &FieldNames,
     reply: &mut Reply<'_>,
     protocol: Protocol,
     mut check: impl FnMut(&Stack<'_>, &Reply<'_>, usize) -> Result<(), Raise>,
-) -> Result<Faults, Raise> {
-    let mut faults = Faults::default();
+) -> Result<ReturnedErrors, Raise> {
+    let mut faults = ReturnedErrors::default();
     let base = stack.top();
     let mut levels: Vec<Level> = Vec::new();
     stack.push_copy(-1);
@@ -194,10 +199,10 @@ fn write_with(
 /// Writes the value on top and takes it away, unless it is a table with more to write.
 fn write_value(
     stack: &mut Stack<'_>,
-    names: &Names,
+    names: &FieldNames,
     reply: &mut Reply<'_>,
     protocol: Protocol,
-    faults: &mut Faults,
+    faults: &mut ReturnedErrors,
 ) -> Result<Option<Level>, Raise> {
     if stack.reserve(LEVEL_VALUES).is_err() {
         let line = "ERR reached lua stack limit";
@@ -235,9 +240,9 @@ fn write_boolean(value: bool, reply: &mut Reply<'_>, protocol: Protocol) {
 
 fn write_table(
     stack: &mut Stack<'_>,
-    names: &Names,
+    names: &FieldNames,
     reply: &mut Reply<'_>,
-    faults: &mut Faults,
+    faults: &mut ReturnedErrors,
 ) -> Result<Option<Level>, Raise> {
     if is_short_list(stack) {
         return Ok(Some(Level::Array(reply.open_array(), 0)));
@@ -301,7 +306,7 @@ fn take_text(stack: &mut Stack<'_>) -> Option<Vec<u8>> {
     text
 }
 
-fn double_field(stack: &mut Stack<'_>, names: &Names) -> Option<f64> {
+fn double_field(stack: &mut Stack<'_>, names: &FieldNames) -> Option<f64> {
     if !stack.find_field(-1, &names.double) {
         return None;
     }
@@ -310,7 +315,7 @@ fn double_field(stack: &mut Stack<'_>, names: &Names) -> Option<f64> {
     number
 }
 
-fn verbatim(stack: &mut Stack<'_>, names: &Names) -> Option<(Vec<u8>, Vec<u8>)> {
+fn verbatim(stack: &mut Stack<'_>, names: &FieldNames) -> Option<(Vec<u8>, Vec<u8>)> {
     if !stack.find_field(-1, &names.verbatim) {
         return None;
     }
@@ -348,7 +353,7 @@ fn flatten(stack: &mut Stack<'_>, name: &Reference) -> Result<Option<usize>, Rai
 }
 
 /// The line of the table on top, if it is an error: its text up to the first NUL, without ends of lines behind it.
-fn error_line(stack: &mut Stack<'_>, names: &Names) -> Option<String> {
+fn error_line(stack: &mut Stack<'_>, names: &FieldNames) -> Option<String> {
     text_of(stack, &names.err).map(|text| super::latin(super::without_line_ends(super::up_to_nul(&text))))
 }
 

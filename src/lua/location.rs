@@ -6,7 +6,7 @@ use mlua_sys as ffi;
 
 use super::calls::{Raise, text_or_nothing};
 use super::stack::index;
-use super::{Kind, Place, Stack};
+use super::{Kind, SourceLine, Stack};
 
 /// Where a script stands, for errors.
 impl Stack<'_> {
@@ -21,7 +21,7 @@ impl Stack<'_> {
     }
 
     /// Where the function stands that is `level` calls up, as errors begin: `user_script:1: `, or nothing.
-    pub fn place(&self, level: usize) -> Vec<u8> {
+    pub fn location(&self, level: usize) -> Vec<u8> {
         let Some(frame) = self.frame(level, c"Sl").filter(|frame| frame.currentline > 0) else { return Vec::new() };
         // SAFETY: Lua ends the name with NUL.
         let source = unsafe { CStr::from_ptr(frame.short_src.as_ptr()) };
@@ -29,16 +29,16 @@ impl Stack<'_> {
     }
 
     /// The place that is `level` calls up; `None` when there are not as many.
-    pub fn caller(&self, level: usize) -> Option<Place> {
+    pub fn caller(&self, level: usize) -> Option<SourceLine> {
         let frame = self.frame(level, c"Sl")?;
         // SAFETY: Lua ends both texts with NUL.
         let (what, source) = unsafe { (text_or_nothing(frame.what), text_or_nothing(frame.source)) };
         let line = (what != "C").then(|| frame.currentline.into());
-        Some(Place { source: source.into_owned(), line })
+        Some(SourceLine { source: source.into_owned(), line })
     }
 
     /// What Lua says of a wrong argument.
-    pub(super) fn complaint(&self, number: usize, reason: &[u8]) -> Vec<u8> {
+    pub(super) fn argument_error(&self, number: usize, reason: &[u8]) -> Vec<u8> {
         let Some(frame) = self.frame(0, c"n") else {
             return [format!("bad argument #{number} (").as_bytes(), reason, b")"].concat();
         };

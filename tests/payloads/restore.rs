@@ -8,7 +8,7 @@ pub(crate) const OK: &[u8] = b"+OK\r\n";
 
 /// What RESTORE answers to a payload that is sealed first.
 pub(crate) fn restored(world: &mut World, payload: &[u8]) -> Vec<u8> {
-    let payload = rdb::sealed(payload.to_vec());
+    let payload = rdb::with_footer(payload.to_vec());
     world.send(world.client, &[b"RESTORE", b"key", b"0", &payload, b"REPLACE"]).0
 }
 

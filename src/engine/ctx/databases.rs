@@ -2,7 +2,7 @@
 
 use super::Ctx;
 use crate::engine::{Databases, Engine, Presence, Settings, presence};
-use crate::keyspace::{Database, New, Trash};
+use crate::keyspace::{Database, LazyFree, New};
 use crate::rdb::{self, Writer};
 
 impl Ctx<'_> {
@@ -13,8 +13,8 @@ impl Ctx<'_> {
         let emptied = engine.databases.get(database);
         engine.observers.watches.replace(database, |key| presence(emptied, key, due_ms), |_| Presence::Missing);
         engine.stats.changes += emptied.len() as u64;
-        let trash = engine.databases.empty(database);
-        engine.free(trash);
+        let lazy_free = engine.databases.empty(database);
+        engine.free(lazy_free);
         engine.observers.waiting.signal_all(database);
     }
 
@@ -27,8 +27,8 @@ impl Ctx<'_> {
             engine.observers.watches.replace(number, |key| presence(database, key, due_ms), |_| Presence::Missing);
             let keys: Vec<Vec<u8>> = database.slots().map(|slot| database.key(slot).to_vec()).collect();
             for key in keys {
-                let trash = reload_key(engine.databases.get_mut(number), &key, &engine.settings, due_ms);
-                engine.free(trash);
+                let lazy_free = reload_key(engine.databases.get_mut(number), &key, &engine.settings, due_ms);
+                engine.free(lazy_free);
             }
         }
     }
@@ -79,8 +79,8 @@ impl Engine {
 }
 
 /// Does to one key what saving and loading it does, and answers what is no longer needed.
-fn reload_key(database: &mut Database, key: &[u8], settings: &Settings, due_ms: i64) -> Trash {
-    let Some(slot) = database.find(key) else { return Trash::default() };
+fn reload_key(database: &mut Database, key: &[u8], settings: &Settings, due_ms: i64) -> LazyFree {
+    let Some(slot) = database.find(key) else { return LazyFree::default() };
     if presence(database, key, due_ms) == Presence::Overdue {
         return database.delete(slot);
     }
@@ -90,6 +90,6 @@ fn reload_key(database: &mut Database, key: &[u8], settings: &Settings, due_ms: 
     saved.value(view);
     match saved.reader().value(rdb::kind_of(view), &settings.forms()) {
         Some(loaded) => database.replace(slot, New::Value(loaded)).1,
-        None => Trash::default(),
+        None => LazyFree::default(),
     }
 }
