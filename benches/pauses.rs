@@ -181,7 +181,7 @@ impl World {
         self.engine.run(now, self.client, request, &mut self.reply);
         self.engine.finish(now, request);
         assert!(!self.reply.starts_with(b"-"), "{words:?} was refused");
-        if self.engine.next_deadline().is_some_and(|deadline_ms| deadline_ms <= now.unix_ms()) {
+        if self.engine.next_due().is_some_and(|due| due <= now) {
             self.engine.run_due(now, SLICE_KEYS);
         }
         for effect in self.engine.effects.take() {

@@ -23,6 +23,7 @@ mod databases;
 mod delivery;
 mod derived;
 mod dispatch;
+mod due;
 mod effects;
 mod error;
 mod error_counts;
@@ -76,6 +77,7 @@ pub use databases::Databases;
 pub use delivery::{OutputLimit, OutputLimits};
 pub use derived::{CATEGORIES, KeyRange};
 pub use dispatch::Flow;
+pub use due::DueState;
 pub use effects::{ClockOrder, Effect, Effects};
 pub use error::{
     BitmapError, Error, GeoError, HyperLogLogError, KitError, RestoreError, RightsError, ServerError, StreamError,
@@ -292,18 +294,6 @@ impl Engine {
         self.timing.is_held = is_held;
     }
 
-    /// The latest deadline that ends a key or field now.
-    #[inline]
-    pub fn due_ms(&self) -> i64 {
-        self.timing.now.unix_ms() - self.grace_ms()
-    }
-
-    /// How much later than its deadline a key ends.
-    #[inline]
-    fn grace_ms(&self) -> i64 {
-        i64::from(!self.timing.is_held)
-    }
-
     /// The moment it started.
     pub fn started(&self) -> Now {
         self.timing.started
@@ -353,83 +343,6 @@ impl Engine {
         self.effects.push(Effect::Close(session));
     }
 
-    /// Does what is due, at most `limit` things: closes clients that have not read for too long, ends waits, and
-    /// removes keys and fields of hashes whose deadline has passed, in the order of their deadlines. Answers how many;
-    /// fewer than `limit` means that none is left.
-    pub fn run_due(&mut self, now: Now, limit: usize) -> usize {
-        self.at(now);
-        self.cut_off_overfull();
-        if self.scripts.is_busy() {
-            return 0;
-        }
-        self.unblock_ready();
-        let mut expired = self.time_out(limit);
-        if !self.may_expire() {
-            return expired;
-        }
-        let (watch, before) = (self.start_timer(), expired);
-        for database in 0..self.databases.count() {
-            while expired < limit {
-                let ended = self.run_next_due(database, limit - expired);
-                if ended == 0 {
-                    break;
-                }
-                expired += ended;
-            }
-        }
-        if expired > before {
-            let elapsed_us = self.elapsed_us(watch);
-            self.stats.expiring_us = self.stats.expiring_us.saturating_add(elapsed_us);
-            self.record_latency("expire-cycle", elapsed_us);
-        }
-        self.unblock_ready();
-        expired
-    }
-
-    /// Removes what is due first: a key, or those fields of one hash, at most `limit`, that fall due together.
-    fn run_next_due(&mut self, database: usize, limit: usize) -> usize {
-        let (data, last_ms) = (self.databases.get(database), self.due_ms());
-        let key = data.first_due().filter(|(due_ms, _)| *due_ms <= last_ms);
-        let fields = data.first_part_due().filter(|(due_ms, _)| *due_ms <= last_ms);
-        match (key, fields) {
-            (Some((key_ms, slot)), fields) if fields.is_none_or(|(due_ms, _)| key_ms <= due_ms) => {
-                self.expire_slot(database, slot);
-                1
-            }
-            (_, Some((due_ms, slot))) => self.end_fields(database, slot, |hash| hash.remove_due(due_ms, limit)).0,
-            (_, None) => 0,
-        }
-    }
-
-    /// When [`Engine::run_due`] or [`Engine::limit_tracking`] has something to do next, in unix milliseconds.
-    pub fn next_deadline(&self) -> Option<i64> {
-        self.next_deadline_with(self.grace_ms())
-    }
-
-    fn next_deadline_with(&self, grace_ms: i64) -> Option<i64> {
-        let keys = if self.may_expire() { self.databases.next_deadline() } else { None };
-        let keys = keys.map(|deadline_ms| deadline_ms.saturating_add(grace_ms));
-        let tracking = self.tracking_deadline();
-        [keys, self.observers.waiting.next_deadline(), tracking].into_iter().flatten().min()
-    }
-
-    /// The same as a moment; what no clock ever reaches never falls due.
-    pub fn next_due(&self) -> Option<Now> {
-        self.next_deadline().and_then(Now::from_ms)
-    }
-
-    /// When something happens next though no request comes, except that an idle client is closed, to whoever moves the
-    /// clock there.
-    pub fn next_moment(&self) -> Option<Now> {
-        let due = self.next_deadline_with(0).and_then(Now::from_ms);
-        let pause_end = self.timing.pause.current(self.timing.now).map(|(end, _)| end);
-        [due, pause_end, self.observers.overfull.next()].into_iter().flatten().min()
-    }
-
-    fn may_expire(&self) -> bool {
-        self.switches.active_expiry && !self.switches.cron_paused && !self.timing.pause.holds(self.timing.now)
-    }
-
     /// The key, if it is there and has not ended; if its deadline is due, this is its end. So with fields of a hash.
     #[inline]
     fn live(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
@@ -456,14 +369,6 @@ impl Engine {
             self.expire_slot(database, due);
         }
         found
-    }
-
-    fn expire_slot(&mut self, database: usize, slot: Slot) {
-        let key = self.databases.get(database).key(slot).to_vec();
-        let lazy_free = self.databases.get_mut(database).delete(slot);
-        self.free(lazy_free);
-        self.stats.expired_keys += 1;
-        self.changed(database, Event::EXPIRED, &key);
     }
 
     /// A key changed: every change passes through here, so that whoever wants to hear of it does.

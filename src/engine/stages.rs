@@ -73,8 +73,9 @@ impl Stage {
     const NONE: Stage =
         Stage { callers: &[], is_active: |_| false, before: |_, _| Ok(()), after: |_, _, _| {}, end: |_, _| {} };
 
+    #[inline]
     fn concerns(&self, engine: &Engine, call: &Call<'_>) -> bool {
-        self.callers.contains(&call.caller) && (self.is_active)(engine)
+        (self.is_active)(engine) && self.callers.contains(&call.caller)
     }
 }
 

@@ -22,7 +22,7 @@ use super::timer::{NextTick, Timer};
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::worlds::{World, Worlds};
-use crate::engine::{ClockOrder, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
+use crate::engine::{ClockOrder, DueState, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
 use crate::resp::{ReplyBuffer, Request};
 
 /// How long a stall goes on at most once the server is told to end.
@@ -160,7 +160,7 @@ impl Shared {
     /// Begins a batch.
     pub(crate) fn begin_batch(&self, engine: &mut Engine) -> DueState {
         engine.begin_batch(self.clock.now());
-        DueState::of(engine)
+        engine.due_state()
     }
 
     /// Runs one request of a batch that has begun. It begins when the one before it has ended, or was timed last.
@@ -192,9 +192,8 @@ impl Shared {
     pub(crate) fn end_batch(&self, engine: &mut Engine, before: DueState) {
         engine.end_batch();
         self.settle(engine);
-        if before != DueState::of(engine) {
-            let due = [engine.next_due(), engine.observers.overfull.next()];
-            due.into_iter().flatten().for_each(|moment| self.wakeup.no_later_than(moment));
+        if before != engine.due_state() {
+            engine.next_due().into_iter().for_each(|moment| self.wakeup.no_later_than(moment));
         }
     }
 
@@ -462,30 +461,5 @@ impl Shared {
     async fn reached(&self, phase: Phase) {
         // The sender lives in `self`, so it cannot be gone.
         let _ = self.phase.subscribe().wait_for(|&reached| reached >= phase).await;
-    }
-}
-
-/// What makes something fall due earlier when it changes: the data, whether keys fall due at all, who waits, how much
-/// is tracked, and who does not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DueState {
-    changes: u64,
-    active_expiry: bool,
-    rests: bool,
-    wait_ends: Option<i64>,
-    tracking: Option<i64>,
-    overfull: Option<Now>,
-}
-
-impl DueState {
-    pub(crate) fn of(engine: &Engine) -> DueState {
-        DueState {
-            changes: engine.stats.changes,
-            active_expiry: engine.switches.active_expiry,
-            rests: engine.switches.cron_paused,
-            wait_ends: engine.observers.waiting.next_deadline(),
-            tracking: engine.tracking_deadline(),
-            overfull: engine.observers.overfull.next(),
-        }
     }
 }

@@ -62,8 +62,7 @@ impl Timer {
         if expired == SLICE_KEYS || goes_on_evicting {
             return NextTick::Again;
         }
-        let overfull = engine.observers.overfull.next();
-        match [engine.next_due(), engine.pause().until(), self.idle_check, overfull].into_iter().flatten().min() {
+        match [engine.next_due(), self.idle_check].into_iter().flatten().min() {
             Some(moment) => NextTick::At(moment),
             None => NextTick::Never,
         }

@@ -1,7 +1,7 @@
-//! Numbers of a fixed width, up to eight bytes, low byte first: what the columns of packed collections are made of.
+//! Numbers of a fixed width, up to eight bytes, low byte first: the columns of packed collections consist of them.
 //!
-//! A number is read as the word that *ends* with it, shifted down: one load and one check of bounds, whatever the
-//! width. So whoever keeps such columns has a head of at least eight bytes in front.
+//! A number is read as the word that *ends* with it, shifted down: one load and one bounds check, whatever the width.
+//! A collection with such columns therefore has a head of at least eight bytes in front of them.
 
 /// The number in the `width <= 8` bytes that end at `end >= 8`.
 #[inline]

@@ -1,37 +1,37 @@
-//! When keys or fields fall due: an exact order of (deadline, handle).
+//! The expiry index: when keys or fields fall due, as an exact order of (deadline, handle).
 //!
-//! Not a wheel. A timer wheel answers "what is due by now" cheaply, but knows the next deadline only after cascading,
-//! and forgets keys that were removed or moved only when it stumbles over them. A virtual clock wants the next deadline
-//! to the millisecond, and a lock that is set and deleted a thousand times a second must leave nothing behind. So this
-//! is an ordered set, in nearly the bytes of a wheel: leaves of up to [`LEAF`] sorted entries of eight bytes, which lie
-//! in [`SortedChunks`]. Moving a deadline is one removal and one insertion; the latter is short at the end, where most
-//! belong.
+//! It is not a timer wheel. A wheel finds what is due by now cheaply, but knows the next deadline only after
+//! cascading, and forgets keys that were removed or moved only when it comes across them. A virtual clock wants the
+//! next deadline to the millisecond, and a lock that is set and deleted a thousand times a second must leave nothing
+//! behind. So this is an ordered set, in nearly the bytes of a wheel: leaves of up to [`LEAF`] sorted entries of
+//! eight bytes, kept in [`SortedChunks`]. Moving a deadline is one removal and one insertion; the latter is short at
+//! the end, where most belong.
 //!
 //! An entry is the low 32 bits of the deadline above the handle. The high bits, an *era* of 49.7 days, are in the
 //! leaf's name, which is an entry below its era: a leaf never spans two eras.
 //!
-//! Leaves can be [`Deadlines::into_fork`]: clones then have them without entries, which they find under the same names
-//! where they are in the base, and copy before they change a leaf.
+//! [`Deadlines::into_fork`] makes clones copy on write: their leaves have no entries of their own, but find them
+//! under the same names in the base, and copy a leaf's entries before they change it.
 //!
 //! Invariants: a leaf is not empty unless it is in the base, sorted, of one era, and holds exactly the entries
 //! from its name to the next leaf's name; the first leaf of an era is named by the beginning of the era;
 //! `sum` is the sum of all deadlines.
 //!
-//! Costs: everything O(log n); 8 to 12 bytes an entry. To choose one at random, each as likely as any other, a leaf is
-//! chosen and then one of 256 places in it, again and again until there is an entry.
+//! Costs: everything O(log n); 8 to 12 bytes an entry. A random entry, each as likely as any other: choose a leaf,
+//! then one of 256 places in it, and repeat until that place has an entry.
 
 use std::sync::Arc;
 
 use super::sorted_chunks::{Keyed, SortedChunks};
 
-/// The most entries of a leaf.
+/// The most entries that a leaf holds.
 const LEAF: usize = 256;
-/// A leaf with fewer looks for a neighbour to merge with.
+/// A leaf with fewer entries is merged with a neighbour if possible.
 const SPARSE: usize = LEAF / 4;
-/// Leaves grow and shrink by so many entries.
+/// The number of entries by which the capacity of leaves grows and shrinks.
 const STEP: usize = 16;
 
-/// The deadlines of a database's keys, or of a hash's fields.
+/// The deadlines of a database's keys, or of a hash's fields, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deadlines {
     leaves: SortedChunks<Leaf>,
@@ -41,14 +41,14 @@ pub(crate) struct Deadlines {
     base: Option<Arc<Deadlines>>,
 }
 
-/// The place of a deadline in the order of all: the deadline above the 32 bits of the handle.
+/// The position of a deadline in the order of all: the deadline above the 32 bits of the handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SortKey(i128);
 
 #[derive(Debug)]
 struct Leaf {
     name: SortKey,
-    /// None while it is in the base.
+    /// The entries; none while they are in the base.
     entries: Vec<u64>,
 }
 
@@ -65,7 +65,7 @@ impl SortKey {
         self.0 >> 64
     }
 
-    /// The first place of its era.
+    /// The first position of its era.
     fn start_of_era(self) -> SortKey {
         SortKey(self.era() << 64)
     }
@@ -74,7 +74,7 @@ impl SortKey {
         self.0 as u64
     }
 
-    /// The place of an entry of its era.
+    /// The position of an entry of its era.
     fn of_entry(self, entry: u64) -> SortKey {
         SortKey(self.start_of_era().0 | i128::from(entry))
     }
@@ -88,7 +88,7 @@ impl Keyed for Leaf {
     }
 }
 
-/// A copy has the same room for more.
+/// A clone keeps the spare capacity.
 impl Clone for Leaf {
     fn clone(&self) -> Leaf {
         let mut entries = Vec::with_capacity(self.entries.capacity());
@@ -102,7 +102,7 @@ impl Leaf {
         self.entries.iter().map(|&entry| self.name.of_entry(entry).deadline())
     }
 
-    /// Its entries, to be changed.
+    /// The leaf's own entries, to be changed; copied from the base first if they are still there.
     #[inline]
     fn own(&mut self, base: Option<&Deadlines>) -> &mut Vec<u64> {
         if self.entries.is_empty() {
@@ -120,7 +120,7 @@ impl Leaf {
 }
 
 impl Deadlines {
-    /// How many there are.
+    /// The number of deadlines.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -135,12 +135,12 @@ impl Deadlines {
         self.sum
     }
 
-    /// All of them in order.
+    /// All deadlines with their handles, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, u32)> {
         self.leaves.iter().flat_map(|leaf| self.here(leaf).deadlines())
     }
 
-    /// A leaf with its entries, be they in the base.
+    /// The leaf that holds the entries: this one, or the one in the base.
     fn here<'a>(&'a self, leaf: &'a Leaf) -> &'a Leaf {
         let base = self.base.as_ref().filter(|_| leaf.entries.is_empty());
         base.and_then(|base| base.leaves.get(leaf.name)).unwrap_or(leaf)
@@ -151,7 +151,7 @@ impl Deadlines {
         self.capacity * size_of::<u64>() + self.leaves.memory()
     }
 
-    /// Adds a deadline.
+    /// Adds a deadline of a handle.
     pub(crate) fn insert(&mut self, deadline_ms: i64, handle: u32) {
         self.len += 1;
         self.sum += i128::from(deadline_ms);
@@ -180,7 +180,7 @@ impl Deadlines {
         }
     }
 
-    /// Takes a deadline out that is there.
+    /// Removes a deadline, which must exist.
     pub(crate) fn remove(&mut self, deadline_ms: i64, handle: u32) {
         let key = SortKey::of(deadline_ms, handle);
         let leaf = self.leaves.floor_mut(key).expect("a deadline is in the order");
@@ -196,7 +196,8 @@ impl Deadlines {
         }
     }
 
-    /// One of them, each as likely as any other while leaves are as full as they usually are; `below` is chance.
+    /// A random deadline, each as likely as any other while leaves are as full as usual; `below` returns a random
+    /// number below its argument.
     pub(crate) fn random(&self, mut below: impl FnMut(usize) -> usize) -> Option<(i64, u32)> {
         const TRIES: usize = 256;
         let mut leaf = self.here(self.leaves.first()?);
@@ -221,7 +222,7 @@ impl Deadlines {
         leaf.entries
     }
 
-    /// Lets a leaf of `len` entries take in the next one, or the one before take in it, if the two are small together.
+    /// Merges a leaf of `len` entries with the next one or the one before, if the two are small together.
     fn merge_around(&mut self, name: SortKey, len: usize) {
         let joins = |other: &&Leaf| other.name.era() == name.era() && self.here(other).entries.len() + len <= LEAF / 2;
         let next = self.leaves.from(name).nth(1).filter(joins).map(|next| (name, next.name));
@@ -241,7 +242,7 @@ impl Deadlines {
         }
     }
 
-    /// Has the first leaf of an era begin with it, when the one that did is gone.
+    /// Names the first leaf of an era by the era's start, after the leaf with that name was removed.
     fn name_first_leaf(&mut self, start: SortKey) {
         let first = self.leaves.from(start).next().map(|leaf| leaf.name);
         if let Some(name) = first.filter(|name| name.era() == start.era()) {
@@ -252,14 +253,14 @@ impl Deadlines {
         }
     }
 
-    /// Has a leaf that may be in the base have its entries.
+    /// Copies the entries of a leaf from the base if they are still there.
     fn fetch(&mut self, name: SortKey) {
         if let Some(leaf) = self.leaves.get_mut(name) {
             leaf.own(self.base.as_deref());
         }
     }
 
-    /// Itself, in a form whose clones share what it holds until they change it.
+    /// Converts this into a form whose clones share its contents until they change them.
     pub(crate) fn into_fork(mut self) -> Deadlines {
         let names: Vec<SortKey> = self.leaves.iter().map(|leaf| leaf.name).collect();
         names.into_iter().for_each(|name| self.fetch(name));
@@ -270,7 +271,7 @@ impl Deadlines {
         Deadlines { leaves, len: base.len, capacity: base.capacity, sum: base.sum, base: Some(base) }
     }
 
-    /// Proves the invariants.
+    /// Panics unless the invariants hold.
     pub(crate) fn check(&self) {
         self.leaves.check();
         assert_eq!(self.iter().count(), self.len);
@@ -289,7 +290,7 @@ impl Deadlines {
     }
 }
 
-/// Makes room for one more entry and returns by how much the capacity grew.
+/// Makes room for one more entry, and returns by how much the capacity grew.
 fn grow(leaf: &mut Vec<u64>) -> usize {
     let before = leaf.capacity();
     if leaf.len() == before {
@@ -298,7 +299,7 @@ fn grow(leaf: &mut Vec<u64>) -> usize {
     leaf.capacity() - before
 }
 
-/// Gives room back that is no longer needed and returns by how much the capacity shrank.
+/// Gives unused capacity back, and returns by how much the capacity shrank.
 fn shrink(leaf: &mut Vec<u64>) -> usize {
     let before = leaf.capacity();
     if before - leaf.len() >= 3 * STEP {
@@ -331,7 +332,7 @@ mod tests {
     fn every_deadline_is_chosen_about_as_often_as_any_other() {
         let mut deadlines = Deadlines::default();
         assert_eq!(deadlines.random(|_| 0), None);
-        // Most fall due close together, some far away: a choice by time would find nearly only those.
+        // Most fall due close together, some far away: a random choice by time would find nearly only those.
         (0..900).for_each(|handle| deadlines.insert(i64::from(handle), handle));
         (900..1000).for_each(|handle| deadlines.insert(i64::from(handle) << 32, handle));
         let (mut generator, mut counts) = (fastrand::Rng::with_seed(1), [0; 1000]);

@@ -7,19 +7,20 @@
 //! | `[abc]` `[a-z]` `[^a-z]` | one byte of the class, or one outside of it |
 //! | `\x` | the byte `x`, also in a class |
 //!
-//! and the odd cases are those of Redis: a range may be written backwards; a class that is not closed goes to the end
-//! of the pattern; a `]` right after a `-` is the end of a range, so `[a-]` is such a class; `[]` has no byte and `[^]`
+//! The odd cases are those of Redis: a range may be written backwards; a class that is not closed goes to the end of
+//! the pattern; a `]` right after a `-` is the end of a range, so `[a-]` is such a class; `[]` has no byte and `[^]`
 //! has every; a lone `\` at the end is itself; bytes of 128 and more come *before* 0 in a range; case is ignored only
 //! after the ends of a range are put in order; **empty text matches only the empty pattern**, not even `*` (commands
-//! that let `*` stand for everything do not ask here); and past 1000 stars nothing matches.
+//! for which `*` means everything do not call this); and past 1000 stars nothing matches.
 //!
-//! How: what stands between two stars, a segment, matches text of one fixed length. The first segment must match at the
-//! start and the last at the end; each of the others is best taken where it is found first, so nothing is ever tried
-//! twice. No recursion.
+//! How: the part between two stars, a segment, matches text of one fixed length. The first segment must match at the
+//! start and the last at the end; for each of the others the first match is the best, so nothing is ever tried twice.
+//! No recursion.
 //!
-//! Costs: the length of the pattern and the text, while segments are plain bytes. One with `?` or a class, or any
-//! without regard to case, is tried position by position while that takes a few steps a position, which nearly always
-//! is enough and allocates nothing; then by bits ([`search`]), at worst its length times the text's divided by 512.
+//! Costs: the length of the pattern and the text, while segments are plain bytes. A segment with `?` or a class, or
+//! any segment if case is ignored, is tried position by position while that takes a few steps a position, which is
+//! nearly always enough and allocates nothing; beyond that it is searched by bits ([`search`]), at worst its length
+//! times the text's divided by 512.
 //!
 //! Sources: the replies of Redis 8.0.6 to every pattern of up to five bytes out of nine, and to the tests below.
 
@@ -27,10 +28,10 @@ mod search;
 
 use memchr::memmem;
 
-/// After so many stars Redis gives up.
+/// The number of stars after which Redis gives up.
 const MAX_STARS: usize = 1000;
 
-/// So many steps a position may the search for a segment take, and so many for all of them beside.
+/// The steps that the search for a segment may take per position, and again that many for all of them together.
 const STEPS: usize = 32;
 
 /// Whether the whole of `text` matches `pattern`; `ignore_case` is for ASCII letters.
@@ -51,23 +52,24 @@ pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
         text = &text[at + segment.length..];
         pattern = next;
     }
-    // A star at the end is one more, and does no harm.
+    // One more star, at the end, does not matter.
     pattern.is_empty()
 }
 
-/// A part of a pattern without a star. It matches text of exactly `length` bytes.
+/// The part of a pattern between two stars. It matches text of exactly `length` bytes.
 #[derive(Clone, Copy)]
 struct Segment<'a> {
     pattern: &'a [u8],
     length: usize,
-    /// Every byte stands for itself.
+    /// Whether every byte stands for itself.
     plain: bool,
     ignore_case: bool,
 }
 
 impl<'a> Segment<'a> {
-    /// The pattern up to its first star, and what follows that star and those right behind it, if there is one. `None`
-    /// if that needs more bytes than the text has, so that a long pattern costs no more than the text is worth.
+    /// The pattern up to its first star, and the rest behind that star and those right behind it, if there is one.
+    /// `None` if the segment needs more bytes than the text has, so that a long pattern costs no more than the text
+    /// is long.
     fn take(pattern: &'a [u8], text_bytes: usize, ignore_case: bool) -> Option<(Segment<'a>, Option<&'a [u8]>)> {
         let (mut rest, mut length, mut plain) = (pattern, 0, !ignore_case);
         while let Some((token, after)) = Token::take(rest) {
@@ -90,7 +92,7 @@ impl<'a> Segment<'a> {
         text.len() == self.length && self.try_on(text).0
     }
 
-    /// Where it matches first. It is not empty.
+    /// The position of the first match. The segment is not empty.
     fn find(&self, text: &[u8]) -> Option<usize> {
         if self.plain {
             return memmem::find(text, self.pattern);
@@ -110,7 +112,7 @@ impl<'a> Segment<'a> {
         None
     }
 
-    /// Whether it matches a text of its length, and how many bytes of the pattern it took to see that.
+    /// Whether the segment matches a text of its length, and how many bytes of the pattern were read to decide that.
     fn try_on(&self, text: &[u8]) -> (bool, usize) {
         let mut rest = self.pattern;
         for &byte in text {
@@ -124,7 +126,7 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// What matches one byte.
+/// A part of a pattern that matches one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Token<'a> {
     Any,
@@ -133,7 +135,7 @@ enum Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// The first token of a pattern and what follows; none at a star or at the end.
+    /// The first token of a pattern and the rest; none at a star or at the end.
     fn take(pattern: &'a [u8]) -> Option<(Token<'a>, &'a [u8])> {
         match pattern {
             [] | [b'*', ..] => None,
@@ -173,11 +175,11 @@ fn is_member(mut members: &[u8], byte: u8, ignore_case: bool) -> bool {
     false
 }
 
-/// The bytes from one end to the other, in either order.
+/// A range of a class: the bytes from one end to the other, in either order.
 #[derive(Clone, Copy)]
 struct Range(u8, u8);
 
-/// The first member of a class and what follows; none at its `]` or at the end of the pattern.
+/// The first range of a class and the rest; none at its `]` or at the end of the pattern.
 fn take_range(class: &[u8]) -> Option<(Range, &[u8])> {
     match class {
         [] | [b']', ..] => None,
@@ -201,7 +203,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A pattern, texts that KEYS of Redis 8.0.6 found by it when each was the only key, and texts that it did not.
+    /// A pattern, texts that KEYS of Redis 8.0.6 found by it when each was the only key, and texts that it did not
+    /// find.
     type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
 
     fn check(table: &[Case]) {
@@ -305,7 +308,7 @@ mod tests {
         ]);
     }
 
-    /// From KEYS of Redis 8.0.6, like the tables above.
+    /// Expected: KEYS of Redis 8.0.6, like the tables above.
     #[test]
     fn bytes_over_127_come_before_zero_in_a_range() {
         let table: [(&[u8], &[u8], bool); 9] = [
@@ -324,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Which of `get` and `set` COMMAND LIST FILTERBY PATTERN of Redis 8.0.6 lists.
+    /// Expected: which of `get` and `set` COMMAND LIST FILTERBY PATTERN of Redis 8.0.6 lists.
     #[test]
     fn case_is_ignored_once_a_range_is_in_order() {
         let table = [
@@ -405,7 +408,7 @@ mod tests {
         assert!(!matches(&[&stars[..], b"*"].concat(), &cycle(b"ab", BYTES), false));
     }
 
-    /// The rules once more, by recursion: what a star takes is tried in every length.
+    /// The rules once more, by recursion: for each star, every length is tried.
     fn naive(pattern: &[u8], text: &[u8]) -> bool {
         let Some(&first) = pattern.first() else { return text.is_empty() };
         if first == b'*' {
@@ -421,7 +424,7 @@ mod tests {
         fits && naive(&pattern[used..], &text[1..])
     }
 
-    /// Whether `byte` is of the class that `pattern` starts with, and how long that is.
+    /// Whether `byte` is in the class that `pattern` starts with, and how long the class is.
     fn naive_class(pattern: &[u8], byte: u8) -> (bool, usize) {
         let negated = pattern.get(1) == Some(&b'^');
         let (mut at, mut member) = (1 + usize::from(negated), false);

@@ -1,17 +1,17 @@
 //! How members are hashed: rapidhash with fixed secrets, SipHash-1-3 with a key in a collection that was flooded.
 //!
-//! rapidhash takes a fifth of the time and no key, so the order of a scan is the same everywhere; but whoever has read
-//! it can write down any number of members with one and the same hash. The index notices ([`Flood`]) and its collection
+//! rapidhash takes a fifth of the time and no key, so the order of a scan is the same everywhere; but anyone who has
+//! read it can write any number of members with the same hash. The index notices ([`Flood`]) and its collection
 //! changes over to the keyed function ([`crate::value::members`]). The key follows from a seed that comes with the
 //! collection's limits: the same seed and history give the same order, and no client knows the seed.
 //!
-//! The keyspace, whose quick function has a seed of its own, takes the keyed one from here.
+//! The keyspace has a quick function with a seed of its own, and uses the keyed one from here.
 //!
 //! Sources: De Carli, rapidhash v3; Aumasson and Bernstein, SipHash: a fast short-input PRF (2012).
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_micro_inline};
 
-/// The hashes of what was to be stored are more alike than chance explains: it was not taken, and the whole must be
+/// An error of inserting: the hashes are more alike than chance explains. The entry was not inserted, and all must be
 /// hashed with another function.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Flood;
@@ -21,12 +21,12 @@ pub(crate) struct Flood;
 pub(crate) struct Key(pub(crate) u64, pub(crate) u64);
 
 impl Key {
-    /// The key that follows from a seed.
+    /// Derives a key from a seed.
     pub(crate) fn of(seed: u64) -> Key {
         Key(seed, 0).next()
     }
 
-    /// The key that follows from this one.
+    /// Derives the next key from this one.
     pub(crate) fn next(self) -> Key {
         Key(self.hash(b"one"), self.hash(b"other"))
     }
@@ -68,7 +68,7 @@ fn round([a, b, c, d]: &mut [u64; 4]) {
     *c = c.rotate_left(32);
 }
 
-/// Fixed, so that the order of a scan is too.
+/// Fixed secrets, so that the order of a scan is fixed too.
 static SECRETS: RapidSecrets = RapidSecrets::seed(0);
 
 /// The quick hash of a member.
@@ -77,12 +77,12 @@ pub(super) fn quick(member: &[u8]) -> u64 {
     rapidhash_v3_micro_inline::<true, false>(member, &SECRETS)
 }
 
-/// The function that hashes the members of one collection.
+/// The hash function for the members of one collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hashing {
     /// The quick one; the seed is that of the key to come.
     Quick { seed: u64 },
-    /// A keyed one, and the how-manieth it is.
+    /// A keyed one, and its generation: how often the function was changed.
     Keyed { key: Key, generation: u8 },
 }
 
@@ -95,7 +95,7 @@ impl Hashing {
         }
     }
 
-    /// How often the function was changed. Two functions of one seed are the same if this is.
+    /// How often the function was changed. Two functions of one seed are equal if their generations are.
     pub(super) fn generation(&self) -> u8 {
         match *self {
             Hashing::Quick { .. } => 0,
@@ -103,7 +103,7 @@ impl Hashing {
         }
     }
 
-    /// The function to change over to.
+    /// The next function to change to.
     pub(super) fn next(&self) -> Hashing {
         match *self {
             Hashing::Quick { seed } => Hashing::Keyed { key: Key::of(seed), generation: 1 },
@@ -114,7 +114,7 @@ impl Hashing {
     }
 }
 
-/// Members that differ and all have one quick hash: their first half cancels the multiplication that is to mix in the
+/// Different members that all have one quick hash: their first half cancels the multiplication that mixes in the
 /// second.
 #[cfg(test)]
 pub(super) fn flood() -> impl Iterator<Item = Vec<u8>> {

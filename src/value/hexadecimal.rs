@@ -1,4 +1,4 @@
-//! Bytes as text in hexadecimal digits, two for each byte, in lower case: hashes, and secrets to be typed.
+//! Bytes as text in hexadecimal digits, two per byte, in lower case: for hashes, and for secrets that a user types.
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
@@ -7,7 +7,7 @@ pub fn text(bytes: &[u8]) -> String {
     digits(bytes).map(char::from).collect()
 }
 
-/// The digits of `bytes`, one by one.
+/// The digits of `bytes`, one after the other.
 pub fn digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15].map(|half| DIGITS[usize::from(half)]))
 }

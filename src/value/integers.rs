@@ -1,12 +1,12 @@
-//! Integers: a sorted set of numbers, each in as few bytes as the widest of them needs: 2, 4 or 8.
+//! A sorted set of integers, each in as few bytes as the widest of them needs: 2, 4 or 8.
 //!
-//! Knows no limit. A wide number widens all; the width never gets smaller, as in Redis.
+//! It knows no limit. A wide number widens all; the width never gets smaller, as in Redis.
 //!
 //! - Invariant: numbers ascend, so no two are equal.
-//! - Memory: the width a number, and nothing to spare.
+//! - Memory: the width per number, and nothing to spare.
 //!
-//! Costs: look-up O(log n); a change moves what lies behind its place, and asks for one number
-//! more of memory, or gives it back.
+//! Costs: look-up O(log n); a change moves the numbers behind its position, and reallocates for one number more or
+//! less.
 
 /// A sorted set of numbers.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Default for Integers {
 }
 
 impl Integers {
-    /// The set of some numbers that ascend, each in at least `width` bytes.
+    /// The set of numbers, which must ascend, each in at least `width` bytes.
     pub(super) fn of(width: usize, numbers: &[i64]) -> Integers {
         debug_assert!(numbers.is_sorted_by(|a, b| a < b), "numbers must ascend");
         let fits = |most: i64| numbers.iter().all(|&number| (-most - 1..=most).contains(&number));
@@ -47,7 +47,7 @@ impl Integers {
         }
     }
 
-    /// How many bytes each number takes.
+    /// The number of bytes that each number takes.
     pub(super) fn width(&self) -> usize {
         match self {
             Integers::Narrow(_) => 2,
@@ -64,7 +64,7 @@ impl Integers {
         each!(self, numbers => size_of_val(&**numbers))
     }
 
-    /// The number at a position that exists, 0 for the least.
+    /// The number at a position that exists; position 0 has the least.
     pub(super) fn get(&self, position: usize) -> i64 {
         each!(self, numbers => at(numbers, position))
     }
@@ -73,14 +73,14 @@ impl Integers {
         each!(self, numbers => search(numbers, number)).is_ok()
     }
 
-    /// How many bytes the longest number prints as.
+    /// The length of the longest number in decimal digits.
     pub(super) fn longest(&self) -> usize {
         let ends = [0, self.len().saturating_sub(1)];
         let digits = |position: usize| itoa::Buffer::new().format(self.get(position)).len();
         ends.into_iter().filter(|&position| position < self.len()).map(digits).max().unwrap_or(0)
     }
 
-    /// Puts a number in; tells whether it is new.
+    /// Inserts a number; returns whether it is new.
     pub(super) fn insert(&mut self, number: i64) -> bool {
         match self {
             Integers::Narrow(numbers) => match i16::try_from(number) {
@@ -97,7 +97,7 @@ impl Integers {
         self.insert(number)
     }
 
-    /// Removes a number; tells whether it was there.
+    /// Removes a number; returns whether it was in the set.
     pub(super) fn remove(&mut self, number: i64) -> bool {
         each!(self, numbers => {
             let found = search(numbers, number);
@@ -125,7 +125,7 @@ fn at<T: Copy + Into<i64>>(numbers: &[T], position: usize) -> i64 {
     numbers[position].into()
 }
 
-/// Where a number is, or else belongs.
+/// The position of a number, or else the position to insert it at.
 fn search<T: Copy + Into<i64>>(numbers: &[T], number: i64) -> Result<usize, usize> {
     match numbers.last() {
         Some(&last) if last.into() < number => Err(numbers.len()),

@@ -1,10 +1,10 @@
-//! An item: one element of a packed hash, set or list, as it is read.
+//! An item: one element of a packed hash, set or list, for reading.
 //!
-//! The packed forms keep what looks like an integer as a number, and what all items begin with only once, so an item
-//! is not always a slice of somebody's memory: it is a number, or two slices to be read one after the other. An item
-//! borrows and is cheap to copy; nothing here allocates but [`Item::to_cow`] and [`Item::to_vec`].
+//! The packed forms store what looks like an integer as a number, and the common prefix of all items only once, so an
+//! item is not always one slice of memory: it is a number, or two slices to be read one after the other. An item
+//! borrows and is cheap to copy; only [`Item::to_cow`] and [`Item::to_vec`] allocate.
 //!
-//! Invariant: a number and the digits it prints as are the same item, whichever way they are kept.
+//! Invariant: a number and its decimal digits are the same item, whichever way they are stored.
 
 use crate::value::number::parse_i64;
 use std::borrow::Cow;
@@ -12,14 +12,14 @@ use std::borrow::Cow;
 /// The bytes of one element.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
-    /// The digits of a number.
+    /// The decimal digits of a number.
     Int(i64),
     /// Two slices, one after the other; either may be empty.
     Text(&'a [u8], &'a [u8]),
 }
 
 impl<'a> Item<'a> {
-    /// The item of these bytes: a number if they are what a number prints as.
+    /// The item of these bytes: a number if they are exactly the decimal digits of one.
     pub fn of(bytes: &'a [u8]) -> Item<'a> {
         parse_i64(bytes).map_or(Item::Text(bytes, &[]), Item::Int)
     }
@@ -32,12 +32,12 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Whether it has no byte at all.
+    /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The integer that it is, by Redis's strict rule.
+    /// The integer that the bytes are, by Redis's strict rule.
     pub fn as_int(&self) -> Option<i64> {
         match *self {
             Item::Int(number) => Some(number),
@@ -49,7 +49,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Puts the bytes at the end of `out`.
+    /// Appends the bytes to `out`.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match *self {
             Item::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
@@ -60,7 +60,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The bytes in one piece, put into `scratch` unless they are already in one.
+    /// The bytes in one piece, copied into `scratch` unless they already are in one piece.
     pub fn as_bytes<'b>(&self, scratch: &'b mut Vec<u8>) -> &'b [u8]
     where
         'a: 'b,
@@ -75,7 +75,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The bytes in one piece, copied unless they are already in one.
+    /// The bytes in one piece, copied unless they already are in one piece.
     pub fn to_cow(&self) -> Cow<'a, [u8]> {
         match *self {
             Item::Text(bytes, []) | Item::Text([], bytes) => Cow::Borrowed(bytes),

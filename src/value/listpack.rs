@@ -1,16 +1,14 @@
-//! The size that Redis's listpack has for the same items.
+//! The size that Redis's listpack would have for the same items.
 //!
-//! Redis chooses forms, and where one node ends and the next begins, by the size of its own layout, which is not ours;
-//! and a client can tell. So what is counted, is counted in these bytes.
-//!
-//! Source: the listpack format, as documented by its author.
+//! Redis chooses forms, and where one node ends and the next begins, by the size of its own layout, which is not
+//! ours; clients can see that. So sizes are counted in listpack bytes.
 
 use crate::value::item::Item;
 
-/// The size of a listpack without an item: its head and its end.
+/// The size of a listpack without items: its head and its end.
 pub(super) const EMPTY: usize = 7;
 
-/// What a listpack spends on an item.
+/// The bytes that an item takes in a listpack.
 pub(super) fn cost(item: Item<'_>) -> usize {
     let bytes = match item {
         Item::Int(0..=127) => 1,
@@ -28,7 +26,7 @@ pub(super) fn cost(item: Item<'_>) -> usize {
     bytes + backlen(bytes)
 }
 
-/// How many bytes the length behind an element of `bytes` bytes takes, by which a listpack is read from its end.
+/// The size of the length field behind an element of `bytes` bytes, by which a listpack is read backwards.
 pub(crate) fn backlen(bytes: usize) -> usize {
     match bytes {
         0..128 => 1,

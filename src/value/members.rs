@@ -1,13 +1,14 @@
 //! The members of one collection, found by their hashes, and the guard of those hashes.
 //!
-//! An [`Index`] that reports a flood is built again over the same cells with a keyed function ([`Hashing`]), in
-//! O(n), and all is as before but for the order. That happens once to a collection that an adversary fills, and by
-//! chance to none. It is at once because a single command may bring a million members, each of which would be
-//! slower to take than the one before.
+//! An [`Index`] that reports a flood is built again over the same cells with a keyed function ([`Hashing`]), in O(n);
+//! only the order changes. That happens once to a collection that an adversary fills, and by chance to none. It is
+//! done at once, not incrementally, because a single command may bring a million members, each of which would be
+//! slower to insert than the one before.
 //!
 //! - Invariant: every cell is indexed under the hash that the function in force gives its member.
-//! - A cursor says how often the function had changed. A scan that meets another function than it began with begins
-//!   anew, since what it has seen is spread over the order that is; so it sees each member that stays.
+//! - A cursor contains how often the function had changed. A scan whose cursor has another function than the one in
+//!   force starts again, since the members it has seen are spread over the new order; so it sees each member that
+//!   stays.
 //!
 //! Costs: those of the index, and a comparison for each hash.
 
@@ -25,7 +26,7 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// No members, with room for `len`.
+    /// An empty index with room for `len` members.
     pub(super) fn with_room(len: usize, hashing: Hashing) -> Members {
         Members { index: Index::with_room(len), hashing }
     }
@@ -38,12 +39,12 @@ impl Members {
         self.index.memory()
     }
 
-    /// The function in force.
+    /// The hash function in force.
     pub(super) fn hashing(&self) -> Hashing {
         self.hashing
     }
 
-    /// The hash of a member, until one is next inserted.
+    /// The hash of a member, valid until the next insertion.
     #[inline]
     pub(super) fn hash(&self, member: &[u8]) -> u64 {
         self.hashing.hash(member)
@@ -55,12 +56,12 @@ impl Members {
         self.index.find(hash, is_wanted)
     }
 
-    /// Something of what [`Members::find`] reads first.
+    /// A byte of the line that [`Members::find`] reads first, so that it is loaded.
     pub(super) fn touch_line(&self, hash: u64) -> u8 {
         self.index.touch_line(hash)
     }
 
-    /// Adds a cell that is not here. `member_of` tells the member of any cell that is, and of this one.
+    /// Adds a cell that is not in the index. `member_of` returns the member of any cell, this one included.
     pub(super) fn insert<'a>(&mut self, hash: u64, cell: Handle, member_of: impl Fn(Handle) -> &'a [u8]) {
         let hashing = self.hashing;
         if self.index.insert(hash, cell, |cell| hashing.hash(member_of(cell))).is_err() {
@@ -68,7 +69,7 @@ impl Members {
         }
     }
 
-    /// Changes the function, and indexes all cells and `added` by the other one.
+    /// Changes to the next hash function, and indexes all cells and `added` by it.
     #[cold]
     fn guard<'a>(&mut self, added: Handle, member_of: impl Fn(Handle) -> &'a [u8]) {
         let cells: Vec<Handle> = self.index.cells().chain([added]).collect();
@@ -83,7 +84,7 @@ impl Members {
         }
     }
 
-    /// Puts one cell in the place of another with the same hash.
+    /// Replaces a cell by another one with the same hash.
     pub(super) fn replace(&mut self, hash: u64, old: Handle, cell: Handle) {
         self.index.replace(hash, old, cell);
     }
@@ -92,12 +93,12 @@ impl Members {
         self.index.remove(hash, cell);
     }
 
-    /// Every cell once, in no order that means anything.
+    /// Every cell once, in no meaningful order.
     pub(super) fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
         self.index.cells()
     }
 
-    /// Whether the same function is in force here and there.
+    /// Whether the same hash function is in force in both.
     pub(super) fn are_ordered_as(&self, other: &Members) -> bool {
         match (self.hashing, other.hashing) {
             (Hashing::Quick { .. }, Hashing::Quick { .. }) => true,
@@ -105,8 +106,8 @@ impl Members {
         }
     }
 
-    /// Visits the cells here that are the same, as `is_same` tells, as a cell of others that are ordered as these;
-    /// until `visit` breaks off. It hashes nothing, and looks at a cell only when tags are equal.
+    /// Visits the cells that, by `is_same`, have an equal cell among `other`'s, which must be ordered as these, until
+    /// `visit` breaks off. It hashes nothing, and compares cells only when their tags are equal.
     pub(super) fn common(
         &self,
         other: &Members,
@@ -117,7 +118,7 @@ impl Members {
         self.index.common(&other.index, is_same, visit)
     }
 
-    /// Any cell of those that are here, of which there must be one; each is as likely as another.
+    /// A random cell, each as likely as another; there must be one.
     pub(super) fn random(&self, generator: &mut Rng) -> Handle {
         self.index.random(generator)
     }
@@ -131,7 +132,7 @@ impl Members {
         }
     }
 
-    /// Proves the invariants for exactly these cells.
+    /// Panics unless the invariants hold for exactly these cells.
     pub(super) fn check<'a>(&self, cells: &[Handle], member_of: impl Fn(Handle) -> &'a [u8]) {
         self.index.check(cells, |cell| self.hash(member_of(cell)));
     }
@@ -149,7 +150,7 @@ pub(super) fn scan_unindexed<'a, T>(
     index::scan_unindexed(hashed, place_in(cursor, 0), count, visit)
 }
 
-/// The place that a cursor names in the order of that generation: the first, if it comes from another.
+/// The place that a cursor names in the order of that generation; the first if the cursor is of another generation.
 fn place_in(cursor: u64, generation: u64) -> u64 {
     let is_ours = cursor >> CURSOR_BITS == generation;
     if is_ours { cursor % (1 << CURSOR_BITS) } else { 0 }
@@ -164,7 +165,7 @@ mod tests {
 
     const QUICK: Hashing = Hashing::Quick { seed: 7 };
 
-    /// Adds the member that stands at `cell`.
+    /// Adds the member at index `cell`.
     fn add(members: &mut Members, all: &[Vec<u8>], cell: usize) {
         let hash = members.hash(&all[cell]);
         members.insert(hash, cell as Handle, |cell| &all[cell as usize]);
@@ -180,7 +181,7 @@ mod tests {
         (0..count).map(|number| format!("member-{number}").into_bytes()).collect()
     }
 
-    /// How many cells are looked at to find each member, at most.
+    /// The most cells that are compared to find any member.
     fn most_probes(members: &Members, all: &[Vec<u8>]) -> usize {
         let probes = |member: &Vec<u8>| {
             let count = Cell::new(0);

@@ -1,9 +1,9 @@
-//! What is stored: the types a key can hold. Pure structures that know no key, no reply and no clock.
+//! The values: the types that a key can hold. Pure structures that know no key, no reply and no clock.
 //!
-//! A [`Value`] owns its contents, a [`View`] is a stored value being read, a [`ValueMut`] one being changed. A short
+//! A [`Value`] owns its contents, a [`View`] is a stored value for reading, a [`ValueMut`] one for changing. A short
 //! text never exists as a `Value` while it is stored: the keyspace keeps its bytes inside the key's record and lends
-//! them out as a `View`. To add a type is to add one variant to each of the three enums and let the compiler ask the
-//! questions.
+//! them out as a `View`. To add a type, add one variant to each of the three enums and let the compiler point at the
+//! places to change.
 
 pub mod bits;
 mod columns;
@@ -56,7 +56,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// This value, to be read.
+    /// A view of this value, for reading.
     pub fn view(&self) -> View<'_> {
         match self {
             Value::Text(text) => View::Text(text.view()),
@@ -68,12 +68,12 @@ impl Value {
         }
     }
 
-    /// What `TYPE` answers.
+    /// The type name that `TYPE` replies.
     pub fn type_name(&self) -> &'static str {
         self.view().type_name()
     }
 
-    /// What `OBJECT ENCODING` answers.
+    /// The encoding that `OBJECT ENCODING` replies.
     pub fn encoding(&self) -> &'static str {
         self.view().encoding()
     }
@@ -90,8 +90,7 @@ impl Value {
         }
     }
 
-    /// How many allocations it has whose number grows with what it holds: nodes and
-    /// blocks, where others have one array.
+    /// The number of its allocations that grows with its contents: nodes and blocks. Other types have one array.
     pub fn parts(&self) -> usize {
         match self {
             Value::List(list) => list.nodes().len(),
@@ -100,7 +99,7 @@ impl Value {
         }
     }
 
-    /// This value, to be changed in place; `None` for a text, which the keyspace edits itself.
+    /// This value, for changing in place; `None` for a text, which the keyspace edits itself.
     pub fn object_mut(&mut self) -> Option<ValueMut<'_>> {
         match self {
             Value::Text(_) => None,
@@ -113,7 +112,7 @@ impl Value {
     }
 }
 
-/// A stored value as it is read.
+/// A stored value, for reading.
 #[derive(Clone, Copy, Debug)]
 pub enum View<'a> {
     /// A string.
@@ -131,7 +130,7 @@ pub enum View<'a> {
 }
 
 impl View<'_> {
-    /// What `TYPE` answers.
+    /// The type name that `TYPE` replies.
     pub fn type_name(&self) -> &'static str {
         match self {
             View::Text(_) => "string",
@@ -143,7 +142,7 @@ impl View<'_> {
         }
     }
 
-    /// What `OBJECT ENCODING` answers.
+    /// The encoding that `OBJECT ENCODING` replies.
     pub fn encoding(&self) -> &'static str {
         match self {
             View::Text(text) => text.encoding(),
@@ -155,7 +154,7 @@ impl View<'_> {
         }
     }
 
-    /// When the first part of it falls due, in unix milliseconds: the fields of a hash can have deadlines.
+    /// The earliest deadline of its parts, in unix milliseconds: the fields of a hash can have deadlines.
     pub fn first_deadline(&self) -> Option<i64> {
         match self {
             View::Hash(hash) => hash.first_deadline(),
@@ -163,7 +162,7 @@ impl View<'_> {
         }
     }
 
-    /// Bytes of cells, of which a collection that has some can hold 8 GiB.
+    /// Bytes in cells, of which a collection can hold 8 GiB.
     pub fn cell_bytes(&self) -> usize {
         match self {
             View::Text(_) | View::List(_) | View::Stream(_) => 0,

@@ -1,4 +1,4 @@
-//! Numbers as Redis reads and writes them: what counts as a number, and with which bytes it is answered.
+//! Numbers as Redis reads and writes them: which texts are numbers, and which bytes are replied for a number.
 //!
 //! - [`parse_i64`] and [`write_i64`]: integers in the one form that Redis takes for an integer.
 //! - [`parse_u64`]: cursors and the parts of ids, where Redis is more lenient.
@@ -7,8 +7,8 @@
 //!   coordinates and RESP3 doubles.
 //! - [`LongDouble`]: the wider format that `INCRBYFLOAT` adds in.
 //!
-//! No function here allocates but by appending to the caller's buffer, save [`LongDouble`]'s. Sources: the replies of
-//! Redis 8.0.6; each test says how its cases were taken.
+//! No function here allocates other than by appending to the caller's buffer, except [`LongDouble`]'s. Sources: the
+//! replies of Redis 8.0.6; each test says how its cases were taken.
 
 mod binary;
 mod digits;
@@ -19,7 +19,7 @@ pub use long_double::LongDouble;
 use self::binary::{Format, parse_hexadecimal};
 use self::digits::digits_of;
 
-/// Doubles with a whole value up to this far from zero, 2^62, are written as integers.
+/// Doubles with a whole value up to 2^62 from zero are written as integers.
 const MAX_WHOLE: f64 = 4_611_686_018_427_387_904.0;
 
 /// Reads a whole number the way Redis does where it wants an integer: an optional `-`, then digits with no leading
@@ -57,7 +57,7 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// The number that a text begins with, as C's `atoi` reads it; 0 if it begins with none, or with one that does not fit.
+/// The number that a text begins with, as C's `atoi` reads it; 0 if there is none, or one that does not fit.
 pub fn leading_i64(text: &[u8]) -> i64 {
     let blanks = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let text = text[blanks..].strip_prefix(b"+").unwrap_or(&text[blanks..]);
@@ -109,9 +109,9 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
     in_range.then_some(value)
 }
 
-/// Reads the end of a score range (`ZRANGEBYSCORE`, without its `(`), or what SORT compares, where Redis is more
-/// lenient than for a score: a number too large is infinite, one too small is zero, text ends at a NUL, and no text is
-/// zero. There is no hexadecimal.
+/// Reads a bound of a score range (`ZRANGEBYSCORE`, without its `(`), or what SORT compares, where Redis is more
+/// lenient than for a score: a number too large is infinite, one too small is zero, text ends at a NUL, and no text
+/// is zero. There is no hexadecimal.
 pub fn parse_f64_bound(text: &[u8]) -> Option<f64> {
     match until_nul(text) {
         [] => Some(0.0),
@@ -119,13 +119,13 @@ pub fn parse_f64_bound(text: &[u8]) -> Option<f64> {
     }
 }
 
-/// What C sees of a text: all before the first NUL.
+/// The part of a text that C sees: all before the first NUL.
 pub fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// Decimal or infinite; a number out of range becomes zero or infinity. An oddity of Redis
-/// 8.0: `-+inf` is minus infinity.
+/// Reads a decimal or infinite number; a number out of range becomes zero or infinity. An oddity of Redis 8.0:
+/// `-+inf` is minus infinity.
 fn parse_decimal(text: &[u8]) -> Option<f64> {
     if text.strip_prefix(b"-+").is_some_and(is_infinity) {
         return Some(f64::NEG_INFINITY);
@@ -137,8 +137,8 @@ fn parse_decimal(text: &[u8]) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// Reads what is written in digits alone, as most scores and most numbers of scripts are: so many that a double is
-/// every whole number up to there, as `strtod` would read them. `None` for all else.
+/// Reads a number of decimal digits alone, as most scores and most numbers of scripts are, of so few digits that a
+/// double holds every such number exactly, as `strtod` would read them. `None` for anything else.
 pub fn parse_digits(text: &[u8]) -> Option<f64> {
     const MOST_DIGITS: usize = 16;
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
@@ -166,7 +166,7 @@ fn has_nonzero_digit(unsigned: &[u8]) -> bool {
     unsigned.iter().take_while(|byte| !matches!(byte, b'e' | b'E')).any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// The double that a rounded mantissa and exponent stand for.
+/// The double with a rounded mantissa and exponent.
 fn compose(mantissa: u64, exponent: i32) -> f64 {
     const FRACTION_BITS: u32 = 52;
     let subnormal = mantissa >> FRACTION_BITS == 0;
@@ -174,8 +174,8 @@ fn compose(mantissa: u64, exponent: i32) -> f64 {
     f64::from_bits(field << FRACTION_BITS | mantissa & ((1 << FRACTION_BITS) - 1))
 }
 
-/// Appends a double as Redis answers a score, and as it writes a RESP3 double: whole numbers up to 2^62 in full, others
-/// with few digits that read back the same, plain or with an exponent as `1e+20`; `inf`, `-inf`, `nan` and `-0`.
+/// Appends a double as Redis writes a score and a RESP3 double: whole numbers up to 2^62 in full, others with few
+/// digits that read back as the same double, plain or with an exponent as `1e+20`; `inf`, `-inf`, `nan` and `-0`.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     if value.abs() <= MAX_WHOLE && value == value.trunc() && !(value == 0.0 && value.is_sign_negative()) {
         write_i64(out, value as i64);
@@ -184,8 +184,8 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends a double as [`write_f64`] does, but a whole number in the way of all others: 10^15 is `1e+15`. So Redis
-/// prints what it hashes.
+/// Appends a double as [`write_f64`] does, but whole numbers like all others: 10^15 is `1e+15`. Redis prints numbers
+/// so in DEBUG DIGEST and where it hashes them.
 pub fn write_f64_by_digits(out: &mut Vec<u8>, value: f64) {
     if value.is_nan() {
         out.extend_from_slice(b"nan");
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// What INCRBY of Redis 8.0.6 takes for an integer, and what not.
+    /// Expected: what INCRBY of Redis 8.0.6 accepts as an integer, and what it refuses.
     #[test]
     fn a_number_may_have_anything_behind_it() {
         for (text, number) in
@@ -318,7 +318,7 @@ mod tests {
         }
     }
 
-    /// `ZADD key <text> member` and ZSCORE of Redis 8.0.6, the member long enough for a skiplist.
+    /// Expected: `ZADD key <text> member` and ZSCORE of Redis 8.0.6, the member long enough for a skiplist.
     #[test]
     fn a_score_is_read_and_written_as_redis_does() {
         let table = [
@@ -371,7 +371,7 @@ mod tests {
         }
     }
 
-    /// Redis 8.0.6 answered ZADD with "value is not a valid float".
+    /// Redis 8.0.6 replied to ZADD with "value is not a valid float".
     #[test]
     fn what_is_no_score_is_refused() {
         let table = [
@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    /// `ZRANGEBYSCORE key <text> <text>` of Redis 8.0.6.
+    /// Expected: `ZRANGEBYSCORE key <text> <text>` of Redis 8.0.6.
     #[test]
     fn the_end_of_a_range_is_read_leniently() {
         let table = [

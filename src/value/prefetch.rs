@@ -1,13 +1,13 @@
-//! A prefetch of a member of a large collection: it has memory fetch what looking the member up will read.
+//! Prefetches of members of large collections: memory is requested before the look-up reads it.
 //!
-//! A look-up in a collection that no cache holds waits for memory up to three times, each time for an address that the
-//! one before has told: of the index, of the cell, and in a sorted set of the leaf. Where many look-ups are known
+//! A look-up in a collection that is in no cache waits for memory up to three times, each time for an address that
+//! the previous read gave: of the index, of the cell, and in a sorted set of the leaf. Where many look-ups are known
 //! beforehand, all take each of these steps together, and their waits overlap.
 //!
-//! It changes nothing and finds nothing: a member that is not there, or another whose hash begins alike, costs what it
-//! costs and does no harm.
+//! A prefetch changes nothing and returns nothing: for a member that does not exist, or another whose hash begins
+//! alike, only the prefetch is wasted.
 //!
-//! Costs: some twenty nanoseconds a member, of a hundred or more that are saved where memory is far.
+//! Costs: about twenty nanoseconds a member; it saves a hundred or more where the memory is not in a cache.
 //!
 //! Sources: group prefetching (Chen, Ailamaki, Gibbons, Mowry 2004).
 
@@ -19,10 +19,10 @@ use crate::value::zset::NODE;
 use crate::value::zset::arena::{Arena, Handle};
 use crate::value::zset::order::Order;
 
-/// Collections of fewer members may lie in the processor's caches.
+/// The least number of members: smaller collections may be in the processor's caches.
 const MANY: usize = 10_000;
 
-/// A member to be prefetched, and how far that has come.
+/// A member to be prefetched, and the progress of the prefetch.
 pub struct Prefetch<'a, const N: usize = NODE> {
     members: &'a Members,
     arena: &'a Arena,
@@ -32,7 +32,7 @@ pub struct Prefetch<'a, const N: usize = NODE> {
 }
 
 impl<'a> View<'a> {
-    /// A prefetch of a member, or a field, of a collection that has so many that it may pay.
+    /// A prefetch of a member, or a field, of a collection that is large enough for it to pay.
     pub fn prefetch(self, member: &[u8]) -> Option<Prefetch<'a>> {
         match self {
             View::Zset(set) if set.len() >= MANY => set.prefetch(member),
@@ -53,7 +53,7 @@ impl<'a, const N: usize> Prefetch<'a, N> {
         Prefetch { members, arena, order, hash: members.hash(member), cell: None }
     }
 
-    /// Prefetches all of these members at once.
+    /// Prefetches all of these members together.
     pub fn run(prefetches: &mut [Prefetch<'a, N>]) {
         black_box(prefetches.iter().fold(0, |sum, prefetch| sum ^ prefetch.members.touch_line(prefetch.hash)));
         for prefetch in &mut *prefetches {
@@ -80,7 +80,7 @@ mod tests {
         format!("member-{number}").into_bytes()
     }
 
-    /// How many of all members, and of as many others, have a cell after a prefetch.
+    /// How many of all members, and of as many non-members, have a cell after a prefetch.
     fn seen(view: View<'_>) -> [usize; 2] {
         [0..LEN, LEN..2 * LEN].map(|numbers| {
             let mut prefetches: Vec<Prefetch<'_>> = numbers.filter_map(|number| view.prefetch(&name(number))).collect();

@@ -1,42 +1,42 @@
-//! A sorted sequence, in chunks: what the blocks of a stream, its groups, their consumers and pending entries, and the
-//! leaves of an order of deadlines lie in.
+//! A sorted sequence in chunks: it holds the blocks of a stream, its groups, their consumers and pending entries, and
+//! the leaves of an expiry index.
 //!
-//! Items that are [`Keyed`] are sorted by their keys. For those whose order is not a key that can be copied, such as a
-//! name, the `_by` methods take a function that compares an item with what is looked for.
+//! Items that are [`Keyed`] are sorted by their keys. For those whose order is not a key that can be copied, such as
+//! a name, the `_by` methods take a function that compares an item with the one searched for.
 //!
 //! ```text
 //! chunks:  [ 3 5 9 ]  [ 12 13 20 21 ]  [ 22 40 ]      each of at most 64 items, none empty
 //! ```
 //!
-//! Most items come at the end and go at the beginning, so that is where it is quick; between, a change moves the items
-//! of one chunk. Chunks that have become small are joined with a neighbour.
+//! Most items come at the end and go at the beginning, so these are fast; in between, a change moves the items of one
+//! chunk. Chunks that have become small are joined with a neighbour.
 //!
 //! - Invariant: keys ascend strictly, within chunks and from chunk to chunk; no chunk is empty or longer than 64.
 //!
-//! Costs: both ends O(1) amortised; any other place O(log n) to find, and a change there moves at most 64 items, and
-//! every 32nd time the handles of the chunks behind it. Memory is known exactly: no item has a node of its own.
+//! Costs: both ends O(1) amortised; any other position O(log n) to find, and a change there moves at most 64 items,
+//! and every 32nd time the handles of the chunks behind it. Memory is known exactly: no item has a node of its own.
 //!
 //! Source: unrolled linked lists (Shao, Reppy, Appel 1994), with an array in place of the links.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-/// Most items of a chunk.
+/// The most items of a chunk.
 const CHUNK: usize = 64;
 
-/// Something that has a key, by which it is put in order.
+/// An item with a key that determines its position.
 pub(super) trait Keyed {
     type Key: Copy + Ord;
 
     fn key(&self) -> Self::Key;
 }
 
-/// Items in the order of their keys, of which no two are equal.
+/// Items in the order of their keys, no two of which are equal.
 #[derive(Debug)]
 pub(super) struct SortedChunks<T> {
     chunks: VecDeque<Vec<T>>,
     len: usize,
-    /// Items that all chunks have room for.
+    /// The total capacity of all chunks, in items.
     room: usize,
 }
 
@@ -65,7 +65,7 @@ impl<T: Keyed> SortedChunks<T> {
         place.ok().map(|at| &mut self.chunks[chunk][at])
     }
 
-    /// The last item whose key is not behind `key`.
+    /// The last item whose key is not greater than `key`.
     pub(super) fn floor_mut(&mut self, key: T::Key) -> Option<&mut T> {
         if self.last().is_some_and(|last| last.key() <= key) {
             return self.last_mut();
@@ -74,13 +74,13 @@ impl<T: Keyed> SortedChunks<T> {
         self.chunks.get_mut(chunk)?[..at].last_mut()
     }
 
-    /// Puts an item in its place; false, and nothing happens, when there is one with its key.
+    /// Inserts an item; false, and nothing happens, if there is one with its key.
     pub(super) fn insert(&mut self, item: T) -> bool {
         let key = item.key();
         self.insert_by(item, |other| other.key().cmp(&key))
     }
 
-    /// Removes the item of that key.
+    /// Removes the item with that key.
     pub(super) fn remove(&mut self, key: T::Key) -> Option<T> {
         self.remove_by(|item| item.key().cmp(&key))
     }
@@ -91,7 +91,7 @@ impl<T: Keyed> SortedChunks<T> {
         self.walk(chunk, place.unwrap_or_else(|at| at))
     }
 
-    /// The items from the last one on whose key is not behind `key`, or from the first on if there is none.
+    /// The items from the last one whose key is not greater than `key`, or from the first if there is none.
     pub(super) fn walk_from(&self, key: T::Key) -> impl Iterator<Item = &T> {
         let (chunk, at) = self.behind(key);
         self.walk(chunk, at.saturating_sub(1))
@@ -106,12 +106,12 @@ impl<T: Keyed> SortedChunks<T> {
             .chain(self.chunks.range(..chunk.min(self.chunks.len())).rev().flat_map(|items| items.iter().rev()))
     }
 
-    /// The chunk where a key is or belongs, and its place there.
+    /// The chunk of a key, and its position there or the position to insert it at.
     fn find(&self, key: T::Key) -> (usize, Result<usize, usize>) {
         self.find_by(|item| item.key().cmp(&key))
     }
 
-    /// The chunk of the last item not behind a key, and the place behind that item; 0 if there is none.
+    /// The chunk of the last item not behind a key, and the position behind that item; 0 if there is none.
     fn behind(&self, key: T::Key) -> (usize, usize) {
         let chunk = self.chunk_of(|item| item.key().cmp(&key));
         (chunk, self.chunks.get(chunk).map_or(0, |items| items.partition_point(|item| item.key() <= key)))
@@ -129,7 +129,7 @@ impl<T> SortedChunks<T> {
         self.len
     }
 
-    /// Bytes of its allocations, without those of the items.
+    /// Bytes of its allocations, not counting those of the items.
     pub(super) fn memory(&self) -> usize {
         self.chunks.capacity() * size_of::<Vec<T>>() + self.room * size_of::<T>()
     }
@@ -150,19 +150,19 @@ impl<T> SortedChunks<T> {
         self.chunks.back_mut()?.last_mut()
     }
 
-    /// The item that `order` finds equal to what is looked for.
+    /// The item that `order` finds equal.
     pub(super) fn get_by(&self, order: impl Fn(&T) -> Ordering) -> Option<&T> {
         let (chunk, place) = self.find_by(order);
         place.ok().map(|at| &self.chunks[chunk][at])
     }
 
-    /// The same, to be changed.
+    /// The item that `order` finds equal, for changing.
     pub(super) fn get_mut_by(&mut self, order: impl Fn(&T) -> Ordering) -> Option<&mut T> {
         let (chunk, place) = self.find_by(order);
         place.ok().map(|at| &mut self.chunks[chunk][at])
     }
 
-    /// Puts an item where `order` says; false, and nothing happens, when there is an equal one.
+    /// Inserts an item at the position that `order` gives; false, and nothing happens, if there is an equal one.
     pub(super) fn insert_by(&mut self, item: T, order: impl Fn(&T) -> Ordering) -> bool {
         if self.last().is_none_or(|last| order(last).is_lt()) {
             self.push(item);
@@ -182,7 +182,7 @@ impl<T> SortedChunks<T> {
         true
     }
 
-    /// Removes the item that `order` finds equal to what is looked for.
+    /// Removes the item that `order` finds equal.
     pub(super) fn remove_by(&mut self, order: impl Fn(&T) -> Ordering) -> Option<T> {
         let (chunk, Ok(at)) = self.find_by(order) else { return None };
         let item = self.chunks[chunk].remove(at);
@@ -196,7 +196,7 @@ impl<T> SortedChunks<T> {
         self.chunks.iter().flatten()
     }
 
-    /// An item chosen by chance, each as likely as any other, or none: then it is to be tried again.
+    /// A random item, each as likely as any other, or none: then the caller tries again.
     pub(super) fn choose(&self, below: &mut impl FnMut(usize) -> usize) -> Option<&T> {
         let chunk = match self.chunks.len() {
             0 => return None,
@@ -211,7 +211,7 @@ impl<T> SortedChunks<T> {
         part.iter().chain(self.chunks.range((chunk + 1).min(self.chunks.len())..).flatten())
     }
 
-    /// The chunk where something is or belongs, and its place there.
+    /// The chunk of an item, and its position there or the position to insert it at.
     fn find_by(&self, order: impl Fn(&T) -> Ordering) -> (usize, Result<usize, usize>) {
         let chunk = self.chunk_of(&order);
         let place = self.chunks.get(chunk).map_or(Err(0), |items| items.binary_search_by(&order));
@@ -235,7 +235,7 @@ impl<T> SortedChunks<T> {
         self.len += 1;
     }
 
-    /// Has a chunk take one more item: its room doubles when it is full.
+    /// Makes room for one more item in a chunk: a full one doubles its capacity.
     fn make_room(&mut self, chunk: usize) {
         let items = &mut self.chunks[chunk];
         if items.len() == items.capacity() {
@@ -251,7 +251,7 @@ impl<T> SortedChunks<T> {
         self.chunks.insert(chunk + 1, behind);
     }
 
-    /// After an item was removed from a chunk: an empty one goes, one that has become small joins a neighbour.
+    /// Restores the chunks after a removal: an empty chunk is removed, a small one joined with a neighbour.
     fn merge_small(&mut self, chunk: usize) {
         let len = self.chunks[chunk].len();
         if len == 0 {
@@ -276,7 +276,7 @@ impl<T> SortedChunks<T> {
         }
     }
 
-    /// Puts the items of the chunk behind one at its end.
+    /// Appends the items of the next chunk to one.
     fn join(&mut self, one: usize) {
         let Some(mut behind) = self.chunks.remove(one + 1) else { return };
         self.room -= behind.capacity() + self.chunks[one].capacity();
@@ -294,7 +294,7 @@ impl<T> SortedChunks<T> {
         }
     }
 
-    /// Panics unless the invariants hold, but for the order of the items.
+    /// Panics unless the invariants hold, apart from the order of the items.
     pub(super) fn check_chunks(&self) {
         assert_eq!(self.iter().count(), self.len);
         assert_eq!(self.chunks.iter().map(Vec::capacity).sum::<usize>(), self.room);

@@ -20,12 +20,12 @@ fn nobody_needs_to_ask_for_a_key_to_be_gone_and_counted() {
     }
     for passed in 1..=1000 {
         world.pass_ms(1);
-        assert_eq!(world.engine.next_deadline(), Some(world.now().unix_ms()));
+        assert_eq!(world.next_due_ms(), Some(world.now().unix_ms()));
         assert_eq!(world.expire(), 1, "after {passed} ms");
     }
     assert_eq!(world.ask("DBSIZE"), ":0\r\n");
     assert_eq!(world.engine.stats.expired_keys, 1000);
-    assert_eq!(world.engine.next_deadline(), None);
+    assert_eq!(world.next_due_ms(), None);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn without_active_expiry_a_key_stays_until_it_is_met() {
     assert_eq!(world.ask("DEBUG SET-ACTIVE-EXPIRE 0"), "+OK\r\n");
     world.ask("SET key value PX 1");
     world.pass_ms(5);
-    assert_eq!((world.expire(), world.engine.next_deadline()), (0, None));
+    assert_eq!((world.expire(), world.next_due_ms()), (0, None));
     assert_eq!(world.ask("DBSIZE"), ":1\r\n");
     assert_eq!(world.ask("GET key"), "$-1\r\n");
     assert_eq!(world.ask("DBSIZE"), ":0\r\n");
@@ -102,13 +102,13 @@ fn running() -> World {
 fn on_a_running_clock_a_key_lives_for_all_of_its_last_millisecond() {
     let mut world = running();
     world.ask("SET key value PX 100");
-    assert_eq!(world.engine.next_deadline(), Some(world.now().unix_ms() + 101));
+    assert_eq!(world.next_due_ms(), Some(world.now().unix_ms() + 101));
     world.pass_ms(100);
     assert_eq!((world.expire(), world.ask("GET key")), (0, "$5\r\nvalue\r\n".to_owned()));
     assert_eq!((world.ask("PTTL key"), world.ask("KEYS *")), (":0\r\n".to_owned(), "*1\r\n$3\r\nkey\r\n".to_owned()));
     world.pass_ms(1);
     assert_eq!(world.ask("GET key"), "$-1\r\n");
-    assert_eq!((world.expire(), world.engine.next_deadline()), (0, None));
+    assert_eq!((world.expire(), world.next_due_ms()), (0, None));
 }
 
 #[test]

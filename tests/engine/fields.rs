@@ -24,11 +24,11 @@ fn nobody_needs_to_ask_for_fields_to_be_gone() {
     }
     for passed in 1..=1000 {
         world.pass_ms(1);
-        assert_eq!(world.engine.next_deadline(), Some(world.now().unix_ms()));
+        assert_eq!(world.next_due_ms(), Some(world.now().unix_ms()));
         assert_eq!(world.expire(), 1, "after {passed} ms");
     }
     assert_eq!(world.ask("DBSIZE"), ":0\r\n");
-    assert_eq!(world.engine.next_deadline(), None);
+    assert_eq!(world.next_due_ms(), None);
     assert_eq!((world.engine.stats.expired_fields, world.engine.stats.expired_keys), (1000, 0));
 }
 
@@ -93,9 +93,9 @@ fn a_hash_that_goes_takes_the_deadlines_of_its_fields_with_it() {
     {
         let mut world = World::fresh();
         world.ask("HSETEX hash PX 10 FIELDS 1 a 1");
-        assert!(world.engine.next_deadline().is_some());
+        assert!(world.next_due_ms().is_some());
         world.ask(command);
-        assert_eq!(world.engine.next_deadline(), None, "{command}");
+        assert_eq!(world.next_due_ms(), None, "{command}");
         world.pass_ms(10);
         assert_eq!(world.expire(), 0);
     }
@@ -108,7 +108,7 @@ fn without_active_expiry_a_field_stays_until_it_is_asked_for() {
     world.ask("DEBUG SET-ACTIVE-EXPIRE 0");
     world.ask("HSETEX hash PX 1 FIELDS 2 a 1 b 2");
     world.pass_ms(5);
-    assert_eq!((world.expire(), world.engine.next_deadline()), (0, None));
+    assert_eq!((world.expire(), world.next_due_ms()), (0, None));
     assert_eq!(world.ask("HGETALL hash"), "*0\r\n");
     assert_eq!(world.ask("HLEN hash"), ":2\r\n");
     world.events();

@@ -363,14 +363,14 @@ fn the_answer_comes_at_its_millisecond() {
     let client = world.join();
     world.ask_as(client, "BLPOP list 0.25");
     let start_ms = world.now().unix_ms();
-    assert_eq!(world.engine.next_deadline(), Some(start_ms + 250));
+    assert_eq!(world.next_due_ms(), Some(start_ms + 250));
     world.pass_ms(249);
     world.expire();
     assert!(world.engine.is_blocked(client));
     world.pass_ms(1);
     world.expire();
     assert!(!world.engine.is_blocked(client));
-    assert_eq!(world.engine.next_deadline(), None);
+    assert_eq!(world.next_due_ms(), None);
 }
 
 /// Ways in which clients that wait come and go while elements do.

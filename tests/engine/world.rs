@@ -100,6 +100,11 @@ impl World {
         self.engine.run_due(self.now, usize::MAX)
     }
 
+    /// When the engine has something to do next, in unix milliseconds.
+    pub fn next_due_ms(&self) -> Option<i64> {
+        self.engine.next_due().map(Now::unix_ms)
+    }
+
     /// The key events since the last time, as `database name key`.
     pub fn events(&mut self) -> Vec<String> {
         let events = self.engine.effects.take().into_iter().filter_map(|effect| match effect {

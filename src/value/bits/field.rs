@@ -1,41 +1,41 @@
 //! Integers of 1 to 64 bits at any place in a string, highest bit first.
 //!
-//! A [`Field`] is the kind of integer: how wide, with a sign or without. Where a number does not fit, [`Overflow`] says
-//! what becomes of it. Numbers are exact in 128 bits until they are fitted, so nothing overflows on the way.
+//! A [`Field`] is the kind of integer: how wide, with a sign or without. If a number does not fit, [`Overflow`] says
+//! how it is changed. Numbers are exact in 128 bits until they are fitted, so nothing overflows on the way.
 
 /// The kind of an integer: `i5`, `u63`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Half of its numbers are below zero.
+    /// Whether the integer is signed (`i`): half of its values are negative.
     pub is_signed: bool,
-    /// Its bits, 1 to 64; without a sign at most 63, so that each number is an `i64`.
+    /// The width in bits, 1 to 64; at most 63 if unsigned, so that every value is an `i64`.
     pub width: u8,
 }
 
-/// What becomes of a number that does not fit.
+/// What happens to a number that does not fit (BITFIELD's OVERFLOW).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// Its low bits.
+    /// Wraps around: its low bits are kept.
     #[default]
     Wrap,
-    /// The nearest number that does fit.
+    /// Becomes the nearest number that fits.
     Saturate,
-    /// Nothing: there is no result.
+    /// Fails: there is no result.
     Fail,
 }
 
-/// Bytes that a field touches at most.
+/// The most bytes that a field touches.
 const WINDOW_BYTES: usize = 9;
 
 impl Field {
-    /// The number that stands at a place.
+    /// Reads the number at a bit offset.
     pub fn read(self, bytes: &[u8], place: u64) -> i64 {
         let window = usize::try_from(place / 8).map_or(0, |first| window_of(bytes, first));
         let bits = window << (place % 8) >> (128 - u32::from(self.width));
         self.wrap(bits as i128)
     }
 
-    /// Puts a number that fits at a place within the string.
+    /// Writes a number that fits at a bit offset within the string.
     pub fn write(self, bytes: &mut [u8], place: u64, number: i64) {
         let Ok(first) = usize::try_from(place / 8) else { return };
         let shift = 128 - u32::from(self.width) - (place % 8) as u32;
@@ -45,7 +45,7 @@ impl Field {
         rest.iter_mut().zip(window.to_be_bytes()).take(WINDOW_BYTES).for_each(|(byte, with)| *byte = with);
     }
 
-    /// Makes a number fit; `None` if it does not and may not be changed.
+    /// Fits a number into the field by the overflow rule; `None` if the rule is [`Overflow::Fail`] and it does not fit.
     pub fn fit(self, number: i128, overflow: Overflow) -> Option<i64> {
         let (least, most) = self.bounds();
         match overflow {
@@ -56,8 +56,8 @@ impl Field {
         }
     }
 
-    /// Whether a number is so far below the greatest that fits that the distance is no `i64`. Numbers of 64 bits are
-    /// never far below themselves.
+    /// Whether a number is so far below the greatest that fits that their distance is no `i64`. Numbers of 64 bits
+    /// are never that far below.
     pub fn is_far_below(self, number: i64) -> bool {
         self.width < 64 && i64::try_from(self.bounds().1 - i128::from(number)).is_err()
     }
@@ -71,7 +71,7 @@ impl Field {
         }
     }
 
-    /// The number that the low bits stand for.
+    /// The number that the low bits represent.
     fn wrap(self, number: i128) -> i64 {
         let unused = 128 - u32::from(self.width);
         let high = number << unused;
@@ -79,7 +79,7 @@ impl Field {
     }
 }
 
-/// Nine bytes from `first` on, as the highest bits of a word; those behind the end are zero.
+/// Nine bytes from `first` on, as the highest bits of a word; bytes behind the end are zero.
 fn window_of(bytes: &[u8], first: usize) -> u128 {
     let mut window = [0; 16];
     let rest = bytes.get(first..).unwrap_or_default();

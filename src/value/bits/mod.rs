@@ -1,37 +1,38 @@
-//! Strings as rows of bits: the first bit is the highest of the first byte.
+//! Strings as bit arrays: the first bit is the highest bit of the first byte.
 //!
-//! It knows no key and no argument: places are counted from 0, ranges are within the string, and what lies behind a
-//! string's end is zero. [`field`] holds the integers of any width that may stand at any place.
+//! This module knows no key and no argument: bit offsets start at 0, ranges are within the string, and bits behind a
+//! string's end are zero. [`field`] reads and writes integers of any width at any bit offset.
 //!
-//! Costs: what looks at many bits takes whole words. [`count`] adds words up bit by bit of their sums, which counts the
-//! bits of one word in eight; [`find`] passes over equal bytes 64 at a time; [`combine`] is a plain walk that the
-//! compiler turns into wide instructions.
+//! Costs: whatever reads many bits takes whole words. [`count`] adds words up bit by bit of their sums, which counts
+//! the bits of one word in eight; [`find`] skips equal bytes 64 at a time; [`combine`] is a plain loop that the
+//! compiler turns into vector instructions.
 //!
-//! Source: the adder of [`count`] is Harley's and Seal's, told in Henry S. Warren, "Hacker's Delight", chapter 5.
+//! Source: the adder of [`count`] is Harley's and Seal's, as described in Henry S. Warren, "Hacker's Delight",
+//! chapter 5.
 
 pub mod field;
 
 use std::ops::Range;
 
-/// How several strings become one.
+/// How BITOP combines several strings into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Bits that all have.
+    /// Bits that are set in all strings.
     And,
-    /// Bits that any has.
+    /// Bits that are set in any string.
     Or,
-    /// Bits that an odd number of them has.
+    /// Bits that are set in an odd number of strings.
     Xor,
-    /// Bits that the first has not.
+    /// Bits that are not set in the first string.
     Not,
 }
 
-/// The bit at a place.
+/// The bit at an offset.
 pub fn get(bytes: &[u8], place: u64) -> bool {
     byte_of(place).and_then(|index| bytes.get(index)).is_some_and(|byte| byte & mask(place) != 0)
 }
 
-/// Sets the bit at a place, and answers the one that was there. Behind the end nothing happens.
+/// Sets the bit at an offset, and returns its previous value. Behind the end, nothing happens.
 pub fn set(bytes: &mut [u8], place: u64, bit: bool) -> bool {
     let Some(byte) = byte_of(place).and_then(|index| bytes.get_mut(index)) else { return false };
     let before = *byte & mask(place) != 0;
@@ -51,21 +52,21 @@ fn mask(place: u64) -> u8 {
     0x80 >> (place % 8)
 }
 
-/// The bytes that some bits stand in, and the masks of the bits that count in the first and the last of them. `None` if
-/// there are no bits in the range, or not all of them in the string.
+/// The bytes that hold a range of bits, and the masks of the bits that count in the first and the last of them.
+/// `None` if the range has no bits or is not within the string.
 fn cut(bytes: &[u8], range: Range<u64>) -> Option<(&[u8], u8, u8)> {
     let last = range.end.checked_sub(1).filter(|&last| last >= range.start)?;
     let part = bytes.get(byte_of(range.start)?..=byte_of(last)?)?;
     Some((part, 0xff >> (range.start % 8), 0xff << (7 - last % 8)))
 }
 
-/// Words that are added up side by side.
+/// Words that are added side by side.
 type Lanes = [u64; 4];
-/// How many lanes are added up to one of which the bits are counted.
+/// How many lanes are added up to one whose bits are counted.
 const BLOCK_LANES: usize = 8;
 const BLOCK_BYTES: usize = BLOCK_LANES * size_of::<Lanes>();
 
-/// How many bits are set.
+/// The number of bits that are set.
 pub fn count(bytes: &[u8]) -> u64 {
     let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
     let (words, rest) = rest.as_chunks::<8>();
@@ -91,7 +92,7 @@ fn lanes_at(block: &[u8; BLOCK_BYTES], lane: usize) -> Lanes {
     std::array::from_fn(|index| u64::from_ne_bytes(words[lane * 4 + index]))
 }
 
-/// Adds two words to a sum, bit by bit, and answers what carries over.
+/// Adds two words to a sum, bit by bit, and returns the carry.
 #[inline]
 fn carry(sum: &mut Lanes, one: Lanes, other: Lanes) -> Lanes {
     let mut carried = [0; 4];
@@ -108,7 +109,7 @@ fn count_lanes(lanes: Lanes) -> u64 {
     lanes.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-/// How many bits of a range are set; none if the range is not within the string.
+/// The number of bits of a range that are set; 0 if the range is not within the string.
 pub fn count_in(bytes: &[u8], range: Range<u64>) -> u64 {
     let Some((part, first, last)) = cut(bytes, range) else { return 0 };
     let outside = match part {
@@ -119,10 +120,10 @@ pub fn count_in(bytes: &[u8], range: Range<u64>) -> u64 {
     count(part) - u64::from(outside)
 }
 
-/// The first place in a range where that bit stands; none if the range is not within the string.
+/// The first offset in a range with a bit of that value; none if the range is not within the string.
 pub fn find(bytes: &[u8], range: Range<u64>, bit: bool) -> Option<u64> {
     let (part, first, last) = cut(bytes, range.clone())?;
-    // With the other bits turned to zeros, what is looked for is the first one.
+    // With the bits of the other value turned to zeros, the first one is what is searched for.
     let others = if bit { 0 } else { 0xff };
     let start = range.start - range.start % 8;
     let (head, behind) = part.split_first()?;
@@ -136,7 +137,7 @@ pub fn find(bytes: &[u8], range: Range<u64>, bit: bool) -> Option<u64> {
     (place < range.end).then_some(place)
 }
 
-/// How many bytes at the front are `filler`.
+/// The number of bytes at the front that are `filler`.
 fn run_of(bytes: &[u8], filler: u8) -> usize {
     let (blocks, _) = bytes.as_chunks::<64>();
     let differs = |block: &[u8; 64]| block.iter().fold(0, |differences, byte| differences | (byte ^ filler)) != 0;
@@ -144,7 +145,7 @@ fn run_of(bytes: &[u8], filler: u8) -> usize {
     passed + bytes[passed..].iter().take_while(|byte| **byte == filler).count()
 }
 
-/// The strings as one, as long as the longest of them.
+/// Combines strings into one that is as long as the longest of them.
 pub fn combine(operation: Operation, sources: &[&[u8]]) -> Vec<u8> {
     let Some((first, others)) = sources.split_first() else { return Vec::new() };
     let longest = sources.iter().map(|source| source.len()).max().unwrap_or(0);
@@ -178,7 +179,7 @@ mod tests {
         bytes.iter().flat_map(|byte| (0..8).map(move |place| byte << place & 0x80 != 0)).collect()
     }
 
-    /// Strings with long runs of equal bytes, which random bytes have not.
+    /// Strings with long runs of equal bytes, which random bytes do not have.
     fn strings() -> impl Strategy<Value = Vec<u8>> {
         let run = (prop_oneof![Just(0u8), Just(0xff), any::<u8>()], 0usize..300);
         prop::collection::vec(run, 0..6)

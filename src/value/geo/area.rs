@@ -1,37 +1,38 @@
-//! Areas to search in: a circle or a box around a place.
+//! Areas to search in: a circle or a box around a position.
 //!
-//! An area is covered by the cell of its middle and the eight around it, small enough to look at few places outside and
-//! large enough to miss none inside. The order of the cells is that in which an unsorted search answers.
+//! An area is covered by the cell of its middle and the eight cells around it: small enough that few positions
+//! outside are checked, and large enough that none inside is missed. An unsorted search replies in the order of the
+//! cells.
 //!
-//! A box is as many metres wide at its middle's latitude as on each other: its sides are measured along the latitude of
-//! the place that is tested.
+//! A box is as many metres wide at its middle's latitude as at any other: its sides are measured along the latitude
+//! of the position that is tested.
 
 use super::cell::{Bounds, Cell};
 use super::{DEGREE, EARTH_M, Position};
 
-/// What an area looks like, in metres.
+/// The shape of an area, in metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// So far in every direction.
+    /// All positions within a radius.
     Circle {
-        /// How far.
+        /// The radius.
         radius_m: f64,
     },
     /// A box whose sides run along the directions of the compass.
     Box {
-        /// From west to east.
+        /// The extent from west to east.
         width_m: f64,
-        /// From south to north.
+        /// The extent from south to north.
         height_m: f64,
     },
 }
 
-/// A shape around a place on the map.
+/// A shape around a position on the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Area {
-    /// Its middle.
+    /// The middle of the area.
     pub middle: Position,
-    /// Its shape.
+    /// The shape around it.
     pub shape: Shape,
 }
 
@@ -41,7 +42,7 @@ const MAP_M: f64 = 20_037_726.37;
 const AROUND: [(i32, i32); 8] = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1)];
 
 impl Area {
-    /// The distance of a place from the middle, in metres, if it is in the area.
+    /// The distance of a position from the middle, in metres, if it is in the area.
     pub fn distance_m(&self, position: Position) -> Option<f64> {
         match self.shape {
             Shape::Circle { radius_m } => {
@@ -67,7 +68,7 @@ impl Area {
             middle = Cell::of(self.middle, steps);
         }
         let own = middle.bounds();
-        // A cell that reaches beyond the area in one direction has no neighbour there that is worth a look.
+        // Where a cell reaches beyond the area in one direction, its neighbour in that direction has nothing to find.
         let is_useless = |(north, east): (i32, i32)| {
             steps >= 2
                 && (north < 0 && own.south < bounds.south
@@ -85,7 +86,7 @@ impl Area {
         cells
     }
 
-    /// The steps of cells that are about as large as the area.
+    /// The steps per direction for cells that are about as large as the area.
     fn steps(&self) -> u32 {
         let mut reach_m = match self.shape {
             Shape::Circle { radius_m } => radius_m,
@@ -101,12 +102,12 @@ impl Area {
             reach_m *= 2.0;
             steps += 1;
         }
-        // The map stretches what is near the poles.
+        // The map stretches areas near the poles.
         let stretched = [66.0, 80.0].into_iter().filter(|latitude| self.middle.latitude.abs() > *latitude).count();
         (steps - 2 - stretched as i32).clamp(1, super::STEPS as i32).cast_unsigned()
     }
 
-    /// The degrees between which it lies, as wide as it is where it is widest.
+    /// The bounds of the area in degrees, as wide as where it is widest.
     fn bounds(&self) -> Bounds {
         let (width_m, height_m) = match self.shape {
             Shape::Circle { radius_m } => (radius_m, radius_m),

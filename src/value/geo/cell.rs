@@ -2,8 +2,8 @@
 
 use super::{LATITUDES, LONGITUDES, Position, STEPS};
 
-/// A cell, by how many steps north and east it is when both directions are cut into 2^steps. At the eastern and the
-/// northern end of the map a place stands on a step behind the last, in a cell of no width.
+/// A cell: its steps north and east when both directions are cut into 2^steps. At the eastern and the northern end of
+/// the map a position is on a step behind the last, in a cell of no width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     north: u32,
@@ -11,7 +11,7 @@ pub struct Cell {
     steps: u32,
 }
 
-/// The numbers from which a cell reaches to which, in degrees.
+/// The bounds of a cell, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     pub(super) west: f64,
@@ -21,7 +21,7 @@ pub(super) struct Bounds {
 }
 
 impl Cell {
-    /// The cell of a place on the map.
+    /// The cell that contains a position of the map.
     pub(super) fn of(position: Position, steps: u32) -> Cell {
         let north = LATITUDES.step(position.latitude, steps);
         Cell { north, east: LONGITUDES.step(position.longitude, steps), steps }
@@ -31,19 +31,19 @@ impl Cell {
         Cell { north: gathered(bits), east: gathered(bits >> 1), steps }
     }
 
-    /// The cell so many cells further on; the map is round in both directions.
+    /// The cell that is that many cells north and east of this one; the map is cyclic in both directions.
     pub(super) fn moved(self, north: i32, east: i32) -> Cell {
         let last = (1 << self.steps) - 1;
         let moved = |step: u32, by: i32| if by == 0 { step } else { step.wrapping_add_signed(by) & last };
         Cell { north: moved(self.north, north), east: moved(self.east, east), ..self }
     }
 
-    /// The least score in it.
+    /// The lowest score of the cell.
     pub fn first_score(self) -> u64 {
         interleaved(self.north, self.east) << (2 * (STEPS - self.steps))
     }
 
-    /// The least score behind it.
+    /// The lowest score behind the cell.
     pub fn end_score(self) -> u64 {
         (interleaved(self.north, self.east) + 1) << (2 * (STEPS - self.steps))
     }
@@ -66,7 +66,7 @@ impl Cell {
     }
 }
 
-/// The bits of two numbers in turn: those of the first at the even places.
+/// Interleaves the bits of two numbers: those of the first at the even positions.
 pub(super) fn interleaved(even: u32, odd: u32) -> u64 {
     scattered(even) | scattered(odd) << 1
 }
@@ -79,12 +79,12 @@ const SPREADS: [(u32, u64); 5] = [
     (1, 0x5555_5555_5555_5555),
 ];
 
-/// Moves the bits of a number to the even places: halves, quarters and so on move apart.
+/// Moves the bits of a number to the even positions: halves, quarters and so on move apart.
 fn scattered(bits: u32) -> u64 {
     SPREADS.iter().fold(u64::from(bits), |bits, (by, mask)| (bits | bits << by) & mask)
 }
 
-/// The number whose bits stand at the even places.
+/// The number whose bits are at the even positions.
 fn gathered(bits: u64) -> u32 {
     let pairs = SPREADS.iter().rev().fold(bits, |bits, (by, mask)| {
         let kept = bits & mask;

@@ -1,11 +1,11 @@
-//! Places on earth as numbers in an order: what is near on the map is mostly near in the order.
+//! Positions on earth as scores: what is near on the map mostly has scores that are near.
 //!
-//! Longitude and latitude are cut into 2^26 steps each, and the bits of both numbers are dealt out in turn: 52 bits,
-//! which a double holds, and so a sorted set holds places as scores. A [`Cell`] is all places that begin with the same
-//! bits, a stretch of the order; an [`Area`] to search in is up to nine cells and a test of each place in them.
+//! Longitude and latitude are cut into 2^26 steps each, and the bits of both numbers are interleaved: 52 bits, which
+//! a double holds exactly, so a sorted set keeps positions as scores. A [`Cell`] is all positions that begin with the
+//! same bits, a range of scores; an [`Area`] to search in is up to nine cells and a test of each position in them.
 //!
 //! Latitudes end at 85 degrees, where the Mercator map does. Distances are on a sphere, by the haversine formula. The
-//! arithmetic is Redis's, operation by operation, as its replies show the last digit of it.
+//! arithmetic is Redis's, operation by operation, because its replies show the last digit of the result.
 //!
 //! Sources: Gustavo Niemeyer's geohash; the replies of Redis 8.0.6.
 
@@ -16,26 +16,26 @@ pub mod nearest;
 pub use area::{Area, Shape};
 pub use cell::Cell;
 
-/// The steps of a place that is known as exactly as a score tells it.
+/// The steps, per direction, of a position as exact as a score.
 const STEPS: u32 = 26;
 const LONGITUDES: Span = Span { min: -180.0, max: 180.0 };
 const LATITUDES: Span = Span { min: -85.051_128_78, max: 85.051_128_78 };
 const POLES: Span = Span { min: -90.0, max: 90.0 };
 /// The radius of the sphere.
 const EARTH_M: f64 = 6_372_797.560_856;
-/// Radians of a degree.
+/// One degree in radians.
 const DEGREE: f64 = std::f64::consts::PI / 180.0;
 
-/// A place on earth, in degrees.
+/// A position on earth, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Position {
-    /// East of Greenwich.
+    /// Longitude: degrees east of Greenwich.
     pub longitude: f64,
-    /// North of the equator.
+    /// Latitude: degrees north of the equator.
     pub latitude: f64,
 }
 
-/// From one number to another.
+/// A range of numbers, from `from` to `to`.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     min: f64,
@@ -47,37 +47,37 @@ impl Span {
         (self.min..=self.max).contains(&value)
     }
 
-    /// The step that a number stands on; the end of the span is a step of its own behind the last.
+    /// The step that contains a number; the end of the span is a step of its own behind the last.
     fn step(self, value: f64, steps: u32) -> u32 {
         let share = (value - self.min) / (self.max - self.min);
         (share * (1u64 << steps) as f64) as u32
     }
 
-    /// Where a step begins.
+    /// The number at which a step begins.
     fn at(self, step: u32, steps: u32) -> f64 {
         self.min + f64::from(step) / (1u64 << steps) as f64 * (self.max - self.min)
     }
 }
 
 impl Position {
-    /// Whether it is on the map.
+    /// Whether the position is on the map.
     pub fn is_valid(self) -> bool {
         LONGITUDES.contains(self.longitude) && LATITUDES.contains(self.latitude)
     }
 
-    /// The score of a place that is on the map.
+    /// The score of a position that is on the map.
     pub fn score(self) -> f64 {
         Cell::of(self, STEPS).first_score() as f64
     }
 
-    /// The middle of the smallest cell that a score stands for. Any score stands for one: those that no
-    /// place has are cut to 64 bits as a processor does it, and of these the even ones are taken for a
-    /// latitude, the odd for a longitude.
+    /// The middle of the smallest cell that a score stands for. Every score stands for one: those that no position
+    /// has are cut to 64 bits as a processor does it, the even bits of which are used as a latitude, the odd ones as
+    /// a longitude.
     pub fn of_score(score: f64) -> Position {
         Cell::of_bits(whole_bits(score), STEPS).middle()
     }
 
-    /// The distance to another place, in metres.
+    /// The distance to another position, in metres.
     pub fn distance_m(self, to: Position) -> f64 {
         let half_sine = ((to.longitude * DEGREE - self.longitude * DEGREE) / 2.0).sin();
         if half_sine == 0.0 {
@@ -86,7 +86,7 @@ impl Position {
         let (latitude, other) = (self.latitude * DEGREE, to.latitude * DEGREE);
         let rise = ((other - latitude) / 2.0).sin();
         let haversine = rise * rise + latitude.cos() * other.cos() * half_sine * half_sine;
-        // Rounded up beyond 1, it would have no arc: opposite ends of the earth.
+        // Rounding beyond 1, as for opposite ends of the earth, would have no arc sine.
         2.0 * EARTH_M * haversine.sqrt().min(1.0).asin()
     }
 
@@ -95,8 +95,8 @@ impl Position {
         EARTH_M * (to.latitude * DEGREE - self.latitude * DEGREE).abs()
     }
 
-    /// The geohash in letters as others write it, who cut latitudes from pole to pole. The last letter tells nothing,
-    /// as 52 bits are ten letters of five and two more bits.
+    /// The geohash in letters, in the usual form, for which latitudes go from pole to pole. The last letter carries
+    /// no information, as 52 bits are ten letters of five bits and two more bits.
     pub fn geohash(self) -> [u8; 11] {
         const LETTERS: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
         let latitude = POLES.step(self.latitude, STEPS);
@@ -108,7 +108,7 @@ impl Position {
     }
 }
 
-/// A double cut to 64 bits: what x86-64 makes of it where C leaves it open.
+/// A double cut to 64 bits: the result of x86-64 where C leaves it undefined.
 fn whole_bits(score: f64) -> u64 {
     const HALF: f64 = 9_223_372_036_854_775_808.0;
     match score {
@@ -131,7 +131,7 @@ mod tests {
     const PALERMO: Position = Position { longitude: 13.361_389, latitude: 38.115_556 };
     const CATANIA: Position = Position { longitude: 15.087_269, latitude: 37.502_669 };
 
-    /// GEOADD and GEOHASH of Redis 8.0.6.
+    /// Expected: GEOADD and GEOHASH of Redis 8.0.6.
     #[test]
     fn places_have_the_scores_and_the_geohashes_that_they_have_in_redis() {
         assert_eq!(PALERMO.score(), 3_479_099_956_230_698.0);

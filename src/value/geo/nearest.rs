@@ -1,9 +1,8 @@
-//! Sorting only as far as it is asked for: the first few of many, in order.
+//! Partial sort: the first few of many items, in order.
 //!
-//! What compares as equal comes out in an order of its own, which clients see: members at one place, of which COUNT
-//! lets some through. So this is the quicksort that Redis uses, with the same choices, and it leaves parts alone that
-//! reach only beyond what is wanted. It falls back to another sort where its choices were bad again and again, so
-//! that nobody can make it quadratic.
+//! Clients see the order of items that compare as equal: members at one position, of which COUNT selects some. So
+//! this is the quicksort that Redis uses, with the same choices; parts that are wholly behind the wanted items are
+//! not sorted. After repeated bad pivots it falls back to another sort, so that no client can make it quadratic.
 //!
 //! Source: Bentley and McIlroy, "Engineering a Sort Function", Software: Practice and Experience 23(11), 1993.
 
@@ -12,10 +11,10 @@ use std::ops::Range;
 
 /// Parts up to this length are sorted by insertion.
 const SHORT: usize = 7;
-/// Parts beyond this length have their pivot chosen from nine items.
+/// Parts longer than this choose their pivot from nine items.
 const LONG: usize = 40;
 
-/// Puts the first `wanted` of `items` into order at the front. What is behind them is in no order.
+/// Sorts the first `wanted` of `items` to the front. The order of the rest is unspecified.
 pub fn sort_first<T>(items: &mut [T], wanted: usize, order: impl Fn(&T, &T) -> Ordering) {
     let deepest = 2 * (items.len().checked_ilog2().unwrap_or(0) + 1);
     let mut waiting = vec![(0..items.len(), 0)];
@@ -46,11 +45,11 @@ fn sort_short<T>(items: &mut [T], order: &impl Fn(&T, &T) -> Ordering) {
     }
 }
 
-/// Splits items into those below the pivot, those that equal it, and those above; answers where the first and the last
-/// are.
+/// Splits items into those below the pivot, those equal to it, and those above; returns the ranges of the first and
+/// the last.
 fn split<T>(items: &mut [T], order: &impl Fn(&T, &T) -> Ordering) -> (Range<usize>, Range<usize>) {
     items.swap(0, pivot(items, order));
-    // Equal ones are collected at both ends: before `equal_low`, and behind `equal_high`.
+    // Equal items are collected at both ends: before `equal_low`, and behind `equal_high`.
     let (mut equal_low, mut low) = (1, 1);
     let (mut equal_high, mut high) = (items.len(), items.len());
     loop {
@@ -89,14 +88,14 @@ fn split<T>(items: &mut [T], order: &impl Fn(&T, &T) -> Ordering) -> (Range<usiz
     (0..below, items.len() - above..items.len())
 }
 
-/// Lets the first `count` items from `start` on change places with the last before `end`.
+/// Swaps the first `count` items from `start` with the last `count` before `end`.
 fn swap_ranges<T>(items: &mut [T], start: usize, end: usize, count: usize) {
     for index in 0..count {
         items.swap(start + index, end - count + index);
     }
 }
 
-/// The place of an item that is likely to be in the middle.
+/// The index of an item that is likely to be near the median.
 fn pivot<T>(items: &[T], order: &impl Fn(&T, &T) -> Ordering) -> usize {
     let (middle, last) = (items.len() / 2, items.len() - 1);
     let len = items.len();
@@ -113,7 +112,7 @@ fn pivot<T>(items: &[T], order: &impl Fn(&T, &T) -> Ordering) -> usize {
     }
 }
 
-/// The place of the middle one of three.
+/// The index of the median of three.
 fn median<T>(items: &[T], places: [usize; 3], order: &impl Fn(&T, &T) -> Ordering) -> usize {
     let [first, second, third] = places;
     let compare = |one: usize, other: usize| order(&items[one], &items[other]);

@@ -7,12 +7,11 @@
 //! ```
 //!
 //! For each byte of the text the state is shifted by one, a new beginning comes in where the earlier pieces end, and
-//! the tokens that do not match the byte are cleared. What comes out are the ends of one more piece. A token that
-//! matches every byte of the text costs nothing where all of a piece are such, and one that matches none ends the
-//! search.
+//! the tokens that do not match the byte are cleared. The result is the ends of one more piece. A piece costs nothing
+//! if all its tokens match every byte of the text, and a token that matches no byte ends the search.
 //!
-//! The text is searched in windows of as many beginnings as the segment has tokens, so that what is found early is
-//! found soon. Costs: the length of the segment times how far the text is searched, divided by 512; four bytes for each
+//! The text is searched in windows of as many beginnings as the segment has tokens, so that an early match is found
+//! soon. Costs: the length of the segment times how far the text is searched, divided by 512; four bytes for each
 //! token, and a bit for each byte of a window.
 //!
 //! Source: the Shift-And algorithm (Baeza-Yates, Gonnet 1992).
@@ -20,18 +19,18 @@
 use super::Token;
 use std::collections::HashMap;
 
-/// Words of the state.
+/// Words of a state.
 const WORDS: usize = 8;
-/// Tokens of a piece.
+/// Tokens per piece.
 const PIECE: usize = 64 * WORDS;
-/// The fewest beginnings of a window.
+/// The fewest beginnings that a window has.
 const WINDOW: usize = 4096;
 /// The token that matches every byte of the text.
 const ANY: u32 = 0;
 
 type State = [u64; WORDS];
 
-/// Where the segment that `pattern` begins with, of `length` tokens, matches first.
+/// The position of the first match of the segment that `pattern` begins with, which has `length` tokens.
 pub(super) fn find(pattern: &[u8], length: usize, text: &[u8], ignore_case: bool) -> Option<usize> {
     let tokens = Tokens::of(pattern, length, text, ignore_case)?;
     let starts = (text.len() + 1).checked_sub(length)?;
@@ -42,10 +41,10 @@ pub(super) fn find(pattern: &[u8], length: usize, text: &[u8], ignore_case: bool
     })
 }
 
-/// A segment as numbers of sets of bytes.
+/// A segment: each token is the number of a set of bytes.
 struct Tokens {
     tokens: Vec<u32>,
-    /// For each number the bytes that the token matches, of those in the text.
+    /// For each number the bytes of the text that the token matches.
     sets: Vec<Vec<u8>>,
 }
 
@@ -80,7 +79,7 @@ impl Tokens {
         Some(Tokens { tokens, sets })
     }
 
-    /// Where the first of `count` beginnings is at which the segment matches.
+    /// The first of `count` beginnings at which the segment matches.
     fn find(&self, text: &[u8], count: usize) -> Option<usize> {
         let mut ends = vec![0; text.len() / 64 + 2];
         (0..count).for_each(|at| ends[at / 64] |= 1 << (at % 64));
@@ -101,7 +100,7 @@ impl Tokens {
         Some(at * 64 + ends[at].trailing_zeros() as usize - self.tokens.len())
     }
 
-    /// For each byte the tokens of a piece that match it.
+    /// Fills in, for each byte, the tokens of a piece that match it.
     fn fill(&self, rows: &mut [State], piece: &[u32]) {
         let mut any = [0; WORDS];
         let chosen = |at: usize, token: u32| u64::from(piece[at] == token) << (at % 64);
@@ -115,7 +114,7 @@ impl Tokens {
     }
 }
 
-/// From where the earlier pieces end to where this one does. False if that is nowhere.
+/// Computes where this piece ends, from where the earlier pieces end. False if it ends nowhere.
 fn pass(rows: &[State], length: usize, ends: &mut [u64], text: &[u8], bytes: std::ops::Range<usize>) -> bool {
     let (last_word, last_bit) = ((length - 1) / 64, (length - 1) % 64);
     let (mut state, mut carry, mut found) = ([0_u64; WORDS], 0, 0);

@@ -1,6 +1,7 @@
-//! A hash as it is at a moment: without the fields whose deadline has passed, whether or not they were removed yet.
+//! The live fields of a hash at a moment: fields whose deadline has passed are left out, whether or not they have
+//! been removed yet.
 //!
-//! Costs: those of the hash; `len` and `random` beyond that what is overdue, which usually is nothing.
+//! Costs: those of the hash; `len` and `random` also count the overdue fields, usually none.
 
 use super::Entry;
 use super::pair::Pair;
@@ -9,7 +10,7 @@ use crate::value::item::Item;
 use either::Either;
 use fastrand::Rng;
 
-/// The fields of a hash that are there at a moment.
+/// The live fields of a hash at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     hash: HashView<'a>,
@@ -21,13 +22,13 @@ impl<'a> Fields<'a> {
         Fields { hash, now_ms }
     }
 
-    /// How many fields there are.
+    /// The number of live fields.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(self) -> usize {
         self.hash.len() - self.overdue()
     }
 
-    /// The value of a field.
+    /// The value of a live field.
     pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
         match self.hash.shape {
             Shape::Packed(_) => self.hash.get(field),
@@ -39,18 +40,18 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether there is a field.
+    /// Whether a live field of that name exists.
     pub fn contains(self, field: &[u8]) -> bool {
         self.get(field).is_some()
     }
 
-    /// The deadline of a field in unix milliseconds, if it has one; `None` if there is no such field.
+    /// The deadline of a live field in unix milliseconds, if it has one; `None` if there is no such field.
     pub fn deadline(self, field: &[u8]) -> Option<Option<i64>> {
         let deadline = self.hash.deadline(field)?;
         if deadline.is_some_and(|deadline_ms| self.is_past(deadline_ms)) { None } else { Some(deadline) }
     }
 
-    /// All fields with their values.
+    /// All live fields with their values.
     pub fn iter(self) -> impl Iterator<Item = Entry<'a>> + Clone {
         let items = match self.hash.shape {
             Shape::Packed(packed) => packed.iter(),
@@ -60,7 +61,7 @@ impl<'a> Fields<'a> {
         Either::Left(Entries { items })
     }
 
-    /// Any field with its value, each as likely as another.
+    /// A random live field with its value, each as likely as another.
     pub fn random(self, generator: &mut Rng) -> Option<Entry<'a>> {
         if self.hash.first_deadline().is_none_or(|deadline_ms| !self.is_past(deadline_ms)) {
             return self.hash.random(generator);
@@ -87,7 +88,7 @@ impl<'a> Fields<'a> {
         deadline_ms != 0 && deadline_ms <= self.now_ms
     }
 
-    /// How many fields are past their deadline.
+    /// The number of fields that are past their deadline.
     fn overdue(self) -> usize {
         match self.hash.shape {
             Shape::Packed(_) => 0,

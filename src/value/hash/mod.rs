@@ -12,8 +12,8 @@
 //! - Table: see [`super::table`], and [`pair`] for its cells. A deadline is kept in the
 //!   cell, and in an order of deadlines.
 //!
-//! It knows no key, no reply, no clock and no limit of its own: when one form turns into the other is told by
-//! [`Limits`]. A field past its deadline stays until it is removed; [`Fields`] is what is there at a moment.
+//! It knows no key, no reply, no clock and no limit of its own: [`Limits`] decide when one form turns into the other.
+//! A field past its deadline stays until it is removed; [`Fields`] are the live ones at a moment.
 //!
 //! - Invariant: no two fields are equal; a packed hash has an even number of items.
 //! - A hash of five short fields and values takes `20 + the bytes of all ten` and an enum of 16 bytes. A deadline takes
@@ -37,14 +37,15 @@ use pair::Pair;
 use timed::Timed;
 use view::Shape;
 
-/// When a packed hash turns into a table (`hash-max-listpack-entries`, `hash-max-listpack-value`), and how.
+/// When a packed hash turns into a table (`hash-max-listpack-entries`, `hash-max-listpack-value`), and the seed of
+/// its hash function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most fields of a packed hash.
+    /// The most fields of a packed hash.
     pub entries: usize,
-    /// Most bytes of a field or a value of a packed hash.
+    /// The most bytes of a field or a value of a packed hash.
     pub bytes: usize,
-    /// What the key follows from by which the members of a flooded hash are hashed; no client must know it.
+    /// The seed of the key by which the members of a flooded hash are hashed; no client must know it.
     pub seed: u64,
 }
 
@@ -63,7 +64,7 @@ pub struct Entry<'a> {
     pub value: Item<'a>,
 }
 
-/// A hash.
+/// A hash of fields and values, in one of three forms.
 #[derive(Clone)]
 pub struct Hash {
     form: Form,
@@ -75,7 +76,7 @@ enum Form {
     Apart(Box<Apart>),
 }
 
-/// The forms that stand apart, so that a hash is as small as the most frequent one.
+/// The larger forms, in an allocation of their own, so that a `Hash` is as small as its most frequent form.
 #[derive(Clone)]
 #[expect(clippy::large_enum_variant, reason = "it stands in a box of its own, and most are tables")]
 enum Apart {
@@ -83,7 +84,7 @@ enum Apart {
     Table(Table<Pair>),
 }
 
-/// A form to be changed.
+/// The form of a hash, to be changed.
 enum ShapeMut<'a> {
     Packed(&'a mut PackedList),
     Timed(&'a mut Timed),
@@ -103,8 +104,8 @@ impl Hash {
     }
 
     /// The packed hash of some entries whose fields differ, however long they are, as long as a packed hash has room
-    /// for them. `is_timed` tells that some have a deadline or may get one; the deadlines, 0 for none, must ascend,
-    /// with those that have none behind the others.
+    /// for them. `is_timed` means that some have a deadline or may get one; the deadlines, 0 for none, must ascend,
+    /// entries without one behind the others.
     pub fn of_entries<'a>(
         entries: impl IntoIterator<Item = (Entry<'a>, i64)>,
         is_timed: bool,
@@ -140,7 +141,7 @@ impl Hash {
         Hash { form: Form::Apart(Box::new(apart)) }
     }
 
-    /// This hash, to be read.
+    /// A view of this hash, for reading.
     pub fn view(&self) -> HashView<'_> {
         HashView::of(match &self.form {
             Form::Packed(packed) => Shape::Packed(packed.view()),
@@ -151,72 +152,72 @@ impl Hash {
         })
     }
 
-    /// See [`HashView::len`].
+    /// The number of fields, overdue or not: [`HashView::len`].
     pub fn len(&self) -> usize {
         self.view().len()
     }
 
-    /// See [`HashView::is_empty`].
+    /// Whether the hash has no field: [`HashView::is_empty`].
     pub fn is_empty(&self) -> bool {
         self.view().is_empty()
     }
 
-    /// See [`HashView::encoding`].
+    /// The name that `OBJECT ENCODING` replies: [`HashView::encoding`].
     pub fn encoding(&self) -> &'static str {
         self.view().encoding()
     }
 
-    /// See [`HashView::get`].
+    /// The value of a field, overdue or not: [`HashView::get`].
     pub fn get(&self, field: &[u8]) -> Option<Item<'_>> {
         self.view().get(field)
     }
 
-    /// See [`HashView::contains`].
+    /// Whether a field exists, overdue or not: [`HashView::contains`].
     pub fn contains(&self, field: &[u8]) -> bool {
         self.view().contains(field)
     }
 
-    /// See [`HashView::deadline`].
+    /// The deadline of a field: [`HashView::deadline`].
     pub fn deadline(&self, field: &[u8]) -> Option<Option<i64>> {
         self.view().deadline(field)
     }
 
-    /// See [`HashView::first_deadline`].
+    /// The earliest deadline of all fields: [`HashView::first_deadline`].
     pub fn first_deadline(&self) -> Option<i64> {
         self.view().first_deadline()
     }
 
-    /// See [`HashView::at`].
+    /// The live fields at a moment: [`HashView::at`].
     pub fn at(&self, now_ms: i64) -> Fields<'_> {
         self.view().at(now_ms)
     }
 
-    /// See [`HashView::iter`].
+    /// All fields with their values: [`HashView::iter`].
     pub fn iter(&self) -> impl Iterator<Item = Entry<'_>> + Clone {
         self.view().iter()
     }
 
-    /// See [`HashView::random`].
+    /// A random field with its value: [`HashView::random`].
     pub fn random(&self, generator: &mut Rng) -> Option<Entry<'_>> {
         self.view().random(generator)
     }
 
-    /// See [`HashView::scan`].
+    /// Visits some fields from a cursor on: [`HashView::scan`].
     pub fn scan<'a>(&'a self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
         self.view().scan(cursor, count, visit)
     }
 
-    /// See [`HashView::check`].
+    /// Panics unless every invariant holds: [`HashView::check`].
     pub fn check(&self) {
         self.view().check();
     }
 
-    /// A packed hash from what [`Hash::pack`] gave; `room` is what it is laid out in, if that is large enough.
+    /// Restores a packed hash from the bytes of [`Hash::pack`]; `room` becomes its allocation if it is large enough.
     pub fn unpack(bytes: &[u8], room: Box<[u8]>) -> Hash {
         Hash::packed(PackedList::unpack(bytes, room))
     }
 
-    /// How many bytes [`Hash::pack`] gives; none if this is not a packed hash.
+    /// The number of bytes that [`Hash::pack`] returns; none if this is not a packed hash.
     pub fn packed_len(&self) -> Option<usize> {
         match &self.form {
             Form::Packed(packed) => Some(packed.packed_len()),
@@ -224,8 +225,8 @@ impl Hash {
         }
     }
 
-    /// The bytes of a packed hash, to be kept elsewhere: the first [`Hash::packed_len`] of the answer, what follows is
-    /// no matter. Of another hash there are none.
+    /// The bytes of a packed hash, to be stored elsewhere: the first [`Hash::packed_len`] of the result; the rest is
+    /// unspecified. Empty for any other form.
     pub fn pack(self) -> Box<[u8]> {
         match self.form {
             Form::Packed(packed) => packed.pack(),
@@ -252,7 +253,7 @@ impl Hash {
         }
     }
 
-    /// Gives a field a deadline in unix milliseconds, or takes it away; one that is not positive counts as the first
+    /// Sets a field's deadline in unix milliseconds, or removes it; one that is not positive counts as the first
     /// millisecond. Tells whether there is such a field.
     ///
     /// # Panics
@@ -276,7 +277,7 @@ impl Hash {
         true
     }
 
-    /// Tells that deadlines are about to come: a packed hash turns into a timed one at once, whether they come or not.
+    /// Announces deadlines: a packed hash turns into a timed one at once, whether they come or not.
     pub fn make_timed(&mut self) {
         if let Form::Packed(packed) = &mut self.form {
             let timed = Timed { packed: std::mem::take(packed), deadlines: Vec::new() };
@@ -284,27 +285,27 @@ impl Hash {
         }
     }
 
-    /// Tells that `fields` of them are about to come: if a packed hash may not hold so many, it turns into a table at
-    /// once, whether they come or not.
+    /// Announces `fields` new fields: if a packed hash may not hold that many, it turns into a table at once, whether
+    /// they come or not.
     pub fn make_room(&mut self, fields: usize, limits: &Limits) {
         if fields > limits.entries {
             self.table_mut(limits.seed);
         }
     }
 
-    /// Gives a field a value, and no deadline; tells whether it is new.
+    /// Sets a field's value and removes its deadline; returns whether the field is new.
     pub fn insert(&mut self, field: &[u8], value: &[u8], limits: &Limits) -> bool {
         self.store(field, value, false, limits)
     }
 
-    /// Gives a field a value; its deadline stays. Tells whether it is new.
+    /// Sets a field's value and keeps its deadline; returns whether the field is new.
     pub fn update(&mut self, field: &[u8], value: &[u8], limits: &Limits) -> bool {
         self.store(field, value, true, limits)
     }
 
     fn store(&mut self, field: &[u8], value: &[u8], keep: bool, limits: &Limits) -> bool {
         let bytes = field.len().saturating_add(value.len());
-        // A limit may have been lowered since; the form is looked at again whenever a value is set.
+        // A limit may have been lowered since; the form is checked again whenever a value is set.
         let fits = self.len() <= limits.entries;
         if fits && field.len().max(value.len()) <= limits.bytes {
             match self.shape_mut() {
@@ -338,7 +339,7 @@ impl Hash {
         if keep { table.update(&cell) } else { table.insert(&cell) }
     }
 
-    /// Removes a field; tells whether there was one.
+    /// Removes a field; returns whether it existed.
     pub fn remove(&mut self, field: &[u8]) -> bool {
         match self.shape_mut() {
             ShapeMut::Packed(packed) => {
@@ -379,7 +380,7 @@ impl Hash {
         }
     }
 
-    /// The table, which it becomes if it is none yet.
+    /// The table; a hash in another form is converted first.
     fn table_mut(&mut self, seed: u64) -> &mut Table<Pair> {
         if !matches!(self.view().shape, Shape::Table(_)) {
             let mut table = Table::new(seed);

@@ -1,14 +1,14 @@
-//! How a table keeps a field with its value: `field length, 1 byte (or 255 and 8 more) | field | value`.
+//! How a table stores a field with its value: `field length, 1 byte (or 255 and 8 more) | field | value`.
 
 use super::Entry;
 use crate::value::item::Item;
 use crate::value::table::Layout;
 
-/// The layout of a field with its value.
+/// The cell layout of a field with its value.
 #[derive(Clone)]
 pub(super) struct Pair;
 
-/// The first byte of a cell whose field's length takes eight more.
+/// The first byte of a cell whose field length takes eight more bytes.
 const LONG: u8 = u8::MAX;
 
 impl Pair {

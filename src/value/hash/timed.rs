@@ -1,12 +1,13 @@
 //! A packed hash some of whose fields have deadlines: those come first, in the order of their deadlines.
 //!
-//! So a deadline is found by the place of its field, the earliest is the first, and what is due is what the packed list
-//! begins with. Redis keeps its `listpackex` in the same order, which is therefore the order of a `HGETALL` there and
-//! here: among equal deadlines the latest given comes first, and a field that loses its deadline goes to the end.
+//! So a deadline is found by the position of its field, the earliest is the first, and the due fields are at the
+//! start of the packed list. Redis keeps its `listpackex` in the same order, which is therefore the order of a
+//! `HGETALL` there and here: among equal deadlines the one set last comes first, and a field that loses its deadline
+//! goes to the end.
 //!
 //! - Invariant: `deadlines` ascend and are at most as many as the packed list has entries.
 //!
-//! Costs: eight bytes a deadline; giving one or taking it away moves what lies between.
+//! Costs: eight bytes a deadline; setting or removing one moves the entries between.
 
 use super::Entry;
 use crate::value::item::Item;
@@ -14,19 +15,19 @@ use crate::value::packed_list::PackedList;
 
 #[derive(Clone)]
 pub(super) struct Timed {
-    /// Field, value, field ...
+    /// The entries: field, value, field ...
     pub(super) packed: PackedList,
-    /// Of the first entries, in unix milliseconds.
+    /// The deadlines of the first entries, in unix milliseconds.
     pub(super) deadlines: Vec<i64>,
 }
 
 impl Timed {
-    /// Bytes of heap allocations, its own not counted.
+    /// Bytes of heap allocations, not counting this struct's own.
     pub(super) fn memory(&self) -> usize {
         self.packed.memory() + self.deadlines.capacity() * size_of::<i64>()
     }
 
-    /// Which entry has that field.
+    /// The index of the entry with that field.
     pub(super) fn find(&self, field: &[u8]) -> Option<usize> {
         self.packed.find(field, 2).map(|position| position / 2)
     }
@@ -36,13 +37,13 @@ impl Timed {
         self.deadlines.get(entry).copied().unwrap_or(0)
     }
 
-    /// How many entries are due.
+    /// The number of entries that are due.
     pub(super) fn due(&self, now_ms: i64) -> usize {
         self.deadlines.partition_point(|&deadline_ms| deadline_ms <= now_ms)
     }
 
-    /// Adds an entry, whose field is not there yet, behind all others: with a deadline, which no other one is
-    /// later than, or with 0 for none.
+    /// Appends an entry, whose field is not in the hash yet: with a deadline, than which no other one is later, or
+    /// with 0 for none.
     pub(super) fn push(&mut self, entry: Entry<'_>, deadline_ms: i64) {
         self.packed.push(entry.field);
         self.packed.push(entry.value);
@@ -51,7 +52,7 @@ impl Timed {
         }
     }
 
-    /// Gives an entry another value; its deadline is kept if `keep`, else lost.
+    /// Replaces an entry's value; its deadline is kept if `keep`, else removed.
     pub(super) fn replace(&mut self, entry: usize, value: &[u8], keep: bool) {
         self.packed.replace(2 * entry + 1, Item::of(value));
         if !keep {
@@ -59,7 +60,7 @@ impl Timed {
         }
     }
 
-    /// Gives an entry a deadline, 0 for none.
+    /// Sets an entry's deadline, 0 for none.
     pub(super) fn set_deadline(&mut self, entry: usize, deadline_ms: i64) {
         if entry < self.deadlines.len() {
             self.deadlines.remove(entry);
@@ -89,7 +90,7 @@ impl Timed {
         }
     }
 
-    /// Removes the first `count` entries of those that have a deadline.
+    /// Removes the first `count` entries, which all have a deadline.
     pub(super) fn remove_first(&mut self, count: usize) {
         if count > 0 {
             self.packed.remove(0..2 * count);

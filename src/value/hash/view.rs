@@ -1,6 +1,6 @@
-//! A hash as it is read, wherever it is kept: a packed one may lie within something larger.
+//! A hash for reading, wherever its bytes are: a packed one may be part of a larger allocation.
 //!
-//! It shows what is there, overdue or not; [`Fields`] is what is there at a moment.
+//! It shows all fields, overdue or not; [`Fields`] are the live ones at a moment.
 
 use super::pair::Pair;
 use super::timed::Timed;
@@ -13,13 +13,13 @@ use crate::value::zset::arena::LARGEST_HEAD;
 use either::Either;
 use fastrand::Rng;
 
-/// A hash, to be read.
+/// A hash, for reading.
 #[derive(Clone, Copy)]
 pub struct HashView<'a> {
     pub(super) shape: Shape<'a>,
 }
 
-/// A form to be read.
+/// The form of a hash, for reading.
 #[derive(Clone, Copy)]
 pub(super) enum Shape<'a> {
     Packed(PackedListView<'a>),
@@ -32,7 +32,7 @@ impl<'a> HashView<'a> {
         HashView { shape }
     }
 
-    /// The hash that [`Hash::pack`] made these bytes of.
+    /// The packed hash in the bytes that [`Hash::pack`] returned.
     pub fn packed(bytes: &'a [u8]) -> HashView<'a> {
         HashView::of(Shape::Packed(PackedListView::of(bytes)))
     }
@@ -46,12 +46,12 @@ impl<'a> HashView<'a> {
         }
     }
 
-    /// The hash as it is at a moment, in unix milliseconds.
+    /// The live fields at a moment, in unix milliseconds.
     pub fn at(self, now_ms: i64) -> Fields<'a> {
         Fields::new(self, now_ms)
     }
 
-    /// A prefetch of a field of a table.
+    /// A prefetch of a field, if the hash is a table.
     pub(in crate::value) fn prefetch(self, field: &[u8]) -> Option<Prefetch<'a>> {
         match self.shape {
             Shape::Packed(_) | Shape::Timed(_) => None,
@@ -59,7 +59,7 @@ impl<'a> HashView<'a> {
         }
     }
 
-    /// How many fields there are, overdue or not.
+    /// The number of fields, overdue or not.
     pub fn len(self) -> usize {
         match self.shape {
             Shape::Packed(packed) => packed.len() / 2,
@@ -68,12 +68,12 @@ impl<'a> HashView<'a> {
         }
     }
 
-    /// Whether there is no field.
+    /// Whether the hash has no field.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// `listpack`, `listpackex` or `hashtable`: what `OBJECT ENCODING` says for a hash of this form.
+    /// `listpack`, `listpackex` or `hashtable`: what `OBJECT ENCODING` replies for a hash of this form.
     pub fn encoding(self) -> &'static str {
         match self.shape {
             Shape::Packed(_) => "listpack",
@@ -82,7 +82,7 @@ impl<'a> HashView<'a> {
         }
     }
 
-    /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
+    /// Bytes in cells, the capacity of which is limited; for a packed hash, the bytes that its cells would have.
     pub(in crate::value) fn cell_bytes(self) -> usize {
         match self.shape {
             Shape::Packed(packed) => packed.memory() + self.len() * LARGEST_HEAD,
@@ -91,7 +91,7 @@ impl<'a> HashView<'a> {
         }
     }
 
-    /// The value of a field.
+    /// The value of a field, overdue or not.
     pub fn get(self, field: &[u8]) -> Option<Item<'a>> {
         match self.shape {
             Shape::Packed(packed) => packed.find(field, 2).map(|position| packed.get(position + 1)),
@@ -100,7 +100,7 @@ impl<'a> HashView<'a> {
         }
     }
 
-    /// Whether there is a field.
+    /// Whether a field exists, overdue or not.
     pub fn contains(self, field: &[u8]) -> bool {
         match self.shape {
             Shape::Packed(packed) => packed.find(field, 2).is_some(),
@@ -109,7 +109,7 @@ impl<'a> HashView<'a> {
         }
     }
 
-    /// The deadline of a field in unix milliseconds, if it has one; `None` if there is no such field.
+    /// The deadline of a field in unix milliseconds, if it has one; `None` if the field does not exist.
     pub fn deadline(self, field: &[u8]) -> Option<Option<i64>> {
         let deadline_ms = match self.shape {
             Shape::Packed(packed) => packed.find(field, 2).map(|_| 0)?,
@@ -134,7 +134,7 @@ impl<'a> HashView<'a> {
         self.at(i64::MIN).iter()
     }
 
-    /// The same, each with its deadline, 0 for none.
+    /// All fields with their values, overdue or not, each with its deadline, 0 for none.
     pub fn iter_timed(self) -> impl Iterator<Item = (Entry<'a>, i64)> + Clone {
         let (items, deadlines) = match self.shape {
             Shape::Packed(packed) => (packed.iter(), &[][..]),
@@ -146,7 +146,7 @@ impl<'a> HashView<'a> {
         Either::Left(Entries { items }.zip(deadlines.iter().copied().chain(std::iter::repeat(0))))
     }
 
-    /// Any field with its value, overdue or not, each as likely as another.
+    /// A random field with its value, overdue or not, each as likely as another.
     pub fn random(self, generator: &mut Rng) -> Option<Entry<'a>> {
         let packed = match self.shape {
             Shape::Packed(packed) => packed,
@@ -160,7 +160,8 @@ impl<'a> HashView<'a> {
         Entries { items: packed.range(position..position + 2) }.next()
     }
 
-    /// Visits about `count` entries from a cursor on, overdue or not, see [`Fields::scan`].
+    /// Visits about `count` entries from a cursor on, overdue or not, and returns the next cursor: see
+    /// [`Fields::scan`].
     pub fn scan(self, cursor: u64, count: usize, visit: impl FnMut(Entry<'a>)) -> u64 {
         self.at(i64::MIN).scan(cursor, count, visit)
     }
@@ -183,7 +184,7 @@ impl<'a> HashView<'a> {
     }
 }
 
-/// Entries of a packed hash.
+/// Iterates over the entries of a packed hash.
 #[derive(Clone)]
 pub(super) struct Entries<'a> {
     pub(super) items: packed_list::Iter<'a>,

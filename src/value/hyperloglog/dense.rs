@@ -1,30 +1,30 @@
 //! Registers side by side, 6 bits each, the lowest bits of the first byte first.
 //!
-//! A block of 32 registers is three words. They are spread to a byte each, and packed again, by shifts and masks of
-//! whole words, so sketches are read and written without a look at single registers.
+//! A block of 32 registers is three words. Registers are spread to a byte each, and packed again, by shifts and masks
+//! of whole words, so sketches are read and written without access to single registers.
 
 use super::{Histogram, REGISTERS, Registers};
 
 const REGISTER_BITS: usize = 6;
 const MASK: u16 = (1 << REGISTER_BITS) - 1;
-/// Registers that are read and written together, and their bytes.
+/// The number of registers that are read and written together, and the number of their bytes.
 const BLOCK: usize = 32;
 const BLOCK_BYTES: usize = BLOCK * REGISTER_BITS / 8;
-/// The bytes of all registers.
+/// The number of bytes of all registers.
 pub(super) const BYTES: usize = REGISTERS * REGISTER_BITS / 8;
 
-/// The place of a register: its first byte, and how many bits of that belong to the one before.
+/// The position of a register: its first byte, and how many bits of that byte belong to the register before.
 fn place(index: usize) -> (usize, usize) {
     let bit = index * REGISTER_BITS;
     (bit / 8, bit % 8)
 }
 
-/// The two bytes that a register stands in; the last one has none behind it.
+/// The two bytes that hold a register; behind the last byte, a zero.
 fn window(bytes: &[u8], first: usize) -> u16 {
     u16::from_le_bytes([bytes[first], bytes.get(first + 1).copied().unwrap_or(0)])
 }
 
-/// Raises a register; false if it is as great already.
+/// Raises a register; false if its value is as great already.
 pub(super) fn raise(bytes: &mut [u8], index: usize, value: u8) -> bool {
     let (first, shift) = place(index);
     let before = window(bytes, first);
@@ -39,16 +39,16 @@ pub(super) fn raise(bytes: &mut [u8], index: usize, value: u8) -> bool {
     true
 }
 
-/// How many registers hold each value.
+/// Counts how many registers hold each value.
 pub(super) fn histogram(bytes: &[u8]) -> Histogram {
     let mut registers = [0; REGISTERS];
     read(bytes, |block, values| registers.as_chunks_mut().0[block] = values);
     histogram_of(&registers)
 }
 
-/// How many registers hold each value, when each has a byte.
+/// Counts how many registers hold each value, where each register has a byte.
 pub(super) fn histogram_of(registers: &Registers) -> Histogram {
-    // Four of them, as most registers hold one of a few values and would wait for each other.
+    // Four histograms, as most registers hold one of a few values and would wait for each other.
     let mut parts: [Histogram; 4] = [[0; 64]; 4];
     for four in registers.as_chunks::<4>().0 {
         for (part, value) in parts.iter_mut().zip(four) {
@@ -58,7 +58,7 @@ pub(super) fn histogram_of(registers: &Registers) -> Histogram {
     std::array::from_fn(|value| parts.iter().map(|part| part[value]).sum())
 }
 
-/// Raises `registers` to these where these are greater.
+/// Raises `registers` to the registers in `bytes` where these are greater.
 pub(super) fn merge_into(bytes: &[u8], registers: &mut Registers) {
     let blocks = registers.as_chunks_mut::<BLOCK>().0;
     read(bytes, |block, values| {
@@ -66,7 +66,7 @@ pub(super) fn merge_into(bytes: &[u8], registers: &mut Registers) {
     });
 }
 
-/// Visits all registers, a block of them after the other.
+/// Visits all registers, one block after the other.
 #[inline]
 fn read(bytes: &[u8], mut visit: impl FnMut(usize, [u8; BLOCK])) {
     for (index, block) in bytes.as_chunks::<BLOCK_BYTES>().0.iter().enumerate() {

@@ -10,7 +10,7 @@ use super::{Histogram, MOST, REGISTERS};
 /// The constant of infinitely many registers, 1 / (2 ln 2).
 const ALPHA: f64 = 0.721_347_520_444_481_7;
 
-/// About how many elements fill registers so.
+/// The estimated number of elements for such a histogram of registers.
 pub(super) fn count(histogram: &Histogram) -> u64 {
     let all = REGISTERS as f64;
     let share = |registers: f64| registers / all;
@@ -21,11 +21,11 @@ pub(super) fn count(histogram: &Histogram) -> u64 {
     }
     sum += all * of_empty(share(f64::from(histogram[0])));
     let estimate = (ALPHA * all * all / sum).round();
-    // Registers that no elements can have made may tell of more than 63 bits: Redis answers the least number then.
+    // Registers that no elements can have produced may mean more than 63 bits: Redis replies the lowest number then.
     if estimate < i64::MAX as f64 { estimate as u64 } else { 1 << 63 }
 }
 
-/// What registers add that are empty, `share` of all: x + x^2 + 2 x^4 + 4 x^8 + ...
+/// The contribution of the empty registers, `share` of all: x + x^2 + 2 x^4 + 4 x^8 + ...
 fn of_empty(share: f64) -> f64 {
     if share == 1.0 {
         return f64::INFINITY;
@@ -42,7 +42,7 @@ fn of_empty(share: f64) -> f64 {
     }
 }
 
-/// What registers add that are as full as they can be, all but `share` of them.
+/// The contribution of the registers that are full, all but `share` of them.
 fn of_full(share: f64) -> f64 {
     if share == 0.0 || share == 1.0 {
         return 0.0;

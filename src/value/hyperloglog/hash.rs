@@ -1,9 +1,9 @@
 //! The hash of an element: MurmurHash64A, little-endian, with the seed that Redis uses.
 //!
-//! It is no secret and guards against nobody: who wants to can find elements that fill the same registers. Another hash
+//! It is not secret and protects against nobody: anyone can find elements that fill the same registers. Another hash
 //! would give other bytes than Redis for the same elements.
 //!
-//! Source: Austin Appleby's MurmurHash2, 64-bit version A, which he put into the public domain.
+//! Source: Austin Appleby's MurmurHash2, 64-bit version A, which is in the public domain.
 
 const SEED: u64 = 0xadc8_3b19;
 const FACTOR: u64 = 0xc6a4_a793_5bd1_e995;

@@ -1,8 +1,8 @@
-//! HyperLogLogs: about how many different elements were seen, in 12 KiB at most, as the bytes that Redis keeps.
+//! HyperLogLogs: estimates of the number of different elements seen, in 12 KiB at most, in the byte format of Redis.
 //!
 //! Each element is hashed; 14 bits of the hash choose one of 16,384 registers, and the register keeps the longest run
-//! of zeros, counted from 1, that the other bits of any of its elements began with. [`estimate`] tells from all of them
-//! how many elements there were, off by 0.81 % in the mean.
+//! of zeros, counted from 1, that the other bits of any of its elements began with. [`estimate`] computes the number
+//! of elements from all registers, with a mean error of 0.81 %.
 //!
 //! ```text
 //! 0       4     5      8           16
@@ -11,13 +11,13 @@
 //!         1 sparse, runs of equal registers: 18 bytes for an empty one              (sparse.rs)
 //! ```
 //!
-//! The count is the last estimate, little-endian; its highest bit says that it is out of date. These are the bytes that
-//! a client sees, copies and makes up, so nothing is believed: a string is a [`Sketch`] only if its head and its length
-//! are right, and registers that make no sense are [`Corrupted`], found before anything is changed.
+//! The count is the last estimate, little-endian; its highest bit says that it is out of date. A client sees these
+//! bytes, copies them and can make them up, so nothing in them is trusted: a string is a [`Sketch`] only if its head
+//! and its length are right, and registers that make no sense are [`Corrupted`], found before anything is changed.
 //!
-//! A sparse one turns dense for good, when it would be longer than the limit it is given or a register more than it can
-//! say. Which runs stand next to each other depends on the history of a sketch; the same elements in the same order
-//! give the bytes that they give in Redis.
+//! A sparse sketch turns dense for good, when it would be longer than its limit or a register greater than the form
+//! can express. Which runs are adjacent depends on the history of a sketch; the same elements in the same order give
+//! the bytes that they give in Redis.
 //!
 //! Sources: Flajolet, Fusy, Gandouet, Meunier, "HyperLogLog", AofA 2007; Heule, Nunkesser, Hall, "HyperLogLog in
 //! Practice", EDBT 2013; the bytes of Redis 8.0.6.
@@ -33,41 +33,41 @@ pub use self_test::self_test;
 use hash::hash;
 use sparse::Raised;
 
-/// How many registers there are.
+/// The number of registers.
 pub const REGISTERS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 14;
-/// The most a register of this many hash bits can come to: no bit of them is set.
+/// The greatest value of a register: none of the hash bits is set.
 const MOST: u8 = (64 - INDEX_BITS + 1) as u8;
 
 const HEAD_BYTES: usize = 16;
 const MAGIC: &[u8; 4] = b"HYLL";
 const FORM_AT: usize = 4;
 const COUNT_AT: usize = 8;
-/// The byte whose highest bit says that the count is out of date.
+/// The byte whose highest bit says that the cached count is out of date.
 const STALE_AT: usize = 15;
 const STALE: u8 = 0x80;
 
 /// The registers of a sketch, or the greatest of several sketches.
 pub type Registers = [u8; REGISTERS];
 
-/// How many registers hold each value.
+/// The number of registers that hold each value.
 type Histogram = [u32; 64];
 
-/// The registers of a sketch make no sense.
+/// An error: the registers of a sketch make no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupted;
 
-/// How registers are kept.
+/// How a sketch stores its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// All of them, side by side.
+    /// All registers, side by side, 6 bits each.
     Dense,
-    /// Runs of equal ones.
+    /// Runs of equal registers.
     Sparse,
 }
 
 impl Form {
-    /// As PFDEBUG ENCODING says it.
+    /// The name of the form in PFDEBUG ENCODING.
     pub fn name(self) -> &'static str {
         match self {
             Form::Dense => "dense",
@@ -76,7 +76,7 @@ impl Form {
     }
 }
 
-/// The form of a string that has the head of a sketch and a length that goes with it.
+/// The form of a string that has the head of a sketch and a length that fits its form.
 fn form_of(bytes: &[u8]) -> Option<Form> {
     if bytes.len() < HEAD_BYTES || !bytes.starts_with(MAGIC) {
         return None;
@@ -88,7 +88,7 @@ fn form_of(bytes: &[u8]) -> Option<Form> {
     }
 }
 
-/// The bytes of a sketch, to be read.
+/// The bytes of a sketch, for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Sketch<'a> {
     bytes: &'a [u8],
@@ -96,12 +96,12 @@ pub struct Sketch<'a> {
 }
 
 impl<'a> Sketch<'a> {
-    /// The sketch that a string is, if it is one.
+    /// Reads a string as a sketch, if it is one.
     pub fn of(bytes: &'a [u8]) -> Option<Sketch<'a>> {
         form_of(bytes).map(|form| Sketch { bytes, form })
     }
 
-    /// How its registers are kept.
+    /// How the registers are stored.
     pub fn form(&self) -> Form {
         self.form
     }
@@ -110,13 +110,13 @@ impl<'a> Sketch<'a> {
         &self.bytes[HEAD_BYTES..]
     }
 
-    /// The last estimate, if nothing changed since.
+    /// The cached estimate, if nothing changed since.
     pub fn cached_count(&self) -> Option<u64> {
         let (count, _) = self.bytes[COUNT_AT..].split_first_chunk()?;
         (self.bytes[STALE_AT] & STALE == 0).then_some(u64::from_le_bytes(*count))
     }
 
-    /// About how many elements were added.
+    /// Estimates how many elements were added.
     ///
     /// # Errors
     /// [`Corrupted`].
@@ -128,7 +128,7 @@ impl<'a> Sketch<'a> {
         Ok(estimate::count(&histogram))
     }
 
-    /// Raises `registers` to those of this sketch where these are greater.
+    /// Raises `registers` to the registers of this sketch where these are greater.
     ///
     /// # Errors
     /// [`Corrupted`]; some of `registers` may be raised then.
@@ -140,7 +140,7 @@ impl<'a> Sketch<'a> {
         Ok(())
     }
 
-    /// The runs of a sparse sketch as PFDEBUG DECODE writes them: `Z:16383 v:1,1`. `None` for a dense one.
+    /// The runs of a sparse sketch in the format of PFDEBUG DECODE: `Z:16383 v:1,1`. `None` for a dense one.
     pub fn runs(&self) -> Option<String> {
         let shown = |run: sparse::Run| match (run.value, run.width) {
             (0, 1) => format!("z:{}", run.length),
@@ -152,7 +152,7 @@ impl<'a> Sketch<'a> {
     }
 }
 
-/// About how many elements were added to the sketches whose greatest registers these are.
+/// Estimates how many elements were added to the sketches whose greatest registers these are.
 pub fn count_of(registers: &Registers) -> u64 {
     estimate::count(&dense::histogram_of(registers))
 }
@@ -162,17 +162,17 @@ pub fn count_of(registers: &Registers) -> u64 {
 pub struct SketchMut<'a> {
     bytes: &'a mut Vec<u8>,
     form: Form,
-    /// The most bytes that it may have while it is sparse.
+    /// The most bytes of a sparse sketch.
     sparse_bytes: usize,
 }
 
 impl<'a> SketchMut<'a> {
-    /// The sketch that a string is, if it is one, with the most bytes that it may have while it is sparse.
+    /// Opens a string as a sketch, if it is one; `sparse_bytes` is the most that it may have while it is sparse.
     pub fn of(bytes: &'a mut Vec<u8>, sparse_bytes: usize) -> Option<SketchMut<'a>> {
         form_of(bytes).map(|form| SketchMut { bytes, form, sparse_bytes })
     }
 
-    /// Makes the bytes those of a sketch that has seen nothing.
+    /// Overwrites the bytes with an empty sketch.
     pub fn fresh(bytes: &'a mut Vec<u8>, sparse_bytes: usize) -> SketchMut<'a> {
         bytes.clear();
         bytes.resize(HEAD_BYTES, 0);
@@ -182,7 +182,7 @@ impl<'a> SketchMut<'a> {
         SketchMut { bytes, form: Form::Sparse, sparse_bytes }
     }
 
-    /// How its registers are kept.
+    /// How the registers are stored.
     pub fn form(&self) -> Form {
         self.form
     }
@@ -192,7 +192,7 @@ impl<'a> SketchMut<'a> {
     /// # Errors
     /// [`Corrupted`]; nothing changed.
     pub fn add_all<'e>(&mut self, mut elements: impl ExactSizeIterator<Item = &'e [u8]>) -> Result<usize, Corrupted> {
-        // One that is refused changes nothing; of several the first may have changed something before.
+        // If one element is refused, nothing changed; of several, the first may have changed something before.
         let saved = (elements.len() > 1 && self.form == Form::Sparse).then(|| self.bytes.clone());
         let raised = elements.try_fold(0, |count, element| Ok(count + usize::from(self.add(element)?)));
         if raised.is_err()
@@ -210,7 +210,7 @@ impl<'a> SketchMut<'a> {
         self.raise(index, rest.trailing_zeros() as u8 + 1)
     }
 
-    /// Raises a register; false if it is as great already.
+    /// Raises a register; false if its value is as great already.
     fn raise(&mut self, index: usize, value: u8) -> Result<bool, Corrupted> {
         if self.form == Form::Sparse {
             match sparse::raise(self.bytes, HEAD_BYTES, index, value, self.sparse_bytes)? {
@@ -225,7 +225,7 @@ impl<'a> SketchMut<'a> {
     /// Raises registers to those of other sketches, this one among them.
     ///
     /// # Errors
-    /// [`Corrupted`], which merging has found before.
+    /// [`Corrupted`], which merging would have found before.
     pub fn raise_all(&mut self, registers: &Registers) -> Result<(), Corrupted> {
         if self.form == Form::Dense {
             dense::write(&mut self.bytes[HEAD_BYTES..], registers);
@@ -237,7 +237,7 @@ impl<'a> SketchMut<'a> {
         Ok(())
     }
 
-    /// Turns it dense; false if it is already.
+    /// Converts the sketch to the dense form; false if it is dense already.
     ///
     /// # Errors
     /// [`Corrupted`]; nothing changed.
@@ -254,12 +254,12 @@ impl<'a> SketchMut<'a> {
         Ok(true)
     }
 
-    /// Keeps an estimate, until [`SketchMut::invalidate_count`].
+    /// Stores an estimate, valid until [`SketchMut::invalidate_count`].
     pub fn cache_count(&mut self, count: u64) {
         self.bytes[COUNT_AT..HEAD_BYTES].copy_from_slice(&count.to_le_bytes());
     }
 
-    /// Says that the estimate it keeps is out of date.
+    /// Marks the cached estimate as out of date.
     pub fn invalidate_count(&mut self) {
         self.bytes[STALE_AT] |= STALE;
     }

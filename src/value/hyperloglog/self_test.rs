@@ -1,17 +1,17 @@
-//! PFSELFTEST: whether sketches do here, on this machine, what they should.
+//! PFSELFTEST: checks that sketches work as they should on this machine.
 
 use super::{Form, REGISTERS, Registers, Sketch, SketchMut, count_of, dense};
 
-/// How many random elements are added, and how many estimates are looked at on the way.
+/// The number of random elements that are added, and the number of estimates that are checked on the way.
 const ELEMENTS: u64 = 100_000;
-/// The mean error of an estimate, and how many of them one may be off.
+/// The mean error of an estimate, and the greatest error allowed, as a multiple of it.
 const MEAN_ERROR: f64 = 0.0081;
 const FARTHEST: f64 = 6.0;
 
-/// Tries registers, both forms and estimates with random numbers.
+/// Tests registers, both forms and estimates with random numbers.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of what is wrong.
 pub fn self_test(mut random: impl FnMut() -> u64) -> Result<(), &'static str> {
     test_registers(&mut random)?;
     let (mut sparse, mut dense) = (Vec::new(), Vec::new());
@@ -47,7 +47,7 @@ fn test_registers(random: &mut impl FnMut() -> u64) -> Result<(), &'static str> 
     if read == values { Ok(()) } else { Err("a register does not hold what was put into it") }
 }
 
-/// Both sketches have seen the same `elements`.
+/// Compares sketches of both forms that have seen the same `elements`.
 fn compare(sketches: &[SketchMut<'_>], elements: u64) -> Result<(), &'static str> {
     let mut registers = [[0; REGISTERS]; 2];
     for (sketch, registers) in sketches.iter().zip(&mut registers) {

@@ -7,10 +7,11 @@
 //! ```
 //!
 //! A register that is raised splits its run in up to three. Then runs of the same value next to it are joined, as far
-//! as Redis looks for them: five runs from the one before. So the bytes are Redis's, which are not always the fewest.
+//! as Redis searches for them: five runs from the one before. So the bytes are Redis's, which are not always the
+//! fewest.
 //!
-//! Invariant of one that is not corrupted: the runs are of all registers together. Cost of raising: a walk over the
-//! runs up to the register, and a move of the bytes behind it.
+//! Invariant, unless corrupted: the runs together cover all registers. Cost of raising: a walk over the runs up to
+//! the register, and a move of the bytes behind it.
 
 use super::{Corrupted, Histogram, REGISTERS, Registers};
 
@@ -19,31 +20,31 @@ const VALUE: u8 = 0x80;
 const MOST_SHORT_ZEROS: usize = 64;
 const MOST_OF_VALUE: usize = 4;
 const GREATEST: u8 = 32;
-/// How many runs are looked at to be joined.
+/// The number of runs that are checked for joining.
 const JOINED_RUNS: usize = 5;
 
 /// Equal registers next to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) value: u8,
-    /// How many registers they are.
+    /// The number of registers in the run.
     pub(super) length: usize,
-    /// How many bytes say so.
+    /// The number of bytes that encode the run.
     pub(super) width: usize,
 }
 
-/// What became of a register that was to be raised.
+/// The result of raising a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Raised {
-    /// It is as great already.
+    /// Not raised: the value was as great already.
     Not,
-    /// It is greater now.
+    /// Raised.
     Done,
-    /// Nothing yet: the value, or the length that the runs would have, is more than is allowed.
+    /// Not done: the value, or the length of the runs, would be more than the sparse form allows.
     NeedsDense,
 }
 
-/// The run at the front; `None` if it is cut off.
+/// The run at the front; `None` if its bytes are cut off.
 fn run_at(code: &[u8]) -> Option<Run> {
     let (&first, rest) = code.split_first()?;
     if first & VALUE != 0 {
@@ -56,7 +57,7 @@ fn run_at(code: &[u8]) -> Option<Run> {
     Some(Run { value: 0, length: (high << 8 | usize::from(*rest.first()?)) + 1, width: 2 })
 }
 
-/// All runs, up to one that is cut off.
+/// All runs, up to one whose bytes are cut off.
 pub(super) fn runs(mut code: &[u8]) -> impl Iterator<Item = Run> {
     std::iter::from_fn(move || {
         let run = run_at(code)?;
@@ -65,7 +66,10 @@ pub(super) fn runs(mut code: &[u8]) -> impl Iterator<Item = Run> {
     })
 }
 
-/// Visits all runs, each with its first register, while they are within all registers and if they are all of them.
+/// Visits all runs, each with the index of its first register.
+///
+/// # Errors
+/// [`Corrupted`] if the runs do not cover exactly all registers.
 fn walk(code: &[u8], mut visit: impl FnMut(usize, Run)) -> Result<(), Corrupted> {
     let (mut first, mut read) = (0, 0);
     for run in runs(code) {
@@ -76,18 +80,18 @@ fn walk(code: &[u8], mut visit: impl FnMut(usize, Run)) -> Result<(), Corrupted>
         visit(first, run);
         first += run.length;
     }
-    // A run that is cut off is one too many.
+    // A run whose bytes are cut off is one too many.
     if first == REGISTERS && read == code.len() { Ok(()) } else { Err(Corrupted) }
 }
 
-/// How many registers hold each value.
+/// Counts how many registers hold each value.
 pub(super) fn histogram(code: &[u8]) -> Result<Histogram, Corrupted> {
     let mut histogram: Histogram = [0; 64];
     walk(code, |_, run| histogram[usize::from(run.value)] += run.length as u32)?;
     Ok(histogram)
 }
 
-/// Raises `registers` to these where these are greater.
+/// Raises `registers` to the registers of `code` where these are greater.
 pub(super) fn merge_into(code: &[u8], registers: &mut Registers) -> Result<(), Corrupted> {
     walk(code, |first, run| {
         if run.value > 0 {
@@ -104,7 +108,7 @@ pub(super) fn write_empty(code: &mut Vec<u8>) {
     code.extend_from_slice(run.bytes());
 }
 
-/// A few runs on their way in.
+/// A few encoded runs that are about to be inserted.
 #[derive(Default)]
 struct Code {
     bytes: [u8; 5],
@@ -138,12 +142,12 @@ impl Code {
     }
 }
 
-/// The byte of a run that is not of zeros.
+/// The byte of a run of a nonzero value.
 fn coded(value: u8, length: usize) -> u8 {
     VALUE | (value - 1) << 2 | (length - 1) as u8
 }
 
-/// Raises a register of the runs that stand in `bytes` from `start` on, which may be up to `most` bytes long in all.
+/// Raises a register of the runs that are in `bytes` from `start` on; all together may be up to `most` bytes long.
 pub(super) fn raise(
     bytes: &mut Vec<u8>,
     start: usize,
@@ -170,13 +174,13 @@ pub(super) fn raise(
     Ok(Raised::Done)
 }
 
-/// Where a register stands.
+/// The position of a register among the runs.
 struct Spot {
     /// Where the run before begins, or the run itself if it is the first.
     before: usize,
-    /// Where its run begins.
+    /// Where the register's run begins.
     at: usize,
-    /// The first register of its run.
+    /// The index of the first register of its run.
     first: usize,
     run: Run,
 }
@@ -196,7 +200,7 @@ impl Spot {
     }
 }
 
-/// Puts `code` in the place of the `width` bytes at `at`.
+/// Replaces the `width` bytes at `at` by `code`.
 fn put(bytes: &mut Vec<u8>, at: usize, width: usize, code: &[u8]) {
     let end = bytes.len();
     if code.len() > width {
@@ -207,7 +211,7 @@ fn put(bytes: &mut Vec<u8>, at: usize, width: usize, code: &[u8]) {
     bytes.truncate(end + code.len() - width);
 }
 
-/// Joins runs of the same value next to each other, among a few from `at` on.
+/// Joins adjacent runs of the same value, among a few from `at` on.
 fn join(bytes: &mut Vec<u8>, mut at: usize) {
     for _ in 0..JOINED_RUNS {
         let Some(run) = bytes.get(at..).and_then(run_at) else { return };

@@ -1,4 +1,4 @@
-//! What holds of sketches whatever is added to them, and of strings that only look like them.
+//! Properties of sketches for any elements, and strings that only look like sketches.
 
 use super::*;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn number(number: u32) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
-/// GET after PFADD of Redis 8.0.6.
+/// Expected: GET after PFADD of Redis 8.0.6.
 #[test]
 fn the_same_elements_give_the_bytes_that_they_give_in_redis() {
     assert_eq!(sketch_of(&[], LIMIT), b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\0\x7f\xff");
@@ -119,7 +119,7 @@ fn registers_that_no_elements_can_have_made_are_counted_without_a_fault() {
         dense::write(&mut bytes[HEAD_BYTES..], &registers);
         assert_eq!(Sketch::of(&bytes).map(|sketch| sketch.count()), Some(Ok(count_of(&registers))));
     }
-    // Each register by itself with each value that there is room for, and all of them at random.
+    // Each register alone with each value that fits, and all of them at random.
     let mut rng = fastrand::Rng::with_seed(10_193);
     for round in 0..1000_usize {
         let mut registers = [0; REGISTERS];

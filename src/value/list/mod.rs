@@ -1,4 +1,4 @@
-//! The list: elements in the order they were put, quick at both ends.
+//! The list: elements in the order of insertion, fast at both ends.
 //!
 //! ```text
 //!            up to limits.size                       beyond, until one node of half that size is left
@@ -6,13 +6,13 @@
 //!            ("listpack")                            ("quicklist")
 //! ```
 //!
-//! - [`packed_node`]: a [`super::packed_list`] and the size that Redis's listpack would have, by which
-//!   it is told when a list is small.
-//! - [`nodes`]: fill, split and join where Redis's do.
+//! - [`packed_node`]: a [`super::packed_list`] and the size that Redis's listpack would have, which decides whether a
+//!   list is small.
+//! - [`nodes`]: they fill, split and join exactly where Redis's do.
 //!
-//! It knows no key, no reply, no clock and no limit of its own but those it got when it turned long.
+//! It knows no key, no reply, no clock and no limit of its own but those that it was given when it turned long.
 //!
-//! - Invariant: nodes are never all gone while there is an element.
+//! - Invariant: while there is an element, there is a node.
 //! - Twenty elements `product-%07d` take 160 bytes and an enum of 24; a long list of them 7.2 bytes each.
 //!
 //! Costs: both ends O(1) amortised, but that a push at the head moves its node's bytes; a position
@@ -30,16 +30,16 @@ use nodes::Nodes;
 use packed_node::PackedNode;
 use std::ops::Range;
 
-/// One of the two ends of a list.
+/// An end of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Where position 0 is.
+    /// The end with position 0.
     Head,
-    /// Where the last position is.
+    /// The end with the last position.
     Tail,
 }
 
-/// One of the two sides of an element.
+/// A side of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Towards the head.
@@ -51,7 +51,7 @@ pub enum Side {
 /// A node of a long list, or a small list as a whole.
 #[derive(Clone, Debug)]
 pub enum Node<'a, I> {
-    /// Elements together.
+    /// Several elements, packed.
     Packed(I),
     /// One large element by itself.
     Large(&'a [u8]),
@@ -81,20 +81,20 @@ impl List {
         List { form: Form::Packed(PackedNode::default()) }
     }
 
-    /// A list of elements that fill nodes one after the other, and are packed if they need but one: where
-    /// [`List::push`] looks at the bytes of all that come, here the limits are those of a node.
+    /// A list of elements that fill nodes one after the other, in one packed node if they fit. Unlike [`List::push`],
+    /// which checks the bytes of all elements that come, the limits are those of a node.
     pub fn from_elements<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> List {
         List::compacted(filled(elements, limits), limits)
     }
 
-    /// The same, but a long list even if it needs but one node, as long as there is an element.
+    /// Like [`List::from_elements`], but a long list even if one node is enough, as long as there is an element.
     pub fn long_from_elements<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> List {
         let nodes = filled(elements, limits);
         if nodes.len() == 0 { List::new() } else { List { form: Form::Nodes(Box::new(nodes)) } }
     }
 
-    /// A list of nodes that are what they are, be they larger or smaller than nodes here
-    /// would be; packed if one is enough.
+    /// A list of the given nodes, unchanged even if they are larger or smaller than nodes here would be; packed if
+    /// one is enough.
     pub fn from_nodes<'a, I: Iterator<Item = Item<'a>>>(
         nodes: impl IntoIterator<Item = Node<'a, I>>,
         limits: &Limits,
@@ -113,7 +113,7 @@ impl List {
         List { form }
     }
 
-    /// Its nodes, head first; a packed list is one.
+    /// The nodes, head first; a packed list is one node.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_, impl ExactSizeIterator<Item = Item<'_>>>> {
         let count = match &self.form {
             Form::Packed(_) => 1,
@@ -125,7 +125,7 @@ impl List {
         })
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         match &self.form {
             Form::Packed(packed) => packed.len(),
@@ -133,12 +133,12 @@ impl List {
         }
     }
 
-    /// Whether there is no element.
+    /// Whether the list has no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// `listpack` or `quicklist`: what `OBJECT ENCODING` says for a list of this form.
+    /// `listpack` or `quicklist`: what `OBJECT ENCODING` replies for a list of this form.
     pub fn encoding(&self) -> &'static str {
         match &self.form {
             Form::Packed(_) => "listpack",
@@ -176,8 +176,7 @@ impl List {
         self.range(0..self.len())
     }
 
-    /// The positions of the elements that are these bytes, among the `within` nearest to an
-    /// end, counted from that end on.
+    /// The positions of the elements equal to `element`, among the `within` nearest to an end, counted from that end.
     pub fn positions(&self, element: &[u8], from: End, within: usize) -> impl Iterator<Item = usize> {
         let (len, wanted) = (self.len(), Item::of(element));
         let within = within.min(len);
@@ -191,7 +190,7 @@ impl List {
         all.filter(move |(_, item)| *item == wanted).map(|(position, _)| position)
     }
 
-    /// Puts elements at an end, one after the other.
+    /// Pushes elements at an end, one after the other.
     pub fn push<'a>(
         &mut self,
         end: End,
@@ -206,15 +205,14 @@ impl List {
         }
     }
 
-    /// Puts an element at an end that was taken from a list. The digits of a number then count for nothing when the
-    /// room for them is guessed, as in Redis.
+    /// Pushes an element that was taken from a list. As in Redis, the size guess then ignores the digits of a number.
     pub fn push_moved(&mut self, end: End, element: &[u8], limits: &Limits) {
         let is_number = matches!(Item::of(element), Item::Int(_));
         self.make_room(if is_number { 0 } else { element.len() }, 1, limits);
         self.put(end, element);
     }
 
-    /// Takes the element at an end and puts it at an end.
+    /// Moves the element at one end to an end (LMOVE on one list).
     pub fn rotate(&mut self, from: End, to: End, limits: &Limits) {
         if let Some((position, element)) = self.last(from) {
             self.remove_within(position..position + 1);
@@ -230,7 +228,7 @@ impl List {
         }
     }
 
-    /// The position at an end, and a copy of the element there.
+    /// The position at an end, and a copy of its element.
     fn last(&self, end: End) -> Option<(usize, Vec<u8>)> {
         let position = match end {
             End::Head => 0,
@@ -239,16 +237,16 @@ impl List {
         Some((position, self.get(position)?.to_vec()))
     }
 
-    /// Takes the element at an end.
+    /// Removes and returns the element at an end.
     pub fn pop(&mut self, end: End, limits: &Limits) -> Option<Vec<u8>> {
         let (position, element) = self.last(end)?;
         self.remove(position..position + 1, limits);
         Some(element)
     }
 
-    /// Puts an element in the place of the one at a position; tells whether there is such a position.
+    /// Replaces the element at a position; returns whether the position exists.
     pub fn set(&mut self, position: usize, element: &[u8], limits: &Limits) -> bool {
-        // Redis turns a list for what is to come before it finds that there is no place for it.
+        // Redis converts a list for the new element before it finds that the position does not exist.
         self.make_room(element.len(), 1, limits);
         if position >= self.len() {
             return false;
@@ -261,9 +259,9 @@ impl List {
         true
     }
 
-    /// Puts an element beside the one at a position; tells whether there is such a position.
+    /// Inserts an element beside the one at a position; returns whether the position exists.
     pub fn insert(&mut self, position: usize, side: Side, element: &[u8], limits: &Limits) -> bool {
-        // Redis turns a list for what is to come before it finds that there is no place for it.
+        // Redis converts a list for the new element before it finds that the position does not exist.
         self.make_room(element.len(), 1, limits);
         if position >= self.len() {
             return false;
@@ -296,7 +294,7 @@ impl List {
         }
     }
 
-    /// Removes up to `most` of the elements that are these bytes, those nearest to an end, and returns how many.
+    /// Removes up to `most` elements equal to `element`, those nearest to an end, and returns how many.
     pub fn remove_equal(&mut self, element: &[u8], from: End, most: usize, limits: &Limits) -> usize {
         let mut positions: Vec<usize> = self.positions(element, from, usize::MAX).take(most).collect();
         if from == End::Tail {
@@ -328,7 +326,7 @@ impl List {
         }
     }
 
-    /// Puts the nodes of a list behind those of this one.
+    /// Appends the nodes of another list.
     fn join(&mut self, other: List) {
         if let (Form::Nodes(nodes), Form::Nodes(others)) = (&mut self.form, other.form) {
             nodes.append(*others);
@@ -348,7 +346,7 @@ impl List {
         positions.start.min(end)..end
     }
 
-    /// Turns into nodes if one packed node may not have so many bytes and items more.
+    /// Converts to nodes if one packed node may not have that many bytes and items more.
     fn make_room(&mut self, bytes: usize, items: usize, limits: &Limits) {
         if let Form::Packed(packed) = &mut self.form
             && limits.exceeds(packed.size().saturating_add(bytes), packed.len().saturating_add(items))
@@ -357,7 +355,7 @@ impl List {
         }
     }
 
-    /// Turns back into one packed node if one small node is left.
+    /// Converts back to one packed node if one small node is left.
     fn tidy(&mut self, limits: &Limits) {
         if let Form::Nodes(nodes) = &mut self.form
             && let Some(packed) = nodes.take_only(|bytes, items| limits.is_small(bytes, items))
@@ -367,7 +365,7 @@ impl List {
     }
 }
 
-/// Nodes that elements fill one after the other.
+/// The nodes that elements fill one after the other.
 fn filled<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> Nodes {
     let mut nodes = Nodes::of(PackedNode::default(), *limits);
     elements.into_iter().for_each(|element| nodes.push(End::Tail, element));

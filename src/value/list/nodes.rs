@@ -4,13 +4,13 @@
 //! nodes  [ packed items ][ packed items ][ one large item ][ packed items ] ...   24 bytes each, and an allocation
 //! ```
 //!
-//! Where nodes begin and end cannot be seen by a client, save for one thing: a list is called "quicklist" until it has
-//! a single node that is small. So nodes fill, split and join exactly where Redis's do.
+//! A client cannot see where nodes begin and end, with one exception: a list is called "quicklist" until it has a
+//! single node that is small. So nodes fill, split and join exactly where Redis's do.
 //!
-//! - A node takes items until the next would take it past the limits that the list got when it turned long. An item
-//!   larger than a whole node has one for itself.
-//! - Putting an item into the middle of a full node splits it there and joins what then fits together; removing never
-//!   joins.
+//! - A node takes items until the next would exceed the limits that the list was given when it turned long. An item
+//!   larger than a whole node has a node of its own.
+//! - Inserting an item into the middle of a full node splits it there and joins the parts that then fit together;
+//!   removing never joins.
 //! - Invariant: no node is empty; `len` is the sum of their lengths and `memory` of their allocations.
 //!
 //! Costs: the ends O(1); a position O(nodes), 24 bytes read of each, from the nearer end; a change in a node moves at
@@ -73,7 +73,7 @@ impl Nodes {
         nodes
     }
 
-    /// The only packed node that there is, if `is_small` holds for its bytes and items.
+    /// Removes and returns the only packed node, if there is just one and `is_small` holds for its bytes and items.
     pub(super) fn take_only(&mut self, is_small: impl Fn(usize, usize) -> bool) -> Option<PackedNode> {
         if self.nodes.len() != 1 {
             return None;
@@ -88,12 +88,12 @@ impl Nodes {
         self.len
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The node at a place that has one.
+    /// The node at an index that exists.
     pub(super) fn node(&self, at: usize) -> super::Node<'_, packed_list::Iter<'_>> {
         match &self.nodes[at] {
             Node::Packed(packed) => super::Node::Packed(packed.range(0..packed.len())),
@@ -101,7 +101,7 @@ impl Nodes {
         }
     }
 
-    /// Puts a node at the end, as it is; a packed node that is larger than one can be becomes several.
+    /// Appends a node unchanged; a packed node that is larger than the format allows becomes several.
     pub(super) fn push_node<'a>(&mut self, node: super::Node<'a, impl Iterator<Item = Item<'a>>>) {
         match node {
             super::Node::Large(bytes) => {
@@ -168,7 +168,7 @@ impl Nodes {
         self.add(if end == End::Head { 0 } else { self.nodes.len() }, node);
     }
 
-    /// Puts an element beside the one at a position that exists.
+    /// Inserts an element beside the one at a position that exists.
     pub(super) fn insert(&mut self, position: usize, side: Side, element: &[u8]) {
         let (at, offset) = self.locate(position);
         let after = usize::from(side == Side::After);
@@ -184,7 +184,7 @@ impl Nodes {
         }
     }
 
-    /// Puts an element between two nodes, the one that `side` leads away from being full.
+    /// Inserts an element between two nodes, on the given side of a full one.
     fn insert_between(&mut self, at: usize, side: Side, element: &[u8]) {
         match side {
             Side::After if self.admits(at, element) => self.change(at, |packed| packed.insert(0, Item::of(element))),
@@ -195,7 +195,7 @@ impl Nodes {
         }
     }
 
-    /// Splits a full node before `offset` and puts an element there.
+    /// Splits a full node before `offset` and inserts an element there.
     fn insert_within(&mut self, at: usize, offset: usize, side: Side, element: &[u8]) {
         self.split(at, offset);
         if self.limits.is_large(element.len()) {
@@ -213,7 +213,7 @@ impl Nodes {
         }
     }
 
-    /// Puts an element in the place of the one at a position that exists.
+    /// Replaces the element at a position that exists.
     pub(super) fn replace(&mut self, position: usize, element: &[u8]) {
         let (at, offset) = self.locate(position);
         let is_large = self.limits.is_large(element.len());
@@ -243,7 +243,7 @@ impl Nodes {
         self.join_around(at + 1);
     }
 
-    /// Removes the items at positions that exist; returns the nodes that went as a whole, if there are several.
+    /// Removes the items at positions that exist; returns the nodes that were removed as a whole, if they are several.
     pub(super) fn remove(&mut self, positions: Range<usize>) -> Option<Nodes> {
         let (mut at, offset) = self.locate(positions.start);
         let mut left = positions.len();
@@ -270,7 +270,7 @@ impl Nodes {
         gone
     }
 
-    /// Takes some nodes out, whose items are no longer counted.
+    /// Detaches some nodes, whose items are no longer counted.
     fn detach(&mut self, range: Range<usize>) -> Nodes {
         let nodes: VecDeque<Node> = self.nodes.drain(range).collect();
         let memory = nodes.iter().map(Node::memory).sum();
@@ -278,7 +278,7 @@ impl Nodes {
         Nodes { len: nodes.iter().map(Node::len).sum(), nodes, memory, limits: self.limits }
     }
 
-    /// Puts other nodes behind these.
+    /// Appends other nodes.
     pub(super) fn append(&mut self, mut others: Nodes) {
         self.nodes.append(&mut others.nodes);
         self.len += others.len;
@@ -294,7 +294,7 @@ impl Nodes {
                 at -= 1;
                 end -= self.nodes[at].len();
             }
-            // What was removed from this node lay behind.
+            // What was removed from this node was behind `end`.
             let offset = position - end;
             self.len -= 1;
             if self.nodes[at].len() == 1 {
@@ -317,7 +317,7 @@ impl Nodes {
         assert_eq!(self.memory, self.nodes.iter().map(Node::memory).sum::<usize>());
     }
 
-    /// The node that has a position, and where in it; one beyond the last if the position does not exist.
+    /// The node of a position, and the offset in it; one beyond the last if the position does not exist.
     fn locate(&self, position: usize) -> (usize, usize) {
         let mut at = 0;
         if position <= self.len / 2 {
@@ -337,7 +337,7 @@ impl Nodes {
         (at, position - start)
     }
 
-    /// Whether there is a packed node at a place that may take one more element.
+    /// Whether the node at an index is packed and may take one more element.
     fn admits(&self, at: usize, element: &[u8]) -> bool {
         match self.nodes.get(at) {
             Some(Node::Packed(packed)) => self.limits.admits(packed.size(), packed.len(), element.len()),
@@ -364,7 +364,7 @@ impl Nodes {
         self.memory -= self.nodes.drain(range).map(|node| node.memory()).sum::<usize>();
     }
 
-    /// Changes the packed node at a place that has one.
+    /// Changes the packed node at an index that has one.
     fn change(&mut self, at: usize, change: impl FnOnce(&mut PackedNode)) {
         match &mut self.nodes[at] {
             Node::Packed(packed) => {
@@ -376,7 +376,7 @@ impl Nodes {
         }
     }
 
-    /// Makes two packed nodes of one, the second from `offset` on.
+    /// Splits a packed node into two, the second from `offset` on.
     fn split(&mut self, at: usize, offset: usize) {
         let mut rest = PackedNode::default();
         self.change(at, |packed| rest = packed.split_off(offset));

@@ -1,8 +1,8 @@
-//! A packed node: some items of a list in one packed list, and the size that a listpack of them has.
+//! A packed node: items of a list in one packed list, and the size that Redis's listpack of them would have.
 //!
 //! - Invariant: `len` is the packed list's, and `size` is [`crate::value::listpack::EMPTY`] and the cost of each item.
 //!
-//! Both stand beside the packed list's allocation, so that a walk over nodes need not look into it.
+//! Both are kept outside the packed list's allocation, so that a walk over nodes need not read it.
 
 use crate::value::item::Item;
 use crate::value::listpack::{EMPTY, cost};
@@ -27,7 +27,7 @@ impl PackedNode {
         self.len as usize
     }
 
-    /// Bytes that a listpack of the items has.
+    /// The number of bytes that Redis's listpack of the items would have.
     pub(super) fn size(&self) -> usize {
         self.size as usize
     }
@@ -70,7 +70,7 @@ impl PackedNode {
         self.items.remove(positions);
     }
 
-    /// Takes the items from a position on.
+    /// Splits off the items from a position on.
     pub(super) fn split_off(&mut self, position: usize) -> PackedNode {
         let mut rest = PackedNode::default();
         rest.append(self, position..self.len());
@@ -79,7 +79,7 @@ impl PackedNode {
         rest
     }
 
-    /// Puts some items of another packed node at the end.
+    /// Appends items of another packed node.
     pub(super) fn append(&mut self, other: &PackedNode, positions: Range<usize>) {
         for item in other.range(positions) {
             self.insert(self.len(), item);

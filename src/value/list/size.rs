@@ -1,23 +1,24 @@
-//! When a list is small, and when a node is full: counted in the bytes that Redis's listpack would spend.
+//! When a list is small, and when a node is full: counted in the bytes that Redis's listpack would take.
 //!
-//! `OBJECT ENCODING` tells a client which form a list has, and Redis chooses it by the size of its own layout, which is
-//! not ours. So each packed items carries the size that a listpack of them has, and limits are compared with that.
+//! `OBJECT ENCODING` shows a client which form a list has, and Redis chooses it by the size of its own layout, which
+//! is not ours. So each packed node carries the size that a listpack of its items would have, and limits are compared
+//! with that.
 //!
-//! Sources: the listpack format, as documented by its author; the limits, asked of Redis 8.0.6.
+//! Sources: the listpack format, as documented by its author; the limits, measured on Redis 8.0.6.
 
 use std::num::NonZeroUsize;
 
-/// What Redis adds to an item's length when it guesses what the item will take.
+/// The bytes that Redis adds to an item's length when it estimates the item's size.
 const GUESS: usize = 8;
-/// Most bytes of a node whose items are counted.
+/// The most bytes of a node whose items are counted.
 const SAFE: usize = 8192;
 
-/// When a list outgrows one small packed items, and when a node of it is full.
+/// When a list outgrows one small packed node, and when a node of it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// `list-max-listpack-size`: that many items, or -1 to -5 for 4, 8, 16, 32 or 64 KiB.
     pub size: i64,
-    /// From how many bytes on an element has a node for itself, if not from what a node holds (DEBUG
+    /// The size in bytes from which an element has a node of its own, if not derived from what a node holds (DEBUG
     /// QUICKLIST-PACKED-THRESHOLD).
     pub large: Option<NonZeroUsize>,
 }
@@ -29,7 +30,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether a packed node of that many items and bytes is too big.
+    /// Whether a packed node of that many items and bytes is too large.
     pub(super) fn exceeds(&self, bytes: usize, items: usize) -> bool {
         bytes > self.bytes().unwrap_or(SAFE) || items > self.items()
     }
@@ -39,17 +40,17 @@ impl Limits {
         !self.is_large(length) && !self.exceeds(bytes + length + GUESS, items + 1)
     }
 
-    /// Whether an item of that length has a node for itself.
+    /// Whether an item of that length has a node of its own.
     pub(super) fn is_large(&self, length: usize) -> bool {
         self.large.map_or(length > self.bytes().unwrap_or(SAFE), |large| length >= large.get())
     }
 
-    /// Whether a list that is made as a long one is a small one in the end.
+    /// Whether a list that was built as a long one is small in the end.
     pub(super) fn holds(&self, bytes: usize, items: usize) -> bool {
         self.bytes().is_none_or(|most| bytes <= most) && items <= self.items()
     }
 
-    /// Whether the last node of a list has become so small that the list is a small one again.
+    /// Whether the last node of a list is small enough for the list to be a small one again.
     pub(super) fn is_small(&self, bytes: usize, items: usize) -> bool {
         self.bytes().is_none_or(|most| bytes <= most / 2) && items <= self.items() / 2
     }

@@ -1,4 +1,4 @@
-//! Tests of the list: its ends and its middle, and when Redis 8.0.6 calls it what.
+//! Tests of the list: its ends and its middle, and which encoding Redis 8.0.6 gives it when.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn list(lengths: &[usize]) -> List {
     list
 }
 
-/// A text of that length that is not a number, and differs from those of other numbers.
+/// A text of that length that is not a number, different for each `number`.
 fn text(number: usize, length: usize) -> Vec<u8> {
     format!("{:x<length$}", (b'a' + number as u8) as char).into_bytes()
 }

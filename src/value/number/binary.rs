@@ -1,8 +1,8 @@
 //! Rounding an exact number to the bits that a binary format has, once.
 //!
-//! [`Exact`] is what an exact computation arrives at; [`Exact::round`] cuts it to a [`Format`], to nearest and ties to
-//! even, with the gradual underflow of IEEE 754. It knows no sign and no infinity: a number that is too large, or that
-//! is not zero but would become so, is refused, because every caller refuses it.
+//! [`Exact`] is the result of an exact computation; [`Exact::round`] cuts it to a [`Format`], to nearest and ties to
+//! even, with the gradual underflow of IEEE 754. It knows no sign and no infinity: a number that is too large, or
+//! that is not zero but would become so, is refused, because every caller refuses it.
 
 /// `mantissa * 2^exponent`, and a little more, less than one unit of the mantissa, if `inexact`.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ impl Format {
 }
 
 impl Exact {
-    /// The nearest number of `format`, as mantissa and exponent; `None` if it is out of range or falls to zero.
+    /// The nearest number of `format`, as mantissa and exponent; `None` if it is out of range or rounds to zero.
     pub(super) fn round(self, format: Format) -> Option<(u64, i32)> {
         if self.mantissa == 0 {
             return Some((0, format.min_exponent as i32));
@@ -51,7 +51,7 @@ impl Exact {
     }
 }
 
-/// Divides by `2^count`, above zero, and rounds.
+/// Divides a number above zero by `2^count` and rounds.
 fn drop_bits(mantissa: u128, count: i64, inexact: bool) -> u128 {
     if count > 128 {
         return 0;
@@ -93,7 +93,7 @@ pub(super) fn parse_hexadecimal(text: &[u8]) -> Option<Exact> {
     seen_digit.then_some(exact)
 }
 
-/// Reads a signed decimal exponent; one that is out of all range stays so.
+/// Reads a signed decimal exponent; one that is out of range stays out of range.
 pub(super) fn parse_exponent(text: &[u8]) -> Option<i64> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (-1, digits),

@@ -1,9 +1,9 @@
 //! The decimal digits of a double, as Redis chooses them.
 //!
 //! Redis writes doubles with Grisu2 (Florian Loitsch, "Printing Floating-Point Numbers Quickly and Accurately with
-//! Integers", PLDI 2010). Its digits always read back as the same double, but about one time in a thousand they are not
-//! the fewest that do: 1e23 comes out as `99999999999999990000000`. To answer with the same bytes it does not help to
-//! be better, so this is the same algorithm with the same choices, where the paper leaves any.
+//! Integers", PLDI 2010). Its digits always read back as the same double, but about one time in a thousand they are
+//! not the fewest that do: 1e23 comes out as `99999999999999990000000`. Our replies must have the same bytes, so a
+//! better algorithm would not help: this is the same one, with the same choices where the paper leaves any.
 //!
 //! Cost: one 64-bit product for each of three numbers and one short division for each digit; no allocation.
 //!
@@ -41,7 +41,7 @@ const SCALED_EXPONENT: std::ops::RangeInclusive<i32> = -60..=-32;
 
 const FRACTION_BITS: i32 = 52;
 const HIDDEN_BIT: u64 = 1 << FRACTION_BITS;
-/// What the exponent field of a double is above the exponent of its last bit.
+/// The difference between the exponent field of a double and the exponent of its last bit.
 const EXPONENT_BIAS: i32 = 1023 + FRACTION_BITS;
 
 /// Digits `d1 d2 ...` that stand for the number `d1d2... * 10^exponent`.
@@ -124,8 +124,8 @@ fn boundaries(exact: Scaled) -> (Scaled, Scaled) {
     (Scaled { significand: significand << shift, exponent: upper.exponent }, upper)
 }
 
-/// A power of ten that brings a number with `exponent` into [`SCALED_EXPONENT`], and which power it is. Where two would
-/// do, the search decides: it starts from an estimate and takes the first that fits.
+/// A power of ten that brings a number with `exponent` into [`SCALED_EXPONENT`], and which power it is. Where two
+/// would do, the search decides: it starts from an estimate and takes the first that fits.
 fn cached_power(exponent: i32) -> (Scaled, i32) {
     const LOG10_OF_2: f64 = std::f64::consts::LOG10_2;
     let estimate = (f64::from(-(exponent + POWERS_OF_TEN.len() as i32)) * LOG10_OF_2) as i32;
@@ -187,8 +187,8 @@ impl Interval {
     }
 }
 
-/// Lowers the last digit while that comes nearer to the value and stays within `width`. `rest` is how far the digits
-/// are below the top, `step` what one unit of the last digit is worth.
+/// Lowers the last digit while that comes nearer to the value and stays within `width`. `rest` is the distance of the
+/// digits from the top, `step` the value of one unit of the last digit.
 fn round_last(digits: &mut Digits, width: u64, mut rest: u64, step: u64, to_middle: u64) {
     while rest < to_middle
         && width - rest >= step

@@ -16,9 +16,9 @@ use num_bigint::BigUint;
 use super::binary::{Exact, Format, parse_exponent, parse_hexadecimal};
 use super::is_infinity;
 
-/// Text longer than this is refused.
+/// The most bytes of a text; longer text is refused.
 const MAX_TEXT_BYTES: usize = 5 * 1024 - 1;
-/// How many decimals are printed.
+/// The number of decimals that are printed.
 const DECIMALS: u32 = 17;
 /// Beyond these powers of ten a number is out of range, whatever its digits are.
 const MAX_POWER_OF_TEN: i64 = 4933;
@@ -29,7 +29,7 @@ const MIN_POWER_OF_TEN: i64 = -4952;
 pub struct LongDouble {
     negative: bool,
     mantissa: u64,
-    /// Of the last bit of the mantissa; [`INFINITE`] for an infinity.
+    /// The exponent of the mantissa's last bit; [`INFINITE`] for an infinity.
     exponent: i32,
 }
 
@@ -72,7 +72,7 @@ impl LongDouble {
             return None;
         }
         let (large, small) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
-        // 62 bits of room below the larger one hold every bit of the smaller, unless that is too small to matter.
+        // 62 bits below the larger number hold every bit of the smaller, unless the smaller is too small to matter.
         let distance = large.exponent.abs_diff(small.exponent);
         let minuend = u128::from(large.mantissa) << 62;
         let wide = u128::from(small.mantissa) << 62;
@@ -81,7 +81,7 @@ impl LongDouble {
         let (negative, mantissa) = if large.negative == small.negative {
             (large.negative, minuend + addend)
         } else if minuend >= addend {
-            // What was cut off the smaller one is taken away as a whole unit, and given back as `inexact`.
+            // The part that was cut off the smaller number is subtracted as a whole unit, and added back as `inexact`.
             (large.negative, minuend - addend - u128::from(inexact))
         } else {
             (small.negative, addend - minuend)
@@ -91,8 +91,8 @@ impl LongDouble {
         LongDouble::rounded(negative && !cancelled, exact)
     }
 
-    /// A thousand times the number, rounded up to a whole one, as seconds are made milliseconds. What is below the
-    /// smallest 64-bit integer is that one; `None` for what is above the largest.
+    /// A thousand times the number, rounded up to a whole one, as seconds become milliseconds. Values below the
+    /// smallest 64-bit integer become that integer; `None` above the largest.
     pub fn thousandfold_up(self) -> Option<i64> {
         let out_of_range = self.negative.then_some(i64::MIN);
         if !self.is_finite() {
@@ -224,7 +224,7 @@ mod tests {
         left.checked_add(right).map(written)
     }
 
-    /// `SET key <left>` and `INCRBYFLOAT key <right>` of Redis 8.0.6 on x86-64; `None` is any error.
+    /// Expected: `SET key <left>` and `INCRBYFLOAT key <right>` of Redis 8.0.6 on x86-64; `None` is any error.
     #[test]
     fn seconds_become_milliseconds_rounded_up() {
         let table = [

@@ -1,8 +1,8 @@
-//! A packed list: byte strings one after the other, in one allocation. It is what small hashes and sets are, and each
-//! node of a list.
+//! A packed list: byte strings one after the other, in one allocation. Small hashes and sets are packed lists, and so
+//! is each node of a list.
 //!
-//! Most collections are small, so here bytes count and a scan is quick. A packed list knows nothing of what its items
-//! mean and has no limits of its own but [`PackedList::has_room`]: its owner decides when it has been outgrown.
+//! Most collections are small, so bytes count and a scan is fast. A packed list does not know what its items mean and
+//! has no limits of its own but [`PackedList::has_room`]: its owner decides when it is too small.
 //!
 //! ```text
 //! head, 10 bytes
@@ -12,23 +12,23 @@
 //! +---------+--------------+--------+-------+--------+---------------------------+-------+----------------------+
 //! ```
 //!
-//! - A code tells what an item's content is. 0 to 8: that many bytes of an integer, its sign folded into the lowest
-//!   bit. `9 + n`: a text, the prefix with `n` further bytes.
+//! - A code describes an item's content. 0 to 8: that many bytes of an integer, its sign folded into the lowest bit.
+//!   `9 + n`: a text, the prefix with `n` further bytes.
 //! - The prefix is what all texts begin with: `product-0000017` costs seven bytes in a packed list of its kind. It
 //!   starts as the first text and gets shorter as others come.
 //! - Width 0: all codes are equal and none is kept; texts are as long as `content bytes / len`. Width `16 + n`: all are
 //!   integers of `n` bytes.
 //! - What looks like an integer is always kept as one, so equal items have equal codes and equal content.
-//! - Invariant: `10 + prefix + content bytes + width * len <= allocation`, and the lengths that the codes
-//!   tell add up to the content bytes.
+//! - Invariant: `10 + prefix + content bytes + width * len <= allocation`, and the lengths in the codes add up to the
+//!   content bytes.
 //! - Twenty items `product-%07d` take 158 bytes.
 //!
-//! Codes stand at the end, last item first, so that putting an item at the end moves nothing.
+//! Codes are at the end, last item first, so that appending an item moves nothing.
 //!
-//! Costs: item by position: a sum over the codes before or behind it; look-up: one code an item, and a word of content
-//! where the code is right; a change moves what lies behind it. A shorter prefix or wider codes build the packed list
-//! again, at most 255 + 3 times in its life. A number of fixed width is read as the word that *ends* with it, shifted
-//! down: the head in front makes that word always readable.
+//! Costs: item by position: a sum over the codes before or behind it; look-up: one code an item, and a word of
+//! content where the code is right; a change moves the bytes behind it. A shorter prefix or wider codes build the
+//! packed list again, at most 255 + 3 times in its life. A number of fixed width is read as the word that *ends* with
+//! it, shifted down: the head in front makes that word always readable.
 //!
 //! Sources: front coding of sorted lists (Witten, Moffat, Bell 1999), here with one front for all.
 
@@ -43,18 +43,18 @@ use view::length_of;
 const HEAD: usize = 10;
 /// The code of a text that is just the prefix.
 const TEXT: usize = 9;
-/// Added to the width of integers that are all equally wide.
+/// Added to the width of integers that all have the same width.
 const EQUAL_INTEGERS: u8 = 16;
 const LONGEST_PREFIX: usize = u8::MAX as usize;
-/// Allocations end half way between multiples of this many bytes: what the system's allocator hands out has a word of
-/// its own in front, so that nothing is wasted.
+/// Allocations end half way between multiples of this many bytes: the system's allocator puts a word of its own in
+/// front of each, so that nothing is wasted.
 const GRAIN: usize = 16;
-/// Most bytes that items may have if they share no prefix, codes included.
+/// The most bytes that items may have if they share no prefix, codes included.
 const MOST_BYTES: usize = 1 << 30;
-/// What is unpacked has room for at least so many bytes more.
+/// The least spare room, in bytes, of an unpacked list.
 const ROOM: usize = 128;
 
-/// Byte strings in a row. The empty packed list has no allocation.
+/// Byte strings in a row, in one allocation. The empty packed list has no allocation.
 #[derive(Clone, Default)]
 pub(super) struct PackedList {
     bytes: Box<[u8]>,
@@ -65,7 +65,7 @@ struct Head {
     len: usize,
     content: usize,
     prefix: usize,
-    /// Of a code, in bytes; 0 if all codes are `common`.
+    /// The width of a code, in bytes; 0 if all codes are `common`.
     width: usize,
     common: usize,
 }
@@ -96,7 +96,7 @@ impl Head {
     }
 }
 
-/// An item as a packed list keeps it.
+/// An item in the form in which a packed list stores it.
 struct Coded<'a> {
     code: usize,
     digits: [u8; 8],
@@ -104,7 +104,7 @@ struct Coded<'a> {
 }
 
 impl<'a> Coded<'a> {
-    /// An item that starts with a prefix of this length, if it is a text.
+    /// Encodes an item for a list with a prefix of this length, if it is a text.
     fn new(item: Item<'a>, prefix: usize) -> Coded<'a> {
         match item {
             Item::Int(number) => {
@@ -145,7 +145,7 @@ impl PackedList {
         packed
     }
 
-    /// The packed list that [`PackedList::pack`] left as `bytes`, laid out in `room` with space to grow.
+    /// Restores the packed list that [`PackedList::pack`] left in `bytes`, in the allocation `room` with space to grow.
     pub(super) fn unpack(bytes: &[u8], mut room: Box<[u8]>) -> PackedList {
         let packed = PackedListView::of(bytes);
         if bytes.is_empty() {
@@ -162,12 +162,12 @@ impl PackedList {
         PackedList { bytes: room }
     }
 
-    /// How many bytes it has, packed.
+    /// The number of bytes that [`PackedList::pack`] needs.
     pub(super) fn packed_len(&self) -> usize {
         if self.bytes.is_empty() { 0 } else { self.head().used() }
     }
 
-    /// Moves its bytes together, to be kept elsewhere: they are the first [`PackedList::packed_len`] of the answer.
+    /// Moves the bytes together, to be stored elsewhere: they are the first [`PackedList::packed_len`] of the result.
     pub(super) fn pack(mut self) -> Box<[u8]> {
         let head = self.head();
         let codes = self.view().column(&head, 0..head.len);
@@ -177,7 +177,7 @@ impl PackedList {
         self.bytes
     }
 
-    /// What it holds, to be read.
+    /// A view of the contents, for reading.
     pub(super) fn view(&self) -> PackedListView<'_> {
         PackedListView { bytes: &self.bytes }
     }
@@ -201,7 +201,7 @@ impl PackedList {
         self.view().iter()
     }
 
-    /// The first of the positions 0, `step`, 2 `step` ... whose item is these bytes.
+    /// The first of the positions 0, `step`, 2 `step` ... with an item of these bytes.
     pub(super) fn find(&self, bytes: &[u8], step: usize) -> Option<usize> {
         self.view().find(bytes, step)
     }
@@ -219,24 +219,24 @@ impl PackedList {
         self.bytes.len()
     }
 
-    /// Whether items with `more` bytes together can be added.
+    /// Whether items of `more` bytes together can be added.
     pub(super) fn has_room(&self, more: usize) -> bool {
         let head = self.head();
         head.content.saturating_add(head.len.saturating_mul(head.prefix + 4)).saturating_add(more) <= MOST_BYTES
     }
 
-    /// Puts an item at the end.
+    /// Appends an item.
     pub(super) fn push(&mut self, item: Item<'_>) {
         self.insert(self.len(), item);
     }
 
-    /// Puts an item before the one at `position`, or at the end.
+    /// Inserts an item before the one at `position`, or at the end.
     pub(super) fn insert(&mut self, position: usize, item: Item<'_>) {
         self.adapt(item);
         self.place(position, item);
     }
 
-    /// Puts an item in the place of the one at a position that exists.
+    /// Replaces the item at a position that exists.
     pub(super) fn replace(&mut self, position: usize, item: Item<'_>) {
         let head = self.head();
         if self.prefix_with(&head, item) == head.prefix {
@@ -270,7 +270,7 @@ impl PackedList {
         }
     }
 
-    /// Gives back what is not used.
+    /// Gives unused bytes back.
     pub(super) fn shrink(&mut self) {
         if self.len() > 0 {
             self.resize(self.head().used());
@@ -287,7 +287,7 @@ impl PackedList {
         };
     }
 
-    /// How long the prefix can be with one more item.
+    /// The length of the prefix with one more item.
     fn prefix_with(&self, head: &Head, item: Item<'_>) -> usize {
         match item {
             Item::Text(first, _) if head.has_text() && first.starts_with(self.view().prefix(head)) => head.prefix,
@@ -300,7 +300,7 @@ impl PackedList {
         }
     }
 
-    /// Builds the packed list again if it cannot take an item as it is.
+    /// Builds the packed list again if its prefix or width does not fit the item.
     fn adapt(&mut self, item: Item<'_>) {
         let head = self.head();
         let prefix = self.prefix_with(&head, item);
@@ -327,7 +327,7 @@ impl PackedList {
         self.set_head(&Head { len: old.len(), content: end - HEAD - prefix, prefix, width, common: code });
     }
 
-    /// Puts an item in that the prefix and the width of the codes are right for.
+    /// Inserts an item that fits the prefix and the width of the codes.
     fn place(&mut self, position: usize, item: Item<'_>) {
         let mut head = self.head();
         let coded = Coded::new(item, head.prefix);
@@ -355,7 +355,7 @@ impl PackedList {
         }
     }
 
-    /// Gives the allocation another size, which what is used must fit, and the codes their place at its end.
+    /// Resizes the allocation, which must fit the used bytes, and moves the codes to its end.
     fn resize(&mut self, size: usize) {
         let size = (size + GRAIN / 2).next_multiple_of(GRAIN) - GRAIN / 2;
         let head = self.head();
@@ -373,7 +373,7 @@ impl PackedList {
     }
 }
 
-/// How many bytes a code needs in a column.
+/// The number of bytes that a code needs in a column.
 fn width_of(code: usize) -> usize {
     match code {
         0..0x100 => 1,

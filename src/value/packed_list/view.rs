@@ -1,4 +1,4 @@
-//! A packed list as it is read, wherever its bytes lie: in an allocation of its own, or within something larger.
+//! A packed list for reading, wherever its bytes are: in an allocation of its own, or within a larger one.
 
 use super::{Coded, EQUAL_INTEGERS, HEAD, Head, PackedList, TEXT};
 use crate::value::columns::{number, tail};
@@ -6,14 +6,14 @@ use crate::value::item::Item;
 use crate::value::number::parse_i64;
 use std::ops::Range;
 
-/// The bytes of a packed list, to be read; none if it is empty.
+/// The bytes of a packed list, for reading; none if it is empty.
 #[derive(Clone, Copy)]
 pub(in crate::value) struct PackedListView<'a> {
     pub(super) bytes: &'a [u8],
 }
 
 impl<'a> PackedListView<'a> {
-    /// What [`super::PackedList::pack`] left.
+    /// The packed list in the bytes that [`super::PackedList::pack`] returned.
     pub(in crate::value) fn of(bytes: &'a [u8]) -> PackedListView<'a> {
         PackedListView { bytes }
     }
@@ -25,7 +25,7 @@ impl<'a> PackedListView<'a> {
         packed
     }
 
-    /// How many bytes that is.
+    /// The number of its bytes.
     pub(in crate::value) fn memory(self) -> usize {
         self.bytes.len()
     }
@@ -54,7 +54,7 @@ impl<'a> PackedListView<'a> {
         self.range(0..self.len())
     }
 
-    /// The first of the positions 0, `step`, 2 `step` ... whose item is these bytes.
+    /// The first of the positions 0, `step`, 2 `step` ... with an item of these bytes.
     pub(in crate::value) fn find(self, bytes: &[u8], step: usize) -> Option<usize> {
         let head = self.head();
         let item = Item::of(bytes);
@@ -130,7 +130,7 @@ impl<'a> PackedListView<'a> {
         Item::Int((folded >> 1) as i64 ^ -((folded & 1) as i64))
     }
 
-    /// Where the codes of some positions lie.
+    /// The bytes of the codes of some positions.
     pub(super) fn column(self, head: &Head, positions: Range<usize>) -> Range<usize> {
         let end = self.bytes.len();
         end - positions.end * head.width..end - positions.start * head.width
@@ -143,7 +143,7 @@ impl<'a> PackedListView<'a> {
         }
     }
 
-    /// How much content some positions have.
+    /// The number of content bytes of some positions.
     pub(super) fn lengths(self, head: &Head, positions: Range<usize>) -> usize {
         match head.width {
             0 => positions.len() * length_of(head.common),
@@ -152,7 +152,7 @@ impl<'a> PackedListView<'a> {
         }
     }
 
-    /// Where the content of a position begins.
+    /// The offset of the content of a position.
     pub(super) fn content_of(self, head: &Head, position: usize) -> usize {
         if position > head.len / 2 {
             head.content_end() - self.lengths(head, position..head.len)
@@ -162,7 +162,7 @@ impl<'a> PackedListView<'a> {
     }
 }
 
-/// Items of a packed list, from both ends.
+/// Iterates over the items of a packed list, from both ends.
 #[derive(Clone)]
 pub(in crate::value) struct Iter<'a> {
     packed: PackedListView<'a>,
@@ -186,7 +186,7 @@ impl<'a> Iterator for Iter<'a> {
         self.positions.size_hint()
     }
 
-    /// All at once: what the items have in common is looked at once.
+    /// Folds all items in one loop: what they have in common is read once.
     fn fold<B, F: FnMut(B, Item<'a>) -> B>(self, init: B, mut f: F) -> B {
         let Iter { packed, head, positions, front_at, back_at } = self;
         let (prefix, content) = (packed.prefix(&head), packed.bytes.get(front_at..back_at).unwrap_or_default());
@@ -229,7 +229,7 @@ impl DoubleEndedIterator for Iter<'_> {
 
 impl ExactSizeIterator for Iter<'_> {}
 
-/// How many bytes of content a code tells of.
+/// The number of content bytes that a code stands for.
 pub(super) fn length_of(code: usize) -> usize {
     if code < TEXT { code } else { code - TEXT }
 }

@@ -2,22 +2,22 @@
 //!
 //! ```text
 //! Set  ==>  integers: sorted, 2, 4 or 8 bytes each   ("intset")
-//!               | a member that is no integer, if few enough are there        | too many
+//!               | a member that is no integer, while there are few        | too many
 //!               v                                                             v
 //!           packed: a list of members    ("listpack")   == too many, or one too long ==>  table   ("hashtable")
 //! ```
 //!
 //! - Integers: see [`super::integers`]. Packed: see [`super::packed_list`]. Table: see [`super::table`]; a cell is a
 //!   member.
-//! - No form ever turns back. When one turns into the other is told by [`Limits`], and as Redis 8 does it: integers
-//!   that have become too many turn into a table, even where the packed form could hold them.
+//! - No form ever turns back. [`Limits`] decide when one form turns into another, as in Redis 8: integers that have
+//!   become too many turn into a table, even where the packed form could hold them.
 //! - Invariant: no two members are equal; where all are in the integer form each is an integer.
 //! - Ten members `conn-%d-%d` take some 100 bytes and an enum of 24; a million `event-%09d` some 26 bytes each.
 //!
 //! It knows no key, no reply, no clock and no limit of its own.
 //!
-//! Costs: integers: look-up O(log n), change moves what lies behind; packed: a scan of at most
-//! `limits.entries` codes; table: O(1).
+//! Costs: integers: look-up O(log n), change moves the integers behind it; packed: a scan of at most `limits.entries`
+//! codes; table: O(1).
 
 use crate::value::integers::Integers;
 use crate::value::item::Item;
@@ -29,7 +29,7 @@ use either::Either;
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
-/// From one in how many members on a sample of a table walks over all of them.
+/// A sample of more than one in this many members walks over the whole table.
 const DENSE: usize = 4;
 
 /// When a set turns from one form into another, and how.
@@ -110,7 +110,7 @@ impl Set {
         set
     }
 
-    /// How many bytes each member takes in the form of integers; `None` in another.
+    /// The bytes per member in the form of integers; `None` in another form.
     pub fn integer_bytes(&self) -> Option<usize> {
         match &self.form {
             Form::Integers(integers) => Some(integers.width()),
@@ -118,7 +118,7 @@ impl Set {
         }
     }
 
-    /// An empty set in the form that suits a first member, and that many members together.
+    /// An empty set in the form for that first member and that number of members.
     pub fn for_members(first: &[u8], members: usize, limits: &Limits) -> Set {
         let form = match Item::of(first) {
             Item::Int(_) if members <= limits.integers => Form::Integers(Integers::default()),
@@ -128,7 +128,7 @@ impl Set {
         Set { form }
     }
 
-    /// A prefetch of a member of a table.
+    /// A prefetch of a member, if the set is a table.
     pub(super) fn prefetch(&self, member: &[u8]) -> Option<Prefetch<'_>> {
         match &self.form {
             Form::Integers(_) | Form::Packed(_) => None,
@@ -136,7 +136,7 @@ impl Set {
         }
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn len(&self) -> usize {
         match &self.form {
             Form::Integers(integers) => integers.len(),
@@ -145,12 +145,12 @@ impl Set {
         }
     }
 
-    /// Whether there is no member.
+    /// Whether the set has no member.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// `intset`, `listpack` or `hashtable`: what `OBJECT ENCODING` says for a set of this form.
+    /// `intset`, `listpack` or `hashtable`: what `OBJECT ENCODING` replies for a set of this form.
     pub fn encoding(&self) -> &'static str {
         match &self.form {
             Form::Integers(_) => "intset",
@@ -159,7 +159,7 @@ impl Set {
         }
     }
 
-    /// Whether it is in the form of integers.
+    /// Whether the set is in the form of integers.
     pub fn is_integers(&self) -> bool {
         matches!(self.form, Form::Integers(_))
     }
@@ -173,7 +173,7 @@ impl Set {
         }
     }
 
-    /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
+    /// Bytes in cells, the capacity of which is limited; for other forms, the bytes that its cells would have.
     pub(super) fn cell_bytes(&self) -> usize {
         match &self.form {
             Form::Table(table) => table.cell_bytes(),
@@ -181,7 +181,7 @@ impl Set {
         }
     }
 
-    /// Whether there is a member.
+    /// Whether `member` is in the set.
     pub fn contains(&self, member: &[u8]) -> bool {
         match &self.form {
             Form::Integers(integers) => match Item::of(member) {
@@ -193,7 +193,7 @@ impl Set {
         }
     }
 
-    /// Whether there is a member; `scratch` holds its bytes if they are not in one piece.
+    /// Whether `member` is in the set; `scratch` holds its bytes if they are not in one piece.
     pub fn contains_item(&self, member: Item<'_>, scratch: &mut Vec<u8>) -> bool {
         match (&self.form, member) {
             (Form::Integers(integers), Item::Int(number)) => integers.contains(number),
@@ -201,7 +201,7 @@ impl Set {
         }
     }
 
-    /// Visits the members that all of several sets have, in the order of the smallest, until `visit` breaks off.
+    /// Visits the members that several sets have in common, in the order of the smallest, until `visit` breaks off.
     pub fn common<'a>(sets: &[&'a Set], mut visit: impl FnMut(Item<'a>) -> ControlFlow<()>) {
         let mut sets = sets.to_vec();
         sets.sort_by_key(|set| set.len());
@@ -211,7 +211,7 @@ impl Set {
             let is_common = others.iter().all(|other| other.contains_item(member, &mut scratch));
             if is_common { visit(member) } else { ControlFlow::Continue(()) }
         };
-        // Nothing comes after the break, so its value says no more.
+        // Nothing comes after the break, so its value is not needed.
         let _ = match *sets.as_slice() {
             [] => ControlFlow::Continue(()),
             [smallest, second, ref others @ ..] => match (&smallest.form, &second.form) {
@@ -224,7 +224,7 @@ impl Set {
         };
     }
 
-    /// Turns into the integer form if all members are integers, and few enough.
+    /// Converts to the integer form if all members are integers, and few enough.
     pub fn narrow(&mut self, limits: &Limits) {
         if matches!(self.form, Form::Integers(_)) || self.len() > limits.integers {
             return;
@@ -238,7 +238,7 @@ impl Set {
         }
     }
 
-    /// Tells that `members` are about to come: if the form may not hold so many, it turns into a table at once, whether
+    /// Announces `members` new members: if the form may not hold that many, it turns into a table at once, whether
     /// they come or not.
     pub fn make_room(&mut self, members: usize, limits: &Limits) {
         let most = match self.form {
@@ -251,7 +251,7 @@ impl Set {
         }
     }
 
-    /// Puts a member in; tells whether it is new.
+    /// Inserts a member; returns whether it is new.
     pub fn insert(&mut self, member: &[u8], limits: &Limits) -> bool {
         match (&mut self.form, Item::of(member)) {
             (Form::Integers(integers), Item::Int(number)) => {
@@ -283,7 +283,7 @@ impl Set {
         }
     }
 
-    /// Removes a member; tells whether there was one.
+    /// Removes a member; returns whether it was in the set.
     pub fn remove(&mut self, member: &[u8]) -> bool {
         match &mut self.form {
             Form::Integers(integers) => match Item::of(member) {
@@ -299,7 +299,7 @@ impl Set {
         }
     }
 
-    /// All members: integers in their order, those of a packed set in the order they came in.
+    /// All members: integers in ascending order, those of a packed set in the order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = Item<'_>> + Clone {
         match &self.form {
             Form::Integers(integers) => Either::Left(Either::Left(integers.iter().map(Item::Int))),
@@ -308,7 +308,7 @@ impl Set {
         }
     }
 
-    /// Any member, each as likely as another.
+    /// A random member, each as likely as another.
     pub fn random(&self, generator: &mut Rng) -> Option<Item<'_>> {
         match &self.form {
             _ if self.is_empty() => None,
@@ -334,8 +334,8 @@ impl Set {
         }
     }
 
-    /// Removes `count` members, every choice of them equally likely, or all if there are no more, and shows each before
-    /// it goes.
+    /// Removes `count` members, every choice of them equally likely, or all if there are no more, and calls `visit`
+    /// with each before it is removed.
     pub fn pop_each(&mut self, count: usize, generator: &mut Rng, mut visit: impl FnMut(Item<'_>)) {
         for _ in 0..count.min(self.len()) {
             match &mut self.form {
@@ -393,7 +393,7 @@ impl Set {
         }
     }
 
-    /// The table, which it becomes if it is none yet.
+    /// The table; a set in another form is converted first.
     fn table_mut(&mut self, seed: u64) -> &mut Table<Whole> {
         if !matches!(self.form, Form::Table(_)) {
             let (mut table, mut scratch) = (Table::new(seed), Vec::new());

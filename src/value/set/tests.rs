@@ -1,4 +1,4 @@
-//! Tests of the set: its forms, and when one turns into another as in Redis 8.0.6.
+//! Tests of the set: its forms, and that one turns into another where it does in Redis 8.0.6.
 
 use super::*;
 use crate::value::hashing;
@@ -18,7 +18,7 @@ fn numbers(to: usize) -> impl Iterator<Item = String> {
     (0..to).map(|number| number.to_string())
 }
 
-/// The encoding once `member` has come to these numbers.
+/// The encoding after the numbers up to `to` and then `member` were added.
 fn encoding_with(to: usize, member: &str, limits: &Limits) -> &'static str {
     let mut set = set(numbers(to), limits);
     assert!(set.insert(member.as_bytes(), limits));

@@ -10,10 +10,10 @@
 //!         bits 3 to 7 the time since the entry before, 31: it follows
 //! ```
 //!
-//! - The first entry's id is the block's; of the others, the time is told as the difference to the entry before, and
-//!   the number, unless it is 0, by how much it is more than the smallest that it could be.
-//! - An entry that is deleted stays as a deleted one until the whole block goes: what remains keeps its place. Redis
-//!   does so, and a client can tell, as deleted entries count where a block is full.
+//! - The first entry's id is the block's; of the others, the time is stored as the difference to the entry before,
+//!   and the number, unless it is 0, by how much it is more than the smallest that it could be.
+//! - A deleted entry stays, marked as deleted, until the whole block is removed: the others keep their positions.
+//!   Redis does so, and a client can tell, as deleted entries count where a block is full.
 //! - Invariant: `live` and `deleted` count the entries, `last` is the id of the last one, deleted or not, ids ascend,
 //!   and `spent` is the size of the listpack that Redis would have, without its two counts. A block has a live entry.
 //! - An entry `temperature 21` costs five bytes here, and seventeen in a listpack.
@@ -32,10 +32,10 @@ const DELETED: u8 = 1;
 const OWN_FIELDS: u8 = 1 << 1;
 const NUMBERED: u8 = 1 << 2;
 const TIME_SHIFT: u32 = 3;
-/// The time does not fit into the head.
+/// The time bits of a head whose time does not fit into it.
 const LONG_TIME: u8 = 31;
 
-/// Some entries of a stream.
+/// Some consecutive entries of a stream.
 #[derive(Clone)]
 pub struct Block {
     first: Id,
@@ -43,7 +43,7 @@ pub struct Block {
     live: u32,
     deleted: u32,
     spent: usize,
-    /// Where the entries begin.
+    /// The offset of the first entry.
     entries_at: u32,
     bytes: Vec<u8>,
 }
@@ -76,12 +76,12 @@ impl Block {
         self.last
     }
 
-    /// How many entries are alive.
+    /// The number of live entries.
     pub fn live(&self) -> usize {
         self.live as usize
     }
 
-    /// How many entries are deleted.
+    /// The number of deleted entries.
     pub fn deleted(&self) -> usize {
         self.deleted as usize
     }
@@ -91,22 +91,22 @@ impl Block {
         self.bytes.capacity()
     }
 
-    /// Whether there is room for an entry whose words have so many bytes.
+    /// Whether there is room for an entry whose words have that many bytes.
     pub(super) fn admits(&self, limits: &Limits, more: usize) -> bool {
         limits.admit(self.listpack_bytes(), self.live() + self.deleted(), more)
     }
 
-    /// Bytes of the listpack that Redis would have.
+    /// The bytes of the listpack that Redis would have.
     pub(super) fn listpack_bytes(&self) -> usize {
         self.spent + size::of_count(self.live()) + size::of_count(self.deleted())
     }
 
-    /// Gives back what is not used: no entry comes any more.
+    /// Gives unused bytes back: no more entries will come.
     pub fn seal(&mut self) {
         self.bytes.shrink_to_fit();
     }
 
-    /// Puts an entry at the end: fields and values in turn, with an id behind the last one.
+    /// Appends an entry: fields and values alternate, and the id is greater than the last one.
     pub fn push<'a>(&mut self, id: Id, words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) {
         if self.has_fields(words.clone().step_by(2)) {
             self.put_entry(id, 0, words.skip(1).step_by(2).map(Item::of));
@@ -116,8 +116,8 @@ impl Block {
         self.live += 1;
     }
 
-    /// Puts an entry at the end that was one of another block: deleted or not, and with the fields that most share,
-    /// then `words` are as many values, or with fields of its own, each before its value.
+    /// Appends an entry that was one of another block, deleted or not. If it has the shared fields, `words` are its
+    /// values; otherwise, each field is before its value.
     pub fn push_again<'a>(
         &mut self,
         id: Id,
@@ -166,8 +166,8 @@ impl Block {
         }
     }
 
-    /// Writes the length of the entry whose content begins at `at` into the byte before
-    /// it, and more where it needs more.
+    /// Writes the length of the entry whose content begins at `at` into the byte before it, and into more bytes if it
+    /// needs them.
     fn put_length(&mut self, at: usize) {
         let length = self.bytes.len() - at;
         match u8::try_from(length) {
@@ -180,7 +180,7 @@ impl Block {
         }
     }
 
-    /// Deletes the entry of that id; false when there is no live one.
+    /// Deletes the entry with that id; false if there is no live one.
     pub fn delete(&mut self, id: Id) -> bool {
         let found = self.walk().find(|row| row.id >= id).filter(|row| row.id == id && !row.is_deleted());
         let Some(head_at) = found.map(|row| row.head_at) else { return false };
@@ -212,7 +212,7 @@ impl Block {
         self.walk().filter(|row| !row.is_deleted()).map(|row| row.entry)
     }
 
-    /// All entries, with whether each is deleted.
+    /// All entries, each with whether it is deleted.
     pub fn walk(&self) -> Walk<'_> {
         let (head, entries) = self.bytes.split_at(self.entries_at as usize);
         let mut fields = Reader::of(head);
@@ -231,7 +231,7 @@ impl Block {
     }
 }
 
-/// An entry as it lies in its block.
+/// An entry and how its block stores it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     id: Id,
@@ -253,7 +253,7 @@ impl Row<'_> {
     }
 }
 
-/// Goes over all entries of a block.
+/// Iterates over all entries of a block.
 pub struct Walk<'a> {
     block: &'a Block,
     fields: Reader<'a>,
