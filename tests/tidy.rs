@@ -95,7 +95,7 @@ const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/loops.rs", "time::sleep", "its test measures the sleep of an event loop"),
     ("benches/fairness/main.rs", "thread::sleep", "the clients that are measured send at a pace of their own"),
     ("tests/server/patience.rs", "yield_now", "of processes, sockets and the system's clock nobody tells"),
-    ("tests/transcripts/runner/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
+    ("tests/oracle/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
 ];
 
 #[test]

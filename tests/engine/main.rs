@@ -19,8 +19,8 @@ mod lua_holes;
 mod memory_limits;
 mod oracle;
 mod panics;
-#[path = "../server/patience.rs"]
-mod patience;
+#[path = "../oracle/process.rs"]
+mod process;
 mod rights;
 mod rows;
 mod settings;

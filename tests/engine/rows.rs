@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use redis::Value;
 
 use crate::oracle::Oracle;
+use crate::process::{Program, updates};
 use crate::world::World;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/commands.txt");
@@ -24,9 +25,9 @@ const DIFFERENT: &[(&str, &str, &str)] = &[];
 
 #[test]
 fn our_rows_tell_what_redis_tells() {
-    if std::env::var_os("DUNLIN_ORACLE").is_some() {
-        let told = written(&told_by_oracle());
-        if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+    if let Some(program) = Program::from_environment("COMMAND DOCS of a real server") {
+        let told = written(&told_by_oracle(&program));
+        if updates() {
             std::fs::write(FIXTURE, &told).expect("the fixture can be written");
         }
         assert_eq!(std::fs::read_to_string(FIXTURE).expect("it is there"), told, "the real server answers otherwise");
@@ -58,8 +59,8 @@ fn told_by_us() -> BTreeMap<String, Told> {
     told(&ask("COMMAND"), &ask("COMMAND DOCS"))
 }
 
-fn told_by_oracle() -> BTreeMap<String, Told> {
-    let mut oracle = Oracle::start("rows");
+fn told_by_oracle(program: &Program) -> BTreeMap<String, Told> {
+    let mut oracle = Oracle::start(program);
     told(&oracle.ask(&["COMMAND"]), &oracle.ask(&["COMMAND", "DOCS"]))
 }
 

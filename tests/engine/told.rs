@@ -5,12 +5,12 @@
 //! `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine told`; whenever DUNLIN_ORACLE
 //! names a server it is asked again.
 
-use std::env;
 use std::fs;
 
 use redis::Value;
 
 use crate::oracle::Oracle;
+use crate::process::{Program, updates};
 use crate::world::World;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/told.txt");
@@ -50,10 +50,10 @@ const HIDDEN: &[&str] = &[
 
 #[test]
 fn info_and_config_tell_the_names_and_values_that_redis_tells() {
-    if env::var_os("DUNLIN_ORACLE").is_some() {
-        let mut oracle = Oracle::start("told");
+    if let Some(program) = Program::from_environment("the names of INFO and CONFIG on a real server") {
+        let mut oracle = Oracle::start(&program);
         let told = HEAD.to_owned() + &told(|words| oracle.ask(words)).join("\n") + "\n";
-        if env::var_os("UPDATE").is_some_and(|value| value == "1") {
+        if updates() {
             fs::write(FIXTURE, &told).expect("the fixture can be written");
         }
         assert_eq!(fs::read_to_string(FIXTURE).expect("it can be read"), told, "the real server answers otherwise");

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::path::Path;
 
 use dunlin::{Client, Reply, Server};
 
@@ -11,6 +10,7 @@ use crate::runner::Transcript;
 use crate::runner::in_process::InProcess;
 use crate::runner::oracle::Oracle;
 use crate::runner::over_tcp::OverTcp;
+use crate::runner::process::Program;
 use crate::runner::reply::Protocol;
 use crate::{call, error, served};
 
@@ -239,8 +239,8 @@ fn the_transcript_can_be_played_again() {
     let transcript = Transcript::read(&path).expect("it is well formed");
     std::fs::remove_file(&path).expect("it is there");
     let mut served = OverTcp::start().expect("it starts");
-    let real = std::env::var_os("DUNLIN_ORACLE");
-    let mut real = real.map(|program| Oracle::start(Path::new(&program)).expect("the real server starts"));
+    let real = Program::from_environment("a journal played on a real server");
+    let mut real = real.map(|program| Oracle::start(&program).expect("the real server starts"));
     for protocol in [Protocol::Resp2, Protocol::Resp3] {
         let differences = [
             transcript.check(&mut InProcess::new(), "our engine", protocol),

@@ -7,17 +7,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
-use std::{env, fs};
 
 use dunlin::commands::FAMILIES;
 use dunlin::engine::{Arity, Entry, Table};
 use dunlin::{CallError, Server, State};
 
 use crate::patience::{PATIENCE, wait_until};
-use crate::runner::process::Process;
+use crate::runner::process::{Process, Program, updates};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/states.txt");
 
@@ -73,7 +72,10 @@ type Refusals = BTreeMap<String, Vec<String>>;
 fn refusals(mut ask: impl FnMut(&[&str]) -> String) -> Refusals {
     let table = Table::of(FAMILIES);
     let mut refused = Refusals::new();
-    for Entry { name, command, .. } in table.entries() {
+    let mut entries: Vec<&Entry> = table.entries().iter().collect();
+    // While a real server loads, it holds back what follows CLIENT PAUSE until it has loaded.
+    entries.sort_by_key(|entry| entry.name == "client|pause");
+    for Entry { name, command, .. } in entries {
         let is_left_out = LEFT_OUT.iter().any(|out| name == out || out.ends_with('|') && name.starts_with(out));
         if command.is_container() || is_left_out {
             continue;
@@ -132,9 +134,10 @@ impl Real {
 /// What brings a real server into a state. The last request is not answered while the state lasts.
 fn provocation(state: &str) -> &'static [&'static str] {
     match state {
+        // It loads for a minute, and answers every few milliseconds meanwhile.
         "LOADING" => &[
-            "DEBUG POPULATE 20000",
-            "CONFIG SET key-load-delay 3000 loading-process-events-interval-bytes 1024",
+            "DEBUG POPULATE 200000",
+            "CONFIG SET key-load-delay 300 loading-process-events-interval-bytes 1024",
             "DEBUG RELOAD",
         ],
         "BUSY" => &["CONFIG SET busy-reply-threshold 1", "EVAL while(true)do\nend 0"],
@@ -145,7 +148,7 @@ fn provocation(state: &str) -> &'static [&'static str] {
     }
 }
 
-fn real(program: &Path, state: &str) -> Refusals {
+fn real(program: &Program, state: &str) -> Refusals {
     let cluster: &[&str] = if state == "MOVED" { &["--cluster-enabled", "yes"] } else { &[] };
     let [server, other] = [(); 2].map(|()| Process::start_with(program, cluster).expect("the real server starts"));
     let mut waiting = Real::of(server.address);
@@ -178,9 +181,9 @@ fn sheet(mut of: impl FnMut(&'static str, State) -> Refusals) -> String {
 
 #[test]
 fn a_server_in_a_state_refuses_what_a_real_one_refuses_in_its_words() {
-    if let Some(program) = env::var_os("DUNLIN_ORACLE") {
-        let told = sheet(|name, _| real(Path::new(&program), name));
-        if env::var_os("UPDATE").is_some_and(|value| value == "1") {
+    if let Some(program) = Program::from_environment("the states of a real server") {
+        let told = sheet(|name, _| real(&program, name));
+        if updates() {
             fs::write(FIXTURE, &told).expect("the fixture can be written");
         }
         assert_eq!(fs::read_to_string(FIXTURE).expect("it is there"), told, "the real server answers otherwise");

@@ -6,12 +6,32 @@ use std::task::{Context, Poll, Waker};
 
 use dunlin::{CallError, Client, Reply, Server};
 
-use crate::patience::PATIENCE;
+use crate::patience::{PATIENCE, wait_until};
 use crate::{call, error, served};
 
 fn spawn(server: &Server, words: &'static [&str]) -> std::thread::JoinHandle<Result<Reply, String>> {
     let mut client = server.client().expect("there is room");
     std::thread::spawn(move || client.call(words).map_err(|error| error.to_string()))
+}
+
+/// What a wait answers that `end` ends: it has begun by then, and does not end before.
+fn ended_by(server: &Server, words: &[&str], end: impl FnOnce()) -> Result<Reply, CallError> {
+    let mut test = server.client().expect("there is room");
+    let mut wait = pin!(test.call_async(words.iter().copied()));
+    let mut poll = || wait.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll().is_pending(), "nothing has ended it yet");
+    end();
+    let mut reply = Poll::Pending;
+    wait_until("the wait ends", || {
+        reply = poll();
+        reply.is_ready()
+    });
+    let Poll::Ready(reply) = reply else { unreachable!("it was waited for") };
+    reply
+}
+
+fn ok() -> Result<Reply, CallError> {
+    Ok(Reply::Status("OK".to_owned()))
 }
 
 fn blocked(client: &mut Client) -> i64 {
@@ -24,21 +44,22 @@ fn blocked(client: &mut Client) -> i64 {
 #[test]
 fn a_wait_ends_when_a_client_is_blocked_and_does_not_count_as_blocked() {
     let (server, mut client) = served();
-    let test = spawn(&server, &["DUNLIN", "WAIT", "BLOCKED", "queue"]);
-    let worker = spawn(&server, &["BLPOP", "other", "queue", "0"]);
-    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    let mut worker = None;
+    let begin = || worker = Some(spawn(&server, &["BLPOP", "other", "queue", "0"]));
+    assert_eq!(ended_by(&server, &["DUNLIN", "WAIT", "BLOCKED", "queue"], begin), ok());
     assert_eq!(blocked(&mut client), 1);
     assert_eq!(call(&mut client, ["DUNLIN", "WAIT", "BLOCKED", "queue"]), Reply::Status("OK".to_owned()));
     call(&mut client, ["RPUSH", "queue", "job"]);
-    worker.join().expect("it ends").expect("it is served");
+    worker.expect("it has begun").join().expect("it ends").expect("it is served");
 }
 
 #[test]
 fn a_wait_ends_when_so_many_are_blocked() {
     let (server, mut client) = served();
-    let test = spawn(&server, &["DUNLIN", "WAIT", "BLOCKED", "queue", "2", "TIMEOUT", "60000"]);
-    let workers = [(); 2].map(|()| spawn(&server, &["BLPOP", "queue", "0"]));
-    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    let mut workers = Vec::new();
+    let begin = || workers.extend([(); 2].map(|()| spawn(&server, &["BLPOP", "queue", "0"])));
+    let wait = ["DUNLIN", "WAIT", "BLOCKED", "queue", "2", "TIMEOUT", "60000"];
+    assert_eq!(ended_by(&server, &wait, begin), ok());
     server.wait_for_blocked("queue", 2, PATIENCE).expect("they are");
     call(&mut client, ["RPUSH", "queue", "job", "job"]);
     workers.into_iter().for_each(|worker| _ = worker.join().expect("it ends").expect("it is served"));
@@ -47,12 +68,9 @@ fn a_wait_ends_when_so_many_are_blocked() {
 #[test]
 fn a_wait_ends_when_so_many_listen_to_a_channel() {
     let (server, _client) = served();
-    let test = spawn(&server, &["DUNLIN", "WAIT", "SUBSCRIBERS", "news", "2"]);
     let mut listeners: Vec<Client> = (0..2).map(|_| server.client().expect("there is room")).collect();
-    for listener in &mut listeners {
-        call(listener, ["SUBSCRIBE", "news"]);
-    }
-    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    let subscribe = || listeners.iter_mut().for_each(|listener| _ = call(listener, ["SUBSCRIBE", "news"]));
+    assert_eq!(ended_by(&server, &["DUNLIN", "WAIT", "SUBSCRIBERS", "news", "2"], subscribe), ok());
     server.wait_for_subscribers("news", 1, PATIENCE).expect("there are two");
 }
 
@@ -62,11 +80,9 @@ fn a_wait_ends_when_the_journal_has_seen_it() {
     let text = "ERR there is no journal, DUNLIN JOURNAL START begins one";
     assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "JOURNAL", "1"]), text);
     let journal = server.journal();
-    let test = spawn(&server, &["DUNLIN", "WAIT", "JOURNAL", "2", "COMMAND", "SET", "KEY", "user:*"]);
-    for key in ["user:1", "other", "user:2"] {
-        call(&mut client, ["SET", key, "value"]);
-    }
-    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    let write = || ["user:1", "other", "user:2"].iter().for_each(|key| _ = call(&mut client, ["SET", *key, "value"]));
+    let wait = ["DUNLIN", "WAIT", "JOURNAL", "2", "COMMAND", "SET", "KEY", "user:*"];
+    assert_eq!(ended_by(&server, &wait, write), ok());
     journal.command("SET").wait_for(3, PATIENCE).expect("there are three");
 }
 
@@ -105,11 +121,8 @@ fn at_its_end_a_wait_tells_how_far_it_came() {
 fn a_wait_ends_when_a_rule_has_struck_so_often() {
     let (server, mut client) = served();
     server.fault("flaky").command("GET").error("ERR flaky");
-    let test = spawn(&server, &["DUNLIN", "WAIT", "FAULT", "flaky", "2"]);
-    for _ in 0..2 {
-        assert_eq!(error(&mut client, ["GET", "key"]), "ERR flaky");
-    }
-    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    let fail = || (0..2).for_each(|_| assert_eq!(error(&mut client, ["GET", "key"]), "ERR flaky"));
+    assert_eq!(ended_by(&server, &["DUNLIN", "WAIT", "FAULT", "flaky", "2"], fail), ok());
     server.wait_until_fired("flaky", 1, PATIENCE).expect("it has");
     let text = "ERR there is no rule 'flakey', DUNLIN FAULT ADD makes one";
     assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "FAULT", "flakey", "1"]), text);
@@ -118,10 +131,9 @@ fn a_wait_ends_when_a_rule_has_struck_so_often() {
 #[test]
 fn a_wait_ends_when_so_many_clients_are_there() {
     let (server, _client) = served();
-    let test = spawn(&server, &["DUNLIN", "WAIT", "CLIENTS", "4"]);
-    server.wait_for_clients(2, PATIENCE).expect("that of the test itself, and the one that waits");
-    let mut wires = [(); 3].map(|()| TcpStream::connect(server.addr()).expect("it listens"));
-    assert_eq!(test.join().expect("it ends"), Ok(Reply::Status("OK".to_owned())));
+    let mut wires = Vec::new();
+    let connect = || wires.extend([(); 3].map(|()| TcpStream::connect(server.addr()).expect("it listens")));
+    assert_eq!(ended_by(&server, &["DUNLIN", "WAIT", "CLIENTS", "4"], connect), ok());
     for wire in &mut wires {
         wire.shutdown(Shutdown::Both).expect("it is open");
     }

@@ -17,7 +17,8 @@ mod checked_keys;
 mod left_out;
 mod oracle;
 mod ours;
-#[path = "../transcripts/runner/process.rs"]
+#[path = "../oracle/process.rs"]
+#[expect(dead_code, reason = "shared with the tests that start a real server in other ways")]
 mod process;
 #[path = "../transcripts/runner/reply.rs"]
 mod reply;
@@ -37,7 +38,6 @@ mod words;
 mod world;
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use dunlin::commands::FAMILIES;
@@ -45,6 +45,7 @@ use dunlin::engine::{Entry, Table};
 
 use oracle::Oracle;
 use ours::Ours;
+use process::{Program, updates};
 use server::Server;
 use sheet::{Beside, Trial};
 
@@ -76,12 +77,9 @@ fn the_keys_of_every_request_are_found_as_redis_finds_them() {
 #[test]
 fn a_random_walk_is_answered_alike_by_a_real_server() {
     let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
-    if let Some(real) = std::env::var_os("DUNLIN_ORACLE") {
-        let (seed, requests) = (number("DUNLIN_WALK_SEED", 2026), number("DUNLIN_WALK_REQUESTS", 20_000));
-        walk::compare(Path::new(&real), seed, requests as usize);
-    } else {
-        writeln!(io::stderr(), "skipped: DUNLIN_ORACLE names no real server to walk with").expect("somebody reads it");
-    }
+    let Some(real) = Program::from_environment("the random walk") else { return };
+    let (seed, requests) = (number("DUNLIN_WALK_SEED", 2026), number("DUNLIN_WALK_REQUESTS", 20_000));
+    walk::compare(&real, seed, requests as usize);
 }
 
 const HEAD_OF_TYPES: &str = "\
@@ -111,9 +109,10 @@ const ASK_ANEW: &str = "what is not in the fixture yet is asked with \
 /// Compares what a fixture says with a real server, if one is named, and with ours.
 fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, beside: Beside) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.txt"));
-    if let Some(mut oracle) = Oracle::from_environment() {
+    if let Some(program) = Program::from_environment(&format!("{name}.txt against a real server")) {
+        let mut oracle = Oracle::start(&program);
         let answers = sheet_of(&mut oracle, head, trials, beside);
-        if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+        if updates() {
             fs::write(&path, &answers).expect("the fixture can be written");
         }
         let fixture = fs::read_to_string(&path).expect("the fixture is there");

@@ -2,10 +2,9 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::process::Process;
+use crate::process::{Process, Program};
 use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
 
 /// How long a real server may take for one request before it counts as waiting.
@@ -21,13 +20,8 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    /// The real server that the variable DUNLIN_ORACLE names.
-    pub(crate) fn from_environment() -> Option<Oracle> {
-        let program = PathBuf::from(std::env::var_os("DUNLIN_ORACLE")?);
-        Some(Oracle::start(&program))
-    }
-
-    fn start(program: &Path) -> Oracle {
+    /// Starts the real server and connects to it.
+    pub(crate) fn start(program: &Program) -> Oracle {
         let process = Process::start(program).expect("the real server starts");
         let client = connect(&process);
         Oracle { process, client }

@@ -2,10 +2,7 @@
 //! value, and each reads what the other wrote. Runs when DUNLIN_ORACLE names a redis-server;
 //! DUNLIN_PAYLOADS is how many values it tries.
 
-use std::path::Path;
-
-use crate::process::Process;
-use crate::restore::{OK, content};
+use crate::process::{Process, Program};
 use crate::samples::{Words, sample};
 use crate::world::World;
 use fastrand::Rng;
@@ -19,8 +16,8 @@ const CHECKSUM_BYTES: usize = 8;
 
 #[test]
 fn a_real_server_writes_the_same_and_reads_what_we_write() {
-    let Some(program) = std::env::var_os("DUNLIN_ORACLE") else { return };
-    let process = Process::start(Path::new(&program)).expect("the real server starts");
+    let Some(program) = Program::from_environment("payloads between a real server and ours") else { return };
+    let process = Process::start(&program).expect("the real server starts");
     let client = redis::Client::open(format!("redis://{}", process.address)).expect("the address is right");
     let mut other = client.get_connection().expect("the real server accepts");
     let mut world = World::fresh();

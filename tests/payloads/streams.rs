@@ -3,9 +3,7 @@
 //! Redis 5 wrote type 15, Redis 7.0 type 19, and Redis 7.2 and later type 21, which has more counters and times each.
 //! Source of the layout: the payloads that Redis 7.0.15 and 8.0.6 write.
 
-use std::path::Path;
-
-use crate::process::Process;
+use crate::process::{Process, Program};
 use crate::restore::{DAMAGED, OK, restored, text};
 use crate::world::World;
 use dunlin::rdb;
@@ -126,8 +124,8 @@ fn streams_of_every_version_are_read() {
 
 #[test]
 fn a_real_server_reads_streams_of_every_version_as_we_do() {
-    let Some(program) = std::env::var_os("DUNLIN_ORACLE") else { return };
-    let process = Process::start(Path::new(&program)).expect("the real server starts");
+    let Some(program) = Program::from_environment("streams of every version on a real server") else { return };
+    let process = Process::start(&program).expect("the real server starts");
     let client = redis::Client::open(format!("redis://{}", process.address)).expect("the address is right");
     let mut other = client.get_connection().expect("the real server accepts");
     for kind in [REDIS_5, REDIS_7_0, REDIS_7_2] {

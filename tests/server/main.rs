@@ -9,6 +9,9 @@ mod holes;
 mod limits;
 mod listeners;
 mod migrate;
+#[path = "../oracle/process.rs"]
+#[expect(dead_code, reason = "shared with the tests that start a real server in other ways")]
+mod oracle;
 mod patience;
 #[cfg(target_os = "linux")]
 mod process;

@@ -1,12 +1,11 @@
 //! Keys that go to another server: one of ours, one that a test plays, and a real one if DUNLIN_ORACLE names it.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use dunlin::Server;
 
+use crate::oracle::{Process, Program};
 use crate::patience::{PATIENCE, wait_until};
 use crate::wire::{Wire, connect, request};
 
@@ -103,9 +102,9 @@ fn keys_of_every_type_go_to_another_server_with_all_that_belongs_to_them() {
 
 #[test]
 fn keys_go_to_a_real_server_and_come_back() {
-    let Some(oracle) = Oracle::start() else { return };
-    let here = start();
-    go_and_come_back(here.addr(), oracle.address);
+    let Some(program) = Program::from_environment("MIGRATE to a real server") else { return };
+    let (here, there) = (start(), Process::start(&program).expect("the real server starts"));
+    go_and_come_back(here.addr(), there.address);
 }
 
 /// Moves keys from one server to the other and back, and sees that they are the same.
@@ -318,30 +317,4 @@ fn passwords_are_shown_to_nobody() {
     let shown = watcher.read_until(b"\"key\"\r\n");
     let words = "\"COPY\" \"AUTH\" \"(redacted)\" \"AUTH2\" \"(redacted)\" \"(redacted)\" \"KEYS\" \"auth\" \"key\"";
     assert!(shown.contains(words), "{shown}");
-}
-
-/// A real server.
-struct Oracle {
-    process: Child,
-    address: SocketAddr,
-}
-
-impl Oracle {
-    fn start() -> Option<Oracle> {
-        let program = std::env::var_os("DUNLIN_ORACLE")?;
-        let address = Played::open().address;
-        let port = address.port().to_string();
-        let arguments = ["--port", &port, "--save", "", "--enable-debug-command", "yes", "--bind", "127.0.0.1"];
-        let process = Command::new(program).args(arguments).stdout(Stdio::null()).spawn().expect("it starts");
-        let oracle = Oracle { process, address };
-        wait_until("the real server listens", || TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok());
-        Some(oracle)
-    }
-}
-
-impl Drop for Oracle {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
 }

@@ -5,20 +5,48 @@
 
 mod runner;
 
+use dunlin::commands::FAMILIES;
+use dunlin::engine::Table;
 use runner::Transcript;
 use runner::in_process::InProcess;
 use runner::oracle::Oracle;
 use runner::over_tcp::OverTcp;
+use runner::process::{Program, updates};
 use runner::reply::Protocol;
 use runner::target::Target;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// Commands that no transcript calls: ours alone, and those that make a replica of the client.
+const NOT_PLAYED: [&str; 4] = ["dunlin", "psync", "replconf", "sync"];
 
 const PASSES: [Protocol; 2] = [Protocol::Resp2, Protocol::Resp3];
 
 #[test]
 fn every_transcript_can_be_read() {
     runner::for_each_file(|path| Transcript::read(path).err().into_iter().collect());
+}
+
+#[test]
+fn every_command_is_found_by_its_name() {
+    let table = Table::of(FAMILIES);
+    let names = table.entries().iter().map(|entry| entry.name.as_str()).filter(|name| !name.contains('|'));
+    let lost: Vec<&str> = names.filter(|name| !NOT_PLAYED.contains(name) && runner::named(name).is_empty()).collect();
+    assert!(lost.is_empty(), "no transcript calls {lost:?}");
+}
+
+#[test]
+fn a_name_that_fits_no_transcript_finds_none() {
+    assert_eq!(runner::named("nosuchcommand"), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_transcript_is_found_by_its_file_by_its_commands_and_by_its_folder() {
+    let [file, commands, folder] = ["incr", "incrby", "string/"].map(runner::named);
+    assert!(matches!(file.as_slice(), [file] if file.ends_with("string/incr.txt")), "{file:?}");
+    assert!(commands.contains(&file[0]), "INCRBY is called there: {commands:?}");
+    assert!(folder.len() > 10 && folder.contains(&file[0]), "{folder:?}");
+    assert!(runner::named("").len() > 200, "without a word all are played");
 }
 
 #[test]
@@ -33,12 +61,8 @@ fn our_server_answers_as_every_transcript_says() {
 
 #[test]
 fn a_real_server_agrees_with_every_transcript() {
-    let Some(program) = std::env::var_os("DUNLIN_ORACLE").map(PathBuf::from) else {
-        writeln!(io::stderr(), "skipped: DUNLIN_ORACLE names no real server to ask").expect("somebody reads it");
-        return;
-    };
-    let update = std::env::var_os("UPDATE").is_some_and(|value| value == "1");
-    runner::for_each_file(|path| ask_oracle(path, &program, update).unwrap_or_else(|problem| vec![problem]));
+    let Some(program) = Program::from_environment("transcripts against a real server") else { return };
+    runner::for_each_file(|path| ask_oracle(path, &program).unwrap_or_else(|problem| vec![problem]));
 }
 
 fn play_all<T: Target>(path: &Path, name: &str, start: impl Fn() -> io::Result<T>) -> Vec<String> {
@@ -51,10 +75,10 @@ fn play_all<T: Target>(path: &Path, name: &str, start: impl Fn() -> io::Result<T
     play().unwrap_or_else(|problem| vec![problem])
 }
 
-fn ask_oracle(path: &Path, program: &Path, update: bool) -> Result<Vec<String>, String> {
+fn ask_oracle(path: &Path, program: &Program) -> Result<Vec<String>, String> {
     let mut transcript = Transcript::read(path)?;
-    let mut oracle = Oracle::start(program).map_err(|error| format!("{}: {error}", program.display()))?;
-    if update {
+    let mut oracle = Oracle::start(program).map_err(|error| format!("{program:?}: {error}"))?;
+    if updates() {
         transcript = transcript.update(&mut oracle)?;
     }
     Ok(PASSES.into_iter().flat_map(|protocol| transcript.check(&mut oracle, "real server", protocol)).collect())

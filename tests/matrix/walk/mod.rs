@@ -13,11 +13,11 @@ mod lines;
 mod pair;
 mod remains;
 mod said;
+mod tally;
 mod vocabulary;
 mod volatile;
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -25,13 +25,14 @@ use dunlin::commands::FAMILIES;
 use dunlin::engine::{Entry, Table};
 
 use crate::left_out;
-use crate::process::Process;
+use crate::process::{Process, Program};
 use crate::reply::Reply;
 use crate::sampler::{Sample, is_by_member, pairs_of_options, samples};
 use crate::words::{quote, split};
 use lines::{DUE_AT_ONCE, LINES};
 use pair::{OWN, Pair};
-use said::{Said, unlike};
+use said::{Said, Verdict, compared};
+use tally::Tally;
 use vocabulary::Vocabulary;
 
 /// The clients of each server, the walk's own among them.
@@ -53,16 +54,26 @@ const AMENDS: usize = 40;
 const DUE: usize = 60;
 const LONG_ENOUGH: Duration = Duration::from_millis(40);
 
-/// Walks for so many requests, beginning with the outing of that seed.
-pub(crate) fn compare(real: &Path, seed: u64, requests: usize) {
+/// Walks for so many requests, beginning with the outing of that seed. What an outing that was cut short has left out,
+/// further outings make up for; one that finds a difference counts as whole.
+pub(crate) fn compare(real: &Program, seed: u64, requests: usize) {
     let table = Table::of(FAMILIES);
-    let mut faults = Vec::new();
-    for outing in 0..requests.div_ceil(OUTING) as u64 {
-        let taken = requests.min(OUTING);
-        if let Some(fault) = Outing::new(real, &table, seed + outing).take(taken) {
-            faults.push(fault);
+    let (mut faults, mut whole) = (Vec::new(), Tally::default());
+    let mut left = requests;
+    for seed in seed.. {
+        if left == 0 {
+            break;
         }
+        let (mut outing, planned) = (Outing::new(real, &table, seed), left.min(OUTING));
+        let fault = outing.take(planned);
+        left -= if fault.is_some() { planned } else { outing.tally.steps().clamp(1, planned) };
+        faults.extend(fault);
+        if outing.tally.has_compared_nothing() {
+            faults.push(format!("seed {seed}: no request was compared to the byte"));
+        }
+        whole.add(&outing.tally);
     }
+    writeln!(io::stderr(), "the random walk from seed {seed}: {whole}").expect("stderr can be written");
     let again = format!("DUNLIN_WALK_REQUESTS={OUTING} DUNLIN_WALK_SEED=<seed> takes an outing again");
     assert!(faults.is_empty(), "{} outings differ; {again}\n\n{}", faults.len(), faults.join("\n\n"));
 }
@@ -89,10 +100,11 @@ struct Outing<'t> {
     words: Vocabulary,
     said: Vec<Said<'t>>,
     told: Vec<String>,
+    tally: Tally,
 }
 
 impl<'t> Outing<'t> {
-    fn new(real: &Path, table: &'t Table, seed: u64) -> Outing<'t> {
+    fn new(real: &Program, table: &'t Table, seed: u64) -> Outing<'t> {
         // Every other outing goes through the large form of sorted sets, where ranges of members among different scores
         // depend on chance in Redis.
         let is_large = seed % 2 == 1;
@@ -108,6 +120,7 @@ impl<'t> Outing<'t> {
             words: Vocabulary::new(seed),
             said: (0..CLIENTS).map(|_| Said::default()).collect(),
             told: Vec::new(),
+            tally: Tally::default(),
         };
         outing.begin(is_large);
         outing
@@ -157,11 +170,15 @@ impl<'t> Outing<'t> {
             let who = 1 + self.words.below(CLIENTS - 1);
             let fault = if self.said[who].waits() || self.words.below(150) == 0 {
                 self.come_again(who);
+                self.tally.not_asked += 1;
                 None
             } else {
                 match self.step(who) {
                     Ok(fault) => fault,
-                    Err(OwnIsGone) => return None,
+                    Err(OwnIsGone) => {
+                        self.tally.outings_cut_short += 1;
+                        return None;
+                    }
                 }
             };
             if step % AMENDS == 0 {
@@ -211,6 +228,7 @@ impl<'t> Outing<'t> {
         let is_left_out = self.said[who].monitors() && left_out::of_monitors(&words)
             || self.said[who].is_in_transaction() && left_out::of_transactions(&words);
         if is_left_out {
+            self.tally.not_asked += 1;
             return Ok(None);
         }
         self.told.push(format!("{who}: {}", words.iter().map(|word| told(word)).collect::<Vec<_>>().join(" ")));
@@ -223,11 +241,15 @@ impl<'t> Outing<'t> {
         };
         let [real, ours] = heard.ok_or(OwnIsGone)?;
         self.said[who].begin(self.table, &words);
+        let mut is_exact = true;
         for (other, (real, ours)) in real.iter().zip(&ours).enumerate() {
-            if let Some(fault) = unlike(&self.said[other], other == who, real, ours) {
-                return Ok(Some(format!("client {other}: {fault}")));
+            match compared(&self.said[other], other == who, real, ours) {
+                Verdict::Exact => {}
+                Verdict::Masked => is_exact = false,
+                Verdict::Unlike(fault) => return Ok(Some(format!("client {other}: {fault}"))),
             }
         }
+        self.tally.count(is_exact, self.said[who].command());
         self.keep(who, &real[who].replies);
         for (other, heard) in real.iter().enumerate().skip(1) {
             self.said[other].end(heard);

@@ -81,11 +81,26 @@ fn meant<'t>(table: &'t Table, words: &[Vec<u8>]) -> Option<&'t Entry> {
     called.or(Some(entry))
 }
 
-/// How what a client hears differs, if it does; `asks` when it is the one that has just asked something.
-pub(super) fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) -> Option<String> {
-    if real == ours {
-        return None;
+/// What comparing the replies of two servers has shown.
+pub(super) enum Verdict {
+    /// They are the same to the byte.
+    Exact,
+    /// They are the same but for what may differ.
+    Masked,
+    /// They differ, in this.
+    Unlike(String),
+}
+
+/// Compares what a client hears; `asks` when it is the one that has just asked something.
+pub(super) fn compared(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) -> Verdict {
+    match real == ours {
+        true => Verdict::Exact,
+        false => unlike(said, asks, real, ours).map_or(Verdict::Masked, Verdict::Unlike),
     }
+}
+
+/// How what a client hears differs beyond what may differ, if it does.
+fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) -> Option<String> {
     let [told_real, told_ours] = [real, ours].map(|heard| volatile::arranged(heard.replies.clone()));
     let all_alike = |real: &[Reply], ours: &[Reply]| {
         real.len() == ours.len() && real.iter().zip(ours).all(|(real, ours)| are_alike(said, real, ours))

@@ -6,6 +6,8 @@ pub(crate) mod matching;
 pub(crate) mod oracle;
 pub(crate) mod over_tcp;
 pub(crate) mod play;
+#[path = "../../oracle/process.rs"]
+#[expect(dead_code, reason = "shared with the tests that start a real server in other ways")]
 pub(crate) mod process;
 pub(crate) mod reply;
 pub(crate) mod target;
@@ -155,9 +157,33 @@ fn indented(lines: &[String]) -> String {
     lines.iter().map(|line| format!("    {line}\n")).collect()
 }
 
-/// All transcripts whose path holds what the variable TRANSCRIPT names.
+/// The files that the variable TRANSCRIPT names, which fails when there is none; all files without it.
 pub(crate) fn transcripts() -> Vec<PathBuf> {
     let wanted = std::env::var("TRANSCRIPT").unwrap_or_default();
+    let files = named(&wanted);
+    assert!(
+        !files.is_empty(),
+        "TRANSCRIPT={wanted}: no transcript has that in its path, and none calls such a command"
+    );
+    files
+}
+
+/// The files that `wanted` names: the file of that command; where it has none of its own, those that call it; where
+/// there is no such command, those with the word in their path. Without a word all files.
+pub(crate) fn named(wanted: &str) -> Vec<PathBuf> {
+    let files = all_files();
+    if wanted.is_empty() {
+        return files;
+    }
+    let ways: [&dyn Fn(&Path) -> bool; 3] =
+        [&|path| path.file_stem().is_some_and(|stem| stem == wanted), &|path| calls(path, wanted), &|path| {
+            short(path).contains(wanted)
+        }];
+    let found = ways.iter().map(|fits| files.iter().filter(|path| fits(path)).cloned().collect::<Vec<_>>());
+    found.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+fn all_files() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let read = std::fs::read_dir(folder).expect("the folder of the transcripts can be read");
@@ -165,9 +191,14 @@ pub(crate) fn transcripts() -> Vec<PathBuf> {
     };
     let mut files: Vec<PathBuf> =
         entries(&root).iter().filter(|path| path.is_dir()).flat_map(|path| entries(path)).collect();
-    files.retain(|path| path.extension().is_some_and(|end| end == "txt") && short(path).contains(&wanted));
+    files.retain(|path| path.extension().is_some_and(|end| end == "txt"));
     files.sort();
     files
+}
+
+fn calls(path: &Path, command: &str) -> bool {
+    let sections = Transcript::read(path).map_or_else(|_| Vec::new(), |transcript| transcript.sections);
+    sections.iter().any(|section| section.commands().any(|name| name.eq_ignore_ascii_case(command)))
 }
 
 /// `path` as seen from the crate.

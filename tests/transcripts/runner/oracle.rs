@@ -5,10 +5,9 @@
 
 use super::format::Section;
 use super::matching::Clock;
-use super::process::{Process, wait};
+use super::process::{Process, Program, wait};
 use super::target::{Link, Target, TcpLink, exchange, settle};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The longest time that a transcript may make a real server wait.
@@ -33,15 +32,15 @@ const LASTING: [&str; 13] = [
 
 /// A `redis-server` process of our own.
 pub(crate) struct Oracle {
-    program: PathBuf,
+    program: Program,
     process: Process,
     tainted: bool,
 }
 
 impl Oracle {
     /// Starts `program` on a free port.
-    pub(crate) fn start(program: &Path) -> io::Result<Self> {
-        Ok(Self { program: program.to_owned(), process: Process::start(program)?, tainted: false })
+    pub(crate) fn start(program: &Program) -> io::Result<Self> {
+        Ok(Self { program: program.clone(), process: Process::start(program)?, tainted: false })
     }
 
     /// Sends commands that cannot fail.

@@ -1,0 +1,179 @@
+//! The oracle: a real `redis-server` whose answers ours are held to, and the one way in which tests start it.
+//!
+//! DUNLIN_ORACLE names the program; `tests/oracle/fetch` gets one, and `none` says that there is none to be had. The
+//! program is asked for its version before anything else: another version answers otherwise, and UPDATE=1 would write
+//! its answers into the project. Each process runs on a free port, in a folder of its own, and ends with the test.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The version that dunlin answers as, and so the only one that is asked.
+const VERSION: &str = "8.0.6";
+
+/// A `redis-server` of the right version.
+#[derive(Clone, Debug)]
+pub(crate) struct Program(OsString);
+
+impl Program {
+    /// The program that DUNLIN_ORACLE names. Without one, `task` is skipped, which is printed; it fails instead where
+    /// nothing may be skipped (DUNLIN_TEST_EVERYTHING) and where answers are to be written down (UPDATE).
+    pub(crate) fn from_environment(task: &str) -> Option<Program> {
+        let named = std::env::var_os("DUNLIN_ORACLE");
+        if let Some(program) = named.clone().filter(|name| name != "none") {
+            static CHECKED: OnceLock<()> = OnceLock::new();
+            let program = Program(program);
+            CHECKED.get_or_init(|| program.check_version());
+            return Some(program);
+        }
+        assert!(!updates(), "UPDATE=1 writes what a real server answers, and DUNLIN_ORACLE names none");
+        let may_be_skipped = named.is_some() || std::env::var_os("DUNLIN_TEST_EVERYTHING").is_none();
+        assert!(may_be_skipped, "{task}: DUNLIN_ORACLE names no real server, and nothing may be skipped");
+        writeln!(io::stderr(), "skipped: {task}: DUNLIN_ORACLE names no real server").expect("stderr can be written");
+        None
+    }
+
+    /// Starts the server once and reads its version.
+    fn check_version(&self) {
+        let process = Process::start(self).unwrap_or_else(|error| panic!("DUNLIN_ORACLE={:?}: {error}", self.0));
+        let info = process.info().unwrap_or_else(|error| panic!("DUNLIN_ORACLE={:?}: {error}", self.0));
+        let fault = fault_of(&info);
+        assert!(fault.is_none(), "DUNLIN_ORACLE={:?}: {}", self.0, fault.unwrap_or_default());
+    }
+}
+
+/// Why the server with that INFO cannot be the oracle.
+fn fault_of(info: &str) -> Option<String> {
+    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let version = field("redis_version").unwrap_or("of no version");
+    if version != VERSION {
+        return Some(format!("it is {version}, and answers are held to those of {VERSION}"));
+    }
+    let (name, is_dunlin) = (field("server_name"), field("dunlin_version").is_some());
+    (name.is_some() || is_dunlin).then(|| format!("it is {}, and no Redis", name.unwrap_or("dunlin")))
+}
+
+/// True when what the real server answers is to be written into the project.
+pub(crate) fn updates() -> bool {
+    std::env::var_os("UPDATE").is_some_and(|value| value == "1")
+}
+
+/// A `redis-server` process of our own; it ends with this value.
+pub(crate) struct Process {
+    child: Child,
+    /// Where it listens; no port is open for one that was started on a socket file.
+    pub(crate) address: SocketAddr,
+    folder: PathBuf,
+}
+
+impl Process {
+    /// Starts `program` on a free port of 127.0.0.1, without persistence, and waits until it listens.
+    pub(crate) fn start(program: &Program) -> io::Result<Self> {
+        Self::start_with(program, &[])
+    }
+
+    /// Starts `program` as [`Process::start`] does, with more arguments. A port that was free a moment ago may be
+    /// somebody else's when the server wants it, so it is tried with several.
+    pub(crate) fn start_with(program: &Program, arguments: &[&str]) -> io::Result<Self> {
+        const FURTHER_TRIES: usize = 4;
+        let try_once = || {
+            let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+            let words = ["--port", &port.to_string(), "--bind", "127.0.0.1"];
+            Self::start_at(program, port, &[&words, arguments].concat())
+        };
+        (0..FURTHER_TRIES).fold(try_once(), |tried, _| tried.or_else(|_| try_once()))
+    }
+
+    /// Starts `program` on a socket file alone: `bind` keeps its default then.
+    pub(crate) fn start_on_socket(program: &Program) -> io::Result<Self> {
+        Self::start_at(program, 0, &["--port", "0", "--unixsocket", "socket"])
+    }
+
+    fn start_at(program: &Program, port: u16, arguments: &[&str]) -> io::Result<Self> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("dunlin-oracle-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        // Not by `--logfile`, which would be a parameter that is not at its default.
+        let log = File::create(folder.join("log"))?;
+        let child = Command::new(&program.0)
+            .args(arguments)
+            .args(["--save", "", "--enable-debug-command", "yes"])
+            .arg("--dir")
+            .arg(&folder)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .spawn()?;
+        let mut process = Self { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), folder };
+        process.wait_until_it_listens()?;
+        Ok(process)
+    }
+
+    /// The socket file of a process that was started on one.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.join("socket")
+    }
+
+    /// Waits for its log to say that it listens. Who answers at its port may be another one.
+    fn wait_until_it_listens(&mut self) -> io::Result<()> {
+        for _ in 0..6000 {
+            let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            if log.contains("Ready to accept connections") {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                return Err(io::Error::other(format!("the real server ended with {status}: {log}")));
+            }
+            wait(Duration::from_millis(10));
+        }
+        Err(io::Error::other("the real server does not listen"))
+    }
+
+    /// What INFO server answers.
+    fn info(&self) -> io::Result<String> {
+        let mut client = TcpStream::connect(self.address)?;
+        client.write_all(b"INFO server\r\nQUIT\r\n")?;
+        let mut text = String::new();
+        client.read_to_string(&mut text)?;
+        Ok(text)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself, after SHUTDOWN: nothing is left to do then.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Lets real time pass.
+#[expect(clippy::disallowed_methods, reason = "the clock of a real server cannot be moved, only waited for")]
+pub(crate) fn wait(time: Duration) {
+    std::thread::sleep(time);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_redis_of_the_right_version_is_the_oracle() {
+        assert_eq!(fault_of("# Server\r\nredis_version:8.0.6\r\nredis_mode:standalone\r\n"), None);
+        let old = fault_of("# Server\r\nredis_version:7.0.15\r\n").expect("it is too old");
+        assert_eq!(old, "it is 7.0.15, and answers are held to those of 8.0.6");
+        assert!(fault_of("redis_version:8.0.60\r\n").is_some() && fault_of("").is_some());
+        let others = ["redis_version:8.0.6\r\nserver_name:valkey", "redis_version:8.0.6\r\ndunlin_version:0.1.0"];
+        assert_eq!(
+            others.map(fault_of).map(|fault| fault.expect("it is another")),
+            ["it is valkey, and no Redis", "it is dunlin, and no Redis"]
+        );
+    }
+}
