@@ -3,6 +3,7 @@
 //! DUNLIN_PAYLOADS is how many values it tries.
 
 use crate::process::{Process, Program};
+use crate::restore::{OK, content};
 use crate::samples::{Words, sample};
 use crate::world::World;
 use fastrand::Rng;
