@@ -8,7 +8,7 @@ use std::fmt::Display;
 use crate::engine::{Engine, Session, SessionId, Topic, Transaction, Transport, tracking};
 use crate::resp::{Requests, write_escaped};
 
-/// So many bytes of a request that is too long are shown in the log.
+/// The number of bytes of a too long request that the log shows.
 const SHOWN_BYTES: usize = 64;
 
 fn flags(session: &Session, engine: &Engine) -> String {
@@ -39,7 +39,7 @@ impl Engine {
         text
     }
 
-    /// The same as text for the log.
+    /// The line of CLIENT LIST for a session, as text for the log.
     pub(super) fn client_info(&self, session: &Session) -> String {
         String::from_utf8_lossy(&self.describe_client(session, 0)).into_owned()
     }

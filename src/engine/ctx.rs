@@ -57,12 +57,12 @@ impl<R> Changed<R> {
         Changed { count: count as u64, result, is_event: count > 0, lazy_free: LazyFree::default() }
     }
 
-    /// The same change, announced though it may count as none.
+    /// This change, with a key event though it may count as none.
     pub fn announced(self) -> Changed<R> {
         Changed { is_event: true, ..self }
     }
 
-    /// The same change, which left `lazy_free` behind.
+    /// This change, which left `lazy_free` to be freed.
     pub fn leaving(self, lazy_free: impl Into<LazyFree>) -> Changed<R> {
         Changed { lazy_free: lazy_free.into(), ..self }
     }
@@ -119,7 +119,8 @@ impl<'c> Ctx<'c> {
         Ctx { engine, session, command, database, reply, is_nested, block: None, halt: Halt::No }
     }
 
-    /// How long an answer may get whose length the client asked for, in bytes; [`Error::ReplyTooLong`] if it is longer.
+    /// The most bytes of a reply whose length the client chose; beyond it the command fails with
+    /// [`Error::ReplyTooLong`].
     pub fn reply_room(&self) -> usize {
         self.engine.reply_room(self.session, self.is_in_script())
     }
@@ -129,12 +130,12 @@ impl<'c> Ctx<'c> {
         self.engine.table.entry(self.command)
     }
 
-    /// Where the answer goes.
+    /// The reply.
     pub fn reply(&mut self) -> &mut Reply<'c> {
         &mut self.reply
     }
 
-    /// Answers with a message, which CLIENT REPLY does not silence.
+    /// Replies with a push, which CLIENT REPLY does not silence.
     pub fn push(&mut self, write: impl FnOnce(&mut Reply<'_>)) {
         if self.session().wants_reply() {
             return write(&mut self.reply);
@@ -149,7 +150,7 @@ impl<'c> Ctx<'c> {
         self.engine.now()
     }
 
-    /// The same in unix milliseconds, the unit of deadlines.
+    /// The time in unix milliseconds, the unit of deadlines.
     pub fn now_ms(&self) -> i64 {
         self.now().unix_ms()
     }
@@ -270,26 +271,26 @@ impl<'c> Ctx<'c> {
         }
     }
 
-    /// `key` as it is, without a trace of having looked.
+    /// Looks a key up without a trace: no hit or miss, no access.
     pub fn peek(&mut self, key: &[u8]) -> Option<Peek<'_>> {
         let slot = self.engine.live(self.database, key)?;
         Some(Peek::new(self.engine.databases.get(self.database), slot))
     }
 
-    /// The same, though its deadline may have passed: what nobody has met since then is still there (DEBUG OBJECT).
+    /// Like [`Ctx::peek`], but also finds an expired key that has not been deleted yet (DEBUG OBJECT).
     pub fn peek_at_remains(&self, key: &[u8]) -> Option<Peek<'_>> {
         let database = self.engine.databases.get(self.database);
         database.find(key).map(|slot| Peek::new(database, slot))
     }
 
-    /// `key` as it is: counted as a hit or miss, but not as a use (TTL, TYPE).
+    /// Looks a key up and counts a hit or miss, but no access (TTL, TYPE).
     pub fn glance(&mut self, key: &[u8]) -> Option<Peek<'_>> {
         let slot = self.engine.live(self.database, key);
         self.count_look_up(key, slot);
         slot.map(|slot| Peek::new(self.engine.databases.get(self.database), slot))
     }
 
-    /// The same, with the writer, and nobody is told that a key was missed (OBJECT).
+    /// Like [`Ctx::glance`], with the reply, and without the key event for a miss (OBJECT).
     pub fn inspect(&mut self, key: &[u8]) -> (Option<Peek<'_>>, &mut Reply<'c>) {
         let slot = self.engine.live(self.database, key);
         match slot {
@@ -300,34 +301,34 @@ impl<'c> Ctx<'c> {
         (slot.map(|slot| Peek::new(database, slot)), &mut self.reply)
     }
 
-    /// True when `key` is there; nothing is counted.
+    /// Whether a key exists; counts nothing.
     pub fn exists(&mut self, key: &[u8]) -> bool {
         self.exists_in(self.database, key)
     }
 
-    /// Ends `key` if its deadline has passed, unless a pause keeps it.
+    /// Deletes a key whose deadline has passed, unless a pause keeps it.
     pub fn end_if_due(&mut self, key: &[u8]) {
         self.exists(key);
     }
 
-    /// True when `key` is there in that database, which exists; nothing is counted.
+    /// Whether a key exists in that database, which exists; counts nothing.
     pub fn exists_in(&mut self, database: usize, key: &[u8]) -> bool {
         self.engine.live(database, key).is_some()
     }
 
-    /// The same, looked at in order to change it: the access is noted.
+    /// Whether a key exists that is about to be changed: records the access.
     pub fn exists_to_change(&mut self, key: &[u8]) -> bool {
         let slot = self.engine.live(self.database, key);
         slot.into_iter().for_each(|slot| self.note_access(slot));
         slot.is_some()
     }
 
-    /// True when `key` is there; counts a hit or miss and notes the access, as reading its value does.
+    /// Whether a key exists; counts a hit or miss and records the access, as reading its value does.
     pub fn meet(&mut self, key: &[u8]) -> bool {
         self.look_up(key).is_some()
     }
 
-    /// The same, but the access is noted even where the client said that its reads are none (CLIENT NO-TOUCH).
+    /// Like [`Ctx::meet`], but records the access even for a client with CLIENT NO-TOUCH.
     pub fn touch(&mut self, key: &[u8]) -> bool {
         let slot = self.engine.live(self.database, key);
         self.count_look_up(key, slot);

@@ -90,7 +90,7 @@ impl Databases {
         self.exchange(one, other);
     }
 
-    /// The same without a note.
+    /// Swaps two databases without recording it for snapshots.
     pub(super) fn exchange(&mut self, one: usize, other: usize) {
         self.all.swap(one, other);
     }

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use crate::engine::push_queue::RecentPacks;
 use crate::engine::{Effect, Effects, Engine, Now, Session, SessionId, Sessions, Stats, Subscriptions};
 
-/// So much may wait for a client and does not count.
+/// The bytes that may wait for a client without being counted: Redis's static reply buffer.
 const FREE_BYTES: usize = 16 << 10;
-/// So much goes into a block of what waits beyond that, and so much is the block.
+/// The payload and the size of a block for what waits beyond that.
 const BLOCK_BYTES: usize = 20_464;
 const WHOLE_BLOCK_BYTES: usize = BLOCK_BYTES + 40;
 

@@ -23,13 +23,13 @@ pub enum Flow {
     Close,
     /// Ends at once. Replies that were not sent yet are lost.
     Abort,
-    /// Keeps this request and brings it again at that moment, or when [`crate::engine::Effect::Resume`] comes.
+    /// Keeps this request and runs it again at that moment, or when [`crate::engine::Effect::Resume`] comes.
     Wait(Now),
-    /// Keeps this request, has the session's question answered ([`Engine::take_host_call`]), and brings it again, in
-    /// whatever world the session is by then.
+    /// Keeps this request, has the session's host call answered ([`Engine::take_host_call`]), and runs it again, in
+    /// whichever world the session is by then.
     CallHost,
-    /// Runs no further request until the session's command has been answered: its reply comes as what the session is
-    /// told ([`crate::engine::PushQueue`]).
+    /// Runs no further request until the session's command has been answered: its reply comes as a push
+    /// ([`crate::engine::PushQueue`]).
     Block,
 }
 
@@ -42,7 +42,7 @@ impl Engine {
         flow
     }
 
-    /// The same, with large strings shared with `output` where nobody else looks at the reply.
+    /// Like [`Engine::run`], but large strings go to `output` without a copy where nothing else reads the reply.
     pub fn run_zero_copy(
         &mut self,
         now: Now,
@@ -60,7 +60,7 @@ impl Engine {
         self.run_full(now, session, request, out)
     }
 
-    /// The same, whatever a test wants of it.
+    /// Runs a request with all gates and stages, past the test kit.
     pub(super) fn run_full(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
         self.at(now);
         self.evict_clients();
@@ -102,7 +102,7 @@ impl Engine {
         self.end_turn(session, turn, out)
     }
 
-    /// Has all happen that follows when the command of a request has run.
+    /// Finishes a command that has run: orders pushes and reply, parks it if it waits, and ends the stages.
     pub(super) fn end_command(&mut self, call: &Call<'_>, ending: Ending, mut turn: Turn, out: &mut Vec<u8>) -> Flow {
         let session = call.session;
         if std::mem::take(&mut self.observers.tracking.is_reply_last) {
@@ -118,7 +118,7 @@ impl Engine {
         self.end_turn(session, turn, out)
     }
 
-    /// Ends the turn of a request that is answered, or waits.
+    /// Ends a request that is answered, or waits.
     fn end_turn(&mut self, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
         self.end_exception(session);
         self.observers.tracking.end_turn();
@@ -128,7 +128,7 @@ impl Engine {
         self.conclude(session, turn, out)
     }
 
-    /// A request asks something of the host and comes again with the answer: this time it does not count.
+    /// Ends a request that calls the host and runs again with the result: this time it does not count.
     #[cold]
     fn suspend_for_host(&mut self) -> Flow {
         self.timing.running = None;
@@ -136,7 +136,7 @@ impl Engine {
         Flow::CallHost
     }
 
-    /// A request was refused: what ends a transaction is shown all the same, as its beginning was.
+    /// Shows a refused request to monitors if it ends a transaction, as its beginning was shown.
     fn show_refused(&mut self, session: SessionId, request: Request<'_>) {
         if let Ok((id, _)) = self.table.resolve(request)
             && self.table.entry(id).command.flags.has(Flags::RUNS_QUEUE)
@@ -145,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// Runs a request of a session within the command that it runs.
+    /// Runs a request that a transaction queued.
     pub(super) fn run_within(&mut self, session: SessionId, request: Request<'_>, mut reply: Reply<'_>) -> Ending {
         let Some(client) = self.sessions.get(session) else { return Ending::Answered };
         let mut ending = Ending::Answered;
@@ -172,7 +172,7 @@ impl Engine {
         ending
     }
 
-    /// Answers bytes of a session that are no request, unless it wants no answers. The connection ends after it.
+    /// Replies to bytes that are no request, unless the session wants no replies. The connection ends after it.
     pub fn reject(&mut self, session: SessionId, fault: ProtocolError, out: &mut Vec<u8>) {
         self.count_error("ERR");
         if self.wants_reply(session) {
@@ -201,8 +201,8 @@ impl Engine {
         }
     }
 
-    /// Finds the command and asks the gates. Within a transaction, what they refuse spoils it,
-    /// and what they let pass is queued.
+    /// Finds the command and asks the gates. Within a transaction, a refusal flags it, and a command that passes is
+    /// queued.
     pub(super) fn admit(&mut self, session: SessionId, request: Request<'_>) -> Result<Admitted, Error> {
         let (id, words) = match self.table.resolve(request) {
             Ok(found) => found,
@@ -308,8 +308,8 @@ impl Engine {
         self.sessions.get(session).is_some_and(Session::wants_reply)
     }
 
-    /// What a command's own client is told before it runs belongs before the reply. Answers where the reply starts in
-    /// `out`, and behind how many frames that it has not read.
+    /// Puts pushes that came before a command runs in front of its reply. Returns where the reply starts in `out`, and
+    /// the number of frames before it that the client has not read.
     fn tell_before_reply(&mut self, session: SessionId, told: usize, out: &mut Vec<u8>) -> (usize, usize) {
         let now_told = self.frames_of(session);
         if told > 0 || now_told == 0 {
@@ -321,8 +321,8 @@ impl Engine {
         (out.len(), 0)
     }
 
-    /// Has the reply at `start` come behind all that the command told its own client. Answers where the reply starts
-    /// then, and behind how many frames that the client has not read.
+    /// Puts the reply at `start` behind all that the command pushed to its own client. Returns where the reply starts
+    /// then, and the number of frames before it that the client has not read.
     fn move_reply_last(&mut self, session: SessionId, told: usize, start: usize, out: &mut Vec<u8>) -> (usize, usize) {
         if told > 0 {
             return (start, self.frames_of(session));
@@ -333,8 +333,8 @@ impl Engine {
         (start, told)
     }
 
-    /// Takes back the reply of a command whose client wants none, and brings what it was told into order: what it was
-    /// told before stands before the reply, all else behind it. Answers how its connection goes on.
+    /// Takes back the reply of a command whose client wants none, and orders reply and pushes: earlier pushes come
+    /// before the reply, all others behind it. Returns how the connection goes on.
     pub(super) fn conclude(&mut self, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
         let Turn { start, told, wanted_reply } = turn;
         let is_blocked = self.is_blocked(session);
@@ -389,19 +389,19 @@ impl Engine {
     }
 }
 
-/// How things stood when a request had its turn.
+/// The state of a session when its request began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
-    /// Where its reply starts in the buffer ...
+    /// Where the reply starts in the buffer.
     pub(super) start: usize,
-    /// ... and behind how many frames that its client was told before.
+    /// The number of pushed frames before it that the client has not read.
     pub(super) told: usize,
     /// Whether the client wanted a reply.
     pub(super) wanted_reply: bool,
 }
 
 impl Turn {
-    /// The turn of a client whose reply is to stand at the end of `out`.
+    /// The state of a client whose reply is to be at the end of `out`.
     pub(super) fn of(client: &Session, out: &[u8]) -> Turn {
         Turn { start: out.len(), told: client.push_queue.frames(), wanted_reply: client.wants_reply() }
     }

@@ -338,10 +338,10 @@ pub enum Error {
     /// A number of fields that must be positive.
     #[error("ERR Number of fields must be a positive integer")]
     FieldsNotPositive,
-    /// The same, as HEXPIRE says it.
+    /// A number of fields that must be positive, in the words of HEXPIRE.
     #[error("ERR Parameter `numFields` should be greater than 0")]
     NumFieldsNotPositive,
-    /// The same, as HSETEX says it.
+    /// A number of fields that must be positive, in the words of HSETEX.
     #[error("ERR invalid number of fields")]
     InvalidFieldCount,
     /// Another number of fields than announced.

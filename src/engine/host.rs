@@ -51,9 +51,9 @@ pub struct Usage {
     pub system_us: u64,
     /// Processor time in the program, in microseconds.
     pub user_us: u64,
-    /// The part of both that the thread took which asks.
+    /// Processor time of the calling thread in the kernel, in microseconds.
     pub thread_system_us: u64,
-    /// See above.
+    /// Processor time of the calling thread in the program, in microseconds.
     pub thread_user_us: u64,
     /// Connections to other servers that are kept.
     pub kept_connections: usize,

@@ -64,7 +64,7 @@ impl WorldName {
 pub enum HostCall {
     /// To go on in that world, which is made if there is none of that name.
     Enter {
-        /// Its name.
+        /// The name of the world.
         world: WorldName,
         /// It is to end when its last client leaves.
         is_temporary: bool,
@@ -93,7 +93,7 @@ pub enum HostReply {
 /// How a world is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldFigures {
-    /// Its name.
+    /// The name of the world.
     pub name: WorldName,
     /// How many clients are in it.
     pub clients: usize,

@@ -47,7 +47,7 @@ impl LatencyHistogram {
         }
     }
 
-    /// The same where no bucket of short calls is there yet.
+    /// Adds calls where no bucket for short calls exists yet.
     fn add_first(&mut self, elapsed_us: u64, calls: u64) {
         if elapsed_us < LONG_US {
             self.short.resize(elapsed_us as usize + 1, 0);

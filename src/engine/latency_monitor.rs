@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// So many samples of each kind are kept.
+/// The number of samples of each kind that are kept.
 pub const MOST_SAMPLES: usize = 160;
 
 /// The samples of all kinds.

@@ -21,7 +21,7 @@ const FIRST_COUNT: u8 = 5;
 /// A use that is told instead of seen (RESTORE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LruHint {
-    /// So many seconds ago.
+    /// Seconds since the last access.
     Idle(i64),
     /// As often as that counter says.
     Frequency(u8),

@@ -27,10 +27,10 @@ pub(super) struct Running {
     pub(super) stalled_us: u64,
 }
 
-/// So many commands, and so many different ones, are timed together at most.
+/// The most commands, and the most different ones, that are timed together.
 const TOGETHER: u64 = 16;
 const KINDS: usize = 4;
-/// From so long on it is always told what took as long.
+/// A command that takes this long or longer, in microseconds, is always timed by itself.
 const LONG_US: u64 = 1000;
 
 /// Commands that have run since the clock was looked at, and are not timed yet: each kind, and how often.
@@ -183,7 +183,7 @@ impl Engine {
         }
     }
 
-    /// The same for one that ran behind others that were put off.
+    /// Like [`Engine::finish`], for a command that ran behind others whose time was put off.
     fn finish_with_others(&mut self, now: Now, request: Request<'_>) {
         let elapsed_us = self.share_out(now, 1);
         self.at(now);

@@ -195,12 +195,13 @@ struct Timing {
     is_held: bool,
 }
 
-/// From how many bytes or parts on a value is freed elsewhere: below, freeing it takes less time than handing it over.
+/// The size from which on a value is freed on another thread, in bytes or parts: below, freeing it takes less time
+/// than handing it over.
 const LARGE_BYTES: usize = 64 << 10;
 const MANY_PARTS: usize = 64;
 
-/// What the hashing of keys, that of members and chance follow from: what clients see of one does not tell them the
-/// others.
+/// The seeds of key hashing, member hashing and random choices. They are apart, so that what clients see of one does
+/// not reveal the others.
 fn parts_of(seed: u64) -> [u64; 3] {
     [b"keys".as_slice(), b"members", b"chance"].map(|what| Key::of(seed).hash(what))
 }
@@ -251,8 +252,8 @@ impl Engine {
         engine
     }
 
-    /// Begins chance anew: what is chosen and the order in which keys are walked follow from `seed` and what comes, as
-    /// in an engine that had it from the start. This takes as long as there are keys.
+    /// Restarts all random choices and the order of keys from `seed`, as in an engine that had it from the start.
+    /// Takes time in proportion to the number of keys.
     pub fn seed(&mut self, seed: u64) {
         let [keys, members, chance] = parts_of(seed);
         self.settings.seed_members(members);
@@ -262,7 +263,7 @@ impl Engine {
         self.switches.is_deterministic = true;
     }
 
-    /// Bytes that nobody can guess, unless chance shall repeat itself.
+    /// Bytes that nobody can guess, except in deterministic mode.
     pub fn secret(&mut self) -> [u8; 32] {
         let secret = if self.switches.is_deterministic { None } else { self.host.secret() };
         secret.unwrap_or_else(|| {
@@ -272,34 +273,34 @@ impl Engine {
         })
     }
 
-    /// The moment it was last told.
+    /// The time of the current request or tick.
     pub fn now(&self) -> Now {
         self.timing.now
     }
 
-    /// Whether and for whom time stands still (CLIENT PAUSE).
+    /// The pause in force, if any (CLIENT PAUSE).
     pub fn pause(&self) -> &Pause {
         &self.timing.pause
     }
 
-    /// The same, to begin or end it.
+    /// The pause, to begin or end it.
     pub fn pause_mut(&mut self) -> &mut Pause {
         &mut self.timing.pause
     }
 
-    /// Says whether the clock stands still until it is moved, as it does for whoever moves it by hand. On a held clock
-    /// a key ends when its deadline is reached; on one that runs, when it has passed, as in Redis: a millisecond is not
-    /// over before the next begins, so no key lives for less than its time.
+    /// Sets whether the clock is held, that is moved only by a test. On a held clock a key ends when its deadline is
+    /// reached. On one that runs, it ends when the deadline has passed, as in Redis: a millisecond is not over before
+    /// the next begins, so no key lives for less than its time.
     pub fn hold_time(&mut self, is_held: bool) {
         self.timing.is_held = is_held;
     }
 
-    /// The moment it started.
+    /// The time when the engine was made.
     pub fn started(&self) -> Now {
         self.timing.started
     }
 
-    /// A client comes. `None` when there are too many; the caller tells it so and closes.
+    /// Opens a session. `None` when there are too many; the caller replies with that error and closes.
     pub fn connect(&mut self, now: Now, origin: Origin) -> Option<SessionId> {
         self.at(now);
         if self.sessions.len() >= self.settings.max_clients && !origin.is_test_client {
@@ -343,7 +344,7 @@ impl Engine {
         self.effects.push(Effect::Close(session));
     }
 
-    /// The key, if it is there and has not ended; if its deadline is due, this is its end. So with fields of a hash.
+    /// Looks up a live key; an expired one is deleted now, and so are expired fields of a hash.
     #[inline]
     fn live(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
         let found = self.databases.get(database).find(key)?;
@@ -357,8 +358,8 @@ impl Engine {
         None
     }
 
-    /// The same for a command that goes on to write: one that runs although a pause holds was let through, so a key
-    /// that is due makes way for it.
+    /// Looks up a key for a command that goes on to write. During a pause only commands that were let through write,
+    /// so an expired key is deleted for them.
     #[inline]
     fn live_to_change(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
         let found = self.live(database, key);

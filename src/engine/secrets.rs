@@ -24,9 +24,10 @@ pub enum Secrets {
     All,
     /// All but the first so many words.
     Behind(usize),
-    /// So many arguments after that word.
+    /// This many arguments after that word.
     After(&'static str, usize),
-    /// So many arguments after each of these options, which begin at the word `first` and end with the option `last`.
+    /// This many arguments after each of these options, which begin at the word `first` and end with the option
+    /// `last`.
     Options {
         /// The place of the first word that may be an option.
         first: usize,

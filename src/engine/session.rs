@@ -165,7 +165,7 @@ pub struct Session {
     pub monitors: bool,
     /// A pause held its last request back, after so many others.
     pub held_back: Option<u64>,
-    /// So much waits for it that it is closed at that moment, unless it reads before.
+    /// The moment at which it is closed because too much output waits for it, unless it reads before.
     pub overfull_until: Option<Now>,
     /// It caches what it reads, and wants to hear when that changes (CLIENT TRACKING).
     pub tracking: Option<Box<tracking::Mode>>,

@@ -35,9 +35,9 @@ pub struct SlowCommand {
     pub client_name: Vec<u8>,
 }
 
-/// So many words are kept; if there are more, the last one tells how many.
+/// The number of words of a command that are kept; of more, the last one says how many.
 const MOST_WORDS: usize = 32;
-/// So many bytes of a word are kept.
+/// The number of bytes of a word that are kept.
 const MOST_BYTES: usize = 128;
 
 impl SlowLog {

@@ -113,7 +113,7 @@ pub struct Stats {
     refusals: [u64; 4],
 }
 
-/// So many commands are counted in one page.
+/// The number of commands whose counters lie in one page.
 const PAGE: usize = 8;
 
 type Page = [CommandStats; PAGE];

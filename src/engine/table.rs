@@ -122,11 +122,11 @@ impl Table {
         self.places = settled.into();
     }
 
-    /// The same table with other names to call commands by: pairs of the name that it goes by and the new one, in their
-    /// order. Nobody can call a command whose new name is empty.
+    /// This table with other names for commands: pairs of a command's name and the new one, in their order. A command
+    /// whose new name is empty cannot be called.
     ///
     /// # Errors
-    /// There is no command of that name, or one of the new name; in Redis's words.
+    /// No command has that name, or one has the new name; in Redis's words.
     pub fn renamed(mut self, renames: &[(String, String)]) -> Result<Table, &'static str> {
         for (name, called) in renames {
             let id = self.find(name.as_bytes()).ok_or("No such command in rename-command")?;

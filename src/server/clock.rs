@@ -29,7 +29,7 @@ pub(crate) struct Clock {
 struct Motion {
     shown: Now,
     system: Now,
-    /// So many times as fast as time passes.
+    /// How many times as fast as time passes.
     speed: f64,
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn monotonic_us() -> u64 {
     monotonic_ns() / 1000
 }
 
-/// The same in nanoseconds.
+/// Nanoseconds on the monotonic clock.
 #[expect(clippy::disallowed_methods, reason = "this is the place that asks the system what time it is")]
 pub(crate) fn monotonic_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();

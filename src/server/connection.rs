@@ -54,7 +54,7 @@ const LONG_BYTES: usize = 32 << 10;
 const TURN_BYTES: u64 = 4 << 20;
 /// From so many requests on, memory is told beforehand what they will look at.
 const PREFETCHED: usize = 4;
-/// So many bytes of small frames that a client is told are put together for one write.
+/// The bytes of small pushed frames that are gathered for one write.
 const TOLD_BYTES: usize = 32 << 10;
 /// Up to so many bytes of replies are held back for others' turns.
 const HELD_BYTES: usize = 16 << 10;

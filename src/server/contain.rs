@@ -20,7 +20,7 @@ pub(super) fn contain<T>(who: &str, act: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(act)).inspect_err(|panic| tell(who, panic.as_ref())).ok()
 }
 
-/// The same for what is awaited.
+/// Runs a future; a panic in it ends it without a result, and is logged.
 pub(super) async fn contain_async<T>(who: &str, task: impl Future<Output = T>) -> Option<T> {
     let mut task = pin!(task);
     poll_fn(|cx| match contain(who, || task.as_mut().poll(cx)) {

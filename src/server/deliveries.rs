@@ -18,10 +18,10 @@ use super::shared::Shared;
 use super::wake_flags::WakeFlag;
 use crate::engine::SessionId;
 
-/// So many are woken at a time.
+/// The number of sessions that are woken at a time.
 pub(crate) const AT_ONCE: usize = 64;
 
-/// So much waits for one client at most before all are woken.
+/// If this much waits for one client, in bytes, all are woken.
 const ENOUGH_BYTES: usize = 64 << 10;
 
 /// Sessions in the order in which they are to be woken.

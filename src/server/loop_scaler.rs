@@ -11,20 +11,20 @@
 //!
 //! Costs: a few comparisons a window.
 
-/// So much of the time a loop that cannot do more is busy at least.
+/// The share of its time for which a saturated loop is busy at least.
 const BUSY: f64 = 0.9;
-/// So many windows in a row have the same wish, before it is tried.
+/// The number of windows in a row that must ask for the same change before it is tried.
 const WINDOWS: u32 = 2;
-/// From so many processors with nothing to do on there is one for another loop, and below this none is left.
+/// The number of idle processors from which on there is one for another loop, and the number below which none is left.
 const SPARE: f64 = 0.75;
 const NONE_LEFT: f64 = 0.25;
-/// So many times as many requests one loop more has to serve.
+/// The gain in requests served for which one loop more stays.
 const GAIN: f64 = 1.1;
-/// So much of what was served one loop fewer has to serve.
+/// The share of the requests served for which one loop fewer stays.
 const AS_MUCH: f64 = 0.97;
-/// So much of the time of one loop fewer, what is to be done may take.
+/// The load at which the work fits one loop fewer, as a share of the time of those loops.
 const FITS: f64 = 0.6;
-/// How long nothing is tried after what was no gain, the first time and at most.
+/// How long nothing is tried after a change that did not pay, the first time and at most, in nanoseconds.
 const REST_NS: u64 = 1_000_000_000;
 const LONGEST_REST_NS: u64 = 64_000_000_000;
 

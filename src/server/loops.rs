@@ -61,7 +61,7 @@ struct LoopSampler {
 }
 
 impl Loops {
-    /// So many, which are all in use at first.
+    /// Makes `count` loops, which are all in use at first.
     pub(crate) fn new(count: usize) -> Arc<Loops> {
         let now_ns = monotonic_ns();
         Arc::new(Loops {

@@ -166,7 +166,7 @@ fn secret() -> [u8; 32] {
     secret_of_maps()
 }
 
-/// The same from what the standard library seeds its maps with, which is the system's chance too.
+/// Random bytes from what the standard library seeds its maps with, which the system provides.
 fn secret_of_maps() -> [u8; 32] {
     let mut bytes = [0; 32];
     for (number, part) in bytes.chunks_exact_mut(8).enumerate() {

@@ -48,11 +48,11 @@ mod linux {
     }
 }
 
-/// Elsewhere threads run where the system likes.
+/// Other systems choose the processors of a thread.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_to(_: &str) {}
 
-/// See above.
+/// Other systems choose the processors of a thread.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_beside(_: &str) {}
 

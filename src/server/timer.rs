@@ -149,12 +149,12 @@ mod tests {
     use crate::server::clock::Clock;
     use crate::server::run::{Plan, Server};
 
-    /// A server that nobody keeps the time of but who asks for it.
+    /// A server whose clock stands still, and whose timer runs only when the test calls it.
     fn server() -> Server {
         server_at(Now::from_us(0))
     }
 
-    /// The same, with a clock that stands still at that moment.
+    /// A server whose clock stands still at that moment, and whose timer runs only when the test calls it.
     fn server_at(moment: Now) -> Server {
         let (clock, config_file) = (Clock::frozen(moment), String::new());
         let settings = Settings { test_kit: true, ..Settings::default() };

@@ -106,7 +106,7 @@ impl World {
         self.has_ended.load(Ordering::Acquire)
     }
 
-    /// Its name.
+    /// The name of the world.
     pub(crate) fn name(&self) -> &WorldName {
         &self.name
     }

@@ -154,7 +154,7 @@ impl WriteQueue {
         self.flush(stream, cx)
     }
 
-    /// The same for bytes, behind which nothing waits.
+    /// Writes bytes behind which nothing waits.
     fn send_written(&mut self, stream: &mut Stream, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {
         let mut taken = 0;
         while taken < bytes.len().min(TURN_WRITE_BYTES) {

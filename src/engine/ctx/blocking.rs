@@ -50,8 +50,8 @@ impl Ctx<'_> {
         self.block = Some(Box::new(block));
     }
 
-    /// The same, but the command also goes on when one of the keys is gone or holds something else, if `heeds_loss`,
-    /// and what runs again is `request`.
+    /// Like [`Ctx::block_or`], but runs `request` again, and, if `heeds_loss`, also when one of the keys is deleted or
+    /// gets another type.
     pub fn block_as<T: Stored>(
         &mut self,
         keys: &[&[u8]],

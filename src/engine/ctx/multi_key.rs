@@ -10,7 +10,8 @@ impl<'c> Ctx<'c> {
         self.views_while(keys, |_| true)
     }
 
-    /// The same, up to the first that does not fit, which is the last one then: nobody looks for the keys behind it.
+    /// Like [`Ctx::views`], up to the first value that does not fit, which is the last one returned: keys behind it
+    /// are not looked up.
     pub fn views_while(
         &mut self,
         keys: &[&[u8]],

@@ -19,9 +19,9 @@ const LEAST_LIMIT_BYTES: u64 = 128 << 10;
 /// `maxmemory-clients`: how much memory all clients may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientsLimit {
-    /// So many bytes; 0 for any.
+    /// This many bytes; 0 for no limit.
     Bytes(u64),
-    /// So many hundredths of `maxmemory`, if there is one.
+    /// This many hundredths of `maxmemory`, if there is one.
     Percent(u64),
 }
 

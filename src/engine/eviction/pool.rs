@@ -8,7 +8,7 @@
 //!
 //! Source: Redis's eviction pool, as its documentation describes it.
 
-/// So many are remembered.
+/// The number of candidates in the pool.
 const MOST: usize = 16;
 
 /// A key that may have to go.

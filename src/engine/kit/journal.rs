@@ -15,11 +15,11 @@ use crate::engine::{CommandId, Engine, Error, Now, REDACTED, ServerError, Sessio
 use crate::resp::{Protocol, Request, Requests};
 use crate::value::glob;
 
-/// So many commands are kept unless a test says how many.
+/// The number of commands that a journal keeps unless a test says otherwise.
 pub const USUAL_ENTRIES: usize = 10_000;
 /// More are never kept.
 pub const MOST_ENTRIES: usize = 1_000_000;
-/// So many commands are listed where a test finds others than it expected.
+/// The number of commands listed where a test finds others than it expected.
 const LISTED: usize = 20;
 
 /// The last commands.
@@ -73,7 +73,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Its name.
+    /// The name of the source, as DUNLIN JOURNAL prints it.
     pub fn name(self) -> &'static str {
         match self {
             Source::Client => "client",
@@ -179,11 +179,11 @@ pub(super) fn touches(table: &Table, command: Option<CommandId>, request: Reques
 /// How many commands a test expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// So many or fewer.
+    /// This many commands or fewer.
     AtMost(u64),
-    /// So many or more.
+    /// This many commands or more.
     AtLeast(u64),
-    /// So many.
+    /// This many commands.
     Exactly(u64),
 }
 

@@ -8,54 +8,54 @@
 use super::Filter;
 use crate::engine::{Engine, SessionId, Topic};
 
-/// What is waited for.
+/// What a wait waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// So many clients, or more, wait for that key of that database.
+    /// At least `count` clients are blocked on a key.
     Blocked {
         /// The database.
         database: usize,
         /// The key.
         key: Vec<u8>,
-        /// So many.
+        /// The number of clients to wait for.
         count: u64,
     },
-    /// So many clients, or more, listen to a channel.
+    /// At least `count` clients are subscribed to a channel.
     Subscribers {
         /// The channel.
         channel: Vec<u8>,
-        /// So many.
+        /// The number of subscribers to wait for.
         count: u64,
     },
-    /// The journal has so many commands, or more, that are meant.
+    /// The journal has at least `count` commands that the filter selects.
     Journal {
-        /// So many.
+        /// The number of commands to wait for.
         count: u64,
-        /// Which are meant.
+        /// The commands that count.
         filter: Filter,
     },
-    /// A rule by which commands go wrong has struck so often, or more often.
+    /// A fault rule has fired at least `count` times.
     Struck {
         /// The name of the rule.
         rule: Vec<u8>,
-        /// So often.
+        /// The number of times that the rule is to fire.
         count: u64,
     },
-    /// So many clients are there, neither more nor fewer, those that are the test's own left out.
+    /// Exactly `count` clients are connected, not counting the test's own.
     Clients {
-        /// So many.
+        /// The number of clients to wait for.
         count: u64,
-        /// Who asks.
+        /// The client that waits, which is not counted.
         asker: SessionId,
     },
 }
 
-/// Who waits for what.
+/// A client that waits for a condition.
 #[derive(Clone, Debug)]
 pub struct Waiter {
-    /// Who.
+    /// The client that waits.
     pub session: SessionId,
-    /// What.
+    /// The condition that it waits for.
     pub condition: Condition,
     /// Until when, in unix milliseconds.
     pub deadline_ms: Option<i64>,

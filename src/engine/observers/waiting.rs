@@ -128,7 +128,7 @@ impl Waiting {
         self.waits.get(&session)
     }
 
-    /// The same, to be changed in what it is counted by.
+    /// The wait of a session, to change what it is counted by.
     pub fn get_mut(&mut self, session: SessionId) -> Option<&mut Wait> {
         self.waits.get_mut(&session)
     }

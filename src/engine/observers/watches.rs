@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 use super::by_key::ByKey;
 use crate::engine::SessionId;
 
-/// Whether a key is there.
+/// Whether a key exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is not.
+    /// The key does not exist.
     Missing,
-    /// Its record is, but its deadline has passed.
+    /// The key is stored, but its deadline has passed.
     Overdue,
-    /// It is.
+    /// The key exists.
     Live,
 }
 

@@ -81,7 +81,7 @@ impl fmt::Display for Name {
 /// A function that takes too long.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyFunction<'s> {
-    /// Its name.
+    /// The name of the function.
     pub name: &'s str,
     /// The request that called it.
     pub request: Request<'s>,

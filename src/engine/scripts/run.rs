@@ -12,7 +12,7 @@ use crate::script::{Drand48, Failure, Function, Header, LuaVm, Outcome, Returned
 /// A script to run, and what it is told.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// Its name.
+    /// The SHA-1 digest of the script, which names it.
     pub digest: Digest,
     /// Its source, if it was sent along.
     pub source: Option<&'a [u8]>,

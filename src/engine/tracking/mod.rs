@@ -28,13 +28,14 @@ use prefixes::Prefixes;
 use crate::engine::{Command, Engine, Flags, KeyFlags, KeySpec, Session, SessionId};
 use crate::resp::{Protocol, Reply, Request};
 
-/// Where those hear who speak RESP2.
+/// The channel of invalidations for clients that speak RESP2.
 const CHANNEL: &[u8] = b"__redis__:invalidate";
-/// What it takes to keep a prefix, beside its bytes.
+/// The memory of a prefix beside its bytes.
 const PREFIX_BYTES: usize = 128;
-/// So many keys too many are removed at a command, and as many more at each further one that finds too many.
+/// The number of surplus keys that a command removes from the tracking table; each further command that finds a
+/// surplus removes as many more.
 const KEYS_AT_ONCE: usize = 100;
-/// Without any command they are removed that often, as Redis's clock ticks.
+/// How often surplus keys are removed while no command comes, in milliseconds: Redis's clock tick.
 const LIMIT_EVERY_MS: i64 = 100;
 
 /// What a client asked for.

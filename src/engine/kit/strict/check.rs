@@ -7,7 +7,7 @@ use crate::engine::{Command, CommandId, Engine, Flags, KeyFlags, Now, SessionId}
 use crate::resp::Request;
 use crate::value::View;
 
-/// So much of a command is told, in characters.
+/// The length of a command in a finding, in characters.
 const SHOWN: usize = 200;
 
 /// What stands against a command, and how much that matters.

@@ -23,7 +23,7 @@ use crate::engine::{Command, Engine, KeyFlags, SessionId};
 use crate::resp::Request;
 use crate::value::glob;
 
-/// So many different findings are kept.
+/// The number of different findings that are kept.
 const MOST_FINDINGS: usize = 1000;
 
 /// What stands against a command by a rule, if anything.
@@ -140,7 +140,7 @@ impl Strict {
         }
     }
 
-    /// The same rules, which have found nothing yet.
+    /// A copy with the same rules and no findings yet.
     pub(in crate::engine) fn afresh(&self) -> Strict {
         Strict { settings: self.settings.clone(), ..Strict::of(self.check_rule) }
     }
@@ -150,7 +150,7 @@ impl Strict {
         &self.settings[rule.place()]
     }
 
-    /// The same, to change it.
+    /// The setting of a rule, to change it.
     pub fn setting_mut(&mut self, rule: Rule) -> &mut Setting {
         &mut self.settings[rule.place()]
     }

@@ -49,7 +49,7 @@ impl Rule {
         Rule::EndlessWaits,
     ];
 
-    /// Its name.
+    /// The name of the rule, as DUNLIN STRICT has it.
     pub fn name(self) -> &'static str {
         self.row().0
     }
@@ -101,7 +101,7 @@ impl Rule {
 }
 
 impl Level {
-    /// Its name.
+    /// The name of the level, as DUNLIN STRICT has it.
     pub fn name(self) -> &'static str {
         match self {
             Level::Off => "off",
