@@ -254,6 +254,7 @@ const RESETSTAT: Command = Command {
 fn reset_statistics(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let engine = cx.engine();
     engine.stats.reset(engine.host.turns());
+    engine.scripts.cache.evicted = 0;
     cx.reply().ok();
     Ok(())
 }

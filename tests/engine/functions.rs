@@ -124,4 +124,6 @@ fn how_many_scripts_made_room_is_told_beyond_a_flush() {
     assert!(world.ask("INFO stats").contains("evicted_scripts:2\r\n"));
     assert_eq!(world.ask("SCRIPT FLUSH"), "+OK\r\n");
     assert!(world.ask("INFO stats").contains("evicted_scripts:2\r\n"));
+    world.ask("CONFIG RESETSTAT");
+    assert!(world.ask("INFO stats").contains("evicted_scripts:0\r\n"));
 }
