@@ -1,9 +1,9 @@
-//! One bit for each command there is.
+//! A bit set with one bit for each command.
 //!
-//! Places beyond those that were set apart all have the same bit, so all commands are allowed or forbidden at once
-//! without knowing how many they are.
+//! Bits that were never set individually all have the same value, so all commands are allowed or forbidden at once
+//! without knowing how many there are.
 
-/// A set of places.
+/// A set of indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bits {
     words: Vec<u64>,
@@ -11,17 +11,17 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// All places, or none.
+    /// The set of all indices, or the empty one.
     pub(super) fn filled(with: bool) -> Bits {
         Bits { words: Vec::new(), rest: with }
     }
 
-    /// Whether the place is in it.
+    /// Whether the index is in the set.
     pub(super) fn has(&self, index: usize) -> bool {
         self.words.get(index / 64).map_or(self.rest, |word| word >> (index % 64) & 1 == 1)
     }
 
-    /// Adds the place or takes it out.
+    /// Adds or removes an index.
     pub(super) fn set(&mut self, index: usize, value: bool) {
         if index / 64 >= self.words.len() {
             self.words.resize(index / 64 + 1, if self.rest { u64::MAX } else { 0 });
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_set_apart_stays_as_it_was() {
+    fn bits_that_were_not_set_individually_do_not_change() {
         for rest in [false, true] {
             let mut bits = Bits::filled(rest);
             bits.set(70, !rest);

@@ -1,8 +1,8 @@
-//! Which commands a selector allows.
+//! The command rules of a selector: which commands it allows.
 //!
-//! The rules are kept as they came, in lower case, since the last time that all commands were allowed or forbidden; a
-//! rule takes the place of earlier ones about the same command or category, and of those about the command's
-//! subcommands. That keeps the list short, and true: a rule that a later one makes void is not told.
+//! The rules are kept as they were given, in lower case, since the last time that all commands were allowed or
+//! forbidden; a rule replaces earlier ones for the same command or category, and those for the command's subcommands.
+//! That keeps the list short, and true: a rule without effect, because of a later one, is not shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,22 @@ use super::listed::Listed;
 use super::{Commands, RuleError};
 use crate::value::number::until_nul;
 
-/// What a selector was told about commands.
+/// The command rules of a selector, and the rights that follow from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRules {
-    /// All commands were allowed and none was forbidden since.
+    /// Whether all commands were allowed and none was forbidden since.
     allows_all: bool,
-    /// What holds for a command that no rule is about.
+    /// The right to a command that no rule mentions.
     base: bool,
     allowed: Bits,
-    /// First arguments with which a command may be called though it is not allowed, in lower case.
+    /// For commands that are not allowed otherwise, the first arguments with which they may be called, in lower case.
     first_arguments: BTreeMap<usize, BTreeSet<Vec<u8>>>,
     /// Names in lower case, and whether they are allowed.
     rules: Listed<Vec<u8>, bool>,
 }
 
 impl CommandRules {
-    /// All commands are allowed, or none.
+    /// Allows all commands, or none.
     pub fn all(allowed: bool) -> CommandRules {
         CommandRules {
             allows_all: allowed,
@@ -37,12 +37,12 @@ impl CommandRules {
         }
     }
 
-    /// True when every command is allowed.
+    /// Whether every command is allowed.
     pub fn allows_all(&self) -> bool {
         self.allows_all
     }
 
-    /// Whether the command at that place may be called with that first argument.
+    /// Whether the command at that index may be called with that first argument.
     pub fn allows(&self, index: usize, first_argument: Option<&[u8]>) -> bool {
         let is_listed = |given: &[u8]| {
             let listed = self.first_arguments.get(&index);
@@ -51,10 +51,10 @@ impl CommandRules {
         self.allows_all || self.allowed.has(index) || first_argument.is_some_and(is_listed)
     }
 
-    /// Takes a rule that begins with `+` or `-`.
+    /// Applies a rule that begins with `+` or `-`.
     ///
     /// # Errors
-    /// What is wrong with it; nothing changed.
+    /// The fault of the rule; nothing changed.
     pub fn take(&mut self, rule: &[u8], commands: &dyn Commands) -> Result<(), RuleError> {
         let (allows, name) = match until_nul(rule) {
             [b'+', name @ ..] => (true, name),
@@ -78,7 +78,7 @@ impl CommandRules {
         Ok(())
     }
 
-    /// Allows a subcommand, or a command that has none with one first argument.
+    /// Allows a subcommand, or a command without subcommands for one first argument.
     fn allow_part(&mut self, name: &[u8], commands: &dyn Commands) -> Result<(), RuleError> {
         let bar = name.iter().rposition(|&byte| byte == b'|').unwrap_or_default();
         let (command, argument) = (&name[..bar], &name[bar + 1..]);
@@ -107,7 +107,7 @@ impl CommandRules {
         self.allows_all &= allow;
     }
 
-    /// Keeps a rule, in place of those that it makes void.
+    /// Adds a rule, in place of those that it makes void.
     fn note(&mut self, allows: bool, name: &[u8]) {
         let name = name.to_ascii_lowercase();
         let parts = [name.as_slice(), b"|"].concat();

@@ -1,16 +1,17 @@
-//! The text of an ACL file: a line for each user, as ACL LIST tells it.
+//! The text of an ACL file: a line for each user, in the form of ACL LIST.
 //!
-//! A file is taken as a whole or not at all; all of its faults are told at once, in Redis's words. It opens no file.
+//! A file is loaded as a whole or not at all; all of its faults are reported at once, in Redis's words. This module
+//! opens no file.
 
 use std::fmt::Write;
 
 use super::{Commands, RuleError, User, Users, is_name};
 use crate::value::number::until_nul;
 
-/// Rules in which a selector that came as several words is one word again.
+/// The rules, with a selector that was split into several words joined to one word again.
 ///
 /// # Errors
-/// The place of the word that opens a bracket which is not closed.
+/// The index of the word that opens a bracket which is not closed.
 pub fn merged(words: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, usize> {
     let mut rules = Vec::new();
     let mut open: Option<(usize, Vec<u8>)> = None;
@@ -36,23 +37,24 @@ pub fn merged(words: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, usize> {
     open.map_or(Ok(rules), |(start, _)| Err(start))
 }
 
-/// What is wrong with a file.
+/// The faults of a file, as one text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 
 const NOTHING_CHANGED: &str =
     "WARNING: ACL errors detected, no change to the previously active ACL rules was performed";
 
-/// The users that a file holds; the default one is added if it holds none. `path` is what faults call it.
+/// Reads the users of a file; the default one is added if the file does not have it. `path` is the file's name in
+/// error messages.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All faults of the file.
 pub fn parse(text: &[u8], path: &str, all_channels: bool, commands: &dyn Commands) -> Result<Users, Fault> {
     let mut reader = Reader { path, all_channels, commands, read: Vec::new(), faults: String::new() };
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line = trimmed(line, b" \t\r\n");
         if !line.is_empty() {
-            // A text takes all that is written into it.
+            // Writing into a text does not fail.
             let _ = reader.take(line, index + 1);
         }
     }
@@ -95,7 +97,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a user. Of its faults all unknown names are told, and the first one of the others.
+    /// Adds a user. Of its faults, all unknown names are reported, and the first one of the others.
     fn add(&mut self, name: &[u8], rules: &[Vec<u8>], number: usize) -> std::fmt::Result {
         let (path, faults) = (self.path, &mut self.faults);
         let mut user = User::fresh(name, self.all_channels);

@@ -1,15 +1,14 @@
-//! Different things in the order in which they came, each with what belongs to it: the patterns, passwords and rules of
-//! a user, which ACL LIST shows in that order.
+//! A map in insertion order: the patterns, passwords and rules of a user, which ACL LIST shows in that order.
 //!
-//! Invariant: every key has one place, and every place its key.
+//! Invariant: every key has one position, and every position its key.
 //!
-//! Costs: finding, adding and removing one is O(log n), so that many rules in one request take no more than their
-//! number.
+//! Costs: finding, adding and removing one is O(log n), so that many rules in one request take time in proportion to
+//! their number.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Keys in the order in which they came.
+/// Keys with values, in the order of insertion.
 #[derive(Clone, Debug)]
 pub(super) struct Listed<K, V> {
     indexes: BTreeMap<K, u64>,
@@ -23,7 +22,7 @@ impl<K, V> Default for Listed<K, V> {
     }
 }
 
-/// Equal are those that show the same.
+/// Lists are equal if they show the same keys and values in the same order.
 impl<K: PartialEq, V: PartialEq> PartialEq for Listed<K, V> {
     fn eq(&self, other: &Listed<K, V>) -> bool {
         self.items.values().eq(other.items.values())
@@ -33,7 +32,7 @@ impl<K: PartialEq, V: PartialEq> PartialEq for Listed<K, V> {
 impl<K: Eq, V: Eq> Eq for Listed<K, V> {}
 
 impl<K: Ord + Clone, V> Listed<K, V> {
-    /// What belongs to a key; it comes to the end with `value` if it is not there.
+    /// The value of a key; a key that is not in the map is appended with `value`.
     pub(super) fn get_or_add(&mut self, key: K, value: V) -> &mut V {
         let next = self.next;
         let index = match self.indexes.entry(key) {
@@ -47,22 +46,22 @@ impl<K: Ord + Clone, V> Listed<K, V> {
         &mut self.items.get_mut(&index).expect("every key has its place").1
     }
 
-    /// Whether the key is there.
+    /// Whether the key is in the map.
     pub(super) fn contains(&self, key: &K) -> bool {
         self.indexes.contains_key(key)
     }
 
-    /// Removes a key; false when it is not there.
+    /// Removes a key; false if it is not in the map.
     pub(super) fn remove(&mut self, key: &K) -> bool {
         self.indexes.remove(key).is_some_and(|index| self.items.remove(&index).is_some())
     }
 
-    /// The keys that are not before `key`, in their own order.
+    /// The keys from `key` on, in sorted order.
     pub(super) fn from<'l>(&'l self, key: &K) -> impl Iterator<Item = &'l K> {
         self.indexes.range(key.clone()..).map(|(key, _)| key)
     }
 
-    /// All, in the order in which they came.
+    /// All entries, in the order of insertion.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&K, &V)> {
         self.items.values().map(|(key, value)| (key, value))
     }

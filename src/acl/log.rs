@@ -1,25 +1,25 @@
-//! The log of what was refused (ACL LOG).
+//! The log of refused requests (ACL LOG).
 //!
-//! What is refused again within a minute, for the same reason in the same place, counts in the entry that is there, if
-//! that is among the last ten; it becomes the first one then.
+//! A refusal that is repeated within a minute, for the same reason in the same context, is counted in the existing
+//! entry if that is among the last ten; that entry then moves to the front.
 
 use std::collections::VecDeque;
 
-/// For what something was refused.
+/// The subject of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// A command.
+    /// A command without permission.
     Command,
-    /// A key.
+    /// A key without permission.
     Key,
-    /// A channel.
+    /// A channel without permission.
     Channel,
-    /// A wrong password, or no such user.
+    /// A login with a wrong password, or as a user that does not exist.
     Auth,
 }
 
 impl Reason {
-    /// As ACL LOG tells it.
+    /// The name in ACL LOG.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Command => "command",
@@ -30,19 +30,19 @@ impl Reason {
     }
 }
 
-/// Where something was refused.
+/// The context of the refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// In a request by itself.
+    /// A request by itself.
     TopLevel,
-    /// In a transaction.
+    /// A command in a transaction.
     Multi,
-    /// In a script.
+    /// A command in a script.
     Script,
 }
 
 impl Context {
-    /// As ACL LOG tells it.
+    /// The name in ACL LOG.
     pub fn name(self) -> &'static str {
         match self {
             Context::TopLevel => "toplevel",
@@ -52,49 +52,49 @@ impl Context {
     }
 }
 
-/// What was refused, to whom.
+/// A refusal: what was refused, and to which user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// For what.
+    /// The subject of the refusal.
     pub reason: Reason,
-    /// Where.
+    /// The context of the request.
     pub context: Context,
     /// The command, key or channel.
     pub object: Vec<u8>,
-    /// The user.
+    /// The name of the user.
     pub user: Vec<u8>,
 }
 
-/// A line of the log.
+/// An entry of the log.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its number, from 0.
+    /// The number of the entry, from 0.
     pub id: u64,
-    /// What was refused.
+    /// The refusal.
     pub refusal: Refusal,
-    /// How often.
+    /// How many times it happened.
     pub count: u64,
-    /// Who asked for it last, as CLIENT LIST shows it.
+    /// The client of the last time, in the form of CLIENT LIST.
     pub client: Vec<u8>,
-    /// When it was refused first, in unix milliseconds.
+    /// The time of the first refusal, in unix milliseconds.
     pub first_ms: i64,
-    /// When it was refused last, in unix milliseconds.
+    /// The time of the last refusal, in unix milliseconds.
     pub last_ms: i64,
 }
 
-/// The log, and how often what was refused since the last time that was counted anew.
+/// The log of refusals, the latest first.
 #[derive(Debug, Default)]
 pub struct Log {
     entries: VecDeque<Entry>,
     next_id: u64,
 }
 
-/// So many entries are looked at for one that is alike.
+/// The number of entries that are searched for an equal refusal.
 const ALIKE_AMONG: usize = 10;
 const ALIKE_FOR_MS: u64 = 60_000;
 
 impl Log {
-    /// Adds what was refused; at most `most` entries are kept.
+    /// Adds a refusal; at most `most` entries are kept.
     pub fn add(&mut self, refusal: Refusal, client: Vec<u8>, now_ms: i64, most: usize) {
         if most > 0 {
             let is_alike = |entry: &Entry| entry.refusal == refusal && entry.last_ms.abs_diff(now_ms) <= ALIKE_FOR_MS;
@@ -111,12 +111,12 @@ impl Log {
         self.entries.truncate(most);
     }
 
-    /// The entries, the last one first.
+    /// The entries, the latest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_again_within_a_minute_counts_in_the_same_entry() {
+    fn a_refusal_repeated_within_a_minute_counts_in_the_same_entry() {
         let mut log = Log::default();
         for (object, now_ms) in [("a", 0), ("b", 1), ("a", 60_000), ("a", 120_001)] {
             log.add(refusal(object), Vec::new(), now_ms, 128);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_the_last_ten_is_not_looked_at() {
+    fn entries_behind_the_last_ten_are_not_compared() {
         let mut log = Log::default();
         for number in 0..11 {
             log.add(refusal(&number.to_string()), Vec::new(), 0, 128);

@@ -1,16 +1,16 @@
-//! Who may do what: users, their passwords, the rules that they are described by, and the log of what was refused.
+//! Access control (ACL): users, their passwords and rules, and the log of refused requests.
 //!
-//! It is pure: it knows what a rule means, not what a command does. The commands are places in a table that it is shown
-//! as [`Commands`], and what a request would do comes as a [`AccessRequest`]: which command, which keys and how, which
+//! It is pure: it knows what a rule means, not what a command does. Commands are indices into a table that implements
+//! [`Commands`], and a request comes as an [`AccessRequest`]: its command, its keys with the kind of access, its
 //! channels.
 //!
-//! A [`User`] has [`Selector`]s, of which one must allow all of a request. What a selector was told about commands is
-//! kept twice: as one bit for each command, to decide by, and as [`CommandRules`]' list, to be told again in ACL LIST.
-//! Passwords are kept as their SHA-256 alone.
+//! A [`User`] has [`Selector`]s, one of which must allow all of a request. The command rules of a selector are stored
+//! twice: as one bit for each command, for decisions, and as the list in [`CommandRules`], for ACL LIST. Of
+//! passwords, only the SHA-256 is stored.
 //!
 //! Invariant: a user that is made from its own description has the same rights and the same description.
 //!
-//! Sources: the answers of Redis 8.0.6 to random sequences of rules.
+//! Sources: the replies of Redis 8.0.6 to random sequences of rules.
 
 mod bits;
 mod command_rules;
@@ -36,21 +36,21 @@ pub use selector::{Access, AccessRequest, Denial, Selector};
 pub use user::{User, is_name};
 pub use users::Users;
 
-/// The commands that rules speak of, by their places in the server's table.
+/// The commands that rules name, by their indices in the server's table.
 pub trait Commands {
-    /// The command or subcommand of that full name, such as `get` or `config|get`, in any case.
+    /// The command or subcommand with that full name, such as `get` or `config|get`, in any case.
     fn index(&self, name: &[u8]) -> Option<usize>;
-    /// Its full name, in lower case.
+    /// The full name, in lower case.
     fn name(&self, index: usize) -> &str;
-    /// Whether it is the second word of a container.
+    /// Whether it is a subcommand, the second word of a container.
     fn is_subcommand(&self, index: usize) -> bool;
-    /// The places of its subcommands; none if it is no container.
+    /// The indices of its subcommands; none if it is not a container.
     fn subcommands(&self, index: usize) -> Range<usize>;
     /// All commands and subcommands in the category of that name, in any case; `None` if there is no such category.
     fn in_category(&self, name: &[u8]) -> Option<Vec<usize>>;
 }
 
-/// Whether there is a blank or a NUL in it.
+/// Whether the bytes contain a blank or a NUL.
 fn has_blanks(bytes: &[u8]) -> bool {
     bytes.iter().any(|byte| matches!(byte, 0 | b' ' | b'\t'..=b'\r'))
 }

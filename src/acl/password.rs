@@ -1,4 +1,4 @@
-//! Passwords, of which only the SHA-256 is kept.
+//! Passwords, of which only the SHA-256 is stored.
 
 use std::cmp::Ordering;
 use std::hint::black_box;
@@ -19,20 +19,20 @@ thread_local! {
 pub struct Password([u8; BYTES]);
 
 impl Password {
-    /// That of a password.
+    /// Hashes a password.
     pub fn of(text: &[u8]) -> Password {
         #[cfg(test)]
         HASHED.set(HASHED.get() + 1);
         Password(Sha256::digest(text).into())
     }
 
-    /// How many were hashed on this thread so far.
+    /// The number of passwords hashed on this thread so far.
     #[cfg(test)]
     pub(super) fn hashed() -> usize {
         HASHED.get()
     }
 
-    /// Reads it from 64 hexadecimal digits in lower case.
+    /// Reads a hash from 64 hexadecimal digits in lower case.
     pub fn parse(digits: &[u8]) -> Option<Password> {
         if digits.len() != 2 * BYTES {
             return None;
@@ -44,7 +44,7 @@ impl Password {
         Some(Password(bytes))
     }
 
-    /// In 64 hexadecimal digits.
+    /// The hash in 64 hexadecimal digits.
     pub fn digits(&self) -> String {
         hexadecimal::text(&self.0)
     }
@@ -58,7 +58,7 @@ fn digit(character: u8) -> Option<u8> {
     }
 }
 
-/// Takes the same time wherever two of them differ.
+/// The comparison takes the same time wherever two of them differ.
 impl PartialEq for Password {
     fn eq(&self, other: &Password) -> bool {
         let differences = self.0.iter().zip(&other.0).fold(0, |differences, (one, two)| differences | one ^ two);
@@ -68,7 +68,7 @@ impl PartialEq for Password {
 
 impl Eq for Password {}
 
-/// For the list of a user's passwords, which only who may set them changes.
+/// The order for the list of a user's passwords, which only users that may set passwords change.
 impl Ord for Password {
     fn cmp(&self, other: &Password) -> Ordering {
         self.0.cmp(&other.0)
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_told_as_its_hash() {
+    fn a_password_is_shown_as_its_hash() {
         let digits = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
         assert_eq!(Password::of(b"hello").digits(), digits);
         assert_eq!(Password::parse(digits.as_bytes()), Some(Password::of(b"hello")));

@@ -1,14 +1,14 @@
-//! What is wrong with a rule, in Redis's words.
+//! The errors of rules, in Redis's words.
 
 use thiserror::Error;
 
-/// Why a rule is refused.
+/// The reason why a rule is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RuleError {
-    /// It names no command and no category.
+    /// The rule names an unknown command or category.
     #[error("Unknown command or category name in ACL")]
     Unknown,
-    /// It is no rule.
+    /// The text is not a rule.
     #[error("Syntax error")]
     Syntax,
     /// A pattern of keys where all keys are allowed.
@@ -23,16 +23,16 @@ pub enum RuleError {
          Try 'resetchannels' to start with an empty list of channels"
     )]
     ChannelsAfterAll,
-    /// A password that is not there is to be removed.
+    /// A password is to be removed that the user does not have.
     #[error("The password you are trying to remove from the user does not exist")]
     NoSuchPassword,
-    /// It is no SHA-256 in hexadecimal digits.
+    /// The hash is not a SHA-256 in hexadecimal digits.
     #[error("The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters")]
     BadHash,
-    /// A first argument is only allowed to commands.
+    /// A first argument can only be allowed for a command, not for a subcommand.
     #[error("Allowing first-arg of a subcommand is not supported")]
     FirstArgumentOfSubcommand,
-    /// The user was declared before.
+    /// The file has declared the user before.
     #[error("Duplicate user found. A user can only be defined once in config files")]
     DeclaredTwice,
 }

@@ -5,12 +5,12 @@ use super::{CommandRules, Commands, RuleError, has_blanks};
 use crate::value::glob;
 use crate::value::number::until_nul;
 
-/// What is done to a key, or may be done to it.
+/// The access to a key, requested or allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Its data comes out.
+    /// The data of the key is read.
     pub reads: bool,
-    /// Its data changes.
+    /// The data of the key is changed.
     pub writes: bool,
 }
 
@@ -26,44 +26,44 @@ impl Access {
     }
 }
 
-/// What a request would do.
+/// A request, as far as access control needs it.
 #[derive(Clone, Debug, Default)]
 pub struct AccessRequest<'a> {
-    /// The place of its command.
+    /// The index of its command.
     pub command: usize,
-    /// Whether everybody may call it, even who has not logged in.
+    /// Whether everyone may call it, even a client that has not logged in.
     pub is_free: bool,
     /// The word behind the command's name.
     pub first_argument: Option<&'a [u8]>,
-    /// Its keys, each with its place among the words.
+    /// Its keys, each with its index among the words.
     pub keys: Vec<(usize, &'a [u8], Access)>,
-    /// Its channels, each with its place among the words and whether it is a pattern.
+    /// Its channels, each with its index among the words and whether it is a pattern.
     pub channels: Vec<(usize, &'a [u8], bool)>,
 }
 
-/// Why a request is refused. The order is that of Redis: among several reasons the last one is told.
+/// The reason why a request is refused. The order is that of Redis: among several reasons, the last one is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denial {
-    /// For its command.
+    /// The command is not allowed.
     Command,
-    /// For the key that is that word.
+    /// The key that is the word at that index is not allowed.
     Key(usize),
-    /// For the channel that is that word.
+    /// The channel that is the word at that index is not allowed.
     Channel(usize),
 }
 
-/// Commands, keys and channels.
+/// A set of rights to commands, keys and channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     commands: CommandRules,
-    /// `None` for all keys.
+    /// The key patterns; `None` for all keys.
     keys: Option<Listed<Vec<u8>, Access>>,
-    /// `None` for all channels.
+    /// The channel patterns; `None` for all channels.
     channels: Option<Listed<Vec<u8>, ()>>,
 }
 
 impl Selector {
-    /// One that allows nothing, or all channels.
+    /// A selector that allows nothing, or only all channels.
     pub fn fresh(all_channels: bool) -> Selector {
         Selector {
             commands: CommandRules::all(false),
@@ -72,30 +72,30 @@ impl Selector {
         }
     }
 
-    /// One that allows everything.
+    /// A selector that allows everything.
     pub fn unrestricted() -> Selector {
         Selector { commands: CommandRules::all(true), keys: None, channels: None }
     }
 
-    /// True when it allows everything.
+    /// Whether it allows everything.
     pub fn is_unrestricted(&self) -> bool {
         self.commands.allows_all() && self.keys.is_none() && self.channels.is_none()
     }
 
-    /// True when it allows all keys.
+    /// Whether it allows all keys.
     pub fn allows_all_keys(&self) -> bool {
         self.keys.is_none()
     }
 
-    /// The patterns of its channels; `None` when it allows all.
+    /// The patterns of its channels; `None` if it allows all.
     pub fn channels(&self) -> Option<impl Iterator<Item = &Vec<u8>>> {
         self.channels.as_ref().map(|channels| channels.iter().map(|(pattern, ())| pattern))
     }
 
-    /// Takes a rule.
+    /// Applies a rule.
     ///
     /// # Errors
-    /// What is wrong with it; nothing changed.
+    /// The fault of the rule; nothing changed.
     pub fn take(&mut self, rule: &[u8], commands: &dyn Commands) -> Result<(), RuleError> {
         match until_nul(rule).to_ascii_lowercase().as_slice() {
             b"allkeys" | b"~*" => self.keys = None,
@@ -113,7 +113,7 @@ impl Selector {
         Ok(())
     }
 
-    /// `R~pattern`, `W~pattern` or both letters.
+    /// Adds `R~pattern`, `W~pattern` or both letters.
     fn add_keys_by_access(&mut self, rule: &[u8]) -> Result<(), RuleError> {
         if self.keys.is_none() {
             return Err(RuleError::KeysAfterAll);
@@ -152,10 +152,10 @@ impl Selector {
         Ok(())
     }
 
-    /// Whether it allows a request.
+    /// Checks whether it allows a request.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why the request is refused.
     pub fn check_access(&self, request: &AccessRequest<'_>) -> Result<(), Denial> {
         if !request.is_free && !self.commands.allows(request.command, request.first_argument) {
             return Err(Denial::Command);
@@ -178,13 +178,13 @@ impl Selector {
         keys.iter().any(|(pattern, known)| known.covers(access) && glob::matches(pattern, key, false))
     }
 
-    /// Whether it allows to read any key.
+    /// Whether it allows reading any key.
     pub fn reads_all_keys(&self) -> bool {
         let Some(keys) = &self.keys else { return true };
         keys.iter().any(|(pattern, access)| access.reads && pattern == b"*")
     }
 
-    /// Writes its commands, its keys and its channels as rules, each one line.
+    /// Its commands, its keys and its channels as rules, each in one line.
     pub fn parts(&self) -> [Vec<u8>; 3] {
         let mut commands = Vec::new();
         self.commands.describe(&mut commands);
@@ -197,7 +197,7 @@ impl Selector {
         [commands, keys.join(&b' '), channels.join(&b' ')]
     }
 
-    /// All of it as rules, in one line.
+    /// Appends all its rules, in one line.
     pub fn describe(&self, line: &mut Vec<u8>) {
         let [commands, keys, channels] = self.parts();
         if !keys.is_empty() {
@@ -224,8 +224,8 @@ fn format_keys((pattern, access): (&Vec<u8>, &Access)) -> Vec<u8> {
     [sign, pattern].concat()
 }
 
-/// Whether one of `patterns` allows a channel. A pattern of channels must be one of them, as what
-/// it would hear of is not known.
+/// Whether one of `patterns` allows a channel. A pattern of channels must itself be one of them, as the channels that
+/// it will match are not known.
 pub(super) fn allows_channel<'p>(
     patterns: impl IntoIterator<Item = &'p Vec<u8>>,
     channel: &[u8],

@@ -67,7 +67,7 @@ fn a_rule_takes_the_place_of_those_that_it_makes_void() {
 }
 
 #[test]
-fn keys_and_channels_are_told_as_rules() {
+fn keys_and_channels_are_shown_as_rules() {
     let table: [(&[&str], &str); 6] = [
         (&["~a", "%R~b", "%w~c", "%rW~d"], "~a %R~b %W~c ~d resetchannels -@all"),
         (&["%R~a", "%W~a", "~a"], "~a resetchannels -@all"),
@@ -82,7 +82,7 @@ fn keys_and_channels_are_told_as_rules() {
 }
 
 #[test]
-fn a_wrong_rule_is_told_what_is_wrong_with_it() {
+fn the_fault_of_a_wrong_rule_is_reported() {
     let table: [(&[&str], RuleError); 16] = [
         (&["+nosuch"], RuleError::Unknown),
         (&["+@nosuch"], RuleError::Unknown),
@@ -121,11 +121,14 @@ fn every_beginning_of_a_pattern_with_access_is_a_rule_or_refused() {
 }
 
 #[test]
-fn the_time_of_a_login_tells_only_whether_it_succeeds() {
+fn the_time_of_a_login_shows_only_whether_it_succeeds() {
     let ann = user(&["on", ">one", ">two", ">one"]).expect("the rules are right");
     assert!(ann.accepts_password(b"one") && ann.accepts_password(b"two") && !ann.accepts_password(b"three"));
     assert_eq!(ann.passwords().len(), 2);
-    assert!(!user(&["off", "nopass"]).expect("the rules are right").accepts_password(b"one"), "who is off is off");
+    assert!(
+        !user(&["off", "nopass"]).expect("the rules are right").accepts_password(b"one"),
+        "a user that is off cannot log in"
+    );
 }
 
 fn request(command: &str, keys: &'static [(&'static str, bool, bool)]) -> AccessRequest<'static> {
@@ -136,7 +139,7 @@ fn request(command: &str, keys: &'static [(&'static str, bool, bool)]) -> Access
 }
 
 #[test]
-fn one_selector_must_allow_all_of_a_deed() {
+fn one_selector_must_allow_all_of_a_request() {
     let ann = user(&["+get", "~a", "(+set %W~b)"]).expect("the rules are right");
     assert_eq!(ann.check_access(&request("get", &[("a", true, false)])), Ok(()));
     assert_eq!(ann.check_access(&request("set", &[("b", false, true)])), Ok(()));
@@ -185,7 +188,7 @@ fn rules() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec(rule, 0..20)
 }
 
-/// What a user may do with each command, first argument and key.
+/// The rights of a user for each command, first argument and key.
 fn rights(user: &User) -> Vec<bool> {
     let mut rights = Vec::new();
     for command in 0..NAMES.len() {

@@ -1,4 +1,4 @@
-//! A user: whether it may log in, by which passwords, and what it may do then.
+//! A user: whether it may log in, with which passwords, and its rights.
 
 use super::listed::Listed;
 use super::selector::allows_channel;
@@ -7,7 +7,7 @@ use crate::resp::{Span, split_words};
 use crate::value::number::until_nul;
 use std::collections::BTreeSet;
 
-/// A user.
+/// A user of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     name: Vec<u8>,
@@ -15,18 +15,18 @@ pub struct User {
     needs_no_password: bool,
     sanitizes: bool,
     passwords: Listed<Password, ()>,
-    /// What it may do without brackets.
+    /// Its rights that are not in brackets.
     root: Selector,
     others: Vec<Selector>,
 }
 
-/// Whether a user may have that name.
+/// Whether a name is valid for a user.
 pub fn is_name(name: &[u8]) -> bool {
     !has_blanks(name)
 }
 
 impl User {
-    /// One that may not log in and do nothing, or listen to all channels.
+    /// A user that may not log in and do nothing, or only listen to all channels.
     pub fn fresh(name: &[u8], all_channels: bool) -> User {
         User {
             name: name.to_vec(),
@@ -39,61 +39,61 @@ impl User {
         }
     }
 
-    /// One that may do everything, and needs no password.
+    /// A user that may do everything, and needs no password.
     pub fn unrestricted(name: &[u8]) -> User {
         let user = User::fresh(name, true);
         User { is_on: true, needs_no_password: true, root: Selector::unrestricted(), ..user }
     }
 
-    /// Its name.
+    /// The name of the user.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// Whether it may log in.
+    /// Whether the user may log in.
     pub fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Whether any password is right.
+    /// Whether any password is accepted.
     pub fn needs_no_password(&self) -> bool {
         self.needs_no_password
     }
 
-    /// Its passwords.
+    /// The hashes of its passwords.
     pub fn passwords(&self) -> impl ExactSizeIterator<Item = &Password> {
         self.passwords.iter().map(|(password, ())| password)
     }
 
-    /// What it may do without brackets.
+    /// Its rights that are not in brackets.
     pub fn root(&self) -> &Selector {
         &self.root
     }
 
-    /// What it may do beside that.
+    /// Its further selectors, in brackets.
     pub fn others(&self) -> &[Selector] {
         &self.others
     }
 
-    /// Whether that password lets it in now. All of its passwords are tried, so the time tells nothing.
+    /// Whether that password logs it in now. It is compared with all of its passwords, so the time reveals nothing.
     pub fn accepts_password(&self, password: &[u8]) -> bool {
         let given = Password::of(password);
         let is_right = self.passwords().fold(false, |is_right, known| is_right | (*known == given));
         self.is_on && (self.needs_no_password || is_right)
     }
 
-    /// Whether a login as `other`, a user of the same name in another world or at another time, is as good as one as
-    /// this user: it may log in, by any password or by all that let `other` in.
+    /// Whether a login as `other`, a user of the same name in another world or at another time, is also valid for
+    /// this user: it may log in, with any password or with all those that `other` accepts.
     pub fn accepts_login_of(&self, other: &User) -> bool {
         let lets_in = |password: &Password| self.passwords.contains(password);
         let has_its_passwords = !other.needs_no_password && other.passwords().all(lets_in);
         self.name == other.name && self.is_on && (self.needs_no_password || has_its_passwords)
     }
 
-    /// Takes a rule. `all_channels` is what a user begins with.
+    /// Applies a rule. `all_channels` is whether a new user may listen to all channels.
     ///
     /// # Errors
-    /// What is wrong with it; nothing changed.
+    /// The fault of the rule; nothing changed.
     pub fn take(&mut self, rule: &[u8], all_channels: bool, commands: &dyn Commands) -> Result<(), RuleError> {
         match until_nul(rule).to_ascii_lowercase().as_slice() {
             _ if rule.is_empty() => {}
@@ -135,20 +135,20 @@ impl User {
         [&self.root].into_iter().chain(&self.others)
     }
 
-    /// True when nothing is refused to it.
+    /// Whether no request is refused to it.
     pub fn is_unrestricted(&self) -> bool {
         self.selectors().any(Selector::is_unrestricted)
     }
 
-    /// Whether it makes a difference to it which keys a request has.
+    /// Whether its rights depend on the keys of a request.
     pub fn checks_keys(&self) -> bool {
         !self.selectors().all(Selector::allows_all_keys)
     }
 
-    /// Whether it may do that.
+    /// Checks whether the user may do that.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why the request is refused.
     pub fn check_access(&self, request: &AccessRequest<'_>) -> Result<(), Denial> {
         let mut reason = Denial::Command;
         for selector in self.selectors() {
@@ -160,18 +160,18 @@ impl User {
         Err(reason)
     }
 
-    /// Whether it may do that, and read any key beside.
+    /// Whether it may do that, and also read any key.
     pub fn may_read_all_keys(&self, request: &AccessRequest<'_>) -> bool {
         self.selectors().any(|selector| selector.reads_all_keys() && selector.check_access(request).is_ok())
     }
 
-    /// True when its channels are all of another one's, and maybe more, as their rules tell.
+    /// Whether it may listen to all channels that `other` may, judged by their rules.
     pub fn covers_channels_of(&self, other: &User) -> bool {
         let Some(own) = self.channels() else { return true };
         other.channels().is_some_and(|channels| channels.is_subset(&own))
     }
 
-    /// The patterns of its channels; `None` when it may listen to all.
+    /// The patterns of its channels; `None` if it may listen to all.
     fn channels(&self) -> Option<BTreeSet<&Vec<u8>>> {
         let lists: Option<Vec<_>> = self.selectors().map(Selector::channels).collect();
         lists.map(|lists| lists.into_iter().flatten().collect())
@@ -182,7 +182,7 @@ impl User {
         self.channels().is_none_or(|channels| allows_channel(channels, channel, is_pattern))
     }
 
-    /// What ACL GETUSER tells of it beside its rights.
+    /// The flags in ACL GETUSER.
     pub fn flags(&self) -> Vec<&'static str> {
         let names = [
             (self.is_on, "on"),
@@ -194,7 +194,7 @@ impl User {
         names.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect()
     }
 
-    /// The rules that make it, in one line, the name left out.
+    /// The rules of the user in one line, without its name.
     pub fn describe(&self) -> Vec<u8> {
         let mut line = Vec::new();
         for flag in self.flags() {
@@ -215,17 +215,17 @@ impl User {
         line
     }
 
-    /// `user`, its name, and the rules that make it.
+    /// The line of an ACL file: `user`, the name, and the rules.
     pub fn line(&self) -> Vec<u8> {
         [b"user ", self.name.as_slice(), b" ", &self.describe()].concat()
     }
 }
 
-/// The selector that stands between brackets.
+/// Reads a selector in brackets.
 fn selector(rules: &[u8], all_channels: bool, commands: &dyn Commands) -> Result<Selector, RuleError> {
     let (mut text, mut spans) = (Vec::new(), Vec::new());
     if split_words(until_nul(rules), &mut text, &mut spans).is_err() {
-        // Redis takes quotes that are not closed for no rule at all.
+        // Redis treats quotes that are not closed as no rule at all.
         spans.clear();
     }
     let mut selector = Selector::fresh(all_channels);

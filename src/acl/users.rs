@@ -1,6 +1,6 @@
-//! All users, by their names.
+//! All users, by name.
 //!
-//! A session shares the user that it acts as ([`std::sync::Arc`]); a user that changes is replaced, here and there.
+//! A session shares its user ([`std::sync::Arc`]); a user that changes is replaced, in the map and in the sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::{Commands, RuleError, User};
 
 const DEFAULT: &[u8] = b"default";
 
-/// The users; the one called `default` is always there.
+/// The users; the one named `default` always exists.
 #[derive(Clone, Debug)]
 pub struct Users {
     by_name: BTreeMap<Vec<u8>, Arc<User>>,
@@ -18,7 +18,7 @@ pub struct Users {
 }
 
 impl Default for Users {
-    /// The default user, who may do everything and needs no password.
+    /// The default user, which may do everything and needs no password.
     fn default() -> Users {
         let default = Arc::new(User::unrestricted(DEFAULT));
         let by_name = BTreeMap::from([(DEFAULT.to_vec(), Arc::clone(&default))]);
@@ -27,40 +27,40 @@ impl Default for Users {
 }
 
 impl Users {
-    /// Whom a client acts as that has not logged in.
+    /// The user of a client that has not logged in.
     pub fn default_user(&self) -> &Arc<User> {
         &self.default
     }
 
-    /// True when nothing is refused to anybody.
+    /// Whether no request is refused to any user.
     pub fn are_unrestricted(&self) -> bool {
         self.is_open
     }
 
-    /// Whether a client that has not logged in may do nothing but that.
+    /// Whether a client must log in before anything else.
     pub fn must_log_in(&self) -> bool {
         !(self.default.needs_no_password() && self.default.is_on())
     }
 
-    /// The user of that name.
+    /// The user with that name.
     pub fn get(&self, name: &[u8]) -> Option<&Arc<User>> {
         self.by_name.get(name)
     }
 
-    /// The user of that name, if that password lets it in now. Where there is none of that name another one's password
-    /// is tried, so that the time does not tell which names there are.
+    /// The user with that name, if that password logs it in now. If the user does not exist, the password of another
+    /// one is checked, so that the time does not reveal which names exist.
     pub fn authenticated(&self, name: &[u8], password: &[u8]) -> Option<&Arc<User>> {
         let known = self.get(name);
         let is_right = known.unwrap_or(&self.default).accepts_password(password);
         known.filter(|_| is_right)
     }
 
-    /// All of them, sorted by name.
+    /// All users, sorted by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<User>> {
         self.by_name.values()
     }
 
-    /// Adds a user, in place of the one of that name. Answers how it is shared.
+    /// Adds a user, in place of the one with that name. Returns the shared user.
     pub fn put(&mut self, user: User) -> Arc<User> {
         let user = Arc::new(user);
         if user.name() == DEFAULT {
@@ -71,7 +71,7 @@ impl Users {
         user
     }
 
-    /// Removes a user, unless it is the default one; false when there is none of that name.
+    /// Removes a user, unless it is the default one; false if there is none with that name.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let is_gone = name != DEFAULT && self.by_name.remove(name).is_some();
         self.refresh_is_open();
@@ -82,10 +82,10 @@ impl Users {
         self.is_open = self.by_name.values().all(|user| user.is_unrestricted());
     }
 
-    /// What the user of that name becomes by these rules, or a new one by them; nothing changes here.
+    /// The user with that name, or a new one, after these rules; the stored user does not change.
     ///
     /// # Errors
-    /// The first rule that is refused, by its place, and why.
+    /// The index of the first rule that is refused, and the reason.
     pub fn with_rules(
         &self,
         name: &[u8],

@@ -1,16 +1,16 @@
-//! Memory for millions of small records: an arena of cells, named by 32-bit handles.
+//! The memory of millions of small records: an arena of cells, addressed by 32-bit handles.
 //!
-//! Chunks of 64 KiB are cut into cells of one size each, so a cell carries no header and a record wastes at most a few
-//! bytes: sizes step by 2 up to 64 bytes, by 8 up to 256 and by 32 up to [`MAX_CELL`]. A handle is a chunk's number and
-//! a cell's number within it. Free cells of a chunk are linked through their own first two bytes; a chunk without a
-//! record gives its memory back. The first chunk of a size starts small and doubles, so a database of three keys stays
-//! small, and no chunk is ever cleared before use.
+//! Chunks of 64 KiB are cut into cells of one size each, so a cell carries no header and a record wastes at most a
+//! few bytes: sizes step by 2 up to 64 bytes, by 8 up to 256 and by 32 up to [`MAX_CELL`]. A handle is a chunk's
+//! number and a cell's number within it. Free cells of a chunk are linked through their own first two bytes; a chunk
+//! without a record frees its memory. The first chunk of a size starts small and doubles, so a database of three keys
+//! stays small, and no chunk is ever cleared before use.
 //!
-//! Chunks can be [`Cells::into_fork`]: clones then have rows without bytes, which they find under the same numbers
-//! where they are in the base, and copy a chunk before they change it. Reading what is there costs nothing more: it is
-//! the check of bounds that finds no bytes.
+//! [`Cells::into_fork`] makes clones copy on write: their chunks have no bytes, but find them under the same numbers
+//! in the base, and copy a chunk before they change it. Reading chunks of its own costs nothing more: the bounds
+//! check, needed anyway, finds the missing bytes.
 //!
-//! Invariants, per chunk: `live` cells plus the free chain are exactly the `used` cells; the chunk stands once in the
+//! Invariants, per chunk: `live` cells plus the free chain are exactly the `used` cells; the chunk is once in the
 //! `open` stack of its size if and only if it has room. At most 2^20 chunks, 64 GiB of records, fit a handle.
 //!
 //! Costs: every operation O(1), and the first change of a shared chunk a copy of it; an access
@@ -35,7 +35,7 @@ const NONE: u16 = u16::MAX;
 pub(super) struct Cells {
     chunks: Vec<Chunk>,
     open: Vec<Vec<u32>>,
-    /// What the chunks hold, in bytes, and how much of that is cells in use.
+    /// The bytes of all chunks, and of the cells in use among them.
     held_bytes: usize,
     live_bytes: usize,
     base: Option<Arc<Cells>>,
@@ -43,7 +43,7 @@ pub(super) struct Cells {
 
 #[derive(Debug)]
 struct Chunk {
-    /// None while it is in the base.
+    /// The bytes; none while they are in the base.
     bytes: Vec<u8>,
     cell_bytes: u16,
     used: u16,
@@ -51,7 +51,7 @@ struct Chunk {
     free: u16,
 }
 
-/// Which of the sizes is the least that holds `bytes`.
+/// The number of the least of the sizes that holds `bytes`.
 const fn size_number(bytes: usize) -> usize {
     match bytes {
         0..=MIN_CELL => 0,
@@ -61,7 +61,7 @@ const fn size_number(bytes: usize) -> usize {
     }
 }
 
-/// The bytes of a cell that holds `bytes`.
+/// The size of the cell for `bytes`.
 pub(super) const fn cell_bytes(bytes: usize) -> usize {
     match size_number(bytes) {
         number @ 0..=24 => MIN_CELL + 2 * number,
@@ -71,7 +71,7 @@ pub(super) const fn cell_bytes(bytes: usize) -> usize {
 }
 
 impl Cells {
-    /// A cell of at least `bytes`, which is at most [`MAX_CELL`].
+    /// Allocates a cell of at least `bytes`, which is at most [`MAX_CELL`].
     pub(super) fn allocate(&mut self, bytes: usize) -> u32 {
         debug_assert!(bytes <= MAX_CELL);
         let number = size_number(bytes);
@@ -107,7 +107,7 @@ impl Cells {
         chunk_number as u32
     }
 
-    /// Gives the cell back.
+    /// Frees a cell.
     pub(super) fn free(&mut self, handle: u32) {
         let (chunk_number, index) = split(handle);
         let chunk = self.own(chunk_number);
@@ -134,7 +134,7 @@ impl Cells {
         self.base.as_ref().expect("a chunk without the bytes of a cell is in the base").get(handle)
     }
 
-    /// The bytes of a cell, to be changed.
+    /// The bytes of a cell, for changing.
     #[inline]
     pub(super) fn get_mut(&mut self, handle: u32) -> &mut [u8] {
         let (chunk_number, index) = split(handle);
@@ -143,7 +143,7 @@ impl Cells {
         &mut chunk.bytes[range]
     }
 
-    /// A chunk, to be changed.
+    /// A chunk, for changing; copied from the base first if it is still there.
     #[inline]
     fn own(&mut self, number: usize) -> &mut Chunk {
         if self.chunks[number].bytes.is_empty() {
@@ -152,7 +152,7 @@ impl Cells {
         &mut self.chunks[number]
     }
 
-    /// Copies a chunk that is in the base.
+    /// Copies a chunk from the base if it is still there.
     #[cold]
     fn fetch(&mut self, number: usize) {
         if let Some(in_base) = self.base.as_ref().and_then(|base| base.chunks.get(number)) {
@@ -163,7 +163,7 @@ impl Cells {
         }
     }
 
-    /// Itself, in a form whose clones share what it holds until they change it.
+    /// Converts this into a form whose clones share its contents until they change them.
     pub(super) fn into_fork(mut self) -> Cells {
         (0..self.chunks.len()).for_each(|number| _ = self.own(number));
         self.base = None;
@@ -197,24 +197,24 @@ impl Cells {
         }
     }
 
-    /// The bytes of memory that cells in use take.
+    /// The bytes of the cells in use.
     pub(super) fn memory(&self) -> usize {
         self.live_bytes
     }
 
-    /// The bytes of all chunks that have a number, as if they were whole: of these there can be 64 GiB.
+    /// The capacity of all chunks that have a number, as if they were full-sized: at most 64 GiB.
     pub(super) fn named_bytes(&self) -> usize {
         self.chunks.len() * CHUNK_BYTES
     }
 
-    /// The bytes of memory held beside those: free cells, and what it takes to find them.
+    /// The bytes of memory held in addition: free cells, and the tables to find cells.
     pub(super) fn slack(&self) -> usize {
         let rows = self.chunks.capacity() * size_of::<Chunk>() + self.open.capacity() * size_of::<Vec<u32>>();
         let open: usize = self.open.iter().map(|open| open.capacity() * size_of::<u32>()).sum();
         self.held_bytes - self.live_bytes + rows + open
     }
 
-    /// Proves the invariants; `live` are all handles in use.
+    /// Panics unless the invariants hold; `live` are all handles in use.
     pub(super) fn check(&self, live: impl Iterator<Item = u32>) {
         let mut seen = std::collections::HashSet::new();
         assert!(live.into_iter().all(|handle| seen.insert(handle)), "a cell is used twice");
@@ -244,7 +244,7 @@ impl Cells {
     }
 }
 
-/// A copy has the same room for more.
+/// A clone keeps the spare capacity.
 impl Clone for Chunk {
     fn clone(&self) -> Chunk {
         let mut bytes = Vec::with_capacity(self.bytes.capacity());
@@ -254,7 +254,7 @@ impl Clone for Chunk {
 }
 
 impl Chunk {
-    /// Where a cell is.
+    /// The byte range of a cell.
     #[inline]
     fn range(&self, index: usize) -> Range<usize> {
         let len = usize::from(self.cell_bytes);
@@ -266,7 +266,7 @@ impl Chunk {
         self.live < self.used || usize::from(self.used + 1) * usize::from(self.cell_bytes) <= CHUNK_BYTES
     }
 
-    /// Takes a cell out of a chunk that has room.
+    /// Takes a free cell from a chunk that has one.
     fn take(&mut self) -> u16 {
         self.live += 1;
         if self.free != NONE {

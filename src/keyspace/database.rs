@@ -1,10 +1,11 @@
-//! One numbered database: the table, the records and the deadlines, held together.
+//! One numbered database: the table, the records and the deadlines together.
 //!
-//! Invariants: the table names every record once, under its key's hash; the deadlines name every record that has one,
-//! and the deadlines of parts every record whose value has one, under its first. All handles live in those places only,
-//! so a record may move whenever it is changed; a [`Slot`] is a handle given out until then.
+//! Invariants: the table contains every record once, under its key's hash; the deadlines contain every record that
+//! has one, and the deadlines of parts every record whose value has parts with one, under the earliest. All handles
+//! are in those places only, so a record may move whenever it is changed; a [`Slot`] is a handle that is valid until
+//! then.
 //!
-//! Every method that changes anything notes first what it was, while somebody may want it back ([`undo_log`]).
+//! Every method that changes anything first notes the previous state while it may be rolled back ([`undo_log`]).
 
 mod memory;
 mod undo_log;
@@ -18,7 +19,7 @@ use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Flood;
 use crate::value::{Text, TextView, Value, ValueMut, View};
 
-/// Texts that are edited are kept in a scratch space up to this size, in bytes.
+/// Edited texts are kept in a scratch space up to this size, in bytes.
 const SCRATCH_BYTES: usize = 4096;
 
 /// The bits of an access that are kept.
@@ -33,13 +34,13 @@ pub struct Database<const LINES: usize = 64> {
     table: Table<LINES>,
     records: Records,
     deadlines: Deadlines,
-    /// The first deadlines of values that have some inside: hashes with fields that fall due.
+    /// The earliest deadline within each value that has some: hashes with fields that fall due.
     part_deadlines: Deadlines,
     scratch: Vec<u8>,
     undo_log: Option<Box<undo_log::UndoLog>>,
 }
 
-/// What the table asks for the hash of a record's key.
+/// Gives the table the hashes of the records' keys.
 struct Keys<'a> {
     records: &'a Records,
     hasher: &'a Hasher,
@@ -57,8 +58,8 @@ impl Hashes for Keys<'_> {
 }
 
 impl Database {
-    /// An empty database, which holds no memory yet; `seed` decides the order of [`Database::scan`] and what
-    /// [`Database::random`] makes of its generator, and nothing else.
+    /// An empty database, which allocates nothing yet. `seed` decides only the order of [`Database::scan`] and which
+    /// keys [`Database::random`] chooses by its generator.
     pub fn new(seed: u64) -> Database {
         Database::with_segments(seed)
     }
@@ -79,7 +80,7 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// How many keys are stored, due or not.
+    /// The number of keys, due or not.
     pub fn len(&self) -> usize {
         self.table.len()
     }
@@ -89,19 +90,19 @@ impl<const LINES: usize> Database<LINES> {
         self.table.len() == 0
     }
 
-    /// How many keys have a deadline.
+    /// The number of keys with a deadline.
     pub fn volatile_len(&self) -> usize {
         self.deadlines.len()
     }
 
-    /// Where `key` is stored.
+    /// The slot of `key`, if it is stored.
     #[inline]
     pub fn find(&self, key: &[u8]) -> Option<Slot> {
         self.table.find(self.hasher.hash(key), |handle| self.records.key(handle) == key).map(Slot)
     }
 
-    /// Has memory fetch what finding `keys` will read. Of look-ups that are known beforehand, each then takes a
-    /// fraction of the time, because the waits for memory overlap.
+    /// Prefetches the memory that finding `keys` will read. Each look-up then takes a fraction of the time, because
+    /// the waits for memory overlap.
     pub fn prefetch<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {
         let (mut keys, mut hashes) = (keys.into_iter(), [0; PREFETCHED]);
         loop {
@@ -139,24 +140,24 @@ impl<const LINES: usize> Database<LINES> {
         Slot(handle)
     }
 
-    /// Builds the table again with another hash, and `added` in it.
+    /// Builds the table again with another hash function, with `added` in it.
     fn rebuild_guarded(&mut self, added: u32) {
         let mut handles: Vec<u32> = self.table.handles().collect();
         handles.push(added);
         self.rebuild(&handles, self.hasher.guarded());
     }
 
-    /// Orders the keys by another seed, as a database does that has it from the start and gets the keys one after the
-    /// other. A cursor from before means nothing any more.
+    /// Orders the keys by another seed, as if the database had had it from the start. Cursors from before are no
+    /// longer valid.
     pub fn reseed(&mut self, seed: u64) {
-        // The order in which records were made does not depend on the seed; that of the table does.
+        // The order in which records were created does not depend on the seed; that of the table does.
         let mut handles: Vec<u32> = self.table.handles().collect();
         handles.sort_unstable();
         self.seed = seed;
         self.rebuild(&handles, Hasher::quick(seed));
     }
 
-    /// Builds the table again, with that hash or the first that follows from it and is not flooded.
+    /// Builds the table again, with that hash function or the first one derived from it that is not flooded.
     fn rebuild(&mut self, handles: &[u32], mut hasher: Hasher) {
         let built = |hasher: &Hasher| {
             let keys = Keys { records: &self.records, hasher };
@@ -172,7 +173,7 @@ impl<const LINES: usize> Database<LINES> {
         self.hasher = hasher;
     }
 
-    /// Stores another value at `slot`, which keeps its deadline and access; the old value is the caller's to drop.
+    /// Stores another value at `slot`, which keeps its deadline and access; the caller drops the old value.
     pub fn replace(&mut self, slot: Slot, value: New<'_>) -> (Slot, LazyFree) {
         let noted = self.before_end(slot);
         let key_len = self.key(slot).len();
@@ -184,7 +185,7 @@ impl<const LINES: usize> Database<LINES> {
         (self.moved(slot, handle, |data| data.deadline(Slot(handle))), replaced.into())
     }
 
-    /// Lets `act` store the payload for a value.
+    /// Stores the payload of a value by `act`.
     fn with_payload<R>(
         &mut self,
         key_len: usize,
@@ -201,8 +202,8 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// Tells the table and the deadlines if the record of `slot` has another handle now; `deadline_of` tells the
-    /// deadline that the deadlines know.
+    /// Updates the table and the deadlines if the record of `slot` has another handle now; `deadline_of` returns the
+    /// deadline under which it is known.
     #[inline]
     fn moved(&mut self, slot: Slot, handle: u32, deadline_of: impl FnOnce(&Self) -> Option<i64>) -> Slot {
         if handle != slot.0 {
@@ -223,7 +224,7 @@ impl<const LINES: usize> Database<LINES> {
         self.move_part_deadline(handle, None, part_deadline);
     }
 
-    /// Lets `edit` change the value at `slot` in place; it gets `None` for a text (see [`Database::edit_text`]).
+    /// Changes the value at `slot` in place by `edit`, which gets `None` for a text (see [`Database::edit_text`]).
     pub fn edit_object<R>(&mut self, slot: Slot, edit: impl FnOnce(Option<ValueMut<'_>>) -> R) -> (Slot, R) {
         if self.undo_log.is_some() && !matches!(self.view(slot), View::Text(_)) {
             self.before_edit(slot);
@@ -238,7 +239,7 @@ impl<const LINES: usize> Database<LINES> {
         (self.moved(slot, handle, |data| data.deadline(Slot(handle))), result)
     }
 
-    /// Tells the order of deadlines that the value of `handle` has another first one inside.
+    /// Updates the order of deadlines after the earliest deadline within the value of `handle` changed.
     fn move_part_deadline(&mut self, handle: u32, before: Option<i64>, after: Option<i64>) {
         if before != after {
             before.into_iter().for_each(|deadline_ms| self.part_deadlines.remove(deadline_ms, handle));
@@ -246,7 +247,7 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// Edits the bytes of the text at `slot`, which is raw from then on. A long text is edited where it stands.
+    /// Edits the bytes of the text at `slot`, which is raw from then on. A long text is edited in place.
     ///
     /// # Panics
     /// If the value is not a text.
@@ -283,7 +284,7 @@ impl<const LINES: usize> Database<LINES> {
         edited.1
     }
 
-    /// Makes the value at `slot` the text of an integer.
+    /// Replaces the value at `slot` by the text of an integer.
     pub fn set_int(&mut self, slot: Slot, number: i64) -> Slot {
         self.replace(slot, New::Text(TextView::Int(number))).0
     }
@@ -296,10 +297,10 @@ impl<const LINES: usize> Database<LINES> {
             _ => Some(self.view(slot).to_value()),
         };
         let apart = self.unlink(slot);
-        kept.or(apart).expect("a value stands in its record or apart")
+        kept.or(apart).expect("a value is in its record or stored apart")
     }
 
-    /// Removes the key at `slot` when nobody wants its value: cheaper than [`Database::remove`].
+    /// Removes the key at `slot` without returning its value: cheaper than [`Database::remove`].
     pub fn delete(&mut self, slot: Slot) -> LazyFree {
         let noted = self.before_end(slot);
         let value = self.unlink(slot);
@@ -316,13 +317,13 @@ impl<const LINES: usize> Database<LINES> {
         self.records.destroy(slot.0)
     }
 
-    /// When the key at `slot` falls due.
+    /// The deadline of the key at `slot`.
     #[inline]
     pub fn deadline(&self, slot: Slot) -> Option<i64> {
         self.records.record(slot.0).deadline()
     }
 
-    /// Decides when the key at `slot` falls due; any time is allowed, past ones too.
+    /// Sets or removes the deadline of the key at `slot`; past times are allowed too.
     pub fn set_deadline(&mut self, slot: Slot, deadline_ms: Option<i64>) -> Slot {
         let old_ms = self.deadline(slot);
         if old_ms == deadline_ms {
@@ -339,7 +340,7 @@ impl<const LINES: usize> Database<LINES> {
         self.moved(slot, handle, |_| None)
     }
 
-    /// The 24 bits the engine keeps beside a key to remember its use; 0 in a new key.
+    /// The 24 bits of access information that the engine keeps with a key (LRU time or LFU counter); 0 in a new key.
     pub fn access(&self, slot: Slot) -> u32 {
         self.records.record(slot.0).access()
     }
@@ -353,38 +354,39 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// When the earliest key, or part of a value, falls due.
+    /// The earliest deadline of any key, or of a part of any value.
     pub fn next_deadline(&self) -> Option<i64> {
         let firsts = [self.deadlines.first(), self.part_deadlines.first()];
         firsts.into_iter().flatten().map(|(deadline_ms, _)| deadline_ms).min()
     }
 
-    /// The earliest deadline of a key, and where the key is. It stays until the caller removes it.
+    /// The earliest deadline of a key, and the key's slot. The key stays until the caller removes it.
     pub fn first_due(&self) -> Option<(i64, Slot)> {
         self.deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
     }
 
-    /// When the first part of the value at `slot` falls due: a field of a hash.
+    /// The earliest deadline within the value at `slot`: of a field of a hash.
     #[inline]
     pub fn part_deadline(&self, slot: Slot) -> Option<i64> {
         if self.part_deadlines.len() == 0 { None } else { self.view(slot).first_deadline() }
     }
 
-    /// How many keys have a value of which a part has a deadline.
+    /// The number of keys whose value has a part with a deadline.
     pub fn volatile_parts_len(&self) -> usize {
         self.part_deadlines.len()
     }
 
-    /// When the earliest part of any value falls due, and where it is. It stays until the caller removes it.
+    /// The earliest deadline within any value, and the slot of its key. The part stays until the caller removes it.
     #[inline]
     pub fn first_part_due(&self) -> Option<(i64, Slot)> {
         self.part_deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
     }
 
-    /// Visits some keys from `cursor` on, about `count` of them, and returns the cursor to go on from: 0 at the end.
+    /// Visits about `count` keys from `cursor` on, and returns the next cursor: 0 at the end.
     ///
-    /// A walk begins with cursor 0. A key that is stored from the walk's beginning to its end is visited at least once,
-    /// whatever else comes, goes or moves meanwhile: a walk that finds another hash than it began with begins anew.
+    /// A walk begins with cursor 0. A key that is stored from the walk's beginning to its end is visited at least
+    /// once, whatever else is added, removed or moved meanwhile: a walk whose cursor is of another hash function
+    /// starts again.
     pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Slot)) -> u64 {
         let keys = Keys { records: &self.records, hasher: &self.hasher };
         let generation = u64::from(self.hasher.generation()) << CURSOR_BITS;
@@ -396,12 +398,12 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// A key chosen with the help of `generator`, each about as likely as any other.
+    /// A random key by `generator`, each about as likely as any other.
     pub fn random(&self, generator: &mut impl FnMut() -> u64) -> Option<Slot> {
         self.table.random(generator).map(Slot)
     }
 
-    /// A key with a deadline chosen with the help of `generator`, each about as likely as any other.
+    /// A random key with a deadline by `generator`, each about as likely as any other.
     pub fn random_volatile(&self, generator: &mut impl FnMut() -> u64) -> Option<Slot> {
         let below = |bound: usize| ((u128::from(generator()) * bound as u128) >> 64) as usize;
         self.deadlines.random(below).map(|(_, handle)| Slot(handle))
@@ -412,17 +414,18 @@ impl<const LINES: usize> Database<LINES> {
         self.hasher.hash(self.key(slot))
     }
 
-    /// Where a key with that hash is stored. Once the database was flooded with like hashes, older ones find nothing.
+    /// The slot of a key with that hash. After the database was flooded with similar hashes, earlier hashes find
+    /// nothing.
     pub fn find_hash(&self, hash: u64) -> Option<Slot> {
         self.table.find(hash, |handle| self.hasher.hash(self.records.key(handle)) == hash).map(Slot)
     }
 
-    /// Every key, in an order that the seed and the past fix.
+    /// Every key, in an order that depends only on the seed and the history.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.table.handles().map(Slot)
     }
 
-    /// How long, in milliseconds, the keys that have a deadline still live on average; 0 without such keys.
+    /// The mean time to live of the keys with a deadline, in milliseconds; 0 if there are none.
     pub fn average_ttl_ms(&self, now_ms: i64) -> i64 {
         let average_ms = self.deadlines.sum().checked_div(self.volatile_len() as i128).unwrap_or(i128::from(now_ms));
         (average_ms - i128::from(now_ms)).clamp(0, i128::from(i64::MAX)) as i64
@@ -433,8 +436,7 @@ impl<const LINES: usize> Database<LINES> {
         Database::with_segments(self.seed)
     }
 
-    /// A copy that cannot be brought back to anything, to make others of: its clones share what it holds,
-    /// and copy the parts of that which they change.
+    /// A copy without undo levels, to be cloned: its clones share its contents, and copy the parts that they change.
     pub fn fork(&self) -> Database<LINES> {
         if self.is_empty() {
             return self.like_empty();
@@ -451,18 +453,18 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// Empties the database at once and returns what it held.
+    /// Empties the database at once and returns its contents.
     pub fn clear(&mut self) -> LazyFree {
         let empty = self.like_empty();
         std::mem::replace(self, empty).into_lazy_free()
     }
 
-    /// What all of it is when nobody needs it any more.
+    /// The whole contents, to be dropped.
     pub fn into_lazy_free(self) -> LazyFree {
         LazyFree(Contents::Database(Box::new(self)))
     }
 
-    /// Proves every invariant, at the cost of visiting everything.
+    /// Checks every invariant, at the cost of visiting everything.
     ///
     /// # Panics
     /// If one does not hold.

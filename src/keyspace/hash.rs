@@ -1,17 +1,17 @@
-//! The hash of a key: rapidhash with a seed of the database's own, SipHash-1-3 once that was flooded.
+//! The hash of a key: rapidhash with a seed of the database's own, SipHash-1-3 after a flood.
 //!
-//! Both are fixed functions of seed and bytes on every platform, so the order of a scan is too; that is why it is not
-//! foldhash, which is a third faster and promises no such thing. rapidhash takes 1.5 ns for a key of 16 bytes where
-//! SipHash-1-3 takes 7.5, and a key is hashed twice on its way in and once more whenever its segment splits; but its
-//! authors claim no more than "minimal" resistance to keys made to collide. The table notices when that happens
-//! ([`crate::value::hashing::Flood`]) and the database then changes over to the keyed function for good.
+//! Both are fixed functions of seed and bytes on every platform, so the order of a scan is fixed too. That is why it
+//! is not foldhash, which is a third faster but does not promise that. rapidhash takes 1.5 ns for a key of 16 bytes
+//! where SipHash-1-3 takes 7.5, and a key is hashed twice on its way in and once more whenever its segment splits;
+//! but its authors claim no more than "minimal" resistance to keys made to collide. The table notices when that
+//! happens ([`crate::value::hashing::Flood`]) and the database then changes over to the keyed function for good.
 //!
 //! Sources: De Carli, rapidhash v3; Aumasson and Bernstein, SipHash: a fast short-input PRF (2012).
 
 use crate::value::hashing::Key;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_micro_inline};
 
-/// A hash function.
+/// A hash function of a database.
 #[derive(Clone, Debug)]
 pub(super) enum Hasher {
     Quick(RapidSecrets),
@@ -19,12 +19,12 @@ pub(super) enum Hasher {
 }
 
 impl Hasher {
-    /// The quick function of that seed.
+    /// The quick function with that seed.
     pub(super) fn quick(seed: u64) -> Hasher {
         Hasher::Quick(RapidSecrets::seed(seed))
     }
 
-    /// A keyed function that follows from this one, never the same twice.
+    /// The next keyed function derived from this one, never the same twice.
     pub(super) fn guarded(&self) -> Hasher {
         let key = match self {
             Hasher::Quick(secrets) => Key(secrets.secrets[5], secrets.secrets[6]),
@@ -33,7 +33,7 @@ impl Hasher {
         Hasher::Guarded { key: key.next(), generation: self.generation().saturating_add(1) }
     }
 
-    /// How often the function was changed. Two functions of one seed are the same if this is.
+    /// How often the function was changed. Two functions of one seed are equal if their generations are.
     pub(super) fn generation(&self) -> u8 {
         match *self {
             Hasher::Quick(_) => 0,

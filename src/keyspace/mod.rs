@@ -1,8 +1,8 @@
-//! Where values are stored: one numbered database.
+//! The keyspace: the storage of one numbered database.
 //!
-//! A [`Database`] maps keys to values, remembers when a key falls due, and can be walked with a cursor while it
-//! changes. It asks no clock: a deadline is a number of unix milliseconds, and a key that is due stays until the engine
-//! removes it ([`Database::first_due`] says which). It announces nothing and replies to nobody.
+//! A [`Database`] maps keys to values, keeps their deadlines, and can be walked with a cursor while it changes. It
+//! reads no clock: a deadline is a number of unix milliseconds, and a key that is due stays until the engine removes
+//! it ([`Database::first_due`] finds it). It sends no notifications and no replies.
 //!
 //! ```text
 //! key --hash--> table: segments of cache lines          table.rs, segment.rs
@@ -16,15 +16,16 @@
 //! deadline ---> order of (deadline, handle)             value/deadlines.rs
 //! ```
 //!
-//! One record per key in one cell of an arena, so a look-up reads one line of the table and one record, and a key of 16
-//! bytes with a text of 32 takes 63 bytes in all, 77 with a deadline. Nothing here ever stops to double: the table
-//! splits a segment at a time, arenas grow a chunk at a time.
+//! One record per key in one cell of an arena, so a look-up reads one cache line of the table and one record, and a
+//! key of 16 bytes with a text of 32 takes 63 bytes in all, 77 with a deadline. Nothing here ever pauses to double
+//! its size: the table splits a segment at a time, arenas grow a chunk at a time.
 //!
-//! Whoever wants many databases that begin alike makes one [to fork](Database::fork), and clones that. A clone has
-//! rows without contents where the base has segments, chunks, pages and leaves, looks there for what it has not
-//! changed, and copies a part, and of a page one value, before it changes it. Parts keep their numbers, so a clone goes
-//! on exactly as a copy would, in the order of its keys, the choice of chance and the count of its memory. It costs ten
-//! bytes a thousand of what it shares, and who has never forked pays nothing for that others do.
+//! For many databases with the same initial contents, make one [fork](Database::fork) and clone it: clones copy on
+//! write. A clone has rows without contents where the base has segments, chunks, pages and leaves; it reads from the
+//! base the parts it has not changed, and copies a part, and of a page one value, before it changes it. Parts keep
+//! their numbers, so a clone behaves exactly as a copy would, in the order of its keys, its random choices and the
+//! count of its memory. It costs ten bytes for each thousand that it shares, and databases that were never forked pay
+//! nothing.
 
 mod cells;
 mod database;
@@ -40,21 +41,21 @@ pub use database::Database;
 
 use crate::value::{TextView, Value};
 
-/// Names one key of one database; valid until that database next changes.
+/// Identifies one key of one database; valid until that database next changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u32);
 
-/// A value on its way in.
+/// A new value, to be stored.
 #[derive(Clone, Debug)]
 pub enum New<'a> {
-    /// A text, whose bytes are copied straight to where they are kept.
+    /// A text, whose bytes are copied directly to where they are stored.
     Text(TextView<'a>),
-    /// A value that is taken over.
+    /// A value that is moved in.
     Value(Value),
 }
 
 impl New<'_> {
-    /// When the first part of it falls due.
+    /// The earliest deadline within the value.
     fn first_deadline(&self) -> Option<i64> {
         match self {
             New::Text(_) => None,
@@ -63,7 +64,7 @@ impl New<'_> {
     }
 }
 
-/// What is no longer stored but not yet freed. Dropping it may take long, and may be done on another thread.
+/// Contents that are removed but not yet freed. Dropping them may take long, and may be done on another thread.
 #[derive(Debug, Default)]
 pub struct LazyFree(Contents);
 
@@ -75,7 +76,7 @@ enum Contents {
     Database(Box<dyn Held>),
 }
 
-/// A database of any segment size that waits to be dropped.
+/// A database of any segment size, to be dropped.
 trait Held: std::fmt::Debug + Send {
     fn memory(&self) -> usize;
 }
@@ -90,7 +91,7 @@ impl LazyFree {
         }
     }
 
-    /// How many allocations it has whose number grows with what a value holds.
+    /// The number of its allocations that grows with the contents of a value.
     pub fn parts(&self) -> usize {
         match &self.0 {
             Contents::Value(value) => value.parts(),

@@ -5,17 +5,18 @@
 //! flags  access   key len  spare | deadline 0, 6 or 8 | key, or its number 4 | payload
 //! ```
 //!
-//! - flags: bits 0-2 the kind of payload, bits 3-4 the width of the deadline, bit 5 set if the key stands apart;
-//! - spare: the bytes of the cell behind the payload, which is how a text's length is known without being written down;
+//! - flags: bits 0-2 the kind of payload, bits 3-4 the width of the deadline, bit 5 set if the key is stored apart,
+//!   outside of the record;
+//! - spare: the number of unused bytes of the cell behind the payload, from which a text's length follows;
 //! - deadline: unsigned in six bytes until the year 10889, else an `i64`;
-//! - payload: an integer in four or eight bytes, the bytes of a text or of a packed hash, or the number of a value that
-//!   stands apart.
+//! - payload: an integer in four or eight bytes, the bytes of a text or of a packed hash, or the number of a value
+//!   that is stored apart.
 //!
 //! So a key of 16 bytes with a text of 32 takes 54 bytes, and with a deadline 60; a counter takes 26.
 //! Everything is little-endian. This file reads and writes bytes; [`super::records`] decides where they are.
 //!
-//! Every command looks at a record several times, and a look is some ten instructions; what is needed for one is
-//! inlined always, as calls would take as long again.
+//! Every command reads a record several times, and a read is some ten instructions; the functions for it are always
+//! inlined, as calls would take as long again.
 
 use super::cells::{MAX_CELL, MIN_CELL};
 
@@ -38,10 +39,10 @@ const HASH: u8 = 5;
 /// A deadline of either width is read as a word.
 const _: () = assert!(HEADER + size_of::<i64>() <= MIN_CELL);
 
-/// The longest key that stands in the record, in bytes.
+/// The longest key that is stored in the record, in bytes.
 pub(super) const MAX_KEY: usize = 255;
 
-/// What a record says of the value.
+/// The value of a record, as far as the record has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload<'a> {
     Int(i64),
@@ -49,12 +50,12 @@ pub(super) enum Payload<'a> {
     Raw(&'a [u8]),
     /// The bytes of a packed hash.
     Hash(&'a [u8]),
-    /// The number of a value that stands apart.
+    /// The number of a value that is stored apart.
     Apart(u32),
 }
 
 impl Payload<'_> {
-    /// The bytes it takes.
+    /// The bytes of the payload.
     pub(super) fn width(&self) -> usize {
         match *self {
             Payload::Int(number) if i32::try_from(number).is_ok() => 4,
@@ -70,11 +71,11 @@ impl Payload<'_> {
     }
 }
 
-/// What a record says of the key.
+/// The key of a record, as far as the record has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key<'a> {
     Here(&'a [u8]),
-    /// The number of a key that stands apart.
+    /// The number of a key that is stored apart.
     Apart(u32),
 }
 
@@ -86,13 +87,13 @@ impl Key<'_> {
         }
     }
 
-    /// Where the payload starts in a record with such a key and no deadline.
+    /// The offset of the payload in a record with such a key and no deadline.
     pub(super) fn end(&self) -> usize {
         HEADER + self.width()
     }
 }
 
-/// The bytes that a deadline takes.
+/// The width of a deadline in bytes.
 pub(super) fn deadline_width(deadline_ms: Option<i64>) -> usize {
     match deadline_ms {
         None => 0,
@@ -101,12 +102,12 @@ pub(super) fn deadline_width(deadline_ms: Option<i64>) -> usize {
     }
 }
 
-/// Where everything behind the deadline starts, if that is `width` bytes wide.
+/// The offset of everything behind a deadline that is `width` bytes wide.
 pub(super) fn behind_deadline(width: usize) -> usize {
     HEADER + width
 }
 
-/// A record to be read: the bytes of its cell.
+/// A record for reading: the bytes of its cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a>(pub(super) &'a [u8]);
 
@@ -145,14 +146,14 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Where the payload starts.
+    /// The offset at which the payload starts.
     #[inline(always)]
     pub(super) fn payload_start(self) -> usize {
         let key_width = if self.0[0] & KEY_APART == 0 { usize::from(self.0[4]) } else { 4 };
         HEADER + self.deadline_width() + key_width
     }
 
-    /// Where the payload ends.
+    /// The offset at which the payload ends.
     #[inline(always)]
     pub(super) fn end(self) -> usize {
         self.0.len() - usize::from(self.0[5])
@@ -192,7 +193,7 @@ pub(super) fn write(cell: &mut [u8], key: Key<'_>, payload: Payload<'_>) {
     write_payload(cell, key.end(), payload);
 }
 
-/// Writes a payload that starts at `start`, and the kind and spare bytes that go with it.
+/// Writes a payload that starts at `start`, and the kind and spare bytes for it.
 pub(super) fn write_payload(cell: &mut [u8], start: usize, payload: Payload<'_>) {
     let (kind, end) = match payload {
         Payload::Int(number) => match i32::try_from(number) {
@@ -208,13 +209,13 @@ pub(super) fn write_payload(cell: &mut [u8], start: usize, payload: Payload<'_>)
     set_end(cell, end);
 }
 
-/// Says where the payload ends; at most 255 bytes may follow.
+/// Sets the end of the payload; at most 255 bytes may follow.
 pub(super) fn set_end(cell: &mut [u8], end: usize) {
     debug_assert!(cell.len() - end <= usize::from(u8::MAX));
     cell[5] = (cell.len() - end) as u8;
 }
 
-/// Writes a deadline over one of the same width, or where [`super::records`] made room for it.
+/// Writes a deadline over one of the same width, or into the room that [`super::records`] made for it.
 pub(super) fn write_deadline(cell: &mut [u8], deadline_ms: Option<i64>) {
     let width = deadline_width(deadline_ms);
     let code = (width.div_ceil(6) as u8) << WIDTH_SHIFT;
@@ -223,8 +224,8 @@ pub(super) fn write_deadline(cell: &mut [u8], deadline_ms: Option<i64>) {
     cell[HEADER..HEADER + width].copy_from_slice(&bytes[..width]);
 }
 
-/// Writes the low 24 bits of `access`. Most uses are in the same second as the last, and what is not written need
-/// not be written back to memory.
+/// Writes the low 24 bits of `access`, if they differ: most uses are in the same second as the last, and an unchanged
+/// line need not be written back to memory.
 #[inline(always)]
 pub(super) fn write_access(cell: &mut [u8], access: u32) {
     let Some(word) = cell.first_chunk_mut() else { return };

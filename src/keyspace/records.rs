@@ -1,23 +1,24 @@
-//! The records of a database: what [`super::record`] lays out, placed in cells, with what is too long to stand there.
+//! The records of a database: the bytes of [`super::record`] in cells, with keys and values that are too long for a
+//! record stored apart.
 //!
-//! A handle names a record. Operations that change its size may move it, and return the handle it has then; whoever
-//! keeps handles (the table, the deadlines) is told by [`super::Database`].
+//! A handle identifies a record. Operations that change its size may move it, and return its new handle;
+//! [`super::Database`] updates the tables that contain the handle (the table, the deadlines).
 //!
-//! A packed hash of few bytes stands in its record. To be changed it is unpacked into a room
-//! that all share, and packed again.
+//! A packed hash of few bytes is stored in its record. To be changed it is unpacked into a shared buffer, and packed
+//! again.
 //!
-//! Invariants: a record's cell is the smallest that holds it, or larger by at most an eighth; each key and value apart
-//! is named by exactly one record; `apart_bytes` is what those keys and values own.
+//! Invariants: a record's cell is the smallest that holds it, or larger by at most an eighth; each key and value
+//! stored apart is named by exactly one record; `apart_bytes` is the memory of those keys and values.
 
 use super::cells::{Cells, MAX_CELL, cell_bytes};
 use super::record::{self, Key, MAX_KEY, Payload, Record};
 use super::slab::Slab;
 use crate::value::{Hash, HashView, Text, TextView, Value, View};
 
-/// The start of a record that most keys end in.
+/// The start of a record, which contains most keys whole.
 const PREFETCH_BYTES: usize = 32;
 
-/// The largest packed hash that stands in its record, in bytes.
+/// The largest packed hash that is stored in its record, in bytes.
 const HASH_BYTES: usize = 256;
 
 /// All records of a database.
@@ -27,12 +28,12 @@ pub(super) struct Records {
     keys: Slab<Box<[u8]>>,
     values: Slab<Value>,
     apart_bytes: usize,
-    /// Where hashes of records are unpacked.
+    /// The shared buffer into which the hashes of records are unpacked.
     room: Box<[u8]>,
 }
 
 impl Records {
-    /// Makes a record without a deadline.
+    /// Creates a record without a deadline.
     pub(super) fn create(&mut self, key: &[u8], payload: Payload<'_>) -> u32 {
         let key = match key.len() {
             0..=MAX_KEY => Key::Here(key),
@@ -46,7 +47,7 @@ impl Records {
         handle
     }
 
-    /// Unmakes a record; a value that stood apart is returned.
+    /// Destroys a record; a value that was stored apart is returned.
     pub(super) fn destroy(&mut self, handle: u32) -> Option<Value> {
         let record = self.record(handle);
         let (key, payload) = (record.key(), record.payload());
@@ -58,21 +59,21 @@ impl Records {
         value.map(|number| self.take_apart(number))
     }
 
-    /// The record of that handle.
+    /// The record with that handle.
     #[inline(always)]
     pub(super) fn record(&self, handle: u32) -> Record<'_> {
         Record(self.cells.get(handle))
     }
 
-    /// Has memory fetch the key of a record. Of many, one after the other, these reads overlap, as they wait for
-    /// nothing, where the look at a record waits for its first byte.
+    /// Prefetches the key of a record. For many records, one after the other, these reads overlap, as they do not
+    /// wait for anything, whereas reading a record waits for its first byte.
     #[inline]
     pub(super) fn prefetch(&self, handle: u32) {
         let cell = self.cells.get(handle);
         std::hint::black_box(cell[0] ^ cell[cell.len().min(PREFETCH_BYTES) - 1]);
     }
 
-    /// Its key.
+    /// The key of a record.
     #[inline]
     pub(super) fn key(&self, handle: u32) -> &[u8] {
         match self.record(handle).key() {
@@ -81,7 +82,7 @@ impl Records {
         }
     }
 
-    /// Its value, to be read.
+    /// The value of a record, for reading.
     #[inline(always)]
     pub(super) fn view(&self, handle: u32) -> View<'_> {
         match self.record(handle).payload() {
@@ -93,7 +94,7 @@ impl Records {
         }
     }
 
-    /// Lets `act` change the value, unless it is a text that stands in its record. The record may move.
+    /// Changes the value by `act`, unless it is a text that is stored in its record. The record may move.
     pub(super) fn edit<R>(&mut self, handle: u32, act: impl FnOnce(Option<&mut Value>) -> R) -> (u32, R) {
         match self.record(handle).payload() {
             Payload::Apart(number) => {
@@ -113,7 +114,7 @@ impl Records {
         }
     }
 
-    /// The hash that stands in a record, in the room that all share.
+    /// Unpacks the hash in a record into the shared buffer.
     fn unpack(&mut self, handle: u32) -> Hash {
         let room = std::mem::take(&mut self.room);
         match self.record(handle).payload() {
@@ -122,8 +123,7 @@ impl Records {
         }
     }
 
-    /// Lets `act` store the payload for a value, which stands in a record with a key of `key_len`
-    /// bytes if it can, and else apart.
+    /// Stores the payload of a value by `act`: in a record with a key of `key_len` bytes if it fits, else apart.
     pub(super) fn with_payload<R>(
         &mut self,
         key_len: usize,
@@ -151,7 +151,7 @@ impl Records {
         }
     }
 
-    /// Stores a value apart, for a payload to name it.
+    /// Stores a value apart, for a payload to refer to.
     fn set_apart(&mut self, value: Value) -> u32 {
         self.apart_bytes += value.memory();
         self.values.insert(value)
@@ -163,7 +163,7 @@ impl Records {
         value
     }
 
-    /// Gives a record another payload; a value that stood apart is returned. The record may move.
+    /// Replaces a record's payload; a value that was stored apart is returned. The record may move.
     pub(super) fn set_payload(&mut self, handle: u32, payload: Payload<'_>) -> (u32, Option<Value>) {
         let record = self.record(handle);
         let start = record.payload_start();
@@ -177,7 +177,7 @@ impl Records {
         (moved, replaced.map(|number| self.take_apart(number)))
     }
 
-    /// Gives a record another deadline. The record may move.
+    /// Sets a record's deadline. The record may move.
     pub(super) fn set_deadline(&mut self, handle: u32, deadline_ms: Option<i64>) -> u32 {
         let record = self.record(handle);
         let (old_width, width) = (record.deadline_width(), record::deadline_width(deadline_ms));
@@ -197,7 +197,8 @@ impl Records {
         moved
     }
 
-    /// Finds a cell for a record that is to have `bytes`, has `copy` bring over what stays, and frees the old cell.
+    /// Finds a cell for a record that is to have `bytes`, copies the rest of the record by `copy`, and frees the old
+    /// cell.
     fn resize(&mut self, handle: u32, bytes: usize, copy: impl FnOnce(&mut Cells, u32, u32)) -> u32 {
         let cell = self.cells.get(handle).len();
         if bytes <= cell && cell - cell_bytes(bytes) <= cell / 8 {
@@ -210,7 +211,7 @@ impl Records {
         moved
     }
 
-    /// Writes the 24 bits beside the key.
+    /// Writes the 24 access bits of a record.
     #[inline]
     pub(super) fn set_access(&mut self, handle: u32, access: u32) {
         record::write_access(self.cells.get_mut(handle), access);
@@ -227,12 +228,12 @@ impl Records {
         if has_room(key_len, payload) { payload } else { Payload::Apart(self.set_apart(Value::Text(text.to_text()))) }
     }
 
-    /// Whether a record with a key of `key_len` bytes keeps `text` itself.
+    /// Whether a record with a key of `key_len` bytes stores `text` itself.
     pub(super) fn keeps(key_len: usize, text: &Text) -> bool {
         text.view().bytes().map_or(true, |bytes| has_room(key_len, Payload::Text(bytes)))
     }
 
-    /// Themselves, in a form whose clones share what they hold until they change it.
+    /// Converts this into a form whose clones share its contents until they change them.
     pub(super) fn into_fork(self) -> Records {
         let values = self.values.into_fork();
         let keys = self.keys.into_fork();
@@ -241,23 +242,23 @@ impl Records {
         Records { cells: self.cells.into_fork(), keys, values, apart_bytes, room: Box::default() }
     }
 
-    /// The bytes of memory that records and what stands apart for them take.
+    /// The bytes of the records and of the keys and values stored apart for them.
     #[inline]
     pub(super) fn memory(&self) -> usize {
         self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart_bytes
     }
 
-    /// The bytes of all chunks of records that have a number.
+    /// The capacity of all chunks of records that have a number, in bytes.
     pub(super) fn named_bytes(&self) -> usize {
         self.cells.named_bytes()
     }
 
-    /// The bytes of memory held for records to come.
+    /// The bytes of memory held for future records.
     pub(super) fn slack(&self) -> usize {
         self.cells.slack() + self.keys.slack() + self.values.slack() + self.room.len()
     }
 
-    /// The bytes of memory one record takes, with what stands apart for it.
+    /// The bytes of one record, with the key and the value stored apart for it.
     pub(super) fn memory_of(&self, handle: u32) -> usize {
         let record = self.record(handle);
         let key = if let Key::Apart(number) = record.key() {
@@ -273,7 +274,7 @@ impl Records {
         record.0.len() + key + value
     }
 
-    /// Proves the invariants; `live` are all handles in use.
+    /// Panics unless the invariants hold; `live` are all handles in use.
     pub(super) fn check(&self, live: impl Iterator<Item = u32> + Clone) {
         self.cells.check(live.clone());
         self.keys.check();

@@ -1,15 +1,15 @@
-//! A segment of the table: an array of cache lines that hold tagged handles, each as near as it can to its home line.
+//! A segment of the table: an array of cache lines that hold tagged handles, each as near as possible to its home line.
 //!
-//! What does not fit its home line goes to the next line that has room, round the end if need be, and every line counts
-//! how many passed it by; a search ends at the first line that nobody passed.
+//! A handle that does not fit into its home line goes to the next line with room, cyclically, and every line counts
+//! the handles that passed it by; a search ends at the first line that none passed.
 //!
-//! Invariants: from a handle's home line to the line before its own, every line counts it in `passed`, which sticks
-//! once it is 255; all handles of a segment have positions in its stretch.
+//! Invariants: from a handle's home line to the line before its own, every line counts it in `passed`, which stays at
+//! 255 once it reached it; all handles of a segment have positions in its range.
 
 use super::table::Hashes;
 use std::iter;
 
-/// Handles a line holds.
+/// The handles of a line.
 pub(super) const SLOTS: usize = 12;
 
 #[derive(Clone, Debug)]
@@ -24,14 +24,14 @@ pub(super) struct Segment<const LINES: usize> {
 #[repr(align(64))]
 pub(super) struct Line {
     tags: [u8; SLOTS],
-    /// One bit a slot.
+    /// One bit per slot.
     pub(super) taken: u16,
-    /// How many handles wanted this line, or passed it by before, and stand behind it.
+    /// The number of handles that have this line as their home, or passed it by, and are stored behind it.
     passed: u8,
     pub(super) handles: [u32; SLOTS],
 }
 
-/// A hash as a position: x + x(1-x)/3 with both seen as fractions, which is twice as steep at 0 as at 1.
+/// The position of a hash: x + x(1-x)/3 with both seen as fractions, which is twice as steep at 0 as at 1.
 #[inline]
 pub(super) fn skew(hash: u64) -> u64 {
     let product = u128::from(hash) * u128::from(!hash);
@@ -43,7 +43,7 @@ pub(super) fn tag(hash: u64) -> u8 {
     hash as u8
 }
 
-/// One bit for each byte of a word, set if it is that byte. Adding to its lower seven bits carries into the highest
+/// One bit for each byte of a word, set if it equals `byte`. Adding to its lower seven bits carries into the highest
 /// unless they are all equal; the product gathers the highest bits in the highest byte.
 #[inline]
 fn equal_bytes(word: u64, byte: u8) -> u16 {
@@ -58,13 +58,13 @@ impl<const LINES: usize> Segment<LINES> {
         Segment { lines: Box::new([Line::EMPTY; LINES]), start, depth, len: 0 }
     }
 
-    /// The line that a position of this segment belongs to.
+    /// The home line of a position of this segment.
     #[inline]
     pub(super) fn home(&self, position: u64) -> usize {
         (position << self.depth >> (u64::BITS - LINES.ilog2())) as usize
     }
 
-    /// The lines from `home` on, all the way round.
+    /// All lines from `home` on, cyclically.
     #[inline]
     fn from_home(home: usize) -> impl Iterator<Item = usize> {
         (0..LINES).map(move |step| (home + step) % LINES)
@@ -93,7 +93,7 @@ impl<const LINES: usize> Segment<LINES> {
         Self::from_home(home).position(|number| self.lines[number].room().is_some()).unwrap_or(LINES)
     }
 
-    /// Puts a handle into a segment that is not full.
+    /// Inserts a handle into a segment that is not full.
     pub(super) fn put(&mut self, home: usize, tag: u8, handle: u32) {
         for number in Self::from_home(home) {
             let line = &mut self.lines[number];
@@ -122,7 +122,7 @@ impl<const LINES: usize> Segment<LINES> {
         }
     }
 
-    /// Visits every handle at home in that line.
+    /// Visits every handle whose home is that line.
     pub(super) fn of_home(&self, home: usize, hashes: &impl Hashes, mut visit: impl FnMut(u32)) {
         for number in Self::from_home(home) {
             let line = &self.lines[number];
@@ -141,14 +141,20 @@ impl<const LINES: usize> Segment<LINES> {
                 let hash = hashes.hash_of(line.handles[slot]);
                 let home = self.home(skew(hash));
                 assert_eq!(line.tags[slot], tag(hash));
-                assert!(skew(hash).wrapping_sub(self.start).leading_zeros() >= self.depth, "a handle is astray");
+                assert!(
+                    skew(hash).wrapping_sub(self.start).leading_zeros() >= self.depth,
+                    "a handle is outside of its segment"
+                );
                 Self::from_home(home).take_while(|&step| step != number).for_each(|step| passed[step] += 1);
                 len += 1;
             }
         }
         assert_eq!(len, self.len);
         for (line, passed) in self.lines.iter().zip(passed) {
-            assert!(usize::from(line.passed) == passed || line.passed == u8::MAX, "the count of passers is wrong");
+            assert!(
+                usize::from(line.passed) == passed || line.passed == u8::MAX,
+                "the count of handles that passed is wrong"
+            );
         }
     }
 }
@@ -157,7 +163,7 @@ impl Line {
     const EMPTY: Line = Line { tags: [0; SLOTS], taken: 0, passed: 0, handles: [0; SLOTS] };
     const ALL: u16 = (1 << SLOTS) - 1;
 
-    /// The slots that are taken and tagged so.
+    /// The used slots with that tag.
     #[inline]
     fn matches(&self, tag: u8) -> impl Iterator<Item = usize> {
         let (first, rest) = self.tags.split_at(size_of::<u64>());
@@ -172,7 +178,7 @@ impl Line {
         })
     }
 
-    /// The handles that are tagged so.
+    /// The handles with that tag.
     pub(super) fn tagged(&self, tag: u8) -> impl Iterator<Item = u32> {
         self.matches(tag).map(|slot| self.handles[slot])
     }

@@ -1,23 +1,22 @@
-//! A slab: values of one type, named by 32-bit numbers that stay while the value does.
+//! A slab: values of one type, addressed by 32-bit numbers that do not change while the value exists.
 //!
-//! It grows a page at a time, so no push ever moves what is there, and an empty page gives its memory back.
+//! It grows a page at a time, so inserting never moves a value, and an empty page frees its memory.
 //!
-//! What it holds can be [`Slab::into_fork`]: clones then have neither pages nor values of their own, find them under
-//! the same numbers where they are in the base, and copy the entries of a page, and of those one value, before they
-//! change it.
+//! [`Slab::into_fork`] makes clones copy on write: they have neither pages nor values of their own, find them under
+//! the same numbers in the base, and copy the entries of a page, and of those one value, before they change it.
 //!
-//! Invariants, per page: `live` values plus the chain of free entries are all its entries; the page stands once in
-//! `open` if and only if it has room.
+//! Invariants, per page: `live` values plus the chain of free entries are all its entries; the page is once in `open`
+//! if and only if it has room.
 
 use std::sync::Arc;
 
 const PAGE: usize = 256;
 const NONE: u32 = u32::MAX;
 
-/// The slab.
+/// Values of one type, by number.
 #[derive(Clone, Debug)]
 pub(super) struct Slab<T> {
-    /// `None` for what is in the base.
+    /// The pages; `None` for those in the base.
     pages: Vec<Option<Page<T>>>,
     open: Vec<u32>,
     capacity: usize,
@@ -69,7 +68,7 @@ impl<T: Clone> Slab<T> {
         page_number * PAGE as u32 + index
     }
 
-    /// Takes the value of that number out.
+    /// Removes and returns the value with that number.
     pub(super) fn remove(&mut self, number: u32) -> T {
         let page_number = number / PAGE as u32;
         let page = self.own(page_number as usize);
@@ -83,7 +82,7 @@ impl<T: Clone> Slab<T> {
         value.unwrap_or_else(|| self.base().get(number).clone())
     }
 
-    /// The value of that number.
+    /// The value with that number.
     pub(super) fn get(&self, number: u32) -> &T {
         match &self.page(number as usize / PAGE).entries[number as usize % PAGE] {
             Entry::Full(value) => value,
@@ -92,7 +91,7 @@ impl<T: Clone> Slab<T> {
         }
     }
 
-    /// The value of that number, to be changed.
+    /// The value with that number, for changing.
     pub(super) fn get_mut(&mut self, number: u32) -> &mut T {
         if let Entry::InBase = self.own(number as usize / PAGE).entries[number as usize % PAGE] {
             self.fetch(number);
@@ -103,14 +102,14 @@ impl<T: Clone> Slab<T> {
         }
     }
 
-    /// Copies a value that is in the base.
+    /// Copies a value from the base if it is still there.
     #[cold]
     fn fetch(&mut self, number: u32) {
         let value = self.base().get(number).clone();
         self.own(number as usize / PAGE).entries[number as usize % PAGE] = Entry::Full(value);
     }
 
-    /// A page, be it in the base.
+    /// A page, of this slab or of the base.
     #[inline]
     fn page(&self, number: usize) -> &Page<T> {
         match &self.pages[number] {
@@ -121,18 +120,18 @@ impl<T: Clone> Slab<T> {
 
     #[cold]
     fn base(&self) -> &Slab<T> {
-        self.base.as_ref().expect("what is not here is in the base")
+        self.base.as_ref().expect("a page without contents is in the base")
     }
 
-    /// A page, to be changed.
+    /// A page, for changing; made from the base's first if it is still there.
     #[inline]
     fn own(&mut self, number: usize) -> &mut Page<T> {
         let base = &self.base;
         self.pages[number]
-            .get_or_insert_with(|| base.as_ref().expect("what is not here is in the base").page(number).fork())
+            .get_or_insert_with(|| base.as_ref().expect("a page without contents is in the base").page(number).fork())
     }
 
-    /// Itself, in a form whose clones share what it holds until they change it.
+    /// Converts this into a form whose clones share its contents until they change them.
     pub(super) fn into_fork(mut self) -> Slab<T> {
         (0..self.pages.len()).for_each(|number| _ = self.own(number));
         let numbers: Vec<u32> = self.numbered().map(|(number, _)| number).collect();
@@ -157,19 +156,19 @@ impl<T: Clone> Slab<T> {
         numbers.map(|number| (number, self.get(number)))
     }
 
-    /// The bytes of memory that values take, without what they own themselves.
+    /// The bytes of the values, not counting their own allocations.
     pub(super) fn memory(&self) -> usize {
         self.len * size_of::<Entry<T>>()
     }
 
-    /// The bytes of memory held beside those: free entries, and what it takes to find them.
+    /// The bytes of memory held in addition: free entries, and the tables to find entries.
     pub(super) fn slack(&self) -> usize {
         (self.capacity - self.len) * size_of::<Entry<T>>()
             + self.pages.capacity() * size_of::<Option<Page<T>>>()
             + self.open.capacity() * size_of::<u32>()
     }
 
-    /// Proves the invariants.
+    /// Panics unless the invariants hold.
     pub(super) fn check(&self) {
         assert_eq!(self.iter().count(), self.len);
         let mut capacity = 0;
@@ -189,7 +188,7 @@ impl<T: Clone> Slab<T> {
     }
 }
 
-/// A copy has the same room for more.
+/// A clone keeps the spare capacity.
 impl<T: Clone> Clone for Page<T> {
     fn clone(&self) -> Page<T> {
         self.like(Entry::clone)
@@ -197,14 +196,14 @@ impl<T: Clone> Clone for Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A page of other entries, each made from one of this, with the same room for more.
+    /// A page of other entries, each made from one of this page, with the same spare capacity.
     fn like(&self, entry: impl FnMut(&Entry<T>) -> Entry<T>) -> Page<T> {
         let mut entries = Vec::with_capacity(self.entries.capacity());
         entries.extend(self.entries.iter().map(entry));
         Page { entries, live: self.live, free: self.free }
     }
 
-    /// What a clone has of it at first.
+    /// The page with which a clone begins.
     fn fork(&self) -> Page<T> {
         self.like(|entry| match entry {
             Entry::Free(next) => Entry::Free(*next),
@@ -229,7 +228,7 @@ impl<T> Page<T> {
         index
     }
 
-    /// Takes a value out; `None` if it is in the base.
+    /// Removes and returns a value; `None` if it is in the base.
     fn remove(&mut self, index: u32) -> Option<T> {
         let value = match std::mem::replace(&mut self.entries[index as usize], Entry::Free(self.free)) {
             Entry::Full(value) => Some(value),

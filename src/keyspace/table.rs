@@ -1,26 +1,26 @@
 //! The table: from a hash to a 32-bit handle, in segments that split and merge one at a time.
 //!
-//! Extendible hashing. A hash becomes a *position*, a point on a line from 0 to 2^64. A segment owns an aligned stretch
-//! of that line and is an array of cache lines, each of which owns an equal part of the stretch and holds twelve
+//! Extendible hashing. A hash becomes a *position*, a point on a line from 0 to 2^64. A segment owns an aligned range
+//! of that line and is an array of cache lines, each of which owns an equal part of the range and holds twelve
 //! handles with a one-byte tag each (see [`super::segment`]); the directory finds the segment by the leading bits of
 //! the position. A full segment splits in two, which touches nothing else; the directory, four bytes for some hundred
-//! keys, is all that ever doubles. Sparse neighbours merge again.
+//! keys, is the only part that ever doubles. Sparse neighbours merge again.
 //!
 //! Positions are *skewed*: one end of the line is twice as dense as the other (see [`skew`]). Without that all segments
 //! would fill and split at the same time and the memory would go up in steps of two; with it some segment is always the
 //! next, and the table takes 8 to 9 bytes a key at any size.
 //!
-//! A scan walks the line of positions and its cursor is a point on it, which means the same however segments split and
-//! merge; hence the guarantee of [`Table::scan`].
+//! A scan walks the line of positions and its cursor is a point on it, whose meaning does not depend on how segments
+//! split and merge; hence the guarantee of [`Table::scan`].
 //!
-//! The table stores no hash: splitting asks for it again ([`Hashes`]). It trusts the hash to be uniform, but not
-//! blindly: [`Table::insert`] reports a flood, when splits go far deeper than the number of keys explains.
+//! The table stores no hash: splitting computes it again ([`Hashes`]). It assumes that hashes are uniform, but
+//! checks: [`Table::insert`] reports a flood when splits go far deeper than the number of keys explains.
 //!
-//! Segments can be [`Table::into_fork`]: clones then find them under the same numbers where they are in the base, and
-//! copy one before they change it.
+//! [`Table::into_fork`] makes clones copy on write: they find segments under the same numbers in the base, and copy
+//! one before they change it.
 //!
-//! Invariants: a segment of depth d owns 2^(64-d) positions and 2^(depth-d) consecutive directory entries; `len` is the
-//! sum of the segments' lengths.
+//! Invariants: a segment of depth d owns 2^(64-d) positions and 2^(depth-d) consecutive directory entries; `len` is
+//! the sum of the segments' lengths.
 //!
 //! Costs: a find is the directory, the segment's row, one line (on average 1.04, for an absent key 1.3) and one record.
 //! A split or merge re-hashes one or two segments, at most 720 records.
@@ -32,13 +32,13 @@ use crate::value::hashing::Flood;
 use std::hint;
 use std::sync::Arc;
 
-/// Levels that a segment may be deeper than the number of segments explains.
+/// The number of levels by which a segment may be deeper than the number of segments explains.
 const FLOOD_DEPTH: u32 = 5;
 /// Bits of a position that a scan cursor leaves out.
 const CURSOR_SHIFT: u32 = 16;
-/// So many lines are fetched at once.
+/// The number of lines that are prefetched at once.
 pub(super) const PREFETCHED: usize = 16;
-/// Bits of a scan cursor.
+/// The bits of a scan cursor.
 pub(super) const CURSOR_BITS: u32 = u64::BITS - CURSOR_SHIFT;
 
 /// The table; `LINES`, a power of two above one, is the size of a segment in lines.
@@ -46,20 +46,20 @@ pub(super) const CURSOR_BITS: u32 = u64::BITS - CURSOR_SHIFT;
 pub(super) struct Table<const LINES: usize> {
     directory: Vec<u32>,
     depth: u32,
-    /// `None` for what is in the base.
+    /// The segments; `None` for those in the base.
     segments: Vec<Option<Segment<LINES>>>,
-    /// How many segments there are of each depth.
+    /// The number of segments of each depth.
     depths: Vec<u32>,
     len: usize,
     base: Option<Arc<Table<LINES>>>,
 }
 
-/// Whoever knows the hash of a handle that the table holds.
+/// Computes the hashes of the handles in the table.
 pub(super) trait Hashes {
     /// The hash of one handle.
     fn hash_of(&self, handle: u32) -> u64;
 
-    /// Called before the hashes of that many handles are asked for, which is the time to have memory fetch their keys.
+    /// Called before the hashes of these handles are needed, so that their keys can be prefetched.
     fn prefetch(&self, _handles: impl Iterator<Item = u32>) {}
 }
 
@@ -72,11 +72,11 @@ impl<F: Fn(u32) -> u64> Hashes for F {
 impl<const LINES: usize> Table<LINES> {
     /// A segment with more handles than this splits.
     const FULL: u32 = (LINES * SLOTS * 15 / 16) as u32;
-    /// So does one above half of that in which a handle has to stand this far from home.
+    /// So does a segment above half of that in which a handle would be this many lines from its home.
     const FAR: usize = 12;
-    /// Segments with fewer handles than this look for a neighbour to merge with ...
+    /// A segment with fewer handles than this may merge with a neighbour ...
     const SPARSE: u32 = (LINES * SLOTS / 6) as u32;
-    /// ... which they do if both have no more than this.
+    /// ... and does so if both have no more than this.
     const MERGED: u32 = (LINES * SLOTS * 2 / 5) as u32;
     const LINE_BITS: u32 = LINES.ilog2();
     const IS_POWER: () = assert!(LINES.is_power_of_two() && LINES > 1);
@@ -87,7 +87,7 @@ impl<const LINES: usize> Table<LINES> {
         Table { directory: Vec::new(), depth: 0, segments: Vec::new(), depths: Vec::new(), len: 0, base: None }
     }
 
-    /// How many handles there are.
+    /// The number of handles.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -100,8 +100,8 @@ impl<const LINES: usize> Table<LINES> {
         segment.find(segment.home(position), tag(hash), is_wanted).map(|(line, slot)| segment.lines[line].handles[slot])
     }
 
-    /// Has memory fetch the home lines of up to [`PREFETCHED`] hashes at once, and then shows the handles
-    /// there that may be the wanted ones.
+    /// Prefetches the home lines of up to [`PREFETCHED`] hashes at once, and then calls `show` with the handles there
+    /// that may be the wanted ones.
     pub(super) fn prefetch(&self, hashes: &[u64], mut show: impl FnMut(u32)) {
         let home_line = |hash: &u64| {
             let position = skew(*hash);
@@ -131,15 +131,15 @@ impl<const LINES: usize> Table<LINES> {
 
     #[cold]
     fn base_segment(&self, number: usize) -> &Segment<LINES> {
-        self.base.as_ref().expect("a segment that is not here is in the base").segment(number)
+        self.base.as_ref().expect("a segment without contents is in the base").segment(number)
     }
 
-    /// A segment, to be changed.
+    /// A segment, for changing; copied from the base first if it is still there.
     #[inline]
     fn own(&mut self, number: usize) -> &mut Segment<LINES> {
         let base = &self.base;
         self.segments[number].get_or_insert_with(|| {
-            base.as_ref().expect("a segment that is not here is in the base").segment(number).clone()
+            base.as_ref().expect("a segment without contents is in the base").segment(number).clone()
         })
     }
 
@@ -148,7 +148,7 @@ impl<const LINES: usize> Table<LINES> {
         (0..self.segments.len()).map(|number| self.segment(number))
     }
 
-    /// Itself, in a form whose clones share what it holds until they change it.
+    /// Converts this into a form whose clones share its contents until they change them.
     pub(super) fn into_fork(mut self) -> Table<LINES> {
         (0..self.segments.len()).for_each(|number| _ = self.own(number));
         self.base = None;
@@ -168,7 +168,7 @@ impl<const LINES: usize> Table<LINES> {
         (position >> 1 >> (63 - self.depth)) as usize
     }
 
-    /// Puts a handle in that is not there yet. On [`Flood`] it is not taken.
+    /// Inserts a handle that is not in the table. On [`Flood`] it is not inserted.
     pub(super) fn insert(&mut self, hash: u64, handle: u32, hashes: &impl Hashes) -> Result<(), Flood> {
         if self.segments.is_empty() {
             self.push(Segment::new(0, 0));
@@ -192,7 +192,7 @@ impl<const LINES: usize> Table<LINES> {
         }
     }
 
-    /// Takes a handle out that is there.
+    /// Removes a handle that is in the table.
     pub(super) fn remove(&mut self, hash: u64, handle: u32, hashes: &impl Hashes) {
         let position = skew(hash);
         let number = self.directory[self.directory_index(position)] as usize;
@@ -205,7 +205,7 @@ impl<const LINES: usize> Table<LINES> {
         }
     }
 
-    /// Lets `new` stand where `old` stood.
+    /// Replaces the handle `old` by `new`.
     pub(super) fn rename(&mut self, hash: u64, old: u32, new: u32) {
         let position = skew(hash);
         let number = self.directory[self.directory_index(position)] as usize;
@@ -220,9 +220,9 @@ impl<const LINES: usize> Table<LINES> {
         self.segments().flat_map(Segment::handles)
     }
 
-    /// Visits the handles from `cursor` on, line by line until `count` were visited, and returns the cursor to go on
-    /// from, 0 at the end. What is there from a walk's beginning to its end is visited at least once; twice only if
-    /// segments merged meanwhile.
+    /// Visits the handles from `cursor` on, line by line until `count` were visited, and returns the next cursor, 0
+    /// at the end. A handle that is in the table from a walk's beginning to its end is visited at least once; twice
+    /// only if segments merged meanwhile.
     pub(super) fn scan(&self, cursor: u64, count: usize, hashes: &impl Hashes, mut visit: impl FnMut(u32)) -> u64 {
         let mut position = cursor.saturating_mul(1 << CURSOR_SHIFT);
         let mut visited = 0;
@@ -242,7 +242,7 @@ impl<const LINES: usize> Table<LINES> {
         0
     }
 
-    /// A handle, each as likely as any other except in a table that lost most of what it held.
+    /// A random handle, each as likely as any other except in a table that lost most of its handles.
     pub(super) fn random(&self, generator: &mut impl FnMut() -> u64) -> Option<u32> {
         const TRIES: usize = 64;
         let mut below = |bound: usize| ((u128::from(generator()) * bound as u128) >> 64) as usize;
@@ -354,7 +354,7 @@ impl<const LINES: usize> Table<LINES> {
             merged.put(merged.home(skew(hash)), tag(hash), handle);
         }
         self.segments[kept] = Some(merged);
-        // What is in the base has one number, so the last is to be its own before it takes another.
+        // A segment in the base has one number, so the last one is copied before it gets another number.
         self.own(self.segments.len() - 1);
         self.segments.swap_remove(lost);
         self.depths[depth as usize + 1] -= 2;
@@ -365,7 +365,7 @@ impl<const LINES: usize> Table<LINES> {
         }
     }
 
-    /// Proves the invariants.
+    /// Panics unless the invariants hold.
     pub(super) fn check(&self, hashes: &impl Hashes) {
         assert_eq!(self.segments().map(|segment| segment.len as usize).sum::<usize>(), self.len);
         assert_eq!(self.directory.len(), if self.segments.is_empty() { 0 } else { 1 << self.depth });
@@ -398,7 +398,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// A bijection that passes for a uniform hash of 32-bit handles.
+    /// A bijection that acts as a uniform hash of 32-bit handles.
     fn hash_of(handle: u32) -> u64 {
         let mixed = (u64::from(handle) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hash_floods_is_refused_and_reported() {
+    fn a_flood_of_equal_hashes_is_refused_and_reported() {
         let same = |_| 42;
         let mut table = Table::<4>::new();
         let flood = (0..1000).find(|&handle| table.insert(42, handle, &same) == Err(Flood));
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn every_handle_is_about_as_likely_to_be_drawn() {
+    fn random_handles_are_about_equally_likely() {
         for handles in [1u32, 20, 5_000] {
             let table = filled::<4>(handles);
             let (mut state, mut drawn) = (1u64, vec![0u32; handles as usize]);

@@ -1,7 +1,7 @@
-//! What compiled code does with global names, read from the form in which Lua 5.1 would save it.
+//! How compiled code uses global names, read from the form in which Lua 5.1 would save it.
 //!
-//! Lua tells nothing about a function's instructions but that form (`lua_dump`), so it is read here: the code of the
-//! function and of all functions within. It never leaves the process, and none is ever loaded.
+//! Lua shows a function's instructions only in that form (`lua_dump`), so it is read here: the code of the function
+//! and of all nested functions. It never leaves the process, and none is ever loaded.
 //!
 //! ```text
 //!   header  signature 4, version, format, is little, sizes of int, size_t, instruction and number, are integers
@@ -15,21 +15,21 @@
 
 use std::collections::BTreeSet;
 
-/// What compiled code, with all functions in it, does with global names.
+/// How compiled code, with all nested functions, uses global names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct GlobalUse {
-    /// It may give one a value.
+    /// Whether it may assign a global.
     pub assigns: bool,
-    /// Those whose values it takes in hand. Of the others it reads no more than an element
-    /// or the length, each time anew.
+    /// The globals whose values it uses otherwise than by reading an element or the length. Of the others it reads no
+    /// more than that, each time anew.
     pub takes: BTreeSet<Vec<u8>>,
 }
 
 const HEADER_BYTES: usize = 12;
-/// Functions nest no deeper than the compiler does.
+/// The deepest nesting of functions; the compiler allows no more.
 const MOST_DEPTH: usize = 256;
 
-/// What the code of a dump does; `None` when that cannot be told.
+/// How the code of a dump uses global names; `None` if that cannot be determined.
 pub(super) fn global_use(dump: &[u8]) -> Option<GlobalUse> {
     let mut reader = Reader { rest: dump };
     let mut found = GlobalUse::default();
@@ -38,7 +38,7 @@ pub(super) fn global_use(dump: &[u8]) -> Option<GlobalUse> {
     reader.rest.is_empty().then_some(found)
 }
 
-/// An instruction: from its lowest bit on what it does (6 bits), a register (8), and two numbers (9 each) or one (18).
+/// An instruction: from its lowest bit the opcode (6 bits), a register (8), and two numbers (9 each) or one (18).
 #[derive(Clone, Copy)]
 struct Instruction(u32);
 
@@ -62,12 +62,12 @@ impl Instruction {
         self.0 >> 23
     }
 
-    /// The constant that it names.
+    /// The index of the constant that it uses.
     fn constant(self) -> usize {
         (self.0 >> 14) as usize
     }
 
-    /// Whether what it reads of a value takes that one's place.
+    /// Whether it reads an element or the length of a register's value and puts the result into the same register.
     fn reads_from(self, register: u32) -> bool {
         matches!(self.operation(), Instruction::GET_ELEMENT | Instruction::LENGTH)
             && (self.target(), self.source()) == (register, register)
@@ -98,7 +98,7 @@ impl<'d> Reader<'d> {
         usize::try_from(i32::from_ne_bytes(self.word()?)).ok()
     }
 
-    /// A text with the NUL behind it.
+    /// Reads a text with the NUL behind it.
     fn text(&mut self) -> Option<&'d [u8]> {
         let length = usize::from_ne_bytes(self.word()?);
         let (text, rest) = self.rest.split_at_checked(length)?;
@@ -106,7 +106,7 @@ impl<'d> Reader<'d> {
         Some(text)
     }
 
-    /// Skips so many entries as a count says.
+    /// Skips as many entries as a count states.
     fn each(&mut self, mut skip: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         (0..self.count()?).try_for_each(|_| skip(self))
     }
@@ -133,7 +133,7 @@ impl<'d> Reader<'d> {
         self.each(|reader| reader.text().map(drop))
     }
 
-    /// A constant, if it is a text.
+    /// Reads a constant, and returns it if it is a text.
     fn constant(&mut self) -> Option<Option<&'d [u8]>> {
         match i32::from(self.byte()?) {
             mlua_sys::LUA_TNIL => Some(None),
@@ -145,7 +145,7 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// Adds what the code of one function does.
+/// Adds the global names that the code of one function uses.
 fn note(code: &[Instruction], constants: &[Option<&[u8]>], found: &mut GlobalUse) -> Option<()> {
     for (place, instruction) in code.iter().enumerate() {
         let next = code.get(place + 1);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_reads_globals_assigns_none() {
+    fn code_that_only_reads_globals_assigns_none() {
         for source in [
             "",
             "return KEYS[1]",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn who_assigns_a_global_anywhere_is_found() {
+    fn an_assignment_to_a_global_is_found_anywhere() {
         for source in [
             "x = 1",
             "local a a, KEYS = 1, 2",
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_an_element_or_the_length_takes_nothing_in_hand() {
+    fn reading_an_element_or_the_length_uses_no_global_as_a_value() {
         for source in [
             "return KEYS[1] .. ARGV[2], #ARGV",
             "local key = KEYS[1] local i = 2 if ARGV[i] == 'x' then key = key .. ARGV[3] end return key",
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_in_hand_is_found() {
+    fn globals_used_as_values_are_found() {
         for (source, expected) in [
             ("return KEYS", "KEYS"),
             ("local k = KEYS return k[1]", "KEYS"),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_cannot_be_read_nothing_is_told() {
+    fn code_that_cannot_be_read_has_no_known_global_use() {
         for dump in [&b""[..], b"\x1bLua", &[0; 12], &[0xff; 200]] {
             assert_eq!(super::global_use(dump), None, "{dump:?}");
         }

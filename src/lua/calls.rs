@@ -1,9 +1,9 @@
-//! Rust functions that scripts call: how Lua reaches them, and how their errors reach Lua.
+//! Rust functions that scripts call: how Lua calls them, and how their errors get to Lua.
 //!
-//! A [`Function`] is a plain function; its pointer is kept with the Lua function as the first upvalue, and one
-//! trampoline serves them all. What a function gives back decides: results, or an error that the trampoline raises when
-//! nothing of Rust is alive any more in its frame. A panic is caught there, too, since it must not pass through C;
-//! whoever started the run finds it again.
+//! A [`Function`] is a plain function; its pointer is the first upvalue of the Lua function, and one trampoline calls
+//! them all. A function returns results, or an error that the trampoline raises when no Rust value is alive any more
+//! in its frame. A panic is caught there, too, since it must not pass through C; it continues in the caller that
+//! started the run.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
@@ -13,20 +13,20 @@ use mlua_sys as ffi;
 
 use super::{Stack, context};
 
-/// A function that scripts can call. Its arguments are the first values of the stack; it pushes
-/// its results and says how many.
+/// A function that scripts can call. Its arguments are the first values of the stack; it pushes its results and
+/// returns their number.
 pub type Function = for<'c> fn(&mut Stack<'c>) -> Result<usize, Raise>;
 
-/// What a function raises as an error.
+/// An error that a function raises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Raise {
-    /// This text behind the place of the script from where the function was called, such as `user_script:1: `.
+    /// This text behind the position in the script that called the function, such as `user_script:1: `.
     Here(Vec<u8>),
-    /// This text as it is.
+    /// This text unchanged.
     Text(Vec<u8>),
     /// The value on top of the stack.
     Top,
-    /// The argument of that number is wrong, for this reason.
+    /// The argument with that number is wrong, for this reason.
     Argument(usize, Vec<u8>),
 }
 
@@ -47,14 +47,14 @@ impl Raise {
     }
 }
 
-/// Behind `Ok` counts: the trampoline raises what lies on top.
+/// The result of `call`, otherwise a count, that makes the trampoline raise the value on top.
 const RAISES: c_int = -1;
 
 pub(super) fn as_pointer(function: Function) -> *mut c_void {
     function as *mut c_void
 }
 
-/// What Lua calls for every Rust function.
+/// The C function that Lua calls for every Rust function.
 ///
 /// # Safety
 /// Called by Lua, for a closure made by [`Stack::push_function`], whose first upvalue is a [`Function`].
@@ -67,14 +67,14 @@ pub(super) unsafe extern "C-unwind" fn trampoline(raw: *mut ffi::lua_State) -> c
     }
 }
 
-/// What Lua calls for a function of its own whose arguments are looked at first: it runs if the guard has no result and
-/// raises nothing.
+/// The C function that Lua calls for a guarded function of its own: the guard checks the arguments, and the function
+/// runs if the guard has no result and raises no error.
 ///
 /// # Safety
-/// Called by Lua, for a closure made by [`Stack::guard`], whose upvalues are a [`Function`], what that keeps, and the C
-/// function.
+/// Called by Lua, for a closure made by [`Stack::guard`], whose upvalues are a [`Function`], that function's own
+/// upvalue, and the C function.
 pub(super) unsafe extern "C-unwind" fn guarded(raw: *mut ffi::lua_State) -> c_int {
-    // SAFETY: as for `trampoline`. The C function is one without upvalues, so it does not mind running in our frame.
+    // SAFETY: as for `trampoline`. The C function is one without upvalues, so it can run in our frame.
     unsafe {
         let guard = ffi::lua_touserdata(raw, ffi::lua_upvalueindex(1));
         match call(raw, mem::transmute::<*mut c_void, Function>(guard)) {
@@ -87,7 +87,7 @@ pub(super) unsafe extern "C-unwind" fn guarded(raw: *mut ffi::lua_State) -> c_in
     }
 }
 
-/// What Lua calls to look the second argument up in the first, a table.
+/// The C function that looks the second argument up in the first, a table, in protected mode.
 ///
 /// # Safety
 /// Called by Lua.
@@ -97,7 +97,7 @@ pub(super) unsafe extern "C-unwind" fn look_up(raw: *mut ffi::lua_State) -> c_in
     1
 }
 
-/// Calls a function and makes what it raises a value on top of the stack.
+/// Calls a function and pushes the error that it returns.
 unsafe fn call(raw: *mut ffi::lua_State, function: Function) -> c_int {
     // SAFETY: Lua calls us, so the state is open.
     let context = unsafe { context(raw) };
@@ -128,7 +128,7 @@ unsafe fn call(raw: *mut ffi::lua_State, function: Function) -> c_int {
     }
 }
 
-/// Takes away what a function left that has failed: its stack may be full.
+/// Removes the values of a function that has failed: its stack may be full.
 fn make_room(raw: *mut ffi::lua_State, arguments: c_int) {
     // SAFETY: `call` has got an open state, and the function has returned, so that nothing of its stack is borrowed.
     unsafe { ffi::lua_settop(raw, arguments) };
@@ -152,12 +152,12 @@ fn push_here(stack: &mut Stack<'_>, text: &[u8]) {
     stack.push_plain(&line);
 }
 
-/// What Lua calls when an error has nobody to catch it, which [`super`] says cannot be.
+/// The C function that Lua calls for an error outside of any protected call, which cannot happen, as [`super`] shows.
 ///
 /// # Safety
 /// Called by Lua.
 pub(super) unsafe extern "C-unwind" fn unprotected_error(raw: *mut ffi::lua_State) -> c_int {
-    // SAFETY: the state is open, and nothing is known of its stack but that the error lies on top.
+    // SAFETY: the state is open, and nothing is known of its stack but that the error is on top.
     let text = unsafe { text_or_nothing(ffi::lua_tolstring(raw, -1, std::ptr::null_mut())) };
     eprintln!("Lua raised an error outside of any call: {text}");
     std::process::abort();

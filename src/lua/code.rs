@@ -1,4 +1,4 @@
-//! Code and what is kept of it: compiling, calling, guarding functions, and values that outlive a call.
+//! Code and references: compiling, calling, guarding functions, and values that outlive a call.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -8,40 +8,42 @@ use super::run::work;
 use super::stack::index;
 use super::{Function, GlobalUse, Reference, Stack, bytecode, calls};
 
-/// Values that are kept.
+/// References to values.
 impl Stack<'_> {
-    /// Takes the value on top away and keeps it.
+    /// Pops the value on top and stores it in the registry.
     pub fn make_ref(&mut self) -> Reference {
         self.assert_at_rest();
-        // SAFETY: the registry is changed by nobody else; Rust code runs, so that memory does not fail.
+        // SAFETY: nobody else changes the registry; Rust code runs, so that memory allocation does not fail.
         Reference(unsafe { ffi::luaL_ref(self.raw(), ffi::LUA_REGISTRYINDEX) })
     }
 
-    /// Pushes a kept value.
+    /// Pushes the value of a reference.
     pub fn push_ref(&mut self, reference: &Reference) {
         self.ensure(1);
+        // SAFETY: there is room for one value, and the registry is a table; reading it without metatables raises no
+        // error.
         unsafe { ffi::lua_rawgeti_(self.raw(), ffi::LUA_REGISTRYINDEX, reference.0) };
     }
 
-    /// Keeps a value no longer.
+    /// Removes the value of a reference from the registry.
     pub fn release(&mut self, reference: Reference) {
-        // SAFETY: the reference came from `keep` and is gone now.
+        // SAFETY: the reference came from `make_ref` and is consumed here.
         unsafe { ffi::luaL_unref(self.raw(), ffi::LUA_REGISTRYINDEX, reference.0) };
     }
 }
 
-/// Code.
+/// Compiling and calling code.
 impl Stack<'_> {
-    /// Compiles source and pushes the function; or pushes what is wrong with it, and answers false. `chunk` names the
-    /// source in errors: `@name` as `name`, other text as the beginning of the source itself.
+    /// Compiles source and pushes the function; or pushes the error, and returns false. `chunk` names the source in
+    /// errors: `@name` as `name`, other text as the beginning of the source itself.
     ///
-    /// Within a run the host is asked meanwhile how to go on.
+    /// Within a run the compiler calls the interrupt check meanwhile.
     pub fn compile(&mut self, source: &[u8], chunk: &CStr) -> bool {
         self.assert_at_rest();
         self.ensure(1);
         let mut status = self.load(source, chunk);
         if status == ffi::LUA_ERRMEM {
-            // What has run out may be garbage.
+            // The memory that has run out may be garbage.
             self.pop(1);
             self.collect();
             status = self.load(source, chunk);
@@ -51,19 +53,20 @@ impl Stack<'_> {
 
     fn load(&mut self, source: &[u8], chunk: &CStr) -> c_int {
         const BINARY: u8 = 0x1b;
-        // What begins like a compiled chunk is read as source, and is wrong as such.
+        // Source that begins like a compiled chunk is read as source, and is an error as such.
         let first: &[u8] = if source.first() == Some(&BINARY) { b" " } else { b"" };
         let mut unread = Unread { first, rest: source };
         let before = self.memory_bytes();
-        // SAFETY: `lua_load` catches what is raised, and calls `read` with what it was given. The collector stands
-        // still meanwhile, as the compiler of Lua 5.1 holds values that the collector does not see.
+        // SAFETY: `lua_load` catches errors, and calls `read` with the pointer given here. The collector is stopped
+        // meanwhile, as the compiler of Lua 5.1 holds values that the collector does not see.
         unsafe {
             let within = self.context().account.within_c();
             ffi::lua_gc(self.raw(), ffi::LUA_GCSTOP, 0);
             let status = ffi::lua_load(self.raw(), read, (&raw mut unread).cast(), chunk.as_ptr());
             ffi::lua_gc(self.raw(), ffi::LUA_GCRESTART, 0);
             drop(within);
-            // It catches up afterwards: many sources that are compiled and never run would leave much garbage.
+            // The collector catches up afterwards: many sources that are compiled and never run would leave much
+            // garbage.
             let made = self.memory_bytes().saturating_sub(before) >> 10;
             ffi::lua_gc(
                 self.raw(),
@@ -74,12 +77,12 @@ impl Stack<'_> {
         }
     }
 
-    /// Calls the function that lies below its `arguments` arguments, and leaves `results` results in their place, or
-    /// all with `None`; or leaves the error, and answers false.
+    /// Calls the function below its `arguments` arguments, and leaves `results` results in their place, or all with
+    /// `None`; or leaves the error, and returns false.
     pub fn call(&mut self, arguments: usize, results: Option<usize>) -> bool {
         self.assert_at_rest();
         let results = results.map_or(ffi::LUA_MULTRET, index);
-        // SAFETY: the state is open; errors are caught.
+        // SAFETY: the state is open, and the function and its arguments are on the stack; errors are caught.
         unsafe {
             let _within = self.context().account.within_c();
             let status = ffi::lua_pcall(self.raw(), index(arguments), results, 0);
@@ -88,41 +91,43 @@ impl Stack<'_> {
         }
     }
 
-    /// Bytes that the interpreter takes.
+    /// The bytes of memory in use by the interpreter.
     pub fn memory_bytes(&self) -> usize {
         self.context().account.used()
     }
 
-    /// Collects all garbage.
+    /// Runs a full garbage collection.
     pub fn collect(&mut self) {
-        // SAFETY: the state is open; there are no finalizers, so nothing of ours runs.
+        // SAFETY: the state is open; there are no finalizers, so none of our functions run.
         unsafe { ffi::lua_gc(self.raw(), ffi::LUA_GCCOLLECT, 0) };
     }
 
-    /// Makes the table on top the one in which the function at `at` looks global names up, and takes it away.
+    /// Pops the table on top and makes it the environment of the function at `at`: its table of global names.
     pub fn set_environment(&mut self, at: i32) {
         self.assert_at_rest();
         self.assert_table(-1);
+        // SAFETY: the state is open and the top is a table, as asserted; a value at `at` that has no environment is
+        // left as it is.
         unsafe { ffi::lua_setfenv(self.raw(), at) };
     }
 
-    /// What the function on top, which was just compiled, does with global names; `None` when that cannot be told.
+    /// How the function on top, which was just compiled, uses global names; `None` if that cannot be determined.
     pub fn global_use(&mut self) -> Option<GlobalUse> {
         let mut dump: Vec<u8> = Vec::new();
-        // SAFETY: `append` is given the vector, which lives until `lua_dump` returns; that raises no error.
+        // SAFETY: `append` gets the vector, which lives until `lua_dump` returns; that raises no error.
         let status = unsafe { ffi::lua_dump_(self.raw(), append, (&raw mut dump).cast()) };
         if status == ffi::LUA_OK { bytecode::global_use(&dump) } else { None }
     }
 
-    /// Replaces the C function on top by one that calls `guard` with the same arguments first, and does not run if that
-    /// raises an error or has results, which are its own then. The guard keeps the value below the function, which is
-    /// taken away. The function must keep none of its own.
+    /// Replaces the C function on top by one that calls `guard` with the same arguments first. If that raises an
+    /// error or has results, these are the outcome, and the function does not run. The guard gets the value below the
+    /// function, which is popped, as its upvalue. The function must have no upvalues of its own.
     pub fn guard(&mut self, guard: Function) {
         self.assert_at_rest();
         self.ensure(2);
-        // SAFETY: the pointer of the function is checked; the three upvalues are as `guarded` takes them.
+        // SAFETY: the pointer of the function is checked; the three upvalues are those that `guarded` expects.
         unsafe {
-            let original = ffi::lua_tocfunction(self.raw(), -1).expect("a C function lies on top");
+            let original = ffi::lua_tocfunction(self.raw(), -1).expect("a C function is on top");
             ffi::lua_pop(self.raw(), 1);
             ffi::lua_pushlightuserdata(self.raw(), calls::as_pointer(guard));
             ffi::lua_insert(self.raw(), -2);
@@ -132,20 +137,20 @@ impl Stack<'_> {
     }
 }
 
-/// Source that the compiler has not asked for yet.
+/// Source that the compiler has not read yet.
 struct Unread<'s> {
     first: &'s [u8],
     rest: &'s [u8],
 }
 
-/// How much of a source the compiler is given at a time, and how much work that is.
+/// The size of the parts in which the compiler gets a source, and the work that a part counts as.
 const PART_BYTES: usize = 1 << 10;
 const PART_WORK: usize = 64 * PART_BYTES;
 
-/// How much the collector catches up after a source was compiled, at most: what is large is most likely run next.
+/// The most that the collector catches up after a source was compiled: a large source is most likely run next.
 const MOST_STEP_KB: c_int = 8;
 
-/// Gives the compiler the next part of a source.
+/// The reader of `lua_load`: returns the next part of a source.
 ///
 /// # Safety
 /// Called by `lua_load` for [`Stack::load`], which gave it an [`Unread`]. Owns nothing, as it may raise.
@@ -162,11 +167,10 @@ unsafe extern "C-unwind" fn read(raw: *mut ffi::lua_State, unread: *mut c_void, 
     }
 }
 
-/// Appends a part of what Lua would save.
+/// The writer of `lua_dump`: appends a part of the dump.
 ///
 /// # Safety
-/// As Lua promises its writers: there are so many bytes at `part`, and `out` is the
-/// vector that was given to `lua_dump`.
+/// As Lua promises its writers: `part` has `length` bytes, and `out` is the vector that was given to `lua_dump`.
 unsafe extern "C-unwind" fn append(
     _: *mut ffi::lua_State,
     part: *const c_void,

@@ -1,12 +1,12 @@
-//! `coroutine.resume` and `coroutine.wrap`, which call Lua's and see to two things that Lua does not.
+//! `coroutine.resume` and `coroutine.wrap`, which call Lua's and do two things that Lua does not.
 //!
-//! - While a coroutine runs, [`super::Context`] knows which one: what counts work interrupts that one.
-//! - A coroutine that is not running has nobody to catch its errors, so that an allocation which fails while its stack
-//!   grows would end the process. It grows here, where it does not fail.
+//! - While a coroutine runs, [`super::Context`] names it, so that the code that counts work interrupts that one.
+//! - A coroutine that is not running has no protected call around it, so that an allocation which fails while its
+//!   stack grows would end the process. The stack grows here, where allocation does not fail.
 //!
-//! Invariants: no frame here owns anything, as errors of Lua jump over them. The state that the context names is alive:
-//! whoever catches an error names the one that goes on ([`catch`], [`super::Stack::call`], and [`resume`] when it
-//! returns).
+//! Invariants: no frame here owns anything, as errors of Lua jump over them. The state that the context names is
+//! alive: the function that catches an error sets it to the one that goes on ([`catch`], [`super::Stack::call`], and
+//! [`resume`] when it returns).
 
 use std::ffi::c_int;
 use std::mem;
@@ -15,7 +15,7 @@ use mlua_sys as ffi;
 
 use super::context;
 
-/// `pcall` and `xpcall`; keeps Lua's.
+/// `pcall` and `xpcall`; Lua's function is the upvalue.
 ///
 /// # Safety
 /// As for [`resume`].
@@ -29,10 +29,10 @@ pub(super) unsafe extern "C-unwind" fn catch(raw: *mut ffi::lua_State) -> c_int 
     }
 }
 
-/// `coroutine.resume`; keeps Lua's.
+/// `coroutine.resume`; Lua's function is the upvalue.
 ///
 /// # Safety
-/// Called by Lua, for a closure that keeps a C function without upvalues.
+/// Called by Lua, for a closure whose upvalue is a C function without upvalues.
 pub(super) unsafe extern "C-unwind" fn resume(raw: *mut ffi::lua_State) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
@@ -46,8 +46,8 @@ pub(super) unsafe extern "C-unwind" fn resume(raw: *mut ffi::lua_State) -> c_int
 /// # Safety
 /// Called within a function that Lua calls; `original` is Lua's `resume`.
 unsafe fn resume_with(raw: *mut ffi::lua_State, original: ffi::lua_CFunction) -> c_int {
-    // SAFETY: the caller's promise. While the coroutine runs it lies on the stack. If its results do not fit there,
-    // `original` raises, and who catches that names the state that goes on.
+    // SAFETY: the caller's promise. While the coroutine runs it is on the stack. If its results do not fit there,
+    // `original` raises, and the function that catches that error sets the state that goes on.
     unsafe {
         let context = context(raw);
         let coroutine = ffi::lua_tothread(raw, 1);
@@ -64,7 +64,7 @@ unsafe fn resume_with(raw: *mut ffi::lua_State, original: ffi::lua_CFunction) ->
     }
 }
 
-/// `coroutine.wrap`; keeps Lua's `resume` and `create`.
+/// `coroutine.wrap`; Lua's `resume` and `create` are the upvalues.
 ///
 /// # Safety
 /// As for [`resume`].
@@ -80,7 +80,7 @@ pub(super) unsafe extern "C-unwind" fn wrap(raw: *mut ffi::lua_State) -> c_int {
     1
 }
 
-/// What `coroutine.wrap` gives; keeps Lua's `resume` and the coroutine.
+/// The function that `coroutine.wrap` returns; Lua's `resume` and the coroutine are the upvalues.
 ///
 /// # Safety
 /// As for [`resume`].

@@ -1,4 +1,4 @@
-//! Where a script stands, and what is wrong with the arguments that it gave: the words of Lua's errors.
+//! Positions in a script, and errors about wrong arguments, in the words of Lua's errors.
 
 use std::ffi::CStr;
 
@@ -8,9 +8,9 @@ use super::calls::{Raise, text_or_nothing};
 use super::stack::index;
 use super::{Kind, SourceLine, Stack};
 
-/// Where a script stands, for errors.
+/// Positions in a script, for errors.
 impl Stack<'_> {
-    /// The function that is `level` calls up from the one that runs, with what `what` asks for.
+    /// The record of the function `level` calls up from the running one, with the fields that `what` selects.
     fn frame(&self, level: usize, what: &CStr) -> Option<ffi::lua_Debug> {
         // SAFETY: `lua_getinfo` is asked only about a frame that `lua_getstack` found; the record is plain data.
         unsafe {
@@ -20,7 +20,7 @@ impl Stack<'_> {
         }
     }
 
-    /// Where the function stands that is `level` calls up, as errors begin: `user_script:1: `, or nothing.
+    /// The position in the function `level` calls up, as errors begin: `user_script:1: `, or nothing.
     pub fn location(&self, level: usize) -> Vec<u8> {
         let Some(frame) = self.frame(level, c"Sl").filter(|frame| frame.currentline > 0) else { return Vec::new() };
         // SAFETY: Lua ends the name with NUL.
@@ -28,7 +28,7 @@ impl Stack<'_> {
         [source.to_bytes(), b":", frame.currentline.to_string().as_bytes(), b": "].concat()
     }
 
-    /// The place that is `level` calls up; `None` when there are not as many.
+    /// The position in the function `level` calls up; `None` if there are fewer calls.
     pub fn caller(&self, level: usize) -> Option<SourceLine> {
         let frame = self.frame(level, c"Sl")?;
         // SAFETY: Lua ends both texts with NUL.
@@ -37,7 +37,7 @@ impl Stack<'_> {
         Some(SourceLine { source: source.into_owned(), line })
     }
 
-    /// What Lua says of a wrong argument.
+    /// The text of Lua's error for a wrong argument.
     pub(super) fn argument_error(&self, number: usize, reason: &[u8]) -> Vec<u8> {
         let Some(frame) = self.frame(0, c"n") else {
             return [format!("bad argument #{number} (").as_bytes(), reason, b")"].concat();
@@ -54,7 +54,7 @@ impl Stack<'_> {
     }
 }
 
-/// Arguments, with Lua's complaints about wrong ones.
+/// Arguments, with Lua's errors for wrong ones.
 impl<'c> Stack<'c> {
     fn wrong_type(&self, number: usize, expected: &str) -> Raise {
         Raise::argument(number, format!("{expected} expected, got {}", self.type_name(index(number))))
@@ -63,7 +63,7 @@ impl<'c> Stack<'c> {
     /// An argument that must be a string or a number, as text.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If it is something else.
     pub fn text_argument(&mut self, number: usize) -> Result<std::borrow::Cow<'c, [u8]>, Raise> {
         if let Some(bytes) = self.argument(number) {
             return Ok(bytes.into());
@@ -75,7 +75,7 @@ impl<'c> Stack<'c> {
     /// An argument that must be a number, or a text that reads as one.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If it is something else.
     pub fn number_argument(&self, number: usize) -> Result<f64, Raise> {
         self.number(index(number)).ok_or_else(|| self.wrong_type(number, "number"))
     }
@@ -83,12 +83,12 @@ impl<'c> Stack<'c> {
     /// An argument that must be a table.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If it is something else.
     pub fn table_argument(&self, number: usize) -> Result<i32, Raise> {
         if self.kind(index(number)) == Kind::Table { Ok(index(number)) } else { Err(self.wrong_type(number, "table")) }
     }
 
-    /// True when the argument is left out or nil.
+    /// Whether the argument is missing or nil.
     pub fn lacks(&self, number: usize) -> bool {
         matches!(self.kind(index(number)), Kind::None | Kind::Nil)
     }

@@ -1,15 +1,15 @@
-//! The interpreter's memory: counted, and limited where a script could ask for too much.
+//! The interpreter's allocator: it counts memory, and limits it where a script could allocate too much.
 //!
-//! While C code runs, an allocation over the limit fails, and Lua raises "not enough memory" in its own way. While Rust
-//! code runs it never fails, since Lua would jump over our frames: [`super::Stack`] asks whether there is memory
-//! before it makes anything large: within the limit, and in the system.
+//! While C code runs, an allocation over the limit fails, and Lua raises "not enough memory" in its own way. While
+//! Rust code runs it never fails, since Lua would jump over our frames: before it makes anything large,
+//! [`super::Stack`] checks that there is memory, within the limit and in the system.
 //!
-//! What C code does between two instructions of a script takes time by the bytes that it makes. So they are counted as
-//! work, like the steps of our own functions ([`Account::charge`]): when there was much of it, the hook comes with the
-//! next instruction.
+//! The time of C code between two instructions of a script grows with the bytes that it allocates. So these are
+//! counted as work, like the steps of our own functions ([`Account::charge`]): after much work, the hook runs with
+//! the next instruction.
 //!
-//! Scripts make and drop many small values, and the collector drops them in heaps: more of one size than the system's
-//! allocator keeps at hand. So some of what is dropped is kept here, by size, for the next value ([`Spare`]).
+//! Scripts make and drop many small values, and the collector frees many of them at once: more of one size than the
+//! system's allocator caches. So some freed blocks are kept here, by size, for the next values ([`Spare`]).
 
 use std::alloc::{self, Layout};
 use std::cell::Cell;
@@ -18,32 +18,32 @@ use std::ptr::{self, NonNull};
 
 use super::Context;
 
-/// What Lua says when memory has run out.
+/// The error message of Lua for memory that has run out.
 pub const OUT_OF_MEMORY: &str = "not enough memory";
 
-/// As C's allocators align.
+/// The alignment of C's allocators.
 const ALIGNMENT: usize = 16;
-/// Dropped blocks that are kept, in bytes together: about what the scripts between two rounds of the collector drop.
-/// None where mistakes are looked for, so that the address sanitizer sees what is used after it was dropped.
+/// The most bytes of freed blocks that are kept: about what the scripts between two rounds of the collector free.
+/// None in debug builds, so that the address sanitizer detects a use after free.
 const SPARE_BYTES: usize = if cfg!(debug_assertions) { 0 } else { 256 << 10 };
 
-/// Bytes taken, and how many may be.
+/// The memory in use, and its limit.
 #[derive(Debug)]
 pub(super) struct Account {
     used: Cell<usize>,
     limit: usize,
-    /// How many calls deep Rust code runs.
+    /// The nesting depth of running Rust code.
     depth: Cell<u32>,
-    /// The next allocation fails.
+    /// Whether the next allocation fails.
     refuses_next: Cell<bool>,
-    /// What was done since the host was last asked how to go on, in bytes.
+    /// The work since the last interrupt check, in bytes.
     work: Cell<usize>,
     spare: Spare,
 }
 
-/// After so much work the host is asked how to go on: some 50 microseconds.
+/// The work after which the interrupt check is called: some 50 microseconds.
 const WORK_BYTES: usize = 256 << 10;
-/// From so many bytes on it is tried whether the system has them, before Rust code makes a value of them.
+/// The size from which Rust code, before it makes a value, checks that the system has the memory.
 const LARGE_BYTES: usize = 1 << 20;
 
 impl Account {
@@ -58,7 +58,7 @@ impl Account {
         }
     }
 
-    /// What was asked for and not given back. What is kept for the next time is nobody's, as with any allocator.
+    /// The bytes allocated and not freed. Blocks that are kept for later do not count, as with any allocator.
     pub(super) fn used(&self) -> usize {
         self.used.get()
     }
@@ -67,53 +67,53 @@ impl Account {
         self.used.get().saturating_add(more) > self.limit
     }
 
-    /// Whether there is memory for so many more bytes: within the limit, and in the system.
+    /// Whether there is memory for `more` further bytes: within the limit, and in the system.
     #[inline]
     pub(super) fn has_room_for(&self, more: usize) -> bool {
         !self.is_over(more) && (more < LARGE_BYTES || can_be_had(more))
     }
 
-    /// Counts work. True when it is time to ask the host.
+    /// Counts work. True if the interrupt check is due.
     #[inline]
     pub(super) fn charge(&self, bytes: usize) -> bool {
         self.work.set(self.work.get().saturating_add(bytes));
         self.is_due()
     }
 
-    /// True when there was much work since the host was last asked.
+    /// Whether there was much work since the last interrupt check.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.work.get() >= WORK_BYTES
     }
 
-    /// The host is asked.
+    /// Resets the work: the interrupt check is called now.
     pub(super) fn reset_work(&self) {
         self.work.set(0);
     }
 
-    /// True while C code runs.
+    /// Whether C code is running.
     fn is_within_c(&self) -> bool {
         self.depth.get() == 0
     }
 
-    /// Has the next allocation fail.
+    /// Makes the next allocation fail.
     pub(super) fn refuse_next(&self) {
         self.refuses_next.set(true);
     }
 
-    /// Rust code runs until this is dropped.
+    /// Marks Rust code as running until the result is dropped.
     pub(super) fn within_rust(&self) -> Within {
         self.depth.set(self.depth.get() + 1);
         Within { depth: &raw const self.depth }
     }
 
-    /// C code runs until this is dropped.
+    /// Marks C code as running until the result is dropped.
     pub(super) fn within_c(&self) -> WithinC {
         WithinC { depth: &raw const self.depth, before: self.depth.replace(0) }
     }
 }
 
-/// Rust code runs. Holds a pointer, not a reference, so that it does not keep `Lua` borrowed.
+/// Marks Rust code as running. It holds a pointer, not a reference, so that it does not keep `Lua` borrowed.
 pub(super) struct Within {
     depth: *const Cell<u32>,
 }
@@ -126,7 +126,7 @@ impl Drop for Within {
     }
 }
 
-/// C code runs, called by Rust code.
+/// Marks C code as running, called by Rust code.
 pub(super) struct WithinC {
     depth: *const Cell<u32>,
     before: u32,
@@ -139,7 +139,7 @@ impl Drop for WithinC {
     }
 }
 
-/// Blocks that were dropped, in a list for each size. A block of a list begins with the place of the next one.
+/// Freed blocks, in a list for each size. A block of a list begins with the address of the next one.
 #[derive(Debug)]
 struct Spare {
     lists: [Cell<Option<NonNull<Link>>>; SIZES],
@@ -147,13 +147,13 @@ struct Spare {
     most_bytes: usize,
 }
 
-/// The beginning of a dropped block.
+/// The beginning of a freed block.
 #[derive(Debug)]
 struct Link {
     next: Option<NonNull<Link>>,
 }
 
-/// How many sizes of blocks are kept.
+/// The number of block sizes that are kept.
 const SIZES: usize = 16;
 
 impl Spare {
@@ -161,7 +161,7 @@ impl Spare {
         Spare { lists: [const { Cell::new(None) }; SIZES], bytes: Cell::new(0), most_bytes }
     }
 
-    /// A block of that size.
+    /// Takes a block of that size.
     fn take(&self, size: Size) -> Option<NonNull<u8>> {
         let list = &self.lists[size.0];
         let block = list.get()?;
@@ -171,10 +171,10 @@ impl Spare {
         Some(block.cast())
     }
 
-    /// Keeps a block; false when there are enough.
+    /// Keeps a block; false if there are enough.
     ///
     /// # Safety
-    /// The block has that size, came from [`alloc::alloc`] and is used by nobody any more.
+    /// The block has that size, came from [`alloc::alloc`] and is no longer in use.
     unsafe fn keep(&self, block: NonNull<u8>, size: Size) -> bool {
         let bytes = self.bytes.get() + size.bytes();
         if bytes > self.most_bytes {
@@ -200,7 +200,7 @@ impl Drop for Spare {
     }
 }
 
-/// The size of a small block, as one of few: what the system's allocator would round it up to.
+/// The size class of a small block: the size to which the system's allocator would round it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Size(usize);
 
@@ -208,7 +208,7 @@ impl Size {
     const LEAST_BYTES: usize = 24;
     const STEP_BYTES: usize = 16;
 
-    /// That of so many bytes; `None` when they are none, or too many to be kept.
+    /// The size class of `bytes`; `None` if they are none, or too many to be kept.
     fn of(bytes: usize) -> Option<Size> {
         let steps = bytes.saturating_sub(Size::LEAST_BYTES).div_ceil(Size::STEP_BYTES);
         (bytes > 0 && steps < SIZES).then_some(Size(steps))
@@ -219,13 +219,13 @@ impl Size {
     }
 }
 
-/// The layout of a block that Lua knows to be of so many bytes.
+/// The layout of a block that has `bytes` for Lua.
 fn layout(bytes: usize) -> Layout {
     let whole = Size::of(bytes).map_or(bytes, Size::bytes);
     Layout::from_size_align(whole, ALIGNMENT).expect("Lua asks for no more than fits the address space")
 }
 
-/// The allocator that Lua is given.
+/// The allocator function of the Lua state.
 ///
 /// # Safety
 /// As Lua promises its allocators: `data` is what was registered with it, and `block` is null or came from here with
@@ -247,14 +247,14 @@ pub(super) unsafe extern "C" fn allocate(
     block.map_or(ptr::null_mut(), |block| block.as_ptr().cast())
 }
 
-/// True when the system gives so many bytes.
+/// Whether the system can allocate that many bytes.
 #[cold]
 fn can_be_had(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
 impl Account {
-    /// Makes a block one of `wanted` bytes, or drops it for none; `None` where there is no block afterwards.
+    /// Allocates, resizes or frees a block, so that it has `wanted` bytes; `None` if there is no block afterwards.
     ///
     /// # Safety
     /// The block came from here with `old` bytes.
@@ -284,7 +284,7 @@ impl Account {
         Some(changed)
     }
 
-    /// `None` only where that may be.
+    /// Allocates a block; `None` only if `may_fail`.
     fn make(&self, wanted: usize, may_fail: bool) -> Option<NonNull<u8>> {
         if let Some(block) = Size::of(wanted).and_then(|size| self.spare.take(size)) {
             return Some(block);
@@ -294,6 +294,8 @@ impl Account {
         checked(unsafe { alloc::alloc(layout) }, layout, may_fail)
     }
 
+    /// Frees a block, or keeps it for later.
+    ///
     /// # Safety
     /// The block came from here with `old` bytes.
     unsafe fn drop_block(&self, block: NonNull<u8>, old: usize) {
@@ -305,6 +307,8 @@ impl Account {
         }
     }
 
+    /// Resizes a block.
+    ///
     /// # Safety
     /// The block came from here with `old` bytes.
     unsafe fn resize(&self, block: NonNull<u8>, old: usize, wanted: usize, may_fail: bool) -> Option<NonNull<u8>> {
@@ -328,7 +332,7 @@ impl Account {
     }
 }
 
-/// What the system gave. Where that may not fail, there is no way on without it.
+/// Checks a block from the system. If that may not fail, the process ends without it.
 fn checked(block: *mut u8, layout: Layout, may_fail: bool) -> Option<NonNull<u8>> {
     let block = NonNull::new(block);
     if block.is_none() && !may_fail {
@@ -355,9 +359,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_is_given_again_to_who_wants_as_much() {
+    fn a_freed_block_is_used_again_for_the_same_size() {
         let account = account(64);
-        // SAFETY: each block is given back once, with the bytes it was asked for.
+        // SAFETY: each block is freed once, with the size it was allocated with.
         unsafe {
             let first = account.change(None, 0, 30).expect("there is memory");
             assert_eq!(account.change(Some(first), 30, 0), None);

@@ -1,41 +1,41 @@
-//! Lua 5.1 behind a safe interface: the interpreter that scripts were written for, with what could harm a server taken
-//! out of their reach.
+//! Lua 5.1 behind a safe interface: the interpreter for which scripts were written, without the parts that could harm
+//! a server.
 //!
-//! It is the original interpreter in C, because scripts of the field rest on its number formats, its error texts and
-//! its standard library. This module and nothing else of the project is `unsafe`: it wraps C pointers. It knows no
-//! command and no reply; what scripts may call is registered from outside as a [`Function`].
+//! It is the original interpreter in C, because existing scripts depend on its number formats, its error texts and
+//! its standard library. This module is the only one of the project with `unsafe` code: it wraps C pointers. It knows
+//! no command and no reply; the functions that scripts may call are registered from outside as [`Function`]s.
 //!
 //! ```text
-//!   Lua::start / Lua::go_on(host)      on the caller's stack
+//!   Lua::start / Lua::resume(host)     on the caller's stack
 //!        | switches to a stack of its own ([`run`])
 //!        v
 //!   the interpreter (C) --calls--> Function(&mut Stack) --Stack::host--> the host's &mut
 //!        |
-//!        +--every so many instructions--> the hook: check_interrupt says go on, let others run, or end
+//!        +--every N instructions--> the hook: check_interrupt returns go on, let others run, or end
 //!           and bytes of work
 //! ```
 //!
-//! A run has a stack of its own, so that it can be put aside in the middle and taken up again: that is how a server
-//! goes on answering while a script runs for too long. No step of a run takes long by itself: what Lua's own library
-//! does in a loop is done by functions of ours that ask the host meanwhile ([`table_functions`]), what C code makes
-//! between two instructions counts as work that calls the hook ([`memory`]), and the more memory there is that one
-//! instruction could look at, the fewer instructions lie between two hooks ([`run`]).
+//! A run has a stack of its own, so that it can be suspended in the middle and resumed: so a server can reply to
+//! others while a script runs for too long. No step of a run takes long by itself: our own functions replace the
+//! loops of Lua's library and call the interrupt check meanwhile ([`table_functions`]), the bytes that C code
+//! allocates between two instructions count as work that calls the hook ([`memory`]), and the more memory one
+//! instruction could read, the fewer instructions run between two hooks ([`run`]).
 //!
 //! # Why it is sound
 //!
-//! - **Errors.** Lua raises an error by jumping over C frames. No jump passes over a Rust frame that owns anything: an
-//!   operation of [`Stack`] either cannot raise (the allocator never fails while Rust code runs, and every call checks
-//!   what Lua would complain about), or runs under `lua_pcall`. A [`Function`] returns its error, and the trampoline
-//!   raises it after all Rust values are gone ([`calls`]).
-//! - **Pointers.** Bytes of a Lua string are borrowed from the [`Stack`], or for as long as a call runs from its
-//!   arguments, which stay where they are until it ends. Lua moves no string.
+//! - **Errors.** Lua raises an error by jumping over C frames. No jump passes over a Rust frame that owns anything:
+//!   an operation of [`Stack`] either cannot raise (the allocator never fails while Rust code runs, and every call
+//!   checks the conditions under which Lua would raise one), or runs under `lua_pcall`. A [`Function`] returns its
+//!   error, and the trampoline raises it after all Rust values are gone ([`calls`]).
+//! - **Pointers.** Bytes of a Lua string are borrowed from the [`Stack`], or, while a call runs, from its arguments,
+//!   which do not move until it ends. Lua moves no string.
 //! - **The host** is a pointer that is set while [`Lua::start`] or [`Lua::resume`] borrow the host, cleared when they
-//!   return, and taken out while somebody uses it, so that there is never a second one.
+//!   return, and taken out while it is used, so that there is never a second reference.
 //! - **Threads.** An interpreter and its stack may go from one thread to another as a whole, as it is only reached
-//!   through `&mut Lua`, and neither knows anything of threads.
-//! - **Known faults of Lua 5.1** are out of reach: no binary chunks, the collector stands still while source is
-//!   compiled, a coroutine that is resumed has room for what it is given ([`coroutines`]), and functions that are
-//!   unsafe with some arguments are replaced by [`crate::script`].
+//!   through `&mut Lua`, and neither depends on the thread.
+//! - **Known faults of Lua 5.1** cannot be triggered: no binary chunks, the collector is stopped while source is
+//!   compiled, a coroutine that is resumed has room for its arguments ([`coroutines`]), and functions that are unsafe
+//!   with some arguments are replaced by [`crate::script`].
 //!
 //! CI runs the tests of this module and of `script` under the address sanitizer (`tests/sanitize`).
 
@@ -68,20 +68,21 @@ pub use memory::OUT_OF_MEMORY;
 pub use run::Progress;
 pub use stack::{Kind, Reference, Scalar, SourceLine, Stack};
 
-/// What an interpreter asks whoever runs it.
+/// The callbacks of an interpreter to the code that runs it.
 pub trait ScriptHost: Any {
-    /// Asked every some thousand instructions, or after as much work of another kind: how shall it go on?
+    /// The interrupt check: called every some thousand instructions, or after as much work of another kind, to decide
+    /// how the run goes on.
     fn check_interrupt(&mut self) -> Interrupt;
 }
 
-/// How a run goes on.
+/// How a run goes on after an interrupt check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// As before.
+    /// It continues.
     Continue,
-    /// Others first: [`Lua::resume`] continues it.
+    /// It is suspended; [`Lua::resume`] continues it.
     Suspend,
-    /// Not at all: with an error, again and again until the script gives up.
+    /// It ends with an error, raised again and again until the script gives up.
     Abort,
 }
 
@@ -93,15 +94,15 @@ pub struct Lua {
     run: run::Run,
 }
 
-/// What the functions behind C pointers find their way by. Lua keeps a pointer to it, so it never moves.
+/// The data of an interpreter that functions called by C need. Lua keeps a pointer to it, so it never moves.
 struct Context {
     account: memory::Account,
     host: Cell<Option<NonNull<dyn ScriptHost>>>,
     yielder: Cell<Option<NonNull<run::Yielder>>>,
-    /// The coroutine that runs, or the main state of the run.
+    /// The coroutine that is running, or the main state of the run.
     current: Cell<Option<NonNull<ffi::lua_State>>>,
     panic: RefCell<Option<Box<dyn Any + Send>>>,
-    /// Where the script was told to end, once it was.
+    /// The position at which the script was ended, once it was.
     ended: RefCell<Option<Option<SourceLine>>>,
 }
 
@@ -117,7 +118,7 @@ impl std::fmt::Debug for Context {
 unsafe impl Send for Lua {}
 
 impl Lua {
-    /// An interpreter without any globals, whose values may take so many bytes together.
+    /// An interpreter without any globals, whose values may take up to `memory_bytes` together.
     pub fn new(memory_bytes: usize) -> Lua {
         let context = Box::new(Context {
             account: memory::Account::new(memory_bytes),
@@ -138,7 +139,7 @@ impl Lua {
         Lua { raw, context, run: run::Run::default() }
     }
 
-    /// Works on the interpreter's values from outside of a run. What was pushed and is not taken away is dropped.
+    /// Works on the interpreter's values outside of a run. Values that were pushed and not popped are dropped.
     pub fn with<R>(&mut self, act: impl FnOnce(&mut Stack<'_>) -> R) -> R {
         let _within = self.context.account.within_rust();
         let raw = self.raw.as_ptr();
@@ -151,7 +152,7 @@ impl Lua {
         result
     }
 
-    /// Bytes that the interpreter takes, values and garbage.
+    /// The bytes in use by the interpreter, values and garbage.
     pub fn memory_bytes(&self) -> usize {
         self.context.account.used()
     }
@@ -180,7 +181,7 @@ unsafe fn context<'c>(raw: *mut ffi::lua_State) -> &'c Context {
     }
 }
 
-/// The place of the `count`th value kept with a function.
+/// The index of the `count`th upvalue of the running function.
 fn upvalue(count: c_int) -> c_int {
     ffi::lua_upvalueindex(count)
 }

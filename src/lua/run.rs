@@ -1,12 +1,12 @@
-//! A run: a function of Lua that works on a stack of its own, and can be put aside in the middle.
+//! A run: a Lua function that executes on a stack of its own, and can be suspended in the middle.
 //!
 //! Costs: about 50 ns to switch there and back. The stack is reserved with the first run and used again by the next
-//! ones; of its 4 MiB the system backs what was touched.
+//! ones; the system backs only the touched part of its 4 MiB.
 //!
-//! A run that is put aside waits inside the hook, between two instructions of the script, or inside
-//! [`Stack::check_interrupt`]. While it waits, nothing may change the values of the interpreter but
-//! [`super::Lua::resume`]; `start` says so if one is under way. A run that is given up drops nothing: what a
-//! [`Function`] owned that waited in an interrupt check is leaked.
+//! A suspended run waits inside the hook, between two instructions of the script, or inside
+//! [`Stack::check_interrupt`]. While it waits, only [`super::Lua::resume`] may change the values of the interpreter;
+//! `start` panics if a run is suspended. A run that is cancelled drops nothing: the values of a [`Function`] that
+//! waited in an interrupt check are leaked.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -23,32 +23,32 @@ use super::{Interrupt, Lua, OUT_OF_MEMORY, Reference, ScriptHost, SourceLine, St
 
 pub(super) type Yielder = corosensei::Yielder<(), ()>;
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It has returned; its results are on the stack.
+    /// The run has returned; its results are on the stack.
     Done,
-    /// It has failed; the error is on the stack.
+    /// The run has failed; the error is on the stack.
     Failed,
-    /// It has been put aside ([`Interrupt::Suspend`]).
+    /// The run is suspended ([`Interrupt::Suspend`]).
     Suspended,
-    /// It was ended ([`Interrupt::Abort`]) at that place.
+    /// The run was ended ([`Interrupt::Abort`]) at that position.
     Ended(Option<SourceLine>),
 }
 
-/// Bytes of a run's stack. Lua nests at most 200 C calls, and a library may go 1,000 tables deep.
+/// The size of a run's stack. Lua nests at most 200 C calls, and a library may go 1,000 tables deep.
 const STACK_BYTES: usize = 4 << 20;
-/// Instructions between two interrupt checks, and how few they may become.
+/// The number of instructions between two interrupt checks, and the least it may become.
 const HOOK_INSTRUCTIONS: c_int = 10_000;
 const LEAST_INSTRUCTIONS: c_int = 10;
-/// How much memory all instructions between two interrupt checks may look at together, if each looked at all there is
-/// (as a comparison of two large strings may): a second's worth.
+/// The memory that all instructions between two interrupt checks may read together, if each read all there is (as a
+/// comparison of two large strings may): a second's worth.
 const LOOKED_AT_BYTES: usize = 2 << 30;
 
-/// A step of our own functions takes as long as it takes to make so many bytes.
+/// The work of one step of our own functions: it takes as long as allocating this many bytes.
 pub(super) const STEP_BYTES: usize = 32;
 
-/// The run that is under way, and the stack for the next one.
+/// The current run, and the stack for the next one.
 #[derive(Default)]
 pub(super) struct Run {
     current: Option<Coroutine<(), (), c_int, DefaultStack>>,
@@ -62,12 +62,12 @@ impl std::fmt::Debug for Run {
 }
 
 impl Run {
-    /// Gives up a run that rests.
+    /// Cancels a suspended run.
     pub(super) fn cancel(&mut self) {
         if let Some(mut run) = self.current.take() {
-            // SAFETY: a run that rests waits in `ask`, below which there are C frames, `run_protected`, which owns
-            // nothing, and perhaps a `Function` in an interrupt check: what that owns and borrows is never used again,
-            // and leaks.
+            // SAFETY: a suspended run waits in `ask`, below which there are C frames, `run_protected`, which owns
+            // nothing, and perhaps a `Function` in an interrupt check: what that owns and borrows is never used
+            // again, and leaks.
             unsafe { run.force_reset() };
             self.spare = Some(run.into_stack());
         }
@@ -75,18 +75,18 @@ impl Run {
 }
 
 impl Lua {
-    /// True while a run has been put aside.
+    /// Whether a run is suspended.
     pub fn is_suspended(&self) -> bool {
         self.run.current.is_some()
     }
 
-    /// Runs a function with the arguments that `push` puts on the stack behind it (it says how many), until it ends or
-    /// the host has it rest. Errors pass through `handler` while the place where they were raised can still be told.
+    /// Runs a function with the arguments that `push` pushes behind it (it returns their number), until it ends or
+    /// the host suspends it. Errors pass through `handler` while the position where they were raised is still known.
     ///
     /// `finish` takes the one result, or the error, from the top of the stack.
     ///
     /// # Panics
-    /// When a run rests; and with what a [`Function`] panicked with.
+    /// If a run is suspended; and with the panic of a [`Function`].
     pub fn start<H: ScriptHost, R>(
         &mut self,
         host: &mut H,
@@ -111,10 +111,10 @@ impl Lua {
         self.resume(host, finish)
     }
 
-    /// Continues a run that rests.
+    /// Continues a suspended run.
     ///
     /// # Panics
-    /// When none does; and with what a [`Function`] panicked with.
+    /// If no run is suspended; and with the panic of a [`Function`].
     pub fn resume<H: ScriptHost, R>(
         &mut self,
         host: &mut H,
@@ -130,10 +130,10 @@ impl Lua {
             // The values on the stack are the run's.
             return finish(host, progress, &mut Stack::new(raw, &self.context, 0));
         }
-        // SAFETY: the run has ended, so the state is as `start` left it: below the result lies the handler.
+        // SAFETY: the run has ended, so the state is as `start` left it: below the result is the handler.
         let top = unsafe { ffi::lua_gettop(raw) };
         let result = finish(host, progress, &mut Stack::at_rest(raw, &self.context, top));
-        // SAFETY: as above; what lies there are the handler and what `finish` left.
+        // SAFETY: as above; on top are the handler and the value that `finish` left.
         unsafe { ffi::lua_settop(raw, top - 2) };
         result
     }
@@ -158,14 +158,14 @@ impl Lua {
     }
 }
 
-/// A state that goes to another stack of the same thread.
+/// A state that is passed to another stack of the same thread.
 struct StateHandle(*mut ffi::lua_State);
 
-/// The outermost frame of a run: calls the function that lies on the stack.
+/// The outermost frame of a run: calls the function on the stack.
 fn run_protected(state: StateHandle, yielder: &Yielder, arguments: c_int) -> c_int {
     let StateHandle(raw) = state;
     // SAFETY: `Lua::start` put the handler, the function and its arguments on the stack of an open state, and nobody
-    // else uses that until the run rests or ends. The yielder lives as long as the run.
+    // else uses that until the run is suspended or ends. The yielder lives as long as the run.
     unsafe {
         context(raw).yielder.set(Some(NonNull::from(yielder)));
         let handler = ffi::lua_gettop(raw) - arguments - 1;
@@ -176,7 +176,7 @@ fn run_protected(state: StateHandle, yielder: &Yielder, arguments: c_int) -> c_i
     }
 }
 
-/// Has the hook come after so many instructions.
+/// Sets the hook to run after `instructions` instructions.
 ///
 /// # Safety
 /// The state is open.
@@ -187,7 +187,7 @@ unsafe fn call_hook_after(raw: *mut ffi::lua_State, instructions: c_int) {
 }
 
 impl super::memory::Account {
-    /// How many instructions lie between two interrupt checks.
+    /// The number of instructions between two interrupt checks.
     fn instructions(&self) -> c_int {
         let count = LOOKED_AT_BYTES / self.used().max(1);
         c_int::try_from(count).unwrap_or(c_int::MAX).clamp(LEAST_INSTRUCTIONS, HOOK_INSTRUCTIONS)
@@ -195,24 +195,24 @@ impl super::memory::Account {
 }
 
 impl super::Context {
-    /// From now on it is this state that runs, if there is a run.
+    /// Sets the state that is running, if there is a run.
     pub(super) fn name_current(&self, raw: *mut ffi::lua_State) {
         if self.yielder.get().is_some() {
             self.current.set(NonNull::new(raw));
         }
     }
 
-    /// Has the hook come with the next instruction of the run that is under way.
+    /// Makes the hook run with the next instruction of the current run.
     pub(super) fn interrupt(&self) {
         if let Some(raw) = self.current.get() {
-            // SAFETY: `current` is the state that runs, or one that ran until an error was raised which nobody has
+            // SAFETY: `current` is the state that runs, or one that ran until an error was raised which has not been
             // caught yet (`coroutines`), so that it has not been collected. It is none when the run has ended.
             unsafe { call_hook_after(raw.as_ptr(), 1) };
         }
     }
 }
 
-/// Raises the error that memory has run out: of all errors only this one passes by the handlers of the script.
+/// Raises the error that memory has run out: the only error that bypasses the error handlers of the script.
 ///
 /// # Safety
 /// Called by a function that Lua has called, which owns nothing.
@@ -224,7 +224,7 @@ pub(super) unsafe fn raise_out_of_memory(raw: *mut ffi::lua_State) {
     }
 }
 
-/// Counts work of a function in C, and asks the host how to go on when there was much; raises when the run has to end.
+/// Counts work of a C function, and calls the interrupt check after much work; raises an error if the run has to end.
 ///
 /// # Safety
 /// As for [`raise_out_of_memory`].
@@ -237,13 +237,14 @@ pub(super) unsafe fn work(raw: *mut ffi::lua_State, bytes: usize) {
     }
 }
 
-/// What Lua calls every so many instructions.
+/// The count hook: Lua calls it after the number of instructions that was set.
 ///
 /// # Safety
 /// Called by Lua.
 unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
     // SAFETY: Lua calls us within a run, so the state is open; `ask` owns nothing when it has returned. A script's
-    // handlers of errors could go on for ever, as there are no hooks within a hook: so the error is one that passes by.
+    // error handlers could go on for ever, as there are no hooks within a hook: so the error is one that bypasses
+    // them.
     unsafe {
         let context = context(raw);
         context.name_current(raw);
@@ -258,34 +259,33 @@ unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debu
     }
 }
 
-/// Asks the host how to go on, and rests when it says so. True when what runs has to end; the place where it stood is
-/// told of the function that is `level` calls up.
+/// Calls the host's interrupt check, and suspends the run if the host wants that. True if the run has to end; its
+/// position is then that in the function `level` calls up.
 unsafe fn ask(raw: *mut ffi::lua_State, level: usize) -> bool {
     // SAFETY: the state is open.
     let context = unsafe { context(raw) };
     if context.panic.borrow().is_some() {
-        // Whoever started the run waits for what panicked.
-        // SAFETY: the state is open.
+        // The caller that started the run waits for the panic. SAFETY: the state is open.
         unsafe { call_hook_after(raw, 1) };
         return true;
     }
     loop {
         let Some(mut host) = context.host.get() else { return false };
         context.account.reset_work();
-        // SAFETY: `resume` borrows the host until it returns. It is not used now: whoever uses it has taken it out.
+        // SAFETY: `resume` borrows the host until it returns. It is not in use now: a user would have taken it out.
         match unsafe { host.as_mut() }.check_interrupt() {
             Interrupt::Continue => return false,
             Interrupt::Suspend => {
                 let Some(yielder) = context.yielder.get() else { return false };
-                // SAFETY: set by `run_protected` on whose stack we are, so that it is alive.
+                // SAFETY: set by `run_protected`, on whose stack we are, so that it is alive.
                 unsafe { yielder.as_ref() }.suspend(());
             }
             Interrupt::Abort => {
                 if context.ended.borrow().is_none() {
                     context.ended.replace(Some(Stack::new(raw, context, 0).caller(level)));
                 }
-                // A script that catches this one shall get no further than to the next instruction.
-                // SAFETY: the state is open.
+                // A script that catches this error gets no further than the next instruction. SAFETY: the state is
+                // open.
                 unsafe { call_hook_after(raw, 1) };
                 return true;
             }
@@ -294,36 +294,37 @@ unsafe fn ask(raw: *mut ffi::lua_State, level: usize) -> bool {
 }
 
 impl Stack<'_> {
-    /// Asks the host how to go on, as Lua does between its instructions: functions that may take long do so every some
-    /// thousand steps.
+    /// Calls the interrupt check, as the hook does between instructions: functions that may take long call it every
+    /// some thousand steps.
     ///
     /// # Errors
-    /// When the host says that the script has to end.
+    /// If the host decides that the script has to end.
     pub fn check_interrupt(&self) -> Result<(), Raise> {
-        // SAFETY: a stack's state is open. While the run rests nobody changes its values, so what is borrowed stays.
+        // SAFETY: a stack's state is open. While the run is suspended nobody changes its values, so borrowed values
+        // stay valid.
         if unsafe { ask(self.raw(), 1) } { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
     }
 
-    /// Counts so many steps of some nanoseconds each, and asks the host how to go on when there were many: functions
-    /// that may take long do so wherever they repeat something.
+    /// Counts `count` steps of some nanoseconds each, and calls the interrupt check when there were many: functions
+    /// that may take long call this in every loop.
     ///
     /// # Errors
-    /// When the host says that the script has to end.
+    /// If the host decides that the script has to end.
     #[inline]
     pub fn step(&self, count: usize) -> Result<(), Raise> {
         self.work(count.saturating_mul(STEP_BYTES))
     }
 
-    /// The same for work that goes through so many bytes.
+    /// Counts work on that many bytes, and calls the interrupt check when there was much, as [`Stack::step`] does.
     ///
     /// # Errors
-    /// When the host says that the script has to end.
+    /// If the host decides that the script has to end.
     #[inline]
     pub fn work(&self, bytes: usize) -> Result<(), Raise> {
         if self.context().account.charge(bytes) { self.check_interrupt() } else { Ok(()) }
     }
 
-    /// Gives `act` the host of this run; `None` outside of a run, or when somebody uses the host already.
+    /// Calls `act` with the host of this run; `None` outside of a run, or if the host is already in use.
     pub fn host<H: ScriptHost, R>(&mut self, act: impl FnOnce(&mut H, &mut Stack<'_>) -> R) -> Option<R> {
         let context = self.context();
         let mut pointer = context.host.take()?;
@@ -334,7 +335,7 @@ impl Stack<'_> {
     }
 }
 
-/// Puts the host back when it has been used, even if that panicked: the run must still be able to ask it.
+/// Puts the host back after use, even after a panic: the run must still be able to call its interrupt check.
 struct PutBack<'c> {
     place: &'c Cell<Option<NonNull<dyn ScriptHost>>>,
     pointer: NonNull<dyn ScriptHost>,
@@ -346,14 +347,14 @@ impl Drop for PutBack<'_> {
     }
 }
 
-/// Registers what Lua calls when a function of ours was called with its arguments on the stack.
+/// Functions that Lua calls.
 impl Stack<'_> {
     /// Pushes a function.
     pub fn push_function(&mut self, function: Function) {
         self.push_closure(function, 0);
     }
 
-    /// Pushes a function that keeps the `count` values on top of the stack ([`Stack::upvalue`]).
+    /// Pushes a function with the `count` values on top of the stack as its upvalues ([`Stack::upvalue`]).
     pub fn push_closure(&mut self, function: Function, count: usize) {
         self.assert_at_rest();
         let count = c_int::try_from(count).expect("a function keeps some values");

@@ -1,4 +1,4 @@
-//! The libraries that come with Lua.
+//! Lua's standard libraries, as far as scripts get them.
 
 use std::ffi::CStr;
 
@@ -6,7 +6,7 @@ use mlua_sys as ffi;
 
 use super::{Stack, coroutines, table_functions};
 
-/// Which ones, under the names that their functions expect. There is no `io`, `package` or `debug`.
+/// The libraries, under the names that their functions expect. There is no `io`, `package` or `debug`.
 const LIBRARIES: &[(&CStr, ffi::lua_CFunction)] = &[
     (c"", ffi::luaopen_base),
     (c"table", ffi::luaopen_table),
@@ -16,7 +16,8 @@ const LIBRARIES: &[(&CStr, ffi::lua_CFunction)] = &[
 ];
 
 impl Stack<'_> {
-    /// Makes the libraries of Lua global, coroutines among them. What could run for ever in C is replaced.
+    /// Opens Lua's standard libraries as globals, coroutines among them. Functions that could run for ever in C are
+    /// replaced.
     pub fn open_standard(&mut self) {
         for (name, open) in LIBRARIES {
             self.ensure(2);
@@ -25,14 +26,14 @@ impl Stack<'_> {
                 ffi::lua_pushcfunction(self.raw(), *open);
                 ffi::lua_pushstring(self.raw(), name.as_ptr());
             }
-            assert!(self.call(1, Some(0)), "the libraries of Lua open with the memory there is");
+            assert!(self.call(1, Some(0)), "there is memory for the libraries of Lua");
         }
         self.replace_functions(c"table", table_functions::FUNCTIONS);
         self.replace_coroutines();
         self.replace_catchers();
     }
 
-    /// Gives a library functions in C that keep nothing.
+    /// Adds C functions without upvalues to a library.
     fn replace_functions(&mut self, library: &CStr, functions: &[(&CStr, ffi::lua_CFunction)]) {
         self.ensure(2);
         // SAFETY: there is room; the library is a table, as it was just opened, and Rust code runs, so that memory does
@@ -47,11 +48,11 @@ impl Stack<'_> {
         }
     }
 
-    /// Makes `pcall` and `xpcall` tell which state runs after an error.
+    /// Replaces `pcall` and `xpcall` by functions that record which state runs after an error.
     fn replace_catchers(&mut self) {
         self.ensure(2);
         for name in [c"pcall", c"xpcall"] {
-            // SAFETY: as above; the closure keeps what it says it does.
+            // SAFETY: as above; the closure has the upvalues that it expects.
             unsafe {
                 ffi::lua_getfield(self.raw(), ffi::LUA_GLOBALSINDEX, name.as_ptr());
                 let original = ffi::lua_tocfunction(self.raw(), -1).expect("it is a C function");
@@ -63,10 +64,10 @@ impl Stack<'_> {
         }
     }
 
-    /// Gives `coroutine` a `resume` and a `wrap` that know which coroutine runs.
+    /// Replaces `coroutine.resume` and `coroutine.wrap` by functions that record which coroutine runs.
     fn replace_coroutines(&mut self) {
         self.ensure(4);
-        // SAFETY: as above; both functions keep what they say they do.
+        // SAFETY: as above; both functions have the upvalues that they expect.
         unsafe {
             ffi::lua_getfield(self.raw(), ffi::LUA_GLOBALSINDEX, c"coroutine".as_ptr());
             ffi::lua_getfield(self.raw(), -1, c"resume".as_ptr());

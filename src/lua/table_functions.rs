@@ -1,8 +1,8 @@
-//! The functions of `table` that go through a table or call back, in the place of Lua's.
+//! Replacements for those functions of `table` that go through a table or call back.
 //!
-//! They mean what those of Lua 5.1 mean, down to the texts of their errors and the order in which `sort` compares, on
-//! which the results of comparisons that contradict each other depend. Unlike those they count their steps and ask the
-//! host how to go on ([`work`]): one call can go on for ever, if a function is its own callback, or for hours.
+//! They behave as those of Lua 5.1, including the texts of their errors and the order in which `sort` compares, which
+//! decides the result if comparisons contradict each other. Unlike those they count their steps and call the
+//! interrupt check ([`work`]): one call can go on for ever, if a function is its own callback, or for hours.
 //!
 //! Invariant: no frame here owns anything, as errors of Lua jump over them.
 //!
@@ -26,35 +26,35 @@ pub(super) const FUNCTIONS: &[(&CStr, ffi::lua_CFunction)] = &[
     (c"sort", sort),
 ];
 
-/// The table that all of them get first.
+/// The index of the table, the first argument of all of them.
 const TABLE: c_int = 1;
 
-/// How many elements the first argument has, which must be a table.
+/// The number of elements of the first argument, which must be a table.
 ///
 /// # Safety (here and below)
-/// Called by Lua, so that the state is open and the arguments lie on its stack, with room for twenty more values. The
+/// Called by Lua, so that the state is open and the arguments are on its stack, with room for twenty more values. The
 /// frames own nothing, so that errors may jump over them.
 unsafe fn length(raw: *mut ffi::lua_State) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the function's own promise, above.
     unsafe {
         ffi::luaL_checktype(raw, TABLE, ffi::LUA_TTABLE);
         ffi::lua_objlen(raw, TABLE) as c_int
     }
 }
 
-/// An argument as C's `int` takes it.
+/// An argument as C's `int`.
 unsafe fn int(raw: *mut ffi::lua_State, argument: c_int) -> c_int {
     // SAFETY: see `length`.
     unsafe { ffi::luaL_checkinteger(raw, argument) as c_int }
 }
 
-/// The same of one that may be left out.
+/// An argument as C's `int`, or `default` if it is missing.
 unsafe fn int_or(raw: *mut ffi::lua_State, argument: c_int, default: c_int) -> c_int {
     // SAFETY: see `length`.
     unsafe { if ffi::lua_isnoneornil(raw, argument) != 0 { default } else { int(raw, argument) } }
 }
 
-/// Puts the element at `from` to the place `to`.
+/// Copies the element at `from` to the position `to`.
 unsafe fn copy(raw: *mut ffi::lua_State, from: c_int, to: c_int) {
     // SAFETY: see `length`; the first argument is a table.
     unsafe {
@@ -65,7 +65,7 @@ unsafe fn copy(raw: *mut ffi::lua_State, from: c_int, to: c_int) {
 }
 
 unsafe extern "C-unwind" fn foreach(raw: *mut ffi::lua_State) -> c_int {
-    // SAFETY: see `length`. Lua itself finds out when the callback has taken the key away.
+    // SAFETY: see `length`. Lua itself detects that the callback has removed the key.
     unsafe {
         ffi::luaL_checktype(raw, TABLE, ffi::LUA_TTABLE);
         ffi::luaL_checktype(raw, 2, ffi::LUA_TFUNCTION);
@@ -164,8 +164,8 @@ unsafe extern "C-unwind" fn concat(raw: *mut ffi::lua_State) -> c_int {
     let mut buffer = MaybeUninit::uninit();
     let buffer = buffer.as_mut_ptr();
     let mut separator_length = 0;
-    // SAFETY: see `length`. The buffer is set up before it is used, and the values that it keeps on the stack lie above
-    // those that are looked at.
+    // SAFETY: see `length`. The buffer is initialized before it is used, and the values that it keeps on the stack
+    // are above those that are read.
     unsafe {
         let separator = ffi::luaL_optlstring(raw, 2, c"".as_ptr(), &raw mut separator_length);
         ffi::luaL_checktype(raw, TABLE, ffi::LUA_TTABLE);
@@ -191,7 +191,7 @@ unsafe extern "C-unwind" fn concat(raw: *mut ffi::lua_State) -> c_int {
 }
 
 unsafe extern "C-unwind" fn sort(raw: *mut ffi::lua_State) -> c_int {
-    /// Values on the stack at any time, and those that a call of the comparison needs.
+    /// The most values on the stack at any time, and those that a call of the comparison needs.
     const VALUES: c_int = 40;
     // SAFETY: see `length`.
     unsafe {
@@ -206,7 +206,7 @@ unsafe extern "C-unwind" fn sort(raw: *mut ffi::lua_State) -> c_int {
     0
 }
 
-/// Whether the value at `one` comes before that at `other`, both told from the top.
+/// Whether the value at `one` comes before that at `other`, both indices counted from the top.
 unsafe fn is_before(raw: *mut ffi::lua_State, one: c_int, other: c_int) -> bool {
     // SAFETY: see `length`; the second argument is the comparison, or nil.
     unsafe {
@@ -224,7 +224,7 @@ unsafe fn is_before(raw: *mut ffi::lua_State, one: c_int, other: c_int) -> bool 
     }
 }
 
-/// Puts the value on top to the place `first`, and the one below to `second`.
+/// Stores the value on top at the position `first`, and the one below at `second`.
 unsafe fn place(raw: *mut ffi::lua_State, first: c_int, second: c_int) {
     // SAFETY: see `length`.
     unsafe {
@@ -233,7 +233,7 @@ unsafe fn place(raw: *mut ffi::lua_State, first: c_int, second: c_int) {
     }
 }
 
-/// Exchanges two elements if the one at `late` comes before that at `early`.
+/// Swaps two elements if the one at `late` comes before that at `early`.
 unsafe fn order(raw: *mut ffi::lua_State, early: c_int, late: c_int) -> bool {
     // SAFETY: see `length`.
     unsafe {
@@ -251,7 +251,8 @@ unsafe fn order(raw: *mut ffi::lua_State, early: c_int, late: c_int) -> bool {
 
 /// Sorts the elements from `low` to `high`.
 unsafe fn sort_range(raw: *mut ffi::lua_State, mut low: c_int, mut high: c_int) {
-    // SAFETY: see `length`. The smaller part is sorted within, so that ranges nest as deep as their number has digits.
+    // SAFETY: see `length`. The smaller part is sorted by recursion, so that the nesting is at most the number of
+    // binary digits of the length.
     unsafe {
         while low < high {
             order(raw, low, high);
@@ -282,12 +283,12 @@ unsafe fn refuse_order(raw: *mut ffi::lua_State) {
     unsafe { ffi::luaL_error(raw, c"invalid order function for sorting".as_ptr()) };
 }
 
-/// Puts elements that come before the one at `middle` before it, and the others behind; answers where it is then. The
-/// three at `low`, `middle` and `high` are in order.
+/// Moves elements that come before the one at `middle` before it, and the others behind; returns its new position.
+/// The three at `low`, `middle` and `high` are in order.
 unsafe fn part(raw: *mut ffi::lua_State, low: c_int, middle: c_int, high: c_int) -> c_int {
     // SAFETY: see `length`.
     unsafe {
-        // The pivot stays on the stack, and in the table it waits next to the last.
+        // The pivot stays on the stack, and in the table it is stored next to the last.
         ffi::lua_rawgeti_(raw, TABLE, middle);
         ffi::lua_pushvalue(raw, -1);
         ffi::lua_rawgeti_(raw, TABLE, high - 1);

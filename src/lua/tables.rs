@@ -1,7 +1,7 @@
-//! Tables: made, read, changed and walked through a [`Stack`].
+//! Tables: creating, reading, changing and walking them through a [`Stack`].
 //!
-//! A table that is walked must not change, since the walk would lose its place: who
-//! changes one says so by an assertion.
+//! A table that is walked must not change, since the walk would lose its position: the methods that change one assert
+//! that.
 
 use std::ffi::c_int;
 
@@ -10,17 +10,19 @@ use mlua_sys as ffi;
 use super::stack::{Path, index};
 use super::{Kind, OUT_OF_MEMORY, Raise, Reference, Stack, calls};
 
-/// Tables. None of these asks a metatable, but [`Stack::look_up`].
+/// Tables. Only [`Stack::look_up`] calls a metatable.
 impl Stack<'_> {
-    /// Pushes a table with room for so many elements and fields.
+    /// Pushes a table with room for that many elements and fields.
     ///
     /// # Errors
-    /// When memory has run out.
+    /// If memory has run out.
     pub fn push_table(&mut self, elements: usize, fields: usize) -> Result<(), Raise> {
         self.obtain(elements.saturating_add(fields.saturating_mul(3)).saturating_mul(16))?;
         self.ensure(1);
         let (elements, fields) = (c_int::try_from(elements), c_int::try_from(fields));
         let (Ok(elements), Ok(fields)) = (elements, fields) else { return Err(Raise::text(OUT_OF_MEMORY)) };
+        // SAFETY: there is room for one value and memory for the table; while Rust code runs, the allocation does not
+        // fail.
         unsafe { ffi::lua_createtable(self.raw(), elements, fields) };
         Ok(())
     }
@@ -28,22 +30,22 @@ impl Stack<'_> {
     /// Pushes a table of strings.
     ///
     /// # Errors
-    /// When memory has run out; the table may be there then, without some of them.
+    /// If memory has run out; the table may then be on the stack, without some of them.
     pub fn push_list<'w>(&mut self, words: impl ExactSizeIterator<Item = &'w [u8]>) -> Result<(), Raise> {
         self.push_table(words.len(), 0)?;
         self.fill(words)
     }
 
-    /// Makes strings the first elements of the table on top.
+    /// Stores strings as the first elements of the table on top.
     ///
     /// # Errors
-    /// When memory has run out; the table may have some of them then.
+    /// If memory has run out; the table may then have some of them.
     pub fn fill<'w>(&mut self, words: impl Iterator<Item = &'w [u8]>) -> Result<(), Raise> {
         self.assert_table(-1);
         self.assert_at_rest();
         for (number, word) in (1..).zip(words) {
             self.push_bytes(word)?;
-            // SAFETY: below the string lies the table.
+            // SAFETY: the table is below the string.
             unsafe { ffi::lua_rawseti_(self.raw(), -2, number) };
         }
         Ok(())
@@ -52,28 +54,29 @@ impl Stack<'_> {
     /// Pushes a table with one field, a string.
     ///
     /// # Errors
-    /// When memory has run out; the table may be there then, without the field.
+    /// If memory has run out; the table may then be on the stack, without the field.
     pub fn push_record(&mut self, name: &str, text: &[u8]) -> Result<(), Raise> {
         self.push_table(0, 1)?;
         self.push_plain(name.as_bytes());
         self.push_bytes(text)?;
-        // SAFETY: below the two strings lies the table that was made above.
+        // SAFETY: below the two strings is the table that was made above.
         unsafe { ffi::lua_rawset(self.raw(), -3) };
         Ok(())
     }
 
     pub(super) fn assert_table(&self, at: i32) {
-        assert!(self.kind(at) == Kind::Table, "the place holds a table");
+        assert!(self.kind(at) == Kind::Table, "the index is that of a table");
     }
 
     pub(super) fn assert_at_rest(&self) {
-        assert!(self.walks == 0 && self.paths.is_empty(), "a table that is walked does not change");
+        assert!(self.walks == 0 && self.paths.is_empty(), "a table that is walked must not change");
     }
 
     /// Replaces the key on top by its value.
     pub fn get(&mut self, table: i32) {
         self.assert_table(table);
         assert!(index(self.top()) > self.floor(), "the key on top may be replaced");
+        // SAFETY: the index is that of a table and a key is on top, as asserted; a raw read raises no error.
         unsafe { ffi::lua_rawget(self.raw(), table) };
     }
 
@@ -84,7 +87,7 @@ impl Stack<'_> {
         self.get(table);
     }
 
-    /// Pushes the value of a field whose name is kept, unless that is nil; says whether it did.
+    /// Pushes the value of a field whose name is a reference, unless that is nil; returns whether it did.
     pub fn find_field(&mut self, table: i32, name: &Reference) -> bool {
         let table = self.absolute(table);
         self.push_ref(name);
@@ -101,13 +104,15 @@ impl Stack<'_> {
         self.assert_table(table);
         self.ensure(1);
         let Ok(number) = c_int::try_from(number) else { return self.push_nil() };
+        // SAFETY: the index is that of a table, as asserted, and there is room for one value; a raw read raises no
+        // error.
         unsafe { ffi::lua_rawgeti_(self.raw(), table, number) };
     }
 
-    /// Gives the key below the top the value on top, and takes both away.
+    /// Sets the entry of the key below the top to the value on top, and pops both.
     ///
     /// # Errors
-    /// When the key is nil or no number, or memory has run out.
+    /// If the key is nil or NaN, or memory has run out.
     pub fn set(&mut self, table: i32) -> Result<(), Raise> {
         self.assert_table(table);
         self.assert_at_rest();
@@ -119,21 +124,23 @@ impl Stack<'_> {
             _ => {}
         }
         self.check_memory(0)?;
+        // SAFETY: the index is that of a table that is not being walked, as asserted. The key is neither nil nor NaN,
+        // and memory does not fail while Rust code runs, so no error is raised.
         unsafe { ffi::lua_rawset(self.raw(), table) };
         Ok(())
     }
 
-    /// Gives a field the value on top, and takes that away.
+    /// Sets a field to the value on top, and pops that.
     ///
     /// # Errors
-    /// When memory has run out.
+    /// If memory has run out.
     pub fn set_field(&mut self, table: i32, name: &str) -> Result<(), Raise> {
         let table = self.absolute(table);
         self.assert_table(table);
         self.assert_at_rest();
         self.check_memory(0)?;
         self.push_plain(name.as_bytes());
-        // SAFETY: there is the value below the name; a name is a key that every table takes.
+        // SAFETY: the value is below the name; a name is a key that every table accepts.
         unsafe {
             ffi::lua_insert(self.raw(), -2);
             ffi::lua_rawset(self.raw(), table);
@@ -141,21 +148,23 @@ impl Stack<'_> {
         Ok(())
     }
 
-    /// Gives an element, counted from 1, the value on top, and takes that away.
+    /// Sets an element, counted from 1, to the value on top, and pops that.
     ///
     /// # Errors
-    /// When memory has run out, or the number is too large.
+    /// If memory has run out, or the number is too large.
     pub fn set_element(&mut self, table: i32, number: usize) -> Result<(), Raise> {
         self.assert_table(table);
         self.assert_at_rest();
         self.check_memory(0)?;
         let number = c_int::try_from(number).map_err(|_| Raise::text("table overflow"))?;
+        // SAFETY: the index is that of a table that is not being walked, as asserted, and callers have pushed the
+        // value; memory does not fail while Rust code runs, so no error is raised.
         unsafe { ffi::lua_rawseti_(self.raw(), table, number) };
         Ok(())
     }
 
-    /// Calls `act` for each entry, its key below its value on top. Meanwhile no table may
-    /// change, and nothing of Lua may run.
+    /// Calls `act` for each entry, its key below its value on top. Meanwhile no table may change, and no Lua code may
+    /// run.
     ///
     /// # Errors
     /// Those of `act`, which end the walk.
@@ -167,7 +176,8 @@ impl Stack<'_> {
         self.walks += 1;
         self.push_nil();
         let mut result = Ok(());
-        // SAFETY: the key on top is nil or one that `lua_next` gave, and as no table has changed since, it is valid.
+        // SAFETY: the key on top is nil or one that `lua_next` returned, and as no table has changed since, it is
+        // valid.
         while result.is_ok() && unsafe { ffi::lua_next(self.raw(), table) != 0 } {
             result = act(self);
             if result.is_ok() {
@@ -178,11 +188,11 @@ impl Stack<'_> {
         result
     }
 
-    /// Begins to walk a table without a closure, so that tables in it can be walked too, however deep they nest. Until
-    /// [`Stack::next`] has come to its end, or [`Stack::leave`], no table may change, and nothing of Lua may run.
+    /// Begins to walk a table without a closure, so that tables in it can be walked too, however deep they nest.
+    /// Until [`Stack::next`] has come to its end, or [`Stack::leave`], no table may change, and no Lua code may run.
     ///
     /// # Errors
-    /// When the stack is full.
+    /// If the stack is full.
     pub fn walk(&mut self, table: i32) -> Result<(), Raise> {
         self.assert_table(table);
         self.reserve(3)?;
@@ -192,13 +202,13 @@ impl Stack<'_> {
         Ok(())
     }
 
-    /// Goes on with the innermost walk: takes away what lies above its key, and puts the next key and its value there.
-    /// False at its end.
+    /// Continues the innermost walk: pops the values above its key, and pushes the next key and its value in place of
+    /// the key. False at its end.
     #[expect(clippy::should_implement_trait, reason = "what it goes through are tables of Lua")]
     pub fn next(&mut self) -> bool {
         let Some(path) = self.paths.last().copied() else { return false };
-        // SAFETY: the key on top is nil or one that `lua_next` gave: `floor` and the assertions of `replace` keep its
-        // place and the table's as they are. As no table has changed since, the key is valid.
+        // SAFETY: the key on top is nil or one that `lua_next` returned: `floor` and the assertions of `replace` keep
+        // its position and the table's unchanged. As no table has changed since, the key is valid.
         let is_there = unsafe {
             ffi::lua_settop(self.raw(), path.key);
             ffi::lua_next(self.raw(), path.table) != 0
@@ -209,16 +219,16 @@ impl Stack<'_> {
         is_there
     }
 
-    /// Ends the innermost walk, and takes away its key and what lies above.
+    /// Ends the innermost walk, and pops its key and the values above.
     pub fn leave(&mut self) {
         if let Some(path) = self.paths.pop() {
-            // SAFETY: the key's place is within the stack.
+            // SAFETY: the key's index is within the stack.
             unsafe { ffi::lua_settop(self.raw(), path.key - 1) };
         }
     }
 
-    /// Replaces the key on top by what a script would find there, asking the table's metatable; or by the
-    /// error of that, and answers false.
+    /// Replaces the key on top by the value that a script would find there, by way of the table's metatable; or by
+    /// the error of that, and returns false.
     pub fn look_up(&mut self, table: i32) -> bool {
         self.assert_at_rest();
         assert!(index(self.top()) > self.floor(), "the key on top may be replaced");
@@ -234,10 +244,10 @@ impl Stack<'_> {
         self.call(2, Some(1))
     }
 
-    /// Pushes a table that holds the keys and values of another in a row; answers how many of each there are.
+    /// Pushes a table that lists the keys and values of another alternately; returns the number of pairs.
     ///
     /// # Errors
-    /// When memory has run out; what was pushed is empty then.
+    /// If memory has run out; the stack then has values that the caller must pop.
     pub fn push_entries(&mut self, table: i32) -> Result<usize, Raise> {
         self.assert_table(table);
         self.reserve(4)?;
@@ -245,7 +255,7 @@ impl Stack<'_> {
         self.push_table(0, 0)?;
         let (entries, mut count) = (self.absolute(-1), 0);
         self.push_nil();
-        // SAFETY: the key on top is nil or one that `lua_next` gave, and that table does not change meanwhile.
+        // SAFETY: the key on top is nil or one that `lua_next` returned, and that table does not change meanwhile.
         while unsafe { ffi::lua_next(self.raw(), table) != 0 } {
             self.push_copy(-2);
             self.set_element(entries, count * 2 + 1)?;
@@ -255,23 +265,27 @@ impl Stack<'_> {
         Ok(count)
     }
 
-    /// Takes away the value below the top.
+    /// Removes the value below the top.
     pub fn remove_below(&mut self) {
         let below = index(self.top()) - 1;
-        assert!(below > self.floor(), "the arguments of a call stay where they are");
+        assert!(below > self.floor(), "the arguments of a call must not move");
+        // SAFETY: the index is that of a value below the top and above the floor, as asserted.
         unsafe { ffi::lua_remove(self.raw(), below) };
     }
 
-    /// Pushes the value's metatable; false, with nothing pushed, when it has none.
+    /// Pushes the value's metatable; false, with nothing pushed, if it has none.
     pub fn get_metatable(&mut self, at: i32) -> bool {
         self.ensure(1);
+        // SAFETY: there is room for one value, and the index is valid, or reads as no value.
         unsafe { ffi::lua_getmetatable(self.raw(), self.valid(at)) != 0 }
     }
 
-    /// Makes the table on top the metatable of the value at `at`, and takes it away.
+    /// Pops the table on top and makes it the metatable of the value at `at`.
     pub fn set_metatable(&mut self, at: i32) {
         self.assert_table(-1);
         self.assert_at_rest();
+        // SAFETY: the top is a table that is not being walked, as asserted; the call only stores it, and allocation
+        // does not fail while Rust code runs.
         unsafe { ffi::lua_setmetatable(self.raw(), at) };
     }
 }

@@ -1,8 +1,8 @@
-//! The interpreter by itself: results, errors, rests and ends.
+//! The interpreter by itself: results, errors, suspended and aborted runs.
 
 use super::*;
 
-/// Says at each interrupt check what comes next, and `Continue` when nothing is left to say.
+/// A host that replies to each interrupt check with the next of a list, and then with `Continue`.
 #[derive(Default)]
 struct Script {
     interrupts: Vec<Interrupt>,
@@ -158,7 +158,7 @@ fn a_script_that_catches_its_end_ends_all_the_same() {
     }
 }
 
-/// Of what a script does between two instructions nothing goes on for long without the host being asked.
+/// No work that a script does between two instructions goes on for long without an interrupt check.
 #[test]
 fn work_in_c_counts_as_instructions_do() {
     // A few elements by which Lua takes a table for one of millions.
@@ -201,7 +201,7 @@ fn a_function_of_lua_that_is_its_own_callback_is_ended() {
     assert!(matches!(progress, Progress::Ended(Some(_))), "{progress:?} {text}");
 }
 
-/// Comparisons that contradict each other show in which order `sort` asks; what is expected was answered by Redis.
+/// Comparisons that contradict each other show in which order `sort` compares; the expected results are those of Redis.
 #[test]
 fn elements_are_sorted_as_lua_sorts_them() {
     const SHUFFLED: &str = "local t = {} for n = 1, 40 do t[n] = n * 17 % 41 end ";
@@ -231,7 +231,7 @@ fn elements_are_sorted_as_lua_sorts_them() {
     );
 }
 
-/// A coroutine that does not run has nobody to catch its errors.
+/// A coroutine that does not run has no protected call around it.
 #[test]
 fn memory_that_runs_out_while_a_coroutine_takes_its_arguments_is_an_error_of_lua() {
     // The main stack has room for the arguments before memory runs out, that of the coroutine has not.
@@ -253,7 +253,8 @@ fn memory_that_runs_out_while_a_coroutine_takes_its_arguments_is_an_error_of_lua
     assert_eq!(result(source), "not enough memory");
 }
 
-/// The error jumps over the frame that resumed it; what is counted afterwards must not reach for it.
+/// The error jumps over the frame that resumed the coroutine; work that is counted afterwards must not interrupt the
+/// coroutine.
 #[test]
 fn a_coroutine_whose_results_do_not_fit_is_forgotten() {
     let source = "local function results() return unpack({}, 1, 7000) end
@@ -277,7 +278,7 @@ fn a_panic_in_a_function_ends_the_run_even_if_the_script_goes_on() {
 }
 
 #[test]
-fn a_panic_while_the_host_is_used_leaves_it_to_be_asked() {
+fn a_panic_while_the_host_is_in_use_leaves_the_host_in_place() {
     let mut script = Script { interrupts: vec![Interrupt::Continue; 2], calls: usize::MAX };
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         start(&mut interpreter(), &mut script, "pcall(count) for n = 1, 1e5 do count() end")
@@ -285,8 +286,8 @@ fn a_panic_while_the_host_is_used_leaves_it_to_be_asked() {
     assert!(caught.is_err(), "the count overflows");
 }
 
-/// What the compiler of Lua 5.1 holds, the collector does not see (CVE-2025-49844): it must stand still. It has so many
-/// tables to go through that it comes to its end only while much is made.
+/// The collector does not see the values that the compiler of Lua 5.1 holds (CVE-2025-49844): it must be stopped. It
+/// has so many tables to go through that it comes to its end only while much is allocated.
 #[test]
 fn nothing_is_collected_while_source_is_compiled() {
     let source = "local parts = {}
@@ -306,7 +307,7 @@ fn nothing_is_collected_while_source_is_compiled() {
     assert_eq!(result(source), "true much");
 }
 
-/// The signs of a bracket are counted in an `int` of C (CVE-2025-46819), and kept in memory that ends before that.
+/// The signs of a bracket are counted in an `int` of C (CVE-2025-46819), and stored in memory that ends before that.
 #[test]
 fn a_bracket_takes_memory_like_everything_else() {
     let bracket = [b"return [".as_slice(), &vec![b'='; 20 << 20], b"["].concat();
@@ -335,7 +336,7 @@ fn memory_has_an_end() {
 }
 
 #[test]
-fn what_is_no_source_is_refused() {
+fn text_that_is_not_source_is_refused() {
     interpreter().with(|stack| {
         for source in [&b"\x1bLuaQ"[..], b"return", b"x =", b"[==", b"\0"] {
             let is_right = stack.compile(source, c"@test");
@@ -384,7 +385,7 @@ fn tables_within_a_table_are_walked() {
 }
 
 #[test]
-fn a_metatable_is_asked_or_fails() {
+fn a_look_up_calls_the_metatable_or_fails() {
     interpreter().with(|stack| {
         for (source, expected) in [
             ("setmetatable({}, {__index = function(_, key) return key .. '!' end})", (true, "key!")),

@@ -1,6 +1,6 @@
-//! The checksum of payloads: CRC-64 with Jones' polynomial, bits reflected, beginning with 0.
+//! The checksum of payloads: CRC-64 with Jones' polynomial, reflected, with the initial value 0.
 //!
-//! Costs: a table of 2 KiB, made by the compiler; a look-up for each byte.
+//! Costs: a table of 2 KiB, computed at compile time; a look-up for each byte.
 
 /// Jones' polynomial `0xad93d23594c935a9`, its bits reversed.
 const POLYNOMIAL: u64 = 0x95ac_9329_ac4b_c9b5;
@@ -22,7 +22,7 @@ const fn table() -> [u64; 256] {
     table
 }
 
-/// The checksum of bytes.
+/// Computes the checksum of bytes.
 pub fn crc64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |checksum, byte| {
         let [low, ..] = (checksum ^ u64::from(*byte)).to_le_bytes();

@@ -1,11 +1,11 @@
-//! The byte that says in which form a value follows.
+//! The type byte of a payload: the form of the value that follows.
 
 pub(super) const TEXT: u8 = 0;
 pub(super) const LIST: u8 = 1;
 pub(super) const SET: u8 = 2;
 pub(super) const ZSET: u8 = 3;
 pub(super) const HASH: u8 = 4;
-/// Scores as binary doubles.
+/// A sorted set with its scores as binary doubles.
 pub(super) const ZSET_2: u8 = 5;
 pub(super) const HASH_ZIPMAP: u8 = 9;
 pub(super) const LIST_ZIPLIST: u8 = 10;
@@ -13,21 +13,21 @@ pub(super) const SET_INTSET: u8 = 11;
 pub(super) const ZSET_ZIPLIST: u8 = 12;
 pub(super) const HASH_ZIPLIST: u8 = 13;
 pub(super) const STREAM: u8 = 15;
-/// With how many entries each group has read.
+/// A stream with the number of entries that each group has read.
 pub(super) const STREAM_2: u8 = 19;
-/// With when each consumer was last active.
+/// A stream that also has the time when each consumer was last active.
 pub(super) const STREAM_3: u8 = 21;
-/// Nodes that are ziplists.
+/// A list whose nodes are ziplists.
 pub(super) const LIST_QUICKLIST: u8 = 14;
 pub(super) const HASH_LISTPACK: u8 = 16;
 pub(super) const ZSET_LISTPACK: u8 = 17;
-/// Nodes that are listpacks or single elements.
+/// A list whose nodes are listpacks or single elements.
 pub(super) const LIST_QUICKLIST_2: u8 = 18;
 pub(super) const SET_LISTPACK: u8 = 20;
-/// Fields with deadlines, as versions before 7.4.0 wrote them.
+/// A hash whose fields have deadlines, as versions before 7.4.0 wrote it.
 pub(super) const HASH_METADATA_PRE_GA: u8 = 22;
 pub(super) const HASH_LISTPACK_EX_PRE_GA: u8 = 23;
-/// Fields with deadlines, each counted from the first one.
+/// A hash whose fields have deadlines, each relative to the earliest one.
 pub(super) const HASH_METADATA: u8 = 24;
-/// Triples of field, value and deadline.
+/// A hash as a listpack of field, value and deadline triples.
 pub(super) const HASH_LISTPACK_EX: u8 = 25;

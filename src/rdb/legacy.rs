@@ -12,29 +12,29 @@
 //!   value     its length, likewise | unused bytes, 1 | content | those
 //! ```
 //!
-//! Invariant: what was checked is read to its end.
+//! Invariant: a checked ziplist can be read to its end.
 //!
-//! Source: the formats as Redis's documentation of RDB files describes them; payloads
-//! written by hand, asked of Redis 8.0.
+//! Source: the formats as Redis's documentation of RDB files describes them; payloads written by hand, checked by
+//! Redis 8.0.
 
 use super::listpack::signed;
 use crate::value::Item;
 
 const END: u8 = 0xff;
-/// Instead of a length: it follows in four bytes.
+/// The length byte that means: the length follows in four bytes.
 const LONG: u8 = 254;
-/// The number of elements that says that nobody counted.
+/// The number of elements that means: not counted.
 const UNCOUNTED: u16 = u16::MAX;
 const ZIPLIST_HEAD: usize = 4 + 4 + 2;
 
-/// A ziplist that was checked.
+/// A ziplist that has been checked.
 #[derive(Clone, Debug)]
 pub(super) struct Ziplist<'a> {
     left: &'a [u8],
 }
 
 impl<'a> Ziplist<'a> {
-    /// The ziplist that these bytes are, from the first to the last; `None` when something in them is wrong.
+    /// Checks bytes, from the first to the last, as a ziplist; `None` if anything in them is wrong.
     pub(super) fn check(bytes: &'a [u8]) -> Option<Ziplist<'a>> {
         let (total, rest) = bytes.split_first_chunk()?;
         let (last, rest) = rest.split_first_chunk()?;
@@ -71,7 +71,7 @@ impl<'a> Iterator for Ziplist<'a> {
     }
 }
 
-/// What the first element tells of the one before it, the element itself, and what stands behind it.
+/// The length of the previous element that the first element states, the element itself, and the rest behind it.
 fn element(bytes: &[u8]) -> Option<(usize, Item<'_>, &[u8])> {
     let (before, rest) = length(bytes)?;
     let (&code, rest) = rest.split_first()?;
@@ -102,7 +102,7 @@ fn element(bytes: &[u8]) -> Option<(usize, Item<'_>, &[u8])> {
     Some((before, Item::of(content), behind))
 }
 
-/// A length in one byte or five, and what stands behind it.
+/// A length in one byte or five, and the rest behind it.
 fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     match bytes.split_first()? {
         (&LONG, rest) => {
@@ -114,7 +114,7 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     }
 }
 
-/// The fields and values of a zipmap, which has some; `None` when something in it is wrong.
+/// The fields and values of a zipmap, which is not empty; `None` if anything in it is wrong.
 pub(super) fn zipmap(bytes: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     let (&count, rest) = bytes.split_first()?;
     let (&END, mut left) = rest.split_last()? else { return None };
@@ -135,7 +135,7 @@ pub(super) fn zipmap(bytes: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
 mod tests {
     use super::*;
 
-    /// A ziplist of the elements with their codes.
+    /// A ziplist of encoded elements.
     fn ziplist(elements: &[&[u8]]) -> Vec<u8> {
         let (mut body, mut before, mut last) = (Vec::new(), 0, ZIPLIST_HEAD);
         for element in elements {

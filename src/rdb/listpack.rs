@@ -1,4 +1,4 @@
-//! The listpack: texts and integers one after the other, which is how small collections are kept in a payload.
+//! The listpack: texts and integers one after the other, the form of small collections in a payload.
 //!
 //! ```text
 //!   bytes in all, 4 | elements, 2 | element | element | ... | 0xff        numbers have their low byte first
@@ -13,7 +13,8 @@
 //! The number of elements is 65535 when there are that many or more. The length behind an element is in groups of seven
 //! bits, the lowest group last; all groups but the first have their high bit set.
 //!
-//! Invariant: what [`Listpack::check`] let pass is read to its end. Costs: one pass to check, one to read.
+//! Invariant: a listpack that [`Listpack::check`] accepted can be read to its end. Costs: one pass to check, one to
+//! read.
 //!
 //! Source: the format's specification by its author, Salvatore Sanfilippo.
 
@@ -21,10 +22,10 @@ use crate::value::{Item, listpack};
 
 const HEAD: usize = 6;
 const END: u8 = 0xff;
-/// The number of elements that says that nobody counted.
+/// The number of elements that means: not counted.
 const UNCOUNTED: u16 = u16::MAX;
 
-/// A listpack in the making.
+/// A listpack that is being built.
 #[derive(Debug)]
 pub(super) struct Builder {
     bytes: Vec<u8>,
@@ -36,7 +37,7 @@ impl Builder {
         Builder { bytes: vec![0; HEAD], count: 0 }
     }
 
-    /// The bytes of a listpack of some elements.
+    /// Builds a listpack of some elements.
     pub(super) fn of<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Vec<u8> {
         let mut builder = Builder::new();
         items.into_iter().for_each(|item| builder.push(item));
@@ -96,7 +97,7 @@ impl Builder {
     }
 }
 
-/// A length in groups of seven bits at the end of five bytes, and how many groups it takes.
+/// A length in groups of seven bits at the end of five bytes, and the number of groups.
 fn backlen(length: usize) -> ([u8; 5], usize) {
     let count = listpack::backlen(length);
     let group = |place: usize| (length >> (7 * (4 - place))) as u8 & 0x7f;
@@ -105,7 +106,7 @@ fn backlen(length: usize) -> ([u8; 5], usize) {
     (groups, count)
 }
 
-/// A listpack that was checked.
+/// A listpack that has been checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listpack<'a> {
     elements: &'a [u8],
@@ -113,7 +114,7 @@ pub(super) struct Listpack<'a> {
 }
 
 impl<'a> Listpack<'a> {
-    /// The listpack that these bytes are, from the first to the last; `None` when something in them is wrong.
+    /// Checks bytes, from the first to the last, as a listpack; `None` if anything in them is wrong.
     pub(super) fn check(bytes: &'a [u8]) -> Option<Listpack<'a>> {
         let (total, rest) = bytes.split_first_chunk()?;
         let (count, rest) = rest.split_first_chunk()?;
@@ -139,7 +140,7 @@ impl<'a> Listpack<'a> {
     }
 }
 
-/// The elements of a listpack.
+/// Iterates over the elements of a listpack.
 #[derive(Clone, Debug)]
 pub(super) struct Items<'a> {
     left: &'a [u8],
@@ -155,7 +156,7 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// The first element, and what stands behind it.
+/// The first element, and the rest behind it.
 fn next(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
     let (item, behind) = element(bytes)?;
     let (groups, count) = backlen(bytes.len() - behind.len());
@@ -163,7 +164,7 @@ fn next(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
     Some((item, behind))
 }
 
-/// The first element, and what stands behind its content.
+/// The first element, and the rest behind its content.
 fn element(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
     let (&code, rest) = bytes.split_first()?;
     match code {
@@ -171,7 +172,7 @@ fn element(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
         0x80..0xc0 => text(rest, (code & 0x3f).into()),
         0xc0..0xe0 => {
             let (&low, rest) = rest.split_first()?;
-            // The sign stands in the highest of thirteen bits.
+            // The sign is the highest of thirteen bits.
             let number = i16::from_be_bytes([code << 3, 0]) >> 3 | i16::from(low);
             Some((Item::Int(number.into()), rest))
         }
@@ -201,7 +202,7 @@ fn integer(bytes: &[u8], width: usize) -> Option<(Item<'_>, &[u8])> {
     Some((Item::Int(signed(number)), rest))
 }
 
-/// The integer that up to eight bytes are, the low one first.
+/// The signed integer in up to eight bytes, low byte first.
 pub(super) fn signed(bytes: &[u8]) -> i64 {
     let mut wide = [0; 8];
     wide[8 - bytes.len()..].copy_from_slice(bytes);
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn more_elements_than_the_head_can_tell_are_not_counted_there() {
+    fn more_elements_than_the_head_can_count_are_not_counted_there() {
         for (count, head) in [(65_534, [0xfe, 0xff]), (65_535, [0xff, 0xff]), (65_536, [0xff, 0xff])] {
             let bytes = Builder::of((0..count).map(|_| Item::Int(7)));
             assert_eq!(bytes[4..6], head);
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_too_long_is_refused() {
+    fn a_listpack_that_is_cut_off_or_too_long_is_refused() {
         let bytes = sample();
         for end in (0..200).chain(bytes.len() - 200..bytes.len()) {
             assert!(Listpack::check(&bytes[..end]).is_none());

@@ -1,11 +1,11 @@
-//! Bytes to values, from every form in which Redis has written them.
+//! Deserializes values, from every form in which Redis has written them.
 //!
-//! Nothing in a payload is believed: a length, a count, an order, that fields differ, that there are any at all. Redis
-//! leaves some of this unchecked unless `sanitize-dump-payload` says otherwise; here a payload that is damaged is
-//! always refused. What a value is kept in follows from the settings as it does there: from how many elements there
-//! are, and, where they come one by one, how long they are.
+//! Nothing in a payload is trusted: not a length, a count or an order, nor that fields differ, nor that there are any
+//! at all. Redis leaves some of this unchecked unless `sanitize-dump-payload` says otherwise; here a damaged payload
+//! is always refused. As in Redis, the form in which a value is stored follows from the settings: from its number of
+//! elements and, where these come one by one, their lengths.
 //!
-//! Each type has a file of its own, which reads all its forms; [`Reader::value`] is where they part.
+//! Each type has a file of its own, which reads all its forms; [`Reader::value`] dispatches to them.
 
 mod hash;
 mod list;
@@ -20,21 +20,21 @@ use super::text::Reader;
 use crate::value::{self, Item, Text, Value};
 use std::borrow::Cow;
 
-/// What decides the form that a value is kept in.
+/// The limits that decide the form in which a value is stored.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Forms {
-    /// Of a list.
+    /// The limits of a list.
     pub list: value::list::Limits,
-    /// Of a set.
+    /// The limits of a set.
     pub set: value::set::Limits,
-    /// Of a hash.
+    /// The limits of a hash.
     pub hash: value::hash::Limits,
-    /// Of a sorted set.
+    /// The limits of a sorted set.
     pub zset: value::zset::Limits,
 }
 
 impl Reader<'_> {
-    /// The next value, in the form that `kind` says.
+    /// Reads the next value, in the form of the type byte `kind`.
     pub fn value(&mut self, kind: u8, forms: &Forms) -> Option<Value> {
         match kind {
             kind::TEXT => self.text().map(|text| Value::Text(Text::of(text.into_owned()))),
@@ -64,14 +64,14 @@ impl Reader<'_> {
 }
 
 impl<'p> Reader<'p> {
-    /// The listpack that some bytes are, and the room for its elements.
+    /// Checks bytes as a listpack, and takes the room for its elements.
     fn listpack<'b>(&mut self, bytes: &'b [u8]) -> Option<Listpack<'b>> {
         let listpack = Listpack::check(bytes)?;
         self.take_room(listpack.len(), 0)?;
         Some(listpack)
     }
 
-    /// The ziplist that some bytes are, and the room for its elements.
+    /// Checks bytes as a ziplist, and takes the room for its elements.
     fn ziplist<'b>(&mut self, bytes: &'b [u8]) -> Option<Ziplist<'b>> {
         let ziplist = Ziplist::check(bytes)?;
         self.take_room(ziplist.clone().count(), 0)?;
@@ -79,14 +79,14 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// Whether no two of some elements are the same bytes. Allocates for as many as there are.
+/// Whether no two of some elements have the same bytes. Allocates for as many as there are.
 fn differ<'a>(items: impl Iterator<Item = Item<'a>>) -> bool {
     let mut sorted: Vec<_> = items.map(key).collect();
     sorted.sort_unstable();
     sorted.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// What tells two elements apart: a number is one in whatever form it came.
+/// The identity of an element: a number is the same in whatever form it is encoded.
 fn key(item: Item<'_>) -> (Option<i64>, Cow<'_, [u8]>) {
     match item {
         Item::Int(number) => (Some(number), Cow::Borrowed(&[])),
@@ -94,7 +94,7 @@ fn key(item: Item<'_>) -> (Option<i64>, Cow<'_, [u8]>) {
     }
 }
 
-/// Every second of some elements with the one behind it; `None` if one is left over.
+/// Pairs of consecutive elements; `None` if one is left over.
 fn pairs<'a>(mut items: impl Iterator<Item = Item<'a>>) -> Option<Vec<(Item<'a>, Item<'a>)>> {
     let mut pairs = Vec::new();
     while let Some(first) = items.next() {

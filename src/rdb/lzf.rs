@@ -1,45 +1,45 @@
-//! LZF, the compression of long texts: stretches of bytes as they are, and of bytes that stood before.
+//! LZF, the compression of long texts: runs of literal bytes, and copies of earlier bytes.
 //!
 //! ```text
-//!   000lllll                     l + 1 bytes follow as they are
-//!   lllooooo oooooooo            l + 2 bytes from o + 1 bytes back; l from 1 to 6
-//!   111ooooo llllllll oooooooo   l + 9 bytes from o + 1 bytes back
+//!   000lllll                     l + 1 literal bytes follow
+//!   lllooooo oooooooo            copy l + 2 bytes from o + 1 bytes back; l from 1 to 6
+//!   111ooooo llllllll oooooooo   copy l + 9 bytes from o + 1 bytes back
 //! ```
 //!
-//! What is copied may overlap what it makes, which is how runs are written. Where a stretch is looked for, and which of
-//! the bytes within one are noted, are choices that the format leaves open; they are made as Redis makes them, so that
-//! the same text becomes the same bytes.
+//! A copy may overlap its own result, which is how runs of equal bytes are written. Where a copy is searched for, and
+//! which of the bytes within one are noted, are choices that the format leaves open; they are made as Redis makes
+//! them, so that the same text becomes the same bytes.
 //!
 //! Costs: one pass each; compressing takes a table of 256 KiB, of which short texts touch little.
 //!
 //! Source: the format as its author, Marc Lehmann, describes it; the choices, from payloads of Redis 8.0.
 
-/// How far back a stretch can begin.
+/// The greatest distance back at which a copy can begin.
 const REACH: usize = 1 << 13;
-/// Most bytes of one stretch that is copied, and of one that stands as it is.
+/// The most bytes of one copy, and of one run of literals.
 const MOST_COPIED: usize = 264;
 const MOST_LITERAL: usize = 32;
-/// A stretch is worth copying from so many bytes on.
+/// The fewest bytes for which a copy is worth it.
 const LEAST_COPIED: usize = 3;
-/// Bytes that must be left when a stretch is copied, and when the last bytes are written.
+/// The bytes of output that must be left when a copy is written, and when the last bytes are written.
 const ROOM_TO_COPY: usize = 4;
 const ROOM_TO_END: usize = 3;
-/// Bytes that a stretch ends before the end of the text, unless it is one of the shortest.
+/// The bytes before the end of the text at which a copy ends, unless it is one of the shortest.
 const MARGIN: usize = 2;
-/// The margin does not hold for stretches up to this length if that many bytes and the margin are left.
+/// The margin does not apply to copies up to this length if that many bytes and the margin are left.
 const EAGER: usize = 18;
-/// A compressed text that is shorter by less than this is not used.
+/// The least gain: a compressed text that is shorter by less than this is not used.
 const LEAST_GAIN: usize = 4;
-/// How many bits a hash has.
+/// The bits of a hash.
 const HASH_BITS: u32 = 16;
-/// Nothing is compressed to less than this part of it: three bytes stand for [`MOST_COPIED`].
+/// The best compression ratio: three bytes stand for [`MOST_COPIED`], so nothing gets smaller than this part of it.
 const LEAST_PART: usize = MOST_COPIED / 3;
 
-/// Where three bytes were seen last; 0 is nowhere, so nothing is copied from the very beginning.
+/// Where three bytes were seen last; 0 means nowhere, so nothing is copied from the very beginning.
 struct Seen(Vec<u32>);
 
 impl Seen {
-    /// The place of the last three bytes like these, and notes this one.
+    /// Returns where the last three bytes like these were, and notes the new position.
     fn swap(&mut self, bytes: &[u8], at: usize) -> usize {
         let Some(&[first, second, third]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<3>()) else { return 0 };
         let word = u32::from_be_bytes([0, first, second, third]);
@@ -48,7 +48,7 @@ impl Seen {
     }
 }
 
-/// What is written: literal bytes are kept back until their count is known.
+/// The output: literal bytes are held back until their count is known.
 struct Output<'b> {
     bytes: &'b [u8],
     literal: usize,
@@ -56,13 +56,13 @@ struct Output<'b> {
 }
 
 impl Output<'_> {
-    /// Bytes that are written, were the literals up to `at` and the head of the next ones among them.
+    /// The length of the output if it included the literals up to `at` and the head of the next ones.
     fn len(&self, at: usize) -> usize {
         let waiting = at - self.literal;
         self.out.len() + waiting + waiting / MOST_LITERAL + 1
     }
 
-    /// The same, but no head without a literal behind it.
+    /// The length of the output if it included the literals up to `at`, without a head for further ones.
     fn exact_len(&self, at: usize) -> usize {
         self.len(at) - usize::from((at - self.literal).is_multiple_of(MOST_LITERAL))
     }
@@ -87,7 +87,7 @@ impl Output<'_> {
     }
 }
 
-/// Bytes in a shorter form; `None` when that would not be shorter by some bytes.
+/// Compresses bytes; `None` if the result would not be shorter by [`LEAST_GAIN`].
 pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     let most = bytes.len().checked_sub(LEAST_GAIN).filter(|&most| most > 0 && u32::try_from(bytes.len()).is_ok())?;
     let mut seen = Seen(vec![0; 1 << HASH_BITS]);
@@ -120,7 +120,7 @@ pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(output.out)
 }
 
-/// How many bytes from two places on are the same, as far as it is looked.
+/// The number of equal bytes from two positions on, up to a limit.
 fn common(bytes: &[u8], before: usize, at: usize) -> usize {
     let same = |length: usize| bytes.get(before + length).is_some_and(|byte| bytes.get(at + length) == Some(byte));
     let most = (bytes.len() - at - MARGIN).min(MOST_COPIED);
@@ -140,12 +140,12 @@ fn common(bytes: &[u8], before: usize, at: usize) -> usize {
     length
 }
 
-/// True when so few bytes can stand for that many.
+/// Whether that few bytes can be a compression of `length`.
 pub(super) fn is_plausible(short: usize, length: usize) -> bool {
     length <= short.saturating_mul(LEAST_PART)
 }
 
-/// The bytes that were compressed, `length` of them; `None` when they are damaged.
+/// Decompresses bytes to `length` of them; `None` if they are damaged.
 pub(super) fn decompress(mut bytes: &[u8], length: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     while let Some((&control, rest)) = bytes.split_first() {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_redis_compressed_is_read() {
+    fn text_compressed_by_redis_is_read() {
         let bytes = b"\x08tion('f',\xe0\x00\x0c\n) return 'a\xe0\xff\x00\xe0\xe2\x00\x05' end)";
         assert_eq!(decompress(bytes, 544), None, "its beginning is missing");
         let run = b"\x00a\xe0\xff\x00\x00b";
@@ -215,7 +215,7 @@ mod tests {
             let length = generator.usize(..300);
             assert!(decompress(&bytes, length).is_none_or(|out| out.len() == length));
         }
-        assert_eq!(decompress(b"\x20\x05", 3), None, "it begins before the beginning");
+        assert_eq!(decompress(b"\x20\x05", 3), None, "the copy begins before the text");
         assert_eq!(decompress(b"\x05ab", 6), None);
     }
 }

@@ -1,15 +1,15 @@
-//! Redis's own format of data as bytes, the one of its files: for DUMP and RESTORE of values and functions.
+//! RDB, Redis's serialization format: for DUMP and RESTORE of values and functions.
 //!
-//! It opens no file, and knows no command. A [`Writer`] appends what is saved to a payload, a [`Reader`] takes it from
-//! there: lengths and texts, of which everything in the format is made (`text`), and values (`save`, `load`). The
-//! footer behind a payload tells a damaged one ([`with_footer`], [`without_footer`]); [`dump`] and [`restore`] are for
-//! one value in a payload with a footer.
+//! It opens no file, and knows no command. A [`Writer`] appends to a payload, a [`Reader`] reads from one: lengths
+//! and texts, of which everything in the format consists (`text`), and values (`save`, `load`). The footer behind a
+//! payload detects damage ([`with_footer`], [`without_footer`]); [`dump`] and [`restore`] are for one value in a
+//! payload with a footer.
 //!
-//! To add a type is to add its forms to `kind`, an arm to [`kind_of`] and [`Writer::value`], and one to
-//! [`Reader::value`] with a file in `load`.
+//! To add a type, add its forms to `kind`, an arm to [`kind_of`] and [`Writer::value`], and one to [`Reader::value`]
+//! with a file in `load`.
 //!
-//! Invariant: no bytes make it panic, allocate by a number that they announce, or make
-//! more of them than a reader's room.
+//! Invariant: no input makes it panic, allocate by a length that the input claims, or produce more than a reader's
+//! room.
 //!
 //! Source: payloads that Redis 8.0 wrote, read byte by byte.
 
@@ -30,26 +30,26 @@ pub use text::{Reader, Writer};
 
 use crate::value::{Value, View};
 
-/// The version of the format, which payloads bear.
+/// The version of the format, which every payload has in its footer.
 pub const VERSION: u16 = 12;
-/// Before the source of a library of functions.
+/// The byte before the source of a function library.
 pub const FUNCTION: u8 = 0xf5;
-/// Before a library in the form of a version before 7.0.
+/// The byte before a library in the form of a version before 7.0.
 pub const FUNCTION_PRE_GA: u8 = 0xf6;
 
-/// Bytes of a footer: the version and the checksum of all that stands before it.
+/// The bytes of a footer: the version and the checksum of everything before it.
 const FOOTER_BYTES: usize = 2 + 8;
 
-/// Why a payload is refused.
+/// The reason why a payload is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// Something in it is wrong.
+    /// The payload is damaged.
     Damaged,
-    /// It stands for more than there is room for.
+    /// The payload stands for more than there is room for.
     TooLarge,
 }
 
-/// A value in a payload with a footer; long texts are compressed or not.
+/// A value as a payload with a footer; `compresses` decides whether long texts are compressed.
 pub fn dump(view: View<'_>, compresses: bool) -> Vec<u8> {
     let mut writer = Writer::new(compresses);
     writer.byte(kind_of(view));
@@ -57,10 +57,10 @@ pub fn dump(view: View<'_>, compresses: bool) -> Vec<u8> {
     writer.with_footer()
 }
 
-/// The value that a payload, its footer taken off, begins with, in the forms that the settings ask for.
+/// Reads the value at the start of a payload without its footer, in the forms that the settings require.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why the payload is refused.
 pub fn restore(payload: &[u8], forms: &Forms, room_bytes: usize) -> Result<Value, LoadError> {
     let mut reader = Reader::within(payload, room_bytes);
     let value = reader.byte().and_then(|kind| reader.value(kind, forms));
@@ -82,8 +82,8 @@ pub fn with_footer(mut payload: Vec<u8>) -> Vec<u8> {
     payload
 }
 
-/// What stands before the footer; `None` when the footer is missing or wrong, or of a later version. Whether the
-/// checksum is right is looked at only if `is_checked`.
+/// The payload before the footer; `None` if the footer is missing or wrong, or of a later version. The checksum is
+/// verified only if `is_checked`.
 pub fn without_footer(bytes: &[u8], is_checked: bool) -> Option<&[u8]> {
     let (checked, checksum) = bytes.split_last_chunk::<8>()?;
     let (payload, version) = checked.split_last_chunk::<2>()?;
@@ -96,7 +96,7 @@ pub fn without_footer(bytes: &[u8], is_checked: bool) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// What FUNCTION DUMP of Redis 8.0 answers when there is no function.
+    /// The reply of Redis 8.0 to FUNCTION DUMP when there is no function.
     const EMPTY: &[u8] = b"\x0c\x00\x96\xedh\x80\xf5U<\x93";
 
     #[test]

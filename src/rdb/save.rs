@@ -1,7 +1,7 @@
-//! Values to bytes, in the forms in which Redis 8.0 writes its own.
+//! Serializes values, in the forms in which Redis 8.0 writes its own.
 //!
-//! The same value becomes the same bytes as there wherever the bytes follow from the value: Redis writes a table in the
-//! order of its hashes, which is random.
+//! The bytes are the same as Redis's wherever they follow from the value: Redis writes a table in the order of its
+//! hashes, which is random.
 
 use super::kind;
 use super::listpack::Builder;
@@ -9,11 +9,11 @@ use super::text::Writer;
 use crate::value::list::Node;
 use crate::value::{HashView, Item, List, Set, View, Zset, number};
 
-/// How the listpack of a list's node is marked, and an element by itself.
+/// The mark of a list node that is one element by itself, and of one that is a listpack.
 pub(super) const ALONE: u64 = 1;
 pub(super) const TOGETHER: u64 = 2;
 
-/// The byte that says in which form [`Writer::value`] writes a value.
+/// The type byte of the form in which [`Writer::value`] writes a value.
 pub fn kind_of(view: View<'_>) -> u8 {
     match view {
         View::Text(_) => kind::TEXT,
@@ -35,7 +35,7 @@ pub fn kind_of(view: View<'_>) -> u8 {
     }
 }
 
-/// How many bytes the nodes of a list take, before they are compressed.
+/// The bytes of the nodes of a list, before they are compressed.
 pub fn node_bytes(list: &List) -> usize {
     let bytes = list.nodes().map(|node| match node {
         Node::Packed(items) => Builder::of(items).len(),
@@ -45,7 +45,7 @@ pub fn node_bytes(list: &List) -> usize {
 }
 
 impl Writer {
-    /// Appends a value, without the byte that says in which form.
+    /// Appends a value, without its type byte.
     pub fn value(&mut self, view: View<'_>) {
         match view {
             View::Text(text) => self.text(text.as_bytes(&mut itoa::Buffer::new())),
@@ -133,7 +133,7 @@ impl Writer {
             return self.text(&builder.finish());
         }
         self.length(zset.len() as u64);
-        // From the highest on, so that whoever loads them can put each before the others.
+        // From the highest on, so that a loader can insert each before the others.
         for entry in zset.iter().rev() {
             self.text(entry.member);
             self.double(entry.score);

@@ -1,20 +1,21 @@
-//! Streams to bytes: each block as a listpack, the counters, and the groups with their consumers and what is pending.
+//! Serializes streams: each block as a listpack, the counters, and the groups with their consumers and pending
+//! entries.
 //!
 //! ```text
 //!   blocks, each: first id | listpack
 //!   entries | last id | first id | last deleted id | added
-//!   groups, each: name | last id | read | pending, each: id, moment, times
+//!   groups, each: name | last id | read | pending, each: id, time, count
 //!               | consumers, each: name | seen | active | ids
 //! ```
 //!
-//! The listpack is the one that Redis would have, dead entries and all: see `value::stream`'s notes on its size.
+//! The listpack is the one that Redis would have, deleted entries included: see `value::stream`'s notes on its size.
 
 use super::listpack::Builder;
 use super::text::Writer;
 use crate::value::Item;
 use crate::value::stream::{Block, Group, Id, Stream};
 
-/// What an entry's listpack begins with.
+/// The flags at the start of an entry in a listpack.
 pub(super) const DELETED: i64 = 1;
 pub(super) const SHARES_FIELDS: i64 = 1 << 1;
 
@@ -63,7 +64,7 @@ impl Writer {
     }
 }
 
-/// An id in 16 bytes, the high ones first.
+/// Writes an id in 16 bytes, high bytes first.
 fn put_raw(out: &mut Vec<u8>, id: Id) {
     out.extend_from_slice(&id.ms.to_be_bytes());
     out.extend_from_slice(&id.seq.to_be_bytes());

@@ -1,14 +1,15 @@
-//! Lengths and texts, of which everything in the format is made.
+//! Lengths and texts, of which everything in the format consists.
 //!
 //! ```text
 //!   00llllll                 l bytes follow
 //!   01llllll llllllll        the same, l up to 16383
 //!   10000000 and 4 bytes     the length, high byte first; 10000001 and 8 likewise
 //!   11000000, 1, 2           a number of 8, 16 or 32 bits instead of its digits
-//!   11000011 length length   compressed: how many bytes that takes, and how many they are
+//!   11000011 length length   compressed: the compressed length, and the length
 //! ```
 //!
-//! A length also tells how many of something follow; then those that begin with 11 are what their other six bits say.
+//! A length is also used as the number of things that follow; lengths that begin with 11 are then the value of their
+//! other six bits.
 
 use super::lzf;
 use std::borrow::Cow;
@@ -18,14 +19,14 @@ const MIDDLE_LENGTHS: u64 = 1 << 14;
 const LENGTH_32: u8 = 0x80;
 const LENGTH_64: u8 = 0x81;
 const COMPRESSED: u8 = 0xc3;
-/// Shorter texts are never compressed.
+/// The least length of a text that is compressed.
 const LEAST_COMPRESSED: usize = 21;
-/// A number that is written as one has at most so many digits and a sign.
+/// The most digits, with a sign, of a text that is written as a number.
 const NUMBER_DIGITS: usize = 11;
-/// What a text takes of a reader's room beside its bytes: what a collection keeps beside an element.
+/// The room that a text takes in addition to its bytes: the overhead of an element in a collection.
 const ELEMENT_BYTES: usize = 32;
 
-/// A payload in the making.
+/// A payload that is being written.
 #[derive(Debug)]
 pub struct Writer {
     pub(super) out: Vec<u8>,
@@ -33,18 +34,18 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An empty payload, in which long texts are compressed or not.
+    /// An empty payload; `compresses` decides whether long texts are compressed.
     pub fn new(compresses: bool) -> Writer {
         Writer { out: Vec::new(), compresses }
     }
 
-    /// How many bytes were written so far.
+    /// The number of bytes written so far.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks whether nothing was written")]
     pub fn len(&self) -> usize {
         self.out.len()
     }
 
-    /// What was written so far, to be read.
+    /// A reader of the bytes written so far.
     pub fn reader(&self) -> Reader<'_> {
         Reader::new(&self.out)
     }
@@ -72,7 +73,7 @@ impl Writer {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Appends the number that the text is, if it is one that fits and reads the same again.
+    /// Appends the number that the text is, if it is one that fits and whose digits are the text again.
     fn number(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() > NUMBER_DIGITS {
             return false;
@@ -108,7 +109,7 @@ impl Writer {
         }
     }
 
-    /// Appends a moment, in unix milliseconds.
+    /// Appends a time, in unix milliseconds.
     pub(super) fn moment(&mut self, unix_ms: i64) {
         self.out.extend_from_slice(&unix_ms.to_le_bytes());
     }
@@ -119,8 +120,8 @@ impl Writer {
     }
 }
 
-/// A cursor over a payload. What it reads is `None` when the payload is damaged, or when what it stands for has no
-/// room: a few bytes can stand for many.
+/// A cursor over a payload. Its methods return `None` if the payload is damaged, or if there is no room for the
+/// result: a few bytes can stand for many.
 #[derive(Clone, Debug)]
 pub struct Reader<'p> {
     rest: &'p [u8],
@@ -128,41 +129,41 @@ pub struct Reader<'p> {
     is_full: bool,
 }
 
-/// A length, or how a text is written instead of by its bytes.
+/// A length, or the special encoding of a text.
 enum Length {
     Bytes(u64),
     Special(u8),
 }
 
 impl<'p> Reader<'p> {
-    /// From the beginning.
+    /// A reader from the beginning of a payload.
     pub fn new(payload: &'p [u8]) -> Reader<'p> {
         Reader::within(payload, usize::MAX)
     }
 
-    /// From the beginning, with room for that many bytes of what the payload stands for.
+    /// A reader from the beginning, with room for that many bytes of results.
     pub fn within(payload: &'p [u8], room_bytes: usize) -> Reader<'p> {
         Reader { rest: payload, room_bytes, is_full: false }
     }
 
-    /// True at the end.
+    /// Whether it is at the end of the payload.
     pub fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// True when the room was not enough.
+    /// Whether the room was not enough.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     pub fn byte(&mut self) -> Option<u8> {
         let (byte, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(*byte)
     }
 
-    /// The next text.
+    /// Reads the next text.
     pub fn text(&mut self) -> Option<Cow<'p, [u8]>> {
         let text = match self.any_length()? {
             Length::Bytes(count) => self.bytes(count).map(Cow::Borrowed),
@@ -201,7 +202,7 @@ impl<'p> Reader<'p> {
         (!self.is_full).then_some(())
     }
 
-    /// The next length, as a number of things.
+    /// Reads the next length, as a number of things.
     pub fn length(&mut self) -> Option<u64> {
         match self.any_length()? {
             Length::Bytes(count) => Some(count),
@@ -209,12 +210,12 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// The next moment, in unix milliseconds.
+    /// Reads the next time, in unix milliseconds.
     pub(super) fn moment(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// The next score.
+    /// Reads the next score.
     pub(super) fn double(&mut self) -> Option<f64> {
         self.array().map(f64::from_le_bytes)
     }
@@ -232,7 +233,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// So many bytes as they are.
+    /// Reads that many bytes.
     pub(super) fn bytes(&mut self, count: u64) -> Option<&'p [u8]> {
         let (bytes, rest) = self.rest.split_at_checked(usize::try_from(count).ok()?)?;
         self.rest = rest;

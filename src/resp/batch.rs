@@ -1,17 +1,17 @@
-//! Requests of one client that were found before any of them is run.
+//! A batch of requests of one client, all found before the first of them runs.
 //!
-//! Whoever runs requests under a lock finds them before he takes it, and knows the next ones while he runs one. A
-//! batch is a list of words and where each request's begin; it is used again and again, so it costs nothing but the
-//! copying of spans, 16 bytes a word.
+//! A caller that runs requests under a lock finds them before it takes the lock, and knows the next ones while it
+//! runs one. A batch is a list of words and where each request's words begin; it is reused, so its only cost is
+//! copying spans, 16 bytes a word.
 
 use super::parser::{Limits, Origin, Parser};
 use super::protocol_error::ProtocolError;
 use super::request::{Request, Span};
 
-/// How many requests, and about how many words, a batch takes.
+/// The number of requests, and about the number of words, that a batch takes.
 const MAX_REQUESTS: usize = 32;
 const MAX_WORDS: usize = 1024;
-/// How many bytes of inline requests it keeps room for.
+/// The capacity for the text of inline requests that is kept, in bytes.
 const KEPT_TEXT_BYTES: usize = 16 << 10;
 
 /// Requests in the order in which they were sent.
@@ -27,28 +27,28 @@ pub struct Batch {
 
 #[derive(Clone, Copy, Debug)]
 struct Found {
-    /// Where its words end in the list.
+    /// The end of its words in the list.
     words_end: usize,
-    /// What its words are counted from.
+    /// The buffer that its spans refer to.
     buffer: Buffer,
-    /// Where it ends in the input.
+    /// The end of the request in the input.
     end: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Buffer {
-    /// The input from there on.
+    /// The input from that offset on.
     Input(usize),
-    /// The text from there on.
+    /// The text from that offset on.
     Text(usize),
 }
 
 impl Batch {
-    /// Finds the requests at the front of `input` in place of those it held: as many as are complete, but not more than
-    /// a batch takes. A client that has not logged in gets one at a time, as that one may log him in.
+    /// Replaces its contents by the requests at the front of `input`: all that are complete, but not more than a
+    /// batch takes. A client that has not logged in gets one at a time, as that one may log it in.
     ///
     /// # Errors
-    /// What follows the last request is no request.
+    /// A protocol error behind the last request.
     pub fn fill(&mut self, parser: &mut Parser, input: &[u8], limits: &Limits) -> Result<(), ProtocolError> {
         self.clear();
         let most = if limits.authenticated { MAX_REQUESTS } else { 1 };
@@ -89,22 +89,22 @@ impl Batch {
         self.is_last = false;
     }
 
-    /// How many requests it holds.
+    /// The number of requests.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// True when it holds none.
+    /// Whether the batch has no request.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// True when no complete request follows those that it holds.
+    /// Whether no complete request follows those in the batch.
     pub fn is_last(&self) -> bool {
         self.is_last
     }
 
-    /// The request of that number; `input` is what they were found in.
+    /// The request at an index; `input` must be the one that was given to [`Batch::fill`].
     #[inline]
     pub fn get<'a>(&'a self, input: &'a [u8], index: usize) -> Option<Request<'a>> {
         let found = self.requests.get(index)?;
@@ -116,12 +116,12 @@ impl Batch {
         Some(Request::new(buffer, &self.words[words_start..found.words_end]))
     }
 
-    /// All requests in their order.
+    /// All requests in order.
     pub fn iter<'a>(&'a self, input: &'a [u8]) -> impl Iterator<Item = Request<'a>> {
         (0..self.len()).filter_map(move |index| self.get(input, index))
     }
 
-    /// How many bytes at the front of the input are done with once the first `count` requests have run.
+    /// The number of bytes at the front of the input that are consumed once the first `count` requests have run.
     pub fn end_of(&self, count: usize) -> usize {
         if count == self.requests.len() {
             self.consumed
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_a_fault_is_found() {
+    fn requests_before_a_fault_are_found() {
         let input = b"PING\r\n*1\r\n!\r\n";
         let (mut parser, mut batch) = (Parser::new(), Batch::default());
         assert_eq!(batch.fill(&mut parser, input, &LIMITS), Err(ProtocolError::ExpectedDollar(b'!')));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_read_one_request_at_a_time() {
+    fn a_client_without_login_is_read_one_request_at_a_time() {
         let (mut parser, mut batch) = (Parser::new(), Batch::default());
         let limits = Limits { authenticated: false, ..LIMITS };
         batch.fill(&mut parser, b"AUTH x\r\nPING\r\n", &limits).expect("these are requests");

@@ -1,17 +1,17 @@
-//! Finds the replies in the bytes that a server sends, RESP2 and RESP3 alike.
+//! The decoder of replies: finds them in the bytes that a server sends, RESP2 and RESP3 alike.
 //!
 //! The in-process client of the test kit reads its replies with it, so it is on the path of every direct call. A
-//! [`Frame`] borrows its strings from the bytes; only what has elements allocates.
+//! [`Frame`] borrows its strings from the bytes; only frames with elements allocate.
 //!
-//! Nesting costs no stack: aggregates that are not complete lie in a list, at most [`DEEPEST`] of them. Nothing is
-//! reserved by a count that is announced beyond a few elements, and arithmetic on lengths is checked.
+//! Nesting costs no stack: incomplete aggregates are in a list, at most [`DEEPEST`] of them. Memory is reserved for a
+//! few elements at most, whatever count the bytes claim, and arithmetic on lengths is checked.
 //!
 //! Both versions are read at once, as nothing in one means something else in the other: `$-1` and `*-1` are null, and
-//! so is `_`. Attributes are read and dropped. Order and repetition are kept in maps and sets as they came.
+//! so is `_`. Attributes are read and dropped. Maps and sets keep the order and the repetitions that were sent.
 //!
-//! Not here: aggregates and strings of unknown length (`$?`, `*?`), which no Redis sends. Strict where the protocol is:
-//! a string ends with CRLF, a null and a boolean hold nothing else, and an integer is written in one way only. The
-//! digits of a big number are not looked at, since a script may have any sent.
+//! Not here: aggregates and strings of unknown length (`$?`, `*?`), which no Redis sends. Strict where the protocol
+//! is: a string ends with CRLF, a null and a boolean hold nothing else, and an integer is written in one way only.
+//! The digits of a big number are not checked, since a script may send any text there.
 //!
 //! Source: the RESP specification. `tests/fuzz/replies.rs` compares it with another decoder.
 
@@ -22,50 +22,50 @@ use crate::value::number::parse_i64;
 
 /// The deepest nesting of aggregates that is read: a reply is compared, shown and dropped by recursion later on.
 pub const DEEPEST: usize = 1024;
-/// For how many elements room is made before they are there.
+/// The most elements for which room is made before they have arrived.
 const RESERVED_ELEMENTS: usize = 16;
 
-/// A reply as it stands in the bytes.
+/// A reply, with its strings in the bytes that were received.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame<'b> {
-    /// `_`, `$-1` or `*-1`.
+    /// Null: `_`, `$-1` or `*-1`.
     Null,
-    /// `+`.
+    /// A simple string: `+`.
     Status(&'b [u8]),
-    /// `-`, or `!`, which may have more than one line.
+    /// An error: `-`, or `!`, which may have more than one line.
     Error(&'b [u8]),
-    /// `$`, or `=` without its format.
+    /// A bulk string: `$`, or `=` without its format.
     Bytes(&'b [u8]),
-    /// `:`.
+    /// An integer: `:`.
     Integer(i64),
-    /// `,`, which may be infinite or no number.
+    /// A double: `,`, which may be infinite or not a number.
     Double(f64),
-    /// `#`.
+    /// A boolean: `#`.
     Boolean(bool),
-    /// `(`: what stands for the digits.
+    /// A big number: `(`, with the text of its digits.
     BigNumber(&'b [u8]),
-    /// `*`.
+    /// An array: `*`.
     Array(Vec<Frame<'b>>),
-    /// `%`: keys and values by turns.
+    /// A map: `%`, keys and values alternate.
     Map(Vec<Frame<'b>>),
-    /// `~`.
+    /// A set: `~`.
     Set(Vec<Frame<'b>>),
-    /// `>`.
+    /// A push message: `>`.
     Push(Vec<Frame<'b>>),
 }
 
-/// Why bytes are not the beginning of a reply.
+/// The reason why bytes are not the beginning of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// They break the protocol.
     #[error("the reply breaks the protocol")]
     Malformed,
-    /// More than [`DEEPEST`] aggregates lie within each other.
+    /// More than [`DEEPEST`] aggregates are nested.
     #[error("the reply nests more than {DEEPEST} deep")]
     TooDeep,
 }
 
-/// Whose elements are being read.
+/// The kind of aggregate whose elements are being read.
 #[derive(Clone, Copy)]
 enum Kind {
     Array,
@@ -75,13 +75,13 @@ enum Kind {
     Attributes,
 }
 
-/// What one line begins, with the string behind it if it has one.
+/// The part of a reply that one line begins, with the string behind it if it has one.
 enum Part<'b> {
     Whole(Frame<'b>),
     Open(Kind, usize),
 }
 
-/// An aggregate of which elements are missing.
+/// An aggregate whose elements have not all arrived.
 struct Open<'b> {
     kind: Kind,
     missing: usize,
@@ -93,7 +93,7 @@ impl<'b> Open<'b> {
         Open { kind, missing, items: Vec::with_capacity(missing.min(RESERVED_ELEMENTS)) }
     }
 
-    /// The aggregate; attributes are none.
+    /// The finished frame; none for attributes.
     fn close(self) -> Option<Frame<'b>> {
         match self.kind {
             Kind::Array => Some(Frame::Array(self.items)),
@@ -117,7 +117,7 @@ impl<'b> Frame<'b> {
     /// ```
     ///
     /// # Errors
-    /// [`DecodeError`] when no more bytes can make a reply of these.
+    /// [`DecodeError`] if no further bytes can make these a reply.
     #[inline]
     pub fn decode(bytes: &'b [u8]) -> Result<Option<(Frame<'b>, usize)>, DecodeError> {
         let mut reader = Reader { bytes, at: 0 };
@@ -139,7 +139,7 @@ impl<'b> Reader<'b> {
     fn aggregate(&mut self, first: Open<'b>) -> Result<Option<(Frame<'b>, usize)>, DecodeError> {
         let mut open = vec![first];
         loop {
-            // What is complete goes into what it lies in, which may be complete by that.
+            // A complete aggregate becomes an element of the one around it, which may be complete by that.
             while let Some(done) = open.pop_if(|last| last.missing == 0) {
                 let Some(frame) = done.close() else { continue };
                 match open.last_mut() {
@@ -153,7 +153,7 @@ impl<'b> Reader<'b> {
                 Some(Part::Open(kind, count)) => open.push(Open::new(kind, count)),
                 Some(Part::Whole(frame)) => match open.last_mut() {
                     Some(outer) => outer.add(frame),
-                    // Nothing is open but attributes that are read.
+                    // Only attributes were open, and they have been read.
                     None => return Ok(Some((frame, self.at))),
                 },
             }
@@ -198,7 +198,7 @@ impl<'b> Reader<'b> {
         Ok(Some(Part::Whole(frame)))
     }
 
-    /// Steps over a line: what is between its first byte and its CRLF.
+    /// Reads a line: returns the bytes between its first byte and its CRLF.
     #[inline]
     fn line(&mut self) -> Option<&'b [u8]> {
         let rest = self.bytes.get(self.at + 1..)?;
@@ -215,7 +215,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Steps over the string of the length that `line` announces.
+    /// Reads the string whose length is in `line`.
     #[inline]
     fn string(&mut self, line: &[u8]) -> Result<Option<&'b [u8]>, DecodeError> {
         let end = self.at.checked_add(count(line)?).ok_or(DecodeError::Malformed)?;

@@ -2,29 +2,29 @@
 //!
 //! The rules are those of Redis's inline requests, and of the lines of its configuration file:
 //!
-//! - words stand between blanks; a word may be empty only when it is quoted;
-//! - `"double quotes"` know `\n \r \t \b \a`, `\xHH` with two hex digits, and `\` before
-//!   any other byte means that byte;
-//! - `'single quotes'` know only `\'`;
+//! - words are separated by blanks; a word may be empty only if it is quoted;
+//! - within `"double quotes"`, the escapes are `\n \r \t \b \a`, `\xHH` with two hex digits, and `\` before any other
+//!   byte for that byte;
+//! - within `'single quotes'`, the only escape is `\'`;
 //! - a quote may open in the middle of a word (`a"b"` is `ab`), but a blank or the end must follow where it closes;
 //! - outside quotes a backslash is a plain byte.
 //!
 //! Blanks between words are the six of C's `isspace`, but only space, tab, CR and LF end a bare word.
 //!
-//! It does not look for the end of the line and it gives NUL no meaning: that is the caller's business. Cost: one pass,
-//! and never more bytes out than in. Source: the replies of Redis 8.0.6 to the lines in the tests below.
+//! It does not search for the end of the line and gives NUL no meaning: the caller does both. Cost: one pass, and
+//! never more bytes out than in. Source: the replies of Redis 8.0.6 to the lines in the tests below.
 
 use super::request::Span;
 
-/// A quote was opened and not closed, or closed in the middle of a word.
+/// An error: a quote was opened and not closed, or closed in the middle of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnbalancedQuotes;
 
-/// Appends the unquoted words of `line` to `text`, and where each of them lies in `text` to `words`.
+/// Appends the unquoted words of `line` to `text`, and their spans in `text` to `words`.
 ///
 /// # Errors
 ///
-/// [`UnbalancedQuotes`]; `text` and `words` then hold what came before the fault.
+/// [`UnbalancedQuotes`]; `text` and `words` then hold the words before the fault.
 pub fn split_words(line: &[u8], text: &mut Vec<u8>, words: &mut Vec<Span>) -> Result<(), UnbalancedQuotes> {
     let mut rest = line;
     loop {
@@ -39,12 +39,12 @@ pub fn split_words(line: &[u8], text: &mut Vec<u8>, words: &mut Vec<Span>) -> Re
     }
 }
 
-/// C's `isspace` in the C locale.
+/// Whether C's `isspace` holds for the byte, in the C locale.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r')
 }
 
-/// Appends one word to `text` and returns what follows it.
+/// Appends one word to `text` and returns the rest of the line.
 fn take_word<'a>(line: &'a [u8], text: &mut Vec<u8>) -> Result<&'a [u8], UnbalancedQuotes> {
     let bare =
         line.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'')).unwrap_or(line.len());
@@ -85,7 +85,7 @@ fn take_single_quoted<'a>(mut rest: &'a [u8], text: &mut Vec<u8>) -> Result<&'a 
     }
 }
 
-/// A closing quote ends the word: a blank must follow, or nothing.
+/// Ends a word at a closing quote: a blank must follow, or nothing.
 fn close(after: &[u8]) -> Result<&[u8], UnbalancedQuotes> {
     match after.first() {
         Some(&byte) if !is_blank(byte) => Err(UnbalancedQuotes),
@@ -104,7 +104,7 @@ fn escaped(letter: u8) -> u8 {
     }
 }
 
-/// The value of a byte that is known to be a hex digit.
+/// The value of a hex digit.
 fn hex_digit(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',
@@ -112,7 +112,7 @@ fn hex_digit(digit: u8) -> u8 {
     }
 }
 
-/// Appends `word` so that it stays on its line, and reads as it was when double quotes are put around it.
+/// Appends `word`, escaped so that it stays on one line and can be read back between double quotes.
 pub fn write_escaped(word: &[u8], text: &mut Vec<u8>) {
     for &byte in word {
         match byte {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_and_quoted_reads_as_it_was() {
+    fn an_escaped_and_quoted_word_reads_as_it_was() {
         let word: Vec<u8> = (0..=u8::MAX).collect();
         let mut line = b"\"".to_vec();
         write_escaped(&word, &mut line);
@@ -156,7 +156,7 @@ mod tests {
         Some(words.iter().map(|word| text[word.start..word.end].to_vec()).collect())
     }
 
-    /// Each line was sent after `ECHO ` to Redis 8.0.6 and is paired with what came back.
+    /// Each line was sent after `ECHO ` to Redis 8.0.6 and is paired with the reply.
     #[test]
     fn one_word_reads_as_redis_reads_it() {
         let table: [(&[u8], &[u8]); 27] = [
@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    /// Each line was sent after `ECHO ` to Redis 8.0.6, which answered "unbalanced quotes in request".
+    /// Each line was sent after `ECHO ` to Redis 8.0.6, which replied "unbalanced quotes in request".
     #[test]
     fn quotes_that_do_not_close_at_a_blank_are_refused() {
         let table: [&[u8]; 14] = [

@@ -1,29 +1,28 @@
-//! Elements of a collection as replies, many in a row.
+//! Writes the elements of a collection as replies, many in a row.
 //!
 //! Frames of short elements are put together in a block on the stack, with copies of fixed sizes that may write more
-//! than they have to, each over what the one before wrote too much; the block goes out as a whole. For the few bytes
-//! that elements have, that is quicker than to append exactly as many to a buffer that has to be asked for room.
+//! than they have to, each over the excess of the one before; the block is appended as a whole. For the few bytes of
+//! an element, that is faster than appending exactly as many to a buffer whose capacity has to be checked.
 //!
-//! Elements of one collection are often alike: they begin with the same prefix, which a packed collection keeps once.
-//! It is copied into the block's own hands once, and from there to each element that has the same.
+//! Elements of one collection often share a prefix, which a packed collection stores once. It is copied into the
+//! block's own memory once, and from there to each element that has it.
 //!
 //! It writes what [`Reply::item`] writes for each element, byte for byte.
 
 use super::Reply;
 use crate::value::Item;
 
-/// Bytes that are put together before they go out.
+/// The bytes that are put together before they are appended.
 const BLOCK_BYTES: usize = 1024;
-/// Bytes that one frame of a short element takes at most: a header, the prefix, the rest
-/// of the element, the line's end.
+/// The most bytes of a short element's frame: a header, the prefix, the rest of the element, the line end.
 const FRAME_BYTES: usize = 64;
-/// Where the last frame of a block may begin.
+/// The last offset at which a frame of a block may begin.
 const LAST_FRAME: usize = BLOCK_BYTES - FRAME_BYTES;
-/// Bytes of a prefix, and of the rest of an element, that is short.
+/// The most bytes of a short prefix, and of a short rest of an element.
 const PREFIX_BYTES: usize = 32;
 const REST_BYTES: usize = 24;
 
-/// `$length` and the line's end, for each length of a short element.
+/// `$length` and the line end, for each length of a short element.
 const HEADERS: [[u8; 8]; PREFIX_BYTES + REST_BYTES + 1] = headers();
 
 const fn headers() -> [[u8; 8]; PREFIX_BYTES + REST_BYTES + 1] {
@@ -40,18 +39,18 @@ const fn headers() -> [[u8; 8]; PREFIX_BYTES + REST_BYTES + 1] {
     headers
 }
 
-/// Frames on their way out.
+/// A block of frames that have not been appended yet.
 struct Block<'o, 'i> {
     out: &'o mut Vec<u8>,
     bytes: [u8; BLOCK_BYTES],
     used: usize,
-    /// What the last element began with, and a copy of it if it is short.
+    /// The prefix of the last element, and a copy of it if it is short.
     prefix: &'i [u8],
     copy: [u8; PREFIX_BYTES],
 }
 
 impl Reply<'_> {
-    /// Elements of a collection, each as a bulk string. The header is the caller's.
+    /// Writes elements of a collection, each as a bulk string. The caller writes the header.
     pub fn items<'i>(&mut self, items: impl Iterator<Item = Item<'i>>) {
         if self.is_of_values() {
             return items.for_each(|item| self.item(item));
@@ -64,7 +63,7 @@ impl Reply<'_> {
         block.flush();
     }
 
-    /// Byte strings, each as a bulk string. The header is the caller's.
+    /// Writes byte strings, each as a bulk string. The caller writes the header.
     pub fn bulks<'i>(&mut self, strings: impl Iterator<Item = &'i [u8]>) {
         if self.is_of_values() {
             return strings.for_each(|bytes| self.bulk(bytes));
@@ -83,7 +82,7 @@ impl<'o, 'i> Block<'o, 'i> {
     /// Adds an element that begins with `prefix`.
     #[inline]
     fn put(&mut self, prefix: &'i [u8], rest: &[u8]) {
-        // Said once, so that nothing below has to be checked again.
+        // This check makes all bounds below known.
         if prefix.len() > PREFIX_BYTES || rest.len() > REST_BYTES {
             return self.put_long(prefix, rest);
         }
@@ -108,7 +107,7 @@ impl<'o, 'i> Block<'o, 'i> {
         self.used = start + end + 2;
     }
 
-    /// Sends what is put together; answers where the next frame begins.
+    /// Appends the block to the output; returns where the next frame begins.
     #[inline(never)]
     fn begin_anew(&mut self) -> usize {
         self.flush();
@@ -127,7 +126,7 @@ impl<'o, 'i> Block<'o, 'i> {
     }
 }
 
-/// Puts a few bytes into a frame: up to twice as many as a word has as two words, which may overlap.
+/// Copies a few bytes into a frame: up to twice as many as a word has, as two words, which may overlap.
 #[inline]
 fn place(frame: &mut [u8; FRAME_BYTES], at: usize, bytes: &[u8]) {
     let end = at + bytes.len();

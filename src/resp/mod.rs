@@ -1,4 +1,4 @@
-//! The wire: bytes to requests, replies to bytes, and back to replies. Knows no command.
+//! RESP, the wire protocol: bytes to requests, replies to bytes, and back to replies. It knows no command.
 
 mod batch;
 mod decoder;
@@ -24,18 +24,18 @@ pub use request::{Request, Span};
 pub use requests::Requests;
 pub use values::{ReplyValue, Values};
 
-/// The version of the protocol that a session speaks.
+/// The protocol version of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// What every connection starts with.
+    /// RESP2, with which every connection starts.
     #[default]
     Resp2,
-    /// What `HELLO 3` switches to: it has maps, sets, doubles and booleans of its own.
+    /// RESP3, to which `HELLO 3` switches: it has maps, sets, doubles and booleans of its own.
     Resp3,
 }
 
 impl Protocol {
-    /// Its number, as HELLO and CLIENT LIST say it.
+    /// The version number, as in HELLO and CLIENT LIST.
     pub fn version(self) -> i64 {
         match self {
             Protocol::Resp2 => 2,

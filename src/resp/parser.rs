@@ -1,16 +1,16 @@
 //! Finds the requests in the bytes that a client sends: RESP arrays of bulk strings, and inline lines.
 //!
 //! The parser copies no word of a RESP request: a [`Request`] is a list of spans in the bytes that it was given. Only
-//! an inline line, which has quotes to undo, is written anew into a buffer of the parser.
+//! an inline line, which has quotes to remove, is written anew into a buffer of the parser.
 //!
-//! # What is read and what is left
+//! # Consumed and unconsumed bytes
 //!
-//! [`Parser::next`] is given all bytes that have arrived and were not yet consumed. It answers with one request, or
-//! with `None` when the next one is not yet complete. Either way [`Parser::consumed`] then says how many bytes at the
-//! front are done with; the caller drops exactly those, and only appends to what remains. The parser remembers how far
-//! it has come in a request that is not complete, so bytes may arrive one at a time: no byte of a word is looked at
-//! twice, and a long line is not searched again. What is left of one read may move to another buffer: offsets count
-//! from the first byte of the request, not from an address.
+//! [`Parser::next`] gets all bytes that have arrived and were not yet consumed. It returns one request, or `None` if
+//! the next one is not yet complete. In both cases [`Parser::consumed`] then returns the number of bytes at the front
+//! that are consumed; the caller drops exactly those, and only appends to the rest. The parser keeps its progress in
+//! an incomplete request, so bytes may arrive one at a time: no byte of a word is read twice, and a long line is not
+//! searched again. The rest of one read may move to another buffer: offsets count from the first byte of the request,
+//! not from an address.
 //!
 //! ```
 //! use dunlin::resp::{Limits, Parser};
@@ -37,15 +37,15 @@
 //!
 //! # As Redis does it
 //!
-//! Empty requests (`*0`, `*-1`, a blank line) are stepped over and not answered. A count line ends at its CR and the
-//! byte after it, whatever that is; the two bytes after a bulk string are not looked at either. An inline line ends at
-//! LF. A NUL in a line hides the rest of it: the line never ends, and is refused once it is too long. One difference: a
+//! Empty requests (`*0`, `*-1`, a blank line) are skipped and get no reply. A count line ends at its CR and the byte
+//! after it, whatever that is; the two bytes after a bulk string are not checked either. An inline line ends at LF. A
+//! NUL in a line hides the rest of it: the line never ends, and is refused once it is too long. One difference: a
 //! line of more than 64 KiB is always refused here, where Redis still takes one whose end arrives in the same read.
 //!
 //! # Bounds
 //!
-//! Nothing is reserved by a size that a client announces: the list of spans grows as words arrive (16 bytes for a word
-//! that took at least five), and it is let go again after a request with many words. Arithmetic on lengths saturates.
+//! No memory is reserved by a size that a client declares: the list of spans grows as words arrive (16 bytes for a
+//! word that took at least five), and it is freed after a request with many words. Arithmetic on lengths saturates.
 //!
 //! Not here: the size of the whole buffer, the guard against HTTP, and the meaning of any word. Sources: the replies of
 //! Redis 8.0.6 to the cases in the tests below, and the RESP specification.
@@ -60,23 +60,23 @@ use crate::value::number::parse_i64;
 
 /// The longest line, inline or count, in bytes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
-/// The most words and bulk bytes that a client may announce before it has logged in.
+/// The most words, and the most bulk bytes, that a client may declare before it has logged in.
 const MAX_WORDS_BEFORE_LOGIN: i64 = 10;
 const MAX_BULK_BYTES_BEFORE_LOGIN: usize = 16 * 1024;
-/// How many words, and bytes of an inline line, a connection keeps room for between requests.
+/// The capacity for words, and for bytes of an inline line, that a connection keeps between requests.
 const KEPT_WORDS: usize = 256;
 const KEPT_TEXT_BYTES: usize = 1024;
 
-/// What a client may send, as it stands when its request is parsed.
+/// The limits for a client, at the time when its request is parsed.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The longest bulk string in bytes: `proto-max-bulk-len`.
     pub max_bulk_bytes: usize,
-    /// Whether the client has logged in or needs not; if not, requests must be small.
+    /// Whether the client has logged in or need not; if not, requests must be small.
     pub authenticated: bool,
 }
 
-/// Reads the requests of one connection, one after the other. See the module's head for how to drive it.
+/// Reads the requests of one connection, one after the other. The head of the module shows how to use it.
 #[derive(Debug, Default)]
 pub struct Parser {
     words: Vec<Span>,
@@ -86,24 +86,24 @@ pub struct Parser {
     consumed: usize,
 }
 
-/// What the places of a request's words are counted from.
+/// The base of the spans of a request's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// That place in the input.
+    /// That offset in the input.
     Input(usize),
-    /// The beginning of [`Parser::text`]: it was an inline request.
+    /// The beginning of [`Parser::text`], for an inline request.
     Text,
 }
 
-/// How far an unfinished request has been read. Offsets count from its first byte.
+/// The progress in an unfinished request. Offsets count from its first byte.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Where the part under way begins: a line, or the bytes of a bulk string.
+    /// The offset of the current part: a line, or the bytes of a bulk string.
     position: usize,
-    /// How many bytes from `position` on are known not to end the line.
+    /// The number of bytes from `position` on that do not end the line.
     searched: usize,
     words_left: usize,
-    /// Bytes of the words before `position`.
+    /// The bytes of the words before `position`.
     word_bytes: usize,
     /// The length of the bulk string at `position`, once its line has been read.
     bulk_bytes: Option<usize>,
@@ -129,7 +129,7 @@ impl Parser {
         Ok(Some(Request::new(buffer, &self.words)))
     }
 
-    /// Finds the next request as [`Parser::next`] does, and answers what the places of its words are counted from.
+    /// Finds the next request as [`Parser::next`] does, and returns the base of the spans of its words.
     pub(super) fn find(&mut self, input: &[u8], limits: &Limits) -> Result<Option<Origin>, ProtocolError> {
         self.consumed = 0;
         loop {
@@ -155,7 +155,7 @@ impl Parser {
         self.progress.position == 0 && self.progress.searched == 0
     }
 
-    /// Where the words of the last request are.
+    /// The spans of the last request's words.
     pub(super) fn words(&self) -> &[Span] {
         &self.words
     }
@@ -165,25 +165,25 @@ impl Parser {
         &self.text
     }
 
-    /// How many bytes at the front of the last `input` are done with: the request that was returned, and empty ones
-    /// before it. The caller drops them before the next call.
+    /// The number of bytes at the front of the last `input` that are consumed: the request that was returned, and
+    /// empty ones before it. The caller drops them before the next call.
     pub fn consumed(&self) -> usize {
         self.consumed
     }
 
-    /// How much of a request that is not complete is read, behind what is done with: so many
-    /// bytes, of which so many are words.
+    /// The bytes of an incomplete request that have been read, behind the consumed ones, and how many of them belong
+    /// to words.
     pub fn begun(&self) -> (usize, usize) {
         (self.progress.position, self.progress.word_bytes)
     }
 
-    /// Where in its request the word under way is going to end, if it has so many bytes or more.
+    /// The offset in its request at which the current word will end, if it has `least_bytes` or more.
     pub fn word_end(&self, least_bytes: usize) -> Option<usize> {
         let length = self.progress.bulk_bytes.filter(|length| *length >= least_bytes)?;
         Some(self.progress.position.saturating_add(length))
     }
 
-    /// Forgets the request before this one, and lets go of what it took if that was much.
+    /// Forgets the previous request, and frees its memory if that was much.
     fn begin(&mut self) {
         self.words.clear();
         self.words.shrink_to(KEPT_WORDS);
@@ -191,7 +191,7 @@ impl Parser {
         self.text.shrink_to(KEPT_TEXT_BYTES);
     }
 
-    /// Reads an inline request; returns where it ends.
+    /// Reads an inline request; returns its end.
     fn take_inline(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let Some(end) = self.progress.line_end(input, b'\n', ProtocolError::TooBigInline)? else { return Ok(None) };
         self.begin();
@@ -199,7 +199,7 @@ impl Parser {
         Ok(Some(end + 1))
     }
 
-    /// Reads an array of bulk strings as far as it has arrived; returns where it ends.
+    /// Reads an array of bulk strings as far as it has arrived; returns its end.
     fn take_multibulk(&mut self, input: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
         if self.progress.position == 0 {
             let Some(count) = self.progress.take_word_count(input, limits)? else { return Ok(None) };
@@ -264,7 +264,8 @@ impl Progress {
         }
     }
 
-    /// Reads the line at `position`, a type byte and a number, and steps over it. The inner `None`: it is no number.
+    /// Reads the line at `position`, a type byte and a number, and moves on behind it. The inner `None`: it is not a
+    /// number.
     fn take_count(&mut self, input: &[u8], too_long: ProtocolError) -> Result<Option<Option<i64>>, ProtocolError> {
         if let Some((count, line_bytes)) = short_count(input.get(self.position..).unwrap_or_default()) {
             self.step_to(self.position + line_bytes);
@@ -279,7 +280,7 @@ impl Progress {
         Ok(Some(count))
     }
 
-    /// Where the line at `position` ends: the offset of `terminator`, unless a NUL comes first.
+    /// The end of the line at `position`: the offset of `terminator`, unless a NUL comes first.
     fn line_end(
         &mut self,
         input: &[u8],

@@ -1,4 +1,4 @@
-//! What a client is told when its bytes are no request.
+//! Protocol errors: the texts for a client whose bytes are not a request.
 //!
 //! One variant for each text. Source: the replies of Redis 8.0.6, as the tests of the parser list them.
 
@@ -7,18 +7,19 @@ use std::fmt;
 
 use super::inline::UnbalancedQuotes;
 
-/// Why the bytes are no request. The client is told, and its connection closed: there is no way back in step.
+/// The reason why bytes are not a request. The client gets it as an error, and its connection is closed: the parser
+/// cannot find the next request any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// The count of words is no number, or more than `i32::MAX`.
+    /// The word count is not a number, or more than `i32::MAX`.
     InvalidMultibulkLength,
     /// More than 10 words before login.
     UnauthenticatedMultibulkLength,
-    /// The length of a word is no number, negative, or over the limit.
+    /// The length of a word is not a number, negative, or over the limit.
     InvalidBulkLength,
     /// A word of more than 16 KiB before login.
     UnauthenticatedBulkLength,
-    /// A word of an array began with this byte.
+    /// A word of an array began with this byte instead of `$`.
     ExpectedDollar(u8),
     /// No LF within 64 KiB.
     TooBigInline,
@@ -31,7 +32,7 @@ pub enum ProtocolError {
 }
 
 impl ProtocolError {
-    /// The words after `-ERR `, exactly as Redis has them. Bytes, because one error shows a byte that the client sent.
+    /// The text after `-ERR `, exactly as in Redis. Bytes, because one error contains a byte that the client sent.
     pub fn text(self) -> Cow<'static, [u8]> {
         let text: &'static str = match self {
             Self::InvalidMultibulkLength => "Protocol error: invalid multibulk length",
@@ -48,7 +49,7 @@ impl ProtocolError {
     }
 }
 
-/// An error line holds no CR or LF: they are shown as blanks.
+/// An error line contains no CR or LF: they become blanks.
 fn expected_dollar(byte: u8) -> Vec<u8> {
     let shown = if matches!(byte, b'\r' | b'\n') { b' ' } else { byte };
     [b"Protocol error: expected '$', got '", &[shown][..], b"'"].concat()

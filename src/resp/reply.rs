@@ -1,16 +1,15 @@
-//! The reply writer: the only way a handler answers.
+//! The reply writer: command handlers reply only through it.
 //!
-//! A handler says what it means (an integer, a map, nothing) and the writer puts it in the words of the connection's
-//! protocol: RESP3 has doubles, maps, sets and booleans of its own, RESP2 says the same with bulk strings and arrays.
-//! The writer knows no socket and no command, so a handler runs alike behind a connection, in a transaction and in a
-//! test.
+//! A handler gives a value (an integer, a map, null) and the writer encodes it in the connection's protocol: RESP3
+//! has doubles, maps, sets and booleans of its own, RESP2 encodes them as bulk strings and arrays. The writer knows
+//! no socket and no command, so a handler runs alike behind a connection, in a transaction and in a test.
 //!
-//! Invariant: what is written is one well-formed frame per reply. Lines (`+` and `-`) are built in one place,
-//! [`Reply::error`] and [`Reply::simple`], and CR, LF and NUL in them become spaces, so no text that a client sent can
-//! end its frame early and forge the next one.
+//! Invariant: each reply is one well-formed frame. Lines (`+` and `-`) are built in one place, [`Reply::error`] and
+//! [`Reply::simple`], and CR, LF and NUL in them become spaces, so no text that a client sent can end its frame early
+//! and forge the next one.
 //!
 //! For a script it writes a third form ([`Reply::of_values`]): the same frames with numbers as eight bytes instead of
-//! digits and without line ends, for [`super::Values`] to read and for nobody else.
+//! digits and without line ends, only for [`super::Values`] to read.
 //!
 //! Sources: the RESP2 and RESP3 specifications.
 
@@ -30,16 +29,16 @@ pub struct Reply<'a> {
     form: Form,
 }
 
-/// Who reads what is written.
+/// The reader of the replies, which determines their encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// A client.
+    /// A client: RESP.
     Wire,
-    /// A script.
+    /// A script: the form for [`super::Values`].
     Values,
 }
 
-/// Where the header of an array whose length was not known yet belongs.
+/// The position for the header of an array whose length is not known yet.
 #[derive(Debug)]
 #[must_use = "an array that is never closed leaves a broken frame"]
 pub struct OpenArray {
@@ -47,24 +46,24 @@ pub struct OpenArray {
 }
 
 impl OpenArray {
-    /// Where what was written for it begins.
+    /// Where the elements of the array begin.
     pub fn start(&self) -> usize {
         self.start
     }
 }
 
 impl<'a> Reply<'a> {
-    /// A writer that appends to `out` in the words of `protocol`.
+    /// A writer that appends to `out` in `protocol`.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
         Reply { out, shared_strings: None, protocol, form: Form::Wire }
     }
 
-    /// The same, which lends large strings to `output` instead of copying them.
+    /// A writer that appends to `output` in `protocol`, and shares large strings with it instead of copying them.
     pub fn zero_copy(output: &'a mut ReplyBuffer, protocol: Protocol) -> Reply<'a> {
         Reply { out: &mut output.bytes, shared_strings: Some(&mut output.shared_strings), protocol, form: Form::Wire }
     }
 
-    /// A writer for [`super::Values`], which tells maps and the like apart if `protocol` does.
+    /// A writer for [`super::Values`], which distinguishes maps, sets and the like from arrays if `protocol` does.
     pub fn of_values(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
         Reply { out, shared_strings: None, protocol, form: Form::Values }
     }
@@ -73,7 +72,7 @@ impl<'a> Reply<'a> {
         self.form == Form::Values
     }
 
-    /// A writer like this one that writes behind what was written.
+    /// A writer like this one that appends to the same output.
     pub fn reborrow(&mut self) -> Reply<'_> {
         Reply {
             out: self.out,
@@ -83,7 +82,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The protocol that replies are written in.
+    /// The protocol in which replies are written.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
@@ -93,17 +92,17 @@ impl<'a> Reply<'a> {
         self.protocol = protocol;
     }
 
-    /// How many bytes the buffer holds; with [`Reply::rewind`] it takes back what was written since.
+    /// The length of the output so far, for [`Reply::since`] and [`Reply::rewind`].
     pub fn position(&self) -> usize {
         self.out.len()
     }
 
-    /// What was written after `position`, without what is sent without a copy.
+    /// The bytes written after `position`, without strings that are sent without a copy.
     pub fn since(&self, position: usize) -> &[u8] {
         self.out.get(position..).unwrap_or_default()
     }
 
-    /// Takes back everything written after `position`.
+    /// Removes everything written after `position`.
     pub fn rewind(&mut self, position: usize) {
         self.out.truncate(position);
         if let Some(shared_strings) = &mut self.shared_strings {
@@ -111,12 +110,12 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A reply that another writer has written in the same protocol.
+    /// Appends a reply that another writer has written in the same protocol.
     pub fn whole(&mut self, frame: &[u8]) {
         self.out.extend_from_slice(frame);
     }
 
-    /// `+OK`.
+    /// Writes `+OK`.
     pub fn ok(&mut self) {
         match self.form {
             Form::Wire => self.out.extend_from_slice(b"+OK\r\n"),
@@ -124,29 +123,29 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A simple string.
+    /// Writes a simple string.
     pub fn simple(&mut self, text: impl AsRef<[u8]>) {
         self.line(b'+', text.as_ref());
     }
 
-    /// An error; `text` starts with its code, such as `ERR` or `WRONGTYPE`. Each of its characters stands for one byte,
-    /// so that an error can repeat bytes of a client that are not UTF-8.
+    /// Writes an error; `text` starts with its code, such as `ERR` or `WRONGTYPE`. Each of its characters stands for
+    /// one byte, so that an error can repeat bytes of a client that are not UTF-8.
     pub fn error(&mut self, text: &str) {
         let bytes: Vec<u8> = text.chars().map(|character| u8::try_from(character).unwrap_or(b'?')).collect();
         self.line(b'-', &bytes);
     }
 
-    /// An integer.
+    /// Writes an integer.
     pub fn integer(&mut self, value: i64) {
         self.number(b':', value);
     }
 
-    /// A count or a length as an integer.
+    /// Writes a count or a length as an integer.
     pub fn count(&mut self, value: usize) {
         self.integer(value as i64);
     }
 
-    /// A bulk string.
+    /// Writes a bulk string.
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.number(b'$', bytes.len() as i64);
@@ -154,7 +153,7 @@ impl<'a> Reply<'a> {
         self.end_line();
     }
 
-    /// A string that is stored and never changes, as a bulk string; a large one is not copied where that can be helped.
+    /// Writes a stored, immutable string as a bulk string; a large one is sent without a copy where that is possible.
     pub fn shared(&mut self, bytes: &Arc<[u8]>) {
         if self.shared_strings.is_none() || bytes.len() < ZERO_COPY_BYTES {
             return self.bulk(bytes);
@@ -166,13 +165,13 @@ impl<'a> Reply<'a> {
         self.end_line();
     }
 
-    /// An integer as a bulk string, as `GET` answers a counter.
+    /// Writes an integer as a bulk string, as `GET` replies a counter.
     pub fn bulk_integer(&mut self, value: i64) {
         let mut digits = itoa::Buffer::new();
         self.bulk(digits.format(value).as_bytes());
     }
 
-    /// An element of a collection as a bulk string.
+    /// Writes an element of a collection as a bulk string.
     pub fn item(&mut self, item: Item<'_>) {
         match item {
             Item::Int(number) => self.bulk_integer(number),
@@ -186,7 +185,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A bulk string, or null where there is none.
+    /// Writes a bulk string, or null if there is none.
     pub fn bulk_or_null(&mut self, bytes: Option<&[u8]>) {
         match bytes {
             Some(bytes) => self.bulk(bytes),
@@ -194,7 +193,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Null: in RESP2 the null bulk string.
+    /// Writes null: in RESP2 the null bulk string.
     pub fn null(&mut self) {
         self.out.extend_from_slice(match (self.form, self.protocol) {
             (Form::Values, _) => b"_",
@@ -203,7 +202,7 @@ impl<'a> Reply<'a> {
         });
     }
 
-    /// Null where an array was asked for: in RESP2 the null array.
+    /// Writes null in place of an array: in RESP2 the null array.
     pub fn null_array(&mut self) {
         self.out.extend_from_slice(match (self.form, self.protocol) {
             (Form::Values, _) => b"_",
@@ -212,7 +211,7 @@ impl<'a> Reply<'a> {
         });
     }
 
-    /// A double: in RESP2 a bulk string of the same digits.
+    /// Writes a double: in RESP2 a bulk string of the same digits.
     pub fn double(&mut self, value: f64) {
         match (self.protocol, self.form) {
             (Protocol::Resp2, _) => {
@@ -233,7 +232,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A boolean: in RESP2 the integers 1 and 0.
+    /// Writes a boolean: in RESP2 the integers 1 and 0.
     pub fn boolean(&mut self, value: bool) {
         match (self.protocol, self.form) {
             (Protocol::Resp2, _) => self.integer(value.into()),
@@ -242,7 +241,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Text with a three-letter form such as `txt`: in RESP2 a bulk string.
+    /// Writes text with a three-letter form such as `txt` (a verbatim string): in RESP2 a bulk string.
     pub fn verbatim(&mut self, form: impl AsRef<[u8]>, text: &[u8]) {
         let form = form.as_ref();
         match self.protocol {
@@ -257,7 +256,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// An integer of any size, in decimal digits: in RESP2 a bulk string.
+    /// Writes an integer of any size, in decimal digits: in RESP2 a bulk string.
     pub fn big_number(&mut self, digits: impl AsRef<[u8]>) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(digits.as_ref()),
@@ -265,12 +264,12 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The header of an array; `length` replies follow.
+    /// Writes the header of an array; `length` replies follow.
     pub fn array(&mut self, length: usize) {
         self.number(b'*', length as i64);
     }
 
-    /// The header of a map; `pairs` times a key and a value follow. In RESP2 an array of twice the length.
+    /// Writes the header of a map; `pairs` times a key and a value follow. In RESP2 an array of twice the length.
     pub fn map(&mut self, pairs: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(pairs * 2),
@@ -278,7 +277,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The header of a set; `length` replies follow. In RESP2 an array.
+    /// Writes the header of a set; `length` replies follow. In RESP2 an array.
     pub fn set(&mut self, length: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(length),
@@ -286,7 +285,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The header of a push message; `length` replies follow. In RESP2 an array.
+    /// Writes the header of a push message; `length` replies follow. In RESP2 an array.
     pub fn push(&mut self, length: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(length),
@@ -294,9 +293,9 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The header of an attribute map, which RESP3 clients read before the reply that follows it.
+    /// Writes the header of an attribute map, which RESP3 clients read before the reply that follows it.
     ///
-    /// RESP2 has none: write it only where [`Reply::protocol`] says RESP3.
+    /// RESP2 has none: write it only if [`Reply::protocol`] is RESP3.
     pub fn attribute(&mut self, pairs: usize) {
         self.number(b'|', pairs as i64);
     }
@@ -306,28 +305,28 @@ impl<'a> Reply<'a> {
         OpenArray { start: self.out.len() }
     }
 
-    /// Writes the header of an array opened before; costs one move of what was written since.
+    /// Writes the header of an array that [`Reply::open_array`] opened; costs one move of the bytes written since.
     pub fn close_array(&mut self, open: OpenArray, length: usize) {
         let end = self.out.len();
         self.array(length);
         self.put_in_front(open, end);
     }
 
-    /// The same for what [`Reply::open_array`] opened and is a set.
+    /// Writes the header of a set that [`Reply::open_array`] opened.
     pub fn close_set(&mut self, open: OpenArray, length: usize) {
         let end = self.out.len();
         self.set(length);
         self.put_in_front(open, end);
     }
 
-    /// The same for what [`Reply::open_array`] opened and is a map of so many pairs.
+    /// Writes the header of a map of `pairs` that [`Reply::open_array`] opened.
     pub fn close_map(&mut self, open: OpenArray, pairs: usize) {
         let end = self.out.len();
         self.map(pairs);
         self.put_in_front(open, end);
     }
 
-    /// Moves what was written since `end` to where an array was opened.
+    /// Moves the bytes written since `end` to where an array was opened.
     fn put_in_front(&mut self, open: OpenArray, end: usize) {
         let header = self.out.len() - end;
         self.out[open.start..].rotate_right(header);
@@ -342,7 +341,7 @@ impl<'a> Reply<'a> {
             self.out.push(kind);
             return self.out.extend_from_slice(&value.to_le_bytes());
         }
-        // Lengths of one or two digits are what most replies are made of: one store each.
+        // Lengths of one or two digits are the most frequent: one store each.
         match u8::try_from(value) {
             Ok(digit @ 0..=9) => self.out.extend_from_slice(&[kind, b'0' + digit, b'\r', b'\n']),
             Ok(number @ 10..=99) => {
@@ -360,7 +359,7 @@ impl<'a> Reply<'a> {
         self.line_without(kind, text, |byte| matches!(byte, b'\r' | b'\n' | 0));
     }
 
-    /// The same with spaces for these bytes only.
+    /// Writes a line in which only the bytes for which `is_unwanted` holds become spaces.
     fn line_without(&mut self, kind: u8, text: &[u8], is_unwanted: impl Fn(u8) -> bool) {
         match self.form {
             Form::Wire => self.out.push(kind),
@@ -419,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rewound_was_never_said() {
+    fn a_rewound_reply_is_never_sent() {
         let text = written(Protocol::Resp3, |r| {
             let start = r.position();
             r.array(3);
@@ -430,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_end_a_line_becomes_a_space_and_in_a_large_number_nothing_else() {
+    fn line_ends_become_spaces_and_a_big_number_changes_in_nothing_else() {
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, Protocol::Resp3);
         reply.simple("a\r\nb\0c");

@@ -1,51 +1,51 @@
-//! What is to be sent for requests: bytes, and between them large strings that are sent without a copy.
+//! The output buffer of a client's replies: bytes, and between them large strings that are sent without a copy.
 //!
-//! A reply with a large string would copy it twice, here and into the socket, and the first copy costs as much again as
-//! the second. So [`super::Reply::shared`] only notes where it belongs, and the connection sends its bytes from where
-//! they are stored. A stored string that replies may hold on to is never changed, only replaced.
+//! A reply with a large string would copy it twice, here and into the socket, and the first copy costs as much again
+//! as the second. So [`super::Reply::shared`] only notes its place, and the connection sends its bytes from where
+//! they are stored. A stored string that replies may share is never changed, only replaced.
 //!
-//! Whoever wants to look at a reply, cut it or move it takes the bytes, and has the shared strings put in their places
-//! first ([`ReplyBuffer::flatten`]).
+//! To read, cut or move a reply, its bytes are needed; [`ReplyBuffer::flatten`] copies the shared strings into their
+//! places first.
 //!
-//! Invariant: what is sent without a copy stands in the order of its places.
+//! Invariant: shared strings are in the order of their places.
 
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// From so many bytes on a string is sent without a copy: below, to copy it is as cheap as what it takes to share it.
+/// The least size of a string that is sent without a copy: below it, copying is as cheap as sharing.
 pub(super) const ZERO_COPY_BYTES: usize = 64 << 10;
 
-/// Replies on their way to a client.
+/// Replies that are to be sent to a client.
 #[derive(Debug, Default)]
 pub struct ReplyBuffer {
     pub(super) bytes: Vec<u8>,
     pub(super) shared_strings: SharedStrings,
 }
 
-/// Strings that belong between bytes.
+/// The shared strings and their places between the bytes.
 #[derive(Debug, Default)]
 pub(super) struct SharedStrings {
     strings: Vec<(usize, Arc<[u8]>)>,
     bytes: usize,
 }
 
-/// A piece of what is to be sent.
+/// A piece of the output.
 #[derive(Debug)]
 pub enum ReplyPiece<'a> {
-    /// Bytes that were written.
+    /// Bytes that were written into the buffer.
     Written(&'a [u8]),
     /// A string that is sent without a copy.
     Shared(Arc<[u8]>),
 }
 
 impl ReplyBuffer {
-    /// How many bytes are to be sent.
+    /// The number of bytes to be sent.
     pub fn len(&self) -> usize {
         self.bytes.len() + self.shared_strings.bytes
     }
 
-    /// True when nothing is to be sent.
+    /// Whether nothing is to be sent.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -55,17 +55,17 @@ impl ReplyBuffer {
         !self.shared_strings.strings.is_empty()
     }
 
-    /// What was written, without what is sent without a copy.
+    /// The bytes written, without the strings that are sent without a copy.
     pub fn written(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The same, to be added to.
+    /// The bytes written, without the strings that are sent without a copy, for appending.
     pub fn written_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// The same, to be changed from `start` on: shared strings there are put in their places.
+    /// The bytes written, for changing from `start` on: shared strings there are copied into their places first.
     pub fn flatten(&mut self, start: usize) -> &mut Vec<u8> {
         if self.has_zero_copy() {
             self.flatten_from(start);
@@ -89,13 +89,13 @@ impl ReplyBuffer {
         self.bytes.extend_from_slice(&behind[done..]);
     }
 
-    /// All bytes as they are to be sent.
+    /// All bytes in the order in which they are to be sent.
     pub fn into_bytes(mut self) -> Vec<u8> {
         self.flatten(0);
         self.bytes
     }
 
-    /// Hands over all that is to be sent, piece by piece, and keeps nothing.
+    /// Passes the whole output to `take`, piece by piece, and leaves the buffer empty.
     pub fn drain(&mut self, mut take: impl FnMut(ReplyPiece<'_>)) {
         let mut done = 0;
         for (place, string) in mem::take(&mut self.shared_strings).strings {
@@ -107,7 +107,7 @@ impl ReplyBuffer {
         self.bytes.clear();
     }
 
-    /// Forgets all.
+    /// Removes everything.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.shared_strings.cut(0);
@@ -121,19 +121,19 @@ impl From<Vec<u8>> for ReplyBuffer {
 }
 
 impl SharedStrings {
-    /// Adds a string at `place`, which is behind all that were added before.
+    /// Adds a string at `place`, which must be behind all those before.
     pub(super) fn push(&mut self, place: usize, string: &Arc<[u8]>) {
         self.bytes += string.len();
         self.strings.push((place, Arc::clone(string)));
     }
 
-    /// Takes back the strings behind `place`.
+    /// Removes the strings behind `place`.
     pub(super) fn cut(&mut self, place: usize) {
         let first = self.first_from(place);
         self.bytes -= self.strings.drain(first..).map(|(_, string)| string.len()).sum::<usize>();
     }
 
-    /// The strings in `places` now stand so much further on.
+    /// Moves the strings in `places` on by `by` bytes, after bytes were inserted before them.
     pub(super) fn shift(&mut self, places: Range<usize>, by: usize) {
         let first = self.first_from(places.start);
         self.strings[first..]
@@ -142,7 +142,7 @@ impl SharedStrings {
             .for_each(|(place, _)| *place += by);
     }
 
-    /// Which is the first one behind `place`: a string has its length before it, so it never stands there.
+    /// The index of the first string behind `place`: a string has its length in front, so none is exactly there.
     fn first_from(&self, place: usize) -> usize {
         self.strings.partition_point(|(at, _)| *at < place)
     }
@@ -164,7 +164,7 @@ mod tests {
         reply.shared(&text(letter, if is_long { ZERO_COPY_BYTES } else { 3 }));
     }
 
-    /// What the pieces of `output` are together.
+    /// The pieces of `output`, concatenated.
     fn sent(output: &mut ReplyBuffer) -> Vec<u8> {
         let mut bytes = Vec::new();
         output.drain(|piece| match piece {

@@ -1,10 +1,10 @@
 //! A request: a list of words, each a slice of one buffer.
 //!
-//! It owns nothing and is copied freely. The spans are apart from the buffer, so that one list serves every request of
-//! a connection and no word is copied out of the bytes that arrived. A span that lies outside its buffer reads as the
-//! empty word: no index can panic.
+//! It owns nothing and is copied freely. The spans are separate from the buffer, so that one list serves every
+//! request of a connection and no word is copied out of the bytes that arrived. A span that is not within its buffer
+//! reads as the empty word: no index can panic.
 
-/// Where a word lies: the bytes from `start` up to, not with, `end`.
+/// The location of a word: the bytes from `start` up to `end`, exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Offset of the first byte.
@@ -21,39 +21,39 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A request whose words are `words` in `buffer`. A span that does not lie in `buffer` reads as the empty word.
+    /// A request with the spans `words` in `buffer`. A span that is not within `buffer` reads as the empty word.
     pub fn new(buffer: &'a [u8], words: &'a [Span]) -> Self {
         Self { buffer, words }
     }
 
-    /// How many words it has.
+    /// The number of words.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// How many bytes the buffer has that its words are slices of; it may hold other requests too.
+    /// The length of the buffer that its words are slices of; it may hold other requests too.
     pub fn buffer_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Whether it takes fewer bytes than that where it stands, from its first word to its last.
+    /// Whether it has fewer than `bytes` bytes in its buffer, from its first word to its last.
     pub fn is_shorter_than(&self, bytes: usize) -> bool {
         let (Some(first), Some(last)) = (self.words.first(), self.words.last()) else { return true };
         last.end.wrapping_sub(first.start) < bytes
     }
 
-    /// Whether it has no word. The parser never hands out such a request.
+    /// Whether it has no word. The parser never returns such a request.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The word at `index`, if there are so many.
+    /// The word at `index`, if it exists.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         self.words.get(index).map(|&span| slice(self.buffer, span))
     }
 
-    /// The words from `start` up to, not with, `end`, as far as there are so many.
+    /// The words from `start` up to `end`, exclusive, as far as they exist.
     pub fn part(&self, start: usize, end: usize) -> Request<'a> {
         let end = end.min(self.words.len());
         Request { buffer: self.buffer, words: &self.words[start.min(end)..end] }

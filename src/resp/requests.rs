@@ -1,24 +1,25 @@
-//! Requests that outlive the bytes they arrived in: queued by a transaction, or waiting within a command.
+//! Copies of requests that outlive the input buffer: queued by a transaction, or of a client that is blocked in a
+//! command.
 //!
-//! They lie one behind the other in one buffer, so keeping one costs no allocation of its
-//! own but what the buffer grows.
+//! They are one behind the other in one buffer, so a copy needs no allocation of its own beyond the growth of the
+//! buffer.
 
 use super::request::{Request, Span};
 
-/// From this size on a request gets just the room that it needs, for doubling what is large would waste much.
+/// A request from this size on gets exactly the room that it needs, for doubling would waste much.
 const LARGE_BYTES: usize = 64 << 10;
 
-/// Owned copies of requests, in the order in which they were kept.
+/// Copies of requests, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
     text: Vec<u8>,
     words: Vec<Span>,
-    /// Where the words of each end.
+    /// For each request, where its words end.
     ends: Vec<usize>,
 }
 
 impl Requests {
-    /// Keeps a copy of `request`.
+    /// Adds a copy of `request`.
     pub fn push(&mut self, request: Request<'_>) {
         let bytes: usize = request.iter().map(<[u8]>::len).sum();
         if bytes >= LARGE_BYTES {
@@ -34,7 +35,7 @@ impl Requests {
         self.words.push(Span { start, end: self.text.len() });
     }
 
-    /// One request of these words.
+    /// Makes one request of these words.
     pub fn of<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> Requests {
         let mut requests = Requests::default();
         words.into_iter().for_each(|word| requests.push_word(word));
@@ -42,17 +43,17 @@ impl Requests {
         requests
     }
 
-    /// How many there are.
+    /// The number of requests.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// True when there is none.
+    /// Whether there is no request.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// All of them, first come first.
+    /// All requests, the oldest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Request<'_>> {
         (0..self.len()).map(|index| {
             let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -60,12 +61,12 @@ impl Requests {
         })
     }
 
-    /// Bytes of all their words, and of a pointer to each: so Redis counts what a transaction has queued.
+    /// The bytes of all their words, and of a pointer for each: Redis's measure of the memory of a transaction's queue.
     pub fn argument_bytes(&self) -> usize {
         self.text.len() + size_of::<u64>() * self.words.len()
     }
 
-    /// Bytes that they take.
+    /// The bytes of memory that they take.
     pub fn memory_bytes(&self) -> usize {
         self.text.capacity() + size_of::<Span>() * self.words.capacity() + size_of::<usize>() * self.ends.capacity()
     }

@@ -1,9 +1,8 @@
-//! Reads what a [`Reply`](super::Reply) wrote for a script: the replies of a command as they were meant, none of them
-//! ever having been text.
+//! Reads replies that a [`Reply`](super::Reply) wrote for a script: as typed values, without a detour over text.
 //!
-//! Only a writer of this process writes this form, so a frame that is broken is a fault of ours: reading it ends.
+//! Only a writer of this process writes this form, so a broken frame is a bug here: reading ends at it.
 
-/// One reply, or the head of one that others follow.
+/// One reply, or the head of an aggregate whose elements follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReplyValue<'v> {
     /// An integer.
@@ -14,7 +13,7 @@ pub enum ReplyValue<'v> {
     Simple(&'v [u8]),
     /// An error.
     Error(&'v [u8]),
-    /// Nothing.
+    /// Null.
     Null,
     /// A double.
     Double(f64),
@@ -24,24 +23,24 @@ pub enum ReplyValue<'v> {
     Verbatim(&'v [u8]),
     /// The digits of an integer of any size.
     BigNumber(&'v [u8]),
-    /// So many replies follow.
+    /// The head of an array of that many replies.
     Array(usize),
-    /// So many pairs of replies follow.
+    /// The head of a map of that many pairs of replies.
     Map(usize),
-    /// So many replies follow, as a set.
+    /// The head of a set of that many replies.
     Set(usize),
-    /// So many pairs follow, about the reply behind them.
+    /// The head of that many pairs of attributes of the reply behind them.
     Attribute(usize),
 }
 
-/// The replies in a buffer, one after the other.
+/// Iterates over the replies in a buffer.
 #[derive(Clone, Debug)]
 pub struct Values<'v> {
     rest: &'v [u8],
 }
 
 impl<'v> Values<'v> {
-    /// Those in `bytes`, written by a [`Reply::of_values`](super::Reply::of_values).
+    /// Reads `bytes` that a [`Reply::of_values`](super::Reply::of_values) wrote.
     pub fn new(bytes: &'v [u8]) -> Values<'v> {
         Values { rest: bytes }
     }
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn in_resp2_it_reads_the_words_of_that() {
+    fn a_script_reads_in_resp2_what_was_written() {
         read_back(Protocol::Resp2, write_all, |values| {
             use ReplyValue::*;
             let simple = [Integer(-5), Bulk(b"a\r\nb"), Simple(b"OK "), Error(b"ERR no"), Null, Bulk(b"0.1")];

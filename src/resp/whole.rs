@@ -1,15 +1,15 @@
-//! The quick way for what nearly every request is: an array of bulk strings, all of which has
-//! arrived, with lengths of a few digits.
+//! The fast path of parsing, for the form of nearly every request: an array of bulk strings that has arrived as a
+//! whole, with lengths of a few digits.
 //!
-//! Whatever is otherwise in any respect is left, from its first byte, to the exact way of [`super::parser`], which
-//! alone knows faults and unfinished requests. Both ways find the same words.
+//! Every other request is left, from its first byte, to the complete parser of [`super::parser`], which alone handles
+//! errors and unfinished requests. Both find the same words.
 
 use super::parser::{Limits, Parser};
 use super::request::Span;
 
 impl Parser {
-    /// Reads a request of the common form that has arrived as a whole, adds the places of its words to `words` and
-    /// answers how long it is. Of any other there is no trace: it is left to [`Parser::find`].
+    /// Reads a request of the common form that has arrived as a whole, adds the spans of its words to `words` and
+    /// returns its length. For any other request, it changes nothing: [`Parser::find`] reads it.
     pub(super) fn take_whole(&self, input: &[u8], limits: &Limits, words: &mut Vec<Span>) -> Option<usize> {
         if !self.is_fresh() || !limits.authenticated || input.first() != Some(&b'*') {
             return None;
@@ -29,7 +29,7 @@ impl Parser {
     }
 }
 
-/// Where the bytes of a bulk string lie that begins at `position` and has arrived as a whole.
+/// The span of a bulk string's bytes that begins at `position` and has arrived as a whole.
 fn whole_bulk(input: &[u8], position: usize) -> Option<Span> {
     let bulk = input.get(position..).filter(|bulk| bulk.first() == Some(&b'$'))?;
     let (length, line_bytes) = short_count(bulk)?;
@@ -38,7 +38,7 @@ fn whole_bulk(input: &[u8], position: usize) -> Option<Span> {
 }
 
 /// The common case of a count line: one to eight digits after the type byte, CR and one more byte. Returns the count
-/// and the length of the line; anything else is left to the exact way.
+/// and the length of the line; anything else is left to the complete parser.
 #[inline]
 pub(super) fn short_count(line: &[u8]) -> Option<(u32, usize)> {
     let &[_, first, second, third, ..] = line else { return None };
@@ -52,7 +52,7 @@ pub(super) fn short_count(line: &[u8]) -> Option<(u32, usize)> {
     }
 }
 
-/// CR, as far from the digit 0 as it is.
+/// The distance of CR from the digit 0.
 const END: u8 = b'\r'.wrapping_sub(b'0');
 
 #[inline(never)]

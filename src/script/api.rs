@@ -1,13 +1,13 @@
-//! The `redis` table: what scripts ask the server for, with Redis's words for what is wrong.
+//! The `redis` table: the functions by which scripts call the server, with Redis's error messages.
 //!
-//! Source: the behaviour of Redis 8.0, asked with each function and wrong arguments of every kind.
+//! Source: the behaviour of Redis 8.0, compared for each function with wrong arguments of every kind.
 
 use crate::lua::{Function, Kind, Raise, Scalar, Stack};
 use crate::resp::{Protocol, Request, Span, Values};
 
 use super::{ScriptBackend, library, sandbox, values};
 
-/// The constants of the table that a library finds while it is loaded.
+/// The constants of the table while a library is loaded.
 const LIBRARY_NUMBERS: &[&str] = &["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION_NUM"];
 /// The constants of the table.
 const NUMBERS: &[(&str, f64)] = &[
@@ -24,7 +24,7 @@ const NUMBERS: &[(&str, f64)] = &[
     ("REDIS_VERSION_NUM", 0x0008_0006 as f64),
 ];
 
-/// Pushes the table that scripts find.
+/// Pushes the table for scripts.
 pub(super) fn open<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<(), Raise> {
     open_for_functions::<S>(stack)?;
     let of_scripts: &[(&str, Function)] =
@@ -32,7 +32,7 @@ pub(super) fn open<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<(), Raise>
     set_functions(stack, of_scripts)
 }
 
-/// Pushes the table that functions find when they are called.
+/// Pushes the table for functions while they are called.
 pub(super) fn open_for_functions<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<(), Raise> {
     let functions: &[(&str, Function)] = &[
         ("call", call::<S>),
@@ -50,7 +50,7 @@ pub(super) fn open_for_functions<S: ScriptBackend>(stack: &mut Stack<'_>) -> Res
     set_constants(stack, |_| true)
 }
 
-/// Pushes the table that a library finds while it is loaded.
+/// Pushes the table for a library while it is loaded.
 pub(super) fn open_for_libraries<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<(), Raise> {
     stack.push_table(0, LIBRARY_NUMBERS.len() + 3)?;
     set_functions(stack, &[("register_function", library::register::<S>), ("log", log::<S>)])?;
@@ -74,17 +74,17 @@ fn set_constants(stack: &mut Stack<'_>, is_wanted: impl Fn(&str) -> bool) -> Res
     stack.set_field(-2, "REDIS_VERSION")
 }
 
-/// Raises what is wrong with a call of Redis's API.
+/// Raises the error of a wrong call of Redis's API.
 pub(super) fn refuse(stack: &mut Stack<'_>, line: &str) -> Raise {
     push_refusal(stack, line).map_or_else(|raised| raised, |()| Raise::Top)
 }
 
-/// Pushes an error that nobody has counted: it is one only if the script ends with it.
+/// Pushes an error that has not been counted: it counts only if the script ends with it.
 fn push_refusal(stack: &mut Stack<'_>, line: &str) -> Result<(), Raise> {
     values::push_pair(stack, "err", line.as_bytes())
 }
 
-/// Pushes why a command was not run, which was counted.
+/// Pushes the error for which a command was not run, and which was counted.
 fn push_rejection(stack: &mut Stack<'_>, line: &str) -> Result<(), Raise> {
     let bytes: Vec<u8> = line.chars().map(|character| u8::try_from(character).unwrap_or(b'?')).collect();
     values::push_error(stack, &bytes)
@@ -101,13 +101,13 @@ fn pcall<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     run::<S>(stack).map(|_| 1)
 }
 
-/// What a command's answer is.
+/// The result of calling a command.
 enum Reached {
     Reply,
     Error,
 }
 
-/// What a call of a command is put together in, and its reply: kept from one to the next.
+/// The buffers for the words of a command and for its reply: kept from one call to the next.
 #[derive(Debug, Default)]
 pub struct Words {
     text: Vec<u8>,
@@ -115,11 +115,11 @@ pub struct Words {
     reply: Vec<u8>,
 }
 
-/// Buffers that a large call has made larger than that are not kept.
+/// The size above which the buffers are not kept after a large call.
 const KEPT_BYTES: usize = 64 << 10;
 
 impl Words {
-    /// Forgets a call.
+    /// Removes the words and the reply of a call.
     fn clear(&mut self) {
         if self.text.capacity() + self.reply.capacity() > KEPT_BYTES {
             *self = Words::default();
@@ -159,7 +159,7 @@ impl Words {
         Ok(())
     }
 
-    /// Takes a string as it is, and a number with as many digits as it needs: up to 17, where Lua itself shows 14.
+    /// Adds a string unchanged, and a number with as many digits as it needs: up to 17, where Lua itself shows 14.
     fn push(&mut self, stack: &Stack<'_>, at: i32) -> bool {
         match stack.scalar(at) {
             Scalar::Text(bytes) => self.text.extend_from_slice(bytes),
@@ -186,7 +186,7 @@ fn write_number(number: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// A command counts as so much work, as it may take long: the host is asked after some dozens of them.
+/// The work that a command counts as, since it may take long: the interrupt check runs after some dozens of commands.
 const CALL_WORK: usize = 8 << 10;
 
 /// Runs a command and pushes its reply, or the error for which it was not run.
@@ -283,7 +283,7 @@ fn error_reply(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if text.contains(&b' ') {
         values::push_pair(stack, "err", text)?;
     } else {
-        // Without a code it gets the common one.
+        // An error without a code gets the common one.
         let start = text.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(text.len());
         values::push_pair(stack, "err", &[b"ERR ", &text[start..]].concat())?;
     }
@@ -305,14 +305,14 @@ fn wrong_reply(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
-/// To hash a byte takes as long as to make so many.
+/// The work of hashing a byte, in allocated bytes.
 const HASHING_WORK: usize = 8;
 
 fn sha1hex(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if stack.top() != 1 {
         return Err(refuse(stack, "ERR wrong number of arguments"));
     }
-    // What is neither a string nor a number counts as empty.
+    // A value that is neither a string nor a number counts as empty.
     let text = stack.text_argument(1).unwrap_or_default();
     stack.work(text.len().saturating_mul(HASHING_WORK))?;
     stack.push_plain(&super::sha1_hex(&text));
@@ -338,18 +338,17 @@ fn set_repl(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 }
 
 fn breakpoint(stack: &mut Stack<'_>) -> Result<usize, Raise> {
-    // Outside of the debugger nothing stops.
+    // Without a debugger nothing stops.
     stack.push_boolean(false);
     Ok(1)
 }
 
 fn debug(_: &mut Stack<'_>) -> Result<usize, Raise> {
-    // It speaks to the debugger, and there is none.
+    // This function is for the debugger, and there is none.
     Ok(0)
 }
 
-/// What errors pass through on their way out of a script: they become tables with `err`, and get the place where they
-/// were raised.
+/// The error handler of scripts: errors become tables with `err`, and get the position where they were raised.
 pub(super) fn explain(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let place = match stack.caller(1) {
         Some(place) if place.line.is_none() => stack.caller(2),
@@ -378,7 +377,7 @@ fn set_place(stack: &mut Stack<'_>, source: &[u8], line: i64) -> Result<(), Rais
     stack.set_field(-2, "line")
 }
 
-/// A shared table was raised as an error. Redis's handler is a script, which fails to note the place in it.
+/// Raises a shared table as an error. Redis's handler is a script, which fails to store the position in it.
 fn explain_read_only(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let text = format!("ERR err_handler_def:10: {}", sandbox::READ_ONLY);
     values::push_pair(stack, "err", text.as_bytes())?;

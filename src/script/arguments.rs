@@ -1,49 +1,49 @@
-//! Arguments of library functions that are whole numbers, and how libraries are put together.
+//! Integer arguments of library functions, and helpers to build libraries.
 //!
-//! Lua 5.1 has no whole numbers: C turns its doubles into them. What C leaves open, a number out of range, is answered
-//! as the processors of today's servers do: by the smallest number there is.
+//! Lua 5.1 has no whole numbers: C converts its doubles to integers. A number out of range, which C leaves undefined,
+//! becomes the smallest integer, as on the processors of today's servers.
 
 use crate::lua::{Function, Raise, Stack};
 
-/// Pushes the table of a library.
+/// A function that pushes the table of a library.
 pub(crate) type Open = fn(&mut Stack<'_>) -> Result<(), Raise>;
 
-/// A double as a whole number of 64 bits.
+/// Converts a double to an integer of 64 bits.
 pub(crate) fn to_i64(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
 }
 
-/// A double as a whole number of 32 bits.
+/// Converts a double to an integer of 32 bits.
 pub(crate) fn to_i32(number: f64) -> i32 {
     if number > -2_147_483_649.0 && number < 2_147_483_648.0 { number as i32 } else { i32::MIN }
 }
 
-/// An argument that must be a number, as a whole one.
+/// A required number argument, as an integer.
 ///
 /// # Errors
-/// When it is something else.
+/// If it is something else.
 pub(crate) fn integer(stack: &Stack<'_>, number: usize) -> Result<i64, Raise> {
     stack.number_argument(number).map(to_i64)
 }
 
-/// An argument that may be left out, as a whole number.
+/// An optional number argument, as an integer.
 ///
 /// # Errors
-/// When it is something else than a number.
+/// If it is something else than a number.
 pub(crate) fn integer_or(stack: &Stack<'_>, number: usize, default: i64) -> Result<i64, Raise> {
     if stack.lacks(number) { Ok(default) } else { integer(stack, number) }
 }
 
-/// A whole number, of which C keeps the lower half.
+/// The lower half of an integer, which C keeps.
 pub(crate) fn lower_half(number: i64) -> i32 {
     number as i32
 }
 
-/// Puts functions into the table on top.
+/// Adds functions to the table on top.
 ///
 /// # Errors
-/// When memory has run out.
+/// If memory has run out.
 pub(crate) fn register(stack: &mut Stack<'_>, functions: &[(&str, Function)]) -> Result<(), Raise> {
     for (name, function) in functions {
         stack.push_function(*function);
@@ -52,10 +52,10 @@ pub(crate) fn register(stack: &mut Stack<'_>, functions: &[(&str, Function)]) ->
     Ok(())
 }
 
-/// Puts texts into the table on top.
+/// Adds texts to the table on top.
 ///
 /// # Errors
-/// When memory has run out.
+/// If memory has run out.
 pub(crate) fn describe(stack: &mut Stack<'_>, texts: &[(&str, &str)]) -> Result<(), Raise> {
     for (name, text) in texts {
         stack.push_plain(text.as_bytes());
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_out_of_range_becomes_the_smallest_number() {
+    fn numbers_out_of_range_become_the_smallest_integer() {
         for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
             assert_eq!((to_i64(number), to_i32(number)), (i64::MIN, i32::MIN));
         }

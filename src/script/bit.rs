@@ -1,7 +1,8 @@
-//! The library `bit`: operations on whole numbers of 32 bits, as Lua BitOp 1.0 has them.
+//! The library `bit`: operations on integers of 32 bits, as in Lua BitOp 1.0.
 //!
-//! A number is taken modulo 2^32 and rounded to the nearest whole one, halves to the even one, by adding a large number
-//! to it: that moves its lower bits to where they can be read. What is beyond 2^51 keeps some of its bits, as there.
+//! A number is taken modulo 2^32 and rounded to the nearest integer, halves to the even one, by adding a large number
+//! to it: that moves its lower bits to where they can be read. A number beyond 2^51 keeps some of its bits, as in
+//! BitOp.
 
 use super::arguments::register;
 use crate::lua::{Raise, Stack};
@@ -56,13 +57,13 @@ fn fold(stack: &mut Stack<'_>, operate: fn(u32, u32) -> u32) -> Result<usize, Ra
     Ok(push(stack, result))
 }
 
-/// Of the count, five bits matter.
+/// Only five bits of the count matter.
 fn shift(stack: &mut Stack<'_>, operate: fn(u32, u32) -> u32) -> Result<usize, Raise> {
     let (value, count) = (bits(stack, 1)?, bits(stack, 2)?);
     Ok(push(stack, operate(value, count % 32)))
 }
 
-/// The last so many hexadecimal digits, at most eight; of a negative count in capitals.
+/// The last hexadecimal digits, as many as the count says, at most eight; in capitals for a negative count.
 fn tohex(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let value = bits(stack, 1)?;
     let count = if stack.top() < 2 { 8 } else { bits(stack, 2)? as i32 };
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn arguments_that_are_not_numbers_are_refused() {
         expect(&[
             (
                 "fails(function() bit.tobit() end)",

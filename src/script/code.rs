@@ -1,12 +1,12 @@
-//! Functions of Lua that are replaced, each because the original would let a script out or leave a trace: the
-//! compilers, `pcall` as Redis changes it, the collector's switches, `pairs`, chance, and the clock.
+//! Replacements for Lua functions that would let a script escape from its sandbox or leave a trace: the compilers,
+//! `pcall` as Redis changes it, the collector's switches, `pairs`, random numbers, and the clock.
 
 use std::ffi::CString;
 
 use super::ScriptBackend;
 use crate::lua::{Function, Kind, Raise, Stack};
 
-/// Puts the functions in the place of Lua's.
+/// Replaces Lua's functions.
 pub(super) fn replace<S: ScriptBackend>(stack: &mut Stack<'_>, globals: i32) -> Result<(), Raise> {
     let functions: &[(&str, Function)] = &[("pcall", pcall), ("collectgarbage", collectgarbage)];
     for (name, function) in functions {
@@ -22,7 +22,8 @@ pub(super) fn replace<S: ScriptBackend>(stack: &mut Stack<'_>, globals: i32) -> 
     Ok(())
 }
 
-/// Makes the compilers give what they compile the globals on top, and `pairs` know the guarded `next`.
+/// Makes the globals on top the environment of all code that the compilers compile, and gives `pairs` the guarded
+/// `next`.
 pub(super) fn set_env_of_compiled(stack: &mut Stack<'_>, globals: i32) -> Result<(), Raise> {
     for (name, function) in [("loadstring", loadstring as Function), ("load", load)] {
         stack.push_copy(-1);
@@ -34,7 +35,7 @@ pub(super) fn set_env_of_compiled(stack: &mut Stack<'_>, globals: i32) -> Result
     stack.set_field(globals, "pairs")
 }
 
-/// A chunk's name for Lua, which knows no NUL in it.
+/// A chunk's name for Lua, which ends at a NUL.
 fn chunk_name(stack: &Stack<'_>, name: &[u8]) -> Result<CString, Raise> {
     let name = super::up_to_nul(name);
     let mut text = stack.buffer(name.len() + 1)?;
@@ -75,14 +76,14 @@ fn load(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     compile(stack, &source, &name)
 }
 
-/// Nil, and the error on top.
+/// Inserts nil below the error on top: the two results of a compiler that fails.
 fn refused(stack: &mut Stack<'_>) -> usize {
     stack.push_nil();
     stack.insert(-2);
     2
 }
 
-/// Compiles and pushes the function, or nil and what is wrong.
+/// Compiles and pushes the function, or nil and the error.
 fn compile(stack: &mut Stack<'_>, source: &[u8], name: &[u8]) -> Result<usize, Raise> {
     let name = chunk_name(stack, name)?;
     if stack.compile(source, &name) {
@@ -93,12 +94,12 @@ fn compile(stack: &mut Stack<'_>, source: &[u8], name: &[u8]) -> Result<usize, R
     Ok(refused(stack))
 }
 
-/// `pcall`, but of an error that is a table with `err` only that text comes back; of any other table an
-/// `err` that is no text follows.
+/// `pcall`, except that of an error that is a table with `err` only that text is returned; any other table is
+/// followed by an `err` that is not a text.
 fn pcall(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let count = stack.top();
     if count == 0 {
-        // Redis's has nothing to call, and calls what it finds.
+        // Without arguments, Redis's version calls the value that it finds.
         stack.push_boolean(false);
         stack.push_plain(b"attempt to call a boolean value");
         return Ok(2);
@@ -119,7 +120,7 @@ fn pcall(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(stack.top() - count)
 }
 
-/// The collector runs as it does for everyone: its switches answer and do nothing.
+/// `collectgarbage`: the collector is not under the control of scripts; its switches reply and do nothing.
 fn collectgarbage(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     const DEFAULT_PERCENT: f64 = 200.0;
     let option = if stack.lacks(1) { b"collect".into() } else { stack.text_argument(1)? };
@@ -144,7 +145,7 @@ fn collectgarbage(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
-/// Keeps the guarded `next`.
+/// `pairs`, with the guarded `next` as its upvalue.
 fn pairs(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let table = stack.table_argument(1)?;
     stack.push_copy(Stack::upvalue(1));
@@ -178,7 +179,7 @@ fn random<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
-/// A number as C's `int` takes it.
+/// An argument as C's `int`.
 fn integer_argument(stack: &Stack<'_>, number: usize) -> Result<f64, Raise> {
     stack.number_argument(number).map(|number| f64::from(number as i64 as i32))
 }

@@ -1,18 +1,18 @@
-//! The pace of work that appends to a buffer: it asks now and then whether it shall go on.
+//! The pace of work that appends to a buffer: it calls the interrupt check now and then.
 
 use crate::lua::{Raise, Stack};
 
-/// Counts what is written.
+/// Counts the bytes that were written.
 #[derive(Debug, Default)]
 pub(crate) struct InterruptCheck {
     written: usize,
 }
 
 impl InterruptCheck {
-    /// A step more of work that appends to `out`, which memory must allow.
+    /// Counts one more step of work that appends to `out`, and checks that memory allows it.
     ///
     /// # Errors
-    /// When the script has to end, or memory has run out.
+    /// If the script has to end, or memory has run out.
     #[inline]
     pub(crate) fn check(&mut self, stack: &Stack<'_>, out: &[u8]) -> Result<(), Raise> {
         stack.check_memory(out.len())?;

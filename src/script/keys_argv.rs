@@ -1,56 +1,56 @@
-//! `KEYS` and `ARGV`: what a script is told.
+//! `KEYS` and `ARGV`: the tables of a script's arguments.
 //!
-//! A script may change them, and what it does must be gone with it, so each run needs tables of its own. To make and to
-//! drop those is most of what a short script costs beside its commands. Yet most scripts do no more with them than to
-//! read elements, as their code shows. Such scripts share two tables, which are filled anew for each run.
+//! A script may change them, and its changes must not be visible to the next run, so each run needs fresh tables.
+//! Creating and dropping those is most of the cost of a short script apart from its commands. Yet most scripts only
+//! read elements of them, as their code shows. Such scripts share two tables, which are filled anew for each run.
 //!
-//! Invariant: a shared table is never in the hands of a script ([`TableUse::of`]). So it has no metatable and no
-//! elements but those that are put in here.
+//! Invariant: a script never has a reference to a shared table ([`TableUse::of`]). So the table has no metatable and
+//! no elements but those that are stored here.
 
 use super::sandbox::Globals;
 use crate::lua::{GlobalUse, Raise, Reference, Stack};
 use crate::resp::Request;
 
-/// Global names by which a script could take the tables in hand: themselves, the table of all names, and the compilers,
-/// which give that to what they compile.
+/// Global names by which a script could get a reference to the tables: their own, the table of all names, and the
+/// compilers, which give that table to the code that they compile.
 const ESCAPES: &[&str] = &["KEYS", "ARGV", "_G", "load", "loadstring"];
 
-/// So many words fit into a shared table, which is as large as that from the beginning.
+/// The most words of a shared table, which has that capacity from the beginning.
 const SHARED_WORDS: usize = 16;
 
-/// What a script does with what it is told.
+/// How a script uses `KEYS` and `ARGV`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TableUse {
-    /// It reads elements.
+    /// It only reads elements.
     ReadsElements,
-    /// Anything.
+    /// It may do anything with them.
     Escapes,
 }
 
 impl TableUse {
-    /// That of a script whose code does this with global names, as far as that can be told.
+    /// The use by a script whose code uses global names so, as far as that is known.
     pub(super) fn of(global_use: Option<&GlobalUse>) -> TableUse {
         let is_taken = |found: &GlobalUse| ESCAPES.iter().any(|way| found.takes.contains(way.as_bytes()));
         if global_use.is_none_or(is_taken) { TableUse::Escapes } else { TableUse::ReadsElements }
     }
 }
 
-/// What scripts are told.
+/// The tables of the scripts' arguments.
 #[derive(Debug)]
 pub(super) struct KeysArgv {
     keys: List,
     arguments: List,
-    /// The global names have the shared tables as their values.
+    /// Whether the global names have the shared tables as their values.
     is_shared: bool,
 }
 
-/// One of the two.
+/// One of the two tables.
 #[derive(Debug)]
 struct List {
-    /// Its name, as a string of Lua.
+    /// The global name, as a string of Lua.
     name: Reference,
     shared: Reference,
-    /// How many elements the shared table may have.
+    /// The greatest number of elements that the shared table may have.
     length: usize,
 }
 
@@ -58,7 +58,7 @@ impl KeysArgv {
     /// Makes the shared tables.
     ///
     /// # Errors
-    /// When memory has run out.
+    /// If memory has run out.
     pub(super) fn new(stack: &mut Stack<'_>) -> Result<KeysArgv, Raise> {
         Ok(KeysArgv { keys: List::new(stack, "KEYS")?, arguments: List::new(stack, "ARGV")?, is_shared: false })
     }
@@ -66,7 +66,7 @@ impl KeysArgv {
     /// Sets `KEYS` and `ARGV` for the run of a script.
     ///
     /// # Errors
-    /// When memory has run out.
+    /// If memory has run out.
     pub(super) fn set(
         &mut self,
         stack: &mut Stack<'_>,
@@ -104,7 +104,7 @@ impl List {
         Ok(List { name, shared: stack.make_ref(), length: 0 })
     }
 
-    /// Pushes the shared table, which has these words then and nothing else.
+    /// Pushes the shared table, filled with exactly these words.
     fn refill(&mut self, stack: &mut Stack<'_>, words: Request<'_>) -> Result<(), Raise> {
         let before = self.length;
         self.length = before.max(words.len());

@@ -1,6 +1,6 @@
-//! Libraries of functions: the first line that names one, and `redis.register_function`, by which it offers functions.
+//! Function libraries: the first line that names one, and `redis.register_function`, by which it registers functions.
 //!
-//! Source: the behaviour of Redis 8.0, asked with every kind of wrong line and argument.
+//! Source: the behaviour of Redis 8.0, compared for every kind of wrong line and argument.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{Compiled, Header, ScriptBackend, api};
 use crate::lua::{Kind, Raise, Stack};
 use crate::resp::{Request, split_words};
 
-/// What is wrong with a library.
+/// The faults of a library.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "each is its text")]
 pub enum LibraryError {
@@ -51,20 +51,20 @@ pub enum LibraryError {
     Damaged,
 }
 
-/// A function that a library offers.
+/// A function that a library registers.
 #[derive(Debug)]
 pub struct Function {
-    /// Its name, by which it is called in any case.
+    /// The name by which it is called, in any case.
     pub name: String,
-    /// What it is for.
+    /// The description of its purpose.
     pub description: Option<Vec<u8>>,
     /// Its flags.
     pub header: Header,
-    /// What a machine keeps of it, if its library is loaded there.
+    /// The compiled function, if its library is loaded in an interpreter.
     pub(super) callback: Option<Compiled>,
 }
 
-/// The functions that a library has offered so far.
+/// The functions that a library has registered so far.
 #[derive(Debug, Default)]
 pub struct RegisteredFunctions {
     functions: Vec<Function>,
@@ -81,29 +81,29 @@ impl RegisteredFunctions {
         self.functions.push(function);
     }
 
-    /// The functions, in the order in which they were offered.
+    /// The functions, in the order of registration.
     pub fn into_functions(self) -> Vec<Function> {
         self.functions
     }
 }
 
 impl Function {
-    /// What is told of it, without what a machine keeps.
+    /// The function's data without the compiled function.
     pub fn described(&self) -> Function {
         let (name, description, header) = (self.name.clone(), self.description.clone(), self.header.clone());
         Function { name, description, header, callback: None }
     }
 
-    /// Gives up what the machine keeps of it.
+    /// Gives up the compiled function.
     pub fn into_callback(self) -> Option<Compiled> {
         self.callback
     }
 }
 
-/// Reads the first line of a library, and answers its name and how many bytes of the source are not Lua.
+/// Reads the first line of a library, and returns its name and how many bytes of the source are not Lua.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// The fault of the line.
 pub fn read_title(source: &[u8]) -> Result<(String, usize), LibraryError> {
     if !source.starts_with(b"#!") {
         return Err(LibraryError::NoFirstLine);
@@ -133,7 +133,7 @@ pub fn read_title(source: &[u8]) -> Result<(String, usize), LibraryError> {
     Ok((name, end))
 }
 
-/// A name of a library or function.
+/// Checks the name of a library or function.
 fn checked_name(name: &[u8]) -> Result<String, LibraryError> {
     let is_right = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     if name.is_empty() || !name.iter().all(is_right) {
@@ -142,18 +142,18 @@ fn checked_name(name: &[u8]) -> Result<String, LibraryError> {
     Ok(super::latin(name))
 }
 
-/// What was told of a function, as far as it is read.
+/// The arguments of a registration, as far as they have been read.
 #[derive(Default)]
 struct Registration {
     name: Option<Vec<u8>>,
     description: Option<Vec<u8>>,
     header: Header,
-    /// The place of the function on the stack.
+    /// The index of the function on the stack.
     callback: Option<i32>,
 }
 
-/// `redis.register_function(name, callback)`, or of a table with `function_name`, `callback`, and perhaps `flags` and
-/// `description`.
+/// `redis.register_function(name, callback)`, or of a table with `function_name`, `callback`, and optionally `flags`
+/// and `description`.
 pub(super) fn register<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if !stack.host(|server: &mut S, _| server.registered().is_some()).unwrap_or_default() {
         return Err(refuse(stack, "redis.register_function can only be called on FUNCTION LOAD command"));
@@ -194,7 +194,7 @@ fn positional(stack: &mut Stack<'_>) -> Result<Registration, &'static str> {
     Ok(Registration { name: Some(name), callback: Some(2), header: of_function(), ..Registration::default() })
 }
 
-/// A function's flags before any is set: it promises nothing.
+/// The flags of a function before any is set: it promises nothing.
 fn of_function() -> Header {
     Header { is_there: true, ..Header::default() }
 }
@@ -226,7 +226,7 @@ fn named(stack: &mut Stack<'_>) -> Result<Registration, &'static str> {
     Ok(registration)
 }
 
-/// Reads the value on top, which has that name; false when it shall stay there.
+/// Reads the value on top, whose name is `key`; false if it is to stay on the stack.
 fn read_entry(stack: &mut Stack<'_>, key: &[u8], registration: &mut Registration) -> Result<bool, &'static str> {
     match key {
         b"function_name" => {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_fault_of_a_title_is_told() {
+    fn the_first_fault_of_a_title_is_reported() {
         let fault = |source: &[u8]| read_title(source).expect_err("it is wrong").to_string();
         assert_eq!(fault(b"return 1"), "Missing library metadata");
         assert_eq!(fault(b"#!lua name=a"), "Invalid library metadata");

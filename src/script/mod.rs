@@ -1,15 +1,15 @@
-//! The machine that runs scripts: Lua with Redis's API, its libraries and its rules.
+//! The script engine: Lua with Redis's API, its libraries and its rules.
 //!
-//! It knows neither commands nor data. What a script asks for goes to a [`ScriptBackend`], whoever that is; what it
-//! gives back is written to a [`Reply`].
+//! It knows neither commands nor data. The calls of a script go to a [`ScriptBackend`]; its result is written to a
+//! [`Reply`].
 //!
-//! Invariant: a script leaves no trace for the next one. All tables that scripts share are read-only ([`sandbox`]), and
-//! `KEYS` and `ARGV` are made anew for each run that could change them ([`keys_argv`]). The one exception is Redis's
-//! own: the settings of `cjson` stay as a script left them.
+//! Invariant: a script leaves no trace for the next one. All tables that scripts share are read-only ([`sandbox`]),
+//! and `KEYS` and `ARGV` are created for each run that could change them ([`keys_argv`]). The one exception is
+//! Redis's own: the settings of `cjson` stay as a script left them.
 //!
-//! Costs: an idle machine takes about 60 KiB, and is made when the first script comes. A script is compiled once and
-//! kept as a function; running it costs a switch to a stack of its own, a string for each key and argument, and what it
-//! does.
+//! Costs: an idle interpreter takes about 60 KiB, and is created for the first script. A script is compiled once and
+//! kept as a function; running it costs a switch to a stack of its own, a string for each key and argument, and its
+//! own work.
 
 mod api;
 mod arguments;
@@ -46,79 +46,79 @@ pub use random::Drand48;
 pub use reply::{ConvertedReply, ReturnedErrors};
 pub use shebang::{Header, ShebangError};
 
-/// What a script can ask the server that runs it.
+/// The server's side of scripts: the calls that they can make.
 pub trait ScriptBackend: ScriptHost {
     /// Runs a command and writes its reply for [`crate::resp::Values`].
     ///
     /// # Errors
-    /// Why the command was not run; the line that a client would read.
+    /// The reason why the command was not run: the line that a client would read.
     fn run_command(&mut self, request: Request<'_>, out: &mut Vec<u8>) -> Result<(), String>;
-    /// Whether the client that runs the script may run a command (`redis.acl_check_cmd`); `None` when there is no such
+    /// Whether the client that runs the script may run a command (`redis.acl_check_cmd`); `None` if there is no such
     /// command.
     fn may_run(&mut self, request: Request<'_>) -> Option<bool>;
-    /// Writes a line into the log, at a level from 0 (debug) to 3 (warning).
+    /// Writes a line to the log, at a level from 0 (debug) to 3 (warning).
     fn log(&mut self, level: u8, line: &[u8]);
-    /// The protocol in which replies of commands reach the script.
+    /// The protocol in which scripts read the replies of commands.
     fn protocol(&self) -> Protocol;
-    /// Sets that protocol (`redis.setresp`).
+    /// Sets the protocol in which scripts read the replies of commands (`redis.setresp`).
     fn set_protocol(&mut self, protocol: Protocol);
-    /// Room for the calls of scripts, kept from one to the next.
+    /// The buffers for calls of scripts, kept from one to the next.
     fn words(&mut self) -> &mut Option<Box<Words>>;
-    /// What the script is answered that has returned much, once that is written.
+    /// The reply of a script that returned a large value, once it is written.
     fn converted_reply(&mut self) -> &mut Option<Box<ConvertedReply>>;
-    /// The random numbers of this run.
+    /// The random number generator of this run.
     fn random(&mut self) -> &mut Drand48;
     /// Processor time of the process in seconds (`os.clock`).
     fn processor_s(&mut self) -> f64;
-    /// What the library has offered so far that is being loaded; `None` while none is. While one is,
-    /// [`ScriptHost::check_interrupt`] never says that it shall rest.
+    /// The functions registered by the library that is being loaded; `None` if none is. While one is,
+    /// [`ScriptHost::check_interrupt`] never suspends it.
     fn registered(&mut self) -> Option<&mut RegisteredFunctions>;
 }
 
-/// What becomes of a script.
+/// The outcome of a run of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has ended, and its reply is written, with these errors in it.
+    /// The script has ended, and its reply is written, with these errors in it.
     Done(ReturnedErrors),
-    /// It has failed; nothing is written.
+    /// The script has failed; nothing is written.
     Failed(Failure),
-    /// It rests.
+    /// The script is suspended.
     Suspended,
 }
 
 /// An error that ended a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The line, its code first.
+    /// The error line, its code first.
     pub message: String,
-    /// Where it happened, if that is known.
+    /// The position of the error, if it is known.
     pub place: Option<SourceLine>,
-    /// The command that failed was counted already.
+    /// Whether the command that failed was counted already.
     pub is_counted: bool,
 }
 
-/// A script that was compiled.
+/// A compiled script.
 #[derive(Debug)]
 pub struct Compiled {
     function: Reference,
     table_use: TableUse,
 }
 
-/// Bytes that scripts and what they keep may take together. Redis has no such limit; a script that fills a laptop helps
-/// nobody.
+/// The most bytes of scripts and their values together. Redis has no such limit; a script that fills the memory of a
+/// developer's machine helps nobody.
 const MEMORY_BYTES: usize = 1 << 30;
 const _: () = assert!(MEMORY_BYTES < i32::MAX as usize, "Lua counts the signs of a bracket in an int");
 
-/// What becomes of a script that somebody ended.
+/// The error of a script that a user ended.
 const ENDED: &str = "Script killed by user with SCRIPT KILL...";
-/// The name of scripts in errors.
+/// The name of scripts in error messages.
 const SCRIPT_NAME: &CStr = c"@user_script";
-/// The name of libraries in errors.
+/// The name of libraries in error messages.
 const LIBRARY_NAME: &CStr = c"@user_function";
-/// What becomes of a library that takes too long.
+/// The error of a library that takes too long to load.
 const TOO_SLOW: &str = "FUNCTION LOAD timeout";
 
-/// A function with what it is called with.
+/// A function with its arguments.
 #[derive(Debug)]
 pub struct Prepared {
     function: Reference,
@@ -133,14 +133,14 @@ pub struct LuaVm {
     globals: sandbox::Globals,
     keys_argv: KeysArgv,
     names: reply::FieldNames,
-    /// The run that rests writes what a script has returned.
+    /// Whether the suspended run writes the result of a script.
     is_converting: bool,
 }
 
-/// What has become of a run.
+/// The ending of a run.
 enum Ending {
     Over(Outcome),
-    /// It has returned more than is written at once.
+    /// It has returned a value too large to be written at once.
     Returned(Reference),
 }
 
@@ -148,7 +148,7 @@ impl LuaVm {
     /// A virtual machine for scripts that run on an `S`.
     ///
     /// # Panics
-    /// When memory for the libraries is missing.
+    /// If memory for the libraries is missing.
     pub fn new<S: ScriptBackend>() -> LuaVm {
         LuaVm::with::<S>(ScriptKind::Scripts)
     }
@@ -156,7 +156,7 @@ impl LuaVm {
     /// A virtual machine for functions that run on an `S`.
     ///
     /// # Panics
-    /// When memory for the libraries is missing.
+    /// If memory for the libraries is missing.
     pub fn for_functions<S: ScriptBackend>() -> LuaVm {
         LuaVm::with::<S>(ScriptKind::Functions)
     }
@@ -173,7 +173,7 @@ impl LuaVm {
     /// Compiles a script.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error message of the compiler.
     pub fn compile(&mut self, source: &[u8]) -> Result<Compiled, String> {
         self.compile_as(source, SCRIPT_NAME)
     }
@@ -191,10 +191,10 @@ impl LuaVm {
         })
     }
 
-    /// Runs the source of a library, so that it offers its functions to the server.
+    /// Runs the source of a library, so that it registers its functions with the server.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the library.
     pub fn load<S: ScriptBackend>(&mut self, server: &mut S, source: &[u8]) -> Result<(), LibraryError> {
         let compiled = self.compile_as(source, LIBRARY_NAME).map_err(LibraryError::DoesNotCompile)?;
         let globals = &self.globals;
@@ -212,7 +212,7 @@ impl LuaVm {
         });
         self.forget(compiled);
         let globals = &self.globals;
-        // Memory may have run out, but the name is there already.
+        // Memory may have run out, but the name exists already.
         let hidden = self.lua.with(|stack| globals.use_load_env(stack, false));
         result.and(hidden.map_err(|_| LibraryError::Failed(OUT_OF_MEMORY.to_owned())))
     }
@@ -222,7 +222,7 @@ impl LuaVm {
         self.lua.with(|stack| stack.release(script.function));
     }
 
-    /// Runs a script, until it ends or has to rest; [`LuaVm::resume`] continues it then.
+    /// Runs a script until it ends or is suspended; [`LuaVm::resume`] then continues it.
     pub fn run<S: ScriptBackend>(
         &mut self,
         server: &mut S,
@@ -245,7 +245,7 @@ impl LuaVm {
         self.convert(server, ending, reply)
     }
 
-    /// Answers what a script has returned that has ended, in a run of its own where that takes long.
+    /// Writes the result of a script that has ended, in a run of its own if that takes long.
     fn convert<S: ScriptBackend>(&mut self, server: &mut S, ending: Ending, reply: &mut Reply<'_>) -> Outcome {
         let value = match ending {
             Ending::Over(outcome) => return outcome,
@@ -269,7 +269,7 @@ impl LuaVm {
     /// Prepares a call of a function.
     ///
     /// # Errors
-    /// When memory has run out, or its library is not loaded here.
+    /// If memory has run out, or its library is not loaded here.
     pub fn prepare(
         &mut self,
         function: &Function,
@@ -287,7 +287,7 @@ impl LuaVm {
             .map_err(Failure::of)
     }
 
-    /// Calls a function, until it ends or has to rest; [`LuaVm::resume`] continues it then.
+    /// Calls a function until it ends or is suspended; [`LuaVm::resume`] then continues it.
     pub fn call<S: ScriptBackend>(&mut self, server: &mut S, prepared: Prepared, reply: &mut Reply<'_>) -> Outcome {
         let push = |stack: &mut Stack<'_>| {
             for value in [prepared.function, prepared.keys, prepared.arguments] {
@@ -303,7 +303,7 @@ impl LuaVm {
         self.convert(server, ending, reply)
     }
 
-    /// Continues a script that rests.
+    /// Continues a suspended script.
     pub fn resume<S: ScriptBackend>(&mut self, server: &mut S, reply: &mut Reply<'_>) -> Outcome {
         if self.is_converting {
             let resume =
@@ -317,7 +317,7 @@ impl LuaVm {
         self.convert(server, ending, reply)
     }
 
-    /// Bytes that the virtual machine takes.
+    /// The bytes that the virtual machine takes.
     pub fn memory_bytes(&self) -> usize {
         self.lua.memory_bytes()
     }
@@ -339,7 +339,7 @@ fn conclude<S: ScriptBackend>(
     }
 }
 
-/// The same for a run that wrote what a script had returned.
+/// Concludes a run that wrote the result of a script.
 fn conclude_conversion<S: ScriptBackend>(
     server: &mut S,
     progress: Progress,
@@ -355,7 +355,7 @@ fn conclude_conversion<S: ScriptBackend>(
     }
 }
 
-/// What becomes of a run that has not come to its end, or not yet.
+/// The outcome of a run that failed, was ended, or is suspended.
 fn failed(progress: Progress, stack: &mut Stack<'_>) -> Outcome {
     match progress {
         Progress::Suspended => Outcome::Suspended,
@@ -403,17 +403,17 @@ fn text_field(stack: &mut Stack<'_>, name: &str) -> Option<Vec<u8>> {
     is_text.then_some(text)
 }
 
-/// Bytes as characters, one for one, as [`Reply::error`] takes them.
+/// Bytes as characters, one for one, as [`Reply::error`] expects them.
 fn latin(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char::from(byte)).collect()
 }
 
-/// What C sees of a text.
+/// The part of a text that C sees.
 fn up_to_nul(text: &[u8]) -> &[u8] {
     &text[..memchr::memchr(0, text).unwrap_or(text.len())]
 }
 
-/// A text without ends of lines behind it.
+/// A text without trailing line ends.
 fn without_line_ends(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
     &text[..end]

@@ -1,13 +1,13 @@
-//! What a script returns, as a reply.
+//! The result of a script as a reply.
 //!
-//! Numbers lose what stands behind the point; booleans are 1 and null, or booleans where the script asked for RESP3;
-//! tables are arrays up to their first nil, unless they have a field `err`, `ok`, `double`, `map`, `set`, `big_number`
-//! or `verbatim_string` of the right type.
+//! Numbers lose their fraction; booleans are 1 and null, or booleans if the script switched to RESP3; tables are
+//! arrays up to their first nil, unless they have a field `err`, `ok`, `double`, `map`, `set`, `big_number` or
+//! `verbatim_string` of the right type.
 //!
-//! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack goes and no deeper. A
-//! table may stand in many places, so that few of them make a reply that has no end for all practical purposes. So one
-//! that turns out large is given up and written by a run of its own ([`convert_slowly`]), which can be put aside and
-//! ended like a script, and whose reply must fit into the memory that scripts may take.
+//! Tables are walked without recursion, so that a script can nest them as deep as Lua's stack allows and no deeper. A
+//! table may occur in many places, so that a few tables can make a reply that is endless for all practical purposes.
+//! So the writing of a large one is given up and done by a run of its own ([`convert_slowly`]), which can be
+//! suspended and ended like a script, and whose reply must fit into the memory that scripts may take.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use super::ScriptBackend;
 use crate::lua::{Kind, Raise, Reference, Scalar, Stack};
 use crate::resp::{OpenArray, Protocol, Reply};
 
-/// A table whose elements are being written; it lies on the stack.
+/// A table whose elements are being written; it is on the stack.
 enum Level {
-    /// Elements up to the first nil, and how many there were.
+    /// Elements up to the first nil, and how many were written.
     Array(OpenArray, usize),
-    /// A map or set, as its keys and values in a row above it: the number of the next, the last one, and how far it is
-    /// from one to the next.
+    /// A map or set, as its keys and values in a row above it: the index of the next, of the last one, and the step
+    /// between them.
     Entries { next: usize, last: usize, step: usize },
 }
 
-/// The names of the fields by which a table is more than an array, as strings of Lua.
+/// The names of the fields that give a table another meaning than an array, as strings of Lua.
 #[derive(Debug)]
 pub(super) struct FieldNames {
     err: Reference,
@@ -59,24 +59,24 @@ impl FieldNames {
     }
 }
 
-/// The name of a verbatim text's form has so many letters.
+/// The length of the name of a verbatim text's form.
 const FORM_LETTERS: usize = 3;
-/// To move so many bytes takes as long as to write a value.
+/// The bytes that can be moved in the time of writing a value.
 const BYTES_MOVED: usize = 256;
-/// Room that one more level needs.
+/// The stack values that one more level needs.
 const LEVEL_VALUES: usize = 4;
 
-/// The errors in what a script returned.
+/// The errors in the result of a script.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ReturnedErrors {
-    /// How many were counted when the command failed that made them.
+    /// The number of errors that were counted when the command that made them failed.
     pub counted: u64,
-    /// The codes of the others, each with a space behind it if it had one, and how often they stand there.
+    /// The codes of the others, each with a space behind it if it had one, and how often they occur.
     pub uncounted: BTreeMap<String, u64>,
 }
 
 impl ReturnedErrors {
-    /// Statistics give up long before they have so many codes, of so many letters.
+    /// The most codes, and the most letters of a code: statistics stop long before.
     const MOST_CODES: usize = 1_000;
     const MOST_LETTERS: usize = 100;
 
@@ -88,16 +88,16 @@ impl ReturnedErrors {
     }
 }
 
-/// What a script that returned much is answered.
+/// The reply for a script that returned a large value.
 #[derive(Debug)]
 pub struct ConvertedReply {
-    /// The reply, as its client reads it.
+    /// The reply, in the protocol of its client.
     pub(super) bytes: Vec<u8>,
     pub(super) faults: ReturnedErrors,
 }
 
-/// Writes the value on top; `protocol` is what the script reads replies in. Answers which errors there are in it, or
-/// `None` when the reply is large: then nothing is written.
+/// Writes the value on top; `protocol` is that in which the script reads replies. Returns the errors in it, or `None`
+/// if the reply is large: then nothing is written.
 pub(super) fn write(
     stack: &mut Stack<'_>,
     names: &FieldNames,
@@ -119,8 +119,8 @@ pub(super) fn write(
     written.ok()
 }
 
-/// A function that writes its first argument for the server to find ([`ScriptBackend::converted_reply`]). The second
-/// one tells the protocol of the client, the third one that of the script.
+/// A function that writes its first argument for the server ([`ScriptBackend::converted_reply`]). The second argument
+/// is the protocol of the client, the third one that of the script.
 pub(super) fn convert_slowly<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let protocol = |number: i32| if stack.truth(number) { Protocol::Resp3 } else { Protocol::Resp2 };
     let (of_client, of_script) = (protocol(2), protocol(3));
@@ -142,7 +142,7 @@ pub(super) fn convert_slowly<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<
     Ok(1)
 }
 
-/// Writes the value on top. `check` hears before each value of how many it has become more work.
+/// Writes the value on top. `check` is called before each value with the amount of work since.
 fn write_with(
     stack: &mut Stack<'_>,
     names: &FieldNames,
@@ -156,14 +156,14 @@ fn write_with(
     stack.push_copy(-1);
     loop {
         check(stack, reply, 1)?;
-        // A value lies on top: it is written and taken away, or becomes a level.
+        // The value on top is written and popped, or becomes a level.
         if let Some(level) = write_value(stack, names, reply, protocol, &mut faults)? {
             if let Level::Entries { last, .. } = level {
                 check(stack, reply, last)?;
             }
             levels.push(level);
         }
-        // The next value of the innermost level that has one.
+        // Finds the next value of the innermost level that has one.
         loop {
             match levels.last_mut() {
                 None => {
@@ -196,7 +196,7 @@ fn write_with(
     }
 }
 
-/// Writes the value on top and takes it away, unless it is a table with more to write.
+/// Writes the value on top and pops it, unless it is a table with more to write.
 fn write_value(
     stack: &mut Stack<'_>,
     names: &FieldNames,
@@ -222,7 +222,7 @@ fn write_value(
     Ok(None)
 }
 
-/// As C converts a double to a 64-bit integer on the machines that Redis runs on.
+/// A double as a 64-bit integer, as C converts it on the machines that Redis runs on.
 fn truncated(number: f64) -> i64 {
     let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number);
     if fits { number as i64 } else { i64::MIN }
@@ -278,8 +278,8 @@ fn write_table(
     Ok(None)
 }
 
-/// Whether the table on top has a few elements and nothing else, which is quicker to see than that it has none of seven
-/// fields.
+/// Whether the table on top has a few elements and nothing else, which is faster to find out than that it has none of
+/// seven fields.
 fn is_short_list(stack: &mut Stack<'_>) -> bool {
     const FEW: usize = 8;
     let (top, mut left) = (stack.top(), FEW);
@@ -294,12 +294,12 @@ fn is_short_list(stack: &mut Stack<'_>) -> bool {
     walked.is_ok()
 }
 
-/// The text in a field of the table on top, if it is one.
+/// The text in a field of the table on top, if it is a text.
 fn text_of(stack: &mut Stack<'_>, name: &Reference) -> Option<Vec<u8>> {
     if stack.find_field(-1, name) { take_text(stack) } else { None }
 }
 
-/// Takes the value on top away; answers its bytes if it is a string.
+/// Pops the value on top; returns its bytes if it is a string.
 fn take_text(stack: &mut Stack<'_>) -> Option<Vec<u8>> {
     let text = stack.bytes(-1).map(<[u8]>::to_vec);
     stack.pop(1);
@@ -334,11 +334,11 @@ fn verbatim(stack: &mut Stack<'_>, names: &FieldNames) -> Option<(Vec<u8>, Vec<u
     found
 }
 
-/// Pushes the keys and values of the table in that field in a row; answers how many of each there are, or
-/// `None` when the field is no table.
+/// Pushes the keys and values of the table in that field alternately; returns the number of pairs, or `None` if the
+/// field is not a table.
 ///
 /// # Errors
-/// When memory has run out.
+/// If memory has run out.
 fn flatten(stack: &mut Stack<'_>, name: &Reference) -> Result<Option<usize>, Raise> {
     if !stack.find_field(-1, name) {
         return Ok(None);
@@ -352,7 +352,7 @@ fn flatten(stack: &mut Stack<'_>, name: &Reference) -> Result<Option<usize>, Rai
     Ok(Some(count))
 }
 
-/// The line of the table on top, if it is an error: its text up to the first NUL, without ends of lines behind it.
+/// The error line of the table on top, if it is an error: its text up to the first NUL, without trailing line ends.
 fn error_line(stack: &mut Stack<'_>, names: &FieldNames) -> Option<String> {
     text_of(stack, &names.err).map(|text| super::latin(super::without_line_ends(super::up_to_nul(&text))))
 }

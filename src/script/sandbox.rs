@@ -1,16 +1,16 @@
-//! The world that scripts see: Lua's libraries and Redis's, none of which a script can change.
+//! The sandbox of scripts: Lua's libraries and Redis's, none of which a script can change.
 //!
-//! Lua 5.1 has no read-only tables. So what a script holds of a shared table is an empty one in front of it: reads fall
-//! through to the target table, by its metatable, and an assignment always finds no such key and is refused.
+//! Lua 5.1 has no read-only tables. So a script gets an empty proxy in place of a shared table: by its metatable,
+//! reads go to the target table, and an assignment, which never finds its key in the proxy, is refused.
 //!
 //! ```text
 //!   script -> proxy {} -> metatable { __index = target, __newindex = refuse } -> target { find = ..., ... }
 //! ```
 //!
-//! Functions of Lua that look past metatables are guarded: those that only look are given the target table, those that
-//! would change it are refused. Global names go the same way, one step further: what is not there is an error. A script
-//! whose code never assigns a global name is spared the way: it has the target table for its environment, which it can
-//! read by names and has no means to take in hand.
+//! Functions of Lua that bypass metatables are guarded: those that only read get the target table, those that would
+//! change it are refused. The table of globals has a proxy too, and a missing name is an error. A script that never
+//! assigns a global gets the real table as its environment: it can read it by names, and has no means to get a
+//! reference to it.
 //!
 //! Invariant: no script can reach a target table, or change a proxy; so scripts share nothing that changes.
 
@@ -19,59 +19,60 @@ use super::{ScriptBackend, api, bit, cjson, cmsgpack, code, patterns, structure}
 use crate::lua::{Function, GlobalUse, Kind, Raise, Reference, Stack};
 use crate::value::number::parse_digits;
 
-/// What a script is told that tries to change what all share.
+/// The error of a script that tries to change a shared table.
 pub(super) const READ_ONLY: &str = "Attempt to modify a readonly table";
-/// The field of a proxy's metatable that tells what it is.
+/// The field of a proxy's metatable that marks it as a proxy.
 const MARK: &str = "__front";
 
-/// Global names of Lua that scripts do not get: they reach files, other threads' worlds, or the machine.
+/// Global names of Lua that scripts do not get: they reach files, other scripts' data, or the machine.
 const WITHHELD: &[&str] = &["dofile", "loadfile", "print", "require", "module", "newproxy", "setfenv", "getfenv"];
 
-/// Of `os` there is only this.
+/// The only function of `os`.
 const OF_OS: &str = "clock";
 
-/// Functions of Lua that look past metatables without changing anything.
+/// Functions of Lua that read past metatables without changing anything.
 const LOOKING: &[(&str, &[&str])] =
     &[("", &["next", "rawget"]), ("table", &["foreach", "foreachi", "concat", "maxn", "getn"])];
 /// Functions of Lua that change a table past its metatable.
 const CHANGING: &[(&str, &[&str])] = &[("", &["rawset", "setmetatable"])];
 /// Functions of Lua that go through a text byte by byte.
 const REWRITING: &[(&str, &[&str])] = &[("string", &["format", "lower", "reverse", "upper"])];
-/// To rewrite a byte takes as long as to make so many.
+/// The work of rewriting a byte, in allocated bytes.
 const REWRITING_WORK: usize = 8;
-/// Of how many elements below the first `table.insert` may make room, in C and without anybody being able to stop it.
+/// The lowest position at which `table.insert` may insert; it moves all elements from there on, in C and without a
+/// way to stop it.
 const LOWEST_POSITION: i32 = -1_000_000;
 
-/// Who lives in a world.
+/// The kind of code for which a sandbox is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScriptKind {
     /// Scripts, each of which finds `KEYS` and `ARGV`.
     Scripts,
-    /// Functions. While their library is loaded, it finds nothing but a small `redis`.
+    /// Functions. While their library is loaded, it has only a small `redis`.
     Functions,
 }
 
 /// The globals of scripts.
 #[derive(Debug)]
 pub(super) struct Globals {
-    /// What a script takes for the table of globals.
+    /// The table that a script sees as the table of globals.
     proxy: Reference,
-    /// What it really reads.
+    /// The table that it really reads.
     target: Reference,
-    /// The metatable of the proxy, and what a library reads through it while it is loaded.
+    /// The metatable of the proxy, and the table that a library reads through it while it is loaded.
     load_env: Option<(Reference, Reference)>,
-    /// What errors pass through on their way out of a script.
+    /// The error handler of scripts.
     pub(super) explain: Reference,
 }
 
-/// The places of values during the building.
+/// The stack indices of values during the building.
 struct StackSlots {
-    /// Of each proxy, its target table.
+    /// The table from each proxy to its target table.
     target_of: i32,
     globals: i32,
 }
 
-/// Makes the world of scripts.
+/// Builds the sandbox.
 pub(super) fn build<S: ScriptBackend>(stack: &mut Stack<'_>, kind: ScriptKind) -> Result<Globals, Raise> {
     stack.open_standard();
     stack.push_table(0, 32)?;
@@ -148,7 +149,7 @@ fn guard_all(
     Ok(())
 }
 
-/// Gives a function that only looks the target table of a proxy.
+/// Passes the target table of a proxy to a function that only reads.
 fn pass_target(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if push_target(stack) {
         stack.replace(1);
@@ -156,12 +157,12 @@ fn pass_target(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(0)
 }
 
-/// Refuses a function that changes what it is given, if that is shared.
+/// Refuses a function that changes its argument, if that is shared.
 fn refuse_shared(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if push_target(stack) { Err(Raise::text(READ_ONLY)) } else { Ok(0) }
 }
 
-/// Refuses to insert where all elements down to there would be moved.
+/// Refuses an insertion at a very low position, for which all elements from there on would be moved.
 fn insert_nearby(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     refuse_shared(stack)?;
     if stack.top() == 3 && int_of(stack, 2) < LOWEST_POSITION {
@@ -170,7 +171,7 @@ fn insert_nearby(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(0)
 }
 
-/// Counts the bytes of texts that are gone through.
+/// Counts the bytes of the texts that the function goes through.
 fn count_text(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let bytes = |number: usize| stack.bytes(number as i32).map_or(0, <[u8]>::len);
     let work = (1..=stack.top()).map(bytes).sum::<usize>();
@@ -178,15 +179,15 @@ fn count_text(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(0)
 }
 
-/// Refuses a range whose length is more than an `int` of C holds, which Lua takes for a small one (CVE-2025-46817).
+/// Refuses a range whose length is more than an `int` of C holds, which Lua would read as a small one (CVE-2025-46817).
 fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let end = if stack.lacks(3) { stack.length(1) as i64 } else { int_of(stack, 3).into() };
     let is_whole = end - i64::from(int_of(stack, 2)) < i64::from(i32::MAX);
     if is_whole { Ok(0) } else { Err(Raise::here("too many results to unpack")) }
 }
 
-/// Answers for `tonumber` what is written in digits alone, as most numbers are that scripts are given: C reads them
-/// digit by digit, and Lua has it do so twice.
+/// `tonumber` for text of digits alone, as most numbers are that scripts get: C reads them digit by digit, and Lua
+/// lets it do so twice.
 fn read_digits(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     stack.work(stack.bytes(1).map_or(0, <[u8]>::len))?;
     let text = if stack.top() == 1 { stack.argument(1).unwrap_or_default() } else { &[] };
@@ -195,12 +196,12 @@ fn read_digits(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
-/// A number as Lua makes an `int` of C of it; 0 of what is none.
+/// The `int` of C that Lua makes of a number; 0 for other values.
 fn int_of(stack: &Stack<'_>, at: i32) -> i32 {
     stack.number(at).map_or(0, |number| lower_half(to_i64(number)))
 }
 
-/// Whether the value at `at` is a proxy, as far as its metatable tells. A script can only make its own tables look so.
+/// Whether the value at `at` is a proxy, judged by its metatable. A script can only make its own tables look so.
 pub(super) fn is_proxy(stack: &mut Stack<'_>, at: i32) -> bool {
     if stack.kind(at) != Kind::Table || !stack.get_metatable(at) {
         return false;
@@ -211,7 +212,8 @@ pub(super) fn is_proxy(stack: &mut Stack<'_>, at: i32) -> bool {
     is_marked
 }
 
-/// Pushes the target table of the first argument, if that is a proxy. The function keeps the table of them.
+/// Pushes the target table of the first argument, if that is a proxy. The table of targets is an upvalue of the
+/// function.
 fn push_target(stack: &mut Stack<'_>) -> bool {
     if stack.kind(1) != Kind::Table {
         return false;
@@ -225,7 +227,7 @@ fn push_target(stack: &mut Stack<'_>) -> bool {
     is_proxy
 }
 
-/// Puts a proxy before each table among the globals, but the globals themselves.
+/// Replaces each table among the globals by a proxy, except the globals themselves.
 fn replace_with_proxies(stack: &mut Stack<'_>, slots: &StackSlots) -> Result<(), Raise> {
     let mut names = Vec::new();
     stack.each(slots.globals, |stack| {
@@ -272,7 +274,7 @@ fn no_such_global(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Err(Raise::Here(text))
 }
 
-/// Puts a proxy before the globals, makes what is missing there an error, and hides strings' metatable.
+/// Makes a proxy for the globals, makes reading a missing name an error, and hides strings' metatable.
 fn proxy_globals<S: ScriptBackend>(
     stack: &mut Stack<'_>,
     slots: &StackSlots,
@@ -302,8 +304,8 @@ fn push_strict(stack: &mut Stack<'_>) -> Result<(), Raise> {
     stack.set_field(-2, "__index")
 }
 
-/// Makes what a library finds while it is loaded; the proxy of the globals is on top. Answers that one's metatable, and
-/// what was made.
+/// Builds the globals of a library while it is loaded; the proxy of the globals is on top. Returns the proxy's
+/// metatable, and the table built.
 fn build_load_env<S: ScriptBackend>(
     stack: &mut Stack<'_>,
     slots: &StackSlots,
@@ -321,8 +323,8 @@ fn build_load_env<S: ScriptBackend>(
     Ok((switch, stack.make_ref()))
 }
 
-/// `getmetatable` shows no metatable of a library, a proxy of that of strings, and of that
-/// of the globals, which is on top.
+/// Changes `getmetatable` to show no metatable of a library, a proxy of that of strings, and a proxy of that of the
+/// globals, which is on top.
 fn hide_metatables(stack: &mut Stack<'_>, slots: &StackSlots) -> Result<(), Raise> {
     let metatable = stack.absolute(-1);
     stack.push_copy(slots.target_of);
@@ -337,7 +339,8 @@ fn hide_metatables(stack: &mut Stack<'_>, slots: &StackSlots) -> Result<(), Rais
     stack.set_field(slots.globals, "getmetatable")
 }
 
-/// Keeps the table of proxies, the proxy of strings' metatable, the globals, and the proxy of their metatable.
+/// `getmetatable`; its upvalues are the table of proxies, the proxy of strings' metatable, the globals, and the proxy
+/// of their metatable.
 fn getmetatable(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if stack.kind(1) == Kind::String {
         stack.push_copy(Stack::upvalue(2));
@@ -366,20 +369,20 @@ fn getmetatable(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 }
 
 impl Globals {
-    /// Makes the function on top, which was just compiled and does this with global names, see these globals.
+    /// Sets the environment of the function on top, which was just compiled, to these globals.
     ///
-    /// Who never assigns a global name needs no proxy: he has nothing to change the globals by, as nothing gives him
-    /// his environment as a table. So he reads them from the target table.
+    /// A script that never assigns a global needs no proxy: it has no means to change the globals, as nothing gives
+    /// it its environment as a table. So it reads them from the target table.
     pub(super) fn set_env(&self, stack: &mut Stack<'_>, global_use: Option<&GlobalUse>) {
         let only_reads = self.load_env.is_none() && global_use.is_some_and(|found| !found.assigns);
         stack.push_ref(if only_reads { &self.target } else { &self.proxy });
         stack.set_environment(-2);
     }
 
-    /// Has all code see what a library finds while it is loaded, or the globals again.
+    /// Switches all code to the globals of a library that is being loaded, or back to the usual ones.
     ///
     /// # Errors
-    /// When memory has run out.
+    /// If memory has run out.
     pub(super) fn use_load_env(&self, stack: &mut Stack<'_>, is_loading: bool) -> Result<(), Raise> {
         let Some((switch, load_env)) = &self.load_env else { return Ok(()) };
         stack.push_ref(switch);
@@ -389,7 +392,7 @@ impl Globals {
         Ok(())
     }
 
-    /// Pushes the table that holds the globals.
+    /// Pushes the target table of the globals.
     pub(super) fn push_target(&self, stack: &mut Stack<'_>) {
         stack.push_ref(&self.target);
     }

@@ -1,29 +1,30 @@
 //! The first line of a script or library: `#!lua name=mylib flags=no-writes,allow-oom`.
 //!
-//! A script without one runs with the rules of old: it may do everything, and is judged as it goes.
+//! A script without one runs by the old rules: it may do everything, and each of its commands is checked when it
+//! runs.
 
 use thiserror::Error;
 
 use crate::resp::{Request, split_words};
 
-/// What a first line says.
+/// The contents of a first line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The script began with `#!`.
+    /// Whether the script began with `#!`.
     pub is_there: bool,
-    /// It writes nothing (`no-writes`).
+    /// The script writes nothing (`no-writes`).
     pub no_writes: bool,
-    /// It runs when memory is full (`allow-oom`).
+    /// The script may run when memory is full (`allow-oom`).
     pub allow_oom: bool,
-    /// It runs while data may be out of date (`allow-stale`).
+    /// The script may run while data may be out of date (`allow-stale`).
     pub allow_stale: bool,
-    /// It does not run in a cluster (`no-cluster`).
+    /// The script does not run in a cluster (`no-cluster`).
     pub no_cluster: bool,
-    /// It may touch keys of several slots (`allow-cross-slot-keys`).
+    /// The script may access keys of several slots (`allow-cross-slot-keys`).
     pub allow_cross_slot: bool,
 }
 
-/// What is wrong with a first line.
+/// The faults of a first line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "each is its text")]
 pub enum ShebangError {
@@ -40,7 +41,7 @@ pub enum ShebangError {
 }
 
 impl Header {
-    /// Sets the flag of that name; false when there is none.
+    /// Sets the flag with that name; false if there is none.
     pub fn set(&mut self, flag: &[u8]) -> bool {
         let place = match flag {
             b"no-writes" => &mut self.no_writes,
@@ -54,8 +55,8 @@ impl Header {
         true
     }
 
-    /// Reads the first line of a script and answers how many bytes of it are not Lua. The line's end is, so that lines
-    /// count as in the source.
+    /// Reads the first line of a script and returns how many bytes of it are not Lua. The line's end is Lua, so that
+    /// line numbers are those of the source.
     ///
     /// # Errors
     /// [`ShebangError`].
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn faults_of_a_first_line_are_reported() {
         let error = |source: &[u8]| Header::read(source).expect_err("it is wrong").to_string();
         assert_eq!(error(b"#!lua"), "Invalid script shebang");
         assert_eq!(error(b"#!lua 'x\n"), "Invalid engine in script shebang");

@@ -1,8 +1,8 @@
-//! The library `struct`: values as bytes, laid out by a format, and back.
+//! The library `struct`: values to bytes, by a format, and back.
 //!
-//! A format is read as it is used: one letter for each value, some with a number behind. Sizes that a format announces
-//! are compared with what there is before anything is taken or made. Between values lie zeros as the alignment asks
-//! (`!8`); `<` and `>` set the order of bytes, which is from the lowest at first.
+//! A format is read while it is used: one letter for each value, some with a number behind. Sizes that a format
+//! declares are checked against the data before anything is read or allocated. Zeros between values align them
+//! (`!8`); `<` and `>` set the byte order, which is little-endian at first.
 
 use super::arguments::{integer_or, register, to_i64};
 use crate::lua::{Raise, Stack};
@@ -13,20 +13,20 @@ const DEFAULT_ALIGNMENT: i32 = 8;
 /// Pushes the library.
 ///
 /// # Errors
-/// When memory has run out.
+/// If memory has run out.
 pub(crate) fn open(stack: &mut Stack<'_>) -> Result<(), Raise> {
     stack.push_table(0, 3)?;
     register(stack, &[("pack", pack), ("unpack", unpack), ("size", size)])
 }
 
-/// A format and how far it was read.
+/// A format and the offset up to which it has been read.
 struct Format<'f> {
     rest: &'f [u8],
     is_big_endian: bool,
     alignment: usize,
 }
 
-/// A letter of a format, and the bytes that it announces.
+/// A letter of a format, and the number of bytes that it declares.
 struct Item {
     letter: u8,
     size: usize,
@@ -60,7 +60,7 @@ impl<'f> Format<'f> {
         Ok(Some(Item { letter, size: usize::try_from(size).unwrap_or(0) }))
     }
 
-    /// The number at the beginning of what is left.
+    /// The number at the beginning of the rest.
     fn number(&mut self, default: i32) -> Result<i32, Raise> {
         let count = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
@@ -76,7 +76,7 @@ impl<'f> Format<'f> {
         Ok(number)
     }
 
-    /// How many bytes an item is to be moved from `position`.
+    /// The number of bytes by which an item at `position` is moved for alignment.
     fn padding(&self, position: usize, item: &Item) -> usize {
         if item.size == 0 || item.letter == b'c' {
             return 0;
@@ -85,7 +85,7 @@ impl<'f> Format<'f> {
         (mask + 1).wrapping_sub(position & mask) & mask
     }
 
-    /// Applies a letter that stands for no value.
+    /// Applies a letter that does not stand for a value.
     fn apply(&mut self, letter: u8) -> Result<(), Raise> {
         match letter {
             b' ' => {}
@@ -104,7 +104,7 @@ impl<'f> Format<'f> {
         Ok(())
     }
 
-    /// Turns bytes, lowest first, into the order of the format, or back.
+    /// Converts bytes from little-endian to the byte order of the format, or back.
     fn order<const N: usize>(&self, mut bytes: [u8; N]) -> [u8; N] {
         if self.is_big_endian {
             bytes.reverse();
@@ -117,7 +117,7 @@ fn pack(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let text = stack.text_argument(1)?;
     stack.work(text.len())?;
     let mut format = Format::new(&text);
-    // What is missing behind the last argument counts as nil.
+    // Missing arguments count as nil.
     stack.push_nil();
     let (mut out, mut argument) = (Vec::new(), 2);
     while let Some(item) = format.next()? {
@@ -140,13 +140,13 @@ fn pack(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
-/// A double as a whole number without a sign; a negative one as its two's complement.
+/// A double as an unsigned integer; a negative one as its two's complement.
 fn to_u64(number: f64) -> u64 {
     const HALF: f64 = 9_223_372_036_854_775_808.0;
     if number >= HALF { to_i64(number - HALF) as u64 ^ 1 << 63 } else { to_i64(number) as u64 }
 }
 
-/// Beyond eight bytes there are zeros.
+/// Writes an integer; beyond eight bytes there are zeros.
 fn write_integer(out: &mut Vec<u8>, value: u64, size: usize, is_big_endian: bool) {
     let bytes = value.to_le_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
@@ -156,7 +156,7 @@ fn write_integer(out: &mut Vec<u8>, value: u64, size: usize, is_big_endian: bool
 fn write_text(stack: &mut Stack<'_>, out: &mut Vec<u8>, argument: usize, item: &Item) -> Result<(), Raise> {
     let text = stack.text_argument(argument)?;
     let size = if item.size == 0 { text.len() } else { item.size };
-    // Redis complains about the argument behind.
+    // Redis reports the next argument here.
     let part = text.get(..size).ok_or_else(|| Raise::argument(argument + 1, "string too short"))?;
     stack.check_memory(out.len().saturating_add(size))?;
     out.extend_from_slice(part);
@@ -174,7 +174,7 @@ fn unpack(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if offset == 0 {
         return Err(Raise::argument(3, "offset must be 1 or greater"));
     }
-    // A negative offset is one beyond all data.
+    // A negative offset is beyond all data.
     let mut position = (offset as usize).wrapping_sub(1);
     let mut count = 0;
     while let Some(item) = format.next()? {
@@ -217,10 +217,10 @@ fn part(data: &[u8], position: usize, size: usize) -> Result<&[u8], Raise> {
 }
 
 fn array<const N: usize>(part: &[u8]) -> [u8; N] {
-    part.try_into().expect("the letter announced as many bytes")
+    part.try_into().expect("the letter declared as many bytes")
 }
 
-/// Takes the last result away: it is the size of a text.
+/// Pops the last result: it is the size of a text.
 fn take_size(stack: &mut Stack<'_>, count: &mut usize) -> Result<usize, Raise> {
     let size = if *count == 0 { None } else { stack.number(-1) };
     let size = size.ok_or_else(|| Raise::here("format 'c0' needs a previous size"))?;
@@ -229,7 +229,8 @@ fn take_size(stack: &mut Stack<'_>, count: &mut usize) -> Result<usize, Raise> {
     Ok(usize::try_from(to_u64(size)).unwrap_or(usize::MAX))
 }
 
-/// Of more than eight bytes the lowest eight matter; which of their bits is the sign is then as processors have it.
+/// Reads an integer. Of more than eight bytes the lowest eight matter; which of their bits is the sign is then as on
+/// processors.
 fn read_integer(part: &[u8], is_signed: bool, is_big_endian: bool) -> f64 {
     let append = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
     let value = if is_big_endian { part.iter().fold(0, append) } else { part.iter().rev().fold(0, append) };
@@ -290,7 +291,7 @@ mod tests {
         ]);
     }
 
-    /// CVE-2015-8080, CVE-2020-14147.
+    /// Cases of CVE-2015-8080 and CVE-2020-14147.
     #[test]
     fn no_announced_size_overflows() {
         for letter in ["i", "I", "c", "!"] {
@@ -310,7 +311,7 @@ mod tests {
         ]);
     }
 
-    /// CVE-2018-11219.
+    /// A case of CVE-2018-11219.
     #[test]
     fn no_offset_reaches_beyond_the_data() {
         const SHORT: &str = "bad argument #2 to '?' (data string too short)";

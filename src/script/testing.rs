@@ -1,9 +1,9 @@
-//! A small machine for the tests of the libraries: it runs a source and tells its result as text.
+//! A small interpreter for the tests of the libraries: it runs a source and returns its result as text.
 
 use super::arguments::Open;
 use crate::lua::{Interrupt, Lua, Progress, Raise, ScriptHost, Stack};
 
-/// Says after so many interrupt checks that the script has to end.
+/// A host that ends the script after that many interrupt checks.
 pub(crate) struct InterruptBudget(pub(crate) usize);
 
 impl ScriptHost for InterruptBudget {
@@ -53,7 +53,7 @@ fn install(stack: &mut Stack<'_>) -> Result<(), Raise> {
     super::patterns::replace(stack, -1)
 }
 
-/// Runs a source with so many interrupt checks of patience.
+/// Runs a source, which is ended after `interrupts` interrupt checks.
 pub(crate) fn run(lua: &mut Lua, interrupts: usize, source: &str) -> String {
     let push = |stack: &mut Stack<'_>| {
         assert!(stack.compile(source.as_bytes(), c"@user_script"), "the source is right: {source}");
@@ -80,7 +80,7 @@ pub(crate) fn shown(expressions: &str) -> String {
     run(&mut interpreter(), usize::MAX, &format!("return show({expressions})"))
 }
 
-/// Expects of each expression what is shown of it.
+/// Asserts the result that is shown for each expression.
 pub(crate) fn expect(cases: &[(&str, &str)]) {
     for (expressions, expected) in cases {
         assert_eq!(shown(expressions), *expected, "{expressions}");

@@ -1,4 +1,4 @@
-//! Replies of commands as values of Lua.
+//! Replies of commands as Lua values.
 //!
 //! | reply | in RESP2 | in RESP3 |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 use crate::lua::{Raise, Stack};
 use crate::resp::{Protocol, ReplyValue, Values};
 
-/// Reads one reply and pushes what it is for a script.
+/// Reads one reply and pushes its Lua value.
 pub(super) fn push(stack: &mut Stack<'_>, values: &mut Values<'_>, protocol: Protocol) -> Result<(), Raise> {
     stack.reserve(6)?;
     match values.next() {
@@ -53,14 +53,14 @@ pub(super) fn push(stack: &mut Stack<'_>, values: &mut Values<'_>, protocol: Pro
     Ok(())
 }
 
-/// An error for a script. The command that made it was counted.
+/// Pushes an error for a script. The command that made it was counted.
 pub(super) fn push_error(stack: &mut Stack<'_>, text: &[u8]) -> Result<(), Raise> {
     push_pair(stack, "err", text)?;
     stack.push_boolean(true);
     stack.set_field(-2, "ignore_error_stats_update")
 }
 
-/// A table with one field.
+/// Pushes a table with one field.
 pub(super) fn push_pair(stack: &mut Stack<'_>, name: &str, text: &[u8]) -> Result<(), Raise> {
     stack.push_record(name, text)
 }
@@ -76,7 +76,7 @@ fn push_verbatim(stack: &mut Stack<'_>, text: &[u8]) -> Result<(), Raise> {
     stack.set_field(-2, "verbatim_string")
 }
 
-/// A table in a table: of a map with its values, of a set with `true` for each member.
+/// Adds a table to a table: of a map with its values, of a set with `true` for each member.
 fn push_entries(
     stack: &mut Stack<'_>,
     values: &mut Values<'_>,

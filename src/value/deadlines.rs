@@ -217,7 +217,7 @@ impl Deadlines {
     }
 
     fn take_leaf(&mut self, name: SortKey) -> Vec<u64> {
-        let leaf = self.leaves.remove(name).expect("the name of a leaf");
+        let leaf = self.leaves.remove(name).expect("the leaf has this name");
         self.capacity -= leaf.entries.capacity();
         leaf.entries
     }
@@ -231,7 +231,7 @@ impl Deadlines {
             // The leaf of `name` may be empty, and is not in the base.
             self.fetch(if kept == name { lost } else { kept });
             let mut lost = self.take_leaf(lost);
-            let kept = &mut self.leaves.get_mut(kept).expect("the name of a leaf").entries;
+            let kept = &mut self.leaves.get_mut(kept).expect("the leaf has this name").entries;
             self.capacity -= kept.capacity();
             kept.reserve_exact(lost.len());
             kept.append(&mut lost);
@@ -281,7 +281,10 @@ impl Deadlines {
         assert!(self.iter().is_sorted_by(|one, other| one < other), "deadlines are out of order");
         let mut last_era = None;
         for Leaf { name, entries } in leaves() {
-            assert!(entries.first().is_some_and(|&first| first >= name.entry()), "a leaf holds what is before it");
+            assert!(
+                entries.first().is_some_and(|&first| first >= name.entry()),
+                "a leaf holds an entry before its name"
+            );
             let is_first = last_era != Some(name.era());
             assert!(!is_first || *name == name.start_of_era(), "the first leaf of an era does not begin with it");
             assert!(entries.len() <= LEAF);

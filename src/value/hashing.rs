@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flood_of_the_tests_is_one() {
+    fn the_members_of_the_test_flood_have_one_hash() {
         assert!(flood().take(100).all(|member| quick(&member) == quick(&flood().next().expect("endless"))));
     }
 }

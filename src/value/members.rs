@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_nobody_chose_keep_the_quick_function_through_growth_and_shrinking() {
+    fn members_that_were_not_made_to_collide_keep_the_quick_function_through_growth_and_shrinking() {
         for seed in 0..20 {
             let all: Vec<Vec<u8>> = (0..30_000).map(|number| format!("{seed}:{number}").into_bytes()).collect();
             let mut members = members_of(&all);

@@ -373,7 +373,7 @@ mod tests {
 
     /// Redis 8.0.6 replied to ZADD with "value is not a valid float".
     #[test]
-    fn what_is_no_score_is_refused() {
+    fn texts_that_are_not_scores_are_refused() {
         let table = [
             "",
             " ",

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefetch_finds_the_cell_of_a_member_and_hardly_ever_one_of_a_stranger() {
+    fn a_prefetch_finds_the_cell_of_a_member_and_hardly_ever_one_of_a_non_member() {
         let (mut zset, mut set, mut hash) = (Zset::new(), Set::new(), Hash::new());
         for number in 0..LEN {
             zset.insert(&name(number), number as f64, &zset::Limits::default());

@@ -1,18 +1,18 @@
-//! A table: cells of bytes, each found by a key that is part of it. It is what large hashes and sets are.
+//! A hash table of byte cells, each found by a key that is part of it. Large hashes and sets are tables.
 //!
 //! ```text
 //! key --hash--> index --handle--> arena: cell, of which the key is a part
 //! ```
 //!
-//! A cell is stored once and whole, in about its own bytes and two more, and the index spends seven on it. What of a
-//! cell is its key tells a [`Layout`]. The arena and the index are those of the sorted set. What is the score there is
-//! the deadline here, in unix milliseconds, 0 for none, which takes no byte.
+//! A cell is stored once and whole, in about its own bytes and two more, and the index spends seven on it. A
+//! [`Layout`] defines which part of a cell is its key. The arena and the index are those of the sorted set. The score
+//! there is the deadline here, in unix milliseconds; 0, for none, takes no byte.
 //!
-//! - Invariant: the cells of the arena and those of the index are the same set; no two keys are equal; `deadlines` are
-//!   those of all cells that have one, and are not there when none has.
+//! - Invariant: the cells of the arena and those of the index are the same set; no two keys are equal; `deadlines`
+//!   are those of all cells that have one, and `None` when no cell has.
 //! - A removal moves a few cells away from a chunk that holds little, so memory follows what is stored.
 //!
-//! Costs: look-up, change and a random cell O(1); a walk over all O(n), a cache line or two a cell; giving a cell a
+//! Costs: look-up, change and a random cell O(1); a walk over all O(n), a cache line or two a cell; setting a cell's
 //! deadline O(log n) and about 16 bytes.
 
 use crate::value::deadlines::Deadlines;
@@ -25,13 +25,14 @@ use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-/// Cells that a removal moves out of a chunk that is being drained.
+/// The number of cells that a removal moves out of a chunk that is being drained.
 const MOVES: usize = 4;
 
-/// From how many times as many cells on another table is asked for each cell, rather than walked along with.
+/// If the other table has this many times as many cells, it is searched for each cell; otherwise both are walked
+/// together.
 const SKEW: usize = 8;
 
-/// What of a cell is its key.
+/// Defines which part of a cell is its key.
 pub(super) trait Layout {
     /// The key of a cell.
     fn key(cell: &[u8]) -> &[u8];
@@ -46,7 +47,7 @@ pub(super) struct Table<L> {
 }
 
 impl<L: Layout> Table<L> {
-    /// An empty table; the key of its guard follows from `seed`.
+    /// An empty table; `seed` is the seed of its keyed hash function.
     pub(super) fn new(seed: u64) -> Table<L> {
         let members = Members::with_room(0, Hashing::Quick { seed });
         Table { arena: Arena::default(), members, deadlines: None, layout: PhantomData }
@@ -61,34 +62,34 @@ impl<L: Layout> Table<L> {
         self.arena.memory() + self.members.memory() + deadlines
     }
 
-    /// Bytes of cells, which are what a collection can hold only so much of.
+    /// Bytes in cells, the capacity of which is limited.
     pub(super) fn cell_bytes(&self) -> usize {
         self.arena.cell_bytes()
     }
 
-    /// A prefetch of the cell of a key.
+    /// A prefetch of the cell with a key.
     pub(super) fn prefetch(&self, key: &[u8]) -> Prefetch<'_> {
         Prefetch::new(&self.members, &self.arena, None, key)
     }
 
-    /// The cell of a key.
+    /// The cell with a key.
     pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
         self.find(self.members.hash(key), key).map(|cell| self.arena.member(cell))
     }
 
-    /// The cell of a key, unless its deadline is `now_ms` or earlier.
+    /// The cell with a key, unless its deadline is `now_ms` or earlier.
     pub(super) fn get_at(&self, key: &[u8], now_ms: i64) -> Option<&[u8]> {
         let cell = self.find(self.members.hash(key), key).filter(|&cell| self.is_there(cell, now_ms))?;
         Some(self.arena.member(cell))
     }
 
-    /// Stores a cell, without a deadline, in the place of the one with its key, if there is
-    /// one; tells whether there was none.
+    /// Stores a cell without a deadline, in place of the one with its key, if any; returns whether there was none.
     pub(super) fn insert(&mut self, cell: &[u8]) -> bool {
         self.store(cell, false)
     }
 
-    /// The same, but the deadline of the one with its key is kept.
+    /// Stores a cell in place of the one with its key, if any, and keeps that one's deadline; returns whether there
+    /// was none.
     pub(super) fn update(&mut self, cell: &[u8]) -> bool {
         self.store(cell, true)
     }
@@ -114,12 +115,12 @@ impl<L: Layout> Table<L> {
         false
     }
 
-    /// The deadline of the cell of a key, 0 for none; `None` if there is no such cell.
+    /// The deadline of the cell with a key, 0 for none; `None` if there is no such cell.
     pub(super) fn deadline(&self, key: &[u8]) -> Option<i64> {
         self.find(self.members.hash(key), key).map(|cell| self.arena.score(cell) as i64)
     }
 
-    /// Gives the cell of a key a deadline, 0 for none. Nothing happens if there is no such cell.
+    /// Sets the deadline of the cell with a key, 0 for none. Nothing happens if there is no such cell.
     pub(super) fn set_deadline(&mut self, key: &[u8], deadline_ms: i64) {
         let hash = self.members.hash(key);
         let Some(cell) = self.find(hash, key) else { return };
@@ -140,13 +141,13 @@ impl<L: Layout> Table<L> {
         self.deadlines.as_ref()?.first().map(|(deadline_ms, _)| deadline_ms)
     }
 
-    /// Deadlines with their cells, the earliest first.
+    /// All deadlines with their cells, the earliest first.
     pub(super) fn by_deadline(&self) -> impl Iterator<Item = (i64, &[u8])> {
         let deadlines = self.deadlines.iter().flat_map(|deadlines| deadlines.iter());
         deadlines.map(|(deadline_ms, cell)| (deadline_ms, self.arena.member(cell)))
     }
 
-    /// Removes the cell of a key; tells whether there was one.
+    /// Removes the cell with a key; returns whether there was one.
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
         let hash = self.members.hash(key);
         let Some(cell) = self.find(hash, key) else { return false };
@@ -164,17 +165,17 @@ impl<L: Layout> Table<L> {
         self.members.cells().map(|cell| (self.arena.member(cell), self.arena.score(cell) as i64))
     }
 
-    /// Every cell once whose deadline is not `now_ms` or earlier.
+    /// Every cell once, without those whose deadline is `now_ms` or earlier.
     pub(super) fn iter_at(&self, now_ms: i64) -> impl Iterator<Item = &[u8]> + Clone {
         self.members.cells().filter(move |&cell| self.is_there(cell, now_ms)).map(|cell| self.arena.member(cell))
     }
 
-    /// Any cell, each as likely as another.
+    /// A random cell, each as likely as another.
     pub(super) fn random(&self, generator: &mut Rng) -> Option<&[u8]> {
         (self.len() > 0).then(|| self.arena.member(self.members.random(generator)))
     }
 
-    /// Visits `count` different cells, every choice of them equally likely. Quick where they are few of many.
+    /// Visits `count` different cells, every choice of them equally likely. Fast where they are few of many.
     pub(super) fn sample<'a>(&'a self, count: usize, generator: &mut Rng, mut visit: impl FnMut(&'a [u8])) {
         let mut seen = BTreeSet::new();
         while seen.len() < count.min(self.len()) {
@@ -185,7 +186,8 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// Removes any cell of a table that has one, each as likely as another, and shows it before it goes.
+    /// Removes a random cell of a table that has one, each as likely as another, and calls `visit` with it before it
+    /// is removed.
     pub(super) fn remove_random(&mut self, generator: &mut Rng, visit: impl FnOnce(&[u8])) {
         let cell = self.members.random(generator);
         let bytes = self.arena.member(cell);
@@ -194,7 +196,7 @@ impl<L: Layout> Table<L> {
         self.remove_cell(hash, cell);
     }
 
-    /// Visits the cells that are here and, byte for byte, in another table too, until `visit` breaks off.
+    /// Visits the cells that are in both tables, byte for byte, until `visit` breaks off.
     pub(super) fn common<'a>(
         &'a self,
         other: &Table<L>,
@@ -213,7 +215,7 @@ impl<L: Layout> Table<L> {
         self.scan_at(cursor, count, i64::MIN, visit)
     }
 
-    /// The same without the cells whose deadline is `now_ms` or earlier.
+    /// Like [`Table::scan`], without the cells whose deadline is `now_ms` or earlier.
     pub(super) fn scan_at<'a>(
         &'a self,
         cursor: u64,
@@ -228,7 +230,7 @@ impl<L: Layout> Table<L> {
         })
     }
 
-    /// Gives back what is not used, once many cells have been stored.
+    /// Gives unused memory back, once many cells have been stored.
     pub(super) fn shrink(&mut self) {
         self.arena.shrink_to_fit();
     }
@@ -254,7 +256,7 @@ impl<L: Layout> Table<L> {
         deadline_ms == 0 || deadline_ms > now_ms
     }
 
-    /// Puts the deadline of a cell in order, if it has one.
+    /// Adds a cell's deadline to the order, if it has one.
     fn link(&mut self, cell: Handle) {
         let deadline_ms = self.arena.score(cell) as i64;
         if deadline_ms != 0 {
@@ -262,7 +264,7 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// Takes the deadline of a cell out of the order, if it has one.
+    /// Removes a cell's deadline from the order, if it has one.
     fn unlink(&mut self, cell: Handle) {
         let deadline_ms = self.arena.score(cell) as i64;
         if deadline_ms != 0

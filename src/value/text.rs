@@ -1,18 +1,18 @@
 //! Text: Redis's string type, bytes that are sometimes a number.
 //!
-//! A text has three forms, and `OBJECT ENCODING` tells them apart: a canonical 64-bit integer is kept as the number
-//! ("int"), bytes set as a whole are "embstr" up to [`EMBEDDED_LIMIT`] and "raw" beyond, and bytes that a command
-//! edited in place (APPEND, SETRANGE, SETBIT ...) stay "raw" whatever their length, because Redis does not embed them
-//! again. The form is a matter of representation only: clients always see the same bytes.
+//! A text has three forms, which `OBJECT ENCODING` shows: a canonical 64-bit integer is kept as the number ("int"),
+//! bytes set as a whole are "embstr" up to [`EMBEDDED_LIMIT`] and "raw" beyond, and bytes that a command edited in
+//! place (APPEND, SETRANGE, SETBIT ...) stay "raw" whatever their length, because Redis does not embed them again.
+//! The form is a matter of representation only: clients always see the same bytes.
 //!
 //! [`TextView`] is a stored text being read, borrowed from wherever the keyspace keeps it; [`Text`] is one that owns
-//! its bytes. [`TextView::of`] is the rule of SET. Nothing here knows a key, a reply or a clock.
+//! its bytes. [`TextView::of`] is the rule of SET. This module knows no key, no reply and no clock.
 //!
-//! Bytes that were set as a whole never change, so whoever reads a [`Text`] of them may hold on to them: a reply that
-//! is being sent, a copy of the value, a template. An edit takes a copy of its own, once.
+//! Bytes that were set as a whole never change, so a reader of such a [`Text`] may keep a reference to them: a reply
+//! that is being sent, a copy of the value, a template. An edit makes a copy of its own, once.
 //!
-//! Invariant: `Int(n)` and the bytes `n` prints as are the same text, and [`parse_i64`] inverts that printing exactly:
-//! `parse_i64(b) == Some(n)` if and only if `n` prints as `b`.
+//! Invariant: `Int(n)` and the bytes `n` prints as are the same text, and [`parse_i64`] is the exact inverse of
+//! printing: `parse_i64(b) == Some(n)` if and only if `n` prints as `b`.
 
 use crate::value::number::parse_i64;
 use std::borrow::Cow;
@@ -21,34 +21,34 @@ use std::sync::Arc;
 /// The longest text, in bytes, that Redis calls "embstr".
 pub const EMBEDDED_LIMIT: usize = 44;
 
-/// The bytes in front of shared ones: how many hold on to them.
+/// The bytes in front of shared ones: the reference counts.
 const COUNTERS: usize = 2 * size_of::<usize>();
 
-/// A text as it is read. Equality compares the form too; compare [`TextView::as_bytes`] for the contents alone.
+/// A text, for reading. Equality compares the form too; compare [`TextView::as_bytes`] for the contents alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextView<'a> {
     /// A canonical integer, kept as a number.
     Int(i64),
     /// Bytes set as a whole.
     Bytes(&'a [u8]),
-    /// The same, to hold on to.
+    /// Bytes set as a whole, which can be shared by reference.
     Shared(&'a Arc<[u8]>),
     /// Bytes that were edited in place.
     Raw(&'a [u8]),
 }
 
 impl<'a> TextView<'a> {
-    /// The form SET gives to `bytes`: a number if they are a canonical one, else the bytes.
+    /// The form that SET gives to `bytes`: a number if they are a canonical one, else the bytes.
     pub fn of(bytes: &'a [u8]) -> TextView<'a> {
         parse_i64(bytes).map_or(TextView::Bytes(bytes), TextView::Int)
     }
 
-    /// The length in bytes of what a client sees.
+    /// The length of the text in bytes.
     pub fn len(&self) -> usize {
         self.bytes().map_or_else(int_len, <[u8]>::len)
     }
 
-    /// The bytes that are stored, or else the number that is.
+    /// The stored bytes, or the stored number.
     pub fn bytes(&self) -> Result<&'a [u8], i64> {
         match *self {
             TextView::Int(number) => Err(number),
@@ -57,12 +57,12 @@ impl<'a> TextView<'a> {
         }
     }
 
-    /// Whether a client sees no byte at all.
+    /// Whether the text has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes a client sees; `digits` holds them if this is a number.
+    /// The bytes of the text; `digits` holds them if it is a number.
     pub fn as_bytes<'b>(&self, digits: &'b mut itoa::Buffer) -> &'b [u8]
     where
         'a: 'b,
@@ -70,7 +70,7 @@ impl<'a> TextView<'a> {
         self.bytes().unwrap_or_else(|number| digits.format(number).as_bytes())
     }
 
-    /// The bytes a client sees, copied only if this is a number.
+    /// The bytes of the text, copied only if it is a number.
     pub fn to_cow(&self) -> Cow<'a, [u8]> {
         match self.bytes() {
             Ok(bytes) => Cow::Borrowed(bytes),
@@ -78,7 +78,7 @@ impl<'a> TextView<'a> {
         }
     }
 
-    /// Puts the bytes a client sees at the end of `out`.
+    /// Appends the bytes of the text to `out`.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.as_bytes(&mut itoa::Buffer::new()));
     }
@@ -88,7 +88,7 @@ impl<'a> TextView<'a> {
         self.bytes().map_or_else(Some, parse_i64)
     }
 
-    /// What `OBJECT ENCODING` answers.
+    /// The encoding that `OBJECT ENCODING` replies.
     pub fn encoding(&self) -> &'static str {
         match *self {
             TextView::Int(_) => "int",
@@ -121,7 +121,7 @@ pub enum Text {
 }
 
 impl Text {
-    /// The form SET gives to `bytes`.
+    /// The form that SET gives to `bytes`.
     pub fn of(bytes: Vec<u8>) -> Text {
         match parse_i64(&bytes) {
             Some(number) => Text::Int(number),
@@ -129,7 +129,7 @@ impl Text {
         }
     }
 
-    /// This text, to be read.
+    /// A view of this text, for reading.
     pub fn view(&self) -> TextView<'_> {
         match self {
             Text::Int(number) => TextView::Int(*number),
@@ -138,7 +138,7 @@ impl Text {
         }
     }
 
-    /// The bytes as an edit wants them: owned and growable; a copy, unless they were edited before.
+    /// The bytes for an edit: owned and growable; copied unless they were edited before.
     pub fn into_vec(self) -> Vec<u8> {
         match self {
             Text::Int(number) => itoa::Buffer::new().format(number).into(),
@@ -157,7 +157,7 @@ impl Text {
     }
 }
 
-/// How many bytes `number` prints as.
+/// The number of decimal digits of `number`, with its sign.
 fn int_len(number: i64) -> usize {
     let digits = number.unsigned_abs().checked_ilog10().map_or(1, |log| log as usize + 1);
     digits + usize::from(number < 0)

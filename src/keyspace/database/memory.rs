@@ -1,42 +1,42 @@
-//! What a database takes of memory, in bytes: as a whole, by what it is for, and for one key.
+//! The memory of a database, in bytes: as a whole, by purpose, and for one key.
 //!
-//! Everything is counted where it is allocated, so nothing here takes longer the more keys there are.
+//! Everything is counted where it is allocated, so none of this takes longer with more keys.
 
 use super::Database;
 use crate::keyspace::Slot;
 
-/// What one key takes of a table or index at worst, once there are many keys.
+/// The most bytes that one key takes in the tables, once there are many keys.
 const LARGEST_SHARE_BYTES: usize = 16;
 
 impl<const LINES: usize> Database<LINES> {
-    /// The bytes of memory that keys and values take, and what it takes to find them. Removing a key makes it less.
+    /// The bytes of keys and values, and of the tables to find them. Removing a key reduces it.
     pub fn memory(&self) -> usize {
         self.records.memory() + self.table.memory() + self.deadlines.memory() + self.part_deadlines.memory()
     }
 
-    /// The bytes of memory that keys and values take alone.
+    /// The bytes of keys and values alone.
     #[inline]
     pub fn content_bytes(&self) -> usize {
         self.records.memory()
     }
 
-    /// The bytes of records and of room for them; a database can hold 64 GiB.
+    /// The capacity of the records in bytes; a database can hold 64 GiB.
     pub fn record_bytes(&self) -> usize {
         self.records.named_bytes()
     }
 
-    /// The bytes of memory held beside those, for keys to come.
+    /// The bytes of memory held in addition, for future keys.
     pub fn slack(&self) -> usize {
         self.records.slack() + self.scratch.capacity()
     }
 
-    /// The bytes of what it takes to find keys, and to find those that fall due.
+    /// The bytes of the tables that find keys, and of those that find due ones.
     pub fn tables_memory(&self) -> (usize, usize) {
         (self.table.memory(), self.deadlines.memory() + self.part_deadlines.memory())
     }
 
-    /// The bytes of memory the key at `slot` costs: its record, its value, its share of the table and of the deadlines.
-    /// In a nearly empty database, whose first segment few keys share, a share is what it would be in a large one.
+    /// The bytes of memory of the key at `slot`: its record, its value, its share of the table and of the deadlines.
+    /// In a nearly empty database, whose first segment is shared by few keys, a share is counted as in a large one.
     pub fn memory_of(&self, slot: Slot) -> usize {
         let share = |bytes: usize, keys: usize| bytes.checked_div(keys).unwrap_or_default().min(LARGEST_SHARE_BYTES);
         let table = share(self.table.memory(), self.len());

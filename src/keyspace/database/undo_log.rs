@@ -1,16 +1,15 @@
-//! What keys were before they changed, for databases that can be brought back to how they were.
+//! The undo log: the previous state of changed keys, for databases that can be rolled back.
 //!
-//! While anybody may want that, a database keeps levels, the youngest last. The first change of a key
-//! since the youngest level began notes there what the key was: absent, or its deadline and access, and
-//! its value once that changes. Every change passes a method of [`Database`], and each of those notes
-//! first; so none can be missed from outside.
+//! While somebody may roll back, a database keeps levels, the youngest last. The first change of a key since the
+//! youngest level began notes its state there: absent, or its deadline and access, and its value once that changes.
+//! Every change passes a method of [`Database`], and each of those notes first; so callers cannot miss one.
 //!
-//! Invariants: a level holds of every key that changed since it began what it was when it began, and of no other key
-//! anything; older levels know nothing of what younger ones hold.
+//! Invariants: a level has, for every key that changed since it began, the state at its beginning, and nothing of
+//! other keys; older levels do not contain what younger ones do.
 //!
 //! Costs: without a level, one branch a change. With one, the first change of a key costs an entry in a sorted map; a
-//! value that is replaced or removed is moved there, one that is edited in place is copied first, whole. Bringing back
-//! costs as much as there are entries. What is held here is not counted as memory of the database.
+//! value that is replaced or removed is moved there, one that is edited in place is copied first, whole. Rolling back
+//! costs as much as there are entries. The memory held here is not counted as memory of the database.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +27,11 @@ pub(super) struct UndoLog {
 #[derive(Clone, Debug, Default)]
 struct Level {
     priors: BTreeMap<Box<[u8]>, PriorState>,
-    /// The database was made after the level began.
+    /// Whether the database was made before the level began.
     is_older: bool,
 }
 
-/// What a key was.
+/// The state of a key before it changed.
 #[derive(Clone, Debug)]
 struct PriorState {
     value: PriorValue,
@@ -40,24 +39,24 @@ struct PriorState {
     access: u32,
 }
 
-/// What a key held.
+/// The value of a key before it changed.
 #[derive(Clone, Debug)]
 enum PriorValue {
-    /// It was not there.
+    /// The key did not exist.
     Absent,
-    /// What it holds still.
+    /// The value has not changed.
     Same,
-    /// Something else.
+    /// The previous value.
     Other(Value),
 }
 
 impl Level {
-    /// Whether it knows what the value of that key was, should it change now.
+    /// Whether it has the previous value of that key already.
     fn knows_value(&self, key: &[u8]) -> bool {
         self.priors.get(key).is_some_and(|prior| !matches!(prior.value, PriorValue::Same))
     }
 
-    /// Adds what an older level does not know and a younger one does.
+    /// Adds the entries of a younger level for keys that this one does not have.
     fn absorb(&mut self, younger: Level) {
         for (key, prior) in younger.priors {
             match self.priors.get_mut(&key) {
@@ -75,14 +74,14 @@ impl UndoLog {
     }
 }
 
-/// Levels.
+/// The levels of a database.
 impl<const LINES: usize> Database<LINES> {
-    /// Begins a level: what the database is now can be brought back.
+    /// Begins a level: the present state can be restored by [`Database::roll_back`].
     pub fn begin_level(&mut self) {
         self.undo_log.get_or_insert_with(|| Box::new(UndoLog { levels: Vec::new() })).levels.push(Level::default());
     }
 
-    /// Has a database that has no levels stand where one of so many levels was: they began before it was made.
+    /// Gives a database without levels that many, which began before it was made.
     pub fn begin_after(&mut self, levels: usize) {
         self.undo_log = (levels > 0).then(|| {
             let older = Level { is_older: true, ..Level::default() };
@@ -90,18 +89,18 @@ impl<const LINES: usize> Database<LINES> {
         });
     }
 
-    /// How many levels there are.
+    /// The number of levels.
     pub fn levels(&self) -> usize {
         self.undo_log.as_ref().map_or(0, |undo_log| undo_log.levels.len())
     }
 
-    /// Whether the database was there when the youngest level began.
+    /// Whether the database existed when the youngest level began.
     pub fn is_older_than_level(&self) -> bool {
         self.undo_log.as_ref().and_then(|undo_log| undo_log.levels.last()).is_some_and(|level| !level.is_older)
     }
 
-    /// Brings every key back to what it was when the youngest level began, which knows of no change then. Answers the
-    /// keys that had changed, in their order, each with what it held and nobody needs.
+    /// Restores every key to its state when the youngest level began, and empties the level. Returns the changed
+    /// keys, in their order, each with the contents that are no longer needed.
     pub fn roll_back(&mut self) -> Vec<(Box<[u8]>, LazyFree)> {
         let Some(mut undo_log) = self.undo_log.take() else { return Vec::new() };
         let priors = undo_log.youngest().map(|level| std::mem::take(&mut level.priors)).unwrap_or_default();
@@ -127,7 +126,7 @@ impl<const LINES: usize> Database<LINES> {
         lazy_free
     }
 
-    /// Ends a level, counted from the oldest: what it knows, the one before it knows from now on, if there is one.
+    /// Ends a level, counted from the oldest: its entries go to the level before it, if there is one.
     pub fn end_level(&mut self, number: usize) {
         let Some(undo_log) = self.undo_log.as_mut().filter(|undo_log| number < undo_log.levels.len()) else { return };
         let ended = undo_log.levels.remove(number);
@@ -140,9 +139,9 @@ impl<const LINES: usize> Database<LINES> {
     }
 }
 
-/// Notes, to be made before a change.
+/// Notes that are made before a change.
 impl<const LINES: usize> Database<LINES> {
-    /// A key comes that was not there.
+    /// Notes that a key is about to be added that did not exist.
     pub(super) fn before_insert(&mut self, key: &[u8]) {
         if let Some(level) = self.undo_log.as_mut().and_then(|undo_log| undo_log.youngest()) {
             let absent = PriorState { value: PriorValue::Absent, deadline_ms: None, access: 0 };
@@ -150,7 +149,7 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// The deadline or the access of a key changes.
+    /// Notes that the deadline or the access of a key is about to change.
     #[inline]
     pub(super) fn before_mark(&mut self, slot: Slot) {
         if self.undo_log.is_some() {
@@ -158,7 +157,7 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// A value is edited where it stands, or taken away by who wants it.
+    /// Notes a value that is about to be edited in place, or removed and used by the caller.
     #[inline]
     pub(super) fn before_edit(&mut self, slot: Slot) {
         if self.undo_log.is_some() {
@@ -166,8 +165,8 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// A value goes, and nobody wants it. Answers the key for which [`Database::record_value`] is to have what stood
-    /// apart.
+    /// Notes that a value is about to be removed and dropped. Returns the key with which [`Database::record_value`]
+    /// is to be called if the value is outside its record.
     #[inline]
     pub(super) fn before_end(&mut self, slot: Slot) -> Option<Box<[u8]>> {
         if self.undo_log.is_some() { self.record_end(slot) } else { None }
@@ -186,7 +185,7 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// Keeps a value that has gone, if `key` is that of a level which wants it; gives it back otherwise.
+    /// Keeps a removed value, if `key` is one that a level needs the value of; returns it otherwise.
     #[inline]
     pub(super) fn record_value(&mut self, key: Option<Box<[u8]>>, value: Option<Value>) -> Option<Value> {
         let Some(key) = key else { return value };
@@ -200,7 +199,7 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// Notes what a key is, with its value if `copy` gives one, unless the youngest level knows.
+    /// Notes the state of a key, with its value if `copy` returns one, unless the youngest level has it.
     #[cold]
     fn note(&mut self, slot: Slot, copy: impl FnOnce(&Database<LINES>) -> Option<Value>) {
         let Some(mut undo_log) = self.undo_log.take() else { return };

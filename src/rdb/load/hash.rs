@@ -1,4 +1,4 @@
-//! Hashes: fields and values one after the other, or as a listpack, ziplist or zipmap; each with a deadline or none.
+//! Hashes: fields and values one after the other, or as a listpack, ziplist or zipmap; with or without deadlines.
 
 use crate::rdb::text::Reader;
 use crate::rdb::{kind, legacy};
@@ -6,8 +6,7 @@ use crate::value::Item;
 use crate::value::hash::{Entry, Hash, Limits};
 use std::borrow::Cow;
 
-/// The last moment that a deadline can be, in unix milliseconds: there are 48 bits for it, and
-/// two values mean something else.
+/// The latest deadline, in unix milliseconds: there are 48 bits for it, and two values have another meaning.
 const LAST_MS: u64 = (1 << 48) - 2;
 
 /// A field with its value, and its deadline or 0.
@@ -86,7 +85,7 @@ fn fits(rows: &[Row<'_>], limits: &Limits) -> bool {
         && rows.iter().all(|(entry, _)| entry.field.len().max(entry.value.len()) <= limits.bytes)
 }
 
-/// Puts those with deadlines first, in their order; of equal ones the last to come is first.
+/// Sorts entries with deadlines to the front, by deadline; of equal ones the last to come is first.
 fn ordered(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let (mut timed, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, deadline_ms)| *deadline_ms != 0);
     timed.reverse();
@@ -95,7 +94,7 @@ fn ordered(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     timed
 }
 
-/// The hash of some entries; `None` if two fields are equal.
+/// Builds the hash of some entries; `None` if two fields are equal.
 fn built(rows: Vec<Row<'_>>, is_packed: bool, is_timed: bool, limits: &Limits) -> Option<Hash> {
     if is_packed {
         let differ = super::differ(rows.iter().map(|(entry, _)| entry.field));

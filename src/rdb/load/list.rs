@@ -8,10 +8,10 @@ use crate::rdb::text::Reader;
 use crate::value::list::{Limits, List, Node};
 use std::borrow::Cow;
 
-/// A node as it was read.
+/// A node that has been read.
 enum Piece<'p> {
     Alone(Cow<'p, [u8]>),
-    /// A listpack, which was checked.
+    /// A listpack that has been checked.
     Together(Cow<'p, [u8]>),
 }
 

@@ -37,14 +37,14 @@ impl Reader<'_> {
     }
 }
 
-/// The table of some members; `None` if two are equal.
+/// Builds the table of some members; `None` if two are equal.
 fn table<'a>(mut members: impl Iterator<Item = Item<'a>>, limits: &Limits) -> Option<Set> {
     let mut set = Set::new();
     set.make_room(usize::MAX, limits);
     members.all(|member| set.insert(&member.to_cow(), limits)).then_some(set)
 }
 
-/// What a set of integers is kept as: `bytes a number, 4 | numbers, 4 | number | ...`, low bytes first. They ascend.
+/// Reads the form of sets of integers: `bytes a number, 4 | numbers, 4 | number | ...`, low bytes first. They ascend.
 fn integers(bytes: &[u8]) -> Option<(usize, Vec<i64>)> {
     let (width, rest) = bytes.split_first_chunk()?;
     let (count, rest) = rest.split_first_chunk()?;

@@ -1,7 +1,7 @@
-//! Streams: blocks as listpacks, counters, and groups with their consumers and what is pending.
+//! Streams: blocks as listpacks, counters, and groups with their consumers and pending entries.
 //!
-//! Everything is held against everything else: ids ascend within a block and from block to block, counts are those of
-//! what is there, no counter contradicts an entry, and what is pending has one consumer, which says so too.
+//! Everything is checked against everything else: ids ascend within a block and from block to block, counts are
+//! right, no counter contradicts an entry, and each pending entry has one consumer, which lists it too.
 
 use super::Reader;
 use crate::rdb::kind;
@@ -10,7 +10,7 @@ use crate::value::Item;
 use crate::value::stream::{Block, Group, Id, Log, Stream};
 use std::borrow::Cow;
 
-/// The room of a group or a consumer, in elements.
+/// The room that a group or a consumer takes, in elements.
 const GROUP_ROOM: usize = 8;
 
 impl Reader<'_> {
@@ -57,7 +57,7 @@ impl Reader<'_> {
         Some(Id::new(self.length()?, self.length()?))
     }
 
-    /// An id in 16 bytes, the high ones first.
+    /// An id in 16 bytes, high bytes first.
     fn raw_id(&mut self) -> Option<Id> {
         raw_id(self.bytes(16)?)
     }
@@ -129,7 +129,7 @@ fn texts<'a>(items: &mut impl Iterator<Item = Item<'a>>, count: usize) -> Option
     (0..count).map(|_| items.next().map(|item| item.to_cow())).collect()
 }
 
-/// The id that is told as two differences to the first one of its block.
+/// An id that is stored as two differences to the first one of its block.
 fn id_behind<'a>(first: Id, items: &mut impl Iterator<Item = Item<'a>>) -> Option<Id> {
     let (ms, seq) = (integer(items)?, integer(items)?);
     Some(Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq)))

@@ -6,7 +6,7 @@ use crate::value::zset::{Limits, Zset};
 use crate::value::{Item, number};
 use std::borrow::Cow;
 
-/// Instead of the length of a score's digits: not a number, and the infinities.
+/// The length bytes of a score that mean: not a number, and the infinities.
 const NAN: u8 = 253;
 const INFINITY: u8 = 254;
 const NEGATIVE_INFINITY: u8 = 255;
@@ -31,13 +31,13 @@ impl Reader<'_> {
                     _ => super::pairs(self.listpack(&bytes)?.iter()),
                 };
                 let scored = pairs?.into_iter().map(|(member, score)| Some((member.to_cow(), score_of(score)?)));
-                // The length of a member is no matter when all come at once.
+                // The length of a member does not matter if all come at once.
                 built(scored.collect::<Option<_>>()?, &Limits { bytes: usize::MAX, ..*limits })
             }
         }
     }
 
-    /// A score in digits, with their number before them.
+    /// A score in digits, with their number in front.
     fn digits(&mut self) -> Option<f64> {
         match self.byte()? {
             NAN => Some(f64::NAN),
@@ -55,7 +55,7 @@ fn score_of(item: Item<'_>) -> Option<f64> {
     }
 }
 
-/// The sorted set of some entries; `None` if two members are equal.
+/// Builds the sorted set of some entries; `None` if two members are equal.
 fn built(entries: Vec<(Cow<'_, [u8]>, f64)>, limits: &Limits) -> Option<Zset> {
     let mut members: Vec<&[u8]> = entries.iter().map(|(member, _)| &**member).collect();
     members.sort_unstable();

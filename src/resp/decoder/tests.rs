@@ -1,4 +1,4 @@
-//! What the decoder reads, waits for and refuses. `tests/fuzz.rs` holds it to another decoder.
+//! The decoder: what it reads, waits for and refuses. `tests/fuzz.rs` compares it with another decoder.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn every_kind_of_reply_is_read() {
 }
 
 #[test]
-fn attributes_are_stepped_over_wherever_they_stand() {
+fn attributes_are_skipped_wherever_they_are() {
     assert_eq!(whole(b"|1\r\n+ttl\r\n*1\r\n:5\r\n:7\r\n"), Frame::Integer(7));
     assert_eq!(whole(b"|0\r\n|1\r\n+a\r\n+b\r\n*0\r\n"), Frame::Array(vec![]));
     assert_eq!(
@@ -57,7 +57,7 @@ fn attributes_are_stepped_over_wherever_they_stand() {
 }
 
 #[test]
-fn what_follows_a_reply_is_left() {
+fn bytes_behind_a_reply_are_left() {
     assert_eq!(Frame::decode(b"*1\r\n+a\r\n?!"), Ok(Some((Frame::Array(vec![Frame::Status(b"a")]), 8))));
 }
 
@@ -71,7 +71,7 @@ fn every_beginning_of_a_reply_is_incomplete() {
 }
 
 #[test]
-fn what_breaks_the_protocol_is_refused() {
+fn bytes_that_break_the_protocol_are_refused() {
     let table: [&[u8]; 23] = [
         b"x",
         b"\r\n",

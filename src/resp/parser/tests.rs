@@ -1,4 +1,4 @@
-//! What the parser reads, refuses and leaves, held to the answers of Redis 8.0.6 and to another decoder.
+//! The parser: what it reads, refuses and leaves, compared with the replies of Redis 8.0.6 and with another decoder.
 
 use super::*;
 use proptest::collection::vec;
@@ -11,8 +11,8 @@ type Words = Vec<Vec<u8>>;
 const LIMITS: Limits = Limits { max_bulk_bytes: 512 * 1024 * 1024, authenticated: true };
 const STRANGER: Limits = Limits { authenticated: false, ..LIMITS };
 
-/// Drives a parser as a connection does: each piece is one read. Returns the requests, then what ended the reading:
-/// an error, or how many bytes are left over.
+/// Drives a parser as a connection does: each piece is one read. Returns the requests, then how the reading ended: an
+/// error, or the number of bytes that are left over.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> (Vec<Words>, Result<usize, ProtocolError>) {
     let (mut parser, mut input, mut requests) = (Parser::new(), Vec::new(), Vec::new());
     for piece in pieces {
@@ -58,7 +58,7 @@ fn ping() -> Words {
     vec![b"PING".to_vec()]
 }
 
-/// Redis 8.0.6 answered each of these with one PONG and kept the connection.
+/// Redis 8.0.6 replied to each of these with one PONG and kept the connection open.
 #[test]
 fn empty_requests_and_sloppy_line_ends_keep_the_connection_in_step() {
     let table: [&[u8]; 25] = [
@@ -93,9 +93,9 @@ fn empty_requests_and_sloppy_line_ends_keep_the_connection_in_step() {
     }
 }
 
-/// Redis 8.0.6 answered each of these with this error and closed the connection.
+/// Redis 8.0.6 replied to each of these with this error and closed the connection.
 #[test]
-fn each_fault_has_the_words_of_redis() {
+fn each_fault_has_the_error_text_of_redis() {
     let table: [(&[u8], &str); 27] = [
         (b"*\r\nPING\r\n", "invalid multibulk length"),
         (b"*-\r\nPING\r\n", "invalid multibulk length"),
@@ -131,9 +131,9 @@ fn each_fault_has_the_words_of_redis() {
     }
 }
 
-/// Redis 8.0.6 waited for more after each of these.
+/// Redis 8.0.6 waited for more bytes after each of these.
 #[test]
-fn what_is_not_complete_is_waited_for() {
+fn incomplete_requests_are_waited_for() {
     let table: [&[u8]; 13] = [
         b"",
         b"*",
@@ -176,7 +176,7 @@ fn a_line_may_have_64_kib_and_not_one_byte_more() {
 }
 
 #[test]
-fn a_stranger_may_send_ten_words_of_16_kib_until_he_logs_in() {
+fn a_client_may_send_ten_words_of_16_kib_until_it_logs_in() {
     assert_eq!(read([&b"*10\r\n$16384\r\n"[..]], &STRANGER), (vec![], Ok(13)));
     let text = |input| error_text(input, &STRANGER);
     assert_eq!(text(b"*11\r\n").as_deref(), Some("Protocol error: unauthenticated multibulk length"));
@@ -218,7 +218,7 @@ fn a_word_that_is_not_there_is_none() {
     assert_eq!((request.get(1), request.get(2)), (Some(&b""[..]), None));
 }
 
-/// Every order of up to five of these, which is where a parser with two request forms falls out of step.
+/// Every order of up to five of these: such mixes are where a parser with two request forms can lose its position.
 #[test]
 fn every_mix_of_empty_and_full_requests_stays_in_step() {
     let kinds: [&[u8]; 6] = [b"\r\n", b"*0\r\n", b"*-1\r\n", b"PING\r\n", b"*1\r\n$4\r\nPING\r\n", b"*1\r\n$4\r\nPI"];

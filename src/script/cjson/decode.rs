@@ -1,7 +1,7 @@
-//! JSON as values.
+//! JSON to Lua values.
 //!
-//! Arrays and objects that are under way wait in a list, not on the native stack; their tables lie on Lua's, which is
-//! where deep nesting ends even if scripts allow it.
+//! Unfinished arrays and objects are in a list, not on the native stack; their tables are on Lua's stack, whose limit
+//! is a limit of deep nesting even if scripts allow it.
 
 use super::accept_one_argument;
 use super::settings::{Setting, value_of};
@@ -21,9 +21,9 @@ pub(super) fn decode(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
-/// A table that is under way.
+/// An unfinished table.
 enum Level {
-    /// With so many elements.
+    /// An array, with the number of its elements so far.
     Array(usize),
     Object,
 }
@@ -63,7 +63,7 @@ impl<'t> Decoder<'t> {
         Raise::here(format!("Expected {expected} but found {} at character {position}", found.name()))
     }
 
-    /// Pushes the value that a token is; or the table that it begins, and gives the first token of its first value.
+    /// Pushes the value of a token; or the table that it begins, and returns the first token of its first value.
     fn value(&mut self, stack: &mut Stack<'_>, token: Token<'t>) -> Result<Option<Token<'t>>, Raise> {
         match token {
             Token::Text(text) => stack.push_bytes(&text)?,
@@ -101,7 +101,7 @@ impl<'t> Decoder<'t> {
         stack.push_table(0, 0)
     }
 
-    /// Pushes a key, and gives the first token of its value.
+    /// Pushes a key, and returns the first token of its value.
     fn key(&mut self, stack: &mut Stack<'_>, token: &Token<'t>) -> Result<Token<'t>, Raise> {
         let Token::Text(key) = token else { return Err(self.unexpected("object key string", token)) };
         stack.push_bytes(key)?;
@@ -111,8 +111,8 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    /// Stores the value on top in its table, and that one in its own if it is complete, and so on. Gives the first
-    /// token of the next value; `None` when the outermost is complete.
+    /// Stores the value on top in its table; if that is complete, stores it in its own, and so on. Returns the first
+    /// token of the next value; `None` if the outermost is complete.
     fn store(&mut self, stack: &mut Stack<'_>) -> Result<Option<Token<'t>>, Raise> {
         while let Some(level) = self.levels.last_mut() {
             let (end, expected) = match level {

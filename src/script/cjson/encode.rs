@@ -1,7 +1,7 @@
-//! Values as JSON.
+//! Lua values to JSON.
 //!
-//! Tables that are under way wait in a list, not on the native stack. A table whose keys are all whole numbers from 1
-//! on is an array, with `null` where it has holes; if those are too many, it is refused, or an object.
+//! Unfinished tables are in a list, not on the native stack. A table whose keys are all integers from 1 on is an
+//! array, with `null` in its holes; if there are too many holes, it is refused, or an object.
 
 use super::settings::{Setting, value_of};
 use super::{accept_one_argument, number};
@@ -18,7 +18,7 @@ pub(super) fn encode(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
-/// A table that is under way.
+/// An unfinished table.
 enum Level {
     Array { length: usize, written: usize },
     Object { is_empty: bool },
@@ -111,8 +111,8 @@ impl Encoder {
         }
     }
 
-    /// Writes the string at `at`. What is escaped becomes up to six bytes, so a large one is written in parts, each of
-    /// which memory must allow.
+    /// Writes the string at `at`. An escaped byte becomes up to six bytes, so a large string is written in parts,
+    /// each of which memory must allow.
     fn text(&mut self, stack: &Stack<'_>, at: i32) -> Result<(), Raise> {
         const PART_BYTES: usize = 64 << 10;
         self.out.push(b'"');
@@ -143,7 +143,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// The length of the table on top if it is an array. An empty one is none.
+    /// The length of the table on top if it is an array. An empty table is none.
     fn array_length(&mut self, stack: &mut Stack<'_>) -> Result<Option<usize>, Raise> {
         let (mut longest, mut count) = (0_i32, 0_i32);
         stack.walk(-1)?;
@@ -206,7 +206,7 @@ fn refuse(stack: &Stack<'_>, at: i32, reason: &str) -> Raise {
     Raise::here(format!("Cannot serialise {}: {reason}", stack.type_name(at)))
 }
 
-/// Appends a text as it stands between quotes.
+/// Appends a text in the form that it has between quotes.
 fn write_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|&byte| is_escaped(byte)) {

@@ -1,10 +1,11 @@
 //! The library `cjson`: values as JSON and back, as the one of Redis 8.0 does it (lua-cjson 2.1.0).
 //!
-//! JSON is what that library takes for it: `/` is escaped, bytes that are no UTF-8 pass, numbers have 14 digits, `nan`
-//! and hexadecimal numbers are read unless told otherwise. Settings belong to one table of functions, and last as long
-//! as the interpreter: a script that changes them changes them for the next one, too, as it does in Redis.
+//! The dialect of JSON is that library's: `/` is escaped, bytes that are not UTF-8 pass, numbers have 14 digits,
+//! `nan` and hexadecimal numbers are read unless a setting forbids it. Settings belong to one table of functions, and
+//! last as long as the interpreter: a script that changes them changes them for the next one, too, as it does in
+//! Redis.
 //!
-//! Neither direction nests native calls, and what is written is limited by the interpreter's memory.
+//! Neither direction nests native calls, and the output is limited by the interpreter's memory.
 
 mod decode;
 mod encode;
@@ -18,10 +19,10 @@ use self::settings::{Setting, Values};
 use super::arguments::describe;
 use crate::lua::{Function, Raise, Stack};
 
-/// The table of settings that each function keeps.
+/// The upvalue of each function that is the table of settings.
 const SETTINGS: i32 = 1;
 
-/// The functions, save `new`.
+/// The functions, except `new`.
 const FUNCTIONS: &[(&str, Function)] = &[
     ("encode", encode::encode),
     ("decode", decode::decode),
@@ -37,7 +38,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
 /// Pushes the library.
 ///
 /// # Errors
-/// When memory has run out.
+/// If memory has run out.
 pub(crate) fn open(stack: &mut Stack<'_>) -> Result<(), Raise> {
     stack.push_table(0, FUNCTIONS.len() + 4)?;
     settings::push_defaults(stack)?;

@@ -2,8 +2,8 @@
 
 use crate::value::number::parse_f64;
 
-/// Appends a double with so many digits at most, as `%.14g` prints it: plain, or with an
-/// exponent where that is shorter.
+/// Appends a double with at most `precision` digits, as `%.14g` prints it: plain, or with an exponent where that is
+/// shorter.
 pub(super) fn write(out: &mut Vec<u8>, number: f64, precision: usize) {
     const PLAIN: f64 = 1e9;
     let whole = number as i64;
@@ -23,7 +23,7 @@ pub(super) fn write(out: &mut Vec<u8>, number: f64, precision: usize) {
     write_digits(out, &digits[..length], exponent.parse().unwrap_or(0), precision);
 }
 
-/// Appends digits of which the first stands before the point, with an exponent.
+/// Appends digits with an exponent, the first digit before the point.
 fn write_digits(out: &mut Vec<u8>, digits: &[u8], exponent: i32, precision: usize) {
     let (first, rest) = digits.split_at(1);
     match usize::try_from(exponent) {
@@ -54,7 +54,7 @@ fn write_fraction(out: &mut Vec<u8>, digits: &[u8]) {
     }
 }
 
-/// Reads the number at the beginning of a text as `strtod` does, and tells how long it is; `None` if there is none.
+/// Reads the number at the beginning of a text as `strtod` does, and returns its length too; `None` if there is none.
 pub(super) fn read(text: &[u8]) -> Option<(f64, usize)> {
     let sign = usize::from(matches!(text.first(), Some(b'+' | b'-')));
     let unsigned = &text[sign..];
@@ -82,14 +82,14 @@ fn digits(text: &[u8], is_digit: fn(&u8) -> bool) -> usize {
     text.iter().take_while(|byte| is_digit(byte)).count()
 }
 
-/// `(chars)` behind `nan`.
+/// The length of `(chars)` behind `nan`.
 fn payload_length(text: &[u8]) -> usize {
     let Some(inner) = text.strip_prefix(b"(") else { return 0 };
     let length = digits(inner, |byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     if inner.get(length) == Some(&b')') { length + 2 } else { 0 }
 }
 
-/// Digits, perhaps with a point among them; `None` without any digit.
+/// The length of digits, optionally with a point among them; `None` without any digit.
 fn mantissa_length(text: &[u8], is_digit: fn(&u8) -> bool) -> Option<usize> {
     let whole = digits(text, is_digit);
     let fraction = match text.get(whole) {
@@ -99,7 +99,7 @@ fn mantissa_length(text: &[u8], is_digit: fn(&u8) -> bool) -> Option<usize> {
     (whole + fraction > 0).then_some(whole + 1 + fraction)
 }
 
-/// An exponent behind `letter`, if there is one.
+/// The length of an exponent behind `letter`, if there is one.
 fn exponent_length(text: &[u8], letter: u8) -> usize {
     if text.first().is_none_or(|first| first.to_ascii_lowercase() != letter) {
         return 0;
@@ -122,7 +122,7 @@ fn hexadecimal_length(text: &[u8]) -> Option<usize> {
     Some(2 + length + exponent_length(&rest[length..], b'p'))
 }
 
-/// A hexadecimal number; one out of range is infinite or zero.
+/// Reads a hexadecimal number; one out of range becomes infinite or zero.
 fn hexadecimal(text: &[u8]) -> f64 {
     let is_small = || text.windows(2).any(|pair| pair.eq_ignore_ascii_case(b"p-"));
     parse_f64(text).unwrap_or_else(|| if is_small() { 0.0 } else { f64::INFINITY })

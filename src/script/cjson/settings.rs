@@ -1,4 +1,5 @@
-//! What scripts can set: numbers in a table that the functions of one library share and no script can reach.
+//! The settings that scripts can change: numbers in a table that the functions of one library share and no script can
+//! reach.
 
 use std::ops::RangeInclusive;
 
@@ -6,12 +7,12 @@ use super::SETTINGS;
 use crate::lua::{Kind, Raise, Stack};
 use crate::script::arguments::{integer, lower_half};
 
-/// The words of a setting that is on or off, by their numbers.
+/// The words of a setting that is on or off; their indices are its numbers.
 pub(super) const SWITCH: &[&str] = &["off", "on"];
-/// The words for how numbers are encoded that JSON does not have.
+/// The words for the encoding of numbers that JSON does not have.
 pub(super) const INVALID_NUMBERS: &[&str] = &["off", "on", "null"];
 
-/// The settings, by their places in the table.
+/// The settings; their order is that in the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Setting {
     SparseConvert = 1,
@@ -25,7 +26,7 @@ pub(super) enum Setting {
     Precision,
 }
 
-/// What they are at first, in the same order.
+/// The initial settings, in the same order.
 const DEFAULTS: [i32; 9] = [0, 2, 10, 1000, 1000, 0, 1, 1, 14];
 
 /// Pushes a table of settings.
@@ -38,7 +39,7 @@ pub(super) fn push_defaults(stack: &mut Stack<'_>) -> Result<(), Raise> {
     Ok(())
 }
 
-/// A setting of the function that runs.
+/// A setting of the running function.
 pub(super) fn value_of(stack: &mut Stack<'_>, setting: Setting) -> i32 {
     stack.get_element(Stack::upvalue(SETTINGS), setting as usize);
     let value = stack.number(-1).unwrap_or(0.0) as i32;
@@ -46,7 +47,7 @@ pub(super) fn value_of(stack: &mut Stack<'_>, setting: Setting) -> i32 {
     value
 }
 
-/// Changes settings of the function that runs.
+/// Changes settings of the running function.
 pub(super) struct Values<'s, 'c> {
     stack: &'s mut Stack<'c>,
 }
@@ -61,7 +62,7 @@ impl<'s, 'c> Values<'s, 'c> {
         self.stack.set_element(Stack::upvalue(SETTINGS), setting as usize)
     }
 
-    /// Stores the argument if there is one, and pushes what the setting is then.
+    /// Stores the argument if there is one, and pushes the setting's new value.
     pub(super) fn change_number(
         &mut self,
         argument: usize,
@@ -72,7 +73,7 @@ impl<'s, 'c> Values<'s, 'c> {
             let value = lower_half(integer(self.stack, argument)?);
             if !allowed.contains(&value) {
                 let (least, most) = (allowed.start(), allowed.end());
-                // Whichever argument it was.
+                // The number 1 whichever argument it was, as in Redis.
                 return Err(Raise::argument(1, format!("expected integer between {least} and {most}")));
             }
             self.store(setting, value)?;
@@ -82,7 +83,7 @@ impl<'s, 'c> Values<'s, 'c> {
         Ok(())
     }
 
-    /// As for a number, for one of `words` or a boolean.
+    /// Like [`Values::change_number`], for one of `words` or a boolean.
     pub(super) fn change_word(&mut self, argument: usize, setting: Setting, words: &[&str]) -> Result<(), Raise> {
         if argument <= self.given() && !self.stack.lacks(argument) {
             let value = self.word(argument, words)?;
@@ -108,7 +109,7 @@ impl<'s, 'c> Values<'s, 'c> {
         number.ok_or_else(|| Raise::argument(argument, [b"invalid option '", text, b"'"].concat()))
     }
 
-    /// How many arguments there are; results lie above them.
+    /// The number of arguments; results are above them.
     fn given(&self) -> usize {
         self.stack.arguments()
     }

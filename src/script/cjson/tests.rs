@@ -1,4 +1,4 @@
-//! Expected are the answers of Redis 8.0.6.
+//! Tests of `cjson`; expected are the replies of Redis 8.0.6.
 
 use crate::script::testing::{expect, interpreter, run, shown};
 
@@ -23,7 +23,7 @@ fn values_become_json() {
 }
 
 #[test]
-fn what_json_has_no_form_for_is_refused() {
+fn values_without_a_json_form_are_refused() {
     for (value, message) in [
         ("tostring", "Cannot serialise function: type not supported"),
         ("{1, {tostring}}", "Cannot serialise function: type not supported"),
@@ -51,7 +51,7 @@ fn json_becomes_values() {
 }
 
 #[test]
-fn what_is_no_json_is_refused_with_its_place() {
+fn invalid_json_is_refused_with_its_position() {
     for (text, message) in [
         ("", "Expected value but found T_END at character 1"),
         ("x", "Expected value but found invalid token at character 1"),
@@ -95,7 +95,7 @@ fn settings_last_as_long_as_the_interpreter_and_belong_to_their_functions() {
     );
 }
 
-/// CVE-2022-24834.
+/// A case of CVE-2022-24834.
 #[test]
 fn deep_and_large_values_end_in_an_error() {
     const NESTED: &str = "local t = {} for _ = 1, 1e5 do t = {t} end ";

@@ -1,10 +1,10 @@
-//! JSON as a sequence of tokens. It ends at the end of the text, or at a NUL.
+//! JSON as a sequence of tokens. JSON ends at the end of the text, or at a NUL.
 
 use std::borrow::Cow;
 
 use super::number;
 
-/// A token.
+/// A token of JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'t> {
     ObjectBegin,
@@ -18,12 +18,12 @@ pub(super) enum Token<'t> {
     Boolean(bool),
     Null,
     End,
-    /// What is there is no token, for this reason.
+    /// No valid token, for this reason.
     Invalid(&'static str),
 }
 
 impl Token<'_> {
-    /// What errors say was found.
+    /// The name of the token in error messages.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Token::ObjectBegin => "T_OBJ_BEGIN",
@@ -46,7 +46,7 @@ impl Token<'_> {
 pub(super) struct Reader<'t> {
     text: &'t [u8],
     at: usize,
-    /// Where the last token began, or what was wrong with it lies.
+    /// The offset of the last token, or of the fault in it.
     pub(super) token_at: usize,
     takes_invalid_numbers: bool,
 }
@@ -56,7 +56,7 @@ impl<'t> Reader<'t> {
         Reader { text, at: 0, token_at: 0, takes_invalid_numbers }
     }
 
-    /// How far it has read.
+    /// The offset up to which it has read.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The letter of an escape or of a pair of them, and how long it is.
+    /// The character of an escape or of a pair of them, and its length.
     fn unicode(&self) -> Option<(char, usize)> {
         let unit = self.unit(self.at)?;
         if let Some(letter) = char::from_u32(unit.into()) {
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
         Some((letter, 12))
     }
 
-    /// `\u` with four hexadecimal digits.
+    /// The number of a `\u` with four hexadecimal digits.
     fn unit(&self, at: usize) -> Option<u16> {
         let [b'\\', b'u', digits @ ..] = self.text.get(at..at + 6)? else { return None };
         digits.iter().try_fold(0, |unit: u16, &digit| {
@@ -194,7 +194,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether a number is not one of JSON's: with a plus, a leading zero, hexadecimal, or no number at all.
+/// Whether a number is not valid in JSON: with a plus, a leading zero, hexadecimal, or not a number at all.
 fn is_invalid_number(text: &[u8]) -> bool {
     let unsigned = match text {
         [b'+', ..] => return true,

@@ -11,7 +11,7 @@ use crate::lua::{Raise, Stack};
 /// Pushes the library.
 ///
 /// # Errors
-/// When memory has run out.
+/// If memory has run out.
 pub(crate) fn open(stack: &mut Stack<'_>) -> Result<(), Raise> {
     stack.push_table(0, 8)?;
     register(

@@ -1,8 +1,8 @@
-//! Values as MessagePack.
+//! Lua values to MessagePack.
 //!
-//! Tables nest sixteen deep; what is deeper is nil, as is what MessagePack has no type for. A table whose keys are the
-//! whole numbers from 1 to its length is an array, and so is an empty one. Whole numbers become integers of the
-//! shortest form, others a float if that keeps them, or a double.
+//! Tables nest up to sixteen levels; deeper ones become nil, as do values that MessagePack has no type for. A table
+//! whose keys are the integers from 1 to its length is an array, and so is an empty one. Whole numbers become
+//! integers of the shortest form, others a float if that represents them exactly, or a double.
 
 use crate::lua::{Kind, Raise, Stack};
 use crate::script::arguments::{to_i32, to_i64};

@@ -1,4 +1,4 @@
-//! Expected are the answers of Redis 8.0.6.
+//! Tests of `cmsgpack`; expected are the replies of Redis 8.0.6.
 
 use crate::script::testing::{expect, interpreter, run, shown};
 
@@ -53,7 +53,7 @@ fn bytes_that_mean_nothing_are_refused() {
     }
 }
 
-/// CVE-2018-11218, CVE-2022-24834.
+/// Cases of CVE-2018-11218 and CVE-2022-24834.
 #[test]
 fn many_arguments_and_deep_nesting_have_an_end() {
     expect(&[

@@ -1,7 +1,7 @@
-//! MessagePack as values.
+//! MessagePack to Lua values.
 //!
-//! Arrays and maps that are under way wait in a list, not on the native stack; their tables lie on Lua's, which is
-//! where deep nesting ends. A length that is announced makes nothing: each element has to be there.
+//! Unfinished arrays and maps are in a list, not on the native stack; their tables are on Lua's stack, whose limit is
+//! a limit of deep nesting. A declared length allocates nothing: each element has to exist.
 
 use crate::lua::{Raise, Stack};
 use crate::script::arguments::{integer, integer_or};
@@ -20,8 +20,8 @@ pub(super) fn unpack_limit(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     unpack_some(stack, limit, offset)
 }
 
-/// Pushes the offset behind so many values, -1 at the end, and the values from an offset
-/// on; with zeros all values only.
+/// Pushes the offset behind `limit` values, -1 at the end, and the values from `offset` on; if both are 0, all values
+/// only.
 fn unpack_some(stack: &mut Stack<'_>, limit: i64, offset: i64) -> Result<usize, Raise> {
     let is_all = limit == 0 && offset == 0;
     let text = stack.text_argument(1)?;
@@ -55,7 +55,7 @@ fn reserve(stack: &mut Stack<'_>, whose: &str) -> Result<(), Raise> {
     stack.reserve(1).map_err(|_| Raise::here(format!("stack overflow ({whose})")))
 }
 
-/// A table that is under way.
+/// An unfinished table.
 enum Level {
     Array { left: u32 },
     Map { left: u32, has_key: bool },
@@ -95,7 +95,7 @@ impl<'d> Unpacker<'d> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
-    /// Pushes the value that comes next, and answers true; or the table of one that has elements.
+    /// Pushes the next value, and returns true; or the table of one that has elements.
     fn begin(&mut self, stack: &mut Stack<'_>) -> Result<bool, Raise> {
         let [kind] = self.array()?;
         reserve(stack, "too many return values at once; use unpack_one or unpack_limit instead.")?;
@@ -151,7 +151,7 @@ impl<'d> Unpacker<'d> {
             0xd0 => i8::from_be_bytes(self.array()?).into(),
             0xd1 => i16::from_be_bytes(self.array()?).into(),
             0xd2 => i32::from_be_bytes(self.array()?).into(),
-            // Without a sign or with one: Redis reads both as the latter.
+            // Unsigned or signed: Redis reads both as signed.
             _ => i64::from_be_bytes(self.array()?) as f64,
         })
     }
@@ -162,7 +162,7 @@ impl<'d> Unpacker<'d> {
         if left == 0 {
             return Ok(true);
         }
-        // Each element lies above its number.
+        // Each element is above its number.
         stack.push_number(1.0);
         self.levels.push(Level::Array { left });
         Ok(false)
@@ -177,7 +177,7 @@ impl<'d> Unpacker<'d> {
         Ok(false)
     }
 
-    /// Stores the value on top in its table, and that one in its own if it is complete, and so on. True when the
+    /// Stores the value on top in its table; if that is complete, stores it in its own, and so on. True if the
     /// outermost is complete.
     fn store(&mut self, stack: &mut Stack<'_>) -> Result<bool, Raise> {
         while let Some(level) = self.levels.last_mut() {

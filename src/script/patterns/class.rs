@@ -1,10 +1,10 @@
-//! Which bytes an item of a pattern fits: classes such as `%a`, and sets such as `[^%w_-]`. Letters are those of ASCII,
-//! as scripts run in the locale `C`.
+//! Character classes: the bytes that an item of a pattern matches, such as `%a`, and sets such as `[^%w_-]`. Letters
+//! are those of ASCII, as scripts run in the locale `C`.
 
 const ESCAPE: u8 = b'%';
 
-/// Whether a byte belongs to a class: one of the letters `acdlpsuwxz`, as a capital for all other bytes; what is no
-/// such letter stands for itself.
+/// Whether a byte belongs to a class: one of the letters `acdlpsuwxz`, as a capital for all other bytes; any other
+/// byte stands for itself.
 #[inline]
 pub(super) fn is_in_class(byte: u8, class: u8) -> bool {
     let is_within = match class.to_ascii_lowercase() {
@@ -49,8 +49,8 @@ fn is_among(byte: u8, mut items: &[u8]) -> bool {
     }
 }
 
-/// The length of the set at the beginning of a pattern, with its brackets; `None` when it does not end. A bracket that
-/// stands first belongs to the set.
+/// The length of the set at the beginning of a pattern, with its brackets; `None` if it does not end. A bracket in
+/// first position belongs to the set.
 pub(super) fn set_length(pattern: &[u8]) -> Option<usize> {
     let mut at = if pattern.get(1) == Some(&b'^') { 2 } else { 1 };
     let first = at;

@@ -1,8 +1,8 @@
-//! Matching a pattern at one place of a subject.
+//! Matches a pattern at one position of a subject.
 //!
-//! The pattern is read as it is matched. Where it could go on in several ways the others are kept in a list of our own,
-//! not on the native stack, and taken up when the one that was tried fails: the list grows by at most one entry for
-//! each item of the pattern. What C reads as the NUL behind a text is read as such here, too: `%f` looks at it.
+//! The pattern is read while it is matched. Where there are several ways to continue, the others are kept in a list
+//! of our own, not on the native stack, and tried when the current one fails: the list grows by at most one entry for
+//! each item of the pattern. C reads a NUL behind a text; that is emulated here: `%f` checks it.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::lua::{Raise, Stack};
 const MAX_CAPTURES: usize = 32;
 const ESCAPE: u8 = b'%';
 
-/// How far a capture reaches.
+/// The extent of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
     Unfinished,
@@ -20,7 +20,7 @@ enum Extent {
     Length(usize),
 }
 
-/// What a match captured.
+/// The captures of a match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Captures {
     starts: [usize; MAX_CAPTURES],
@@ -31,7 +31,7 @@ pub(super) struct Captures {
 /// A value that was captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Captured {
-    /// A place, counted from 1.
+    /// A position, counted from 1.
     Position(usize),
     /// A part of the subject.
     Part(Range<usize>),
@@ -42,7 +42,7 @@ impl Captures {
         Captures { starts: [0; MAX_CAPTURES], extents: [Extent::Unfinished; MAX_CAPTURES], count: 0 }
     }
 
-    /// How many the pattern has.
+    /// The number of captures of the pattern.
     pub(super) fn count(&self) -> usize {
         self.count
     }
@@ -70,28 +70,28 @@ fn invalid_index() -> Raise {
     Raise::here("invalid capture index")
 }
 
-/// Where a match stands, in the subject and in the pattern.
+/// The state of a match: its positions in the subject and in the pattern.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     subject: usize,
     pattern: usize,
 }
 
-/// What one item of the pattern leads to.
+/// The result of one item of the pattern.
 enum Step {
     On(Point),
     Done(usize),
     Back,
 }
 
-/// What is left to try, or to undo before.
+/// A way that is left to try, or a change to undo before.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
     /// Without an optional item.
     Point(Point),
     /// With fewer repetitions: the rest of the pattern from `last` down to `first`.
     Fewer { first: usize, last: usize, rest: usize },
-    /// With one repetition more of the item that lies from `item` to `rest - 1`.
+    /// With one repetition more of the item from `item` to `rest - 1`.
     More { at: usize, item: usize, rest: usize },
     /// The last capture was not opened.
     Open,
@@ -109,24 +109,24 @@ pub(super) struct Matcher<'t> {
 }
 
 impl<'t> Matcher<'t> {
-    /// A pattern ends at its first NUL.
+    /// A matcher; a pattern ends at its first NUL.
     pub(super) fn new(subject: &'t [u8], pattern: &'t [u8]) -> Matcher<'t> {
         let length = memchr::memchr(0, pattern).unwrap_or(pattern.len());
         let pattern = &pattern[..length];
         Matcher { subject, pattern, captures: Captures::none(), choices: Vec::new() }
     }
 
-    /// Takes `^` from the beginning of the pattern: true if it was there.
+    /// Skips `^` at the beginning of the pattern: true if it was there.
     pub(super) fn take_anchor(&mut self) -> bool {
         let rest = self.pattern.strip_prefix(b"^");
         self.pattern = rest.unwrap_or(self.pattern);
         rest.is_some()
     }
 
-    /// Matches at one place, and tells where the match ends.
+    /// Matches at one position, and returns where the match ends.
     ///
     /// # Errors
-    /// When the pattern is malformed, or the script has to end.
+    /// If the pattern is malformed, or the script has to end.
     pub(super) fn match_at(&mut self, stack: &Stack<'_>, start: usize) -> Result<Option<usize>, Raise> {
         self.captures.count = 0;
         self.choices.clear();
@@ -144,7 +144,7 @@ impl<'t> Matcher<'t> {
         }
     }
 
-    /// The byte of the pattern there, and the NUL behind its end.
+    /// The byte of the pattern at an offset; behind its end, a NUL.
     fn item(&self, at: usize) -> u8 {
         self.pattern.get(at).copied().unwrap_or(0)
     }
@@ -169,7 +169,7 @@ impl<'t> Matcher<'t> {
         }
     }
 
-    /// Takes up what was not tried yet.
+    /// Takes the last way that has not been tried yet.
     fn next_choice(&mut self) -> Option<Point> {
         loop {
             match self.choices.last_mut()? {
@@ -228,7 +228,7 @@ impl<'t> Matcher<'t> {
         Ok(Step::On(Point { pattern: point.pattern + 1, ..point }))
     }
 
-    /// `%bxy`: from an `x` to the `y` that belongs to it.
+    /// Matches `%bxy`: from an `x` to the matching `y`.
     fn balance(&mut self, stack: &Stack<'_>, point: Point) -> Result<Step, Raise> {
         let (open, close) = (self.item(point.pattern + 2), self.item(point.pattern + 3));
         if open == 0 || close == 0 {
@@ -254,7 +254,7 @@ impl<'t> Matcher<'t> {
         Ok(Step::Back)
     }
 
-    /// `%f[set]`: between a byte that is not of the set and one that is.
+    /// Matches `%f[set]`: between a byte outside of the set and one in it.
     fn frontier(&mut self, point: Point) -> Result<Step, Raise> {
         let set = point.pattern + 2;
         if self.item(set) != b'[' {
@@ -268,7 +268,7 @@ impl<'t> Matcher<'t> {
         Ok(if is_frontier { Step::On(Point { pattern: end, ..point }) } else { Step::Back })
     }
 
-    /// `%1`: what the capture has, once more.
+    /// Matches `%1`: the text of the capture once more.
     fn repeat(&mut self, stack: &Stack<'_>, point: Point, digit: u8) -> Result<Step, Raise> {
         let number = usize::from(digit).checked_sub(usize::from(b'1')).ok_or_else(invalid_index)?;
         if number >= self.captures.count {
@@ -287,7 +287,7 @@ impl<'t> Matcher<'t> {
         }
     }
 
-    /// An item that fits one byte, and how often it may.
+    /// Matches an item for single bytes, with its repetitions.
     #[inline]
     fn single(&mut self, stack: &Stack<'_>, point: Point) -> Result<Step, Raise> {
         let Point { subject: at, pattern: item } = point;
@@ -323,7 +323,7 @@ impl<'t> Matcher<'t> {
         }
     }
 
-    /// Where the item that begins at `at` ends.
+    /// The end of the item that begins at `at`.
     #[inline]
     fn item_end(&self, at: usize) -> Result<usize, Raise> {
         match self.item(at) {
@@ -338,7 +338,7 @@ impl<'t> Matcher<'t> {
     }
 }
 
-/// Whether there is a byte that the item of the pattern from `item` to `end` fits.
+/// Whether there is a byte that matches the item of the pattern from `item` to `end`.
 #[inline]
 fn is_fitting(pattern: &[u8], item: usize, end: usize, byte: Option<&u8>) -> bool {
     let Some(&byte) = byte else { return false };
@@ -350,7 +350,7 @@ fn is_fitting(pattern: &[u8], item: usize, end: usize, byte: Option<&u8>) -> boo
     }
 }
 
-/// How many bytes at the beginning of `text` the item fits.
+/// The number of bytes at the beginning of `text` that match the item.
 fn count_fitting(pattern: &[u8], item: usize, end: usize, text: &[u8]) -> usize {
     let misfit = match pattern[item] {
         b'.' => None,

@@ -1,8 +1,8 @@
-//! The functions of `string` that could take long or too much: `find`, `match`, `gmatch`, `gsub` and `rep`.
+//! The functions of `string` that could take too much time or memory: `find`, `match`, `gmatch`, `gsub` and `rep`.
 //!
-//! They mean what those of Lua 5.1 mean, down to the texts of their errors. Unlike those they need no more of the
-//! native stack for a longer pattern, can be put aside and ended ([`Stack::step`]), and look whether memory
-//! allows a result before they make it. A pattern is interpreted: there is nothing to compile.
+//! They behave as those of Lua 5.1, including the texts of their errors. Unlike those they need no more of the native
+//! stack for a longer pattern, can be suspended and ended ([`Stack::step`]), and check that memory allows a result
+//! before they make it. A pattern is interpreted: there is nothing to compile.
 
 mod class;
 mod matcher;
@@ -16,13 +16,13 @@ use self::matcher::{Captured, Captures, Matcher};
 use super::arguments::{integer, integer_or, lower_half, register};
 use crate::lua::{OUT_OF_MEMORY, Raise, Stack};
 
-/// What makes a text a pattern.
+/// The bytes that make a text a pattern.
 const SPECIAL: &[u8] = b"^$*+?.([%-";
 
-/// Puts our functions into the table `string`.
+/// Stores our functions in the table `string`.
 ///
 /// # Errors
-/// When memory has run out.
+/// If memory has run out.
 pub(crate) fn replace(stack: &mut Stack<'_>, table: i32) -> Result<(), Raise> {
     stack.push_copy(table);
     register(
@@ -64,7 +64,7 @@ fn match_once(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     push_captures(stack, place, &captures, &whole)
 }
 
-/// Where the third argument has a search begin, counted from 0: a negative one counts from the end.
+/// The start of a search by the third argument, counted from 0: a negative argument counts from the end.
 fn start(stack: &Stack<'_>, length: usize) -> Result<usize, Raise> {
     let init = integer_or(stack, 3, 1)?;
     let from_end = || length.saturating_sub(usize::try_from(init.unsigned_abs()).unwrap_or(usize::MAX));
@@ -72,7 +72,8 @@ fn start(stack: &Stack<'_>, length: usize) -> Result<usize, Raise> {
     Ok(start.min(length))
 }
 
-/// What C sees of a pattern decides whether it is one; the plain text is all of it.
+/// Whether a text has no special bytes before its first NUL, where the pattern ends for C; then all of the text is
+/// plain.
 fn is_plain(pattern: &[u8]) -> bool {
     !pattern.iter().take_while(|&&byte| byte != 0).any(|byte| SPECIAL.contains(byte))
 }
@@ -104,7 +105,7 @@ fn push_bounds(stack: &mut Stack<'_>, whole: &Range<usize>) -> usize {
     2
 }
 
-/// The place of a string that is the text of an argument: the argument itself, or for a number a string of its text.
+/// The index of a string with the text of an argument: the argument itself, or for a number a string of its text.
 fn place_of(stack: &mut Stack<'_>, argument: usize, text: &[u8]) -> i32 {
     if stack.argument(argument).is_none() {
         stack.push_plain(text);
@@ -113,7 +114,7 @@ fn place_of(stack: &mut Stack<'_>, argument: usize, text: &[u8]) -> i32 {
     i32::try_from(argument).unwrap_or(i32::MAX)
 }
 
-/// Pushes what was captured of the string at `place`; the whole match if the pattern captures nothing.
+/// Pushes the captures in the string at `place`; the whole match if the pattern captures nothing.
 fn push_captures(stack: &mut Stack<'_>, place: i32, captures: &Captures, whole: &Range<usize>) -> Result<usize, Raise> {
     let count = captures.count().max(1);
     stack.reserve(count).map_err(|_| Raise::here("stack overflow (too many captures)"))?;
@@ -131,7 +132,7 @@ fn push_capture(stack: &mut Stack<'_>, place: i32, captured: Captured) -> Result
     Ok(())
 }
 
-/// Makes a function that keeps the subject, the pattern, and where it goes on.
+/// `gmatch`: pushes a function whose upvalues are the subject, the pattern, and the position where it continues.
 fn match_each(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let (subject, pattern) = (stack.text_argument(1)?, stack.text_argument(2)?);
     stack.push_bytes(&subject)?;

@@ -10,14 +10,14 @@ use crate::script::arguments::{integer_or, lower_half};
 const ESCAPE: u8 = b'%';
 const REPLACEMENT: i32 = 3;
 
-/// What takes the place of a match.
+/// The replacement of a match.
 enum Replacement<'c> {
     Text(std::borrow::Cow<'c, [u8]>),
     Table,
     Function,
 }
 
-/// A subject, and the string where its parts are pushed from.
+/// A subject, and the index of the string from which its parts are pushed.
 struct Subject<'s> {
     bytes: &'s [u8],
     place: i32,
@@ -97,7 +97,8 @@ fn write_replacement(
     Ok(())
 }
 
-/// Writes a text in which `%1` stands for a capture, `%0` for the whole match, and `%` before all else for that.
+/// Writes a text in which `%1` stands for a capture, `%0` for the whole match, and `%` before any other byte for that
+/// byte.
 fn write_text(
     stack: &Stack<'_>,
     out: &mut Vec<u8>,
@@ -109,7 +110,7 @@ fn write_text(
     let mut rest = text;
     while let Some(at) = memchr::memchr(ESCAPE, rest) {
         out.extend_from_slice(&rest[..at]);
-        // Behind a text lies a NUL.
+        // For C, a NUL is behind a text.
         let item = rest.get(at + 1).copied().unwrap_or(0);
         rest = rest.get(at + 2..).unwrap_or_default();
         match item {

@@ -1,9 +1,9 @@
-//! Expected are the answers of Redis 8.0.6.
+//! Tests of patterns; expected are the replies of Redis 8.0.6.
 
 use crate::script::testing::{expect, interpreter, run, shown};
 
 #[test]
-fn find_tells_where_and_what() {
+fn find_returns_the_position_and_the_captures() {
     expect(&[
         ("('hello world'):find('o w')", "5 7"),
         ("('hello'):find('l+')", "3 4"),

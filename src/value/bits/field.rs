@@ -12,7 +12,7 @@ pub struct Field {
     pub width: u8,
 }
 
-/// What happens to a number that does not fit (BITFIELD's OVERFLOW).
+/// The treatment of a number that does not fit (BITFIELD's OVERFLOW).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
     /// Wraps around: its low bits are kept.

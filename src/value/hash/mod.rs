@@ -254,7 +254,7 @@ impl Hash {
     }
 
     /// Sets a field's deadline in unix milliseconds, or removes it; one that is not positive counts as the first
-    /// millisecond. Tells whether there is such a field.
+    /// millisecond. Returns whether there is such a field.
     ///
     /// # Panics
     /// If the deadline is 2^53 or more.
@@ -356,14 +356,14 @@ impl Hash {
         }
     }
 
-    /// Removes a field if its deadline is `now_ms` or earlier; tells whether it did.
+    /// Removes a field if its deadline is `now_ms` or earlier; returns whether it did.
     pub fn remove_overdue(&mut self, field: &[u8], now_ms: i64) -> bool {
         let is_overdue = self.deadline(field).flatten().is_some_and(|deadline_ms| deadline_ms <= now_ms);
         is_overdue && self.remove(field)
     }
 
     /// Removes fields whose deadline is `now_ms` or earlier, at most `limit` of them, the
-    /// earliest first; tells how many.
+    /// earliest first; returns how many.
     pub fn remove_due(&mut self, now_ms: i64, limit: usize) -> usize {
         match self.shape_mut() {
             ShapeMut::Packed(_) => 0,
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_values_longer_than_a_length_byte_are_told_apart() {
+    fn fields_and_values_longer_than_a_length_byte_are_distinguished() {
         let limits = Limits { entries: 0, bytes: 0, seed: 0 };
         let mut hash = Hash::new();
         for length in [0, 1, 253, 254, 255, 256, 70_000] {

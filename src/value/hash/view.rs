@@ -171,7 +171,10 @@ impl<'a> HashView<'a> {
         let packed = match self.shape {
             Shape::Packed(packed) => packed,
             Shape::Timed(timed) => {
-                assert!(timed.deadlines.is_sorted() && timed.deadlines.len() <= self.len(), "the first have deadlines");
+                assert!(
+                    timed.deadlines.is_sorted() && timed.deadlines.len() <= self.len(),
+                    "the first fields have deadlines"
+                );
                 timed.packed.view()
             }
             Shape::Table(table) => return table.check(),

@@ -187,7 +187,7 @@ impl<'a> SketchMut<'a> {
         self.form
     }
 
-    /// Adds elements, and answers how many of them changed a register.
+    /// Adds elements, and returns how many of them changed a register.
     ///
     /// # Errors
     /// [`Corrupted`]; nothing changed.

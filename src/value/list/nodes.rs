@@ -294,7 +294,7 @@ impl Nodes {
                 at -= 1;
                 end -= self.nodes[at].len();
             }
-            // What was removed from this node was behind `end`.
+            // The items removed from this node were behind `end`.
             let offset = position - end;
             self.len -= 1;
             if self.nodes[at].len() == 1 {

@@ -76,7 +76,7 @@ struct Scaled {
 }
 
 impl Scaled {
-    /// The same number with the first bit set.
+    /// The equal number whose significand has its first bit set.
     fn normalized(self) -> Scaled {
         let shift = self.significand.leading_zeros();
         Scaled { significand: self.significand << shift, exponent: self.exponent - shift as i32 }

@@ -346,7 +346,7 @@ mod tests {
         fn what_is_written_is_written_alike_when_read_again(mantissa: u64, power in -16400..16300, minus: bool) {
             let text = format!("{}0x{mantissa:x}p{power}", if minus { "-" } else { "" });
             let once = written(LongDouble::parse(text.as_bytes()).expect("in range"));
-            let again = written(LongDouble::parse(once.as_bytes()).expect("what is written is a number"));
+            let again = written(LongDouble::parse(once.as_bytes()).expect("the written text is a number"));
             prop_assert_eq!(once, again);
         }
 

@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_texts_begin_with_is_kept_once() {
+    fn a_common_prefix_is_stored_once() {
         let names: Vec<String> = (1..=20).map(|number| format!("product-{number:07}")).collect();
         let packed = packed(&names.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(packed.head().used(), 10 + 8 + 5 + 20 * 2, "with a prefix of product-00000");

@@ -102,7 +102,11 @@ impl<'a> PackedListView<'a> {
         for (position, item) in forward.iter().enumerate() {
             assert_eq!(self.get(position), *item);
             let is_number = matches!(item, Item::Int(_));
-            assert_eq!(is_number, parse_i64(&item.to_cow()).is_some(), "what looks like an integer is kept as one");
+            assert_eq!(
+                is_number,
+                parse_i64(&item.to_cow()).is_some(),
+                "text that looks like an integer is stored as one"
+            );
         }
     }
 

@@ -41,7 +41,7 @@ pub struct Limits {
     pub entries: usize,
     /// Most bytes of a member of a packed set (`set-max-listpack-value`).
     pub bytes: usize,
-    /// What the key follows from by which the members of a flooded set are hashed; no client must know it.
+    /// The seed of the key by which the members of a flooded set are hashed; no client must know it.
     pub seed: u64,
 }
 

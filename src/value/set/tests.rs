@@ -160,7 +160,7 @@ fn the_common_members_are_those_that_all_sets_have_whatever_their_forms() {
 }
 
 #[test]
-fn looking_for_common_members_ends_when_told() {
+fn a_search_for_common_members_ends_when_visit_breaks_off() {
     let members: Vec<String> = (0..1000).map(|number| format!("m{number}")).collect();
     for one in forms(&members[..100]) {
         for other in forms(&members) {
@@ -199,7 +199,7 @@ fn a_sample_has_different_members_each_as_likely_as_another() {
 }
 
 #[test]
-fn what_is_drawn_is_in_the_least_form_and_gone_from_where_it_was() {
+fn popped_members_are_in_the_least_form_and_gone_from_their_set() {
     for (members, drawn, encoding) in [
         ((0..600).map(|number| format!("m{number}")).collect::<Vec<_>>(), 100, "listpack"),
         ((0..600).map(|number| format!("m{number}")).collect(), 200, "hashtable"),

@@ -13,7 +13,7 @@
 //! - The first entry's id is the block's; of the others, the time is stored as the difference to the entry before,
 //!   and the number, unless it is 0, by how much it is more than the smallest that it could be.
 //! - A deleted entry stays, marked as deleted, until the whole block is removed: the others keep their positions.
-//!   Redis does so, and a client can tell, as deleted entries count where a block is full.
+//!   Redis does so, and clients can see it, as deleted entries count towards a full block.
 //! - Invariant: `live` and `deleted` count the entries, `last` is the id of the last one, deleted or not, ids ascend,
 //!   and `spent` is the size of the listpack that Redis would have, without its two counts. A block has a live entry.
 //! - An entry `temperature 21` costs five bytes here, and seventeen in a listpack.
@@ -190,7 +190,7 @@ impl Block {
         true
     }
 
-    /// Deletes the first live entries, at most `most` and only those before an id; answers how many.
+    /// Deletes the first live entries, at most `most` and only those before an id; returns how many.
     pub(super) fn delete_first(&mut self, most: usize, before: Option<Id>) -> usize {
         let early = self.walk().take_while(|row| before.is_none_or(|before| row.id < before));
         let heads: Vec<usize> = early.filter(|row| !row.is_deleted()).map(|row| row.head_at).take(most).collect();

@@ -1,11 +1,11 @@
-//! How numbers and items lie in the bytes of a block.
+//! How numbers and items are encoded in the bytes of a block.
 //!
-//! - A number takes seven bits a byte, the lowest first; the highest bit says that another byte follows.
+//! - A number takes seven bits a byte, the lowest first; the highest bit means that another byte follows.
 //! - An item is a code and its content. Codes 0 to 8: that many bytes of an integer, its sign folded
 //!   into the lowest bit. `9 + n`: a text of n bytes. What looks like an integer is always kept as one,
 //!   so equal items have equal bytes.
 //!
-//! A reader is only ever given what the writers here wrote; of anything else it reads zeros and empty items.
+//! A reader only ever gets what the writers here wrote; from other bytes it reads zeros and empty items.
 
 use crate::value::item::Item;
 
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    /// The bytes that were not read yet.
+    /// The bytes that have not been read yet.
     pub(super) fn rest(self) -> &'a [u8] {
         self.rest
     }

@@ -1,15 +1,15 @@
-//! An entry as it is read: its id, and pairs of fields and values that lie in its block.
+//! An entry for reading: its id, and its pairs of fields and values, which are in its block.
 
 use super::coding::Reader;
 use super::id::Id;
 use crate::value::item::Item;
 
-/// An entry of a stream.
+/// An entry of a stream, for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     id: Id,
     len: usize,
-    /// The fields, if it shares those of its block; else each stands before its value.
+    /// The fields, if it shares those of its block; otherwise each field is in front of its value.
     fields: Option<Reader<'a>>,
     values: Reader<'a>,
 }
@@ -19,22 +19,22 @@ impl<'a> Entry<'a> {
         Entry { id, len, fields, values }
     }
 
-    /// Its id.
+    /// The id of the entry.
     pub fn id(&self) -> Id {
         self.id
     }
 
-    /// How many pairs it has.
+    /// The number of its pairs of field and value.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no pair; no entry is so.
+    /// Whether the entry has no pair; every entry has some.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Its fields, each with its value.
+    /// The fields, each with its value.
     pub fn pairs(&self) -> impl ExactSizeIterator<Item = (Item<'a>, Item<'a>)> + Clone + use<'a> {
         let (mut fields, mut values) = (self.fields, self.values);
         (0..self.len).map(move |_| {

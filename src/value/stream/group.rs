@@ -1,60 +1,60 @@
-//! A consumer group: how far it has read, who reads, and what was given to whom and not acknowledged yet.
+//! A consumer group: how far it has read, its consumers, and the entries delivered to each and not yet acknowledged.
 //!
 //! ```text
-//! pending:    5-0 ann 3x   5-1 ben 1x   7-0 ann 1x   ...      by id: when, how often and to whom it was given
+//! pending:    5-0 ann 3x   5-1 ben 1x   7-0 ann 1x   ...      by id: delivery time, count and consumer
 //! consumers:  ann { 5-0, 7-0 }   ben { 5-1 }                  by name: the ids of each
 //! ```
 //!
-//! A pending entry names its consumer by a number, which the consumer keeps for life; numbers of those
-//! that are gone are given again.
+//! A pending entry names its consumer by a number, which the consumer keeps while it exists; numbers of removed
+//! consumers are used again.
 //!
-//! - Invariant: an id is pending exactly if one consumer has it, the one that the pending entry names; consumers
-//!   lie in the order of their names.
+//! - Invariant: an id is pending exactly if one consumer has it, the one that the pending entry names; consumers are
+//!   in the order of their names.
 //! - A pending entry takes 56 bytes.
 //!
-//! Costs: giving, acknowledging and claiming an entry are O(log pending), adding a consumer O(log consumers), removing
-//! one O(log consumers) and a removal for each entry that it has.
+//! Costs: delivering, acknowledging and claiming an entry are O(log pending), adding a consumer O(log consumers),
+//! removing one O(log consumers) and a removal for each entry that it has.
 
 use super::id::Id;
 use super::log::Log;
 use crate::value::sorted_chunks::{Keyed, SortedChunks};
 use std::cmp::Ordering;
 
-/// A consumer group.
+/// A consumer group of a stream.
 pub struct Group {
     name: Box<[u8]>,
-    /// The last entry that was given to anyone.
+    /// The id of the last entry that was delivered to any consumer.
     pub last: Id,
-    /// How many entries were read, as far as is known.
+    /// The number of entries that were read, if it is known.
     pub read: Option<i64>,
     pending: SortedChunks<Pending>,
     consumers: Vec<Option<Consumer>>,
     /// The numbers of the consumers, in the order of their names.
     order: SortedChunks<u32>,
-    /// The numbers of those that are gone.
+    /// The numbers of removed consumers, to be used again.
     free: Vec<u32>,
     /// Bytes of the allocations of all consumers.
     consumer_bytes: usize,
 }
 
-/// An entry that was given to a consumer and not acknowledged.
+/// An entry that was delivered to a consumer and not acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
     id: Id,
-    /// When it was given last, in unix milliseconds.
+    /// The time of the last delivery, in unix milliseconds.
     pub delivered_ms: i64,
-    /// How often it was given.
+    /// The number of deliveries.
     pub times: u64,
     consumer: u32,
 }
 
-/// One that reads.
+/// A consumer of a group.
 #[derive(Clone)]
 pub struct Consumer {
     name: Box<[u8]>,
-    /// When it last asked for anything, in unix milliseconds.
+    /// The time of its last attempt to read or claim, in unix milliseconds.
     pub seen_ms: i64,
-    /// When it last got anything.
+    /// The time when it last received an entry, in unix milliseconds.
     pub active_ms: Option<i64>,
     pending: SortedChunks<Id>,
 }
@@ -64,7 +64,7 @@ pub struct Consumer {
 pub struct ConsumerNumber(u32);
 
 impl Clone for Group {
-    /// A copy, whose allocations have no room to spare.
+    /// A copy whose allocations have no spare capacity.
     fn clone(&self) -> Group {
         let consumers = self.consumers.clone();
         let consumer_bytes = consumers.iter().flatten().map(Consumer::memory).sum();
@@ -83,24 +83,24 @@ impl Keyed for Pending {
 }
 
 impl Pending {
-    /// The entry.
+    /// The id of the entry.
     pub fn id(&self) -> Id {
         self.id
     }
 
-    /// Whose it is.
+    /// The consumer that owns the pending entry.
     pub fn consumer(&self) -> ConsumerNumber {
         ConsumerNumber(self.consumer)
     }
 }
 
 impl Consumer {
-    /// Its name.
+    /// The name of the consumer.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// How many entries it has not acknowledged.
+    /// The number of entries that it has not acknowledged.
     pub fn pending_len(&self) -> usize {
         self.pending.len()
     }
@@ -124,7 +124,7 @@ impl Group {
         }
     }
 
-    /// Its name.
+    /// The name of the group.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
@@ -136,7 +136,7 @@ impl Group {
         self.name.len() + self.pending.memory() + self.order.memory() + places + self.consumer_bytes
     }
 
-    /// How many consumers there are.
+    /// The number of consumers.
     pub fn consumer_count(&self) -> usize {
         self.order.len()
     }
@@ -146,22 +146,22 @@ impl Group {
         self.order.iter().map(|&number| (ConsumerNumber(number), self.consumer(ConsumerNumber(number))))
     }
 
-    /// The consumer of that number, which is there.
+    /// The consumer with that number, which must exist.
     pub fn consumer(&self, number: ConsumerNumber) -> &Consumer {
-        self.consumers[number.0 as usize].as_ref().expect("numbers of those that are gone are not kept")
+        self.consumers[number.0 as usize].as_ref().expect("no number of a removed consumer is in use")
     }
 
-    /// The same, to be changed.
+    /// The consumer with that number, which must exist, for changing.
     pub fn consumer_mut(&mut self, number: ConsumerNumber) -> &mut Consumer {
-        self.consumers[number.0 as usize].as_mut().expect("numbers of those that are gone are not kept")
+        self.consumers[number.0 as usize].as_mut().expect("no number of a removed consumer is in use")
     }
 
-    /// The number of the consumer of that name.
+    /// The number of the consumer with that name.
     pub fn find_consumer(&self, name: &[u8]) -> Option<ConsumerNumber> {
         self.order.get_by(by_name(&self.consumers, name)).copied().map(ConsumerNumber)
     }
 
-    /// Adds a consumer that was seen now; the one that has the name, and false, if there is one.
+    /// Adds a consumer that was seen now; if one of that name exists, returns its number and false.
     pub fn add_consumer(&mut self, name: &[u8], now_ms: i64) -> (ConsumerNumber, bool) {
         if let Some(number) = self.find_consumer(name) {
             return (number, false);
@@ -173,14 +173,14 @@ impl Group {
             self.consumers.push(None);
             self.consumers.len() as u32 - 1
         });
-        // Its place in the order is found before it is there: no name is looked up by its own number.
+        // The position in the order is found before the number is inserted: no name is looked up by its own number.
         self.order.insert_by(number, by_name(&self.consumers, name));
         self.consumers[number as usize] = Some(consumer);
         (ConsumerNumber(number), true)
     }
 
-    /// Removes a consumer with all that it has not acknowledged; answers how many entries that were,
-    /// `None` if there is no such consumer.
+    /// Removes a consumer with all its pending entries; returns how many these were, `None` if there is no such
+    /// consumer.
     pub fn remove_consumer(&mut self, name: &[u8]) -> Option<usize> {
         let number = self.order.remove_by(by_name(&self.consumers, name))?;
         let consumer = self.consumers[number as usize].take()?;
@@ -190,37 +190,37 @@ impl Group {
         Some(consumer.pending.len())
     }
 
-    /// How many entries are pending.
+    /// The number of pending entries of the group.
     pub fn pending_len(&self) -> usize {
         self.pending.len()
     }
 
-    /// What was given and not acknowledged, from an id on.
+    /// The pending entries from an id on.
     pub fn pending_from(&self, id: Id) -> impl Iterator<Item = &Pending> {
         self.pending.from(id)
     }
 
-    /// The first and the last id that are pending.
+    /// The first and the last pending id.
     pub fn pending_ends(&self) -> Option<(Id, Id)> {
         Some((self.pending.first()?.id, self.pending.last()?.id))
     }
 
-    /// What a consumer was given and has not acknowledged, from an id on.
+    /// The pending entries of one consumer from an id on.
     pub fn pending_of(&self, number: ConsumerNumber, id: Id) -> impl Iterator<Item = &Pending> {
         self.consumer(number).pending.from(id).filter_map(|&id| self.pending.get(id))
     }
 
-    /// What is pending of an entry.
+    /// The pending entry with that id.
     pub fn pending(&self, id: Id) -> Option<&Pending> {
         self.pending.get(id)
     }
 
-    /// The same, to be changed.
+    /// The pending entry with that id, for changing.
     pub fn pending_mut(&mut self, id: Id) -> Option<&mut Pending> {
         self.pending.get_mut(id)
     }
 
-    /// The group has read on to an entry of `log`: who counts what it read counts it too, as far as that is known.
+    /// Moves the group's last read id on to an entry of `log`; the number of entries read follows, if it is known.
     pub fn advance(&mut self, log: &Log, id: Id) {
         self.read = match self.read {
             Some(read) if self.last >= log.first() && !log.is_fragmented_from(self.last) => Some(read.wrapping_add(1)),
@@ -230,13 +230,13 @@ impl Group {
         self.last = id;
     }
 
-    /// Gives an entry to a consumer, whoever had it: from now on it was given once.
+    /// Delivers an entry to a consumer, whichever had it before: its delivery count becomes 1.
     pub fn deliver(&mut self, id: Id, number: ConsumerNumber, now_ms: i64) {
         self.assign(id, number, now_ms, 1);
         self.consumer_mut(number).active_ms = Some(now_ms);
     }
 
-    /// Has an entry be a consumer's, given to it so often, the last time at that moment.
+    /// Assigns an entry to a consumer, with a delivery time and a delivery count.
     pub fn assign(&mut self, id: Id, number: ConsumerNumber, delivered_ms: i64, times: u64) {
         let assigned = Pending { id, delivered_ms, times, consumer: number.0 };
         if self.pending.insert(assigned) {
@@ -250,7 +250,7 @@ impl Group {
         }
     }
 
-    /// An entry is no longer pending; false when it was not.
+    /// Removes an entry from the pending ones; false if it was not pending.
     pub fn acknowledge(&mut self, id: Id) -> bool {
         let Some(pending) = self.pending.remove(id) else { return false };
         self.of_consumer(pending.consumer, |ids| _ = ids.remove(id));
@@ -277,7 +277,7 @@ impl Group {
             consumer.pending.check();
             pending += consumer.pending.len();
             let is_owner = |id: &Id| self.pending.get(*id).is_some_and(|pending| pending.consumer() == number);
-            assert!(consumer.pending.iter().all(is_owner), "what a consumer has is pending and its own");
+            assert!(consumer.pending.iter().all(is_owner), "each entry of a consumer is pending and names it");
         }
         assert_eq!(pending, self.pending.len());
         let bytes: usize = self.consumers().map(|(_, consumer)| consumer.memory()).sum();
@@ -285,7 +285,7 @@ impl Group {
     }
 }
 
-/// How the name of the consumer of a number compares with a name.
+/// Compares the name of the consumer with a number to a name.
 fn by_name(consumers: &[Option<Consumer>], name: &[u8]) -> impl Fn(&u32) -> Ordering {
     |&number| consumers[number as usize].as_ref().map(Consumer::name).cmp(&Some(name))
 }

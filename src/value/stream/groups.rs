@@ -1,6 +1,6 @@
 //! The consumer groups of a stream, in the order of their names.
 //!
-//! - Invariant: names ascend; `bytes` is the sum of what the groups take.
+//! - Invariant: names ascend; `bytes` is the sum of the groups' memory.
 //!
 //! Costs: finding, adding and removing one is O(log groups), and moves at most the 64 of a chunk.
 
@@ -8,7 +8,7 @@ use super::group::Group;
 use super::id::Id;
 use crate::value::sorted_chunks::SortedChunks;
 
-/// The consumer groups of a stream.
+/// The consumer groups of a stream, by name.
 #[derive(Default)]
 pub struct Groups {
     groups: SortedChunks<Group>,
@@ -25,12 +25,12 @@ impl Clone for Groups {
 }
 
 impl Groups {
-    /// How many there are.
+    /// The number of groups.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// Whether there is none.
+    /// Whether the stream has no group.
     pub fn is_empty(&self) -> bool {
         self.groups.len() == 0
     }
@@ -39,17 +39,17 @@ impl Groups {
         self.groups.memory() + self.bytes
     }
 
-    /// All, in the order of their names.
+    /// All groups, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter()
     }
 
-    /// The group of that name.
+    /// The group with that name.
     pub fn get(&self, name: &[u8]) -> Option<&Group> {
         self.groups.get_by(|group| group.name().cmp(name))
     }
 
-    /// Lets `act` change the group of that name.
+    /// Changes the group with that name by `act`, and keeps count of its memory.
     pub(super) fn edit<R>(&mut self, name: &[u8], act: impl FnOnce(&mut Group) -> R) -> Option<R> {
         let group = self.groups.get_mut_by(|group| group.name().cmp(name))?;
         let before = group.memory();
@@ -59,7 +59,7 @@ impl Groups {
         Some(result)
     }
 
-    /// Adds a group that has read up to `last`; false when there is one of that name.
+    /// Adds a group that has read up to `last`; false if one of that name exists.
     pub(super) fn add(&mut self, name: &[u8], last: Id, read: Option<i64>) -> bool {
         let group = Group::new(name, last, read);
         let bytes = group.memory();
@@ -70,7 +70,7 @@ impl Groups {
         is_new
     }
 
-    /// Removes a group; false when there is none of that name.
+    /// Removes a group; false if none of that name exists.
     pub(super) fn remove(&mut self, name: &[u8]) -> bool {
         let Some(group) = self.groups.remove_by(|group| group.name().cmp(name)) else { return false };
         self.bytes -= group.memory();

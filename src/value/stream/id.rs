@@ -1,32 +1,32 @@
-//! The id of an entry: a time in unix milliseconds, and a number that tells entries of the same time apart.
+//! The id of an entry: a time in unix milliseconds, and a number that distinguishes entries of the same time.
 //!
-//! What counts as an id in text follows Redis: two numbers as [`parse_u64`] reads them, and a NUL ends the text.
+//! A text is an id as in Redis: two numbers as [`parse_u64`] reads them, and a NUL ends the text.
 //!
-//! Source: ids with blanks, signs, zeros and NULs, asked of Redis 8.0.6.
+//! Source: the replies of Redis 8.0.6 to ids with blanks, signs, zeros and NULs.
 
 use crate::value::number::{parse_u64, until_nul};
 use crate::value::sorted_chunks::Keyed;
 use std::fmt;
 
-/// The id of an entry.
+/// The id of an entry of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
-    /// When it was made, in unix milliseconds, or what the client says.
+    /// The time in unix milliseconds, or a number that the client chose.
     pub ms: u64,
-    /// Which one it is of those of that time.
+    /// The sequence number among the ids of that time.
     pub seq: u64,
 }
 
-/// The longest text that is looked at, in bytes.
+/// The longest text that can be an id, in bytes.
 const LONGEST: usize = 127;
 
 impl Id {
     /// `0-0`, which no entry has.
     pub const MIN: Id = Id { ms: 0, seq: 0 };
-    /// The last one there is.
+    /// The greatest id.
     pub const MAX: Id = Id { ms: u64::MAX, seq: u64::MAX };
 
-    /// An id of its two parts.
+    /// Creates an id from its two parts.
     pub const fn new(ms: u64, seq: u64) -> Id {
         Id { ms, seq }
     }
@@ -47,14 +47,14 @@ impl Id {
         }
     }
 
-    /// The id that `text` is; one that is a time alone gets `missing_seq`.
+    /// Reads a text as an id; for a time alone, the sequence number is `missing_seq`.
     pub fn parse(text: &[u8], missing_seq: u64) -> Option<Id> {
         let (ms, seq) = parts(text)?;
         let seq = seq.map_or(Some(missing_seq), parse_u64)?;
         Some(Id { ms, seq })
     }
 
-    /// The same, where the number may be `*`: then there is none.
+    /// Reads a text as an id whose sequence number may be `*`, for which it returns none.
     pub fn parse_open(text: &[u8]) -> Option<(u64, Option<u64>)> {
         let (ms, seq) = parts(text)?;
         match seq {
@@ -79,7 +79,7 @@ impl fmt::Display for Id {
     }
 }
 
-/// The time, and what stands behind the dash.
+/// The time, and the part behind the dash.
 fn parts(text: &[u8]) -> Option<(u64, Option<&[u8]>)> {
     if text.len() > LONGEST {
         return None;

@@ -1,20 +1,20 @@
-//! The entries of a stream in blocks, and what is known of those that were there once.
+//! The entries of a stream in blocks, and counters of those that were ever added or deleted.
 //!
 //! ```text
 //! blocks:  [ 5-0 .. 7-3 ]  [ 7-4 .. 9-0 ]  [ 9-1 .. 9-4        ]
-//!            sealed          sealed          takes what comes
+//!            sealed          sealed          takes new ones
 //! ```
 //!
-//! - Invariant: blocks lie in the order of their ids and none is without a live entry; `len` counts the live entries,
-//!   `first` is the id of the first of them, 0-0 where there is none, and `last` is not before any entry's id.
+//! - Invariant: blocks are in the order of their ids and each has a live entry; `len` counts the live entries,
+//!   `first` is the id of the first of them, 0-0 if there is none, and `last` is not before any entry's id.
 //!
-//! What a consumer group still has to read is told from counters: `added` entries came in all, and if
-//! none between is gone, an entry's place among them follows ([`Log::place`]). The largest id that was
-//! deleted tells whether that is so.
+//! A consumer group's lag follows from counters: `added` counts all entries ever added, and if none in between was
+//! deleted, an entry's place among them follows ([`Log::place`]). The largest deleted id shows whether that is so.
 //!
-//! Costs: adding is O(1) amortised; finding an id O(log blocks) and a walk over one block; trimming O(blocks that go).
+//! Costs: adding is O(1) amortised; finding an id O(log blocks) and a walk over one block; trimming O(blocks
+//! removed).
 //!
-//! Source for the counters: the answers of Redis 8.0.6 to XINFO after random deletions.
+//! Source for the counters: the replies of Redis 8.0.6 to XINFO after random deletions.
 
 use super::block::Block;
 use super::entry::Entry;
@@ -35,12 +35,12 @@ pub struct Log {
     added: u64,
 }
 
-/// Which entries are to go.
+/// The entries that a trim removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trim {
-    /// All but so many.
+    /// All but that many of the last ones (MAXLEN).
     ToLength(usize),
-    /// Those before that id.
+    /// Those before that id (MINID).
     Before(Id),
 }
 
@@ -53,7 +53,7 @@ impl Clone for Log {
 }
 
 impl Log {
-    /// How many entries there are.
+    /// The number of live entries.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -68,47 +68,47 @@ impl Log {
         self.blocks.memory() + self.block_bytes
     }
 
-    /// The id of the first entry; 0-0 where there is none.
+    /// The id of the first entry; 0-0 if there is none.
     pub fn first(&self) -> Id {
         self.first
     }
 
-    /// The largest id that was ever given.
+    /// The largest id that was ever assigned.
     pub fn last(&self) -> Id {
         self.last
     }
 
-    /// The largest id of an entry that was deleted by itself.
+    /// The largest id of an entry that was deleted individually (XDEL).
     pub fn max_deleted(&self) -> Id {
         self.max_deleted
     }
 
-    /// How many entries were ever added.
+    /// The number of entries that were ever added.
     pub fn added(&self) -> u64 {
         self.added
     }
 
-    /// Sets the largest id that was given, which must not be before that of an entry.
+    /// Sets the largest assigned id, which must not be before that of an entry.
     pub fn set_last(&mut self, id: Id) {
         self.last = id;
     }
 
-    /// Sets how many entries were ever added.
+    /// Sets the number of entries that were ever added.
     pub fn set_added(&mut self, added: u64) {
         self.added = added;
     }
 
-    /// Sets the largest id of an entry that was deleted.
+    /// Sets the largest id of a deleted entry.
     pub fn set_max_deleted(&mut self, id: Id) {
         self.max_deleted = id;
     }
 
-    /// The id for an entry that comes now; `None` when all were given.
+    /// The id for an entry that is added now; `None` if all ids are used up.
     pub fn next_id(&self, now_ms: u64) -> Option<Id> {
         if now_ms > self.last.ms { Some(Id::new(now_ms, 0)) } else { self.last.next() }
     }
 
-    /// Puts an entry at the end: fields and values in turn. Its id must be behind [`Log::last`].
+    /// Appends an entry: fields and values alternate. Its id must be greater than [`Log::last`].
     pub fn push<'a>(&mut self, id: Id, words: impl ExactSizeIterator<Item = &'a [u8]> + Clone, limits: &Limits) {
         let more = words.clone().map(<[u8]>::len).sum();
         let block = match self.blocks.last_mut().filter(|block| block.admits(limits, more)) {
@@ -127,7 +127,7 @@ impl Log {
         }
     }
 
-    /// Puts a block that was filled elsewhere at the end; false if it does not belong there.
+    /// Appends a block that was filled elsewhere; false if its ids do not fit there.
     pub fn append(&mut self, block: Block) -> bool {
         if self.blocks.last().is_some_and(|last| block.first() <= last.last()) {
             return false;
@@ -139,7 +139,7 @@ impl Log {
         true
     }
 
-    /// Puts a block at the end, and answers it.
+    /// Appends a block, and returns it.
     fn open(&mut self, block: Block) -> &mut Block {
         if let Some(last) = self.blocks.last_mut() {
             self.block_bytes -= last.memory();
@@ -151,7 +151,7 @@ impl Log {
         self.blocks.last_mut().expect("it was put there")
     }
 
-    /// Deletes the entry of that id; false when there is none.
+    /// Deletes the entry with that id; false if there is none.
     pub fn delete(&mut self, id: Id) -> bool {
         let Some(block) = self.blocks.floor_mut(id) else { return false };
         if !block.delete(id) {
@@ -170,7 +170,7 @@ impl Log {
     }
 
     /// Removes entries at the beginning: whole blocks, and unless `approximately`, entries of the next one. At most
-    /// `limit` go, if it is not 0. Answers how many.
+    /// `limit` are removed, if it is not 0. Returns how many.
     pub fn trim(&mut self, trim: Trim, approximately: bool, limit: usize) -> usize {
         let before = self.len;
         while let Some(block) = self.blocks.first() {
@@ -222,7 +222,7 @@ impl Log {
         self.first = first.unwrap_or(Id::MIN);
     }
 
-    /// The id of the last entry that is there; `None` where there is none.
+    /// The id of the last live entry; `None` if there is none.
     pub fn last_entry(&self) -> Option<Id> {
         self.range_back(Id::MIN, Id::MAX).next().map(|entry| entry.id())
     }
@@ -232,7 +232,7 @@ impl Log {
         id < self.last && id.next().is_some_and(|next| self.range(next, Id::MAX).next().is_some())
     }
 
-    /// The entry of that id.
+    /// The entry with that id.
     pub fn get(&self, id: Id) -> Option<Entry<'_>> {
         self.range(id, id).next()
     }
@@ -244,7 +244,7 @@ impl Log {
         entries.skip_while(move |entry| entry.id() < from).take_while(move |entry| entry.id() <= to)
     }
 
-    /// The same entries, the last first.
+    /// The entries from one id to another, both included, the last first.
     pub fn range_back(&self, from: Id, to: Id) -> impl Iterator<Item = Entry<'_>> {
         let blocks = self.blocks.back_from(to).take_while(move |block| block.last() >= from);
         blocks.flat_map(move |block| {
@@ -253,7 +253,7 @@ impl Log {
         })
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn block_count(&self) -> usize {
         self.blocks.len()
     }
@@ -263,8 +263,8 @@ impl Log {
         self.blocks.iter()
     }
 
-    /// Which place the entry of an id has among all that were ever added, from 1 on, or would have; `None` where
-    /// deleted ones make that uncertain.
+    /// The place of an id among all entries that were ever added, counted from 1; `None` if deleted entries make that
+    /// uncertain.
     pub fn place(&self, id: Id) -> Option<u64> {
         if self.added == 0 {
             return Some(0);
@@ -287,13 +287,13 @@ impl Log {
         None
     }
 
-    /// Whether an entry from that id on was deleted by itself, as far as is known.
+    /// Whether an entry from that id on was deleted individually, as far as is known.
     pub fn is_fragmented_from(&self, id: Id) -> bool {
         self.len > 0 && self.max_deleted != Id::MIN && self.first <= self.max_deleted && id <= self.max_deleted
     }
 
-    /// How many entries come behind the one that a group read last, if it has read `read` in all; `None` where deleted
-    /// ones make that uncertain.
+    /// The lag of a group: the number of entries behind the last one it read, if it has read `read` in all; `None` if
+    /// deleted entries make that uncertain.
     pub fn lag(&self, group_last: Id, read: Option<i64>) -> Option<i64> {
         let added = self.added.cast_signed();
         if self.added == 0 || self.len == 0 {

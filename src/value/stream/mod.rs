@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! Stream --> log:    [ block ][ block ][ block ... ]        entries, packed; ids ascend
-//!        --> groups: [ a ][ b ]                             each with its place, consumers and pending entries
+//!        --> groups: [ a ][ b ]                             each: last read id, consumers, pending entries
 //! ```
 //!
-//! - [`block`]: entries that follow one another in one allocation: ids as differences, fields that most share only
-//!   once, deleted ones marked as such; filled where Redis's nodes are ([`size`]).
-//! - [`log`]: the blocks, and the counters of what was there.
-//! - [`group`]: who was given what and has not acknowledged it.
-//! - [`super::sorted_chunks`]: the sorted sequence that blocks and pending entries lie in.
-//! - [`id`]: the ids, and how text is read as one.
+//! - [`block`]: entries that follow one another in one allocation: ids as differences, shared fields only once,
+//!   deleted entries marked; a block is full where Redis's node is ([`size`]).
+//! - [`log`]: the blocks, and the counters of added and deleted entries.
+//! - [`group`]: the entries that were delivered to a consumer and not acknowledged.
+//! - [`super::sorted_chunks`]: the sorted sequence that holds blocks and pending entries.
+//! - [`id`]: the ids, and how they are parsed.
 //!
-//! It knows no key, no reply and no clock: the moment is an argument.
+//! It knows no key, no reply and no clock: the time is an argument.
 //!
 //! Costs: adding an entry O(1) amortised, finding one O(log entries) and a walk over the block. An entry of one field
 //! and a value of ten bytes takes 13 bytes, where Redis's radix tree of listpacks takes 21.
@@ -64,49 +64,48 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// The stream without entries and groups.
+    /// A stream without entries and groups.
     pub fn new() -> Stream {
         Stream { body: Box::default() }
     }
 
-    /// Its entries.
+    /// The entries.
     pub fn log(&self) -> &Log {
         &self.body.log
     }
 
-    /// Its entries, to be changed.
+    /// The entries, for changing.
     pub fn log_mut(&mut self) -> &mut Log {
         &mut self.body.log
     }
 
-    /// Its groups.
+    /// The consumer groups.
     pub fn groups(&self) -> &Groups {
         &self.body.groups
     }
 
-    /// The group of that name.
+    /// The group with that name.
     pub fn group(&self, name: &[u8]) -> Option<&Group> {
         self.body.groups.get(name)
     }
 
-    /// Lets `act` change the group of that name, the entries beside it.
+    /// Changes the group with that name by `act`, which also reads the entries.
     pub fn edit_group<R>(&mut self, name: &[u8], act: impl FnOnce(&Log, &mut Group) -> R) -> Option<R> {
         let Body { log, groups } = &mut *self.body;
         groups.edit(name, |group| act(log, group))
     }
 
-    /// Adds a group that has read up to `last`, `read` entries as far as is known; false
-    /// when there is one of that name.
+    /// Adds a group that has read up to `last`, `read` entries if that is known; false if one of that name exists.
     pub fn add_group(&mut self, name: &[u8], last: Id, read: Option<i64>) -> bool {
         self.body.groups.add(name, last, read)
     }
 
-    /// Removes a group; false when there is none of that name.
+    /// Removes a group; false if none of that name exists.
     pub fn remove_group(&mut self, name: &[u8]) -> bool {
         self.body.groups.remove(name)
     }
 
-    /// `stream`: what `OBJECT ENCODING` says.
+    /// `stream`: what `OBJECT ENCODING` replies.
     pub fn encoding(&self) -> &'static str {
         "stream"
     }

@@ -1,7 +1,7 @@
-//! When a block is full: counted in the bytes of the listpack that Redis would have for it.
+//! When a block is full, counted in the bytes of the listpack that Redis would have for it.
 //!
-//! Approximate trimming removes whole blocks, so a client can tell where they begin and end. Redis decides that by the
-//! size of its own layout, which is not ours, so each block carries the size that its listpack has.
+//! Approximate trimming removes whole blocks, so a client can see where they begin and end. Redis decides that by the
+//! size of its own layout, which is not ours, so each block carries the size that its listpack would have.
 //!
 //! ```text
 //! listpack:  live  deleted  fields  field 1 .. field n  0    then for each entry
@@ -14,16 +14,16 @@ use super::id::Id;
 use crate::value::item::Item;
 use crate::value::listpack;
 
-/// When a block takes no more entries, and how much it can hold at all.
+/// When a block takes no more entries, and how much it can hold at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// `stream-node-max-bytes`: bytes of a listpack, 0 for as many as it can have.
+    /// `stream-node-max-bytes`: bytes of a listpack, 0 for the greatest possible size.
     pub bytes: usize,
-    /// `stream-node-max-entries`: entries, deleted ones too; 0 for any number.
+    /// `stream-node-max-entries`: entries, deleted ones included; 0 for any number.
     pub entries: usize,
 }
 
-/// Most bytes of a listpack, and of the fields and values of one entry.
+/// The most bytes of a listpack, and of the fields and values of one entry.
 pub const MOST_BYTES: usize = 1 << 30;
 
 impl Default for Limits {
@@ -33,25 +33,26 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether a block of so many bytes and entries takes an entry of so many bytes.
+    /// Whether a block of that many bytes and entries takes an entry of `more` bytes.
     pub(super) fn admit(&self, bytes: usize, entries: usize, more: usize) -> bool {
         let most = if self.bytes == 0 { MOST_BYTES } else { self.bytes.min(MOST_BYTES) };
         bytes + more < most && (self.entries == 0 || entries < self.entries)
     }
 }
 
-/// What a listpack spends on a count.
+/// The bytes of a count in a listpack.
 pub(super) fn of_count(count: usize) -> usize {
     listpack::cost(Item::Int(count as i64))
 }
 
-/// The head and the end of a listpack, and the fields that its first entry has, without the counts before them.
+/// The bytes of the head and the end of a listpack, and of the fields of its first entry, without the counts before
+/// them.
 pub(super) fn of_head<'a>(fields: impl ExactSizeIterator<Item = Item<'a>>) -> usize {
     listpack::EMPTY + of_count(fields.len()) + fields.map(listpack::cost).sum::<usize>() + of_count(0)
 }
 
-/// An entry with that id in a listpack whose first is `first`; `words` are its values, or if it has fields of its own,
-/// fields and values.
+/// The bytes of an entry with that id in a listpack whose first id is `first`; `words` are its values, or fields and
+/// values if it has fields of its own.
 pub(super) fn of_entry<'a>(
     first: Id,
     id: Id,

@@ -1,7 +1,7 @@
 //! Cells: each member with its score, stored once, under a handle of four bytes.
 //!
-//! The ordered nodes and the member index both hold handles, so a member costs its own bytes once. A cell stays where
-//! it is until its member goes, its score needs more bytes, or its chunk is drained.
+//! The ordered nodes and the member index both hold handles, so a member costs its own bytes once. A cell does not
+//! move until its member is removed, its score needs more bytes, or its chunk is drained.
 //!
 //! ```text
 //! live cell    +----------------+------------------+-----------------------+--------+ filled up to an even size,
@@ -11,14 +11,14 @@
 //! free cell    +----------------+------+-------------+-------------+
 //!              |   15  |   0    | size | previous u32| next u32    |  one list for each size (in grains of two bytes)
 //!              +----------------+------+-------------+-------------+
-//! filler       |   15  | grains |  what is too short for a free cell
+//! filler       |   15  | grains |  bytes too few for a free cell
 //! ```
 //!
 //! - A score of width `w < 8` is an integer, sign folded into the lowest bit; width 8 is the bits of the `f64`.
 //! - Members over 255 bytes have an allocation of their own and leave a number in the cell.
-//! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells. Whoever stores them sees to it that there are no
-//!   more ([`Arena::cell_bytes`]); a removal may take one more chunk for the cells that it moves.
-//! - Invariant: the cells of a chunk lie back to back, and `idle` is the sum of the sizes of those that are not live.
+//! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells. The callers that store cells ensure that there are
+//!   no more ([`Arena::cell_bytes`]); a removal may take one more chunk for the cells that it moves.
+//! - Invariant: the cells of a chunk are back to back, and `idle` is the sum of the sizes of those that are not live.
 //! - Memory: freed cells are used again at their size, or cut. Once an eighth of all bytes is idle, the idlest chunk is
 //!   drained: [`super::large`] moves its live cells away, a few with each removal, and the chunk is given back.
 //!
@@ -27,32 +27,32 @@
 use super::Entry;
 use super::slab::Slab;
 
-/// Names a cell.
+/// Identifies a cell.
 pub(in crate::value) type Handle = u32;
 
 /// Handles count grains of this many bytes.
 const GRAIN: usize = 2;
 const CHUNK: usize = 16 * 1024;
 const GRAINS_PER_CHUNK: u32 = (CHUNK / GRAIN) as u32;
-/// The least size of a cell: what a free one needs for its links, and a score can be read as eight bytes.
+/// The least size of a cell: a free one needs it for its links, and a score can be read as eight bytes.
 const LEAST: usize = 10;
 const FREE: u8 = 15;
-/// Width that stands for "the bits of the score itself".
+/// The width that means "the bits of the score itself".
 const RAW: usize = 8;
 const LENGTH_FOLLOWS: usize = 14;
 const PLACE_FOLLOWS: usize = 15;
-/// Longest member inside a cell.
+/// The longest member inside a cell.
 const INLINE: usize = 255;
 /// Every integer up to this magnitude has an exact `f64`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 const NONE: Handle = Handle::MAX;
-/// Bytes of a cell beside its member, at most.
+/// The most bytes of a cell besides its member.
 pub(in crate::value) const LARGEST_HEAD: usize = 1 + RAW + 1 + LEAST;
 
 #[derive(Clone, Default)]
 pub(in crate::value) struct Arena {
     chunks: Vec<Chunk>,
-    /// The chunk that new cells go to.
+    /// The chunk for new cells.
     open: usize,
     /// Chunks without memory.
     vacant: Vec<u32>,
@@ -62,7 +62,7 @@ pub(in crate::value) struct Arena {
     idle: usize,
     /// Bytes of all cells, live or not.
     used: usize,
-    /// Bytes that the chunks have room for.
+    /// The capacity of all chunks, in bytes.
     allocated: usize,
     draining: Option<Drain>,
     /// Members that are too long for a cell.
@@ -78,7 +78,7 @@ struct Chunk {
 }
 
 impl Clone for Chunk {
-    /// A copy that allocates as much, so that sums over chunks hold for it too.
+    /// A copy with the same capacity, so that sums over chunks hold for it too.
     fn clone(&self) -> Chunk {
         let mut bytes = Vec::with_capacity(self.bytes.capacity());
         bytes.extend_from_slice(&self.bytes);
@@ -86,14 +86,14 @@ impl Clone for Chunk {
     }
 }
 
-/// A chunk that is being emptied, and the offset of the first byte in it that was not looked at.
+/// A chunk that is being emptied, and the offset of its first byte that has not been visited.
 #[derive(Clone, Copy)]
 struct Drain {
     chunk: usize,
     at: usize,
 }
 
-/// What the first bytes of a cell say.
+/// The meaning of the first bytes of a cell.
 enum Cell {
     Free {
         size: usize,
@@ -101,7 +101,7 @@ enum Cell {
     Filler {
         size: usize,
     },
-    /// The last byte used is before `end`; a long member has a place.
+    /// The last byte used is before `end`; `place` is the number of a long member.
     Live {
         end: usize,
         place: Option<u32>,
@@ -143,7 +143,7 @@ impl Arena {
         handle
     }
 
-    /// Something of the line of memory where a cell begins.
+    /// A byte of the cache line in which a cell begins, so that it is loaded.
     pub(in crate::value) fn touch_line(&self, handle: Handle) -> u8 {
         self.cell(handle)[0]
     }
@@ -163,7 +163,7 @@ impl Arena {
         }
     }
 
-    /// A member's bytes, to be written over.
+    /// A member's bytes, for overwriting.
     pub(in crate::value) fn member_mut(&mut self, handle: Handle) -> &mut [u8] {
         let cell = self.cell_mut(handle);
         let head = 1 + usize::from(cell[0] & 15);
@@ -196,7 +196,7 @@ impl Arena {
         fits
     }
 
-    /// A second cell for the entry of a live one, with another score, to be followed by [`Arena::release`].
+    /// Creates a second cell for the entry of a live one, with another score; to be followed by [`Arena::release`].
     pub(in crate::value) fn widen(&mut self, handle: Handle, score: f64) -> Handle {
         let head = 1 + usize::from(self.cell(handle)[0] & 15);
         let end = match read(self.cell(handle)) {
@@ -222,7 +222,7 @@ impl Arena {
         self.release(handle);
     }
 
-    /// A live cell that should move, if too much is idle: to be moved with [`Arena::duplicate`] and
+    /// A live cell that should move, if too much is idle; the caller moves it with [`Arena::duplicate`] and
     /// [`Arena::release`]. Chunks without one are given back on the way.
     pub(in crate::value) fn next_to_move(&mut self) -> Option<Handle> {
         loop {
@@ -242,7 +242,7 @@ impl Arena {
         }
     }
 
-    /// A second cell with the bytes of a live one.
+    /// Creates a second cell with the bytes of a live one.
     pub(in crate::value) fn duplicate(&mut self, handle: Handle) -> Handle {
         let size = read(self.cell(handle)).size();
         let copy = self.allocate(size);
@@ -257,7 +257,7 @@ impl Arena {
         self.mark_free(handle, size);
     }
 
-    /// Gives back what the last chunk does not use.
+    /// Gives back the unused memory of the last chunk.
     pub(in crate::value) fn shrink_to_fit(&mut self) {
         self.chunks.shrink_to_fit();
         if let Some(chunk) = self.chunks.get_mut(self.open) {
@@ -277,7 +277,7 @@ impl Arena {
         self.allocated
     }
 
-    /// Proves the invariants, and returns all live cells.
+    /// Panics unless the invariants hold, and returns all live cells.
     pub(in crate::value) fn check(&self) -> Vec<Handle> {
         let (mut live, mut linked) = (Vec::new(), 0);
         let (mut used, mut idle, mut free_cells) = (0, 0, 0);
@@ -328,7 +328,7 @@ impl Arena {
         self.long.insert(member.into())
     }
 
-    /// A cell of `size` bytes: one that was freed, or part of it, or a new one.
+    /// Allocates a cell of `size` bytes: one that was freed, or part of it, or a new one.
     fn allocate(&mut self, size: usize) -> Handle {
         let grains = size / GRAIN;
         if let Some(handle) = self.first_free(grains..grains + 1) {
@@ -355,7 +355,7 @@ impl Arena {
         self.free.get(grains.start..end)?.iter().copied().find(|&first| first != NONE)
     }
 
-    /// A cell at the end of the open chunk.
+    /// Allocates a cell at the end of the open chunk.
     fn extend(&mut self, size: usize) -> Handle {
         if self.chunks.get(self.open).is_none_or(|chunk| chunk.bytes.len() + size > CHUNK) {
             self.open_chunk();
@@ -390,7 +390,7 @@ impl Arena {
         };
     }
 
-    /// Turns bytes that are no cell, or a live one, into a free cell or filler.
+    /// Turns bytes that are not in a cell, or a live cell, into a free cell or filler.
     fn mark_free(&mut self, handle: Handle, size: usize) {
         self.count_idle(handle, 0, size);
         let cell = self.cell_mut(handle);
@@ -496,7 +496,7 @@ fn set_word(cell: &mut [u8], at: usize, value: u32) {
     cell[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
-/// A score as the fewest bytes that give it back, sign of zero included.
+/// Encodes a score in the fewest bytes that restore it, the sign of zero included.
 fn code(score: f64) -> (u64, usize) {
     let integer = score as i64;
     if score.abs() <= EXACT && (integer as f64).to_bits() == score.to_bits() {

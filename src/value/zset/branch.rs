@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! separators[0..len]:  first entry of the node (sortable score u64, cell u32), node u32
-//! counts[0..len]: entries below the node, u32, on their own so that a prefix sums at a few numbers an instruction
+//! counts[0..len]: entries below the node, u32, kept apart so that a prefix sum adds several an instruction
 //! ```
 //!
 //! - Invariant: a separator is the first entry of its node; separators ascend; `counts[i]` is the sum of the counts of
@@ -19,7 +19,7 @@ pub(super) struct Branch<const N: usize> {
     counts: Row<u32, N>,
 }
 
-/// What a branch says of a node below it.
+/// A branch's information about a node below it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Separator {
     /// The sortable score of the first entry.
@@ -53,18 +53,19 @@ impl<const N: usize> Branch<N> {
         self.counts[at] = count as u32;
     }
 
-    /// Entries below the first `end` nodes.
+    /// The number of entries in the first `end` nodes.
     pub(super) fn counts_before(&self, end: usize) -> usize {
         self.counts[..end].iter().fold(0_u32, |sum, count| sum.wrapping_add(*count)) as usize
     }
 
-    /// Entries below all nodes.
+    /// The number of entries in all nodes.
     pub(super) fn total(&self) -> usize {
         self.counts_before(self.len())
     }
 
-    /// The node that the search key leads to: the last whose first entry is not behind it, or the first. Bisects by
-    /// scores alone, which asks no branch of the processor to be guessed, and looks into cells only among equal ones.
+    /// The node that the search key leads to: the last whose first entry is not behind it, or the first. It bisects
+    /// by scores alone, without branches that the processor would have to predict, and reads cells only for equal
+    /// scores.
     pub(super) fn child(&self, arena: &Arena, key: &SearchKey<'_>) -> usize {
         let rivals = &self.separators[1..];
         let below = rivals.partition_point(|separator| separator.score < key.score);
@@ -96,12 +97,12 @@ impl<const N: usize> Branch<N> {
         self.counts.remove(at..at + 1);
     }
 
-    /// Takes nodes out, into a branch of their own.
+    /// Moves nodes into a branch of their own.
     pub(super) fn take(&mut self, range: Range<usize>) -> Branch<N> {
         Branch { separators: self.separators.take(range.clone()), counts: self.counts.take(range) }
     }
 
-    /// Puts another branch's nodes behind these. There must be room.
+    /// Appends another branch's nodes. There must be room.
     pub(super) fn append(&mut self, other: &Branch<N>) {
         self.separators.insert(self.separators.len(), &other.separators);
         self.counts.insert(self.counts.len(), &other.counts);

@@ -1,9 +1,9 @@
-//! The cursor of a scan over an index: a place in the order of (segment, tag), in one number.
+//! The cursor of a scan over an index: a position in the order of (segment, tag), in one number.
 
 use super::index::{PREFIX_BITS, TAG_BITS};
 
-/// How far a scan has come: through all segments before `prefix`, and in the one there, which had that depth, through
-/// all tags before `tag`.
+/// The progress of a scan: all segments before `prefix` are done, and of the segment there, which had that depth, all
+/// tags before `tag`.
 pub(super) struct Cursor {
     pub(super) prefix: usize,
     pub(super) tag: u16,
@@ -11,7 +11,7 @@ pub(super) struct Cursor {
 }
 
 const DEPTH_BITS: u32 = 5;
-/// Bits of a cursor.
+/// The number of bits of a cursor.
 pub(in crate::value) const CURSOR_BITS: u32 = PREFIX_BITS + TAG_BITS + DEPTH_BITS;
 
 impl From<u64> for Cursor {

@@ -1,8 +1,9 @@
-//! The member index of a large set: from a hash to the handle of a cell. It stores no member, and asks whoever does.
+//! The member index of a large set: from a hash to the handle of a cell. It stores no member; its callers compare
+//! them.
 //!
-//! Hash space is cut into segments by the leading bits of hashes (extendible hashing). A segment is a
-//! short array of slots sorted by tag, sixteen further bits, with gaps: a slot lies at its tag's share
-//! of the array or a little behind.
+//! Hash space is cut into segments by the leading bits of hashes (extendible hashing). A segment is a short array of
+//! slots sorted by tag, sixteen further bits, with gaps: a slot is at its tag's proportional position ("share") in
+//! the array or a little behind.
 //!
 //! ```text
 //! hash      | 24 leading bits: segment |  16 bits: tag  |  24 bits unused |
@@ -10,19 +11,19 @@
 //! segment   [ 02fe:c  . 1a00:c 1a07:c 2c11:c . . 41d0:c ... | spare slots behind the last share ]
 //! ```
 //!
-//! - Invariant: used slots of a segment ascend by tag; none lies before its share; no gap between share and slot.
-//! - A segment has a size that allocators hold blocks of, four to a doubling, so that memory they take is memory used.
-//!   It grows by one pass in order that looks at no cell, to 2 KiB; then it splits in two, which looks at each of its
-//!   cells once. Buddies that are small together are joined. So no operation takes more than some microseconds, and
-//!   memory follows the number of entries at every size.
+//! - Invariant: used slots of a segment ascend by tag; none is before its share; no gap between share and slot.
+//! - A segment has a size that allocators hold blocks of, four to a doubling, so that no memory is wasted. It grows
+//!   to 2 KiB by one pass in order that reads no cell; then it splits in two, which reads each of its cells once.
+//!   Buddies that are small together are joined. So no operation takes more than some microseconds, and memory
+//!   follows the number of entries at every size.
 //! - Memory: 6 bytes a slot at 70 to 92 % fill, and about 0.3 for tables: 7 to 8.5 bytes an entry.
-//! - A cursor names a place in the order of (segment, tag). Growth does not touch it. A segment that has split is seen
-//!   from that tag on, and its new half in whole; one that was joined is seen in whole once more, for its tags before
-//!   the cursor's may be the buddy's. So a scan sees each entry that stays, some twice.
+//! - A cursor is a position in the order of (segment, tag). Growth does not affect it. A segment that has split is
+//!   visited from that tag on, and its new half in whole; one that was joined is visited in whole once more, because
+//!   its tags before the cursor's may be the buddy's. So a scan visits each entry that stays, some twice.
 //!
-//! - Hashes are trusted to be spread, but not blindly: [`Index::insert`] reports a [`Flood`] where a segment would
-//!   split although its share of all hashes is below [`FAIR`] entries, or holds [`ALIKE`] entries of one tag. By chance
-//!   a segment of 2 KiB with so small a share overflows once in 10^11 (its last places seven deep), and an insertion
+//! - Hashes are assumed to be spread, but checked: [`Index::insert`] reports a [`Flood`] where a segment would split
+//!   although its share of all hashes is below [`FAIR`] entries, or holds [`ALIKE`] entries of one tag. By chance a
+//!   segment of 2 KiB with so small a share overflows once in 10^11 (its last places seven deep), and an insertion
 //!   meets eight equal tags once in 10^20: (300 / 65,536)^8 / 8!. So no segment ever has more than 2 KiB, nor the
 //!   directory more numbers than a sixteenth of the entries.
 //!
@@ -36,19 +37,19 @@ use crate::value::hashing::Flood;
 use std::iter;
 use std::ops::ControlFlow;
 
-/// Leading bits of a hash that can choose a segment.
+/// The leading bits of a hash that can choose a segment.
 pub(super) const PREFIX_BITS: u32 = 24;
 pub(super) const TAG_BITS: u32 = 16;
-/// A segment of this many bytes splits rather than grow.
+/// A segment of this many bytes splits instead of growing.
 const MOST_BYTES: usize = 2048;
 const LEAST_BYTES: usize = 128;
-/// Slots behind the last share, for what is pushed out of it.
+/// Slots behind the last share, for those that are pushed out of it.
 const SPARE: usize = 6;
-/// The directory is halved when it has twice this many times as many numbers as there are segments.
+/// The directory is halved when its length is twice this many times the number of segments.
 const SPREAD: usize = 16;
-/// A segment splits if it may expect this many of all entries.
+/// A segment may split if its expected share is at least this many of all entries.
 const FAIR: usize = 32;
-/// Entries of one tag that a segment takes.
+/// The most entries of one tag in a segment.
 const ALIKE: usize = 8;
 
 #[derive(Clone)]
@@ -68,7 +69,7 @@ pub(in crate::value) struct Index {
 struct Segment {
     slots: Box<[Slot]>,
     len: u32,
-    /// How many leading bits its hashes share.
+    /// The number of leading bits that its hashes share.
     depth: u32,
 }
 
@@ -79,7 +80,7 @@ struct Slot {
     cell: [u16; 2],
 }
 
-/// More slots than a segment has that can split.
+/// A bound on the slots of a segment that can split.
 const WIDEST: usize = MOST_BYTES / 4;
 
 const GAP: Slot = Slot { tag: 0, cell: [u16::MAX; 2] };
@@ -103,7 +104,7 @@ impl Segment {
         self.slots.len() - SPARE
     }
 
-    /// Where a tag's slots start, if there are no others.
+    /// The slot at which a tag's entries start if no others are in the way.
     fn share(&self, tag: u16) -> usize {
         (usize::from(tag) * self.shares()) >> TAG_BITS
     }
@@ -138,7 +139,7 @@ impl Segment {
         None
     }
 
-    /// Puts a slot in; tells whether something was free behind its share.
+    /// Inserts a slot; returns whether a gap was free behind its share.
     fn insert(&mut self, slot: Slot) -> Result<bool, Flood> {
         let start = self.share(slot.tag);
         let place = |at: usize| self.slots[at].is_gap() || self.slots[at].tag > slot.tag;
@@ -154,7 +155,7 @@ impl Segment {
         Ok(true)
     }
 
-    /// Takes a slot out, and moves those behind it that were pushed away from their share.
+    /// Removes a slot, and moves those behind it that were pushed away from their share.
     fn remove(&mut self, mut at: usize) {
         while let Some(&next) = self.slots.get(at + 1).filter(|next| !next.is_gap() && self.share(next.tag) <= at) {
             self.slots[at] = next;
@@ -168,7 +169,7 @@ impl Segment {
         self.slots.iter().copied().filter(|slot| !slot.is_gap())
     }
 
-    /// A segment of slots that ascend by tag, in the least size from `bytes` on that they fit.
+    /// A segment of slots that ascend by tag, in the least size from `bytes` on that fits them.
     fn build(slots: impl Iterator<Item = Slot> + Clone, bytes: usize, depth: u32) -> Segment {
         let fitting = sizes_from(bytes).find_map(|bytes| Segment::fit(slots.clone(), bytes, depth));
         fitting.expect("slots fit where each has a share of its own")
@@ -188,12 +189,12 @@ impl Segment {
     }
 }
 
-/// Bytes for `len` slots, with room for a seventh more.
+/// The bytes for `len` slots, with room for a seventh more.
 fn bytes_for(len: usize) -> usize {
     (len + len / 7 + SPARE) * size_of::<Slot>()
 }
 
-/// The next size that allocators hold blocks of: a quarter of a power of two apart.
+/// The next size that allocators have blocks of: a quarter of a power of two apart.
 fn whole_block(bytes: usize) -> usize {
     let bytes = bytes.max(LEAST_BYTES);
     bytes.next_multiple_of(bytes.next_power_of_two() / 8)
@@ -212,7 +213,7 @@ fn tag_of(hash: u64) -> u16 {
     (hash >> (64 - PREFIX_BITS - TAG_BITS)) as u16
 }
 
-/// [`Index::scan`] over hashed entries that are in no index, with the cursors of an index of one segment.
+/// Like [`Index::scan`], over hashed entries that are in no index, with the cursors of an index of one segment.
 pub(in crate::value) fn scan_unindexed<T>(
     hashed: impl Iterator<Item = (u64, T)>,
     cursor: u64,
@@ -235,7 +236,8 @@ pub(in crate::value) fn scan_unindexed<T>(
 }
 
 impl Index {
-    /// An empty index with segments of the size they will have with `len` cells, which saves growing and splitting.
+    /// An empty index with segments of the size that they will have with `len` cells, which saves growing and
+    /// splitting.
     pub(in crate::value) fn with_room(len: usize) -> Index {
         let bits = (0..PREFIX_BITS).find(|&bits| bytes_for(len >> bits) <= MOST_BYTES).unwrap_or(PREFIX_BITS);
         let directory = (0..1 << bits).collect();
@@ -262,13 +264,13 @@ impl Index {
         segment.find(tag_of(hash), is_wanted).map(|at| segment.slots[at].cell())
     }
 
-    /// Something of the line of memory that [`Index::find`] reads first.
+    /// A byte of the cache line that [`Index::find`] reads first, so that it is loaded.
     pub(in crate::value) fn touch_line(&self, hash: u64) -> u8 {
         let segment = &self.segments[self.segment_of(hash)];
         segment.slots[segment.share(tag_of(hash))].tag as u8
     }
 
-    /// Adds a cell that is not here, except on [`Flood`]. `hash_of` tells the hash of any cell that is.
+    /// Adds a cell that is not in the index, except on [`Flood`]. `hash_of` returns the hash of any cell that is.
     pub(in crate::value) fn insert(
         &mut self,
         hash: u64,
@@ -294,7 +296,7 @@ impl Index {
         }
     }
 
-    /// Puts one cell in the place of another with the same hash.
+    /// Replaces a cell by another one with the same hash.
     pub(in crate::value) fn replace(&mut self, hash: u64, old: Handle, cell: Handle) {
         let number = self.segment_of(hash);
         let segment = &mut self.segments[number];
@@ -344,14 +346,14 @@ impl Index {
         }
     }
 
-    /// Every cell once, in no order that means anything.
+    /// Every cell once, in no meaningful order.
     pub(in crate::value) fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
         self.segments.iter().flat_map(Segment::used).map(Slot::cell)
     }
 
-    /// Visits the cells here that are the same, as `is_same` tells, as a cell of another index with the
-    /// same hash; until `visit` breaks off. It hashes nothing, and looks at a cell only when tags are
-    /// equal: both indices are in one order.
+    /// Visits the cells that, by `is_same`, have an equal cell of the same hash in another index, until `visit`
+    /// breaks off. It hashes nothing, and compares cells only when their tags are equal: both indices have the same
+    /// order.
     pub(in crate::value) fn common(
         &self,
         other: &Index,
@@ -372,9 +374,10 @@ impl Index {
         ControlFlow::Continue(())
     }
 
-    /// Any cell, each as likely as another, of an index that has one.
+    /// A random cell, each as likely as another, of an index that has one.
     ///
-    /// Throws at a board of all segments side by side, each as wide as the widest, until a slot is hit.
+    /// It draws random positions on a board of all segments side by side, each as wide as the widest, until a slot is
+    /// hit.
     pub(in crate::value) fn random(&self, generator: &mut fastrand::Rng) -> Handle {
         loop {
             let at = generator.usize(..self.directory.len());
@@ -387,7 +390,7 @@ impl Index {
         }
     }
 
-    /// Proves the invariants for exactly these cells.
+    /// Panics unless the invariants hold for exactly these cells.
     pub(in crate::value) fn check(&self, cells: &[Handle], hash_of: impl Fn(Handle) -> u64) {
         assert_eq!(self.directory.len(), 1 << self.bits);
         let mut seen = 0;
@@ -478,7 +481,7 @@ impl Index {
         }
     }
 
-    /// What two buddies are together, if it is not too large to split.
+    /// Two buddies joined, if the result is not too large to split.
     fn joined(&self, one: usize, other: usize) -> Option<Segment> {
         let (one, other) = (&self.segments[one], &self.segments[other]);
         let mut slots: Vec<Slot> = one.used().chain(other.used()).collect();
@@ -500,7 +503,7 @@ impl Index {
 mod tests {
     use super::*;
 
-    /// A hash that any handle has, spread well.
+    /// A well spread hash of a handle.
     fn hash_of(cell: Handle) -> u64 {
         (u64::from(cell) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32).wrapping_mul(0xbf58_476d_1ce4_e5b9)
     }
@@ -526,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grew_shrinks_again() {
+    fn an_index_that_grew_shrinks_again() {
         let mut index = index_of(0..20_000);
         let full = index.memory();
         for cell in 0..19_900 {

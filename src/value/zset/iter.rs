@@ -1,10 +1,9 @@
 //! Entries of a large set in order, from both ends.
 //!
-//! Cells of neighbours lie far apart, and each takes a fetch from memory. So entries are read a few
-//! ahead, in a short loop of which the processor runs several turns at once, and not one by one between
-//! two steps of whoever asks for them.
+//! Cells of neighbours are far apart, and each takes a fetch from memory. So entries are read a few ahead, in a short
+//! loop of which the processor runs several iterations at once, and not one by one between two steps of the caller.
 //!
-//! - Invariant: what is still to come is `front[..]`, then `positions`, then `back[..]` reversed.
+//! - Invariant: the entries still to come are `front[..]`, then `positions`, then `back[..]` reversed.
 //! - Costs: an end is sought, in O(log n), when it is first used; then O(1) an entry.
 
 use super::Entry;
@@ -12,20 +11,20 @@ use super::arena::Arena;
 use super::order::{LeafCursor, Order};
 use std::ops::Range;
 
-/// How many entries are read at once.
+/// The number of entries that are read at once.
 const AHEAD: usize = 8;
 
 #[derive(Clone)]
 pub(super) struct Iter<'a, const N: usize> {
     arena: &'a Arena,
     order: &'a Order<N>,
-    /// What neither end has read.
+    /// The positions that neither end has read.
     positions: Range<usize>,
     front: End<'a>,
     back: End<'a>,
 }
 
-/// What one end has read ahead, and where it came to.
+/// The entries that one end has read ahead, and its progress in them.
 #[derive(Clone)]
 struct End<'a> {
     cursor: Option<LeafCursor>,
@@ -38,19 +37,19 @@ impl<'a> End<'a> {
         End { cursor: None, read: [Entry { member: &[], score: 0.0 }; AHEAD], waiting: 0..0 }
     }
 
-    /// The entry that this end read first.
+    /// The next of the entries that this end has read.
     fn take_first(&mut self) -> Option<Entry<'a>> {
         self.waiting.next().map(|at| self.read[at])
     }
 
-    /// The entry that this end read last: the other end's, once that has come so far.
+    /// The last of the entries that this end has read: the next for the other end, once it has come that far.
     fn take_last(&mut self) -> Option<Entry<'a>> {
         self.waiting.next_back().map(|at| self.read[at])
     }
 }
 
 impl<'a, const N: usize> Iter<'a, N> {
-    /// The entries at `positions`, which must lie within the set.
+    /// The entries at `positions`, which must be within the set.
     pub(super) fn new(arena: &'a Arena, order: &'a Order<N>, positions: Range<usize>) -> Self {
         Iter { arena, order, positions, front: End::new(), back: End::new() }
     }

@@ -22,10 +22,10 @@ use crate::value::members::Members;
 use crate::value::prefetch::Prefetch;
 use std::ops::Range;
 
-/// Cells that a removal moves out of a chunk that is being drained, for up to [`FEW`] removals at once.
+/// The number of cells that a removal moves out of a chunk that is being drained, for up to [`FEW`] removals at once.
 const MOVES: usize = 2;
 const FEW: usize = 128;
-/// Of more removals at once, one in so many moves a cell.
+/// Of more removals at once, one in this many moves a cell.
 const RARELY: usize = 8;
 
 #[derive(Clone)]
@@ -67,7 +67,7 @@ impl<const N: usize> Large<N> {
         self.find(self.members.hash(member), member).map(|cell| self.arena.score(cell))
     }
 
-    /// A prefetch of a member and its place.
+    /// A prefetch of a member and its leaf.
     pub(super) fn prefetch(&self, member: &[u8]) -> Prefetch<'_, N> {
         Prefetch::new(&self.members, &self.arena, Some(&self.order), member)
     }
@@ -105,38 +105,38 @@ impl<const N: usize> Large<N> {
         Some((self.order.rank(&self.arena, cell), self.arena.score(cell)))
     }
 
-    /// The entries at `positions`, which must lie within the set.
+    /// The entries at `positions`, which must be within the set.
     pub(super) fn range(&self, positions: Range<usize>) -> Iter<'_, N> {
         Iter::new(&self.arena, &self.order, positions)
     }
 
-    /// How many scores are below `score`, or at most `score` if `equal`.
+    /// The number of scores below `score`, or at most `score` if `equal`.
     pub(super) fn count_scores(&self, score: f64, equal: bool) -> usize {
         let key = if equal { SearchKey::beyond_all(score) } else { SearchKey::before_all(score) };
         self.order.count_before(&self.arena, &key)
     }
 
-    /// How many members are below `member`, or at most `member` if `equal`, where all scores are the first one's.
+    /// The number of members below `member`, or at most `member` if `equal`, where all scores are the first one's.
     pub(super) fn count_members(&self, member: &[u8], equal: bool) -> usize {
         let Some(first) = self.range(0..self.len().min(1)).next() else { return 0 };
         let key = if equal { SearchKey::behind(first.score, member) } else { SearchKey::at(first.score, member) };
         self.order.count_before(&self.arena, &key)
     }
 
-    /// A set of the entries that are not at `positions`, which must lie within the set.
+    /// A set of the entries that are not at `positions`, which must be within the set.
     pub(super) fn without(&self, positions: Range<usize>) -> Self {
         let kept = self.range(0..positions.start).chain(self.range(positions.end..self.len()));
         Large::from_sorted(kept, self.members.hashing())
     }
 
-    /// Removes the entries at `positions`, which must lie within the set.
+    /// Removes the entries at `positions`, which must be within the set.
     pub(super) fn remove_range(&mut self, positions: Range<usize>) {
         let mut left = positions.len();
         let (mut removed, mut hashes) = (Vec::with_capacity(left.min(N)), Vec::with_capacity(left.min(N)));
         while left > 0 {
             self.order.remove_some(&self.arena, positions.start, left, &mut removed);
             left -= removed.len();
-            // Hashes first: the cells lie far apart, and may be fetched at once as none waits for another.
+            // Hashes first: the cells are far apart, and their fetches overlap as none waits for another.
             hashes.extend(removed.iter().map(|&cell| self.members.hash(self.arena.member(cell))));
             for (hash, cell) in hashes.drain(..).zip(removed.drain(..)) {
                 self.discard(hash, cell);
@@ -145,7 +145,7 @@ impl<const N: usize> Large<N> {
         self.tidy(positions.len());
     }
 
-    /// Visits about `count` entries from a cursor on, in the index's order, which changes of scores do not touch.
+    /// Visits about `count` entries from a cursor on, in the index's order, which changes of scores do not affect.
     pub(super) fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
         self.members.scan(cursor, count, |cell| visit(self.arena.entry(cell)))
     }
@@ -167,7 +167,7 @@ impl<const N: usize> Large<N> {
         self.order.insert(&self.arena, cell);
     }
 
-    /// Gives a cell another score, in another cell if it needs more bytes.
+    /// Sets the score of a cell, in another cell if it needs more bytes.
     fn rescore(&mut self, hash: u64, cell: Handle, before: f64, after: f64) {
         if before.to_bits() == after.to_bits() {
             return;
@@ -189,7 +189,8 @@ impl<const N: usize> Large<N> {
         self.arena.remove(cell);
     }
 
-    /// Moves cells out of chunks that are being drained: some for each of `gone` removals. All cells must be in order.
+    /// Moves cells out of chunks that are being drained: some for each of `gone` removals. All cells must be in the
+    /// order.
     fn tidy(&mut self, gone: usize) {
         for _ in 0..(gone.min(FEW) * MOVES).max(gone / RARELY) {
             let Some(cell) = self.arena.next_to_move() else { return };

@@ -1,20 +1,21 @@
-//! The lowest level of the order: up to `N` handles in order, each with four bytes that stand for its score.
+//! The lowest level of the order: up to `N` handles in order, each with four bytes that approximate its score.
 //!
 //! ```text
 //! frame: origin, shift | previous, next | len | (mark u32, cell u32)[0..len]      N = 60: 512 bytes
 //! ```
 //!
-//! A search goes by marks and looks into a cell only where marks are equal. A mark is the score's bits, in an
-//! order-keeping form, less what the leaf's scores have in common:
+//! A search compares marks and reads a cell only where marks are equal. A mark is the score's bits, in an
+//! order-keeping form, without the part that the leaf's scores have in common:
 //!
 //! - Invariant: `mark = (sortable(score) >> shift) - origin` for each slot, exactly. So `a < b` in score implies
-//!   `mark(a) <= mark(b)`, and a frame is made coarser by arithmetic on marks alone, without a look at the cells.
+//!   `mark(a) <= mark(b)`, and a frame is made coarser by arithmetic on marks alone, without reading the cells.
 //! - A frame is chosen with room on both sides; a score outside makes it coarser, at most 32 times in a leaf's life.
-//!   Where a coarse frame no longer tells slots apart it is drawn anew from the cells ([`Leaf::refine`]).
+//!   Where a coarse frame no longer distinguishes slots, it is computed anew from the cells ([`Leaf::refine`]).
 //!
-//! Costs: a search counts the marks below its own, all of them: no line of the leaf is chosen by what another says, so
-//! they are fetched at once, and no branch is guessed wrong. A leaf that is not in the processor's cache is searched in
-//! the time of one fetch; bisection waits for four, one after the other. A change moves at most 480 bytes.
+//! Costs: a search counts the marks below its own, all of them: no cache line of the leaf is chosen by the contents
+//! of another, so they are fetched at once, and no branch is mispredicted. A leaf that is not in the processor's
+//! cache is searched in the time of one fetch; bisection waits for four, one after the other. A change moves at most
+//! 480 bytes.
 
 use super::arena::{Arena, Handle};
 use super::row::Row;
@@ -22,11 +23,12 @@ use super::search_key::{SearchKey, sortable};
 use super::slab::NONE;
 use std::ops::Range;
 
-/// A frame spreads the scores it is chosen for over at most this many bits, which leaves three times as much beside.
+/// A frame spreads the scores it is chosen for over at most this many bits, which leaves three times as much room
+/// outside them.
 const SPREAD_BITS: u32 = 30;
-/// Slots that a line of memory holds.
+/// The number of slots in a cache line.
 const LINE_SLOTS: usize = 64 / size_of::<Slot>();
-/// Below this many marks a slot, a frame is too coarse.
+/// With fewer marks per slot than this, a frame is too coarse.
 const COARSE: u32 = 4;
 
 #[derive(Clone)]
@@ -44,7 +46,7 @@ struct Slot {
     cell: Handle,
 }
 
-/// How scores become marks.
+/// Maps scores to marks.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 struct Frame {
@@ -64,7 +66,7 @@ impl Frame {
         (score >> self.shift).checked_sub(self.origin).is_some_and(|mark| mark <= u64::from(u32::MAX))
     }
 
-    /// The mark of a sortable score; the nearest mark there is for one outside.
+    /// The mark of a sortable score; the nearest mark for one outside the frame.
     fn mark(&self, score: u64) -> u32 {
         let mark = (score >> self.shift).saturating_sub(self.origin);
         mark.min(u64::from(u32::MAX)) as u32
@@ -101,19 +103,19 @@ impl<const N: usize> Leaf<N> {
         self.slots[range].iter().map(|slot| slot.cell)
     }
 
-    /// Something of each of its lines of memory.
+    /// A byte of each of its cache lines, so that they are loaded.
     pub(super) fn touch_line(&self) -> u8 {
         self.slots.iter().step_by(LINE_SLOTS).fold(0, |sum, slot| sum ^ slot.mark as u8)
     }
 
-    /// How many cells lie before the search key.
+    /// The number of cells before the search key.
     pub(super) fn lower(&self, arena: &Arena, key: &SearchKey<'_>) -> usize {
         let mark = self.frame.mark(key.score);
         let start = self.below(mark);
         start + within_ties(arena, key, mark, &self.slots[start..])
     }
 
-    /// How many cells but the one at `at`, which rises, lie before the search key.
+    /// The number of cells before the search key without the one at `at`, whose score rises.
     pub(super) fn place_above(&self, arena: &Arena, key: &SearchKey<'_>, at: usize) -> usize {
         let mark = self.frame.mark(key.score);
         let above = &self.slots[at + 1..];
@@ -121,7 +123,7 @@ impl<const N: usize> Leaf<N> {
         at + below + within_ties(arena, key, mark, &above[below..])
     }
 
-    /// How many cells lie before the search key, if the one at `at` falls.
+    /// The number of cells before the search key, if the score of the one at `at` falls.
     pub(super) fn place_below(&self, arena: &Arena, key: &SearchKey<'_>, at: usize) -> usize {
         let mark = self.frame.mark(key.score);
         let below = &self.slots[..at];
@@ -133,16 +135,16 @@ impl<const N: usize> Leaf<N> {
     pub(super) fn find(&self, cell: Handle, score: u64) -> usize {
         let start = self.below(self.frame.mark(score));
         let within = self.slots[start..].iter().position(|slot| slot.cell == cell);
-        start + within.expect("a cell lies where its score says")
+        start + within.expect("a cell is at the position of its score")
     }
 
-    /// How many slots have a mark below `mark`.
+    /// The number of slots with a mark below `mark`.
     fn below(&self, mark: u32) -> usize {
         let count = |sum: u32, slot: &Slot| sum.wrapping_add(u32::from(slot.mark < mark));
         self.slots.iter().fold(0, count) as usize
     }
 
-    /// Puts a cell before position `at`. There must be room.
+    /// Inserts a cell before position `at`. There must be room.
     pub(super) fn insert(&mut self, at: usize, cell: Handle, score: u64) {
         let mark = self.fit(score);
         self.slots.insert(at, &[Slot { mark, cell }]);
@@ -152,7 +154,7 @@ impl<const N: usize> Leaf<N> {
         self.slots.remove(range);
     }
 
-    /// Moves the slot at `from` to `to`, with a new score and perhaps with another cell.
+    /// Moves the slot at `from` to `to`, with a new score and possibly another cell.
     pub(super) fn reposition(&mut self, from: usize, to: usize, cell: Handle, score: u64) {
         if from == to {
             self.slots[to] = Slot { mark: self.fit(score), cell };
@@ -178,7 +180,7 @@ impl<const N: usize> Leaf<N> {
         to.slots.insert(at, &slots);
     }
 
-    /// Draws the frame anew from the cells if it is too coarse to tell them apart.
+    /// Computes the frame anew from the cells if it is too coarse to distinguish them.
     pub(super) fn refine(&mut self, arena: &Arena) {
         let (Some(first), Some(last)) = (self.slots.first(), self.slots.last()) else { return };
         if self.frame.shift == 0 || last.mark - first.mark > COARSE * N as u32 {
@@ -191,7 +193,7 @@ impl<const N: usize> Leaf<N> {
         }
     }
 
-    /// Panics unless each mark is what its score says.
+    /// Panics unless each mark follows from its score.
     pub(super) fn check(&self, arena: &Arena) {
         for slot in self.slots.iter() {
             let score = sortable(arena.score(slot.cell));
@@ -199,7 +201,7 @@ impl<const N: usize> Leaf<N> {
         }
     }
 
-    /// The mark for a score, in a frame that is made to cover it.
+    /// The mark for a score, in a frame that is widened to cover it.
     fn fit(&mut self, score: u64) -> u32 {
         if self.slots.is_empty() {
             self.frame = Frame::spanning(score, score, 0);
@@ -209,7 +211,7 @@ impl<const N: usize> Leaf<N> {
         self.frame.mark(score)
     }
 
-    /// Makes the frame cover `low..=high` beside what is here, no finer than `least_shift`.
+    /// Makes the frame cover `low..=high` in addition to its slots, no finer than `least_shift`.
     fn widen(&mut self, low: u64, high: u64, least_shift: u32) {
         let old = self.frame;
         if old.shift >= least_shift && old.covers(low) && old.covers(high) {
@@ -223,7 +225,7 @@ impl<const N: usize> Leaf<N> {
     }
 }
 
-/// How many of the slots with that mark, which lead, lie before the search key.
+/// The number of the slots with that mark, which come first, that are before the search key.
 fn within_ties(arena: &Arena, key: &SearchKey<'_>, mark: u32, slots: &[Slot]) -> usize {
     let ties = slots.iter().take_while(|slot| slot.mark == mark).count();
     slots[..ties].partition_point(|slot| key.is_after(arena, slot.cell))
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_drawn_anew_where_it_tells_nothing_apart() {
+    fn a_frame_too_coarse_to_distinguish_scores_is_computed_anew() {
         let scores: Vec<f64> = (0..30).map(|i| 1.0 + f64::from(i) / 1e12).chain([1e300]).collect();
         let (arena, mut leaf) = leaf_of(&scores);
         assert_eq!(leaf.slots[0].mark, leaf.slots[29].mark);

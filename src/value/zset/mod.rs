@@ -1,8 +1,8 @@
 //! The sorted set: members, each with a score, in order of (score, member bytes).
 //!
-//! Why it exists: leaderboards, delayed jobs, recency lists and rate limiters all want rank, range and look-up by
-//! member at once, in few bytes. It knows no key, no reply, no clock and no limit of its own: when a set turns from one
-//! form into the other is told by [`Limits`].
+//! Leaderboards, delayed jobs, recency lists and rate limiters all need rank, range and look-up by member at once, in
+//! few bytes. It knows no key, no reply, no clock and no limit of its own: [`Limits`] decide when a set turns from
+//! one form into the other.
 //!
 //! ```text
 //!            up to limits.entries and limits.bytes           beyond
@@ -16,12 +16,12 @@
 //! - [`packed`]: a scan of one allocation; 10 to 18 bytes an entry for members of 9 bytes.
 //! - [`large`]: O(log n) everything.
 //!
-//! Redis never turns a skiplist back, and clients can tell: `OBJECT ENCODING`, the digits of ZSCAN, its pages. So a set
-//! that has been large answers as one for good, although it is stored as small as it has become: lists of recent things
-//! overshoot and are trimmed all the time.
+//! Redis never turns a skiplist back, and clients can see that: `OBJECT ENCODING`, the digits of ZSCAN, its pages. So
+//! a set that has been large replies as one for good, although it is stored as a small one again: lists of recent
+//! things overshoot and are trimmed all the time.
 //!
-//! Scores are never NaN. `-0.0` and `0.0` are one place in the order; the packed form turns the one into the other, the
-//! large form keeps the sign and gives it back, as Redis's two forms do. So a set with a `-0.0` is not packed again.
+//! Scores are never NaN. `-0.0` and `0.0` are equal in the order; the packed form turns the one into the other, the
+//! large form keeps the sign and returns it, as Redis's two forms do. So a set with a `-0.0` is not packed again.
 
 pub(super) mod arena;
 mod branch;
@@ -45,14 +45,15 @@ use packed::Packed;
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
 
-/// When a packed set turns into the large form (`zset-max-listpack-entries`, `zset-max-listpack-value`), and how.
+/// When a packed set turns into the large form (`zset-max-listpack-entries`, `zset-max-listpack-value`), and the seed
+/// of its hash function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most entries of a packed set.
+    /// The most entries of a packed set.
     pub entries: usize,
-    /// Most bytes of a member of a packed set.
+    /// The most bytes of a member of a packed set.
     pub bytes: usize,
-    /// What the key follows from by which the members of a flooded set are hashed; no client must know it.
+    /// The seed of the key by which the members of a flooded set are hashed; no client must know it.
     pub seed: u64,
 }
 
@@ -65,9 +66,9 @@ impl Default for Limits {
 /// A member and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry<'a> {
-    /// Any bytes.
+    /// The member: any bytes.
     pub member: &'a [u8],
-    /// Never NaN.
+    /// The score: never NaN.
     pub score: f64,
 }
 
@@ -77,7 +78,7 @@ impl Entry<'_> {
     }
 }
 
-/// The scores between two bounds; none when they cross.
+/// The scores between two bounds; none if the bounds cross.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoreRange {
     /// The lower end.
@@ -99,7 +100,7 @@ pub enum LexBound<'a> {
     Excluded(&'a [u8]),
 }
 
-/// The members between two bounds, by their bytes; none when they cross.
+/// The members between two bounds, compared by their bytes; none if the bounds cross.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LexRange<'a> {
     /// The lower end.
@@ -108,12 +109,12 @@ pub struct LexRange<'a> {
     pub max: LexBound<'a>,
 }
 
-/// Entries a node of the large form holds: nodes of exactly 512 bytes.
+/// The entries that a node of the large form holds: nodes of exactly 512 bytes.
 pub(super) const NODE: usize = 60;
-/// Bytes of a member, in the mean, up to which a set that has become small is packed again.
+/// The mean number of bytes of a member up to which a set that has become small is packed again.
 const MEAN_BYTES: usize = 64;
 
-/// A sorted set. `NODE` is the entries that a node of the large form holds; tests choose tiny ones.
+/// A sorted set. `NODE` is the number of entries that a node of the large form holds; tests choose tiny ones.
 #[derive(Clone)]
 pub struct Zset<const N: usize = NODE> {
     form: Form<N>,
@@ -126,12 +127,12 @@ enum Form<const N: usize> {
 }
 
 impl Zset {
-    /// The empty set.
+    /// An empty set.
     pub fn new() -> Zset {
         Zset::with_nodes()
     }
 
-    /// Builds a set of members that differ, in any order, with nothing to spare.
+    /// Builds a set of members that differ, in any order, without spare memory.
     pub fn from_entries<M: AsRef<[u8]>>(entries: impl IntoIterator<Item = (M, f64)>, limits: &Limits) -> Zset {
         Zset::with_nodes_from(entries, limits)
     }
@@ -144,12 +145,12 @@ impl<const N: usize> Default for Zset<N> {
 }
 
 impl<const N: usize> Zset<N> {
-    /// The empty set, with nodes of `N` entries once it is large.
+    /// An empty set, with nodes of `N` entries once it is large.
     pub fn with_nodes() -> Zset<N> {
         Zset { form: Form::Packed(Packed::default()) }
     }
 
-    /// [`Zset::from_entries`], with nodes of `N` entries once it is large.
+    /// Like [`Zset::from_entries`], with nodes of `N` entries once it is large.
     pub fn with_nodes_from<M: AsRef<[u8]>>(entries: impl IntoIterator<Item = (M, f64)>, limits: &Limits) -> Zset<N> {
         let owned: Vec<(M, f64)> = entries.into_iter().collect();
         let mut sorted: Vec<Entry<'_>> =
@@ -173,7 +174,7 @@ impl<const N: usize> Zset<N> {
         }
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         match &self.form {
             Form::Packed(packed) => packed.len(),
@@ -181,22 +182,22 @@ impl<const N: usize> Zset<N> {
         }
     }
 
-    /// Whether there is no entry.
+    /// Whether the set has no entry.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is packed and never was large. Redis answers a few commands otherwise for such a set.
+    /// Whether it is packed and never was large. For such a set, Redis replies to a few commands differently.
     pub fn is_listpack(&self) -> bool {
         matches!(&self.form, Form::Packed(packed) if !packed.is_outgrown())
     }
 
-    /// `listpack` or `skiplist`: what `OBJECT ENCODING` says.
+    /// `listpack` or `skiplist`: what `OBJECT ENCODING` replies.
     pub fn encoding(&self) -> &'static str {
         if self.is_listpack() { "listpack" } else { "skiplist" }
     }
 
-    /// Answers as a large set from now on, however it is stored.
+    /// Marks the set as large for clients from now on, however it is stored.
     pub fn outgrow(&mut self) {
         if let Form::Packed(packed) = &mut self.form
             && packed.len() > 0
@@ -213,7 +214,7 @@ impl<const N: usize> Zset<N> {
         }
     }
 
-    /// Bytes of cells, which are what a collection can hold only so much of; those to come if it has none yet.
+    /// Bytes in cells, the capacity of which is limited; for a packed set, the bytes that its cells would have.
     pub(super) fn cell_bytes(&self) -> usize {
         match &self.form {
             Form::Packed(packed) => packed.memory() + packed.len() * LARGEST_HEAD,
@@ -229,8 +230,8 @@ impl<const N: usize> Zset<N> {
         }
     }
 
-    /// Tells that up to `entries` members are about to come: if a packed set may not hold so many, it turns large at
-    /// once, whether they come or not.
+    /// Announces up to `entries` new members: if a packed set may not hold that many, it turns large at once, whether
+    /// they come or not.
     pub fn make_room(&mut self, entries: usize, limits: &Limits) {
         if let Form::Packed(packed) = &self.form {
             let most = if packed.is_outgrown() { 2 * N } else { limits.entries };
@@ -240,8 +241,8 @@ impl<const N: usize> Zset<N> {
         }
     }
 
-    /// Looks a member up once: `decide` sees the score it has (`None`: absent) and answers the score it shall have
-    /// (`None`: leave as is). Returns the scores before and after.
+    /// Looks a member up once: `decide` gets its score (`None`: absent) and returns its new score (`None`: no
+    /// change). Returns the scores before and after.
     pub fn update(
         &mut self,
         member: &[u8],
@@ -275,7 +276,7 @@ impl<const N: usize> Zset<N> {
         (before, Some(after))
     }
 
-    /// Gives a member a score, and returns the one it had.
+    /// Sets the score of a member, and returns the previous one.
     pub fn insert(&mut self, member: &[u8], score: f64, limits: &Limits) -> Option<f64> {
         self.update(member, limits, |_| Some(score)).0
     }
@@ -368,8 +369,8 @@ impl<const N: usize> Zset<N> {
         self.cut_range(positions).0
     }
 
-    /// [`Zset::remove_range`], for a set that may be huge: where it is quicker to store anew what stays than to remove
-    /// what goes, the old set is returned as well, for the caller to drop where nobody waits.
+    /// Like [`Zset::remove_range`], for a set that may be huge: where it is faster to store the remaining entries
+    /// anew than to remove the others, the old set is returned as well, for the caller to drop in the background.
     pub fn cut_range(&mut self, positions: Range<usize>) -> (usize, Option<Zset<N>>) {
         let positions = self.clamp(positions);
         let (gone, stays) = (positions.len(), self.len() - positions.len());
@@ -380,7 +381,7 @@ impl<const N: usize> Zset<N> {
                 let turns_small = large.len() > N && stays <= N;
                 let form = match turns_small.then(|| packed_without(large, positions.clone())).flatten() {
                     Some(packed) => Form::Packed(packed),
-                    // To store one that stays takes about two thirds of the time of removing one.
+                    // Storing an entry that stays takes about two thirds of the time of removing one.
                     None if stays < gone + gone / 2 => Form::Large(Box::new(large.without(positions))),
                     None => {
                         large.remove_range(positions);
@@ -423,7 +424,7 @@ impl<const N: usize> Zset<N> {
         positions.start.min(end)..end
     }
 
-    /// How many scores are below `score`, or at most `score` if `equal`.
+    /// The number of scores below `score`, or at most `score` if `equal`.
     fn count_scores(&self, score: f64, equal: bool) -> usize {
         match &self.form {
             Form::Packed(packed) => packed.count_scores(|other| other < score || equal && other == score),
@@ -431,7 +432,7 @@ impl<const N: usize> Zset<N> {
         }
     }
 
-    /// How many members are below `member`, or at most `member` if `equal`.
+    /// The number of members below `member`, or at most `member` if `equal`.
     fn count_members(&self, member: &[u8], equal: bool) -> usize {
         match &self.form {
             Form::Packed(packed) => packed.count_members(|other| other < member || equal && other == member),
@@ -449,7 +450,7 @@ fn hashing(limits: &Limits) -> Hashing {
     Hashing::Quick { seed: limits.seed }
 }
 
-/// What a large set holds beside `positions`, if there is something and it may be packed.
+/// The entries of a large set outside `positions`, packed, if there are any and they may be packed.
 fn packed_without<const N: usize>(large: &Large<N>, positions: Range<usize>) -> Option<Packed> {
     let kept = large.range(0..positions.start).chain(large.range(positions.end..large.len()));
     let bytes: usize = kept.clone().map(|entry| entry.member.len()).sum();
@@ -464,7 +465,7 @@ fn packed_without<const N: usize>(large: &Large<N>, positions: Range<usize>) -> 
     Some(packed)
 }
 
-/// Whether the packed form would lose the sign.
+/// Whether the score is `-0.0`, whose sign the packed form would lose.
 fn is_negative_zero(score: f64) -> bool {
     score == 0.0 && score.is_sign_negative()
 }

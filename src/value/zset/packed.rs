@@ -1,7 +1,7 @@
 //! The packed form of a sorted set: one allocation, columns side by side, entries in order.
 //!
-//! Most sorted sets are small (the last thirty pages, a window of hits), so here bytes count and a scan is quick. The
-//! form knows no limits: [`super::Zset`] decides when a set has outgrown it.
+//! Most sorted sets are small (the last thirty pages, a window of hits), so bytes count and a scan is fast. The form
+//! knows no limits: [`super::Zset`] decides when a set is too large for it.
 //!
 //! ```text
 //! head, 16 bytes                                columns
@@ -31,18 +31,18 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 const HEAD: usize = 16;
-/// Width that stands for "the bits of the score itself".
+/// The width that means "the bits of the score itself".
 const RAW: usize = 8;
-/// Marks a set that has been large, in the byte of the score width.
+/// The bit in the byte of the score width that marks a set that has been large.
 const OUTGROWN: u8 = 0x80;
 /// Every integer up to this magnitude has an exact `f64`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Allocations are multiples of this many bytes.
 const GRAIN: usize = 8;
 
-/// Most entries the form can count.
+/// The most entries of the form.
 pub(super) const MAX_LEN: usize = u16::MAX as usize;
-/// Most bytes of members the form takes, all together.
+/// The most bytes of all members together.
 pub(super) const MAX_BYTES: usize = 1 << 30;
 
 /// A sorted set in one allocation. The empty set has none.
@@ -156,7 +156,7 @@ impl Packed {
         self.score_of(&head, position)
     }
 
-    /// How many entries lie before `(score, member)` in order.
+    /// The number of entries before `(score, member)` in the order.
     pub(super) fn position(&self, member: &[u8], score: f64) -> usize {
         let head = self.head();
         if head.len > 0 && self.score_of(&head, head.len - 1) < score {
@@ -169,19 +169,19 @@ impl Packed {
         })
     }
 
-    /// How many leading scores satisfy `before`, which must hold for a prefix.
+    /// The number of leading scores that satisfy `before`, which must hold for a prefix.
     pub(super) fn count_scores(&self, before: impl Fn(f64) -> bool) -> usize {
         let head = self.head();
         partition(head.len, |position| before(self.score_of(&head, position)))
     }
 
-    /// How many leading members satisfy `before`, which must hold for a prefix.
+    /// The number of leading members that satisfy `before`, which must hold for a prefix.
     pub(super) fn count_members(&self, before: impl Fn(&[u8]) -> bool) -> usize {
         let head = self.head();
         partition(head.len, |position| before(self.member(&head, position)))
     }
 
-    /// The entries at `positions`, which must lie within the set.
+    /// The entries at `positions`, which must be within the set.
     pub(super) fn range(&self, positions: Range<usize>) -> Iter<'_> {
         let head = self.head();
         let front_at = self.member_at(&head, positions.start);
@@ -189,7 +189,7 @@ impl Packed {
         Iter { packed: self, head, positions, front_at, back_at }
     }
 
-    /// Puts an entry at the position that [`Packed::position`] gave.
+    /// Inserts an entry at the position that [`Packed::position`] returned.
     pub(super) fn insert(&mut self, position: usize, member: &[u8], score: f64) {
         self.make_room_for_score(score);
         self.make_room_for_length(member.len());
@@ -212,7 +212,7 @@ impl Packed {
         self.set_head(&head);
     }
 
-    /// Gives the entry at `from` a new score and moves it to where that belongs.
+    /// Sets the score of the entry at `from` and moves it to its new position.
     pub(super) fn rescore(&mut self, from: usize, score: f64) {
         self.make_room_for_score(score);
         let head = self.head();
@@ -237,7 +237,7 @@ impl Packed {
         put(&mut self.bytes, HEAD + to * head.score_width, head.score_width, code(&head, score));
     }
 
-    /// Where the entry at `from` belongs once it has `score`, counted without itself.
+    /// The position of the entry at `from` once it has `score`, counted without itself.
     fn place_of_moved(&self, head: &Head, from: usize, score: f64) -> usize {
         let member = self.member(head, from);
         partition(head.len - 1, |rest| {
@@ -250,7 +250,7 @@ impl Packed {
         })
     }
 
-    /// Removes the entries at `positions`, which must lie within the set.
+    /// Removes the entries at `positions`, which must be within the set.
     pub(super) fn remove(&mut self, positions: Range<usize>) {
         let mut head = self.head();
         let gone = positions.len();
@@ -341,7 +341,7 @@ impl Packed {
         &self.bytes[self.member_at(head, position)..][..self.length(head, position)]
     }
 
-    /// Makes the score column such that `score` can be written into it.
+    /// Widens the score column if `score` cannot be written into it.
     fn make_room_for_score(&mut self, score: f64) {
         let mut head = self.head();
         let old = head;
@@ -363,7 +363,7 @@ impl Packed {
         }
     }
 
-    /// Makes the length column such that `length` can be written into it.
+    /// Widens the length column if `length` cannot be written into it.
     fn make_room_for_length(&mut self, length: usize) {
         let mut head = self.head();
         let equal = match head.length_width {
@@ -379,7 +379,7 @@ impl Packed {
         self.rewrite(at, old_width, &head, head.length_width, |value| equal.map_or(value, |equal| equal as u64));
     }
 
-    /// Rewrites the column at `at` from one width to another, moves what lies behind it, and sets the head.
+    /// Rewrites the column at `at` from one width to another, moves the bytes behind it, and sets the head.
     fn rewrite(&mut self, at: usize, old: usize, head: &Head, new: usize, map: impl Fn(u64) -> u64) {
         let (old_end, new_end) = (at + head.len * old, at + head.len * new);
         let behind = self.head().used() - old_end;
@@ -402,7 +402,7 @@ impl Packed {
         self.set_head(head);
     }
 
-    /// Makes room for `more` bytes behind what is used.
+    /// Makes room for `more` bytes behind the used ones.
     fn reserve(&mut self, more: usize) {
         let needed = self.head().used() + more;
         if needed > self.bytes.len() {
@@ -419,7 +419,7 @@ impl Packed {
     }
 }
 
-/// Entries of a packed set, from both ends.
+/// Iterates over the entries of a packed set, from both ends.
 #[derive(Clone)]
 pub(super) struct Iter<'a> {
     packed: &'a Packed,
@@ -470,7 +470,7 @@ fn partition(len: usize, before: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// The bytes that a column of `width` spends on `positions`.
+/// The bytes of a column of `width` for `positions`.
 fn column(at: usize, width: usize, positions: &Range<usize>) -> Range<usize> {
     at + positions.start * width..at + positions.end * width
 }
@@ -479,12 +479,12 @@ fn put(bytes: &mut [u8], at: usize, width: usize, value: u64) {
     bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
 }
 
-/// How many bytes `value` needs.
+/// The number of bytes that `value` needs.
 fn width_of(value: u64) -> usize {
     (64 - value.leading_zeros()).div_ceil(8) as usize
 }
 
-/// The integer that a score is, if it is one and gives an equal score back.
+/// The integer equal to a score, if there is one that restores an equal score.
 fn integer(score: f64) -> Option<i64> {
     let integer = score as i64;
     (score.abs() <= EXACT && integer as f64 == score).then_some(integer)

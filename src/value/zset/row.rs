@@ -1,4 +1,4 @@
-//! A short array with room for `N`: what a node of any level is made of.
+//! A short array with room for `N`: nodes of every level consist of it.
 //!
 //! - Invariant: `len <= N`.
 //! - Costs: a change in the middle moves the items behind it; nothing is allocated.
@@ -23,7 +23,7 @@ impl<T: Copy + Default, const N: usize> Row<T, N> {
         self.len as usize == N
     }
 
-    /// Puts items before position `at`. There must be room.
+    /// Inserts items before position `at`. There must be room.
     pub(super) fn insert(&mut self, at: usize, items: &[T]) {
         let len = self.len as usize;
         self.items.copy_within(at..len, at + items.len());
@@ -37,7 +37,7 @@ impl<T: Copy + Default, const N: usize> Row<T, N> {
         self.len = (len - range.len()) as u32;
     }
 
-    /// Takes items out, into a row of their own.
+    /// Moves items into a row of their own.
     pub(super) fn take(&mut self, range: Range<usize>) -> Row<T, N> {
         let mut taken = Row::default();
         taken.insert(0, &self[range.clone()]);

@@ -1,14 +1,14 @@
-//! What a search looks for: a place in the order of (score, member).
+//! A search key: a point in the order of (score, member).
 
 use super::arena::{Arena, Handle};
 
-/// A place in the order, between entries or at one.
+/// A point in the order, between entries or at one.
 pub(super) struct SearchKey<'a> {
     pub(super) score: u64,
     tie: Tie<'a>,
 }
 
-/// Where the place lies among entries of its score.
+/// The position of the point among entries of its score.
 enum Tie<'a> {
     /// Before all.
     Before,
@@ -29,23 +29,23 @@ impl<'a> SearchKey<'a> {
         SearchKey { score: sortable(score), tie: Tie::Behind(member) }
     }
 
-    /// Before all entries with the score.
+    /// The point before all entries with the score.
     pub(super) fn before_all(score: f64) -> SearchKey<'a> {
         SearchKey { score: sortable(score), tie: Tie::Before }
     }
 
-    /// Behind all entries with the score.
+    /// The point behind all entries with the score.
     pub(super) fn beyond_all(score: f64) -> SearchKey<'a> {
         SearchKey { score: sortable(score), tie: Tie::Beyond }
     }
 
-    /// Whether a cell lies before the place.
+    /// Whether a cell is before the point.
     pub(super) fn is_after(&self, arena: &Arena, cell: Handle) -> bool {
         let score = sortable(arena.score(cell));
         score < self.score || score == self.score && self.wins_tie(arena, cell)
     }
 
-    /// Whether a cell of the place's score lies before the place, or at it.
+    /// Whether a cell of the point's score is before the point, or at it.
     pub(super) fn reaches(&self, arena: &Arena, cell: Handle) -> bool {
         match self.tie {
             Tie::At(member) => arena.member(cell) <= member,
@@ -63,7 +63,7 @@ impl<'a> SearchKey<'a> {
     }
 }
 
-/// A score as a number of the same order. Both zeros are one.
+/// A score as an integer with the same order. Both zeros are equal.
 pub(super) fn sortable(score: f64) -> u64 {
     let bits = (score + 0.0).to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }

@@ -1,9 +1,9 @@
-//! Nodes under numbers: each in an allocation of its own, so that what is removed is given back at once.
+//! Nodes by number: each in an allocation of its own, so that the memory of a removed node is freed at once.
 //!
-//! Does not tell whose a number is: one that was removed may be given out again.
+//! It does not know who holds a number: one that was removed may be used again.
 //!
 //! - Invariant: `items` without a node and the numbers in `vacant` are the same.
-//! - Costs: O(1) each; 8 bytes a node beside the node, 4 a vacancy.
+//! - Costs: O(1) each; 8 bytes a node in addition to the node, 4 a vacancy.
 
 use std::ops::{Index, IndexMut};
 
@@ -39,7 +39,7 @@ impl<T> Slab<T> {
         Some(*item)
     }
 
-    /// Two nodes at once, which must differ.
+    /// Two different nodes at once.
     pub(super) fn pair(&mut self, a: u32, b: u32) -> (&mut T, &mut T) {
         match self.items.get_disjoint_mut([a as usize, b as usize]) {
             Ok([Some(a), Some(b)]) => (a, b),
@@ -47,12 +47,12 @@ impl<T> Slab<T> {
         }
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.items.len() - self.vacant.len()
     }
 
-    /// Bytes allocated, without what the nodes allocate themselves.
+    /// Bytes allocated, not counting the nodes' own allocations.
     pub(super) fn memory(&self) -> usize {
         self.len() * size_of::<T>() + self.items.capacity() * size_of::<Option<Box<T>>>() + self.vacant.capacity() * 4
     }

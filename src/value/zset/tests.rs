@@ -1,4 +1,4 @@
-//! What both forms of a sorted set promise.
+//! Properties of both forms of a sorted set.
 
 use super::*;
 

@@ -1,7 +1,7 @@
-//! How the order grows: room is made by sharing with a neighbour, by making three leaves of two, or at either end by
-//! starting a leaf, which leaves a full one behind.
+//! How the order grows: room is made by sharing with a neighbour, by splitting two leaves into three, or at either
+//! end by starting a new leaf, which leaves a full one behind.
 //!
-//! Each turn of [`Order::insert`] makes room at one place, from the top down, and then looks for the way again.
+//! Each iteration of [`Order::insert`] makes room at one level, from the top down, and then searches again.
 
 use super::super::arena::{Arena, Handle};
 use super::super::branch::{Branch, Separator};
@@ -11,7 +11,7 @@ use super::super::slab::NONE;
 use super::{Order, Path, Step};
 
 impl<const N: usize> Order<N> {
-    /// Puts a cell where the arena says that it belongs.
+    /// Inserts a cell at the position that its entry in the arena gives.
     pub(in super::super) fn insert(&mut self, arena: &Arena, cell: Handle) {
         let entry = arena.entry(cell);
         let key = SearchKey::at(entry.score, entry.member);
@@ -52,7 +52,7 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// Puts a new root over the root.
+    /// Adds a new root above the root.
     fn raise(&mut self, arena: &Arena) {
         let cell = self.first_cell(self.root, self.height);
         let separator = Separator { score: sortable(arena.score(cell)), cell, node: self.root };
@@ -103,7 +103,7 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// Makes room in the full leaf of a path: shares with a neighbour, makes three of two, or two of one.
+    /// Makes room in the full leaf of a path: shares with a neighbour, splits two leaves into three, or one into two.
     fn relieve(&mut self, arena: &Arena, path: &Path) {
         let (branch, at) = path.bottom(self.height);
         let Some(left) = self.roomier_pair(branch, at) else { return self.split_one(arena, branch, at) };
@@ -111,7 +111,7 @@ impl<const N: usize> Order<N> {
         if room > 1.max(N / 8) { self.even_out(arena, branch, left) } else { self.split_two(arena, branch, left) }
     }
 
-    /// Makes three leaves of a full pair.
+    /// Splits a full pair of leaves into three.
     fn split_two(&mut self, arena: &Arena, branch: u32, left: usize) {
         let (a, b) = self.pair(branch, left);
         let (a_leaf, b_leaf) = self.leaves.pair(a, b);
@@ -125,7 +125,7 @@ impl<const N: usize> Order<N> {
         self.update_branch(arena, branch, left..left + 3);
     }
 
-    /// Makes two leaves of one without a neighbour.
+    /// Splits one leaf without a neighbour into two.
     fn split_one(&mut self, arena: &Arena, branch: u32, at: usize) {
         let node = self.branches[branch].separator(at).node;
         let mut right = Leaf::new();
@@ -134,7 +134,7 @@ impl<const N: usize> Order<N> {
         self.update_branch(arena, branch, at..at + 2);
     }
 
-    /// Adds a leaf to the list and to a branch, whose counts are not yet right.
+    /// Adds a leaf to the list and to a branch, whose counts are updated later.
     fn insert_leaf(&mut self, arena: &Arena, branch: u32, at: usize, previous: u32, leaf: Leaf<N>) {
         let cell = leaf.cell(0);
         let node = self.link_behind(previous, leaf);

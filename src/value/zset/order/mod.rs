@@ -9,13 +9,14 @@
 //! leaves        [a b c] <-> [d e f] <-> [g ..] <-> [m ..] <-> [p ..] <-> [s ..]
 //! ```
 //!
-//! Holds handles only; scores and members are read from the [`Arena`].
+//! It holds handles only; scores and members are read from the [`Arena`].
 //!
 //! - Invariant, at each level: the concatenation of the nodes is the set in order;
 //!   `count(node) = sum(count(children))`; a branch's separator of a node is the node's first entry; no node
 //!   but an empty set's leaf is empty.
 //! - Fill: appending leaves full leaves behind; elsewhere sharing and splitting two into three keep leaves over three
-//!   quarters full; a leaf under half is joined with a neighbour if they fit, or evened out if under a quarter.
+//!   quarters full; a leaf under half is joined with a neighbour if both fit into one, or evened out if under a
+//!   quarter.
 //! - With leaves of 60 and branches of 60: a million entries have height 3; `8 / fill + 0.5` bytes an entry.
 //!
 //! Costs: O(log n) search, rank, insertion, removal, in nodes; a score that stays in its leaf moves within it.
@@ -48,7 +49,7 @@ pub(in crate::value) struct Order<const N: usize> {
     len: usize,
 }
 
-/// The way from the root to a leaf.
+/// The path from the root to a leaf.
 #[derive(Clone)]
 struct Path {
     steps: [Step; LEVELS],
@@ -79,13 +80,13 @@ impl Path {
     }
 }
 
-/// Where an entry lies: valid until the order changes.
+/// The location of an entry: valid until the order changes.
 pub(super) struct EntryPath {
     path: Path,
     at: usize,
 }
 
-/// Where an entry lies in the lists of the lowest level.
+/// The location of an entry in the lists of the lowest level.
 #[derive(Clone, Copy)]
 pub(super) struct LeafCursor {
     leaf: u32,
@@ -140,7 +141,7 @@ impl<const N: usize> Order<N> {
         self.leaves.memory() + self.branches.memory()
     }
 
-    /// How many entries lie before the search key.
+    /// The number of entries before the search key.
     pub(super) fn count_before(&self, arena: &Arena, key: &SearchKey<'_>) -> usize {
         let (leaf, before) = self.find_leaf(arena, key);
         before + self.leaves[leaf].lower(arena, key)
@@ -154,12 +155,12 @@ impl<const N: usize> Order<N> {
         before + self.leaves[leaf].find(cell, key.score)
     }
 
-    /// Something of each line of memory of the leaf where a score belongs.
+    /// A byte of each cache line of the leaf where a score belongs, so that they are loaded.
     pub(in crate::value) fn touch_line(&self, arena: &Arena, score: f64) -> u8 {
         self.leaves[self.find_leaf(arena, &SearchKey::before_all(score)).0].touch_line()
     }
 
-    /// The leaf that a search key leads to, and how many entries lie before it.
+    /// The leaf that a search key leads to, and the number of entries before it.
     fn find_leaf(&self, arena: &Arena, key: &SearchKey<'_>) -> (u32, usize) {
         let (mut node, mut before) = (self.root, 0);
         for _ in 0..self.height {
@@ -186,7 +187,7 @@ impl<const N: usize> Order<N> {
         self.leaves[cursor.leaf].cell(cursor.at)
     }
 
-    /// The place behind one that is not the last.
+    /// The location after one that is not the last.
     pub(super) fn next(&self, cursor: LeafCursor) -> LeafCursor {
         let leaf = &self.leaves[cursor.leaf];
         if cursor.at + 1 < leaf.len() {
@@ -196,7 +197,7 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// The place before one that is not the first.
+    /// The location before one that is not the first.
     pub(super) fn previous(&self, cursor: LeafCursor) -> LeafCursor {
         if cursor.at > 0 {
             return LeafCursor { at: cursor.at - 1, ..cursor };
@@ -205,7 +206,7 @@ impl<const N: usize> Order<N> {
         LeafCursor { leaf, at: self.leaves[leaf].len() - 1 }
     }
 
-    /// Finds a cell by what the arena says of it.
+    /// Finds a cell by its entry in the arena.
     pub(super) fn locate(&self, arena: &Arena, cell: Handle) -> EntryPath {
         let entry = arena.entry(cell);
         let key = SearchKey::at(entry.score, entry.member);
@@ -214,7 +215,8 @@ impl<const N: usize> Order<N> {
         EntryPath { path, at }
     }
 
-    /// Puts `cell`, which is what is at `entry_path` or takes its place, where the arena says that it now belongs.
+    /// Moves `cell`, which is the cell at `entry_path` or replaces it, to the position that its entry in the arena
+    /// now gives.
     pub(super) fn reposition(&mut self, arena: &Arena, entry_path: &EntryPath, cell: Handle, rises: bool) {
         let entry = arena.entry(cell);
         let key = SearchKey::at(entry.score, entry.member);
@@ -238,7 +240,7 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// Puts another cell of the same entry in the place of one.
+    /// Replaces a cell by another one with the same entry.
     pub(super) fn replace(&mut self, arena: &Arena, entry_path: &EntryPath, cell: Handle) {
         self.leaves[entry_path.path.leaf].set_cell(entry_path.at, cell);
         if entry_path.at == 0 {
@@ -267,7 +269,7 @@ impl<const N: usize> Order<N> {
         (path, position)
     }
 
-    /// Counts entries that came to the leaf of a path.
+    /// Adds to the counts above the leaf of a path.
     fn add(&mut self, path: &Path, entries: usize) {
         self.len += entries;
         for step in &path.steps[..self.height] {
@@ -276,7 +278,7 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// Counts entries that left the leaf of a path.
+    /// Subtracts from the counts above the leaf of a path.
     fn subtract(&mut self, path: &Path, entries: usize) {
         self.len -= entries;
         for step in &path.steps[..self.height] {
@@ -285,14 +287,14 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// Tells the branches of a path what its leaf's first entry is.
+    /// Updates the separators above the leaf of a path to the leaf's first entry.
     fn update_separators_above(&mut self, arena: &Arena, path: &Path) {
         let Some(cell) = self.leaves[path.leaf].first() else { return };
         let score = sortable(arena.score(cell));
         self.set_separators_from(path, self.height, score, cell);
     }
 
-    /// Tells the branches above `level` of a path what the first entry of its node there is.
+    /// Updates the separators above `level` of a path to the first entry of its node there.
     fn set_separators_from(&mut self, path: &Path, level: usize, score: u64, cell: Handle) {
         for step in path.steps[..level].iter().rev() {
             self.branches[step.branch].set_separator(step.at(), score, cell);
@@ -302,7 +304,7 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// Adds a leaf to the list behind another, or before all.
+    /// Links a leaf into the list behind another, or at the front.
     fn link_behind(&mut self, previous: u32, mut leaf: Leaf<N>) -> u32 {
         let next = if previous == NONE { self.first } else { self.leaves[previous].next };
         (leaf.previous, leaf.next) = (previous, next);
@@ -324,7 +326,7 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// The left one of the pair that a node makes with the emptier of its neighbours in a branch.
+    /// The left node of the pair that a node forms with the emptier of its neighbours in a branch.
     fn roomier_pair(&self, branch: u32, at: usize) -> Option<usize> {
         let branch = &self.branches[branch];
         let left = at.checked_sub(1);
@@ -354,7 +356,8 @@ impl<const N: usize> Order<N> {
         (branch.separator(left).node, branch.separator(left + 1).node)
     }
 
-    /// Makes a branch's counts and separators right for leaves that shared entries, the first of which kept its first.
+    /// Updates a branch's counts and separators for leaves that shared entries, the first of which kept its first
+    /// entry.
     fn update_branch(&mut self, arena: &Arena, branch: u32, leaves: Range<usize>) {
         for at in leaves.clone() {
             let leaf = &mut self.leaves[self.branches[branch].separator(at).node];
@@ -389,7 +392,7 @@ impl<const N: usize> Order<N> {
         assert!(entries.windows(2).all(|pair| pair[0].order(&pair[1]).is_lt()), "entries ascend");
     }
 
-    /// Checks a node and what is below, collects leaves and counts branches, and returns how many entries there are.
+    /// Checks a node and those below, collects leaves and counts branches, and returns the number of entries.
     fn check_node(&self, arena: &Arena, id: u32, height: usize, leaves: &mut Vec<u32>, branches: &mut usize) -> usize {
         if height == 0 {
             let leaf = &self.leaves[id];
@@ -404,9 +407,13 @@ impl<const N: usize> Order<N> {
         for at in 0..branch.len() {
             let separator = branch.separator(at);
             let below = self.check_node(arena, separator.node, height - 1, leaves, branches);
-            assert_eq!(below, branch.count(at), "a branch counts what is below");
-            assert_eq!(separator.cell, self.first_cell(separator.node, height - 1), "a sign is the first entry");
-            assert_eq!(separator.score, sortable(arena.score(separator.cell)), "a sign has the first entry's score");
+            assert_eq!(below, branch.count(at), "a branch counts the entries below");
+            assert_eq!(separator.cell, self.first_cell(separator.node, height - 1), "a separator is the first entry");
+            assert_eq!(
+                separator.score,
+                sortable(arena.score(separator.cell)),
+                "a separator has the first entry's score"
+            );
         }
         branch.total()
     }

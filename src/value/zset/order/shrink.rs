@@ -1,12 +1,12 @@
-//! How the order shrinks: a leaf under half is joined with a neighbour or evened out, an empty node is taken away, and
-//! a root with a single node gives way to it.
+//! How the order shrinks: a leaf under half is joined with a neighbour or evened out, an empty node is removed, and a
+//! root with a single node is replaced by that node.
 
 use super::super::arena::{Arena, Handle};
 use super::{EntryPath, Order, Path, Step};
 use std::ops::Range;
 
 impl<const N: usize> Order<N> {
-    /// Removes what is at an entry path.
+    /// Removes the entry at an entry path.
     pub(in super::super) fn remove(&mut self, arena: &Arena, entry_path: &EntryPath) {
         self.cut(arena, &entry_path.path, entry_path.at..entry_path.at + 1);
     }
@@ -26,7 +26,7 @@ impl<const N: usize> Order<N> {
         self.cut(arena, &path, range);
     }
 
-    /// Removes cells from the leaf of a path, and mends what is left.
+    /// Removes cells from the leaf of a path, and restores the fill of the nodes.
     pub(super) fn cut(&mut self, arena: &Arena, path: &Path, range: Range<usize>) {
         let leaf = &mut self.leaves[path.leaf];
         let is_first = range.start == 0;
@@ -49,8 +49,8 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// Joins a leaf under half with a neighbour, or evens them out; but at either end, where queues are drained, a leaf
-    /// may run empty.
+    /// Joins a leaf under half with a neighbour, or evens them out; at either end, where queues are drained, a leaf
+    /// may become empty.
     fn mend(&mut self, arena: &Arena, path: &Path, len: usize) {
         let (branch, at) = path.bottom(self.height);
         let Some(left) = self.roomier_pair(branch, at) else { return };
@@ -80,7 +80,7 @@ impl<const N: usize> Order<N> {
         self.leaves.remove(node);
     }
 
-    /// Removes the node that a path leads to from its branch at `level`, and the branches that this leaves empty.
+    /// Removes the node at the end of a path from its branch at `level`, and the branches that become empty.
     fn remove_node(&mut self, path: &Path, level: usize) {
         let (node, at) = path.bottom(level + 1);
         let branch = &mut self.branches[node];
@@ -103,7 +103,7 @@ impl<const N: usize> Order<N> {
         self.lower();
     }
 
-    /// Joins the branch at a level of a path with a neighbour, if they leave a quarter free.
+    /// Joins the branch at a level of a path with a neighbour, if a quarter then remains free.
     fn join_branches(&mut self, path: &Path, level: usize) {
         let (parent, at) = path.bottom(level);
         let lefts = [at.checked_sub(1), (at + 1 < self.branches[parent].len()).then_some(at)];
@@ -122,7 +122,7 @@ impl<const N: usize> Order<N> {
         }
     }
 
-    /// Takes roots with a single node away.
+    /// Removes roots with a single node.
     fn lower(&mut self) {
         while self.height > 0 && self.branches[self.root].len() == 1 {
             let node = self.branches[self.root].separator(0).node;
