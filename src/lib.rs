@@ -6,23 +6,23 @@
 //! # Ok::<(), dunlin::StartError>(())
 //! ```
 //!
-//! In tests, start one [`Server`] for each, best by [`test()`]: it takes less than a millisecond, has a port
-//! of its own, and is gone when it goes out of scope. [`World::advance`] moves its clock, so nothing has to
-//! sleep; [`assert_reply`], [`assert_exists`], [`assert_missing`], [`assert_ttl`] and [`assert_journal`]
-//! tell what was run when they fail.
+//! In tests, start one [`Server`] for each test, best with [`test()`]: it starts in less than a millisecond, has its
+//! own port, and stops when it is dropped. [`World::advance`] moves its clock, so nothing has to sleep;
+//! [`assert_reply`], [`assert_exists`], [`assert_missing`], [`assert_ttl`] and [`assert_journal`] print the commands
+//! that were run when they fail.
 //!
 //! # The tour
 //!
-//! In reading order, from what is stored to what is served:
+//! The modules in reading order, from the data structures to the server:
 //!
-//! 1. [`value`]: the types a key can hold, pure structures: text, sorted sets, hashes, sets and
-//!    lists; and numbers and globs as Redis reads them.
-//! 2. [`keyspace`]: one numbered database: where values are stored, found, walked, and when they fall due.
-//! 3. [`resp`]: the wire: requests out of bytes, replies into bytes; and [`rdb`], Redis's own format of data as bytes.
-//! 4. [`engine`]: what happens. A request and the time go in, a reply and wishes for the world outside come out. Start
-//!    with [`engine::Command`], the row that declares a command, then [`engine::Ctx`], the one door to the data.
-//! 5. [`commands`]: what each command does, one file or folder per family.
-//! 6. [`config`]: what each parameter of a configuration means, one row each.
+//! 1. [`value`]: the types of values as pure data structures: text, sorted sets, hashes, sets, lists and streams; and
+//!    numbers and globs as Redis parses them.
+//! 2. [`keyspace`]: one numbered database: stores, finds, iterates over and expires keys.
+//! 3. [`resp`]: the protocol: parses requests and writes replies; and [`rdb`], Redis's RDB format for values.
+//! 4. [`engine`]: execution. It takes a request and the time, and returns a reply and effects for the server. Start
+//!    with [`engine::Command`], the row that declares a command, then [`engine::Ctx`], the only access to the data.
+//! 5. [`commands`]: the commands, one file or folder per family.
+//! 6. [`config`]: the parameters of the configuration, one row each.
 //!
 //! Everything up to here is deterministic and does no input or output.
 //!

@@ -1,14 +1,13 @@
-//! CLUSTER and what else belongs to clusters, of which this server is no part: refused in Redis's words.
+//! CLUSTER and other commands of clusters, which this server does not support: they are refused with Redis's errors.
 //!
-//! Its subcommands are known all the same, so that what is told of commands, and what rules
-//! about them say, is as in Redis.
+//! The subcommands exist nevertheless, so that COMMAND reports them and ACL rules can name them as in Redis.
 
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, ServerError};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[ASKING, CLUSTER, READONLY, READWRITE];
 
-/// What all of them share.
+/// Fields shared by all subcommands.
 const ROW: Command = Command { family: Family::Cluster, since: "3.0.0", run: refuse, ..Command::ROW };
 
 fn refuse(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
@@ -18,25 +17,24 @@ fn refuse(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 const ASKING: Command = Command {
     name: "ASKING",
     flags: Flags::FAST.and(Flags::CONNECTION),
-    about: "Would let the next command reach a slot that moves here.",
+    about: "Would let the next command access a slot that is being imported; there is no cluster.",
     ..ROW
 };
 
 const READONLY: Command = Command {
     name: "READONLY",
     flags: Flags::FAST.and(Flags::CONNECTION).and(Flags::LOADING).and(Flags::STALE),
-    about: "Would let this connection read from a replica.",
+    about: "Would let this connection read from a cluster's replica; there is no cluster.",
     ..ROW
 };
 
-const READWRITE: Command =
-    Command { name: "READWRITE", about: "Would let this connection read from a replica no longer.", ..READONLY };
+const READWRITE: Command = Command { name: "READWRITE", about: "Would end READONLY; there is no cluster.", ..READONLY };
 
 const CLUSTER: Command = Command {
     name: "CLUSTER",
     arity: Arity::AtLeast(2),
     cost: "Depends on subcommand.",
-    about: "Commands of clusters.",
+    about: "A container for cluster commands.",
     subcommands: &[
         ADDSLOTS,
         ADDSLOTSRANGE,
@@ -72,10 +70,10 @@ const CLUSTER: Command = Command {
 
 const VARIES: &[&str] = &["nondeterministic_output"];
 
-/// What tells something shares.
+/// Fields shared by subcommands that report something.
 const READS: Command = Command { arity: Arity::Exactly(2), flags: Flags::STALE, ..ROW };
 
-/// What changes the cluster shares.
+/// Fields shared by subcommands that change the cluster.
 const CHANGES: Command =
     Command { flags: Flags::ADMIN.and(Flags::STALE).and(Flags::NO_ASYNC_LOADING), arity: Arity::Exactly(2), ..ROW };
 
@@ -84,7 +82,7 @@ const ADDSLOTS: Command = Command {
     syntax: "slot [slot ...]",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the number of slots",
-    about: "Would give this node slots.",
+    about: "Would assign slots to this node.",
     ..CHANGES
 };
 
@@ -94,11 +92,12 @@ const ADDSLOTSRANGE: Command = Command {
     arity: Arity::AtLeast(4),
     since: "7.0.0",
     cost: "O(N), N being the number of slots",
-    about: "Would give this node all slots from one to another.",
+    about: "Would assign ranges of slots to this node.",
     ..CHANGES
 };
 
-const BUMPEPOCH: Command = Command { name: "BUMPEPOCH", about: "Would begin another epoch.", tips: VARIES, ..CHANGES };
+const BUMPEPOCH: Command =
+    Command { name: "BUMPEPOCH", about: "Would advance the cluster's epoch.", tips: VARIES, ..CHANGES };
 
 const COUNT_FAILURE_REPORTS: Command = Command {
     name: "COUNT-FAILURE-REPORTS",
@@ -106,7 +105,7 @@ const COUNT_FAILURE_REPORTS: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::ADMIN.and(Flags::STALE),
     cost: "O(N), N being the number of reports",
-    about: "Would tell how many nodes say that a node has failed.",
+    about: "Would return the number of failure reports about a node.",
     tips: VARIES,
     ..ROW
 };
@@ -115,33 +114,30 @@ const COUNTKEYSINSLOT: Command = Command {
     name: "COUNTKEYSINSLOT",
     syntax: "slot",
     arity: Arity::Exactly(3),
-    about: "Would tell how many keys a slot has.",
+    about: "Would return the number of keys in a slot.",
     ..READS
 };
 
-const DELSLOTS: Command = Command { name: "DELSLOTS", about: "Would take slots from this node.", ..ADDSLOTS };
+const DELSLOTS: Command = Command { name: "DELSLOTS", about: "Would unassign slots of this node.", ..ADDSLOTS };
 
-const DELSLOTSRANGE: Command = Command {
-    name: "DELSLOTSRANGE",
-    about: "Would take all slots from one to another from this node.",
-    ..ADDSLOTSRANGE
-};
+const DELSLOTSRANGE: Command =
+    Command { name: "DELSLOTSRANGE", about: "Would unassign ranges of slots of this node.", ..ADDSLOTSRANGE };
 
 const FAILOVER: Command = Command {
     name: "FAILOVER",
     syntax: "options:[FORCE|TAKEOVER]",
     arity: Arity::AtLeast(2),
-    about: "Would let this replica take its primary's place.",
+    about: "Would make this replica replace its primary.",
     ..CHANGES
 };
 
-const FLUSHSLOTS: Command = Command { name: "FLUSHSLOTS", about: "Would take all slots from this node.", ..CHANGES };
+const FLUSHSLOTS: Command = Command { name: "FLUSHSLOTS", about: "Would unassign all slots of this node.", ..CHANGES };
 
 const FORGET: Command = Command {
     name: "FORGET",
     syntax: "node-id",
     arity: Arity::Exactly(3),
-    about: "Would remove a node from those that are known.",
+    about: "Would remove a node from the cluster.",
     ..CHANGES
 };
 
@@ -150,28 +146,28 @@ const GETKEYSINSLOT: Command = Command {
     syntax: "slot count",
     arity: Arity::Exactly(4),
     cost: "O(N), N being the number of keys asked for",
-    about: "Would tell keys of a slot.",
+    about: "Would return keys of a slot.",
     tips: VARIES,
     ..READS
 };
 
-/// In Redis it is refused like the others.
+/// Redis refuses this one like the others.
 const HELP: Command = Command {
     name: "HELP",
     flags: Flags::LOADING.and(Flags::STALE),
     since: "5.0.0",
-    about: "Would tell what the subcommands are and do.",
+    about: "Would list the subcommands and what they do.",
     ..READS
 };
 
-const INFO: Command = Command { name: "INFO", about: "Would tell how the cluster is.", tips: VARIES, ..READS };
+const INFO: Command = Command { name: "INFO", about: "Would return the state of the cluster.", tips: VARIES, ..READS };
 
 const KEYSLOT: Command = Command {
     name: "KEYSLOT",
     syntax: "key",
     arity: Arity::Exactly(3),
     cost: "O(N), N being the number of bytes of the key",
-    about: "Would tell the slot of a key.",
+    about: "Would return the slot of a key.",
     ..READS
 };
 
@@ -179,7 +175,7 @@ const LINKS: Command = Command {
     name: "LINKS",
     since: "7.0.0",
     cost: "O(N), N being the number of nodes",
-    about: "Would tell of the connections between nodes.",
+    about: "Would list the connections between nodes.",
     tips: VARIES,
     ..READS
 };
@@ -189,16 +185,16 @@ const MEET: Command = Command {
     syntax: "ip port [cluster-bus-port]",
     arity: Arity::AtLeast(4),
     history: &[Change::brings("4.0.0", &["cluster-bus-port"])],
-    about: "Would make another node known.",
+    about: "Would add a node to the cluster.",
     ..CHANGES
 };
 
-const MYID: Command = Command { name: "MYID", about: "Would tell the id of this node.", ..READS };
+const MYID: Command = Command { name: "MYID", about: "Would return the id of this node.", ..READS };
 
 const MYSHARDID: Command = Command {
     name: "MYSHARDID",
     since: "7.2.0",
-    about: "Would tell the id of this node's shard.",
+    about: "Would return the id of this node's shard.",
     tips: VARIES,
     ..READS
 };
@@ -206,7 +202,7 @@ const MYSHARDID: Command = Command {
 const NODES: Command = Command {
     name: "NODES",
     cost: "O(N), N being the number of nodes",
-    about: "Would tell of all nodes.",
+    about: "Would list all nodes.",
     tips: VARIES,
     ..READS
 };
@@ -214,7 +210,7 @@ const NODES: Command = Command {
 const REPLICAS: Command = Command {
     name: "REPLICAS",
     since: "5.0.0",
-    about: "Would tell the replicas of a node.",
+    about: "Would list the replicas of a node.",
     cost: "O(N), N being the number of replicas",
     ..COUNT_FAILURE_REPORTS
 };
@@ -227,17 +223,18 @@ const RESET: Command = Command {
     arity: Arity::AtLeast(2),
     flags: Flags::ADMIN.and(Flags::STALE).and(Flags::NOSCRIPT),
     cost: "O(N), N being the number of known nodes",
-    about: "Would make this a fresh node.",
+    about: "Would reset this node.",
     ..ROW
 };
 
-const SAVECONFIG: Command = Command { name: "SAVECONFIG", about: "Would write the cluster's file.", ..CHANGES };
+const SAVECONFIG: Command =
+    Command { name: "SAVECONFIG", about: "Would save the cluster's configuration file.", ..CHANGES };
 
 const SET_CONFIG_EPOCH: Command = Command {
     name: "SET-CONFIG-EPOCH",
     syntax: "config-epoch",
     arity: Arity::Exactly(3),
-    about: "Would set the epoch of a fresh node.",
+    about: "Would set the epoch of a new node.",
     ..CHANGES
 };
 
@@ -245,7 +242,7 @@ const SETSLOT: Command = Command {
     name: "SETSLOT",
     syntax: "slot subcommand:<IMPORTING importing:node-id|MIGRATING migrating:node-id|NODE node:node-id|STABLE>",
     arity: Arity::AtLeast(4),
-    about: "Would tell what becomes of a slot.",
+    about: "Would set the state of a slot.",
     ..CHANGES
 };
 
@@ -254,7 +251,7 @@ const SHARDS: Command = Command {
     flags: Flags::LOADING.and(Flags::STALE),
     since: "7.0.0",
     cost: "O(N), N being the number of nodes",
-    about: "Would tell which nodes have which slots.",
+    about: "Would list the slots of each node.",
     tips: VARIES,
     ..READS
 };
@@ -262,7 +259,7 @@ const SHARDS: Command = Command {
 const SLAVES: Command = Command {
     name: "SLAVES",
     since: "3.0.0",
-    about: "Is CLUSTER REPLICAS by an older name.",
+    about: "Older name of CLUSTER REPLICAS.",
     deprecated: Some(("5.0.0", "`CLUSTER REPLICAS`")),
     ..REPLICAS
 };
@@ -271,10 +268,10 @@ const SLOTS: Command = Command {
     name: "SLOTS",
     since: "3.0.0",
     history: &[
-        Change::says("4.0.0", "Tells the ids of nodes."),
-        Change::says("7.0.0", "Tells more of how nodes are reached."),
+        Change::says("4.0.0", "Returns the ids of nodes."),
+        Change::says("7.0.0", "Returns more about how nodes are reached."),
     ],
-    about: "Would tell which nodes have which slots.",
+    about: "Would list the slots of each node.",
     deprecated: Some(("7.0.0", "`CLUSTER SHARDS`")),
     ..SHARDS
 };

@@ -1,8 +1,8 @@
-//! CONFIG: reads and changes the settings while the server runs.
+//! CONFIG: reads and changes the settings at run time.
 //!
-//! What the parameters are stands in [`crate::config`]; here is how the command names them. CONFIG SET changes all that
-//! it is given or nothing: it works on a copy of the settings, which takes the place of the old ones at the end. What
-//! the server itself has to act on is told as [`Effect::Setting`].
+//! The parameters are defined in [`crate::config`]; this file handles their names in the command. CONFIG SET applies
+//! all its changes or none: it works on a copy of the settings, which replaces the old ones at the end. Changes that
+//! the server must act on are sent as [`Effect::Setting`].
 
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};
@@ -12,7 +12,7 @@ use crate::engine::{
 };
 use crate::value::glob;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[CONFIG];
 
 const CONFIG: Command = Command {
@@ -21,7 +21,7 @@ const CONFIG: Command = Command {
     arity: Arity::AtLeast(2),
     since: "2.0.0",
     cost: "Depends on subcommand.",
-    about: "Reads and changes the server's settings.",
+    about: "A container for commands about the server's settings.",
     subcommands: &[GET, SET, RESETSTAT, REWRITE, help::row(Family::Server, "5.0.0")],
     ..Command::ROW
 };
@@ -38,7 +38,7 @@ const GET: Command = Command {
     since: "2.0.0",
     history: &[Change::says("7.0.0", "Takes several patterns.")],
     cost: "O(N) when N is the number of configuration parameters provided",
-    about: "Answers the parameters whose names match, with their values.",
+    about: "Returns the parameters whose names match a pattern, with their values.",
     run: get,
     ..Command::ROW
 };
@@ -70,7 +70,7 @@ fn collect_matching(pattern: &[u8], found: &mut Vec<(Vec<u8>, &'static Parameter
     }
 }
 
-/// Adds a parameter under a name, unless that name is there. A name that was asked for keeps the spelling it had.
+/// Adds a parameter under a name unless the name is already present. A requested name keeps its spelling.
 fn collect(name: &[u8], parameter: &'static Parameter, found: &mut Vec<(Vec<u8>, &'static Parameter)>) {
     if !found.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
         found.push((name.to_vec(), parameter));
@@ -88,9 +88,9 @@ const SET: Command = Command {
     arity: Arity::AtLeast(4),
     flags: ADMIN,
     since: "2.0.0",
-    history: &[Change::says("7.0.0", "Takes several parameters, all or none of which it sets.")],
+    history: &[Change::says("7.0.0", "Takes several parameters, and sets all or none.")],
     cost: "O(N) when N is the number of configuration parameters provided",
-    about: "Changes parameters, all that are named or none.",
+    about: "Sets parameters, all of them or none.",
     tips: ON_ALL_NODES,
     secrets: Secrets::ValuesOf(&[
         "requirepass",
@@ -103,14 +103,14 @@ const SET: Command = Command {
     ..Command::ROW
 };
 
-/// A parameter with the name it was given by, as its row spells it, and the value it shall have.
+/// A parameter with its name as the row spells it, and its new value.
 type Assignment<'a> = (&'static Parameter, &'static str, &'a [u8]);
 
 fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let may_protected = cx.settings().protected_configs.admits(cx.session());
     let assignments = assignments(&mut args, may_protected)?;
     let mut settings = cx.settings().clone();
-    // What is malformed is told first, as Redis does, wherever it stands.
+    // Malformed values are reported first, as in Redis, wherever they are in the request.
     let mut unsupported = None;
     for (parameter, name, value) in &assignments {
         let value = std::str::from_utf8(value).map_err(|_| refused(name, "argument must be valid UTF-8"))?;
@@ -126,7 +126,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     make_room(engine, &settings)?;
     set_oom_score(engine, &settings, &assignments)?;
     if let Err(refusal) = listen(engine, &settings, &assignments) {
-        // What could be set a moment ago can be set back.
+        // A value that was valid a moment ago can be restored.
         engine.host.set_oom_score(&engine.settings.process);
         return Err(refusal);
     }
@@ -144,7 +144,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the system make room for more clients than before, or refuses them.
+/// Raises the system's descriptor limit for more clients, or refuses the change.
 fn make_room(engine: &Engine, settings: &Settings) -> Result<(), Error> {
     let wanted = settings.max_clients;
     let room = if wanted > engine.settings.max_clients { engine.host.make_room_for(wanted) } else { wanted };
@@ -156,7 +156,7 @@ fn make_room(engine: &Engine, settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the process get another score, if its settings are named.
+/// Sets the process's OOM score if one of its settings is named.
 fn set_oom_score(engine: &Engine, settings: &Settings, assignments: &[Assignment<'_>]) -> Result<(), Error> {
     const NAMES: [&str; 2] = ["oom-score-adj", "oom-score-adj-values"];
     match assignments.iter().find(|(_, name, _)| NAMES.contains(name)) {
@@ -167,7 +167,7 @@ fn set_oom_score(engine: &Engine, settings: &Settings, assignments: &[Assignment
     }
 }
 
-/// Has the server listen elsewhere, if the port or the addresses are to be others.
+/// Rebinds the listeners if the port or the addresses change.
 fn listen(engine: &Engine, settings: &Settings, assignments: &[Assignment<'_>]) -> Result<(), Error> {
     let before = &engine.settings;
     let refusal = assignments.iter().find_map(|(_, name, _)| match *name {
@@ -185,7 +185,7 @@ fn refused(name: &str, reason: &str) -> Error {
     Error::ConfigRefused { name: name.to_owned(), reason: reason.to_owned() }
 }
 
-/// Finds every parameter that is named, before any value is looked at.
+/// Finds every named parameter before any value is checked.
 fn assignments<'a>(args: &mut Args<'a>, may_protected: bool) -> Result<Vec<Assignment<'a>>, Error> {
     if !args.left().is_multiple_of(2) {
         return Err(Error::Syntax);
@@ -216,7 +216,7 @@ const REWRITE: Command = Command {
     arity: Arity::Exactly(2),
     flags: ADMIN,
     since: "2.8.0",
-    about: "Writes the parameters as they are now into the configuration file, whose comments and order stay.",
+    about: "Writes the current parameters to the configuration file, keeping its comments and order.",
     tips: ON_ALL_NODES,
     run: |cx, _| rewrite(cx, false),
     ..Command::ROW
@@ -245,7 +245,7 @@ const RESETSTAT: Command = Command {
     arity: Arity::Exactly(2),
     flags: ADMIN,
     since: "2.0.0",
-    about: "Lets the counters of INFO begin anew.",
+    about: "Resets the counters of INFO.",
     tips: ON_ALL_NODES,
     run: reset_statistics,
     ..Command::ROW

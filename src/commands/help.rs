@@ -1,6 +1,6 @@
-//! HELP of every container command: its subcommands, told from their rows.
+//! HELP of every container command: its subcommands, from their rows.
 //!
-//! One function serves all containers, as the command that runs tells which one is asked about.
+//! One function serves all containers, since the context knows the command that runs.
 
 use super::command::syntax;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
@@ -13,7 +13,7 @@ pub(super) const fn row(family: Family, since: &'static str) -> Command {
         arity: Arity::Exactly(2),
         flags: Flags::LOADING.and(Flags::STALE),
         since,
-        about: "Tells what the subcommands are and do.",
+        about: "Lists the subcommands and what they do.",
         run: help,
         ..Command::ROW
     }

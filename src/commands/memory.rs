@@ -1,8 +1,8 @@
-//! MEMORY: what takes how much memory.
+//! MEMORY: reports on the use of memory.
 //!
-//! The bytes are our own, and counted, not sampled: a key's record, its value, and its share of the tables by which it
-//! is found and by which its deadline is. They are not Redis's bytes, and usually fewer. What only an allocator could
-//! tell is left out, since the system's tells nothing.
+//! The bytes are our own, and counted, not sampled: a key's record, its value, and its share of the key table and of
+//! the deadline index. They are not Redis's bytes, and usually fewer. Values that only an allocator could report are
+//! left out, since the system's has no statistics.
 
 use super::help;
 use crate::engine::host::Usage;
@@ -18,7 +18,7 @@ const MEMORY: Command = Command {
     arity: Arity::AtLeast(2),
     since: "4.0.0",
     cost: "Depends on subcommand.",
-    about: "Tells what takes how much memory.",
+    about: "A container for commands about memory.",
     subcommands: &[DOCTOR, MALLOC_STATS, PURGE, STATS, USAGE, help::row(Family::Server, "4.0.0")],
     ..Command::ROW
 };
@@ -32,7 +32,7 @@ const USAGE: Command = Command {
     keys: &[KeySpec::at(2, KeyFlags::RO)],
     since: "4.0.0",
     cost: "O(1), as nothing is sampled",
-    about: "Answers how many bytes a key takes, all of its elements counted, whatever SAMPLES says.",
+    about: "Returns the bytes that a key takes. All elements are counted, whatever SAMPLES is.",
     run: usage,
     ..Command::ROW
 };
@@ -57,7 +57,7 @@ const STATS: Command = Command {
     family: Family::Server,
     arity: Arity::Exactly(2),
     since: "4.0.0",
-    about: "Tells how much memory is taken, by what.",
+    about: "Returns details about the use of memory.",
     tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
     run: stats,
     ..Command::ROW
@@ -67,7 +67,7 @@ const STATS: Command = Command {
 enum Figure {
     Count(u64),
     Ratio(f64),
-    /// What one database's tables take: for keys, and for deadlines.
+    /// The bytes of one database's tables: for keys, and for deadlines.
     Tables(usize, usize),
 }
 
@@ -141,7 +141,7 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
     figures
 }
 
-/// What is told of the allocator: of `resident` bytes of the process it holds `held`, of which `used` are handed out.
+/// The statistics of the allocator: of `resident` bytes of the process it holds `held`, of which `used` are allocated.
 fn allocator_figures(used: u64, held: u64, resident: u64) -> [(String, Figure); 12] {
     [
         row("allocator.allocated", Figure::Count(used)),
@@ -163,7 +163,7 @@ fn row(name: &str, figure: Figure) -> (String, Figure) {
     (name.to_owned(), figure)
 }
 
-/// Bytes that the server takes: all that the allocator has handed out where somebody counts that, else the data's.
+/// Bytes that the server uses: those allocated if they are counted, otherwise those of the data.
 pub(super) fn used_bytes(engine: &Engine, usage: &Usage) -> u64 {
     match usage.allocated_bytes {
         0 => engine.used_bytes(),
@@ -171,17 +171,17 @@ pub(super) fn used_bytes(engine: &Engine, usage: &Usage) -> u64 {
     }
 }
 
-/// The most that it took at any time somebody looked.
+/// The maximum of the used bytes at any time when they were read.
 pub(super) fn peak_bytes(engine: &Engine, usage: &Usage) -> u64 {
     used_bytes(engine, usage).max(engine.stats.instant_metrics.peak_memory_bytes as u64)
 }
 
-/// Bytes that all clients take.
+/// The bytes of all clients.
 pub(super) fn client_bytes(engine: &Engine) -> u64 {
     engine.sessions.memory_bytes() as u64
 }
 
-/// The part that something is of the whole, 0 of nothing.
+/// A part as a percentage of the whole, 0 if the whole is 0.
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
@@ -191,15 +191,15 @@ const DOCTOR: Command = Command {
     family: Family::Server,
     arity: Arity::Exactly(2),
     since: "4.0.0",
-    about: "Says in words whether something is wrong with the memory.",
+    about: "Returns a text about problems with the memory.",
     tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
     run: doctor,
     ..Command::ROW
 };
 
-/// With less data than that, the program itself outweighs it, and no ratio means anything.
+/// With less data than this the program itself takes more, and no ratio is meaningful.
 const WORTH_JUDGING_BYTES: u64 = 5 << 20;
-/// From where on memory that is held beyond the data is told of, as a ratio and in bytes.
+/// The limits above which memory beyond the data is reported, as a ratio and in bytes.
 const HELD_RATIO: f64 = 1.4;
 const HELD_BYTES: u64 = 10 << 20;
 
@@ -228,7 +228,7 @@ const MALLOC_STATS: Command = Command {
     arity: Arity::Exactly(2),
     since: "4.0.0",
     cost: "O(1)",
-    about: "Answers the allocator's statistics, of which the system's allocator has none.",
+    about: "Returns the allocator's statistics; the system's allocator has none.",
     tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
     run: |cx, _| {
         cx.reply().bulk(b"Stats not supported for the current allocator");
@@ -243,7 +243,7 @@ const PURGE: Command = Command {
     arity: Arity::Exactly(2),
     since: "4.0.0",
     cost: "O(1)",
-    about: "CallsHost the allocator to give unused memory back; the system's allocator does so unasked.",
+    about: "Would return unused memory to the system; the system's allocator does so by itself.",
     tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
     run: |cx, _| {
         cx.reply().ok();

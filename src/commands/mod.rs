@@ -1,8 +1,8 @@
-//! What each command does: one file or folder per family, one `const` row per command, its function below the row.
+//! The commands: one file or folder per family, one `const` row per command, its function below the row.
 //!
-//! This is the only place that knows which commands exist. [`FAMILIES`] is handed to [`crate::engine::Table::of`];
-//! everything that is told or checked about a command derives from its row. A handler parses all of its arguments
-//! before it writes anything, reaches the data only through [`crate::engine::Ctx`], and writes one reply.
+//! Only this module knows which commands exist. [`FAMILIES`] is passed to [`crate::engine::Table::of`]; everything that
+//! is reported or checked about a command derives from its row. A handler parses all of its arguments before it writes
+//! anything, accesses the data only through [`crate::engine::Ctx`], and writes one reply.
 
 pub mod acl;
 pub mod bitmap;
@@ -71,7 +71,7 @@ pub const FAMILIES: &[&[Command]] = &[
     transactions::COMMANDS,
 ];
 
-/// The same with DUNLIN, the command of the test kit.
+/// All families of [`FAMILIES`], and DUNLIN, the command of the test kit.
 pub const WITH_TEST_KIT: &[&[Command]] = &{
     let mut families = [dunlin::COMMANDS; FAMILIES.len() + 1];
     let mut index = 0;

@@ -1,9 +1,9 @@
-//! MODULE: there are no modules here, and none can be loaded.
+//! MODULE: modules are not supported, so none is loaded and none can be.
 
 use super::help;
 use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, LogLevel, ServerError};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[MODULE];
 
 const MODULE: Command = Command {
@@ -12,7 +12,7 @@ const MODULE: Command = Command {
     arity: Arity::AtLeast(2),
     since: "4.0.0",
     cost: "Depends on subcommand.",
-    about: "Modules, of which there are none.",
+    about: "A container for module commands; modules are not supported.",
     subcommands: &[LIST, LOAD, LOADEX, UNLOAD, help::row(Family::Server, "5.0.0")],
     ..Command::ROW
 };
@@ -24,7 +24,7 @@ const LIST: Command = Command {
     flags: Flags::ADMIN.and(Flags::NOSCRIPT),
     since: "4.0.0",
     cost: "O(N), N being the number of modules",
-    about: "Tells which modules are loaded: none.",
+    about: "Returns the loaded modules: none.",
     tips: &["nondeterministic_output_order"],
     run: |cx, _| {
         cx.reply().array(0);

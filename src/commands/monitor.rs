@@ -1,8 +1,8 @@
-//! MONITOR: what every client does, as it happens.
+//! MONITOR: streams every command of every client as it runs.
 
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[MONITOR];
 
 const MONITOR: Command = Command {
@@ -11,12 +11,12 @@ const MONITOR: Command = Command {
     arity: Arity::Exactly(1),
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE),
     cost: "",
-    about: "Shows every command that runs from now on.",
+    about: "Streams every command that the server runs from now on.",
     run: monitor,
     ..Command::ROW
 };
 
-/// A client that watches already gets no answer.
+/// A client that already monitors gets no reply.
 fn monitor(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     if cx.is_nested() {
         return Err(Error::MonitorDenied);

@@ -1,28 +1,28 @@
-//! What HRANDFIELD, SRANDMEMBER and ZRANDMEMBER have in common: what they are asked for, and answers that repeat
-//! themselves.
+//! Shared code of HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: their arguments, and replies with repeated elements.
 //!
-//! Distinct elements are another matter: how they are chosen depends on what can be done with the collection.
+//! Distinct elements are chosen elsewhere, since the method depends on the collection.
 
 use crate::engine::{Args, Error};
 use crate::resp::Reply;
 
-/// What the shortest element takes in a reply, in bytes: `$0`, two line ends.
+/// The bytes of the shortest element in a reply: `$0`, two line ends.
 const LEAST_BYTES: usize = 6;
 
-/// How many elements are wanted, and how.
+/// The parsed count and options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
-    /// So many different ones, or, if negative, so many of any. Never the least number: its size can be told.
+    /// The number of distinct elements, or, if negative, of possibly repeated ones. Never `i64::MIN`, so that its
+    /// absolute value exists.
     pub(super) count: i64,
-    /// Whether each comes with its value or score.
+    /// Whether each element is returned with its value or score.
     pub(super) in_pairs: bool,
 }
 
 impl Wanted {
-    /// Reads `count`, and `word` behind it, to the last word.
+    /// Parses `count`, and `word` after it, to the last word.
     ///
     /// # Errors
-    /// What is no number or too large a one, and any other word.
+    /// A count that is not a number or is too large, or any other word.
     pub(super) fn parse(args: &mut Args<'_>, word: &str) -> Result<Wanted, Error> {
         let count = count(args)?;
         let in_pairs = args.take(word);
@@ -34,19 +34,19 @@ impl Wanted {
     }
 }
 
-/// The next word as a count, never the least number: its size can be told.
+/// Parses the next word as a count, which is never `i64::MIN`, so that its absolute value exists.
 ///
 /// # Errors
-/// [`Error::NotAnInteger`], or [`Error::CountOutOfRange`] of the least number.
+/// [`Error::NotAnInteger`], or [`Error::CountOutOfRange`] for `i64::MIN`.
 pub(super) fn count(args: &mut Args<'_>) -> Result<i64, Error> {
     let count = args.integer()?;
     if count == i64::MIN { Err(Error::CountOutOfRange) } else { Ok(count) }
 }
 
-/// Answers `count` elements, each of which may be any, by `header` and as many calls of `element`.
+/// Replies with `count` possibly repeated elements, by `header` and one call of `element` for each.
 ///
 /// # Errors
-/// [`Error::ReplyTooLong`] of a reply longer than `most_bytes`, where Redis goes on until memory ends.
+/// [`Error::ReplyTooLong`] for a reply longer than `most_bytes`, where Redis continues until memory runs out.
 pub(super) fn repeat(
     reply: &mut Reply<'_>,
     count: u64,

@@ -1,13 +1,13 @@
-//! Other servers, which this one neither follows nor feeds: what it answers is what a primary without replicas answers.
+//! Commands about replication, which is not supported: the server answers as a primary without replicas.
 //!
-//! ROLE, WAIT and the like are true of such a server. To follow another one, or to be followed, is refused: an OK would
-//! be a promise. A client that waits for replicas waits, as in Redis, until its time is over.
+//! The replies of ROLE, WAIT and the like are true of such a server. Replication from or to another server is refused,
+//! since OK would be a promise. A client in WAIT blocks until its timeout, as in Redis.
 
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, ServerError, says};
 use crate::resp::Reply;
 use crate::value::number;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[FAILOVER, PSYNC, REPLCONF, REPLICAOF, ROLE, SLAVEOF, SYNC, WAIT, WAITAOF];
 
 const ROLE: Command = Command {
@@ -15,7 +15,7 @@ const ROLE: Command = Command {
     family: Family::Server,
     flags: Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE).and(Flags::FAST).and(Flags::FOR_ADMINS),
     since: "2.8.12",
-    about: "Tells that this server follows no other, and that none follows it.",
+    about: "Returns the replication role: a primary without replicas.",
     run: role,
     ..Command::ROW
 };
@@ -36,7 +36,7 @@ const REPLICAOF: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::STALE).and(Flags::NO_ASYNC_LOADING),
     since: "5.0.0",
-    about: "Follows no other server any more (NO ONE); that it follows another is refused.",
+    about: "Ends replication (NO ONE); replication from another server is refused.",
     run: replicaof,
     ..Command::ROW
 };
@@ -56,7 +56,7 @@ fn replicaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 const SLAVEOF: Command = Command {
     name: "SLAVEOF",
     since: "1.0.0",
-    about: "Is REPLICAOF by an older name.",
+    about: "Older name of REPLICAOF.",
     deprecated: Some(("5.0.0", "`REPLICAOF`")),
     ..REPLICAOF
 };
@@ -68,7 +68,7 @@ const FAILOVER: Command = Command {
     arity: Arity::AtLeast(1),
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::STALE),
     since: "6.2.0",
-    about: "Would let a replica take over; there is none.",
+    about: "Would start a failover to a replica; there is none.",
     run: failover,
     ..Command::ROW
 };
@@ -97,13 +97,13 @@ fn failover(_: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Err(if abort { ServerError::NoFailover } else { ServerError::FailoverWithoutReplicas }.into())
 }
 
-/// What a replica says to its primary: refused, so that it learns that there is none here.
+/// REPLCONF, which a replica sends to its primary: refused, so that the replica learns that this is none.
 const SYNC: Command = Command {
     name: "SYNC",
     family: Family::Server,
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_MULTI).and(Flags::NO_ASYNC_LOADING),
     cost: "",
-    about: "Would send all data to a replica; this server has none.",
+    about: "Would send all data to a replica; replication is not supported.",
     run: |_, _| Err(ServerError::NoReplication.into()),
     ..Command::ROW
 };
@@ -113,7 +113,7 @@ const PSYNC: Command = Command {
     syntax: "replicationid offset",
     arity: Arity::AtLeast(3),
     since: "2.8.0",
-    about: "Would go on sending data to a replica; this server has none.",
+    about: "Would continue sending data to a replica; replication is not supported.",
     ..SYNC
 };
 
@@ -128,7 +128,7 @@ const REPLCONF: Command = Command {
         .and(Flags::ALLOW_BUSY)
         .and(Flags::SYSTEM),
     since: "3.0.0",
-    about: "Would settle how a replica is fed; this server has none.",
+    about: "Would configure the replication stream; replication is not supported.",
     run: |_, _| Err(ServerError::NoReplication.into()),
     ..Command::ROW
 };
@@ -140,7 +140,7 @@ const WAIT: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::BLOCKING.and(Flags::CONNECTION),
     since: "3.0.0",
-    about: "Waits until so many replicas have this client's writes, and answers how many have: none.",
+    about: "Waits until a number of replicas have this client's writes, and returns how many have: none.",
     tips: &["request_policy:all_shards", "response_policy:agg_min"],
     run: wait,
     ..Command::ROW
@@ -158,8 +158,7 @@ const WAITAOF: Command = Command {
     syntax: "numlocal numreplicas timeout",
     arity: Arity::Exactly(4),
     since: "7.2.0",
-    about: "Waits until this client's writes are in the files of so many servers, and answers in how many they \
-            are: none.",
+    about: "Waits until a number of servers have this client's writes in their files, and returns how many have: none.",
     run: waitaof,
     ..WAIT
 };
@@ -182,7 +181,7 @@ fn waitaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Waits for replicas: as there are none, until the time is over, unless none are wanted.
+/// Blocks until the timeout, as there are no replicas, unless the requested number is 0.
 fn wait_for(cx: &mut Ctx<'_>, replicas: i64, deadline_ms: Option<i64>, answer: fn(&mut Reply<'_>)) {
     if replicas <= 0 {
         answer(cx.reply());

@@ -1,13 +1,13 @@
-//! What the commands of the SCAN family share: the cursor and the options `MATCH`, `COUNT`, `TYPE` and `NOVALUES`.
+//! Shared code of the SCAN family: the cursor and the options `MATCH`, `COUNT`, `TYPE` and `NOVALUES`.
 //!
-//! They walk something large in steps; the walk itself belongs to what is walked. An option given twice holds as given
-//! last, and `COUNT` is a wish: how many elements a step looks at, not how many it answers.
+//! Each command iterates in steps with its own method. If an option is repeated, the last one is used. `COUNT` is a
+//! hint: the number of elements to visit in a step, not to return.
 
 use crate::engine::{Args, Error};
 use crate::resp::Reply;
 use crate::value::{glob, number};
 
-/// What is scanned, which decides what options there are.
+/// The scanned collection, which determines the available options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scanned {
     /// The keys of a database: with `TYPE`.
@@ -22,22 +22,23 @@ pub enum Scanned {
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     pattern: Option<&'a [u8]>,
-    /// `COUNT`: how many elements to look at, at least 1.
+    /// `COUNT`: the number of elements to visit, at least 1.
     pub count: usize,
     /// `TYPE`: the name of the type that a key must hold.
     pub type_name: Option<&'a [u8]>,
-    /// `NOVALUES`: answer fields without their values.
+    /// `NOVALUES`: return fields without their values.
     pub no_values: bool,
 }
 
 const DEFAULT_COUNT: usize = 10;
 
 impl<'a> Options<'a> {
-    /// All options that are left in `args`, up to the end.
+    /// Parses all remaining options in `args`.
     ///
     /// # Errors
-    /// [`Error::Syntax`] for an option that is unknown, without its value or for something else, or a count below 1;
-    /// [`Error::NotAnInteger`] for a count that is none; [`Error::NoValuesOfHash`] for `NOVALUES` elsewhere.
+    /// [`Error::Syntax`] for an option that is unknown, has no value or is not for this collection, or for a
+    /// count below 1; [`Error::NotAnInteger`] for a count that is not an integer; [`Error::NoValuesOfHash`] for
+    /// `NOVALUES` elsewhere.
     pub fn parse(args: &mut Args<'a>, scanned: Scanned) -> Result<Options<'a>, Error> {
         let mut options = Options { pattern: None, count: DEFAULT_COUNT, type_name: None, no_values: false };
         while !args.is_empty() {
@@ -60,21 +61,21 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// Whether an element is to be answered, as far as `MATCH` decides it.
+    /// Whether an element is returned, as far as `MATCH` decides.
     pub fn admits(&self, element: &[u8]) -> bool {
         self.pattern.is_none_or(|pattern| glob::matches(pattern, element, false))
     }
 }
 
-/// The cursor that the next word of `args` is: an unsigned number, as [`number::parse_u64`] reads one.
+/// Parses the cursor in the next word of `args`: an unsigned number, as [`number::parse_u64`] parses it.
 ///
 /// # Errors
-/// [`Error::Syntax`] when there is no word, [`Error::InvalidCursor`] when it is no cursor.
+/// [`Error::Syntax`] if there is no word, [`Error::InvalidCursor`] if it is not a cursor.
 pub fn cursor(args: &mut Args<'_>) -> Result<u64, Error> {
     number::parse_u64(args.word()?).ok_or(Error::InvalidCursor)
 }
 
-/// Answers the cursor to go on from.
+/// Replies with the cursor for the next call.
 pub fn write_cursor(reply: &mut Reply<'_>, next: u64) {
     reply.bulk(itoa::Buffer::new().format(next).as_bytes());
 }

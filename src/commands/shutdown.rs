@@ -1,4 +1,4 @@
-//! SHUTDOWN: the end of the process, or of an embedded server.
+//! SHUTDOWN: ends the process, or an embedded server or world.
 
 use crate::engine::{Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags, LogLevel};
 
@@ -18,7 +18,7 @@ const SHUTDOWN: Command = Command {
         .and(Flags::ALLOW_BUSY),
     history: &[Change::brings("7.0.0", &["NOW", "FORCE", "ABORT"])],
     cost: "O(N) when saving, N being the number of keys; otherwise O(1)",
-    about: "Ends the server. The client sees its connection close.",
+    about: "Stops the server. The client's connection closes.",
     run: shutdown,
     ..Command::ROW
 };
@@ -57,7 +57,7 @@ fn shutdown(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Calls a shutdown off. It takes effect at once, so there is one under way only while nothing is done by itself.
+/// Cancels a shutdown. A shutdown takes effect at once, so one can be in progress only while DEBUG PAUSE-CRON is on.
 fn abort(cx: &mut Ctx<'_>) -> Result<(), Error> {
     if !std::mem::take(&mut cx.engine().switches.shutdown_pending) {
         return Err(Error::NoShutdown);

@@ -1,11 +1,11 @@
-//! SLOWLOG: the last commands that took longer than `slowlog-log-slower-than`.
+//! SLOWLOG: the log of commands that took longer than `slowlog-log-slower-than`.
 
 use super::help;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, ServerError, SlowCommand, shown};
 use crate::resp::Reply;
 use crate::value::number;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[SLOWLOG];
 
 const SLOWLOG: Command = Command {
@@ -14,12 +14,12 @@ const SLOWLOG: Command = Command {
     arity: Arity::AtLeast(2),
     since: "2.2.12",
     cost: "Depends on subcommand.",
-    about: "The last commands that took long.",
+    about: "A container for commands about the slow log.",
     subcommands: &[GET, LEN, RESET, help::row(Family::Server, "6.2.0")],
     ..Command::ROW
 };
 
-/// What its subcommands share.
+/// Fields shared by the rows of its subcommands.
 const ROW: Command = Command {
     family: Family::Server,
     arity: Arity::Exactly(2),
@@ -32,9 +32,9 @@ const GET: Command = Command {
     name: "GET",
     syntax: "[count]",
     arity: Arity::AtLeast(2),
-    history: &[Change::says("4.0.0", "Tells the client's address and name.")],
+    history: &[Change::says("4.0.0", "Returns the client's address and name.")],
     cost: "O(N), N being the number of entries told",
-    about: "Tells so many of them, the last first: 10 unless told otherwise, all for -1.",
+    about: "Returns entries of the slow log, the latest first: 10 by default, all for -1.",
     tips: &["request_policy:all_nodes", "nondeterministic_output"],
     run: get,
     ..ROW
@@ -55,7 +55,7 @@ fn get(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A number of entries, or -1 for all of them.
+/// A number of entries, or -1 for all.
 fn count(word: &[u8]) -> Option<usize> {
     match number::parse_i64(word)? {
         -1 => Some(usize::MAX),
@@ -76,7 +76,7 @@ fn write_entry(reply: &mut Reply<'_>, entry: &SlowCommand) {
 
 const LEN: Command = Command {
     name: "LEN",
-    about: "Answers how many of them the log holds.",
+    about: "Returns the number of entries in the slow log.",
     tips: &["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"],
     run: len,
     ..ROW
@@ -91,7 +91,7 @@ fn len(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 const RESET: Command = Command {
     name: "RESET",
     cost: "O(N), N being the number of entries",
-    about: "Forgets all of them.",
+    about: "Clears the slow log.",
     tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
     run: reset,
     ..ROW

@@ -1,8 +1,8 @@
-//! Transactions: MULTI has the following requests queued, EXEC runs them as one step, DISCARD forgets them. WATCH makes
-//! EXEC depend on keys staying as they are.
+//! MULTI, EXEC, DISCARD, WATCH and UNWATCH. MULTI queues the following requests, and EXEC runs them atomically, unless
+//! a watched key has changed.
 //!
-//! Queueing is dispatch's: what is refused there spoils the transaction. What fails when
-//! it runs does not stop the rest.
+//! The dispatcher queues the requests: an error while queueing makes EXEC fail. An error while running does not stop
+//! the rest.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, K
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[MULTI, EXEC, DISCARD, WATCH, UNWATCH];
 
-/// What most of them share.
+/// Fields shared by most of these rows.
 const ROW: Command = Command {
     family: Family::Transactions,
     arity: Arity::Exactly(1),
@@ -19,10 +19,10 @@ const ROW: Command = Command {
     ..Command::ROW
 };
 
-/// UNWATCH alone is queued like any other command.
+/// Only UNWATCH is queued like any other command.
 const UNWATCHING: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE).and(Flags::FAST).and(Flags::ALLOW_BUSY);
 
-const MULTI: Command = Command { name: "MULTI", since: "1.2.0", about: "Begins a transaction.", run: multi, ..ROW };
+const MULTI: Command = Command { name: "MULTI", since: "1.2.0", about: "Starts a transaction.", run: multi, ..ROW };
 
 fn multi(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let session = cx.session_mut();
@@ -44,13 +44,13 @@ const EXEC: Command = Command {
         .and(Flags::RUNS_QUEUE),
     since: "1.2.0",
     cost: "That of all the commands in the transaction",
-    about: "Runs all commands of the transaction as one step, unless a watched key changed.",
+    about: "Runs all commands of the transaction atomically, unless a watched key changed.",
     run: exec,
     ..ROW
 };
 
 fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    // While it runs, the session is still seen within its transaction.
+    // While the commands run, the session still counts as within its transaction.
     let transaction = cx.session().transaction.clone().ok_or(Error::ExecWithoutMulti)?;
     let is_broken = cx.unwatch();
     if transaction.is_faulty {
@@ -60,7 +60,7 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     if is_broken {
         cx.reply().null_array();
     } else {
-        // The commands may change whether replies are sent (CLIENT REPLY); the head is one by itself.
+        // The commands may change whether replies are sent (CLIENT REPLY); the array header is decided before.
         if cx.session().wants_reply() {
             cx.reply().array(transaction.queue.len());
         }
@@ -79,7 +79,7 @@ const DISCARD: Command = Command {
     name: "DISCARD",
     since: "2.0.0",
     cost: "O(N), N being the number of queued commands",
-    about: "Forgets the transaction, and all watched keys.",
+    about: "Discards the transaction and unwatches all keys.",
     run: discard,
     ..ROW
 };
@@ -98,7 +98,7 @@ const WATCH: Command = Command {
     keys: &[KeySpec::all(KeyFlags::RO)],
     since: "2.2.0",
     cost: "O(1) for every key",
-    about: "Lets the next transaction run only if these keys stay as they are.",
+    about: "Watches keys: the next transaction runs only if they do not change before.",
     run: watch,
     ..ROW
 };
@@ -114,14 +114,8 @@ fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-const UNWATCH: Command = Command {
-    name: "UNWATCH",
-    flags: UNWATCHING,
-    since: "2.2.0",
-    about: "Forgets all watched keys.",
-    run: unwatch,
-    ..ROW
-};
+const UNWATCH: Command =
+    Command { name: "UNWATCH", flags: UNWATCHING, since: "2.2.0", about: "Unwatches all keys.", run: unwatch, ..ROW };
 
 fn unwatch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     cx.unwatch();

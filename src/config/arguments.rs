@@ -1,37 +1,37 @@
-//! The command line, in the way of redis-server: `dunlin [file|-] [--directive value ...]`.
+//! The command line, as of redis-server: `dunlin [file|-] [--directive value ...]`.
 //!
-//! Directives of the command line become lines after those of the file, so that they count where both name the same
-//! parameter, and so that a fault in them is told with a line and its number. `-` as the first or the last argument
-//! stands for lines from the standard input, which come between the two.
+//! Directives of the command line become lines after those of the file, so that they override it, and so that an error
+//! in them is reported with its line and number. `-` as the first or the last argument reads lines from the standard
+//! input, which come between the two.
 //!
 //! Source: the behaviour of Redis 8.0.6 with the command lines in the tests below.
 
 use crate::resp::split_words;
 
-/// What the command line asks for.
+/// What the command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invocation {
-    /// To tell the version.
+    /// Print the version.
     Version,
-    /// To tell how it is used.
+    /// Print the help.
     Help,
-    /// To run with these settings.
+    /// Run with these sources of settings.
     Run(Sources),
 }
 
-/// Where the lines of the configuration come from.
+/// The sources of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// The path of a file, as it was given.
+    /// The path of the configuration file, as given.
     pub file: Option<Vec<u8>>,
-    /// Whether lines come from the standard input.
+    /// Whether lines are read from the standard input.
     pub stdin: bool,
-    /// Lines that the directives of the command line stand for.
+    /// The lines made from the directives of the command line.
     pub directives: Vec<u8>,
 }
 
 impl Sources {
-    /// All lines in their order, given what the file and the standard input hold.
+    /// All lines in their order, given the contents of the file and of the standard input.
     pub fn text(&self, file: &[u8], stdin: &[u8]) -> Vec<u8> {
         let mut text = file.to_vec();
         let directives = (!self.directives.is_empty()).then_some(&self.directives[..]);
@@ -43,7 +43,7 @@ impl Sources {
     }
 }
 
-/// What the words of a command line mean; the program's own name is left out.
+/// Parses the words of a command line, without the program's name.
 pub fn invocation(words: &[Vec<u8>]) -> Invocation {
     match words.first().map(Vec::as_slice) {
         Some(b"-v" | b"--version") => return Invocation::Version,
@@ -55,7 +55,7 @@ pub fn invocation(words: &[Vec<u8>]) -> Invocation {
     if let [file, after @ ..] = words
         && !file.starts_with(b"-")
     {
-        // Redis takes an empty name for none.
+        // Redis treats an empty name as no name.
         sources.file = (!file.is_empty()).then(|| file.clone());
         rest = after;
     }
@@ -98,7 +98,7 @@ impl Lines {
         self.text.extend_from_slice(directive);
         self.text.push(b' ');
         self.awaits_value = word_count(directive) == 1;
-        // A program that puts a command line together may leave `--save` without its points: none are meant.
+        // A program that composes a command line may leave `--save` without its points: this means none.
         if directive.eq_ignore_ascii_case(b"save") && next.is_none_or(|next| next.starts_with(b"--")) {
             self.text.extend_from_slice(b"\"\"");
             self.awaits_value = false;
@@ -114,7 +114,7 @@ fn word_count(text: &[u8]) -> usize {
     }
 }
 
-/// Appends `word` in quotes, so that it reads as one word.
+/// Appends `word` in quotes, so that it is read as one word.
 fn quote(word: &[u8], text: &mut Vec<u8>) {
     text.push(b'"');
     for &byte in word {
@@ -128,17 +128,17 @@ fn quote(word: &[u8], text: &mut Vec<u8>) {
     text.push(b'"');
 }
 
-/// What `--help` tells.
+/// The text that `--help` prints.
 pub const HELP: &str = "\
 dunlin: a server that answers as Redis 8.0
 
 Usage: dunlin [file] [--directive value ...] [-]
 
-  file         a redis.conf; what it asks for and this server does not do is told in the log
-  --directive  any line of a redis.conf; it counts more than the file
-  -            reads further lines from the standard input
-  -v           tells the version
-  -h           tells this
+  file           a redis.conf; settings that this server does not support are reported in the log
+  --directive    any directive of a redis.conf; overrides the file
+  -              read further directives from the standard input
+  -v, --version  print the version
+  -h, --help     print this help
 
 Examples:
   dunlin

@@ -1,13 +1,13 @@
-//! The text of a configuration file, line by line.
+//! The parser of configuration files.
 //!
 //! A line is a parameter's name and its value, which may be several words and may be quoted as in an inline request.
-//! Lines that begin with `#` and blank lines mean nothing. `include` puts other files in its place, and their lines
-//! count for themselves. Where a parameter stands twice, the last line counts.
+//! Blank lines and lines that begin with `#` are skipped. `include` inserts other files, whose lines are numbered
+//! separately. If a parameter occurs twice, the last line is used.
 //!
-//! It opens no file and changes no directory: that is asked of [`Files`]. The command line comes here as well, as
-//! lines that [`super::invocation`] makes of it.
+//! The parser opens no file and changes no directory: it calls [`Files`] for that. Directives of the command line are
+//! parsed here as well, as lines that [`super::invocation`] makes.
 //!
-//! Source: the answers of Redis 8.0.6 to files with the faults in the tests below.
+//! Source: the replies of Redis 8.0.6 to files with the faults in the tests below.
 
 use std::fmt;
 
@@ -16,52 +16,53 @@ use super::users;
 use crate::engine::{REDIS_VERSION, Settings, Table};
 use crate::resp::split_words;
 
-/// The files around a configuration file.
+/// Access to the file system for a configuration file.
 pub trait Files {
-    /// The texts of the files that `include` means by that path or pattern, in the order of their names. A pattern that
-    /// matches nothing means no file.
+    /// The texts of the files that match the path or pattern of an `include`, ordered by name. A pattern without a
+    /// match gives no file.
     ///
     /// # Errors
-    /// Why a file cannot be read, with the path of that file.
+    /// A file cannot be read: its path and the reason.
     fn read(&mut self, pattern: &str) -> Result<Vec<Vec<u8>>, Unreadable>;
 
-    /// Makes that directory the working directory and returns its full path.
+    /// Changes the working directory and returns its full path.
     ///
     /// # Errors
-    /// Why not, in the words of the system.
+    /// The system's reason.
     fn enter(&mut self, directory: &str) -> Result<String, String>;
 }
 
 /// A file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Its path.
+    /// The path of the file.
     pub path: String,
-    /// Why, in the words of the system.
+    /// The system's reason.
     pub reason: String,
 }
 
-/// What a configuration comes to.
+/// The result of reading a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     /// The settings.
     pub settings: Settings,
-    /// Lines for the log, about values that have no effect.
+    /// Warnings for the log, about values that have no effect.
     pub warnings: Vec<String>,
 }
 
-/// Why the server cannot start with a configuration. Its `Display` is what Redis prints before it exits with 1.
+/// Why the server cannot start with a configuration. `Display` writes the text that Redis prints before it exits with
+/// 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fatal {
     /// A file cannot be read.
     Unreadable(Unreadable),
     /// A line is wrong.
     Line {
-        /// Its number in its file, from 1.
+        /// The number of the line in its file, from 1.
         number: usize,
         /// The line without blanks around it.
         line: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
 }
@@ -83,14 +84,15 @@ impl fmt::Display for Fatal {
 
 impl std::error::Error for Fatal {}
 
-/// How deep files may include one another.
+/// The maximum depth of nested includes.
 const DEEPEST: usize = 16;
 
-/// Reads the lines of `text` and puts what they say into the usual settings. Lines that name commands mean those of
+/// Parses the lines of `text` into settings, starting from the defaults. Lines that name commands mean those of
 /// `commands`.
 ///
 /// # Errors
-/// The first line that is wrong or asks for what this server cannot be, or the first file that cannot be read.
+/// The first line that is invalid or requests something that this server cannot be, or the first file that
+/// cannot be read.
 pub fn load(text: &[u8], files: &mut dyn Files, commands: &Table) -> Result<Loaded, Fatal> {
     let mut loader = Loader { loaded: Loaded::default(), files, commands };
     loader.load(text, 0)?;
@@ -173,16 +175,16 @@ impl Loader<'_> {
     }
 }
 
-/// What is told of a well-formed value that this server does not go by.
+/// The warning about a well-formed value that has no effect.
 pub(crate) fn unsupported(actual: &str) -> String {
     format!("this server supports only '{actual}'")
 }
 
-/// Names that Redis takes without a meaning any more.
+/// Names that Redis still accepts but ignores.
 const IGNORED: [&str; 4] =
     ["io-threads-do-reads", "list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"];
 
-/// Why a line was not taken: for a reason of its own, or for one that has its place already.
+/// Why a line was refused: for its own reason, or for one that already has a line number.
 enum Fault {
     Reason(String),
     Fatal(Fatal),
@@ -232,7 +234,7 @@ mod tests {
     use super::*;
     use crate::engine::Command;
 
-    /// Files by their names; directories are accepted unless they are called `missing`.
+    /// Files by name; directories are accepted unless they are called `missing`.
     struct Shelf(&'static [(&'static str, &'static str)]);
 
     impl Files for Shelf {

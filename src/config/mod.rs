@@ -1,4 +1,4 @@
-//! The configuration: one row per parameter, and how a file, a command line and CONFIG SET read values by those rows.
+//! The configuration: one row per parameter, and the parsers of files, the command line and CONFIG SET, which use them.
 //!
 //! Every parameter of Redis 8.0 has a row, so that this server starts with any of its configuration files and answers
 //! CONFIG GET for any of its names. A row is one of three kinds:
@@ -8,13 +8,13 @@
 //!   (`repl-timeout` where nothing replicates), or because what it asks for happens anyway (`lazyfree-lazy-expire`);
 //! - it always has the one value that this server behaves by.
 //!
-//! The rule for the third kind is honesty. CONFIG GET shows the value we behave by. CONFIG SET accepts that value and
-//! refuses every other one, since an OK would be a promise. At the start another value is a warning, as people bring
-//! files that were written for Redis and durability or tuning changes no answer; where it would change answers
-//! (`cluster-enabled yes`), the start is refused. A malformed value is refused with Redis's words in all cases, and so
-//! is a name that Redis does not know.
+//! The rule for the third kind is honesty. CONFIG GET shows the value in effect. CONFIG SET accepts that value and
+//! refuses every other one, since OK would be a promise. At startup another value causes a warning, as people use files
+//! that were written for Redis, and durability or tuning changes no reply; a value that would change replies
+//! (`cluster-enabled yes`) makes the start fail. A malformed value is always refused with Redis's error, and so is an
+//! unknown name.
 //!
-//! It opens no file: what a configuration file includes is asked of [`Files`].
+//! No file is opened here: [`Files`] reads included files.
 //!
 //! Source: the answers of Redis 8.0.6 to CONFIG GET, CONFIG SET and its command line.
 
@@ -39,7 +39,7 @@ pub fn parameters() -> impl Iterator<Item = &'static Parameter> {
     rows::ALL.iter().copied().flatten()
 }
 
-/// The parameter of that name or alias, in any case, and the name as its row spells it.
+/// The parameter with that name or alias, in any case, and the name as its row spells it.
 pub fn find(name: &str) -> Option<(&'static Parameter, &'static str)> {
     parameters().find_map(|parameter| {
         let mut names = parameter.names();
@@ -47,7 +47,7 @@ pub fn find(name: &str) -> Option<(&'static Parameter, &'static str)> {
     })
 }
 
-/// The value of the parameter of that name, as CONFIG GET shows it.
+/// The value of the parameter with that name, as CONFIG GET shows it.
 pub fn shown(name: &str, settings: &Settings) -> Option<String> {
     find(name).map(|(parameter, _)| parameter.shown(settings))
 }

@@ -1,29 +1,27 @@
-//! What a configuration parameter is: a row with its name, how its value is read, limited and shown, and where it is
-//! kept.
+//! A configuration parameter: a row with its name, how its value is parsed, limited and shown, and where it is stored.
 //!
-//! A row keeps its value in a field of [`Settings`], keeps it though nothing depends on it, or always has the one
-//! value that this server behaves by. All read what they are given by the same rules, so a malformed value is refused
-//! with Redis's words in any case.
+//! A row stores its value in a field of [`Settings`], stores it without effect, or always has the one value in effect
+//! here. All kinds parse their input by the same rules, so a malformed value always gets Redis's error.
 //!
-//! Invariant: what [`Parameter::shown`] gives can be read again by [`Parameter::assign`] and changes nothing. The tests
-//! of `rows` hold it for every row.
+//! Invariant: [`Parameter::assign`] can parse the text of [`Parameter::shown`], which then changes nothing. The tests
+//! of `rows` check this for every row.
 
 use crate::engine::Settings;
 use crate::resp::write_escaped;
 use crate::value::number;
 
-/// Where a value of type `T` is kept.
+/// Where a value of type `T` is stored.
 #[derive(Debug)]
 pub(super) enum Held<T> {
-    /// In the settings.
+    /// In a field of the settings.
     Field(fn(&Settings) -> T, fn(&mut Settings, T)),
-    /// Nowhere: this server behaves by that value, as CONFIG GET shows it.
+    /// Nowhere: the value in effect is always this one, as CONFIG GET shows it.
     Always(&'static str),
-    /// In the settings, by the row's name, and nothing depends on it; this is the usual value, as CONFIG GET shows it.
+    /// In the settings, by the row's name, without effect; this is the default, as CONFIG GET shows it.
     Idle(&'static str),
 }
 
-/// How a value is read and shown.
+/// How a value is parsed and shown.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// `yes` or `no`.
@@ -38,44 +36,44 @@ pub(super) enum Kind {
     Choice(&'static [&'static str], Held<&'static str>),
     /// Any text.
     Text(Held<String>),
-    /// One word with rules of its own, which the function reads and returns as it is shown.
+    /// One word with special rules; the function parses it and returns it as it is shown.
     Word(fn(&str) -> Result<String, String>, Held<String>),
-    /// Any number of words with rules of their own, likewise.
+    /// Any number of words with special rules; the function parses them and returns them as they are shown.
     Words(fn(&[&str]) -> Result<String, String>, Held<String>),
 }
 
 /// When a parameter can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutability {
-    /// At the start and by CONFIG SET.
+    /// At startup and by CONFIG SET.
     Anytime,
-    /// Only at the start.
+    /// Only at startup.
     AtStart,
-    /// By CONFIG SET only where `enable-protected-configs` allows it.
+    /// By CONFIG SET only if `enable-protected-configs` allows it.
     Protected,
-    /// Only at the start, though CONFIG SET refuses it as protected first, which it is in Redis.
+    /// Only at startup, but CONFIG SET first refuses it as protected, as in Redis.
     ProtectedAtStart,
 }
 
-/// What a configuration file gets that asks for a value we do not behave by.
+/// The reaction to a configuration file with a value that is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Otherwise {
-    /// A warning: nothing that a client is answered depends on it.
+    /// A warning: no reply depends on the value.
     Warn,
-    /// A refusal to start: we would answer wrongly.
+    /// The start fails: replies would be wrong.
     Refuse,
 }
 
-/// What became of a value that was read.
+/// The result of assigning a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assigned {
-    /// It is in force.
+    /// The value is in effect.
     InForce,
-    /// It is well formed, and this server behaves by another one; both as CONFIG GET shows them.
+    /// The value is well formed, but another one stays in effect; both as CONFIG GET shows them.
     Differs {
         /// The value that was given.
         given: String,
-        /// The value we behave by.
+        /// The value in effect.
         actual: &'static str,
     },
 }
@@ -83,22 +81,22 @@ pub enum Assigned {
 /// A configuration parameter, declared once.
 #[derive(Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// The parameter's name.
     pub name: &'static str,
-    /// Another name for it, from older versions of Redis.
+    /// An alias, from older versions of Redis.
     pub alias: Option<&'static str>,
     /// When it can be set.
     pub mutability: Mutability,
-    /// What a configuration file gets that asks for a value we do not behave by.
+    /// The reaction to a configuration file with a value that is not supported.
     pub otherwise: Otherwise,
-    /// CONFIG GET shows it only to who names it.
+    /// CONFIG GET shows the parameter only if it is named.
     pub is_hidden: bool,
-    /// What CONFIG SET says of a value that we do not behave by, where Redis has words for not being able to.
+    /// The error of CONFIG SET for a value that is not supported, where Redis has one for this case.
     refusal: Option<&'static str>,
     kind: Kind,
 }
 
-/// Rows begin here and add what is special.
+/// Default fields, which a row extends.
 impl Parameter {
     const fn of(name: &'static str, kind: Kind) -> Parameter {
         Parameter {
@@ -185,14 +183,14 @@ impl Parameter {
     }
 }
 
-/// What rows are for.
+/// Methods of rows.
 impl Parameter {
-    /// Its name, and the older one if it has one.
+    /// The names of the parameter: its name, and its alias if it has one.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         [Some(self.name), self.alias].into_iter().flatten()
     }
 
-    /// Its value, as CONFIG GET shows it.
+    /// The parameter's value, as CONFIG GET shows it.
     pub fn shown(&self, settings: &Settings) -> String {
         let name = self.name;
         match &self.kind {
@@ -205,12 +203,12 @@ impl Parameter {
         }
     }
 
-    /// Why CONFIG SET does not take a well-formed value, as the server behaves by `actual`.
+    /// The error of CONFIG SET for a well-formed value that is not supported, as `actual` stays in effect.
     pub fn refusal(&self, actual: &str) -> String {
         self.refusal.map_or_else(|| super::unsupported(actual), str::to_owned)
     }
 
-    /// True when the server does not go by any value but one, which a configuration file need not know of.
+    /// True if only one value is supported, which a configuration file need not contain.
     pub fn is_fixed(&self) -> bool {
         match &self.kind {
             Kind::Switch(held) => held.is_fixed(),
@@ -221,7 +219,7 @@ impl Parameter {
         }
     }
 
-    /// A value that [`Parameter::shown`] gave, as a line of a configuration file has it behind the name.
+    /// A value from [`Parameter::shown`], as a configuration file has it after the name.
     pub fn written(&self, shown: &str) -> String {
         match self.kind {
             Kind::Memory(..) => shown.parse().map_or_else(|_| shown.to_owned(), in_largest_unit),
@@ -232,10 +230,10 @@ impl Parameter {
         }
     }
 
-    /// Reads a value that came as one text (CONFIG SET) and puts it in its place.
+    /// Parses a value that came as one text (CONFIG SET) and assigns it.
     ///
     /// # Errors
-    /// What is wrong with it, in Redis's words. Nothing changed.
+    /// Redis's error about the value. Nothing changed.
     pub fn assign_text(&self, settings: &mut Settings, text: &str) -> Result<Assigned, String> {
         match self.kind {
             Kind::Words(..) if text.is_empty() => self.assign(settings, &[]),
@@ -244,10 +242,10 @@ impl Parameter {
         }
     }
 
-    /// Reads a value that came as words (a line of a file) and puts it in its place.
+    /// Parses a value that came as words (a line of a file) and assigns it.
     ///
     /// # Errors
-    /// What is wrong with it, in Redis's words. Nothing changed.
+    /// Redis's error about the value. Nothing changed.
     pub fn assign_words(&self, settings: &mut Settings, words: &[&str]) -> Result<Assigned, String> {
         match words {
             [text] => self.assign_text(settings, text),
@@ -306,7 +304,7 @@ impl<T> Held<T> {
     }
 }
 
-/// Bytes in the largest unit of which they are a whole number.
+/// Bytes in the largest unit that divides them.
 pub(super) fn in_largest_unit(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "gb"), (1 << 20, "mb"), (1 << 10, "kb")];
     match UNITS.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit)) {
@@ -327,7 +325,7 @@ fn in_quotes_if_needed(word: &str) -> String {
     if !word.is_empty() && word.bytes().all(is_plain) { word.to_owned() } else { in_quotes(word) }
 }
 
-/// Redis's complaint about too few or too many words.
+/// Redis's error for too few or too many words.
 pub(super) const WRONG_NUMBER: &str = "wrong number of arguments";
 
 fn single<'a>(words: &[&'a str]) -> Result<&'a str, String> {
@@ -367,10 +365,10 @@ fn read_memory(word: &str, least: u64, most: u64) -> Result<u64, String> {
     }
 }
 
-/// Bytes, with or without a unit: `k` is a thousand and `kb` is 1024, and so on. No digits at all mean 0, and what does
-/// not fit is the largest value that does, as in Redis.
+/// Bytes, with or without a unit: `k` is a thousand and `kb` is 1024, and so on. Without digits the value is 0, and a
+/// value that does not fit becomes the maximum, as in Redis.
 pub fn parse_memory(word: &str) -> Option<u64> {
-    // Redis reads up to the first NUL.
+    // Redis parses up to the first NUL.
     let word = word.split('\0').next().unwrap_or_default();
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, unit) = word.split_at(digits);

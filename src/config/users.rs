@@ -1,16 +1,16 @@
 //! `user` lines: users that a configuration file declares.
 //!
-//! They are tried here, so that a fault is told with its line, and made when the server starts. A rule about a command
-//! that does not exist is left for then, as Redis does.
+//! The rules are parsed here, so that an error is reported with its line; the users are created when the server starts.
+//! A rule about an unknown command is checked only then, as in Redis.
 
 use crate::acl::{RuleError, User, merged};
 use crate::engine::{Settings, Table};
 
-/// Takes the words of a line, of which the first is `user` and the second the name.
+/// Parses the words of a line: the first is `user` and the second the name.
 pub(super) fn declare(settings: &mut Settings, words: &[String], commands: &Table) -> Result<(), String> {
     let [_, name, given @ ..] = words else { return Err("Syntax error".to_owned()) };
     let refused = |place: usize, reason: &str| {
-        // Redis counts rules from the first word of the line, so the word that it names is an earlier one.
+        // Redis counts rules from the first word of the line, so the error names an earlier word.
         let word = words.get(place).map_or("", String::as_str);
         Err(format!("Error in user declaration '{word}': {reason}"))
     };

@@ -1,7 +1,7 @@
-//! Values with rules of their own: lists of words, and words that are more than a number or a name.
+//! Values with special rules: lists of words, and words that are more than a number or a name.
 //!
-//! Each function reads what it is given and returns it as CONFIG GET shows it, or says what is wrong in Redis's words.
-//! Source: the answers of Redis 8.0.6 to the values in the tests below.
+//! Each function parses its input and returns it as CONFIG GET shows it, or returns Redis's error. Source: the replies
+//! of Redis 8.0.6 to the values in the tests below.
 
 use super::parameter::{WRONG_NUMBER, parse_memory};
 use crate::engine::{ClientsLimit, Notifications, OutputLimit, OutputLimits, Settings};
@@ -29,7 +29,7 @@ pub(super) fn title_template(word: &str) -> Result<String, String> {
     let mut rest = word;
     let mut is_known = !word.trim().is_empty();
     while let Some((_, after)) = rest.split_once('{') {
-        // Two braces are one.
+        // Two braces mean one.
         rest = if let Some(after) = after.strip_prefix('{') {
             after
         } else {
@@ -53,12 +53,12 @@ pub(super) fn save_points(words: &[&str]) -> Result<String, String> {
 }
 
 /// `client-output-buffer-limit`: for some classes of clients a hard limit, a soft one and its seconds; the other
-/// classes keep theirs.
+/// classes are unchanged.
 pub(super) fn output_limits(words: &[&str]) -> Result<String, String> {
     set_output_limits(&mut OutputLimits::default(), words).map(|()| words.join(" "))
 }
 
-/// Reads limits into `limits`, which stay as they are where a class is not named.
+/// Parses limits into `limits`; classes that are not named are unchanged.
 fn set_output_limits(limits: &mut OutputLimits, words: &[&str]) -> Result<(), String> {
     if !words.len().is_multiple_of(4) {
         return Err("Wrong number of arguments in buffer limit configuration.".to_owned());
@@ -82,10 +82,10 @@ fn set_output_limits(limits: &mut OutputLimits, words: &[&str]) -> Result<(), St
     Ok(())
 }
 
-/// Puts limits that were read into the settings.
+/// Assigns checked limits to the settings.
 pub(super) fn assign_output_limits(settings: &mut Settings, words: String) {
     let words: Vec<&str> = words.split(' ').filter(|_| !words.is_empty()).collect();
-    // They were read before, so they are well formed.
+    // The words were checked before, so they are well formed.
     let _ = set_output_limits(&mut settings.output_limits, &words);
 }
 
@@ -108,7 +108,7 @@ pub(super) fn percentiles(words: &[&str]) -> Result<String, String> {
     Ok(shown.collect::<Result<Vec<_>, _>>()?.join(" "))
 }
 
-/// Puts percentiles that were read into the settings.
+/// Assigns checked percentiles to the settings.
 pub(super) fn assign_percentiles(settings: &mut Settings, words: String) {
     settings.latency_percentiles = words.split(' ').filter_map(|word| number::parse_f64(word.as_bytes())).collect();
 }
@@ -135,7 +135,7 @@ fn oom_score(word: &str) -> Option<i16> {
     word.parse().ok().filter(|score| (-2000..=2000).contains(score))
 }
 
-/// Puts scores that were read into the settings.
+/// Assigns checked scores to the settings.
 pub(super) fn assign_oom_scores(settings: &mut Settings, words: String) {
     for (place, score) in settings.process.oom_scores.iter_mut().zip(words.split(' ').filter_map(oom_score)) {
         *place = score;
@@ -147,7 +147,7 @@ pub(super) fn shown_oom_scores(settings: &Settings) -> String {
     settings.process.oom_scores.map(|score| score.to_string()).join(" ")
 }
 
-/// `shutdown-on-sigint`, `shutdown-on-sigterm`: what SHUTDOWN would be given.
+/// `shutdown-on-sigint`, `shutdown-on-sigterm`: the options as of SHUTDOWN.
 pub(super) fn shutdown_options(words: &[&str]) -> Result<String, String> {
     const OPTIONS: [&str; 4] = ["save", "nosave", "now", "force"];
     let is_known = |word: &&str| OPTIONS.iter().chain(&["default"]).any(|option| word.eq_ignore_ascii_case(option));
@@ -175,8 +175,8 @@ pub(super) fn primary(words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// `notify-keyspace-events`: letters for classes of events, of which `A` is most. It is kept as given: what is shown
-/// beside `A` is less than what was asked for.
+/// `notify-keyspace-events`: letters for classes of events, where `A` stands for most. The text is stored as given: the
+/// form that is shown with `A` has less detail.
 pub(super) fn event_classes(word: &str) -> Result<String, String> {
     let complaint = "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
     Notifications::named(word).map(|_| word.to_owned()).ok_or_else(|| complaint.to_owned())
@@ -203,7 +203,7 @@ pub(super) fn shown_clients_limit(settings: &Settings) -> String {
     }
 }
 
-/// Puts a share that was read into the settings.
+/// Assigns a checked share to the settings.
 pub(super) fn assign_clients_limit(settings: &mut Settings, word: String) {
     let percent = word.strip_suffix('%').and_then(|percent| percent.parse().ok());
     let bytes = || word.parse().unwrap_or(0);

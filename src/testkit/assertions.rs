@@ -1,7 +1,7 @@
-//! Assertions about a server, with messages that tell what was asked, what was answered, and what had been run before.
+//! Assertions about a server. Their messages contain the command, its reply, and the commands that ran before.
 //!
-//! What an assertion asks is asked by the test itself ([`World::call`]): it is in no journal, and meets no fault and no
-//! rule. The macros are a grammar over the functions of this file, which panic where the macro stands.
+//! The commands of an assertion are run by the test itself ([`World::call`]): they are not in the journal, and no fault
+//! or rule applies to them. The macros are a grammar over the functions of this file, which panic at the macro's line.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::engine::FIRST_WORLD;
 use crate::engine::kit::{Entry, quoted};
 use crate::resp::split_words;
 
-/// So many commands are told when a test fails.
+/// The number of commands that a failing test prints.
 const LAST: usize = 12;
-/// So many keys are told where one is missing.
+/// The number of existing keys that are listed if one is missing.
 const KEYS: usize = 10;
 
-/// Asserts what a command answers.
+/// Asserts the reply to a command.
 ///
-/// The command is a line, as redis-cli reads it, or a list of words, which may be texts, bytes and numbers. What is
-/// expected is a text, bytes, a number, a boolean, an array of these ([`crate::Expected`]), `nil`, or `error("..")`,
-/// which tells how the error begins. Scores and counters compare with numbers and with texts, and what a set or map
-/// holds is compared without regard to its order.
+/// The command is a line, which is split as by redis-cli, or a list of words, which may be texts, bytes and numbers.
+/// The expected reply is a text, bytes, a number, a boolean, an array of these ([`crate::Expected`]), `nil`, or
+/// `error("..")`, which contains the start of the error. Scores and counters compare with numbers and with texts, and
+/// the elements of a set or map compare in any order.
 ///
 /// ```
 /// use dunlin::assert_reply;
@@ -62,7 +62,7 @@ macro_rules! assert_reply {
     };
 }
 
-/// The words of a command as the assertions take it.
+/// The words of a command, from the forms that the assertions accept.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! words_of_command {
@@ -74,7 +74,7 @@ macro_rules! words_of_command {
     };
 }
 
-/// Asserts that a key is there.
+/// Asserts that a key exists.
 ///
 /// ```
 /// let redis = dunlin::test();
@@ -89,7 +89,7 @@ macro_rules! assert_exists {
     };
 }
 
-/// Asserts that a key is not there.
+/// Asserts that a key does not exist.
 ///
 /// ```
 /// let redis = dunlin::test();
@@ -105,9 +105,9 @@ macro_rules! assert_missing {
     };
 }
 
-/// Asserts how long a key has to live: exactly as long (`==`), as long at most (`<=`), or for ever (`== none`).
+/// Asserts the time to live of a key: an exact one (`==`), a maximum (`<=`), or none (`== none`).
 ///
-/// A clock that runs goes on between the command and the assertion: `==` allows for the time since the server started.
+/// A running clock goes on between the command and the assertion: `==` tolerates the time since the server started.
 ///
 /// ```
 /// use std::time::Duration;
@@ -134,12 +134,12 @@ macro_rules! assert_ttl {
     };
 }
 
-/// Asserts how often the application called a command: `at most n`, `at least n`, `exactly n`, or `no`;
-/// with `on`, with a key that matches a glob alone. A subcommand is a text: `"config|get"`. `no errors`
-/// asserts that no command was refused.
+/// Asserts how often the application called a command: `at most n`, `at least n`, `exactly n`, or `no`; with `on`, only
+/// calls with a key that matches a glob. A subcommand is written as a text: `"config|get"`. `no errors` asserts that no
+/// command was refused.
 ///
-/// The server's [journal](crate::World::journal) is meant: [`crate::test()`] keeps it from the start, and another
-/// server from the first time that it is asked for.
+/// It uses the server's [journal](crate::World::journal), which [`crate::test()`] starts with the server, and which any
+/// other server starts at its first use.
 ///
 /// ```
 /// use dunlin::assert_journal;
@@ -173,7 +173,7 @@ macro_rules! assert_journal {
     };
 }
 
-/// The name of a command as [`assert_journal`] takes it.
+/// The name of a command, from the forms that [`assert_journal`] accepts.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! name_of_command {
@@ -193,7 +193,7 @@ pub fn words(line: &str) -> Vec<Vec<u8>> {
     spans.into_iter().map(|span| text[span.start..span.end].to_vec()).collect()
 }
 
-/// See [`assert_reply`].
+/// The function of [`assert_reply`].
 #[track_caller]
 pub fn reply(server: &World, words: Vec<Vec<u8>>, expected: Expected) {
     let outcome = server.call(&words);
@@ -207,16 +207,16 @@ pub fn reply(server: &World, words: Vec<Vec<u8>>, expected: Expected) {
     }
 }
 
-/// See [`assert_exists`].
+/// The function of [`assert_exists`].
 #[track_caller]
 pub fn exists(server: &World, key: &(impl Word + ?Sized)) {
     let key = key.word();
     if server.call([b"EXISTS", &key[..]]) != Ok(Reply::Integer(1)) {
-        panic!("there is no key {}{}{}", quoted(&key), keys(server), last_commands(server));
+        panic!("the key {} does not exist{}{}", quoted(&key), keys(server), last_commands(server));
     }
 }
 
-/// See [`assert_missing`].
+/// The function of [`assert_missing`].
 #[track_caller]
 pub fn missing(server: &World, key: &(impl Word + ?Sized)) {
     let key = key.word();
@@ -225,10 +225,10 @@ pub fn missing(server: &World, key: &(impl Word + ?Sized)) {
     }
     let kind = server.call([b"TYPE", &key[..]]).ok().and_then(|reply| reply.text().map(|text| text.into_owned()));
     let kind = kind.unwrap_or_default();
-    panic!("the key {} is there: a {kind}, {}{}", quoted(&key), told(rest_of(server, &key)), last_commands(server));
+    panic!("the key {} exists: a {kind}, {}{}", quoted(&key), lifetime(rest_of(server, &key)), last_commands(server));
 }
 
-/// How long a key has to live.
+/// The time to live of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Missing,
@@ -244,9 +244,9 @@ fn rest_of(server: &World, key: &[u8]) -> Rest {
     }
 }
 
-fn told(rest: Rest) -> String {
+fn lifetime(rest: Rest) -> String {
     match rest {
-        Rest::Missing => "which is not there".to_owned(),
+        Rest::Missing => "which does not exist".to_owned(),
         Rest::Endless => "which lives for ever".to_owned(),
         Rest::Ms(ms) => format!("which has {} s to live", ms as f64 / 1000.0),
     }
@@ -257,17 +257,17 @@ fn expect_rest(server: &World, key: &[u8], wanted: &str, is_so: impl FnOnce(Rest
     let rest = rest_of(server, key);
     if !is_so(rest) {
         let keys = if rest == Rest::Missing { keys(server) } else { String::new() };
-        panic!("expected {wanted} of the key {}, {}{keys}{}", quoted(key), told(rest), last_commands(server));
+        panic!("expected {wanted} of the key {}, {}{keys}{}", quoted(key), lifetime(rest), last_commands(server));
     }
 }
 
-/// See [`assert_ttl`].
+/// The function of [`assert_ttl`] with `==`.
 #[track_caller]
 pub fn lives_for_ever(server: &World, key: &(impl Word + ?Sized)) {
     expect_rest(server, &key.word(), "no deadline", |rest| rest == Rest::Endless);
 }
 
-/// See [`assert_ttl`].
+/// The function of [`assert_ttl`] with `<=`.
 #[track_caller]
 pub fn lives(server: &World, key: &(impl Word + ?Sized), wanted: Duration) {
     let (most, slack) = (wanted.as_millis(), server.ran_for().as_millis() + 1);
@@ -280,14 +280,14 @@ pub fn lives(server: &World, key: &(impl Word + ?Sized), wanted: Duration) {
     );
 }
 
-/// See [`assert_ttl`].
+/// The function of [`assert_ttl`] with `== none`.
 #[track_caller]
 pub fn lives_at_most(server: &World, key: &(impl Word + ?Sized), most: Duration) {
     let wanted = format!("at most {} s to live", most.as_secs_f64());
     expect_rest(server, &key.word(), &wanted, |rest| matches!(rest, Rest::Ms(ms) if ms as u128 <= most.as_millis()));
 }
 
-/// Which keys there are, as far as they can be told.
+/// The existing keys, up to a maximum number.
 fn keys(server: &World) -> String {
     let Ok(Reply::Array(page)) = server.call(["SCAN", "0", "COUNT", "100"]) else { return String::new() };
     let all = page.get(1).and_then(Reply::items).unwrap_or_default();
@@ -295,7 +295,11 @@ fn keys(server: &World) -> String {
     names.sort();
     let more = if names.len() > KEYS { " and others" } else { "" };
     names.truncate(KEYS);
-    if names.is_empty() { "; there are none".to_owned() } else { format!("; there are {}{more}", names.join(", ")) }
+    if names.is_empty() {
+        "; there are no keys".to_owned()
+    } else {
+        format!("; existing keys: {}{more}", names.join(", "))
+    }
 }
 
 fn indented(text: &str) -> String {
@@ -303,18 +307,18 @@ fn indented(text: &str) -> String {
 }
 
 thread_local! {
-    /// The test of this thread has told the last commands, as it is about to fail.
+    /// This thread's test has printed the last commands, as it is about to fail.
     static HAS_TOLD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The last commands that these worlds ran, unless an assertion that failed has told some.
+/// The last commands of these worlds, unless a failed assertion has printed some already.
 pub(super) fn last_commands_once(worlds: impl Iterator<Item = World>) -> String {
     let text = if HAS_TOLD.get() { String::new() } else { worlds.map(|world| last_commands(&world)).collect() };
     HAS_TOLD.set(false);
     text
 }
 
-/// The last commands that a world ran, if it keeps them.
+/// The last commands of a world, if it has a journal.
 fn last_commands(world: &World) -> String {
     HAS_TOLD.set(true);
     let place = if world.name() == FIRST_WORLD { String::new() } else { format!(" in world {}", world.name()) };
@@ -324,8 +328,8 @@ fn last_commands(world: &World) -> String {
 }
 
 impl World {
-    /// Runs one command as the test itself: it is in no journal, and meets no fault and no rule of strict mode. Each
-    /// call is a client of its own, so nothing that a client has (a transaction, a database it selected) lasts longer.
+    /// Runs one command as the test itself: it is not in the journal, and no fault and no rule of strict mode applies
+    /// to it. Each call is a separate client, so its state (a transaction, a selected database) ends with the call.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;
@@ -336,7 +340,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// [`CallError`]: the server refused it.
+    /// [`CallError`]: the server refused the command.
     pub fn call<W: AsRef<[u8]>>(&self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
         self.test_client()?.call(words)
     }

@@ -1,7 +1,7 @@
-//! The same for async tests: calls and waits that let others go on while they wait.
+//! Calls and waits for async tests: other tasks run while they wait.
 //!
-//! They need no particular runtime: whoever polls them is woken by the server. What does not wait (the clock,
-//! snapshots, faults, assertions) is called as in any test, and does not hold the runtime up.
+//! They need no particular runtime: the server wakes the task that polls them. Functions that do not wait (the clock,
+//! snapshots, faults, assertions) are called as in any test, and do not block the runtime.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::resp::Request;
 use crate::server::wake_flags::WakeFlag;
 
 impl Client {
-    /// [`Client::call`], for async tests. Whoever drops it before it has its answer closes this client.
+    /// [`Client::call`], for async tests. Dropping the future before it has its reply closes this client.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -45,7 +45,7 @@ impl Client {
         call.client.sort(&output, if is_closed { Err(CallError::Closed) } else { Ok(Reply::Null) })
     }
 
-    /// Waits until there is such a flag.
+    /// Waits until one of these wake flags is set.
     async fn flag(&self, flag: WakeFlag) -> Result<(), CallError> {
         poll_fn(|context| {
             self.wake_flags.attach(context.waker());
@@ -60,7 +60,7 @@ impl Client {
     }
 }
 
-/// A call that is under way; its client is closed if it is given up.
+/// A call in progress; dropping it closes its client.
 struct Call<'c> {
     client: &'c mut Client,
     is_open: bool,
@@ -83,7 +83,7 @@ impl Call<'_> {
         }
     }
 
-    /// Waits until the command that waits is answered.
+    /// Waits until the blocked command has its reply.
     async fn answer(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
         loop {
             self.client.flag(WakeFlag::Pushed).await?;
@@ -111,7 +111,7 @@ impl World {
     /// [`World::wait_until_blocked`], for async tests.
     ///
     /// # Errors
-    /// See there.
+    /// Those of [`World::wait_until_blocked`].
     pub async fn wait_until_blocked_async(&self, key: impl AsRef<[u8]>, timeout: Duration) -> Result<(), CallError> {
         self.wait_until_async(&[b"BLOCKED", key.as_ref()], timeout).await
     }
@@ -119,7 +119,7 @@ impl World {
     /// [`World::wait_for_blocked`], for async tests.
     ///
     /// # Errors
-    /// See there.
+    /// Those of [`World::wait_for_blocked`].
     pub async fn wait_for_blocked_async(
         &self,
         key: impl AsRef<[u8]>,
@@ -132,7 +132,7 @@ impl World {
     /// [`World::wait_for_subscribers`], for async tests.
     ///
     /// # Errors
-    /// See there.
+    /// Those of [`World::wait_for_subscribers`].
     pub async fn wait_for_subscribers_async(
         &self,
         channel: impl AsRef<[u8]>,
@@ -145,7 +145,7 @@ impl World {
     /// [`World::wait_until_fired`], for async tests.
     ///
     /// # Errors
-    /// See there.
+    /// Those of [`World::wait_until_fired`].
     pub async fn wait_until_fired_async(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
         self.wait_until_async(&[b"FAULT", rule.as_bytes(), count.to_string().as_bytes()], timeout).await
     }
@@ -153,7 +153,7 @@ impl World {
     /// [`World::wait_for_clients`], for async tests.
     ///
     /// # Errors
-    /// See there.
+    /// Those of [`World::wait_for_clients`].
     pub async fn wait_for_clients_async(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
         self.wait_until_async(&[b"CLIENTS", count.to_string().as_bytes()], timeout).await
     }
@@ -169,7 +169,7 @@ impl Journal<'_> {
     /// [`Journal::wait_for`], for async tests.
     ///
     /// # Errors
-    /// See there.
+    /// Those of [`Journal::wait_for`].
     pub async fn wait_for_async(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
         let words = self.words_of_wait(count, timeout);
         Client::examine(Arc::clone(self.shared))?.call_async(words).await.map(drop)

@@ -1,4 +1,4 @@
-//! What a server shall be like, said one thing after the other.
+//! The builder of a server: sets its options before it starts.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -13,7 +13,7 @@ use crate::engine::{Permission, Settings};
 use crate::server::clock::{Clock, from_system, system_time};
 use crate::server::run::Plan;
 
-/// Describes a [`Server`] before it starts.
+/// Sets the options of a [`Server`] before it starts.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -31,24 +31,24 @@ pub struct Builder {
     fault: Option<StartError>,
 }
 
-/// Why a server cannot start.
+/// Why a server could not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Redis has no such setting.
+    /// Redis has no such parameter.
     #[error("there is no setting '{0}'")]
     UnknownSetting(String),
-    /// The setting cannot have that value.
+    /// The parameter cannot have this value.
     #[error("the setting '{name}' cannot be '{value}': {reason}")]
     InvalidSetting {
-        /// The setting.
+        /// The name of the parameter.
         name: String,
         /// The value that was given.
         value: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The system does not let it listen there, or start a thread.
+    /// The system refused to listen at this address, or to start a thread.
     #[error(transparent)]
     System(#[from] io::Error),
 }
@@ -62,48 +62,48 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Listens on that TCP port of this machine. Without it the system picks a free one.
+    /// Sets the TCP port on 127.0.0.1. By default the system chooses a free port.
     pub fn port(mut self, port: u16) -> Builder {
         self.settings.port = port;
         self
     }
 
-    /// Listens on a Unix socket as well.
+    /// Adds a Unix socket.
     pub fn unix_socket(mut self, path: impl AsRef<Path>) -> Builder {
         self.settings.unix_socket = path.as_ref().display().to_string();
         self
     }
 
-    /// Has that many databases instead of 16.
+    /// Sets the number of databases, 16 by default.
     pub fn databases(mut self, count: usize) -> Builder {
         self.settings.databases = count.max(1);
         self
     }
 
-    /// Wants this password.
+    /// Sets the password that clients need.
     pub fn password(mut self, password: impl Into<String>) -> Builder {
         self.settings.password = password.into();
         self
     }
 
-    /// Lets the clock stand still at the present until [`Server::advance`](super::World::advance) moves it.
+    /// Starts with the clock frozen at the present time until [`Server::advance`](super::World::advance) moves it.
     pub fn frozen(self) -> Builder {
         self.frozen_at(system_time())
     }
 
-    /// Lets the clock stand still at `time` until [`Server::advance`](super::World::advance) moves it.
+    /// Starts with the clock frozen at `time` until [`Server::advance`](super::World::advance) moves it.
     pub fn frozen_at(mut self, time: SystemTime) -> Builder {
         self.frozen_at = Some(time);
         self
     }
 
-    /// Makes chance repeatable: the same seed, commands and times give the same replies.
+    /// Sets the seed of the random generator: with an equal seed, equal commands at equal times get equal replies.
     pub fn seed(mut self, seed: u64) -> Builder {
         self.seed = Some(seed);
         self
     }
 
-    /// The same builder with a seed, one that `choose` makes if it has none, and that seed.
+    /// Returns this builder with a seed, chosen by `choose` if it has none, and the seed.
     pub(super) fn seeded(self, choose: impl FnOnce() -> u64) -> (Builder, u64) {
         let seed = self.seed.unwrap_or_else(choose);
         (Builder { seed: Some(seed), ..self }, seed)
@@ -115,8 +115,8 @@ impl Builder {
         self
     }
 
-    /// Gives any setting of `redis.conf` a value, such as `.set("zset-max-listpack-entries", "64")`. A name or value
-    /// that does not exist is what [`Builder::start`] fails with.
+    /// Sets any parameter of `redis.conf`, for example `.set("zset-max-listpack-entries", "64")`. [`Builder::start`]
+    /// fails if the name or value is invalid.
     pub fn set(mut self, name: &str, value: &str) -> Builder {
         if let Err(fault) = assign(&mut self.settings, name, value) {
             self.fault.get_or_insert(fault);
@@ -127,7 +127,7 @@ impl Builder {
     /// Starts the server. When this returns, clients can connect.
     ///
     /// # Errors
-    /// [`StartError`]: a setting that does not exist, or a port or path that cannot be had.
+    /// [`StartError`]: a parameter that does not exist, an invalid value, or a port or path that is not available.
     pub fn start(self) -> Result<Server, StartError> {
         if let Some(fault) = self.fault {
             return Err(fault);

@@ -1,7 +1,7 @@
-//! A client without a socket: a call runs in the thread of the caller, under the same lock as everyone's requests.
+//! A client without a socket: a call runs in the caller's thread, under the lock that all requests take.
 //!
-//! Messages that it subscribed to are kept apart from the replies to its calls: they wait in the server until a call or
-//! [`Client::next_message`] fetches them, and count against `client-output-buffer-limit` like any client's.
+//! Messages of subscriptions are separate from the replies to calls: they wait in the server until a call or
+//! [`Client::next_message`] fetches them, and count against `client-output-buffer-limit` like those of any client.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
 use crate::server::worlds::{self, Attachment};
 
-/// Calls a server directly. To the server it is a client like any other, with a session of its own, which speaks RESP3.
+/// Calls a server directly. For the server it is a client like any other, with its own session, which uses RESP3.
 #[derive(Debug)]
 pub struct Client {
     pub(super) shared: Arc<Shared>,
     pub(super) session: SessionId,
     pub(super) wake_flags: Arc<WakeFlags>,
-    /// Messages that were fetched and not asked for yet.
+    /// Messages that were fetched from the server but not returned yet.
     messages: VecDeque<Message>,
 }
 
@@ -32,10 +32,10 @@ pub struct Client {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The server answered an error: its whole line, such as `ERR syntax error`.
+    /// The server replied with an error: its whole line, such as `ERR syntax error`.
     #[error("{0}")]
     Refused(String),
-    /// The server has closed this client, or has ended itself.
+    /// The server has closed this client, or has stopped.
     #[error("the connection is closed")]
     Closed,
 }
@@ -45,7 +45,7 @@ impl Client {
         Client::come(shared, false)
     }
 
-    /// A client that is the test's own.
+    /// A client of the test itself, to which no journal, fault, rule or limit applies.
     pub(super) fn examine(shared: Arc<Shared>) -> Result<Client, CallError> {
         Client::come(shared, true)
     }
@@ -63,10 +63,11 @@ impl Client {
         Ok(Client { shared, session, wake_flags, messages: VecDeque::new() })
     }
 
-    /// Runs one command. While clients are paused (CLIENT PAUSE), or a command blocks, it waits, as any client does.
+    /// Runs one command. It waits while clients are paused (CLIENT PAUSE) or the command blocks, as for any client.
     ///
     /// # Errors
-    /// [`CallError::Refused`] with the error that the server answered; [`CallError::Closed`] when it answers no more.
+    /// [`CallError::Refused`] with the error that the server replied; [`CallError::Closed`] if the server sends no more
+    /// replies.
     pub fn call<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
         let (buffer, spans) = gather(words);
         if spans.is_empty() {
@@ -74,7 +75,7 @@ impl Client {
         }
         let (request, mut output) = (Request::new(&buffer, &spans), Vec::new());
         loop {
-            // What waited here before comes before the reply.
+            // Messages that waited here come before the reply.
             self.fetch(&mut output)?;
             match self.shared.run(self.session, request, &mut output) {
                 Flow::Next => break,
@@ -94,8 +95,8 @@ impl Client {
         self.sort(&output, Ok(Reply::Null))
     }
 
-    /// The next message of a channel or pattern that this client subscribes to, if one was published that was not asked
-    /// for yet; it does not wait for one.
+    /// Returns the next message of a subscribed channel or pattern, if one was published that was not returned yet; it
+    /// does not wait.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;
@@ -109,7 +110,7 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// [`CallError::Closed`] when the server has closed this client.
+    /// [`CallError::Closed`] if the server has closed this client.
     pub fn next_message(&mut self) -> Result<Option<Message>, CallError> {
         if self.messages.is_empty() {
             let mut output = Vec::new();
@@ -119,10 +120,10 @@ impl Client {
         Ok(self.messages.pop_front())
     }
 
-    /// The next message, waiting for it until `patience` is over, in the time of the machine: `None` then.
+    /// Returns the next message; waits for it up to `patience`, in real time, and then returns `None`.
     ///
     /// # Errors
-    /// [`CallError::Closed`] when the server has closed this client.
+    /// [`CallError::Closed`] if the server has closed this client.
     pub fn wait_for_message(&mut self, patience: Duration) -> Result<Option<Message>, CallError> {
         #[expect(
             clippy::disallowed_methods,
@@ -139,14 +140,14 @@ impl Client {
         }
     }
 
-    /// Has a question of the request answered, which may lead into another world.
+    /// Answers a host call of the request, which may move this client to another world.
     pub(super) fn suspend_for_host(&mut self, output: &mut Vec<u8>) {
         if let Some(attachment) = worlds::answer(&self.shared, self.session, output) {
             Attachment { shared: self.shared, session: self.session, wake_flags: self.wake_flags } = attachment;
         }
     }
 
-    /// Takes what the server has to tell.
+    /// Takes the output that the server has for this client.
     pub(super) fn fetch(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
         let mut engine = self.shared.engine();
         let session = engine.sessions.get_mut(self.session).ok_or(CallError::Closed)?;
@@ -155,8 +156,8 @@ impl Client {
         Ok(())
     }
 
-    /// Keeps the messages of what the server wrote, and answers the reply among it, or several as an
-    /// array; `nothing` if there is none.
+    /// Stores the messages among the server's output, and returns the reply, or several replies as an array; `nothing`
+    /// if there is none.
     pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
         let (mut replies, mut rest) = (Vec::new(), output);
         let unreadable = |error: DecodeError| CallError::Refused(format!("ERR {error}"));
@@ -177,7 +178,7 @@ impl Client {
         }
     }
 
-    /// Sleeps until the command that waits is answered.
+    /// Sleeps until the blocked command has its reply.
     fn wait_for_answer(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
         loop {
             self.wait_for(WakeFlag::Pushed, None)?;
@@ -188,7 +189,7 @@ impl Client {
         }
     }
 
-    /// Sleeps until there is such a flag, or until `end`: false then.
+    /// Sleeps until one of these wake flags is set, or until `end`: then it returns false.
     fn wait_for(&self, flag: WakeFlag, end: Option<Instant>) -> Result<bool, CallError> {
         self.wake_flags.attach(&Waker::from(Arc::new(Unpark(thread::current()))));
         loop {
@@ -213,7 +214,7 @@ impl Client {
     }
 }
 
-/// The words of a request, one behind the other, and where each lies.
+/// The words of a request in one buffer, and the range of each.
 pub(super) fn gather<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> (Vec<u8>, Vec<Span>) {
     let (mut buffer, mut spans) = (Vec::new(), Vec::new());
     for word in words {
@@ -230,7 +231,7 @@ impl Drop for Client {
     }
 }
 
-/// Wakes a thread that waits.
+/// Wakes a sleeping thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {

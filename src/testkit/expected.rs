@@ -1,8 +1,8 @@
-//! What a test expects of a reply, and whether a reply is that.
+//! Expected replies, and their comparison with actual ones.
 //!
-//! A reply says the same in several ways: a score is a number to one client and a text to another, and what a set holds
-//! has no order. So an expectation compares what is meant: a number with a number or its digits, a set without regard
-//! to its order, a map as pairs in any order.
+//! One fact has several replies: a score is a number to one client and a text to another, and the elements of a set
+//! have no order. So an expectation compares the meaning: a number with a number or its digits, a set in any order, a
+//! map as pairs in any order.
 
 use std::fmt::{self, Display};
 
@@ -10,32 +10,32 @@ use super::{CallError, Reply};
 use crate::engine::kit::quoted;
 use crate::value::number;
 
-/// What a test expects of a reply: the right side of [`crate::assert_reply`].
+/// An expected reply: the right side of [`crate::assert_reply`].
 ///
-/// It is made from texts, bytes, numbers, booleans, `()` and `None` for nil, and arrays of all these.
+/// It can be made from texts, bytes, numbers, booleans, `()` and `None` for nil, and arrays of all these.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Expected {
-    /// Nothing is there.
+    /// A null reply.
     Nil,
     /// A string or status, or a number with these digits.
     Text(Vec<u8>),
-    /// An integer, or any number or digits that are as much.
+    /// An integer, or any number or digits of equal value.
     Integer(i64),
-    /// The same of any number.
+    /// A floating-point number, or any number or digits of equal value.
     Float(f64),
     /// True or false, or 1 or 0.
     Boolean(bool),
-    /// An error that begins so.
+    /// An error whose text starts with this.
     Error(String),
-    /// All these: of an array in this order, of a set in any, of a map as pairs.
+    /// All these elements: of an array in this order, of a set in any order, of a map as pairs.
     All(Vec<Expected>),
     /// Exactly this reply.
     Reply(Reply),
 }
 
 impl Expected {
-    /// Whether a call came out so.
+    /// Whether the result of a call meets the expectation.
     pub(super) fn is(&self, outcome: &Result<Reply, CallError>) -> bool {
         match (self, outcome) {
             (Expected::Error(start), Err(CallError::Refused(line))) => line.starts_with(start.as_str()),
@@ -83,7 +83,7 @@ fn digits(reply: &Reply) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Whether there are as many, and each of `all` has one of `items` to itself.
+/// Whether both have the same length, and each of `all` matches a different one of `items`.
 fn in_any_order<T>(all: &[Expected], items: &[T], admits: impl Fn(&Expected, &T) -> bool) -> bool {
     let mut rest: Vec<&T> = items.iter().collect();
     let takes_one = |expected: &Expected| {
@@ -94,7 +94,7 @@ fn in_any_order<T>(all: &[Expected], items: &[T], admits: impl Fn(&Expected, &T)
 }
 
 impl Display for Expected {
-    /// As a test says it.
+    /// The expectation as a test would write it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Expected::Nil => formatter.write_str("(nil)"),
@@ -166,7 +166,7 @@ impl<T: Into<Expected>, const LENGTH: usize> From<[T; LENGTH]> for Expected {
 
 /// A word of a command in an assertion: texts, bytes and numbers.
 pub trait Word {
-    /// Its bytes.
+    /// The bytes of the word.
     fn word(&self) -> Vec<u8>;
 }
 
@@ -205,7 +205,7 @@ impl<T: Word + ?Sized> Word for &T {
     }
 }
 
-/// A command in one line.
+/// A command as one line.
 pub(super) fn line_of(words: &[Vec<u8>]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Faults, as a test in Rust orders them.
+//! Fault rules, as a test in Rust adds them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::journal::assert_known;
 use crate::engine::kit::{Disturbance, Failure, Fault, State};
 use crate::server::shared::Shared;
 
-/// A rule by which commands go wrong, in the making: first which commands, then, at last, how.
+/// The builder of a fault rule: first the commands that it matches, then, as the last call, the failure.
 ///
 /// ```
 /// let server = dunlin::Server::start()?;
@@ -29,10 +29,10 @@ impl<'s> FaultRule<'s> {
         FaultRule { shared, rule: Fault::of(name.as_bytes()) }
     }
 
-    /// For calls of this command alone: a name in any case, `container|subcommand`, or a container.
+    /// Matches only calls of this command: a name in any case, `container|subcommand`, or a container.
     ///
     /// # Panics
-    /// There is no command of that name.
+    /// No command has this name.
     #[track_caller]
     pub fn command(mut self, name: &str) -> FaultRule<'s> {
         assert_known(self.shared, name);
@@ -40,73 +40,73 @@ impl<'s> FaultRule<'s> {
         self
     }
 
-    /// For commands with a key that matches the glob alone.
+    /// Matches only commands with a key that matches the glob.
     pub fn key(mut self, pattern: impl AsRef<[u8]>) -> FaultRule<'s> {
         self.rule.key = Some(pattern.as_ref().to_vec());
         self
     }
 
-    /// For clients of that name alone (CLIENT SETNAME).
+    /// Matches only clients with this name (CLIENT SETNAME).
     pub fn client(mut self, name: impl AsRef<[u8]>) -> FaultRule<'s> {
         self.rule.client = Some(name.as_ref().to_vec());
         self
     }
 
-    /// From the n-th match on, counted from 1, and once unless [`FaultRule::times`] says otherwise.
+    /// Fires from the n-th match on, counted from 1, and once unless [`FaultRule::times`] sets another number.
     pub fn nth(mut self, nth: u64) -> FaultRule<'s> {
         self.rule.nth = nth;
         self.rule.times = self.rule.times.or(Some(1));
         self
     }
 
-    /// So often at most.
+    /// Fires at most this many times.
     pub fn times(mut self, times: u64) -> FaultRule<'s> {
         self.rule.times = Some(times);
         self
     }
 
-    /// With that chance, from 0 to 100, which the server's seed repeats.
+    /// Fires with this probability, from 0 to 100 percent, which the server's seed makes repeatable.
     pub fn percent(mut self, percent: f64) -> FaultRule<'s> {
         self.rule.percent = Some(percent);
         self
     }
 
-    /// They are run so much later, by the server's clock.
+    /// The commands run this much later, by the server's clock.
     pub fn delay(self, by: Duration) {
         self.fail(Failure::Delay { ms: i64::try_from(by.as_millis()).unwrap_or(i64::MAX) });
     }
 
-    /// They are not run but answered with this line, which begins with its code. Line ends become spaces.
+    /// The commands are not run but get this error, which begins with its code. Line ends become spaces.
     pub fn error(self, text: &str) {
         self.fail(Failure::Error(text.to_owned()));
     }
 
-    /// The connection is closed, and they are not run.
+    /// The connection is closed, and the commands are not run.
     pub fn drop_before(self) {
         self.fail(Failure::DropBefore);
     }
 
-    /// They take effect, and the connection is closed without a reply.
+    /// The commands take effect, and the connection is closed without a reply.
     pub fn drop_after(self) {
         self.fail(Failure::DropAfter);
     }
 
-    /// They take effect, and the connection is closed within the reply.
+    /// The commands take effect, and the connection is closed in the middle of the reply.
     pub fn half_reply(self) {
         self.fail(Failure::HalfReply);
     }
 
-    /// Each byte of their replies is written by itself.
+    /// Each byte of the replies is written separately.
     pub fn split_reply(self) {
         self.fail(Failure::SplitReply);
     }
 
-    /// They are not run, and nothing is answered on their connection any more.
+    /// The commands are not run, and their connection gets no more replies.
     pub fn silence(self) {
         self.fail(Failure::Silence);
     }
 
-    /// They are refused as by a server in that state, if it refuses them.
+    /// The commands are refused as by a server in this state, if it refuses them.
     pub fn state(mut self, state: State) {
         self.rule.disturbance = Disturbance::State(state);
         self.add();

@@ -1,4 +1,4 @@
-//! A server for one test, which tells more when the test fails, and fails it for what would break in production.
+//! A server for one test: it prints more when the test fails, and fails the test for findings of strict mode.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use super::{Builder, Server};
 use crate::engine::FIRST_WORLD;
 use crate::engine::kit::Level;
 
-/// A [`Server`] for one test: [`test()`].
+/// A [`Server`] for one test, made by [`test()`].
 #[derive(Debug)]
 pub struct TestServer {
     server: Server,
@@ -18,20 +18,19 @@ pub struct TestServer {
 
 /// Starts a server for one test.
 ///
-/// It is a [`Server`] with three things more:
+/// It is a [`Server`] with three additions:
 ///
-/// - The [journals](super::World::journal) of its worlds are kept from the start, and the last commands are told
-///   when the test fails, with the seed that repeats what was left to chance ([`Builder::seed`]). A test that
-///   returns an error ends like one that passes, so they are written where a test's output is in any case, and the
-///   harness shows them for tests that fail.
-/// - When it is dropped, and the test has not failed yet, it fails the test for what rules of [strict
-///   mode](super::World::strict) found that are errors, in any of the worlds that are there then. Warnings are
-///   told where a test's output is.
-/// - It does not fail to start, it panics.
+/// - The [journals](super::World::journal) of its worlds start with it. When the test fails, the last commands are
+///   printed, with the seed that repeats its random choices ([`Builder::seed`]). A test that returns an error ends like
+///   one that passes, so both write them to the test's output, which the harness shows for failed tests.
+/// - When it is dropped and the test has not failed yet, it fails the test for findings of [strict
+///   mode](super::World::strict) whose level is error, in any of the worlds that exist then. Warnings are written to
+///   the test's output.
+/// - If it cannot start, it panics.
 ///
-/// Its clock runs, as code under test may wait for something to time out; [`Server::advance`](super::World::advance)
-/// moves it on all the same, and [`Server::freeze`](super::World::freeze), or [`Builder::frozen`] and
-/// [`Builder::test`], have it stand still. Chance differs from run to run, as it does in production.
+/// Its clock runs, as code under test may wait for a timeout. [`Server::advance`](super::World::advance) moves the
+/// clock forward anyway; [`Server::freeze`](super::World::freeze), or [`Builder::frozen`] and [`Builder::test`], freeze
+/// it. Random choices differ from run to run, as in production.
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,21 +49,21 @@ pub struct TestServer {
 /// ```
 ///
 /// # Panics
-/// The system has no port, descriptor or thread left.
+/// The system has no free port, descriptor or thread.
 #[track_caller]
 pub fn test() -> TestServer {
     Server::builder().test()
 }
 
 impl Builder {
-    /// Starts the server for one test: [`test()`], for one that differs from the usual.
+    /// Starts the server for one test, like [`test()`], with the options of this builder.
     ///
     /// # Panics
     /// It cannot start: [`super::StartError`].
     #[track_caller]
     pub fn test(self) -> TestServer {
         let (builder, seed) = self.seeded(|| RandomState::new().hash_one(0));
-        let server = builder.start().unwrap_or_else(|error| panic!("the server does not start: {error}"));
+        let server = builder.start().unwrap_or_else(|error| panic!("the server cannot start: {error}"));
         server.keep_journals();
         TestServer { server, seed }
     }
@@ -95,14 +94,14 @@ impl Drop for TestServer {
 }
 
 impl TestServer {
-    /// What strict mode has found in all worlds that are there, each with its level and
-    /// the world if it is not the first.
+    /// The findings of strict mode in all existing worlds, each with its level and, except for the first world, the
+    /// world's name.
     fn findings(&self) -> Vec<(Level, String)> {
-        let told = self.server.all().flat_map(|world| {
+        let findings = self.server.all().flat_map(|world| {
             let place = if world.name() == FIRST_WORLD { String::new() } else { format!("world {}: ", world.name()) };
             world.strict().findings().into_iter().map(move |finding| (finding.level, format!("{place}{finding}")))
         });
-        told.collect()
+        findings.collect()
     }
 }
 

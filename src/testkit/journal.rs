@@ -1,4 +1,4 @@
-//! The journal, as a test in Rust looks at it.
+//! The journal, as a test in Rust reads and checks it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use super::{CallError, Client};
 use crate::engine::kit::{Bound, Entry, Filter, Journal as Kept};
 use crate::server::shared::Shared;
 
-/// The longest that anybody waits: more than the clock can count is refused.
+/// The maximum timeout: the server refuses one that its clock cannot count.
 pub(super) const LONGEST_MS: u128 = 1 << 50;
 
-/// The commands that a server ran, or some of them: [`super::World::journal`].
+/// The recorded commands of a server, or a selection of them: [`super::World::journal`].
 ///
 /// ```
 /// let server = dunlin::Server::start()?;
@@ -25,84 +25,84 @@ pub(super) const LONGEST_MS: u128 = 1 << 50;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a journal is there to be looked at"]
+#[must_use = "a journal does nothing unless it is checked"]
 pub struct Journal<'s> {
     pub(super) shared: &'s Arc<Shared>,
     filter: Filter,
 }
 
-/// What looks for a command that there is not finds nothing, which a test would take for good news.
+/// A filter for an unknown command would match nothing, and the test would pass by mistake.
 #[track_caller]
 pub(super) fn assert_known(shared: &Shared, name: &str) {
     let is_known = shared.engine().table.known(name.as_bytes()).is_some();
-    assert!(is_known, "there is no command '{name}'");
+    assert!(is_known, "unknown command name '{name}'");
 }
 
 impl<'s> Journal<'s> {
-    /// All of the journal, which is begun if there is none.
+    /// The whole journal, which is started if there is none.
     pub(super) fn begin(shared: &'s Arc<Shared>) -> Journal<'s> {
         shared.engine().kit().begin_journal();
         Journal { shared, filter: Filter::default() }
     }
 
-    /// Of these, the calls of one command: a name in any case, `container|subcommand`, or a container.
+    /// Selects the calls of one command: a name in any case, `container|subcommand`, or a container.
     ///
     /// # Panics
-    /// There is no command of that name.
+    /// No command has this name.
     #[track_caller]
     pub fn command(&self, name: &str) -> Journal<'s> {
         assert_known(self.shared, name);
         Journal { filter: Filter { command: Some(name.into()), ..self.filter.clone() }, ..*self }
     }
 
-    /// Of these, the commands with a key that matches the glob.
+    /// Selects the commands with a key that matches the glob.
     pub fn key(&self, pattern: impl AsRef<[u8]>) -> Journal<'s> {
         Journal { filter: Filter { key: Some(pattern.as_ref().to_vec()), ..self.filter.clone() }, ..*self }
     }
 
-    /// Of these, the commands of clients of that name (CLIENT SETNAME).
+    /// Selects the commands of clients with this name (CLIENT SETNAME).
     pub fn client(&self, name: impl AsRef<[u8]>) -> Journal<'s> {
         Journal { filter: Filter { client: Some(name.as_ref().to_vec()), ..self.filter.clone() }, ..*self }
     }
 
-    /// Of these, the commands that were answered with an error.
+    /// Selects the commands whose reply was an error.
     pub fn errors(&self) -> Journal<'s> {
         Journal { filter: Filter { errors: true, ..self.filter.clone() }, ..*self }
     }
 
-    /// These commands, the oldest first.
+    /// Returns the selected commands, the oldest first.
     pub fn entries(&self) -> Vec<Entry> {
         self.with(|journal, table| journal.matching(&self.filter, table).cloned().collect())
     }
 
-    /// How many there are.
+    /// Returns the number of selected commands.
     pub fn count(&self) -> usize {
         self.with(|journal, table| journal.matching(&self.filter, table).count())
     }
 
     /// # Panics
-    /// There are more; the message lists them.
+    /// The selection has more commands; the message lists them.
     #[track_caller]
     pub fn assert_at_most(&self, count: u64) {
         self.assert(Bound::AtMost(count));
     }
 
     /// # Panics
-    /// There are fewer; the message lists them.
+    /// The selection has fewer commands; the message lists them.
     #[track_caller]
     pub fn assert_at_least(&self, count: u64) {
         self.assert(Bound::AtLeast(count));
     }
 
     /// # Panics
-    /// There are more or fewer; the message lists them.
+    /// The selection has more or fewer commands; the message lists them.
     #[track_caller]
     pub fn assert_exactly(&self, count: u64) {
         self.assert(Bound::Exactly(count));
     }
 
     /// # Panics
-    /// There are some; the message lists them.
+    /// The selection has commands; the message lists them.
     #[track_caller]
     pub fn assert_none(&self) {
         self.assert(Bound::Exactly(0));
@@ -115,15 +115,15 @@ impl<'s> Journal<'s> {
         }
     }
 
-    /// Waits until there are so many, or more.
+    /// Waits until the selection has at least this many commands.
     ///
     /// # Errors
-    /// [`CallError::Refused`] when `timeout` is over on the server's clock; one that is frozen has it wait.
+    /// [`CallError::Refused`] if `timeout` passes on the server's clock; while the clock is frozen, the wait goes on.
     pub fn wait_for(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
         Client::examine(Arc::clone(self.shared))?.call(self.words_of_wait(count, timeout)).map(drop)
     }
 
-    /// The command that waits until there are so many of these.
+    /// The DUNLIN command that waits until the selection has this many commands.
     pub(super) fn words_of_wait(&self, count: u64, timeout: Duration) -> Vec<Vec<u8>> {
         let mut words = vec![b"DUNLIN".to_vec(), b"WAIT".to_vec(), b"JOURNAL".to_vec(), count.to_string().into()];
         let Filter { command, key, client, errors } = self.filter.clone();
@@ -136,12 +136,12 @@ impl<'s> Journal<'s> {
         words
     }
 
-    /// Forgets all that was kept, not only these.
+    /// Deletes all recorded commands, not only the selected ones.
     pub fn clear(&self) {
         self.shared.engine().kit().journal.iter_mut().for_each(Kept::clear);
     }
 
-    /// All that was kept as a transcript, which can be read and played again.
+    /// Returns the whole journal as a transcript, which can be read and replayed.
     pub fn transcript(&self) -> String {
         self.with(|journal, table| journal.transcript(table))
     }
@@ -151,7 +151,7 @@ impl<'s> Journal<'s> {
         let journal = engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref());
         match journal {
             Some(journal) => look(journal, &engine.table),
-            // Somebody has ended it over the wire, and forgotten all that was kept.
+            // A client has stopped it over the wire, so its commands are gone.
             None => look(&Kept::of(1), &engine.table),
         }
     }

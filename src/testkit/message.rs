@@ -1,21 +1,21 @@
-//! What a subscriber hears, as a test wants to look at it.
+//! A message of a subscription, as a test reads it.
 
 use super::Reply;
 
-/// A message that was published to a channel that a [`super::Client`] listens to.
+/// A message that was published to a channel to which a [`super::Client`] is subscribed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message {
-    /// The pattern by which it was heard (PSUBSCRIBE); `None` if the channel itself is subscribed to.
+    /// The pattern that matched the channel (PSUBSCRIBE); `None` if the channel itself is subscribed to.
     pub pattern: Option<Vec<u8>>,
     /// The channel, or shard channel, that it was published to.
     pub channel: Vec<u8>,
-    /// What was published.
+    /// The content of the message.
     pub payload: Vec<u8>,
 }
 
 impl Message {
-    /// The message in a push; `None` if it is of another kind, such as the confirmation of a subscription.
+    /// The message in a push; `None` if the push is of another kind, such as the confirmation of a subscription.
     pub(super) fn of(reply: &Reply) -> Option<Message> {
         let Reply::Push(items) = reply else { return None };
         let words: Vec<&[u8]> = items.iter().filter_map(Reply::bytes).collect();

@@ -1,8 +1,8 @@
-//! For the tests of other programs: a server in the test's own process.
+//! The test kit: a server in the test's own process, for the tests of other programs.
 //!
-//! [`Server`] listens on a port of its own and lives on a thread of its own until it is dropped. Any Redis client can
-//! connect to it; a [`Client`] talks to it without a socket. Its clock can be moved on, or stand still altogether, so a
-//! test of something that takes an hour takes no time.
+//! [`Server`] listens on its own port and runs on its own thread until it is dropped. Any Redis client can connect to
+//! it; a [`Client`] calls it without a socket. Its clock can be moved forward or frozen, so a test of something that
+//! takes an hour takes no time.
 
 pub mod assertions;
 mod asynchronous;

@@ -1,17 +1,17 @@
-//! Replies as a test wants to look at them.
+//! Replies, as a test reads them.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
 use crate::resp::{DecodeError, Frame, write_escaped};
 
-/// What a server answers.
+/// A reply of the server.
 ///
-/// A reply compares with what a test expects of it: `reply == "text"`, `reply == 7`.
+/// It can be compared with an expected value: `reply == "text"`, `reply == 7`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Reply {
-    /// Nothing: no such key, no such element; or the client asked not to be answered.
+    /// Null: no such key, no such element; or the client has switched replies off.
     Null,
     /// A status, such as `OK`.
     Status(String),
@@ -25,27 +25,27 @@ pub enum Reply {
     Boolean(bool),
     /// An integer of any size, in decimal digits.
     BigNumber(String),
-    /// An error inside of another reply; one that is the whole reply is a [`super::CallError`].
+    /// An error inside of another reply; an error that is the whole reply is a [`super::CallError`].
     Error(String),
-    /// Replies in their order.
+    /// An array: replies in order.
     Array(Vec<Reply>),
-    /// Keys with their values, in the order in which they were sent.
+    /// A map: keys with their values, in the order in which they were sent.
     Map(Vec<(Reply, Reply)>),
-    /// Replies of which none is there twice.
+    /// A set: replies without duplicates.
     Set(Vec<Reply>),
-    /// A message that no command asked for at this moment.
+    /// A push: a message that is no reply to a command.
     Push(Vec<Reply>),
 }
 
 impl Reply {
-    /// The first reply in `bytes`, and what follows it; `None` if they hold no complete one.
+    /// Decodes the first reply in `bytes`, and returns it with the remaining bytes; `None` if it is not complete.
     #[inline]
     pub(super) fn decode(bytes: &[u8]) -> Result<Option<(Reply, &[u8])>, DecodeError> {
         let decoded = Frame::decode(bytes)?;
         Ok(decoded.map(|(frame, length)| (Reply::of(frame), bytes.get(length..).unwrap_or_default())))
     }
 
-    /// Recursion has an end here: the decoder nests no deeper than [`crate::resp::DEEPEST`].
+    /// The recursion is limited: the decoder nests no deeper than [`crate::resp::DEEPEST`].
     #[inline]
     fn of(frame: Frame<'_>) -> Reply {
         match frame {
@@ -64,7 +64,7 @@ impl Reply {
         }
     }
 
-    /// The bytes of a string or status.
+    /// Returns the bytes of a string or status.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Reply::Bytes(bytes) => Some(bytes),
@@ -73,17 +73,17 @@ impl Reply {
         }
     }
 
-    /// A string or status as text; bytes that are not UTF-8 are replaced.
+    /// Returns a string or status as text; bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         self.bytes().map(String::from_utf8_lossy)
     }
 
-    /// The integer.
+    /// Returns the value of an integer.
     pub fn integer(&self) -> Option<i64> {
         if let Reply::Integer(integer) = self { Some(*integer) } else { None }
     }
 
-    /// The replies of an array, set or push message.
+    /// Returns the elements of an array, set or push message.
     pub fn items(&self) -> Option<&[Reply]> {
         match self {
             Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => Some(items),
@@ -91,14 +91,14 @@ impl Reply {
         }
     }
 
-    /// True for [`Reply::Null`].
+    /// Returns true for [`Reply::Null`].
     pub fn is_null(&self) -> bool {
         *self == Reply::Null
     }
 }
 
 impl Display for Reply {
-    /// As redis-cli shows it: what has elements takes a line for each.
+    /// Writes the reply as redis-cli shows it: with a line for each element.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reply::Null => formatter.write_str("(nil)"),

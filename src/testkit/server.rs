@@ -1,4 +1,4 @@
-//! A server on a thread of its own, for as long as its handle lives.
+//! A server on its own thread, which runs until its handle is dropped.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::engine::{KitError, WorldName};
 use crate::server::run::{self, Plan};
 use crate::server::wake_flags::WakeFlag;
 
-/// A Redis-compatible server in this process. It ends, and its port is free again, when this is dropped.
+/// A Redis-compatible server in this process. When it is dropped, it stops and its port is free again.
 ///
-/// Start as many as there are tests, or give each test a [`World`] of one server. What a server can do itself is what
-/// its first world can, which it dereferences to.
+/// Start one for each test, or give each test a [`World`] of one server. The server dereferences to its first world, so
+/// it has all methods of [`World`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,15 +36,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with Redis's usual settings on a free port of this machine.
+    /// Starts a server with Redis's defaults on a free port of 127.0.0.1.
     ///
     /// # Errors
-    /// [`StartError::System`] when the system has no port, descriptor or thread left.
+    /// [`StartError::System`] if the system has no free port, descriptor or thread.
     pub fn start() -> Result<Server, StartError> {
         Server::builder().start()
     }
 
-    /// Describes a server that differs from the usual.
+    /// Returns a builder for a server with other options.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -59,8 +59,8 @@ impl Server {
         Ok(Server { first, thread: Some(thread) })
     }
 
-    /// The world of that name: a private server behind the same port, made now unless it is there already. Over the
-    /// wire its name in the URL leads there ([`World::url`]). It stays, whether anybody is in it or not, until
+    /// Returns the world with this name: a private server behind the same port, which is created if it does not exist.
+    /// Clients that connect to its URL enter it ([`World::url`]). It remains, with or without clients, until
     /// [`Server::drop_world`] or the server's end.
     ///
     /// ```
@@ -72,8 +72,8 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// [`CallError::Refused`]: no world can have that name, which is 1 to 64 flags, digits, `-`, `_` or
-    /// `.`; or there are ten thousand.
+    /// [`CallError::Refused`]: the name is not 1 to 64 letters, digits, `-`, `_` or `.`; or there are ten thousand
+    /// worlds.
     pub fn world(&self, name: &str) -> Result<World, CallError> {
         self.find_or_make(name).map_err(refused)
     }
@@ -83,32 +83,32 @@ impl Server {
         Ok(self.first.beside(shared))
     }
 
-    /// The names of the worlds there are, the first one first.
+    /// Returns the names of the existing worlds, the first one first.
     pub fn worlds(&self) -> Vec<String> {
         let figures = self.first.shared().worlds().figures();
         figures.into_iter().map(|world| world.name.as_str().to_owned()).collect()
     }
 
-    /// Has its worlds keep their journals from the start.
+    /// Makes its worlds keep journals from their start.
     pub(super) fn keep_journals(&self) {
         self.first.shared().worlds().keep_journals();
     }
 
-    /// All worlds that are there, the first one first.
+    /// Returns all existing worlds, the first one first.
     pub(super) fn all(&self) -> impl Iterator<Item = World> {
         self.first.shared().worlds().all().into_iter().map(|shared| self.first.beside(shared))
     }
 
-    /// Ends a world, and the connections of its clients. The next to enter one of that name finds a fresh one.
+    /// Ends a world and closes the connections of its clients. The next client to enter this name gets a new world.
     ///
     /// # Errors
-    /// [`CallError::Refused`]: there is none of that name, or it is the first.
+    /// [`CallError::Refused`]: no world has this name, or it is the first one.
     pub fn drop_world(&self, name: &str) -> Result<(), CallError> {
         let name = WorldName::parse(name.as_bytes()).map_err(refused)?;
         self.first.shared().worlds().end(&name).map_err(refused)
     }
 
-    /// Has worlds that are made from now on begin empty, and no longer as [`World::make_template`] said.
+    /// Makes new worlds start empty, and no longer from the template of [`World::make_template`].
     pub fn drop_template(&self) {
         self.first.shared().worlds().set_template(None);
     }
@@ -126,11 +126,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         let shared = self.first.shared();
         shared.stop();
-        // A direct client that waits has nothing to wait for any more.
+        // A direct client that is blocked would wait for ever.
         shared.notify_all(WakeFlag::Close);
         shared.worlds().notify_all(WakeFlag::Close);
         if let Some(thread) = self.thread.take() {
-            // Had the thread panicked, the panic would have been told where it happened.
+            // If the thread panicked, the panic was reported where it happened.
             drop(thread.join());
         }
     }

@@ -1,4 +1,4 @@
-//! Strict mode, as a test in Rust holds it.
+//! Strict mode, as a test in Rust sets and checks it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::commands::dunlin::strict as rules;
 use crate::engine::kit::{Finding, Level, Rule};
 use crate::server::shared::Shared;
 
-/// What would break in production fails the test: [`super::World::strict`]. All rules are off until they are set.
+/// Strict mode fails a test for what would break in production: [`super::World::strict`]. All rules are off by default.
 ///
 /// ```
 /// use dunlin::{Level, Rule};
@@ -34,20 +34,20 @@ impl<'s> Strict<'s> {
         Strict { shared }
     }
 
-    /// Holds a rule at a level.
+    /// Sets the level of a rule.
     pub fn set(self, rule: Rule, level: Level) -> Strict<'s> {
         rules::set_rules(&mut self.shared.engine(), &[rule], level, None);
         self
     }
 
-    /// Holds all rules at a level.
+    /// Sets the level of all rules.
     pub fn set_all(self, level: Level) -> Strict<'s> {
         rules::set_rules(&mut self.shared.engine(), &Rule::ALL, level, None);
         self
     }
 
-    /// Says what may be of what a rule counts: keys, elements or bytes ([`Rule::usual_limit`]). A rule that
-    /// counts nothing has no use for it.
+    /// Sets the limit of a rule: keys, elements or bytes ([`Rule::usual_limit`]). It has no effect for a rule without
+    /// one.
     pub fn limit(self, rule: Rule, limit: u64) -> Strict<'s> {
         let mut engine = self.shared.engine();
         let level = engine.strict().map_or(Level::Off, |strict| strict.setting(rule).level);
@@ -56,24 +56,24 @@ impl<'s> Strict<'s> {
         self
     }
 
-    /// Has a rule not concern keys that match the glob.
+    /// Makes a rule ignore keys that match the glob.
     pub fn allow(self, rule: Rule, pattern: impl AsRef<[u8]>) -> Strict<'s> {
         rules::allow_keys(&mut self.shared.engine(), &[rule], pattern.as_ref());
         self
     }
 
-    /// All that was found, and what shows now: a collection is judged by what it is when this is called.
+    /// Returns all findings, including those of the present moment: a collection is checked when this is called.
     pub fn findings(self) -> Vec<Finding> {
         self.shared.engine().findings()
     }
 
-    /// Forgets what was found, and what was done to keys.
+    /// Deletes the findings, and the record of what was done to keys.
     pub fn clear(self) {
         rules::clear_findings(&mut self.shared.engine());
     }
 
     /// # Panics
-    /// Something was found, be it a warning or an error; the message lists it.
+    /// There are findings, be they warnings or errors; the message lists them.
     #[track_caller]
     pub fn assert_none(self) {
         let findings = self.findings();
@@ -81,7 +81,7 @@ impl<'s> Strict<'s> {
     }
 }
 
-/// Findings, one in a line.
+/// The findings, one per line.
 fn listed(findings: &[Finding]) -> String {
     findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  ")
 }

@@ -1,4 +1,4 @@
-//! A world, as a test in Rust uses it: the one that a server starts with, or another.
+//! A world, as a test in Rust uses it: the first world of a server, or another one.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::server::clock::{from_system, to_system};
 use crate::server::shared::Shared;
 use crate::server::worlds::World as Place;
 
-/// A private server behind a server's port: with data, clients, clock, settings, users, scripts and snapshots of its
-/// own. [`super::Server::world`] makes one; a server itself is the first of its worlds.
+/// A private server behind a server's port: with its own data, clients, clock, settings, users, scripts and snapshots.
+/// [`super::Server::world`] creates one; a server dereferences to its first world.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,11 +31,11 @@ pub struct World {
     shared: Arc<Shared>,
     address: SocketAddr,
     password: String,
-    /// When the first world began, by the machine's own clock, in microseconds.
+    /// When the first world started, by the machine's clock, in microseconds.
     began_us: u64,
 }
 
-/// What stands in a URL where any password is right, as some clients do not log in without one.
+/// The password in a URL where any password is accepted, as some clients do not authenticate without one.
 const ANY_PASSWORD: &str = "any";
 
 impl World {
@@ -53,18 +53,18 @@ impl World {
         &self.shared
     }
 
-    /// Its name: `default` if it is the first.
+    /// Returns its name: `default` for the first world.
     pub fn name(&self) -> &str {
         self.shared.world().map_or(FIRST_WORLD, |world| world.name().as_str())
     }
 
-    /// Where TCP clients connect.
+    /// Returns the address that TCP clients connect to.
     pub fn addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same as Redis clients want it: `redis://127.0.0.1:PORT/`, with the password if there is one; or
-    /// `redis://world.NAME:PASSWORD@127.0.0.1:PORT/`, where any password will do unless the server wants one.
+    /// Returns the URL for Redis clients: `redis://127.0.0.1:PORT/`, with the password if there is one; or
+    /// `redis://world.NAME:PASSWORD@127.0.0.1:PORT/`, where any password is accepted unless the server has one.
     pub fn url(&self) -> String {
         let (user, password) = match (self.shared.world(), &*self.password) {
             (None, "") => return format!("redis://{}/", self.address),
@@ -76,13 +76,13 @@ impl World {
         format!("redis://{user}:{}@{}/", escaped(password), self.address)
     }
 
-    /// Has it end when its last client leaves, direct ones included. The first world cannot: it ends with its server.
+    /// Makes it end when its last client leaves, direct ones included. The first world cannot: it ends with its server.
     pub fn make_temporary(&self) {
         self.shared.world().into_iter().for_each(Place::make_temporary);
     }
 
-    /// Has the worlds that are made from now on begin as a copy of what this one is now: data, settings, users,
-    /// scripts, functions, chance, the clock and the rules of strict mode.
+    /// Makes new worlds start as a copy of the present state of this one: data, settings, users, scripts, functions,
+    /// the random generator, the clock and the rules of strict mode.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;
@@ -98,27 +98,27 @@ impl World {
         self.shared.worlds().set_template(Some(template));
     }
 
-    /// A client that calls it directly, without a socket, and is logged in.
+    /// Returns a client that calls this world directly, without a socket, and is authenticated.
     ///
     /// # Errors
-    /// [`CallError`] when there are as many clients as `maxclients` allows.
+    /// [`CallError`] if there are as many clients as `maxclients` allows.
     pub fn client(&self) -> Result<Client, CallError> {
         Client::connect(Arc::clone(&self.shared))
     }
 
-    /// A client that is the test's own.
+    /// A client of the test itself, to which no journal, fault, rule or limit applies.
     pub(super) fn test_client(&self) -> Result<Client, CallError> {
         Client::examine(Arc::clone(&self.shared))
     }
 
-    /// How far its clock may have come by itself.
+    /// The time by which its clock may have advanced by itself.
     pub(super) fn ran_for(&self) -> Duration {
         let engine = self.shared.engine();
         let real = Duration::from_micros(engine.host.elapsed_us().saturating_sub(self.began_us));
         real.mul_f64(engine.host.clock_speed().max(1.0))
     }
 
-    /// The last so many commands that were kept, if any are kept, the oldest first.
+    /// The last commands of the journal, up to this number and the oldest first, if there is a journal.
     pub(super) fn last_entries(&self, count: usize) -> Vec<Entry> {
         let engine = self.shared.engine();
         let (journal, all) = (engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref()), Filter::default());
@@ -128,18 +128,18 @@ impl World {
         entries
     }
 
-    /// The commands that the server runs, from now on: they are kept from the first call of this.
+    /// Returns the journal of the commands that the server runs; the first call of this method starts it.
     pub fn journal(&self) -> Journal<'_> {
         Journal::begin(&self.shared)
     }
 
-    /// Begins a rule of that name by which commands go wrong; it holds once it is said how. A rule of
-    /// the same name is no more then.
+    /// Starts a fault rule with this name; the rule applies once its failure is set, and replaces the rule of the same
+    /// name.
     pub fn fault(&self, name: &str) -> FaultRule<'_> {
         FaultRule::of(&self.shared, name)
     }
 
-    /// Removes a rule; false when there is none of that name.
+    /// Removes a fault rule; returns false if no rule has this name.
     pub fn remove_fault(&self, name: &str) -> bool {
         let mut engine = self.shared.engine();
         let was_there = engine.kit().faults.remove(name.as_bytes());
@@ -147,14 +147,14 @@ impl World {
         was_there
     }
 
-    /// Removes all rules by which commands go wrong. What has gone wrong stays so: a delay ends at its time.
+    /// Removes all fault rules. Failures that have already happened remain: a delay ends at its time.
     pub fn clear_faults(&self) {
         let mut engine = self.shared.engine();
         engine.kit().faults.clear();
         engine.put_kit_away();
     }
 
-    /// The rules by which what would break in production fails the test.
+    /// Returns the rules of strict mode, which fail a test for what would break in production.
     pub fn strict(&self) -> Strict<'_> {
         Strict::of(&self.shared)
     }
@@ -162,23 +162,23 @@ impl World {
     /// Waits until a client is blocked on `key` of database 0.
     ///
     /// # Errors
-    /// [`CallError::Refused`] when `timeout` is over on its clock; one that is frozen has it wait.
+    /// [`CallError::Refused`] if `timeout` passes on its clock; while the clock is frozen, the wait goes on.
     pub fn wait_until_blocked(&self, key: impl AsRef<[u8]>, timeout: Duration) -> Result<(), CallError> {
         self.wait_until(&[b"BLOCKED", key.as_ref()], timeout)
     }
 
-    /// Waits until so many clients, or more, are blocked on `key` of database 0.
+    /// Waits until at least this many clients are blocked on `key` of database 0.
     ///
     /// # Errors
-    /// See [`World::wait_until_blocked`].
+    /// Those of [`World::wait_until_blocked`].
     pub fn wait_for_blocked(&self, key: impl AsRef<[u8]>, count: u64, timeout: Duration) -> Result<(), CallError> {
         self.wait_until(&[b"BLOCKED", key.as_ref(), count.to_string().as_bytes()], timeout)
     }
 
-    /// Waits until so many clients, or more, listen to a channel.
+    /// Waits until at least this many clients are subscribed to a channel.
     ///
     /// # Errors
-    /// See [`World::wait_until_blocked`].
+    /// Those of [`World::wait_until_blocked`].
     pub fn wait_for_subscribers(
         &self,
         channel: impl AsRef<[u8]>,
@@ -188,7 +188,7 @@ impl World {
         self.wait_until(&[b"SUBSCRIBERS", channel.as_ref(), count.to_string().as_bytes()], timeout)
     }
 
-    /// Waits until a rule by which commands go wrong ([`World::fault`]) has struck so often, or more often.
+    /// Waits until a fault rule ([`World::fault`]) has fired at least this many times.
     ///
     /// ```
     /// use std::time::Duration;
@@ -202,16 +202,16 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// See [`World::wait_until_blocked`]; or there is no rule of that name.
+    /// Those of [`World::wait_until_blocked`]; or no rule has this name.
     pub fn wait_until_fired(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
         self.wait_until(&[b"FAULT", rule.as_bytes(), count.to_string().as_bytes()], timeout)
     }
 
-    /// Waits until so many clients are there, neither more nor fewer: until a pool is filled, or a worker is gone. A
-    /// [`Client`] counts, too.
+    /// Waits until exactly this many clients are connected: until a pool is filled, or a worker is gone. A [`Client`]
+    /// counts, too.
     ///
     /// # Errors
-    /// See [`World::wait_until_blocked`].
+    /// Those of [`World::wait_until_blocked`].
     pub fn wait_for_clients(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
         self.wait_until(&[b"CLIENTS", count.to_string().as_bytes()], timeout)
     }
@@ -222,45 +222,45 @@ impl World {
         self.test_client()?.call(words).map(drop)
     }
 
-    /// Moves its clock on, whether it runs or stands still. Everything that falls due on the way happens, in
-    /// order and each at its moment, before this returns.
+    /// Moves its clock forward, whether it runs or is frozen. Everything that is due on the way happens before this
+    /// returns, in order and each at its own moment.
     pub fn advance(&self, by: Duration) {
         self.shared.advance(by);
     }
 
-    /// Moves the clock on to when something falls due next, and lets it happen; answers when that is, or `None` if it
-    /// is never. An idle client that is to be closed does not count.
+    /// Moves the clock to the next moment when something is due, and lets it happen; returns that moment, or `None` if
+    /// nothing is due. The timeout of idle clients does not count.
     pub fn advance_to_next(&self) -> Option<SystemTime> {
         let moment = self.shared.engine().next_moment()?;
         self.shared.obey(ClockOrder::Reach(moment));
         Some(self.now())
     }
 
-    /// Sets the clock: forward as [`World::advance`] does, or back, but to no time before 1970.
+    /// Sets the clock: forward as [`World::advance`] does, or back, but not before 1970.
     pub fn set_time(&self, time: SystemTime) {
         let moment = from_system(time);
         let is_later = moment >= self.shared.clock().now();
         self.shared.obey(if is_later { ClockOrder::Reach(moment) } else { ClockOrder::Set(moment) });
     }
 
-    /// Has the clock stand still where it is.
+    /// Freezes the clock.
     pub fn freeze(&self) {
         self.shared.obey(ClockOrder::Speed(0.0));
     }
 
-    /// Has the clock go on from where it is, as fast as time passes.
+    /// Lets the clock run from its present time, as fast as real time.
     pub fn resume(&self) {
         self.set_speed(1.0);
     }
 
-    /// Has the clock go on from where it is, `factor` times as fast as time passes. What is not above 0 has it stand
-    /// still.
+    /// Lets the clock run from its present time, `factor` times as fast as real time. A factor that is not above 0
+    /// freezes it.
     pub fn set_speed(&self, factor: f64) {
         self.shared.obey(ClockOrder::Speed(if factor > 0.0 { factor } else { 0.0 }));
     }
 
-    /// Notes what everything is now, under a name, in the place of a snapshot of that name. This takes
-    /// microseconds, however much data there is.
+    /// Takes a snapshot of the whole state under a name, and replaces a snapshot of that name. This takes microseconds,
+    /// however much data there is.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;
@@ -276,52 +276,52 @@ impl World {
         self.shared.act(|engine| engine.take_snapshot(name.as_bytes()));
     }
 
-    /// Makes everything what it was at that snapshot, which stays; those that were taken since are dropped. This
-    /// takes as long as what has changed.
+    /// Restores the state of a snapshot, which remains; later snapshots are dropped. The time that this takes is
+    /// proportional to the changes.
     ///
     /// # Errors
-    /// [`CallError::Refused`]: there is none of that name, or a script runs that takes too long.
+    /// [`CallError::Refused`]: no snapshot has this name, or a script is running that takes too long.
     pub fn rollback(&self, name: &str) -> Result<(), CallError> {
         self.shared.act(|engine| engine.roll_back(name.as_bytes())).map_err(refused)
     }
 
-    /// The names of the snapshots, the oldest first.
+    /// Returns the names of the snapshots, the oldest first.
     pub fn snapshots(&self) -> Vec<String> {
         let engine = self.shared.engine();
         engine.snapshots().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
-    /// Forgets a snapshot: what has changed since stays, and it can be rolled back to older ones still.
+    /// Drops a snapshot: later changes stay, and a rollback to older ones is still possible.
     ///
     /// # Errors
-    /// [`CallError::Refused`]: there is none of that name.
+    /// [`CallError::Refused`]: no snapshot has this name.
     pub fn drop_snapshot(&self, name: &str) -> Result<(), CallError> {
         self.shared.act(|engine| engine.drop_snapshot(name.as_bytes())).map_err(refused)
     }
 
-    /// All data and functions as lines of commands that would make them, in a fixed order.
+    /// Returns all data and functions as lines of commands that would create them, in a fixed order.
     pub fn dump(&self) -> String {
         self.shared.act(|engine| dunlin::dump(engine))
     }
 
-    /// Puts what the commands of a text make in the place of all data and functions.
+    /// Replaces all data and functions by those that the commands of a text create.
     ///
     /// # Errors
-    /// [`CallError::Refused`]: a line is no command that makes data. Nothing has changed then.
+    /// [`CallError::Refused`]: a line is not a command that creates data. Nothing has changed then.
     pub fn load(&self, text: &str) -> Result<(), CallError> {
         self.shared.act(|engine| dunlin::load(engine, text.as_bytes())).map_err(refused)
     }
 
-    /// In which lines a text and the data differ: `-` what only the text has, `+` what only
-    /// the data has. Empty if in none.
+    /// Returns the lines in which a text and the data differ: `-` for lines that only the text has, `+` for lines that
+    /// only the data has. Empty without differences.
     ///
     /// # Errors
-    /// [`CallError::Refused`]: a line of the text is no command that makes data.
+    /// [`CallError::Refused`]: a line of the text is not a command that creates data.
     pub fn diff(&self, text: &str) -> Result<String, CallError> {
         self.shared.act(|engine| dunlin::diff(engine, text.as_bytes())).map_err(refused)
     }
 
-    /// What its clock shows.
+    /// Returns the time of its clock.
     pub fn now(&self) -> SystemTime {
         to_system(self.shared.clock().now())
     }
@@ -331,7 +331,7 @@ pub(super) fn refused(error: impl Into<crate::engine::Error>) -> CallError {
     CallError::Refused(error.into().to_string())
 }
 
-/// A password as it stands in a URL.
+/// A password, escaped for a URL.
 fn escaped(password: &str) -> String {
     let mut text = String::with_capacity(password.len());
     for byte in password.bytes() {

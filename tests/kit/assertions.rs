@@ -76,10 +76,13 @@ fn keys_are_there_or_not() {
     assert_exists!(redis, "user:1");
     assert_missing!(redis, String::from("user:2"));
     let text = failure(|| assert_exists!(redis, "user:2"));
-    assert!(text.starts_with("there is no key user:2; there are list, user:1\nthe last commands:\n  #1"), "{text}");
-    assert_eq!(failure(|| assert_exists!(dunlin::test(), b"a b")), "there is no key \"a b\"; there are none");
+    assert!(
+        text.starts_with("the key user:2 does not exist; existing keys: list, user:1\nthe last commands:\n  #1"),
+        "{text}"
+    );
+    assert_eq!(failure(|| assert_exists!(dunlin::test(), b"a b")), "the key \"a b\" does not exist; there are no keys");
     let text = failure(|| assert_missing!(redis, "list"));
-    assert!(text.starts_with("the key list is there: a list, which lives for ever\nthe last commands:"), "{text}");
+    assert!(text.starts_with("the key list exists: a list, which lives for ever\nthe last commands:"), "{text}");
 }
 
 #[test]
@@ -103,7 +106,7 @@ fn deadlines_are_held_to_the_millisecond_when_time_stands_still() {
     assert!(text.starts_with("expected at most 60 s to live of the key config, which lives for ever"), "{text}");
     let text = failure(|| assert_ttl!(redis, "nosuch" == minute));
     assert!(
-        text.starts_with("expected 60 s to live of the key nosuch, which is not there; there are config, "),
+        text.starts_with("expected 60 s to live of the key nosuch, which does not exist; existing keys: config, "),
         "{text}"
     );
 }

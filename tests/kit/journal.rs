@@ -74,7 +74,7 @@ fn an_entry_tells_who_did_what_and_what_came_of_it() {
 fn a_command_that_there_is_not_is_no_good_news() {
     let (server, mut client) = served();
     let journal = server.journal();
-    let text = "ERR there is no command 'KEYZ'";
+    let text = "ERR unknown command name 'KEYZ'";
     for words in ["JOURNAL COUNT", "JOURNAL EXPECT NONE", "JOURNAL LIST", "WAIT JOURNAL 1", "FAULT ADD rule"] {
         let words = ["DUNLIN"].into_iter().chain(words.split(' ')).chain(["COMMAND", "KEYZ"]);
         assert_eq!(error(&mut client, words), text);
@@ -154,12 +154,12 @@ fn only_the_last_ones_are_kept_and_numbers_go_on() {
     call(&mut client, ["SET", "key", "value"]);
     assert_eq!(count(&mut client, &[]), 3);
     call(&mut client, ["DUNLIN", "JOURNAL", "CLEAR"]);
-    let text = "ERR there is no journal, DUNLIN JOURNAL START begins one";
+    let text = "ERR no journal; start one with DUNLIN JOURNAL START";
     assert_eq!(error(&mut client, ["DUNLIN", "JOURNAL", "COUNT"]), text);
     for count in ["0", "1000001", "-1"] {
         error(&mut client, ["DUNLIN", "JOURNAL", "START", count]);
     }
-    assert!(error(&mut client, ["DUNLIN", "JOURNAL", "COUNT", "KEY"]).starts_with("ERR syntax error, it is DUNLIN"));
+    assert!(error(&mut client, ["DUNLIN", "JOURNAL", "COUNT", "KEY"]).starts_with("ERR syntax error, usage: DUNLIN"));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn what_is_expected_is_so_or_the_error_lists_what_was_found() {
     assert_eq!(expect(&mut client, "AT-MOST 1 COMMAND get KEY user*"), Err(text));
     for words in ["SOME 1", "AT-MOST", "AT-MOST 1 NOSUCH"] {
         let told = expect(&mut client, words).expect_err("it is refused");
-        assert!(told.starts_with("ERR syntax error, it is DUNLIN JOURNAL <<START [count]>|STOP|"), "{told}");
+        assert!(told.starts_with("ERR syntax error, usage: DUNLIN JOURNAL <<START [count]>|STOP|"), "{told}");
     }
 }
 

@@ -120,7 +120,7 @@ fn a_world_is_compared_with_another() {
     assert_eq!(north.diff(&server.dump()).as_deref(), Ok("+ SET its 2\n- SET only 1\n"));
     assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "WORLD", "south"]), "ERR no world named 'south'");
     assert_eq!(server.worlds(), ["default", "north"]);
-    let text = "ERR syntax error, it is DUNLIN DIFF <text|<WORLD world>>";
+    let text = "ERR syntax error, usage: DUNLIN DIFF <text|<WORLD world>>";
     assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "SET both 1", "more"]), text);
 }
 
@@ -139,11 +139,11 @@ fn a_text_with_a_fault_changes_nothing_and_its_line_is_told() {
     let before = server.dump();
     for (text, expected) in [
         ("SET a 1\nLPUSH a 2", "WRONGTYPE Operation against a key holding the wrong kind of value"),
-        ("SET a 1\nGET a", "'get' makes no data"),
+        ("SET a 1\nGET a", "'get' does not write data"),
         ("SET a 1\nSET 'a 1", "unbalanced quotes"),
         ("SET a 1\nNOTHING", "unknown command 'NOTHING', with args beginning with: "),
-        ("SET a 1\nBLPOP b 0", "it would wait"),
-        ("SET a 1\nMULTI", "'multi' makes no data"),
+        ("SET a 1\nBLPOP b 0", "the command would block"),
+        ("SET a 1\nMULTI", "'multi' does not write data"),
     ] {
         let told = format!("ERR line 2: {expected}");
         assert_eq!(error(&mut client, ["DUNLIN", "LOAD", text]), told);

@@ -488,7 +488,7 @@ fn rules_are_listed_and_set_over_the_wire() {
     for (words, text) in [
         (
             "SET nosuch warn",
-            "ERR there is no rule 'nosuch'; there are undeclared-keys, cross-slot, keys-command, whole-reads, \
+            "ERR unknown rule 'nosuch'; the rules are undeclared-keys, cross-slot, keys-command, whole-reads, \
              large-elements, unbounded-collection, late-expire, lossy-scores, endless-waits",
         ),
         ("SET cross-slot warn LIMIT 3", "ERR that rule has no limit"),
@@ -500,7 +500,7 @@ fn rules_are_listed_and_set_over_the_wire() {
         ("NOSUCH", "ERR syntax error"),
     ] {
         let told = error(&mut client, ["DUNLIN", "STRICT"].into_iter().chain(words.split(' ')));
-        let syntax = "ERR syntax error, it is DUNLIN STRICT [<<SET rule|ALL <OFF|WARN|ERROR> [LIMIT limit]>|\
+        let syntax = "ERR syntax error, usage: DUNLIN STRICT [<<SET rule|ALL <OFF|WARN|ERROR> [LIMIT limit]>|\
                       <ALLOW rule|ALL pattern>|FINDINGS|CHECK|CLEAR>]";
         assert_eq!(told, if text == "ERR syntax error" { syntax } else { text }, "{words}");
     }

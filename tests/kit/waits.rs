@@ -77,7 +77,7 @@ fn a_wait_ends_when_so_many_listen_to_a_channel() {
 #[test]
 fn a_wait_ends_when_the_journal_has_seen_it() {
     let (server, mut client) = served();
-    let text = "ERR there is no journal, DUNLIN JOURNAL START begins one";
+    let text = "ERR no journal; start one with DUNLIN JOURNAL START";
     assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "JOURNAL", "1"]), text);
     let journal = server.journal();
     let write = || ["user:1", "other", "user:2"].iter().for_each(|key| _ = call(&mut client, ["SET", *key, "value"]));
@@ -124,7 +124,7 @@ fn a_wait_ends_when_a_rule_has_struck_so_often() {
     let fail = || (0..2).for_each(|_| assert_eq!(error(&mut client, ["GET", "key"]), "ERR flaky"));
     assert_eq!(ended_by(&server, &["DUNLIN", "WAIT", "FAULT", "flaky", "2"], fail), ok());
     server.wait_until_fired("flaky", 1, PATIENCE).expect("it has");
-    let text = "ERR there is no rule 'flakey', DUNLIN FAULT ADD makes one";
+    let text = "ERR no fault rule 'flakey'; add one with DUNLIN FAULT ADD";
     assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "FAULT", "flakey", "1"]), text);
 }
 

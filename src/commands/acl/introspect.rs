@@ -1,4 +1,4 @@
-//! What ACL tells beside its users: categories, passwords, whether something would be allowed, and what was not.
+//! ACL's other subcommands: categories, password generation, the dry run of a command, and the log of denials.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) fn cat(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where Redis tells too many arguments by hand.
+/// Redis checks the number of arguments here by hand, so its error differs from that of the arity gate.
 fn nothing_left(args: &Args<'_>, subcommand: &[u8]) -> Result<(), Error> {
     if args.is_empty() {
         Ok(())
@@ -91,7 +91,7 @@ pub(super) fn dry_run(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error>
     Ok(())
 }
 
-/// How many entries are told if nobody says how many.
+/// The number of log entries returned if the client gives none.
 const TOLD_ENTRIES: i64 = 10;
 
 pub(super) fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {

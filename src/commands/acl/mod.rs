@@ -1,7 +1,7 @@
-//! ACL: users, what they may do, and what was refused to them.
+//! ACL: users, their permissions, and the log of denials.
 //!
-//! What rules mean is [`crate::acl`]'s business, and who is refused what the engine's. Names, rules and whatever else
-//! may hold a secret are hidden from those who watch commands.
+//! The rules themselves are in [`crate::acl`], and the engine enforces them. Names, rules and other arguments that may
+//! contain a secret are hidden from MONITOR and the logs.
 
 mod introspect;
 mod users;
@@ -9,7 +9,7 @@ mod users;
 use super::help;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, Secrets};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[ACL];
 
 const ACL: Command = Command {
@@ -18,12 +18,12 @@ const ACL: Command = Command {
     arity: Arity::AtLeast(2),
     since: "6.0.0",
     cost: "Depends on subcommand.",
-    about: "Commands about users and what they may do.",
+    about: "A container for commands about users and their permissions.",
     subcommands: &[CAT, DELUSER, DRYRUN, GENPASS, GETUSER, LIST, LOAD, LOG, SAVE, SETUSER, USERS, WHOAMI, HELP],
     ..Command::ROW
 };
 
-/// What those that everybody may call share.
+/// Fields shared by the rows of subcommands that every user may call.
 const FOR_ALL: Command = Command {
     family: Family::Server,
     arity: Arity::AtLeast(2),
@@ -32,7 +32,7 @@ const FOR_ALL: Command = Command {
     ..Command::ROW
 };
 
-/// What those for administrators share.
+/// Fields shared by the rows of subcommands for administrators.
 const FOR_ADMINISTRATORS: Command =
     Command { flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE), ..FOR_ALL };
 
@@ -52,7 +52,7 @@ const DELUSER: Command = Command {
     syntax: "username [username ...]",
     arity: Arity::AtLeast(3),
     cost: "O(1) amortized time considering the typical user.",
-    about: "Removes users, and closes their connections.",
+    about: "Deletes users, and closes their connections.",
     tips: ON_ALL_NODES,
     secrets: Secrets::Behind(2),
     run: users::delete,
@@ -65,7 +65,7 @@ const DRYRUN: Command = Command {
     arity: Arity::AtLeast(4),
     since: "7.0.0",
     cost: "O(1).",
-    about: "Tells whether a user may run a command, without running it.",
+    about: "Checks whether a user may run a command, without running it.",
     run: introspect::dry_run,
     ..FOR_ADMINISTRATORS
 };
@@ -73,7 +73,7 @@ const DRYRUN: Command = Command {
 const GENPASS: Command = Command {
     name: "GENPASS",
     syntax: "[bits]",
-    about: "Makes a password that nobody can guess.",
+    about: "Generates a secure random password.",
     run: introspect::password,
     ..FOR_ALL
 };
@@ -83,11 +83,11 @@ const GETUSER: Command = Command {
     syntax: "username",
     arity: Arity::Exactly(3),
     history: &[
-        Change::says("6.2.0", "Tells channels."),
-        Change::says("7.0.0", "Tells selectors, and keys and channels as rules instead of lists."),
+        Change::says("6.2.0", "Returns channels."),
+        Change::says("7.0.0", "Returns selectors, and keys and channels as rules instead of lists."),
     ],
     cost: "O(N). Where N is the number of password, command and pattern rules that the user has.",
-    about: "Tells what a user may do.",
+    about: "Returns the rules of a user.",
     secrets: Secrets::Behind(2),
     run: users::get,
     ..FOR_ADMINISTRATORS
@@ -99,7 +99,7 @@ const LIST: Command = Command {
     name: "LIST",
     arity: Arity::Exactly(2),
     cost: PER_USER,
-    about: "Tells all users, as lines of their file.",
+    about: "Returns all users, as lines of the ACL file.",
     run: users::list,
     ..FOR_ADMINISTRATORS
 };
@@ -108,7 +108,7 @@ const LOAD: Command = Command {
     name: "LOAD",
     arity: Arity::Exactly(2),
     cost: PER_USER,
-    about: "Puts the users of their file in the place of all others.",
+    about: "Replaces all users by those of the ACL file.",
     run: users::load,
     ..FOR_ADMINISTRATORS
 };
@@ -116,9 +116,9 @@ const LOAD: Command = Command {
 const LOG: Command = Command {
     name: "LOG",
     syntax: "operation:[count|RESET]",
-    history: &[Change::says("7.2.0", "Tells an entry's number, and when it was made and last changed.")],
+    history: &[Change::says("7.2.0", "Returns an entry's number, and when it was created and last changed.")],
     cost: "O(N) with N being the number of entries shown.",
-    about: "Tells what was refused to whom, or forgets it.",
+    about: "Returns the log of denied commands and logins, or clears it.",
     run: introspect::log,
     ..FOR_ADMINISTRATORS
 };
@@ -127,7 +127,7 @@ const SAVE: Command = Command {
     name: "SAVE",
     arity: Arity::Exactly(2),
     cost: PER_USER,
-    about: "Writes all users into their file.",
+    about: "Saves all users to the ACL file.",
     tips: ON_ALL_NODES,
     run: users::save,
     ..FOR_ADMINISTRATORS
@@ -142,7 +142,7 @@ const SETUSER: Command = Command {
         Change::says("7.0.0", "Takes selectors, and rules about reading and writing keys."),
     ],
     cost: "O(N). Where N is the number of rules provided.",
-    about: "Makes a user, or changes what it may do.",
+    about: "Creates a user, or changes its rules.",
     tips: ON_ALL_NODES,
     secrets: Secrets::Behind(2),
     run: users::set,
@@ -153,7 +153,7 @@ const USERS: Command = Command {
     name: "USERS",
     arity: Arity::Exactly(2),
     cost: PER_USER,
-    about: "Tells the names of all users.",
+    about: "Returns the names of all users.",
     run: users::names,
     ..FOR_ADMINISTRATORS
 };
@@ -161,7 +161,7 @@ const USERS: Command = Command {
 const WHOAMI: Command = Command {
     name: "WHOAMI",
     arity: Arity::Exactly(2),
-    about: "Tells the name of the user that this connection acts as.",
+    about: "Returns the name of the user of this connection.",
     run: who_am_i,
     ..FOR_ALL
 };

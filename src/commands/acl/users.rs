@@ -1,4 +1,4 @@
-//! Users: telling of them, changing them, and their file.
+//! ACL's subcommands about users: listing them, changing them, and their file.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The bits of a range: BITCOUNT and BITPOS.
 //!
-//! A range is given in bytes or in bits, with negative places counted from the end. It is understood first and cut to
-//! the string later, as only then the end is known.
+//! A range is given in bytes or in bits; negative positions count from the end. It is parsed first and cut to the
+//! string later, because only then the length is known.
 
 use crate::engine::{Args, Arity, BitmapError, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::bits;
@@ -19,7 +19,7 @@ pub(super) const BITCOUNT: Command = Command {
     since: "2.6.0",
     history: UNIT,
     cost: "O(N)",
-    about: "Counts the bits that are set in a string or in a part of it.",
+    about: "Counts the set bits in a string or in a part of it.",
     run: bitcount,
     ..Command::ROW
 };
@@ -53,7 +53,7 @@ pub(super) const BITPOS: Command = Command {
     since: "2.8.7",
     history: UNIT,
     cost: "O(N)",
-    about: "Finds the first bit that is set, or the first that is not, in a string or in a part of it.",
+    about: "Finds the first set or clear bit in a string or in a part of it.",
     run: bitpos,
     ..Command::ROW
 };
@@ -75,7 +75,7 @@ fn bitpos(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let bytes = text.as_bytes(&mut digits);
     let range = part.range(bytes.len());
     let found = match bits::find(bytes, range.clone(), bit) {
-        // A string whose end was not given has zeros behind it.
+        // A string whose end was not given counts as followed by zeros.
         None if !bit && !has_end && !range.is_empty() => Some(range.end),
         found => found,
     };
@@ -83,14 +83,14 @@ fn bitpos(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where BITPOS looks, and whether its end was given.
+/// The range that BITPOS searches, and whether its end was given.
 fn sought_part(args: &mut Args<'_>) -> Result<(Part, bool), Error> {
     if args.left() > 3 {
         return Err(Error::Syntax);
     }
     let has_end = args.left() >= 2;
     let start = if args.is_empty() { 0 } else { args.integer()? };
-    // Redis looks at the unit before the end.
+    // Redis checks the unit before the end.
     let mut ahead = *args;
     if has_end {
         ahead.word()?;
@@ -100,7 +100,7 @@ fn sought_part(args: &mut Args<'_>) -> Result<(Part, bool), Error> {
     Ok((Part { start, end, unit }, has_end))
 }
 
-/// What the ends of a part are counted in.
+/// The unit of the ends of a range: bytes or bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Bytes,
@@ -108,7 +108,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// Takes the word that may be left.
+    /// Parses the optional unit.
     fn parse(args: &mut Args<'_>) -> Result<Unit, Error> {
         if args.take("BIT") {
             return Ok(Unit::Bits);
@@ -120,7 +120,7 @@ impl Unit {
     }
 }
 
-/// A part of a string as a client gives it: its first and its last place, from the end where they are negative.
+/// A range of a string as a client gives it: its first and last position, negative ones counted from the end.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     start: i64,
@@ -129,7 +129,7 @@ struct Part {
 }
 
 impl Part {
-    /// Its bits in a string of so many bytes; empty if it begins behind its end.
+    /// The range's bits in a string of that many bytes; empty if it starts after its end.
     fn range(self, length: usize) -> Range<u64> {
         let width = if self.unit == Unit::Bits { 1 } else { 8 };
         let total = length as i64 * (8 / width);

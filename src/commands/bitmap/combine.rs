@@ -1,4 +1,4 @@
-//! One string of several, bit by bit: BITOP.
+//! BITOP: combines several strings bit by bit.
 
 use crate::engine::{
     Args, Arity, BitmapError, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec, says,
@@ -20,7 +20,7 @@ pub(super) const BITOP: Command = Command {
     ],
     since: "2.6.0",
     cost: "O(N)",
-    about: "Combines strings bit by bit and stores what comes out.",
+    about: "Combines strings bit by bit and stores the result.",
     run: bitop,
     ..Command::ROW
 };
@@ -53,7 +53,7 @@ fn parse_operation(word: &[u8]) -> Result<Operation, Error> {
     named.map(|(_, operation)| operation).ok_or(Error::Syntax)
 }
 
-/// The bytes of a text; a missing key is an empty one.
+/// The bytes of a text; a missing key counts as empty.
 fn bytes_of(view: Option<View<'_>>) -> Result<Cow<'_, [u8]>, Error> {
     match view {
         None => Ok(Cow::Borrowed(b"")),

@@ -1,7 +1,7 @@
-//! Integers of any width in a string: BITFIELD and BITFIELD_RO.
+//! BITFIELD and BITFIELD_RO: integers of any width in a string.
 //!
-//! A request is a row of steps, all of them understood before the first is taken. If one of them may write, the string
-//! is made long enough for the farthest such step before the first, whatever becomes of it.
+//! A request is a list of steps, all of which are parsed before the first runs. If one of them may write, the string is
+//! extended for the farthest writing step before the first step runs, whatever the steps do.
 
 use super::{edit, place};
 use crate::engine::{Args, Arity, BitmapError, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, says};
@@ -23,12 +23,12 @@ pub(super) const BITFIELD: Command = Command {
     access_of: Some(access),
     since: "3.2.0",
     cost: "O(1) for each step",
-    about: "Reads, sets and adds to integers of any width at any place in a string.",
+    about: "Reads, sets and increments integers of any width at any offset in a string.",
     run: |cx, args| bitfield(cx, args, true),
     ..Command::ROW
 };
 
-/// It only reads if all of its steps do. Of a malformed request that is not believed.
+/// The command only reads if all its steps only read. A malformed request counts as a write.
 fn access(request: Request<'_>) -> KeyFlags {
     let writing = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE);
     let mut place = 2;
@@ -51,7 +51,7 @@ pub(super) const BITFIELD_RO: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "6.0.0",
     cost: "O(1) for each step",
-    about: "Reads integers of any width at any place in a string.",
+    about: "Reads integers of any width at any offset in a string.",
     run: |cx, args| bitfield(cx, args, false),
     ..Command::ROW
 };
@@ -95,7 +95,7 @@ fn write_result(reply: &mut Reply<'_>, result: Option<i64>) {
     }
 }
 
-/// One thing to do with one integer.
+/// One step: an operation on one integer.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     act: Act,
@@ -112,21 +112,21 @@ enum Act {
 }
 
 impl Step {
-    /// The place of its last bit.
+    /// The position of the integer's last bit.
     fn last(&self) -> u64 {
         self.place + u64::from(self.field.width) - 1
     }
 
-    /// Does it, and answers what is replied: nothing if a number does not fit.
+    /// Runs the step and returns the number to reply with: nothing if a number overflows.
     fn take(&self, bytes: &mut [u8], grew: bool, changes: &mut usize) -> Option<i64> {
         let before = self.field.read(bytes, self.place);
         let wanted = match self.act {
             Act::Get => return Some(before),
             Act::Add(increment) => i128::from(before) + i128::from(increment),
-            // Redis takes a number for too great if it cannot tell in 64 bits how far below the greatest it is.
+            // Redis treats a number as an overflow if 64 bits cannot hold its distance below the maximum.
             Act::Set(number) if self.overflow == Overflow::Saturate && self.field.is_far_below(number) => i128::MAX,
             Act::Set(number) if self.field.is_signed => number.into(),
-            // A negative number is a large one to a field without a sign.
+            // For an unsigned field a negative number is a large one.
             Act::Set(number) => number.cast_unsigned().into(),
         };
         let after = self.field.fit(wanted, self.overflow)?;
@@ -171,7 +171,7 @@ fn parse_step(cx: &Ctx<'_>, args: &mut Args<'_>, overflow: Overflow) -> Result<S
     Ok(Step { act: act(number), field, place, overflow })
 }
 
-/// `i8`, `u63`.
+/// The type of an integer, such as `i8` or `u63`.
 fn parse_field(word: &[u8]) -> Result<Field, Error> {
     let (is_signed, digits) = match word {
         [b'i', digits @ ..] => (true, digits),
@@ -184,8 +184,8 @@ fn parse_field(word: &[u8]) -> Result<Field, Error> {
     Ok(Field { is_signed, width: width as u8 })
 }
 
-/// A place in bits, or behind a `#` in fields. Where that is more than 64 bits can tell, Redis goes on with what is
-/// left of it; here it is out of range.
+/// An offset in bits, or after a `#` in fields. For offsets beyond 64 bits Redis continues with a truncated one; here
+/// they are out of range.
 fn place_of_field(cx: &Ctx<'_>, word: &[u8], field: Field) -> Result<u64, Error> {
     match word {
         [b'#', digits @ ..] => place(cx, parse_i64(digits).and_then(|index| index.checked_mul(field.width.into()))),

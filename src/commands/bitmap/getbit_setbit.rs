@@ -1,4 +1,4 @@
-//! One bit: GETBIT and SETBIT.
+//! GETBIT and SETBIT: a single bit.
 
 use super::{edit, place};
 use crate::engine::{Args, Arity, BitmapError, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -13,7 +13,7 @@ pub(super) const GETBIT: Command = Command {
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "2.2.0",
-    about: "Answers the bit at a place in a string.",
+    about: "Returns the bit at an offset in a string.",
     run: getbit,
     ..Command::ROW
 };
@@ -36,7 +36,7 @@ pub(super) const SETBIT: Command = Command {
     flags: Flags::WRITE.and(Flags::DENYOOM),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))],
     since: "2.2.0",
-    about: "Sets or clears the bit at a place in a string, and answers the one that was there.",
+    about: "Sets or clears the bit at an offset in a string, and returns its previous value.",
     run: setbit,
     ..Command::ROW
 };

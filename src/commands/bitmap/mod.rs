@@ -1,11 +1,11 @@
-//! Bitmaps: the bits of a string, the first of them the highest of its first byte.
+//! Bitmaps: the bits of a string, from the highest bit of its first byte on.
 //!
-//! There is no type of its own: a key holds a string, and what lies behind its end is zero. Setting a bit there makes
-//! the string longer, and raw, as OBJECT ENCODING tells; what was set to what it was already is announced to nobody.
-//! No bit stands beyond `proto-max-bulk-len` bytes.
+//! They are no type of their own: a key holds a string, and bits after its end are zero. Setting such a bit makes the
+//! string longer, and raw, as OBJECT ENCODING shows. A bit that is set to its present value causes no notification. No
+//! bit can be beyond `proto-max-bulk-len` bytes.
 //!
-//! [`getbit_setbit`] reads and sets one bit, [`bitcount_bitpos`] looks at a range of them, [`combine`] makes one string
-//! of several, and [`field`] reads and writes integers of any width.
+//! [`getbit_setbit`] reads and sets one bit, [`bitcount_bitpos`] searches a range, [`combine`] combines several
+//! strings, and [`field`] reads and writes integers of any width.
 
 mod bitcount_bitpos;
 mod combine;
@@ -14,7 +14,7 @@ mod getbit_setbit;
 
 use crate::engine::{BitmapError, Changed, Command, Ctx, Error, Event};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     bitcount_bitpos::BITCOUNT,
     field::BITFIELD,
@@ -25,15 +25,15 @@ pub const COMMANDS: &[Command] = &[
     getbit_setbit::SETBIT,
 ];
 
-/// The place of a bit, from a number that a client sent.
+/// The position of a bit, from a number that a client sent.
 fn place(cx: &Ctx<'_>, number: Option<i64>) -> Result<u64, Error> {
     let place = number.and_then(|number| u64::try_from(number).ok());
     let is_within = |place: &u64| place / 8 < cx.settings().max_bulk_bytes as u64;
     Ok(place.filter(is_within).ok_or(BitmapError::Offset)?)
 }
 
-/// Changes the bits of a string that reaches at least as far as the bit at `last`. `act` answers how many changes it
-/// made; to have made the string longer is one.
+/// Changes the bits of a string after extending it to the bit at `last`. `act` returns the number of changes that it
+/// made; an extension counts as a change, too.
 fn edit<R>(
     cx: &mut Ctx<'_>,
     key: &[u8],
@@ -51,11 +51,11 @@ fn edit<R>(
     })
 }
 
-/// Adds zeros, for which there may be no memory: a client asks for many of them in a few bytes.
+/// Appends zeros, for which there may be no memory: a client can request many of them with a few bytes.
 fn lengthen(bytes: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     bytes.try_reserve(length - bytes.len()).map_err(|_| Error::StringTooLong)?;
     if bytes.is_empty() {
-        // Fresh memory is zero already and takes no room before it is used.
+        // Fresh memory is already zero and is not resident before it is used.
         *bytes = vec![0; length];
     } else {
         bytes.resize(length, 0);

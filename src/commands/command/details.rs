@@ -1,4 +1,4 @@
-//! What COMMAND INFO tells of one command: ten fields in a fixed order, which clients read by their places.
+//! COMMAND INFO's reply for one command: ten fields in a fixed order, which clients read by position.
 
 use crate::engine::{Begin, Command, Entry, Find, KeySpec};
 use crate::resp::Reply;

@@ -1,7 +1,7 @@
-//! COMMAND DOCS: what a command does, in words, the tree of its arguments, and when what came.
+//! COMMAND DOCS: the documentation of a command, the tree of its arguments, and the versions of its changes.
 //!
-//! All of it is the row's: the tree is read from its syntax line, and an argument came with the change of the row's
-//! history that names it. Fields stand in Redis's order.
+//! All of it comes from the row: the tree is parsed from its syntax line, and an argument was introduced by the change
+//! in the row's history that names it. Fields have Redis's order.
 
 use super::details::write_names;
 use super::syntax::{self, Argument, Shape};
@@ -17,7 +17,7 @@ pub(super) const DOCS: Command = Command {
     flags: OPEN,
     since: "7.0.0",
     cost: "O(N) where N is the number of commands to look up",
-    about: "Tells in words what some commands do, or all.",
+    about: "Returns the documentation of some commands, or of all.",
     tips: UNORDERED,
     run: docs,
     ..Command::ROW
@@ -110,7 +110,7 @@ struct Writer<'c> {
 }
 
 impl Writer<'_> {
-    /// The arguments of a command or, with the version that the group came in, of a group.
+    /// The arguments of a command or of a group, with the version that introduced the group.
     fn arguments(&mut self, reply: &mut Reply<'_>, arguments: &[Argument], group_since: Option<&str>) {
         reply.bulk(b"arguments");
         reply.array(arguments.len());
@@ -127,7 +127,7 @@ impl Writer<'_> {
             _ => None,
         };
         let since = version(self.command.history, Change::is_arrival, argument);
-        // What came with its group is not told of again.
+        // The version of an argument is not repeated if its group has the same one.
         let own_since = since.filter(|_| since != group_since);
         let texts = [
             ("token", argument.token.as_deref()),
@@ -155,20 +155,20 @@ impl Writer<'_> {
         }
     }
 
-    /// Gives a pattern the key specification of keys that follow from no word, as those that SORT gets.
+    /// Gives a pattern the key specification of keys that no word names, such as those that SORT reads.
     fn unknown_key_spec(&mut self) -> Option<i64> {
         let index = self.command.keys.iter().position(|spec| spec.begin == Begin::Unknown)?;
         self.keys_met = self.keys_met.max(index + 1);
         Some(index as i64)
     }
 
-    /// Gives each key argument the key specification that finds it: they stand in the same order.
+    /// Gives each key argument the key specification that finds it; both have the same order.
     fn next_key_spec(&mut self) -> Option<i64> {
         let specs = self.command.keys;
         let last = specs.len().checked_sub(1)?;
         let index = self.keys_met.min(last);
         self.keys_met += 1;
-        // One specification may stand for several arguments, as the two keys of LCS.
+        // One specification may cover several arguments, such as the two keys of LCS.
         let spans_all = specs.len() == 1 && matches!(specs[0].begin, Begin::Index(_));
         Some(if spans_all { 0 } else { index as i64 })
     }
@@ -180,13 +180,13 @@ fn flags(argument: &Argument) -> Vec<&'static str> {
     flags.into_iter().filter_map(|(is_set, name)| is_set.then_some(name)).collect()
 }
 
-/// The version whose change of that kind names the argument.
+/// The version of the first change of this kind that names the argument.
 fn version(history: &[Change], is_kind: impl Fn(&Change) -> bool, argument: &Argument) -> Option<&'static str> {
     history.iter().find(|change| is_kind(change) && names(change.words, argument)).map(|change| change.version)
 }
 
-/// True when the words stand for the argument: one is its token or, of one without, its name, or they name all that a
-/// choice is of.
+/// True if the words name the argument: one of them is its token or, without a token, its name, or they name all
+/// alternatives of a choice.
 fn names(words: &[&str], argument: &Argument) -> bool {
     let word = argument.token.as_ref().unwrap_or(&argument.name);
     let choice = match &argument.shape {

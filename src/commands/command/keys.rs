@@ -1,4 +1,4 @@
-//! COMMAND GETKEYS and GETKEYSANDFLAGS: which words of a request are keys, by the same rules that the gates go by.
+//! COMMAND GETKEYS and GETKEYSANDFLAGS: the words of a request that are keys, by the rules that the gates use.
 
 use super::OPEN;
 use super::details::write_names;
@@ -25,7 +25,7 @@ fn getkeys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 pub(super) const GETKEYSANDFLAGS: Command = Command {
     name: "GETKEYSANDFLAGS",
     since: "7.0.0",
-    about: "Finds the keys in a request, and what would happen to them.",
+    about: "Finds the keys in a request, with flags for how they would be used.",
     run: getkeysandflags,
     ..GETKEYS
 };
@@ -56,7 +56,7 @@ fn write_keys(cx: &mut Ctx<'_>, args: Args<'_>, write: impl Fn(&mut Reply<'_>, &
     Ok(())
 }
 
-/// The places of the keys in a request, and what would happen to each.
+/// The positions of the keys in a request, with flags for how each would be used.
 fn keys_of(cx: &Ctx<'_>, request: Request<'_>) -> Result<Vec<(usize, KeyFlags)>, Error> {
     let (id, _) = cx.table().resolve(request).map_err(|_| Error::InvalidCommandGiven)?;
     let command = cx.table().entry(id).command;

@@ -1,8 +1,7 @@
-//! COMMAND: tells clients and people what commands there are, from the rows of the table and nothing else.
+//! COMMAND: describes all commands to clients and people, from the rows of the table and nothing else.
 //!
-//! [`details`] writes what COMMAND INFO tells, [`docs`] what COMMAND DOCS tells, with [`syntax`] for the arguments;
-//! [`keys`] finds the keys of a request. Where several commands are told of, they come in the order of the table, where
-//! Redis's order is that of a hash table.
+//! [`details`] writes COMMAND INFO, [`docs`] writes COMMAND DOCS, with [`syntax`] for the arguments; [`keys`] finds the
+//! keys of a request. Lists have the order of the table, where Redis has the order of a hash table.
 
 mod details;
 mod docs;
@@ -13,7 +12,7 @@ use super::help;
 use crate::engine::{Args, Arity, CATEGORIES, Change, Command, Ctx, Entry, Error, Family, Flags};
 use crate::value::glob;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[COMMAND];
 
 const OPEN: Flags = Flags::LOADING.and(Flags::STALE).and(Flags::CONNECTION);
@@ -26,7 +25,7 @@ const COMMAND: Command = Command {
     flags: OPEN,
     since: "2.8.13",
     cost: "O(N) where N is the total number of Redis commands",
-    about: "Tells of all commands.",
+    about: "Returns details of all commands.",
     tips: UNORDERED,
     subcommands: &[
         COUNT,
@@ -74,9 +73,9 @@ const INFO: Command = Command {
     arity: Arity::AtLeast(2),
     flags: OPEN,
     since: "2.8.13",
-    history: &[Change::says("7.0.0", "Without a name tells of all commands.")],
+    history: &[Change::says("7.0.0", "Without a name returns all commands.")],
     cost: "O(N) where N is the number of commands to look up",
-    about: "Tells of some commands, or of all.",
+    about: "Returns details of some commands, or of all.",
     tips: UNORDERED,
     run: info,
     ..Command::ROW
@@ -105,16 +104,16 @@ const LIST: Command = Command {
     flags: OPEN,
     since: "7.0.0",
     cost: "O(N) where N is the total number of Redis commands",
-    about: "Lists the names of all commands, or of those that a filter lets through.",
+    about: "Lists the names of all commands, or of those that match a filter.",
     tips: UNORDERED,
     run: list,
     ..Command::ROW
 };
 
-/// Which commands COMMAND LIST lists.
+/// The filter of COMMAND LIST.
 enum Filter<'a> {
     None,
-    /// Those of a module, of which there is none.
+    /// Commands of a module: none.
     Module,
     Category(Option<&'static str>),
     Pattern(&'a [u8]),

@@ -1,22 +1,24 @@
-//! The notation of a row's `syntax` line, read into the tree of arguments that COMMAND DOCS answers.
+//! The notation of a row's `syntax` line, and its parser: it makes the tree of arguments that COMMAND DOCS returns.
 //!
 //! | notation | meaning |
 //! |---|---|
-//! | `seconds` | an argument; its name tells its type |
+//! | `seconds` | an argument, whose type follows from its name |
 //! | `KEEPTTL` | a literal word; `""` is the empty one |
 //! | `EX seconds` | an argument after a literal word, its token; with several arguments the token is their block's |
-//! | `[...]` | may be left out |
+//! | `[...]` | optional |
 //! | `a\|b` | one of them; `<a\|b>` where it may not be left out |
 //! | `key [key ...]` | as often as wanted; likewise `score member [score member ...]` |
 //! | `<a b ...>` | these, once or more |
 //! | `label:x` | `x` has that name: a choice `condition:[NX\|XX]`, a block `range:<start end>`, a word `change:CH` |
 //! | `addr:ip:port` | an argument that is called `addr` and shown as `ip:port` |
 //!
-//! Without a label an argument and a literal word are called by themselves, a group by its token, a block without a
-//! token `data`. A choice without either needs a label.
+//! Without a label an argument or a literal word has itself as its name, a group the name of its token, and a block
+//! without a token the name `data`. A choice without a token needs a label.
 //!
-//! Invariant: a line that a row holds can be read, and every word of it is in the tree; the tests read all rows.
-//! Cost: a few small allocations per argument, when COMMAND DOCS is asked.
+//! Invariant: the syntax line of every row can be parsed, and every word of it is in the tree; the tests parse all
+//! rows.
+//!
+//! Cost: a few small allocations per argument, when COMMAND DOCS is called.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -24,47 +26,47 @@ use std::str::Chars;
 /// An argument or a group of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Its name, which may differ from what is shown.
+    /// The argument's name, which may differ from the displayed text.
     pub name: String,
-    /// What stands for it in a syntax line; nothing for a group.
+    /// The displayed text in a syntax line; empty for a group.
     pub display: String,
-    /// What kind of words it takes.
+    /// The type of the argument.
     pub shape: Shape,
-    /// The literal word before it, or the one it is.
+    /// The literal word before the argument, or the argument itself if it is one.
     pub token: Option<String>,
-    /// It may be left out.
+    /// The argument may be omitted.
     pub optional: bool,
-    /// It may stand several times.
+    /// The argument may be repeated.
     pub multiple: bool,
-    /// When it stands several times, its token does too.
+    /// When the argument is repeated, its token is repeated, too.
     pub multiple_token: bool,
 }
 
-/// What kind of words an argument takes.
+/// The type of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A key.
     Key,
     /// Any bytes.
     Text,
-    /// A whole number.
+    /// An integer.
     Integer,
-    /// A number.
+    /// A floating-point number.
     Double,
     /// A glob pattern.
     Pattern,
-    /// A moment, in unix seconds or milliseconds.
+    /// A time, in unix seconds or milliseconds.
     UnixTime,
-    /// The literal word alone.
+    /// The literal word itself, without an argument.
     Token,
-    /// One of these.
+    /// One of these alternatives.
     OneOf(Vec<Argument>),
-    /// These, one after the other.
+    /// These arguments, one after the other.
     Block(Vec<Argument>),
 }
 
 impl Shape {
-    /// As COMMAND DOCS names it.
+    /// The type's name in COMMAND DOCS.
     pub fn name(&self) -> &'static str {
         match self {
             Shape::Key => "key",
@@ -79,7 +81,7 @@ impl Shape {
         }
     }
 
-    /// What a group consists of.
+    /// The arguments that a group consists of.
     pub fn members(&self) -> &[Argument] {
         match self {
             Shape::OneOf(members) | Shape::Block(members) => members,
@@ -99,13 +101,13 @@ fn labelled(word: &str) -> (Option<&str>, &str) {
     word.split_once(':').map_or((None, word), |(label, rest)| (Some(label), rest))
 }
 
-/// The literal word that has no letters.
+/// The literal word that is written `""`: it has no letters.
 const EMPTY: &str = "\"\"";
 
-/// What ends a word.
+/// The characters that end a word.
 const DELIMITERS: [char; 6] = ['[', ']', '<', '>', '|', ' '];
 
-/// Reads the `syntax` line of the command of that full name in lower case.
+/// Parses the `syntax` line of a command, whose full name is given in lower case.
 pub fn arguments(command: &str, syntax: &str) -> Vec<Argument> {
     let mut reader = Reader { command, text: syntax.chars().peekable() };
     let mut arguments: Vec<Argument> = reader.alternatives().into_iter().flat_map(assemble).collect();
@@ -113,7 +115,7 @@ pub fn arguments(command: &str, syntax: &str) -> Vec<Argument> {
     arguments
 }
 
-/// Gives groups that have neither label nor token the names that they have without.
+/// Gives default names to groups that have neither label nor token.
 fn name_groups(arguments: &mut [Argument]) {
     for argument in arguments {
         let (name, members) = match &mut argument.shape {
@@ -128,14 +130,14 @@ fn name_groups(arguments: &mut [Argument]) {
     }
 }
 
-/// A part of a sequence before tokens and repetitions are put together.
+/// A part of a sequence, before tokens and repetitions are combined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     /// A literal word.
     Literal(String),
     /// An argument, or a group in `<>`.
     One(Argument),
-    /// What stands in `[]`, and whether it ends with `...`: then it repeats what stands before it.
+    /// The content of `[]`, and whether it ends with `...`: then it repeats what precedes it.
     Optional(Vec<Vec<Part>>, bool),
 }
 
@@ -145,7 +147,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// Sequences between bars, up to a closing bracket or the end.
+    /// Parses sequences between bars, up to a closing bracket or the end.
     fn alternatives(&mut self) -> Vec<Vec<Part>> {
         let mut alternatives = vec![Vec::new()];
         while let Some(symbol) = self.text.next() {
@@ -179,7 +181,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands between brackets, and whether it ends with `...`.
+    /// Parses the content of brackets, and returns whether it ends with `...`.
     fn enclosed(&mut self) -> (Vec<Vec<Part>>, bool) {
         let mut alternatives = self.alternatives();
         let dots = Part::Literal("...".to_owned());
@@ -214,12 +216,12 @@ impl Reader<'_> {
 }
 
 impl Part {
-    /// True when a literal word before it is its token.
+    /// True if a literal word before this part is its token.
     fn takes_token(&self) -> bool {
         matches!(self, Part::One(argument) if !argument.optional && argument.shape != Shape::Token)
     }
 
-    /// The same with a name of its own.
+    /// Returns this argument with a name of its own.
     fn called(self, label: &str) -> Part {
         match self {
             Part::One(argument) => Part::One(argument.called(label)),
@@ -269,7 +271,7 @@ fn choice(alternatives: Vec<Vec<Part>>) -> Argument {
     }
 }
 
-/// One argument that stands for all of them.
+/// One argument that combines all of them.
 fn group(mut arguments: Vec<Argument>) -> Argument {
     match arguments.len() {
         1 => arguments.remove(0),
@@ -277,8 +279,8 @@ fn group(mut arguments: Vec<Argument>) -> Argument {
     }
 }
 
-/// Puts the parts of a sequence together: literal words with the arguments they belong to, and repetitions with what
-/// they repeat.
+/// Combines the parts of a sequence: literal words with their arguments, and repetitions with the part that they
+/// repeat.
 fn assemble(parts: Vec<Part>) -> Vec<Argument> {
     let mut arguments = Vec::new();
     let mut parts = parts.into_iter().peekable();
@@ -299,11 +301,11 @@ fn assemble(parts: Vec<Part>) -> Vec<Argument> {
     arguments
 }
 
-/// What follows a token: one argument takes it, and so does a block of plain arguments; otherwise it is the first
-/// argument's.
+/// Adds a token to the arguments that follow it: to a single argument or a block of plain arguments, otherwise to the
+/// first argument.
 fn after_token(token: String, mut arguments: Vec<Argument>) -> Vec<Argument> {
-    let may_run_fast = |argument: &Argument| argument.shape.members().is_empty() && !argument.optional;
-    if arguments.len() > 1 && arguments.iter().all(may_run_fast) {
+    let is_plain = |argument: &Argument| argument.shape.members().is_empty() && !argument.optional;
+    if arguments.len() > 1 && arguments.iter().all(is_plain) {
         let name = token.to_ascii_lowercase();
         return vec![Argument { name, shape: Shape::Block(arguments), token: Some(token), ..UNNAMED }];
     }
@@ -316,9 +318,9 @@ fn after_token(token: String, mut arguments: Vec<Argument>) -> Vec<Argument> {
     arguments
 }
 
-/// Marks what stands before `[... ...]` as repeated, if it is the same; otherwise what stands inside may be left out.
+/// Marks the part before `[... ...]` as repeated if it equals the content; otherwise the content is optional.
 ///
-/// In `GET pattern [GET pattern ...]` the first token is not in `before`: it is put before the whole by the caller.
+/// In `GET pattern [GET pattern ...]` the first token is not in `before`: the caller adds it in front of the whole.
 fn repeat(mut alternatives: Vec<Vec<Part>>, before: &mut Vec<Argument>) {
     let repeated = match alternatives.len() {
         1 => assemble(alternatives.remove(0)),
@@ -337,13 +339,13 @@ fn repeat(mut alternatives: Vec<Vec<Part>>, before: &mut Vec<Argument>) {
     });
 }
 
-/// Takes `end` off the end of `arguments`, as one.
+/// Removes `end` from the end of `arguments` and returns it as one argument.
 fn take_end(arguments: &mut Vec<Argument>, end: &[Argument]) -> Option<Argument> {
     let start = arguments.len().checked_sub(end.len())?;
     (!end.is_empty() && arguments[start..] == *end).then(|| group(arguments.split_off(start)))
 }
 
-/// The type of an argument, which follows from its name but for a few commands.
+/// The type of an argument, which follows from its name except for a few commands.
 fn shape_of(command: &str, name: &str) -> Shape {
     match EXCEPTIONS.iter().find(|(commands, names, _)| commands.contains(&command) && names.contains(&name)) {
         Some((_, _, shape)) => shape.clone(),
@@ -363,17 +365,17 @@ fn lists(names: &str, name: &str) -> bool {
 /// Names of arguments that are keys.
 const KEYS: &str = "key destination source storekey storedistkey key1 key2 dst src newkey destkey sourcekey";
 
-/// Names of arguments that are whole numbers.
+/// Names of arguments that are integers.
 const INTEGERS: &str = "\
     count start end numkeys weight offset seconds numfields port timeout cursor ttl frequency stop bit \
     increment decrement index version index1 index2 milliseconds destination-db client-id maxage len \
     min-match-len start-slot end-slot config-epoch slot cluster-bus-port entries-added limit bits db \
     entries-read numreplicas protover ms numlocal rank num-matches";
 
-/// Names of arguments that are numbers.
+/// Names of arguments that are floating-point numbers.
 const DOUBLES: &str = "min max radius longitude latitude width height score";
 
-/// Where a name means another type than it usually does.
+/// Names of arguments that have an unusual type in certain commands.
 const EXCEPTIONS: &[(&[&str], &[&str], Shape)] = &[
     (&["zrange", "zrangestore"], &["start", "stop", "min", "max"], Shape::Text),
     (&["zlexcount", "zrangebylex", "zrevrangebylex", "zremrangebylex"], &["min", "max"], Shape::Text),
@@ -390,8 +392,8 @@ const EXCEPTIONS: &[(&[&str], &[&str], Shape)] = &[
 mod tests {
     use super::*;
 
-    /// The tree in a notation of its own: `name:type`, `TOKEN>`, and `?`, `*`, `+` for optional, multiple and with its
-    /// token.
+    /// The tree in a compact notation: `name:type`, `TOKEN>`, and `?`, `*`, `+` for optional, multiple and multiple
+    /// with its token.
     fn drawn(arguments: &[Argument]) -> String {
         let says = |argument: &Argument, token: &str| argument.name.eq_ignore_ascii_case(token);
         let draw = |argument: &Argument| {

@@ -1,7 +1,7 @@
-//! AUTH and HELLO: who the client is, and which protocol it speaks.
+//! AUTH and HELLO: authenticate the client and set its protocol.
 
 use super::ANY_TIME;
-use super::client::{may_run_fast, name_the_client};
+use super::client::{fits_client_list, name_the_client};
 use crate::commands::dunlin::of_login;
 use crate::engine::REDIS_VERSION;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Secrets, shown};
@@ -18,7 +18,7 @@ pub(super) const AUTH: Command = Command {
     flags: ANY_TIME,
     history: &[Change::brings("6.0.0", &["username"])],
     cost: "O(N), N being the number of passwords of the user",
-    about: "Logs the connection in.",
+    about: "Authenticates the connection.",
     secrets: Secrets::All,
     run: auth,
     ..Command::ROW
@@ -43,8 +43,8 @@ fn default_needs_no_password(cx: &mut Ctx<'_>) -> bool {
     cx.engine().acl.users.default_user().needs_no_password()
 }
 
-/// Logs the client in. What it calls itself may lead into a world, where it acts as the default user. False when it is
-/// still to go there: then nothing is to be answered, and the command is called again.
+/// Authenticates the client. The user name may name a world, where the client acts as the default user. Returns false
+/// if the client must enter that world first: then nothing is replied yet, and the command runs again there.
 fn log_in(cx: &mut Ctx<'_>, user: &[u8], password: &[u8], word: &[u8]) -> Result<bool, Error> {
     let (session, way) = (cx.session().id, of_login(cx, user)?);
     let user = if way.is_some() { DEFAULT_USER } else { user };
@@ -59,14 +59,14 @@ pub(super) const HELLO: Command = Command {
     arity: Arity::AtLeast(1),
     flags: ANY_TIME,
     since: "6.0.0",
-    history: &[Change::says("6.2.0", "Without a version tells about the connection as it is.")],
-    about: "Tells about the server and chooses the protocol; logs in and names the connection on the way.",
+    history: &[Change::says("6.2.0", "Without a version returns information about the connection as it is.")],
+    about: "Returns information about the server and sets the protocol; may also authenticate and name the connection.",
     secrets: Secrets::After("AUTH", 2),
     run: hello,
     ..Command::ROW
 };
 
-/// What HELLO asks for.
+/// The parsed arguments of HELLO.
 #[derive(Default)]
 struct Greeting<'a> {
     protocol: Option<Protocol>,
@@ -89,7 +89,7 @@ impl<'a> Greeting<'a> {
             if args.take_with("AUTH", 2) {
                 greeting.login = Some((args.word()?, args.word()?));
             } else if args.take_with("SETNAME", 1) {
-                greeting.name = Some(args.word()?).filter(|name| may_run_fast(name));
+                greeting.name = Some(args.word()?).filter(|name| fits_client_list(name));
                 greeting.name.ok_or(Error::ClientName)?;
             } else {
                 return Err(Error::HelloOption(shown(option)));

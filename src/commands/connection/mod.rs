@@ -1,6 +1,6 @@
-//! Commands about the connection itself: is anyone there, who am I, which database, who else is here.
+//! Commands about the connection itself: PING, SELECT, AUTH, CLIENT and others.
 //!
-//! Logging in is in `login`, CLIENT and its subcommands in `client`.
+//! AUTH and HELLO are in `login`, CLIENT and its subcommands in `client`.
 
 mod client;
 mod login;
@@ -11,7 +11,7 @@ use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[PING, ECHO, SELECT, QUIT, RESET, login::AUTH, login::HELLO, client::CLIENT];
 
-/// Flags of what a client may call whatever the state of the server or of its login.
+/// Flags of commands that a client may call in any state of the server and before it is authenticated.
 const ANY_TIME: Flags =
     Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE).and(Flags::FAST).and(Flags::NO_AUTH).and(Flags::ALLOW_BUSY);
 
@@ -21,7 +21,7 @@ const PING: Command = Command {
     family: Family::Connection,
     arity: Arity::AtLeast(1),
     flags: Flags::FAST.and(Flags::WHILE_LISTENING),
-    about: "Answers PONG, or the message.",
+    about: "Returns PONG, or the message.",
     tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
     run: ping,
     ..Command::ROW
@@ -48,7 +48,7 @@ const ECHO: Command = Command {
     family: Family::Connection,
     arity: Arity::Exactly(2),
     flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST),
-    about: "Answers the message.",
+    about: "Returns the message.",
     run: echo,
     ..Command::ROW
 };
@@ -64,7 +64,7 @@ const SELECT: Command = Command {
     family: Family::Connection,
     arity: Arity::Exactly(2),
     flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST),
-    about: "Chooses the database that the connection's commands work in.",
+    about: "Selects the database of the connection.",
     run: select,
     ..Command::ROW
 };
@@ -81,7 +81,7 @@ const QUIT: Command = Command {
     family: Family::Connection,
     arity: Arity::AtLeast(1),
     flags: ANY_TIME.and(Flags::UNQUEUED).and(Flags::WHILE_LISTENING),
-    about: "Answers OK and ends the connection.",
+    about: "Returns OK and closes the connection.",
     deprecated: Some(("7.2.0", "just closing the connection")),
     run: quit,
     ..Command::ROW
@@ -99,7 +99,7 @@ const RESET: Command = Command {
     arity: Arity::Exactly(1),
     flags: ANY_TIME.and(Flags::UNQUEUED).and(Flags::WHILE_LISTENING),
     since: "6.2.0",
-    about: "Puts the connection back to the state of a fresh one, logged out if there is a password.",
+    about: "Resets the connection to its initial state, logged out if a password is required.",
     run: reset,
     ..Command::ROW
 };

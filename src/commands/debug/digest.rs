@@ -1,8 +1,10 @@
-//! DEBUG DIGEST and DEBUG DIGEST-VALUE: a hash of the data, the same as a Redis that holds the same data computes.
+//! DEBUG DIGEST and DEBUG DIGEST-VALUE: a hash of the data, equal to that of a Redis with the same data.
 //!
-//! Elements of an unordered whole (the keys of a database, the members of a set) are hashed one by one and joined by
-//! exclusive or, so their order does not matter; what has an order is chained through the hash. Deadlines, of keys and
-//! of fields, count only as being there, and fields past theirs as long as they are kept. Costs: a pass over all data.
+//! Elements of an unordered collection (the keys of a database, the members of a set) are hashed one by one and
+//! combined by exclusive or, so their order does not matter; ordered elements are chained through the hash. Of the
+//! deadlines of keys and fields only their presence counts. Expired fields count as long as they are stored.
+//!
+//! Cost: a pass over all data.
 
 use sha1::{Digest, Sha1};
 
@@ -123,7 +125,7 @@ fn join(hash: &mut Hash, bytes: &[u8]) {
     hash.iter_mut().zip(other).for_each(|(byte, other)| *byte ^= other);
 }
 
-/// Joins, then hashes the result: the order of such steps matters.
+/// Combines, then hashes the result: the order of such steps matters.
 fn chain(hash: &mut Hash, bytes: &[u8]) {
     join(hash, bytes);
     *hash = Sha1::digest(*hash).into();

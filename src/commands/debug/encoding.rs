@@ -1,7 +1,7 @@
-//! How values and tables are kept: DEBUG OBJECT, LISTPACK and HTSTATS.
+//! DEBUG OBJECT, LISTPACK and HTSTATS: how values and tables are stored.
 //!
-//! What is told of a value is what Redis would tell of its own: lists have the same nodes here, and what a value takes
-//! when it is saved is found by saving it. Tables are our own.
+//! Values are described as Redis would describe its own: lists have the same nodes here, and a value is saved to find
+//! its serialized length. Tables are our own.
 
 use std::fmt::Write;
 
@@ -10,8 +10,8 @@ use crate::engine::{Args, Ctx, Effect, Error, LogLevel, ServerError, Settings, l
 use crate::rdb::{self, Writer};
 use crate::value::{Item, List, View};
 
-/// How the value of a key is kept. Values have no address here that would mean anything to a reader, and are never
-/// shared.
+/// DEBUG OBJECT: how the value of a key is stored. Values have no address that would mean anything to a reader, and are
+/// never shared.
 pub(super) fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (now, settings) = (cx.now(), cx.settings().clone());
     let key = cx.peek_at_remains(args.key()?).ok_or(Error::NoSuchKey)?;
@@ -34,7 +34,7 @@ pub(super) fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> 
     Ok(())
 }
 
-/// What is told of the nodes of a long list.
+/// The description of the nodes of a long list.
 fn nodes_of(list: &List, settings: &Settings) -> String {
     let (nodes, bytes) = (list.nodes().len(), rdb::node_bytes(list));
     let (limit, depth) = (settings.list_nodes.size, config::shown("list-compress-depth", settings));
@@ -44,7 +44,8 @@ fn nodes_of(list: &List, settings: &Settings) -> String {
     format!(" {sizes} ql_compressed:{is_compressed} ql_uncompressed_size:{bytes}")
 }
 
-/// Writes the elements of what is a listpack in Redis into the log, which is the standard output unless it is a file.
+/// Writes the elements of a value that is a listpack in Redis to the log, which is the standard output unless it is a
+/// file.
 pub(super) fn listpack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = cx.peek_at_remains(args.key()?).ok_or(Error::NoSuchKey)?;
     let view = key.view();
@@ -68,7 +69,7 @@ pub(super) fn listpack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
     Ok(())
 }
 
-/// How large the tables of a database are, and how much is in them.
+/// DEBUG HTSTATS: the sizes of the tables of a database, and how full they are.
 pub(super) fn tables(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let number = usize::try_from(args.integer()?).ok().filter(|&number| number < cx.databases().count());
     let database = cx.databases().get(number.ok_or(ServerError::NoSuchDatabase)?);

@@ -1,7 +1,7 @@
-//! DEBUG: what Redis's own tests use to look inside and to provoke. Off unless `enable-debug-command` allows it.
+//! DEBUG: inspects and provokes the server, for Redis's own tests. Off unless `enable-debug-command` allows it.
 //!
-//! It is one command, not a container: COMMAND INFO lists no subcommands of it, and a subcommand with the wrong number
-//! of words is told like one that does not exist. What would crash or corrupt a server on purpose is not here.
+//! It is one command, not a container: COMMAND INFO lists no subcommands of it, and a subcommand with a wrong number of
+//! words gets the error of an unknown one. Subcommands that crash or corrupt a server on purpose do not exist here.
 
 mod digest;
 mod encoding;
@@ -21,7 +21,7 @@ use crate::value::text::TextView;
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[DEBUG];
 
-/// The largest size that QUICKLIST-PACKED-THRESHOLD takes: a little less than 4 GiB.
+/// The maximum of QUICKLIST-PACKED-THRESHOLD: a little less than 4 GiB.
 const MOST_PACKED_BYTES: u64 = (4 << 30) - (1 << 20);
 
 const DEBUG: Command = Command {
@@ -35,12 +35,12 @@ const DEBUG: Command = Command {
         .and(Flags::STALE)
         .and(Flags::PROTECTED),
     cost: "Depends on the subcommand.",
-    about: "Looks inside the server, for its own tests.",
+    about: "Inspects and controls the server's internals, for tests.",
     run: debug,
     ..Command::ROW
 };
 
-/// One of the tools behind DEBUG.
+/// One subcommand of DEBUG.
 struct Tool {
     name: &'static str,
     syntax: &'static str,
@@ -56,7 +56,7 @@ const TOOLS: &[Tool] = &[
         syntax: "",
         least_words: 0,
         most_words: 0,
-        about: "Gives the history of the data another name, as INFO tells it.",
+        about: "Changes the replication id that INFO reports.",
         run: change_history,
     },
     Tool {
@@ -64,7 +64,7 @@ const TOOLS: &[Tool] = &[
         syntax: "",
         least_words: 0,
         most_words: 0,
-        about: "Is CONFIG REWRITE with a line for every parameter.",
+        about: "Runs CONFIG REWRITE with a line for every parameter.",
         run: |cx, _| config::rewrite(cx, true),
     },
     Tool {
@@ -72,7 +72,7 @@ const TOOLS: &[Tool] = &[
         syntax: "",
         least_words: 0,
         most_words: 0,
-        about: "Answers a hash of all data, equal on servers that hold the same.",
+        about: "Returns a hash of all data, equal on servers with equal data.",
         run: digest::whole,
     },
     Tool {
@@ -80,16 +80,16 @@ const TOOLS: &[Tool] = &[
         syntax: "[<key> ...]",
         least_words: 0,
         most_words: usize::MAX,
-        about: "Answers a hash of the value of each key.",
+        about: "Returns a hash of the value of each key.",
         run: digest::values,
     },
-    Tool { name: "ERROR", syntax: "<string>", least_words: 1, most_words: 1, about: "Answers that error.", run: error },
+    Tool { name: "ERROR", syntax: "<string>", least_words: 1, most_words: 1, about: "Returns that error.", run: error },
     Tool {
         name: "DICT-RESIZING",
         syntax: "<0|1>",
         least_words: 1,
         most_words: 1,
-        about: "Changes nothing: tables grow and shrink a piece at a time, and that costs nothing to switch off.",
+        about: "Has no effect: tables always grow and shrink incrementally.",
         run: |cx, _| {
             cx.reply().ok();
             Ok(())
@@ -100,7 +100,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<database> [FULL]",
         least_words: 1,
         most_words: usize::MAX,
-        about: "Tells how large the tables of a database are, and how much is in them.",
+        about: "Reports the sizes of the tables of a database, and how full they are.",
         run: encoding::tables,
     },
     Tool {
@@ -124,7 +124,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<key>",
         least_words: 1,
         most_words: 1,
-        about: "Tells how the value of a key is kept.",
+        about: "Reports how the value of a key is stored.",
         run: encoding::object,
     },
     Tool {
@@ -132,7 +132,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<0|1>",
         least_words: 1,
         most_words: 1,
-        about: "With 1, nothing is done by itself when it is due: no key expires and no idle client is closed.",
+        about: "With 1, nothing runs when it falls due: no active expiry, no closing of idle clients.",
         run: pause_cron,
     },
     Tool {
@@ -140,7 +140,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<count> [<prefix>] [<size>]",
         least_words: 1,
         most_words: 3,
-        about: "Makes so many strings, named prefix:number.",
+        about: "Creates count string keys, named prefix:number.",
         run: populate,
     },
     Tool {
@@ -148,7 +148,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<type>",
         least_words: 1,
         most_words: 1,
-        about: "Answers a sample of a type of reply.",
+        about: "Returns a sample of a type of reply.",
         run: protocol::sample,
     },
     Tool {
@@ -156,7 +156,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<size>",
         least_words: 1,
         most_words: 1,
-        about: "Sets from which size on an element of a long list has a node for itself; 0 is as usual.",
+        about: "Sets the size from which an element of a long list gets its own node; 0 restores the default.",
         run: set_packed_threshold,
     },
     Tool {
@@ -164,7 +164,7 @@ const TOOLS: &[Tool] = &[
         syntax: "[MERGE] [NOFLUSH]",
         least_words: 0,
         most_words: usize::MAX,
-        about: "Gives all values the form that they would have after being saved and loaded.",
+        about: "Converts all values to the encodings that they would have after saving and loading.",
         run: reload,
     },
     Tool {
@@ -172,7 +172,7 @@ const TOOLS: &[Tool] = &[
         syntax: "PEAK-RESET-TIME <NEVER|RESET|milliseconds> | RESIZING <0|1>",
         least_words: 2,
         most_words: 2,
-        about: "Sets for how long room is kept for the largest reply, or whether it shrinks at all.",
+        about: "Sets how long the reply buffer's peak size is kept, or whether the buffer shrinks at all.",
         run: set_reply_room,
     },
     Tool {
@@ -180,7 +180,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<0|1>",
         least_words: 1,
         most_words: 1,
-        about: "With 0, keys past their deadline stay until somebody asks for them.",
+        about: "With 0, expired keys stay until a command accesses them.",
         run: set_active_expire,
     },
     Tool {
@@ -188,7 +188,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<0|1>",
         least_words: 1,
         most_words: 1,
-        about: "With 1, scripts may call what looks into the server, like DEBUG and CLIENT.",
+        about: "With 1, scripts may call commands about the server, such as DEBUG and CLIENT.",
         run: set_disable_deny_scripts,
     },
     Tool {
@@ -196,7 +196,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<0|1>",
         least_words: 1,
         most_words: 1,
-        about: "With 1, RESTORE takes payloads whose checksum is wrong.",
+        about: "With 1, RESTORE accepts payloads with a wrong checksum.",
         run: skip_checksums,
     },
     Tool {
@@ -204,7 +204,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<seconds>",
         least_words: 1,
         most_words: 1,
-        about: "Keeps the server from doing anything for so long. Decimals allowed.",
+        about: "Blocks the whole server for this time. Decimals allowed.",
         run: sleep,
     },
     Tool { name: "HELP", syntax: "", least_words: 0, most_words: 0, about: "Prints this help.", run: help },
@@ -278,8 +278,8 @@ fn set_packed_threshold(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Erro
     Ok(())
 }
 
-/// Nothing is saved: the values are loaded from memory. So there is no file to load from, which `NOSAVE` asks for. And
-/// as Redis cannot load keys that are there already, unless told to, `NOFLUSH` needs `MERGE`.
+/// DEBUG RELOAD. Nothing is saved: the values are loaded from memory. So there is no file to load from, as `NOSAVE`
+/// requires. And as Redis cannot load keys that already exist unless told to merge, `NOFLUSH` needs `MERGE`.
 fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (mut merge, mut flush, mut save) = (false, true, true);
     while !args.is_empty() {
@@ -300,7 +300,7 @@ fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A negative time is for ever, as in Redis. The usual one is none: room shrinks as soon as all replies are sent.
+/// A negative time means for ever, as in Redis. The default is 0: the buffer shrinks as soon as all replies are sent.
 fn set_reply_room(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let tool = args.previous();
     let (name, word) = (args.word()?, args.word()?);
@@ -332,13 +332,13 @@ fn pause_cron(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !switches.cron_paused && std::mem::take(&mut switches.shutdown_pending) {
         cx.effects().push(Effect::Shutdown);
     }
-    // What was due meanwhile is done when it ends.
+    // Whatever fell due in the meantime runs when the pause ends.
     cx.effects().push(Effect::Setting("timeout"));
     cx.reply().ok();
     Ok(())
 }
 
-/// What C's `atoi` does not take for 0.
+/// True for text that C's `atoi` does not read as 0.
 fn is_on(word: &[u8]) -> bool {
     leading_number(word) as i64 != 0
 }
@@ -361,7 +361,7 @@ fn skip_checksums(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A time that no signed 64-bit count of microseconds holds is none at all, as in Redis.
+/// A time that exceeds a signed 64-bit number of microseconds counts as 0, as in Redis.
 fn sleep(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let microseconds = leading_number(args.word()?) * 1e6;
     if (1.0..2f64.powi(63)).contains(&microseconds) {
@@ -371,7 +371,7 @@ fn sleep(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The number that a word begins with, 0 where it begins with none: DEBUG is as lenient as C's `atof`.
+/// The number at the start of a word, 0 if there is none: DEBUG is as lenient as C's `atof`.
 fn leading_number(word: &[u8]) -> f64 {
     let longest = (1..=word.len().min(32)).rev().find_map(|end| number::parse_f64(&word[..end]));
     longest.unwrap_or(0.0)

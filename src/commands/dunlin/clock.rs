@@ -1,8 +1,8 @@
-//! One clock for everything: deadlines of keys and fields, TIME, the ids of streams, the ends of waits, idle times, the
-//! slow log, and the time that scripts see.
+//! DUNLIN's clock commands: they control the one clock of deadlines, TIME, stream ids, timeouts, idle times, the slow
+//! log, and the time that scripts see.
 //!
-//! The engine is told the time and cannot change it, so these are orders to whoever tells it ([`Effect::Clock`]). They
-//! are carried out before the next request runs, of whichever client.
+//! The engine receives the time and cannot change it, so these commands are requests to its host ([`Effect::Clock`]).
+//! The host carries them out before the next request of any client.
 
 use super::ROW;
 use crate::engine::{Args, Arity, ClockOrder, Command, Ctx, Effect, Error, Now};
@@ -12,7 +12,7 @@ pub(super) const ADVANCE: Command = Command {
     syntax: "milliseconds",
     arity: Arity::Exactly(3),
     cost: "O(N), N being what falls due on the way",
-    about: "Moves the clock on. What falls due on the way happens first, in order. Answers the time, in unix \
+    about: "Moves the clock forward. Whatever is due on the way happens first, in order. Returns the time, in unix \
             milliseconds.",
     run: advance,
     ..ROW
@@ -29,7 +29,7 @@ pub(super) const ADVANCE_TO_NEXT: Command = Command {
     name: "ADVANCE-TO-NEXT",
     arity: Arity::Exactly(2),
     cost: "O(N), N being what falls due then",
-    about: "Moves the clock on to when something falls due next. Answers the time, or nothing if that is never.",
+    about: "Moves the clock to the next moment when something is due. Returns the time, or nil if nothing is.",
     run: advance_to_next,
     ..ROW
 };
@@ -52,8 +52,7 @@ pub(super) const SET_TIME: Command = Command {
     syntax: "unix-time-milliseconds",
     arity: Arity::Exactly(3),
     cost: "O(N), N being what falls due on the way",
-    about: "Sets the clock, forward as by ADVANCE or back. Answers the time, in unix \
-            milliseconds.",
+    about: "Sets the clock, forward as by ADVANCE, or back. Returns the time, in unix milliseconds.",
     run: set_time,
     ..ROW
 };
@@ -73,8 +72,7 @@ fn set_time(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 pub(super) const FREEZE: Command = Command {
     name: "FREEZE",
     arity: Arity::Exactly(2),
-    about: "Has the clock stand still. Answers the time, in unix \
-            milliseconds.",
+    about: "Freezes the clock. Returns the time, in unix milliseconds.",
     run: freeze,
     ..ROW
 };
@@ -90,7 +88,7 @@ fn freeze(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 pub(super) const RESUME: Command = Command {
     name: "RESUME",
     arity: Arity::Exactly(2),
-    about: "Has the clock go on from where it is, as fast as time passes.",
+    about: "Lets the clock run from its present time, as fast as real time.",
     run: |cx, _| {
         run_at(cx, 1.0);
         Ok(())
@@ -98,14 +96,14 @@ pub(super) const RESUME: Command = Command {
     ..ROW
 };
 
-/// The fastest that a clock runs: a year in half a minute.
+/// The maximum speed of the clock: a year in half a minute.
 const FASTEST: f64 = 1_000_000.0;
 
 pub(super) const SPEED: Command = Command {
     name: "SPEED",
     syntax: "factor",
     arity: Arity::Exactly(3),
-    about: "Has the clock go on from where it is, so many times as fast as time passes: above 0, up to a million.",
+    about: "Lets the clock run factor times as fast as real time: above 0, up to a million.",
     run: speed,
     ..ROW
 };

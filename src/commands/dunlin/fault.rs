@@ -1,4 +1,4 @@
-//! DUNLIN FAULT: commands that go wrong when a test says so.
+//! DUNLIN FAULT: adds, lists and removes the rules by which commands fail.
 
 use super::filter::command;
 use super::{ROW, explained};
@@ -15,7 +15,7 @@ pub(super) const FAULT: Command = Command {
              REMOVE rule|LIST|CLEAR>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the rules",
-    about: "Has commands fail, come late, or lose their replies or connections, by rules.",
+    about: "Makes commands fail, be late, or lose their replies or connections, by rules.",
     run: |cx, args| explained(&FAULT, fault(cx, args)),
     ..ROW
 };
@@ -41,7 +41,7 @@ fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which commands a rule is about, and how often it strikes: the n-th time is one time, unless more are wanted.
+/// Parses the commands that a rule matches, and for which matches it fires: `NTH n` alone fires once.
 fn options(table: &Table, rule: &mut Fault, args: &mut Args<'_>) -> Result<(), Error> {
     let mut nth = None;
     loop {
@@ -58,7 +58,7 @@ fn options(table: &Table, rule: &mut Fault, args: &mut Args<'_>) -> Result<(), E
         } else if args.take("PERCENT") {
             let percent = args.float()?;
             rule.percent = Some(percent).filter(|percent| (0.0..=100.0).contains(percent));
-            rule.percent.ok_or_else(|| ServerError::Kit("a percentage is from 0 to 100".to_owned()))?;
+            rule.percent.ok_or_else(|| ServerError::Kit("a percentage must be from 0 to 100".to_owned()))?;
         } else {
             break;
         }
@@ -88,7 +88,7 @@ fn disturbance(args: &mut Args<'_>) -> Result<Disturbance, Error> {
     Ok(Disturbance::State(state))
 }
 
-/// How many slots a cluster has.
+/// The number of slots of a cluster.
 const SLOTS: u16 = 16_384;
 
 fn moved(args: &mut Args<'_>) -> Result<State, Error> {
@@ -114,7 +114,7 @@ fn failure(word: &[u8], args: &mut Args<'_>) -> Result<Failure, Error> {
 
 /// A text that can be the line of an error.
 fn line(text: &[u8]) -> Result<String, Error> {
-    let fault = || Error::from(ServerError::Kit("an error is one line of text".to_owned()));
+    let fault = || Error::from(ServerError::Kit("an error must be one line of text".to_owned()));
     let text = std::str::from_utf8(text).ok().filter(|text| !text.is_empty() && !text.contains(['\r', '\n', '\0']));
     text.map(str::to_owned).ok_or_else(fault)
 }

@@ -1,4 +1,4 @@
-//! Which commands of the journal are meant, in words.
+//! Parses the filters of journal commands.
 
 use crate::engine::kit::Filter;
 use crate::engine::{Args, Error, KitError, Table, shown};
@@ -21,7 +21,7 @@ pub(super) fn filter(table: &Table, args: &mut Args<'_>) -> Result<Filter, Error
     }
 }
 
-/// The name of a command that there is: what looks for another finds nothing, which a test takes for good news.
+/// The name of an existing command: a filter for an unknown name would match nothing, and the test would pass.
 pub(super) fn command(table: &Table, args: &mut Args<'_>) -> Result<Vec<u8>, Error> {
     let name = args.word()?;
     match table.known(name) {

@@ -1,4 +1,4 @@
-//! DUNLIN JOURNAL: what was run, by whom, and what came of it.
+//! DUNLIN JOURNAL: records the commands that were run, their clients and their replies.
 
 use super::filter::filter;
 use super::{ROW, explained};
@@ -16,8 +16,7 @@ pub(super) const JOURNAL: Command = Command {
              [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|EXPORT>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the commands that are kept",
-    about: "Keeps the last commands, lists and counts them, holds their number to what is expected, writes \
-            a transcript.",
+    about: "Records the last commands, lists and counts them, checks their number, exports a transcript.",
     run: |cx, args| explained(&JOURNAL, journal(cx, args)),
     ..ROW
 };
@@ -36,7 +35,7 @@ fn journal(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
 }
 
-/// Begins a new journal.
+/// Starts a new journal.
 fn start(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let most = match args.is_empty() {
         true => USUAL_ENTRIES,
@@ -44,7 +43,7 @@ fn start(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     args.end()?;
     if !(1..=MOST_ENTRIES).contains(&most) {
-        return Err(ServerError::Kit(format!("a journal keeps 1 to {MOST_ENTRIES} commands")).into());
+        return Err(ServerError::Kit(format!("the size of a journal must be 1 to {MOST_ENTRIES} commands")).into());
     }
     cx.engine().kit().journal = Some(Journal::of(most));
     cx.reply().ok();
@@ -61,9 +60,9 @@ fn change(cx: &mut Ctx<'_>, args: Args<'_>, change: fn(&mut Journal)) -> Result<
     Ok(())
 }
 
-/// Something was asked of a journal that nobody began.
+/// The error for a journal that was not started.
 pub(super) fn no_journal() -> Error {
-    ServerError::Kit("there is no journal, DUNLIN JOURNAL START begins one".to_owned()).into()
+    ServerError::Kit("no journal; start one with DUNLIN JOURNAL START".to_owned()).into()
 }
 
 fn kept(kit: &Option<Box<Kit>>) -> Result<&Journal, Error> {

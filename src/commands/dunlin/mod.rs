@@ -1,7 +1,7 @@
-//! DUNLIN: time, chance, failure and state in the hands of a test, from any language.
+//! DUNLIN: the test kit as a command. It controls time, randomness, failures and state from any language.
 //!
-//! It is no command of Redis, so it exists only where it was asked for: with `test-kit yes` in the configuration, and
-//! in servers that a test embeds. Where it is off, it is an unknown command like any other.
+//! Redis has no such command, so it exists only where it was requested: with `test-kit yes` in the configuration, and
+//! in servers that a test embeds. Otherwise it is an unknown command like any other.
 
 mod clock;
 mod fault;
@@ -31,7 +31,7 @@ const DUNLIN: Command = Command {
     flags: Flags::TEST_KIT,
     since: SINCE,
     cost: "Depends on the subcommand.",
-    about: "Puts time, chance, failure and state into the hands of a test.",
+    about: "Controls time, randomness, failures and state, for tests.",
     subcommands: &[
         clock::ADVANCE,
         clock::ADVANCE_TO_NEXT,
@@ -61,10 +61,10 @@ const DUNLIN: Command = Command {
     ..Command::ROW
 };
 
-/// It came with the first release, which answers as this version of Redis.
+/// The version that COMMAND DOCS reports for it: that of Redis that the first release answers as.
 const SINCE: &str = "8.0.0";
 
-/// Has what is refused for its syntax be told what that is.
+/// Makes a syntax error contain the subcommand's syntax.
 fn explained(row: &Command, outcome: Result<(), Error>) -> Result<(), Error> {
     outcome.map_err(|error| match error {
         Error::Syntax => KitError::Syntax(format!("{} {}", row.name, syntax::shown(row.syntax))).into(),
@@ -72,7 +72,7 @@ fn explained(row: &Command, outcome: Result<(), Error>) -> Result<(), Error> {
     })
 }
 
-/// What all of them share: they are not for applications, and what they do is done between commands.
+/// Fields shared by all subcommands: they are not for applications, and they act between commands.
 const ROW: Command = Command {
     family: Family::Server,
     flags: Flags::ADMIN

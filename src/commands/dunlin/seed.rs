@@ -1,4 +1,4 @@
-//! Chance that repeats itself.
+//! DUNLIN SEED: makes random choices repeatable.
 
 use super::ROW;
 use crate::engine::{Args, Arity, Command, Ctx, Error};
@@ -8,7 +8,7 @@ pub(super) const SEED: Command = Command {
     syntax: "seed",
     arity: Arity::Exactly(3),
     cost: "O(N), N being the keys",
-    about: "Begins chance anew: after the same seed, the same commands choose the same, in the same order.",
+    about: "Seeds the random generator: after an equal seed, equal commands make equal choices.",
     run: seed,
     ..ROW
 };

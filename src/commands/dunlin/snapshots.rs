@@ -1,4 +1,5 @@
-//! Snapshots: what everything was, by name, to be brought back ([`crate::engine::Engine::roll_back`]).
+//! DUNLIN SNAPSHOT and related commands: named snapshots of the state, to roll back to
+//! ([`crate::engine::Engine::roll_back`]).
 
 use super::ROW;
 use crate::engine::{Args, Arity, Command, Ctx, Error};
@@ -7,7 +8,7 @@ pub(super) const SNAPSHOT: Command = Command {
     name: "SNAPSHOT",
     syntax: "name",
     arity: Arity::Exactly(3),
-    about: "Notes what everything is now, under a name, in the place of a snapshot of that name.",
+    about: "Takes a snapshot of the whole state under a name, and replaces a snapshot of that name.",
     run: snapshot,
     ..ROW
 };
@@ -24,7 +25,7 @@ pub(super) const ROLLBACK: Command = Command {
     syntax: "name",
     arity: Arity::Exactly(3),
     cost: "O(N log N), N being the keys that changed since",
-    about: "Makes everything what it was at a snapshot, which stays. Those that were taken since are dropped.",
+    about: "Restores the state of a snapshot, which remains. Later snapshots are dropped.",
     run: rollback,
     ..ROW
 };
@@ -40,7 +41,7 @@ pub(super) const SNAPSHOTS: Command = Command {
     name: "SNAPSHOTS",
     arity: Arity::Exactly(2),
     cost: "O(N), N being how many there are",
-    about: "Answers the names of the snapshots, the oldest first.",
+    about: "Returns the names of the snapshots, the oldest first.",
     run: snapshots,
     ..ROW
 };
@@ -57,7 +58,7 @@ pub(super) const DROP_SNAPSHOT: Command = Command {
     syntax: "name",
     arity: Arity::Exactly(3),
     cost: "O(N log N), N being the keys that changed between it and the next one",
-    about: "Forgets a snapshot. What has changed since stays.",
+    about: "Drops a snapshot. Later changes stay.",
     run: drop_snapshot,
     ..ROW
 };

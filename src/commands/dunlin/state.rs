@@ -1,12 +1,12 @@
-//! The state as text: told, compared with a text, and made from one.
+//! DUNLIN DUMP, LOAD and DIFF: the data as text, written, loaded and compared.
 //!
-//! A text has a line for each command that makes a part of the data ([`pieces`]). It is read by an engine of its own,
-//! in which the lines run; so a text is right exactly if its commands are, and nothing happens before all have run
-//! there. Then its databases take the place of ours ([`Engine::take_over`]). A comparison compares what the two engines
-//! say, so it does not matter how a text is laid out.
+//! A text has one line for each command that creates a part of the data ([`pieces`]). A separate engine runs the lines;
+//! so a text is valid exactly if its commands are, and nothing changes before all have run there. Then its databases
+//! replace ours ([`Engine::take_over`]). A comparison compares the dumps of both engines, so the layout of a text does
+//! not matter.
 //!
-//! Costs: telling takes a pass over all data; loading and comparing as much as the commands of the text, and twice the
-//! memory for as long.
+//! Costs: a dump takes a pass over all data; loading and comparing cost as much as the commands of the text, and twice
+//! the memory meanwhile.
 
 mod difference;
 mod pieces;
@@ -24,7 +24,7 @@ pub(super) const DUMP: Command = Command {
     name: "DUMP",
     arity: Arity::Exactly(2),
     cost: "O(N log N), N being all keys and parts of values",
-    about: "Answers all data and functions as lines of commands that would make them, in a fixed order.",
+    about: "Returns all data and functions as lines of commands that would create them, in a fixed order.",
     run: |cx, _| {
         let text = dump(cx.engine());
         cx.reply().verbatim("txt", text.as_bytes());
@@ -38,7 +38,7 @@ pub(super) const LOAD: Command = Command {
     syntax: "text",
     arity: Arity::Exactly(3),
     cost: "That of the commands of the text",
-    about: "Puts what the commands of a text make in the place of all data and functions, or changes nothing.",
+    about: "Replaces all data and functions by those that the commands of a text create, or changes nothing.",
     run: |cx, mut args| {
         load(cx.engine(), args.word()?)?;
         cx.reply().ok();
@@ -52,8 +52,8 @@ pub(super) const DIFF: Command = Command {
     syntax: "other:<text|of-world:<WORLD world>>",
     arity: Arity::AtLeast(3),
     cost: "That of the commands of the text, and of DUMP",
-    about: "Answers in which lines a text, or another world, and the data differ: - what the \
-            other has, + what only the data has.",
+    about: "Returns the lines in which the data differs from a text or another world: - for lines of the other only, \
+            + for lines of the data only.",
     run: |cx, args| explained(&DIFF, show_diff(cx, args)),
     ..ROW
 };
@@ -73,34 +73,35 @@ fn show_diff(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// All data and functions as lines of commands that would make them, in a fixed order.
+/// All data and functions as lines of commands that would create them, in a fixed order.
 pub fn dump(engine: &Engine) -> String {
     pieces::text(&pieces::of(engine))
 }
 
-/// Puts what the commands of a text make in the place of all data and functions.
+/// Replaces all data and functions by those that the commands of a text create.
 ///
 /// # Errors
-/// [`KitError::Line`]: a line that is no command that makes data; nothing has changed.
+/// [`KitError::Line`]: a line is not a command that creates data; nothing has changed.
 pub fn load(engine: &mut Engine, text: &[u8]) -> Result<(), Error> {
     let other = read(engine, text)?;
     engine.take_over(other);
     Ok(())
 }
 
-/// In which lines a text and the data differ: `-` what only the text has, `+` what only the data has. Empty if in none.
+/// The lines in which a text and the data differ: `-` for lines that only the text has, `+` for lines that only the
+/// data has. Empty without differences.
 ///
 /// # Errors
-/// [`KitError::Line`]: a line that is no command that makes data.
+/// [`KitError::Line`]: a line is not a command that creates data.
 pub fn diff(engine: &Engine, text: &[u8]) -> Result<String, Error> {
     let other = read(engine, text)?;
     Ok(difference::between(&pieces::of(&other), &pieces::of(engine)))
 }
 
-/// How long a library may take to load, in looks at the clock: it goes on by so many microseconds with each.
+/// The limit for loading a library, in clock readings: each reading advances the clock by this many microseconds.
 const LOOK_US: u64 = 1000;
 
-/// An engine that holds what a text makes, with databases like those of `engine`.
+/// An engine with the data that a text creates, and databases like those of `engine`.
 fn read(engine: &Engine, text: &[u8]) -> Result<Engine, Error> {
     let mut other = like(engine);
     let fault = |number: usize, reason: String| Error::from(KitError::Line { number: number + 1, reason });
@@ -121,7 +122,7 @@ fn read(engine: &Engine, text: &[u8]) -> Result<Engine, Error> {
             .map_err(|error| fault(number, error.to_string().trim_start_matches("ERR ").to_owned()))?;
         let entry = other.table.entry(id);
         if !entry.command.flags.has(Flags::WRITE) && entry.command.name != "SELECT" {
-            return Err(fault(number, format!("'{}' makes no data", entry.name)));
+            return Err(fault(number, format!("'{}' does not write data", entry.name)));
         }
         let mut reply = Vec::new();
         let flow = other.run(engine.now(), session, request, &mut reply);
@@ -130,13 +131,13 @@ fn read(engine: &Engine, text: &[u8]) -> Result<Engine, Error> {
             return Err(fault(number, String::from_utf8_lossy(error).into_owned()));
         }
         if flow != Flow::Next {
-            return Err(fault(number, "it would wait".to_owned()));
+            return Err(fault(number, "the command would block".to_owned()));
         }
     }
     Ok(other)
 }
 
-/// An engine without data, in which all commands may be called by the names that they have in Redis.
+/// An engine without data, in which all commands may be called by their names in Redis.
 fn like(engine: &Engine) -> Engine {
     let settings = Settings {
         password: String::new(),

@@ -1,4 +1,4 @@
-//! DUNLIN WAIT: waits until something is so, where a test would otherwise ask again and again.
+//! DUNLIN WAIT: waits for an event, so that a test need not poll.
 
 use super::filter::filter;
 use super::journal::no_journal;
@@ -13,8 +13,8 @@ pub(super) const WAIT: Command = Command {
              fault:<FAULT name number>|CLIENTS number> [TIMEOUT milliseconds]",
     arity: Arity::AtLeast(4),
     cost: "O(1), and as much after each command of others; O(N) with JOURNAL, N being the commands that are kept",
-    about: "Waits until clients are blocked on a key, so many listen to a channel, are connected, or commands were \
-            run.",
+    about: "Waits until clients are blocked on a key, subscribed to a channel or connected, a fault has fired, or \
+            commands were run.",
     run: |cx, args| explained(&WAIT, wait(cx, args)),
     ..ROW
 };
@@ -47,7 +47,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to wait for what is counted nowhere.
+/// Refuses to wait for something that is not recorded: without a journal, or for an unknown rule.
 fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
     let kit = cx.engine().observers.kit.as_ref();
     match condition {
@@ -55,7 +55,7 @@ fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
         Condition::Struck { rule, .. }
             if kit.is_none_or(|kit| !kit.faults.rules().iter().any(|known| known.name == *rule)) =>
         {
-            Err(ServerError::Kit(format!("there is no rule {}, DUNLIN FAULT ADD makes one", shown(rule))).into())
+            Err(ServerError::Kit(format!("no fault rule {}; add one with DUNLIN FAULT ADD", shown(rule))).into())
         }
         _ => Ok(()),
     }
@@ -92,7 +92,7 @@ fn count(args: &mut Args<'_>) -> Result<u64, Error> {
     u64::try_from(args.integer()?).map_err(|_| Error::NotAnInteger)
 }
 
-/// What was waited for in vain.
+/// The error for a wait that timed out.
 fn missed(condition: &Condition, progress: u64) -> String {
     match condition {
         Condition::Blocked { key, .. } if progress == 0 => {

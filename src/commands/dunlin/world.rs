@@ -1,10 +1,10 @@
-//! Worlds: private servers behind one port. A client goes into one by DUNLIN WORLD, or by the name that it logs in with
-//! ([`of_login`]), which any URL can say.
+//! DUNLIN WORLD and related commands: private servers behind one port. A client enters a world by DUNLIN WORLD, or by
+//! the user name of its login ([`of_login`]), which any URL can contain.
 
 use super::ROW;
 use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, HostCall, HostReply, KitError, Template, WorldName};
 
-/// Names that lead into a world begin with one of these; the world of the second ends when its last client leaves.
+/// The prefixes of user names that name a world; a world of the second prefix ends when its last client leaves.
 const LASTING: &[u8] = b"world.";
 const TEMPORARY: &[u8] = b"temporary-world.";
 
@@ -12,7 +12,7 @@ pub(super) const WORLD: Command = Command {
     name: "WORLD",
     syntax: "[world [TEMPORARY]]",
     arity: Arity::AtLeast(2),
-    about: "Takes the client into a world, which is made if there is none of that name; or answers where it is.",
+    about: "Enters a world, which is created if it does not exist; without a name, returns the current world.",
     run: world,
     ..ROW
 };
@@ -32,10 +32,10 @@ fn world(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where a login of that name leads; `None` where it is the name of a user.
+/// The world that this user name leads to; `None` if it is an ordinary user name.
 ///
 /// # Errors
-/// It would be a world, but none has such a name.
+/// The name has the prefix of a world, but the rest is not a valid world name.
 pub fn of_login(cx: &mut Ctx<'_>, user: &[u8]) -> Result<Option<HostCall>, KitError> {
     let named = |prefix| user.strip_prefix(prefix).map(WorldName::parse);
     let (world, is_temporary) = match (named(LASTING), named(TEMPORARY)) {
@@ -51,7 +51,7 @@ pub(super) const WORLDS: Command = Command {
     name: "WORLDS",
     arity: Arity::Exactly(2),
     cost: "O(N), N being how many there are",
-    about: "Answers the worlds there are, each with its clients, its keys, and whether it is temporary.",
+    about: "Lists the worlds, each with its number of clients and of keys, and whether it is temporary.",
     run: worlds,
     ..ROW
 };
@@ -79,7 +79,7 @@ pub(super) const DROP_WORLD: Command = Command {
     syntax: "world",
     arity: Arity::Exactly(3),
     cost: "O(N), N being its clients",
-    about: "Ends a world: its data is gone, its clients' connections close. The next to enter it finds a fresh one.",
+    about: "Ends a world: its data is deleted and its connections close. The next client to enter gets a new one.",
     run: drop_world,
     ..ROW
 };
@@ -96,7 +96,7 @@ pub(super) const TEMPLATE: Command = Command {
     name: "TEMPLATE",
     arity: Arity::Exactly(2),
     cost: "O(N), N being all keys",
-    about: "Has worlds that are made from now on begin as a copy of what this one is now.",
+    about: "Makes new worlds start as a copy of the present state of this one.",
     run: |cx, _| {
         let template = cx.engine().template();
         set_template(cx, Some(Box::new(template)));
@@ -108,7 +108,7 @@ pub(super) const TEMPLATE: Command = Command {
 pub(super) const DROP_TEMPLATE: Command = Command {
     name: "DROP-TEMPLATE",
     arity: Arity::Exactly(2),
-    about: "Has worlds that are made from now on begin empty again.",
+    about: "Makes new worlds start empty again.",
     run: |cx, _| {
         set_template(cx, None);
         Ok(())

@@ -1,4 +1,4 @@
-//! Putting members at places: GEOADD, which is ZADD with places for scores.
+//! GEOADD: adds members with coordinates, which is ZADD with coordinates encoded as scores.
 
 use super::position;
 use crate::commands::sorted_set::add::{Mode, Pair, put_all};
@@ -14,7 +14,7 @@ pub(super) const GEOADD: Command = Command {
     since: "3.2.0",
     history: &[Change::brings("6.2.0", &["CH", "NX", "XX"])],
     cost: "O(log(N)) for each member, N being the members of the sorted set.",
-    about: "Puts members at places on earth, or moves members that are there.",
+    about: "Adds members with their coordinates, or moves existing members.",
     run: geoadd,
     ..Command::ROW
 };

@@ -1,4 +1,4 @@
-//! What is known of single members: where they are (GEOPOS, GEOHASH) and how far from another (GEODIST).
+//! GEOPOS, GEOHASH and GEODIST: the position of a member, and the distance between two members.
 
 use super::{format_distance, unit};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -21,7 +21,7 @@ pub(super) const GEODIST: Command = Command {
     syntax: "key member1 member2 unit:[M|KM|FT|MI]",
     arity: Arity::AtLeast(4),
     cost: "O(1)",
-    about: "Answers how far two members are from each other.",
+    about: "Returns the distance between two members.",
     run: geodist,
     ..LOOKING
 };
@@ -44,7 +44,7 @@ fn geodist(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 pub(super) const GEOHASH: Command = Command {
     name: "GEOHASH",
     syntax: "key [member [member ...]]",
-    about: "Answers the places of members as geohashes, in eleven letters.",
+    about: "Returns the positions of members as geohashes of eleven characters.",
     run: |cx, args| {
         each(cx, args, |reply, position| match position {
             Some(position) => reply.bulk(&position.geohash()),
@@ -57,7 +57,7 @@ pub(super) const GEOHASH: Command = Command {
 pub(super) const GEOPOS: Command = Command {
     name: "GEOPOS",
     syntax: "key [member [member ...]]",
-    about: "Answers the longitudes and latitudes of members.",
+    about: "Returns the longitudes and latitudes of members.",
     run: |cx, args| {
         each(cx, args, |reply, position| match position {
             Some(position) => write_position(reply, position),
@@ -67,7 +67,7 @@ pub(super) const GEOPOS: Command = Command {
     ..LOOKING
 };
 
-/// Writes something for the place of each member.
+/// Writes a reply for the position of each member.
 fn each(cx: &mut Ctx<'_>, mut args: Args<'_>, write: impl Fn(&mut Reply<'_>, Option<Position>)) -> Result<(), Error> {
     let (zset, reply) = cx.read::<Zset>(args.key()?)?;
     reply.array(args.left());
@@ -75,7 +75,7 @@ fn each(cx: &mut Ctx<'_>, mut args: Args<'_>, write: impl Fn(&mut Reply<'_>, Opt
     Ok(())
 }
 
-/// Where a member is, if it is there.
+/// The position of a member, if it exists.
 pub(super) fn position_of(zset: Option<&Zset>, member: &[u8]) -> Option<Position> {
     zset.and_then(|zset| zset.score(member)).map(Position::of_score)
 }

@@ -1,11 +1,11 @@
-//! Places on earth: members of a sorted set whose scores stand for a longitude and a latitude.
+//! Geo commands: members of a sorted set whose scores encode a longitude and a latitude.
 //!
-//! There is no type of its own: what GEOADD puts in, ZSCORE answers and ZREM removes, and any score stands for
-//! some place. So the members near a place are a few stretches of the sorted set, each looked at member by
-//! member ([`crate::value::geo`]).
+//! They are no type of their own: ZSCORE returns what GEOADD adds and ZREM removes it, and any score encodes some
+//! position. So the members near a point are in a few ranges of the sorted set, whose members are tested one by one
+//! ([`crate::value::geo`]).
 //!
-//! [`add`] puts members in, [`member`] tells of single ones, and [`search`] finds those in a circle or a box, by what
-//! [`query`] understood. [`radius`] holds the four older commands that GEOSEARCH replaces.
+//! [`add`] adds members, [`member`] reads single ones, and [`search`] finds those in a circle or a box, as parsed by
+//! [`query`]. [`radius`] has the four older commands that GEOSEARCH replaces.
 
 mod add;
 mod member;
@@ -16,7 +16,7 @@ mod search;
 use crate::engine::{Args, Command, Error, GeoError, says};
 use crate::value::geo::Position;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     add::GEOADD,
     member::GEODIST,
@@ -30,7 +30,7 @@ pub const COMMANDS: &[Command] = &[
     search::GEOSEARCHSTORE,
 ];
 
-/// Takes a longitude and a latitude.
+/// Parses a longitude and a latitude.
 fn position(args: &mut Args<'_>) -> Result<Position, Error> {
     let position = Position { longitude: args.float()?, latitude: args.float()? };
     if !position.is_valid() {
@@ -40,7 +40,7 @@ fn position(args: &mut Args<'_>) -> Result<Position, Error> {
     Ok(position)
 }
 
-/// Takes a unit of length, and answers its metres.
+/// Parses a unit of length and returns its length in metres.
 fn unit(args: &mut Args<'_>) -> Result<f64, Error> {
     const UNITS: [(&str, f64); 4] = [("M", 1.0), ("KM", 1000.0), ("FT", 0.3048), ("MI", 1609.34)];
     let word = args.word()?;
@@ -48,8 +48,7 @@ fn unit(args: &mut Args<'_>) -> Result<f64, Error> {
     Ok(unit.map(|(_, metres)| metres).ok_or(GeoError::Unit)?)
 }
 
-/// A distance with the four digits behind the point that all commands answer, rounded as Redis rounds it: what lies in
-/// the middle between two goes to the even one.
+/// A distance with the four decimal places that all commands return, rounded as in Redis: ties go to the even digit.
 fn format_distance(distance: f64) -> String {
     let parts = (distance * 10_000.0).round_ties_even() as i64;
     format!("{}.{:04}", parts / 10_000, parts % 10_000)

@@ -1,8 +1,8 @@
-//! What a search asks for, read from its words.
+//! The parser of searches.
 //!
-//! All six commands read the same options in any order; what a command's name says already, or does not allow, its
-//! [`Kind`] says. Where there is nothing to search in, the member to search around is not looked for, and the older
-//! commands do not look at the radius either.
+//! All six commands take the same options in any order; [`Kind`] defines what a command's name implies or excludes. If
+//! there is no sorted set to search, the centre member is not looked up, and the older commands do not check the radius
+//! either.
 
 use super::member::position_of;
 use super::{position, unit};
@@ -10,7 +10,7 @@ use crate::engine::{Args, Error, GeoError, shown};
 use crate::value::Zset;
 use crate::value::geo::{Area, Position, Shape};
 
-/// The commands, as far as they take different words.
+/// The commands, distinguished by the words that they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// GEOSEARCH.
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// In which order members are answered.
+/// The order in which members are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// The nearest first.
@@ -46,25 +46,25 @@ pub(super) enum Order {
     Descending,
 }
 
-/// Where the members that are found go.
+/// The destination of the members that are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
     pub(super) key: &'a [u8],
-    /// Their scores are the distances, not the places.
+    /// The stored scores are the distances, not the encoded positions.
     pub(super) with_distances: bool,
 }
 
-/// A search.
+/// A parsed search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Query<'a> {
     middle: Option<Middle>,
     shape: Option<Shape>,
-    /// The metres of the unit that distances are answered in.
+    /// The unit of returned distances, in metres.
     pub(super) unit_m: f64,
     pub(super) order: Option<Order>,
-    /// The most members, if not all.
+    /// The maximum number of members, if limited.
     pub(super) count: Option<usize>,
-    /// Any so many members, not the nearest.
+    /// Any members up to the maximum, not the nearest.
     pub(super) any: bool,
     pub(super) with_distance: bool,
     pub(super) with_score: bool,
@@ -73,10 +73,10 @@ pub(super) struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Reads what stands behind the key; `name` is the command as the client wrote it.
+    /// Parses the words after the key; `name` is the command as the client wrote it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first fault in the words.
     pub(super) fn parse(
         args: &mut Args<'a>,
         kind: Kind,
@@ -110,7 +110,7 @@ impl<'a> Query<'a> {
         Ok(query)
     }
 
-    /// The area to search in; `None` if there is nothing to search in anyway.
+    /// The area to search; `None` if there is nothing to search in.
     pub(super) fn area(&self) -> Option<Area> {
         let middle = match self.middle? {
             Middle::Member(position) => position?,
@@ -119,7 +119,7 @@ impl<'a> Query<'a> {
         Some(Area { middle, shape: self.shape? })
     }
 
-    /// Takes the words whose places are fixed in the older commands.
+    /// Parses the positional arguments of the older commands.
     fn take_fixed(&mut self, args: &mut Args<'a>, kind: Kind, zset: Option<&Zset>) -> Result<(), Error> {
         match (kind, zset) {
             (Kind::Search | Kind::Store, _) => return Ok(()),
@@ -227,7 +227,7 @@ impl<'a> Query<'a> {
         Ok(())
     }
 
-    /// Refuses what is missing, and what does not go together.
+    /// Refuses missing options and contradictory ones.
     fn check(&self, kind: Kind, name: &[u8]) -> Result<(), Error> {
         if self.target.is_some() && (self.with_distance || self.with_score || self.with_position) {
             let what = if kind == Kind::Store { "GEOSEARCHSTORE" } else { "STORE option in GEORADIUS" };
@@ -246,15 +246,15 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What is searched around.
+/// The centre of a search.
 #[derive(Clone, Copy, Debug)]
 enum Middle {
-    /// A member; no place where there is no sorted set to find it in.
+    /// A member; without a position if there is no sorted set that could contain it.
     Member(Option<Position>),
     Place(Position),
 }
 
-/// Takes a member, and answers where it is.
+/// Parses a member and returns its position.
 fn member(args: &mut Args<'_>, zset: Option<&Zset>) -> Result<Option<Position>, Error> {
     let member = args.word()?;
     match zset {

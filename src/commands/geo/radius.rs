@@ -1,4 +1,4 @@
-//! The older commands that GEOSEARCH replaces, each with a form that stores nothing: GEORADIUS and GEORADIUSBYMEMBER.
+//! GEORADIUS and GEORADIUSBYMEMBER, which GEOSEARCH replaces, and their read-only forms.
 
 use super::query::Kind;
 use super::search::search;
@@ -11,7 +11,7 @@ pub(super) const GEORADIUS: Command = Command {
     flags: Flags::WRITE.and(Flags::DENYOOM),
     keys: &[SEARCHED, stored_behind("STORE", 6), stored_behind("STOREDIST", 6)],
     since: "3.2.0",
-    about: "Finds the members in a circle around a place, and may store them under a key.",
+    about: "Returns the members in a circle around a point, or stores them in a key.",
     deprecated: Some(("6.2.0", "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument")),
     run: |cx, args| search(cx, args, Kind::Radius),
     ..GEORADIUS_RO
@@ -28,7 +28,7 @@ pub(super) const GEORADIUS_RO: Command = Command {
     since: "3.2.10",
     history: &[Change::brings("6.2.0", &["ANY"]), UNITS],
     cost: "O(N+log(M)), N being the members in and around the circle and M those that are answered.",
-    about: "Finds the members in a circle around a place.",
+    about: "Returns the members in a circle around a point.",
     deprecated: Some(("6.2.0", "`GEOSEARCH` with the `BYRADIUS` argument")),
     run: |cx, args| search(cx, args, Kind::RadiusReadOnly),
     ..Command::ROW
@@ -41,7 +41,7 @@ pub(super) const GEORADIUSBYMEMBER: Command = Command {
     flags: Flags::WRITE.and(Flags::DENYOOM),
     keys: &[SEARCHED, stored_behind("STORE", 5), stored_behind("STOREDIST", 5)],
     since: "3.2.0",
-    about: "Finds the members in a circle around another, and may store them under a key.",
+    about: "Returns the members in a circle around another member, or stores them in a key.",
     deprecated: Some(("6.2.0", "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments")),
     run: |cx, args| search(cx, args, Kind::Member),
     ..GEORADIUSBYMEMBER_RO
@@ -53,7 +53,7 @@ pub(super) const GEORADIUSBYMEMBER_RO: Command = Command {
              order:[ASC|DESC]",
     arity: Arity::AtLeast(5),
     history: &[Change::says("6.2.0", "Accepts `ANY`."), UNITS],
-    about: "Finds the members in a circle around another.",
+    about: "Returns the members in a circle around another member.",
     deprecated: Some(("6.2.0", "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments")),
     run: |cx, args| search(cx, args, Kind::MemberReadOnly),
     ..GEORADIUS_RO
@@ -63,7 +63,7 @@ const UNITS: Change = Change::says("7.0.0", "Units may be in upper case.");
 
 const SEARCHED: KeySpec = KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS));
 
-/// The key that the result is stored under: behind a keyword, looked for from a word on.
+/// The destination key: after a keyword, which is searched from a given word on.
 const fn stored_behind(keyword: &'static str, from: i32) -> KeySpec {
     KeySpec {
         begin: Begin::EachKeyword(keyword, from),

@@ -1,7 +1,7 @@
-//! Finding members in a circle or a box: GEOSEARCH and GEOSEARCHSTORE, and what the older commands share with them.
+//! GEOSEARCH and GEOSEARCHSTORE, and the code that the older commands share with them.
 //!
-//! Cells of the map are stretches of the sorted set, and each member in them is tested; so a search costs what lies
-//! near, not what the set holds. Without an order members are answered cell by cell.
+//! Cells of the map are ranges of the sorted set, and each member in them is tested; so the cost of a search depends on
+//! the number of near members, not on the size of the set. Without an order members are returned cell by cell.
 
 use super::format_distance;
 use super::member::write_position;
@@ -24,7 +24,7 @@ pub(super) const GEOSEARCH: Command = Command {
     arity: Arity::AtLeast(7),
     flags: Flags::READONLY,
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
-    about: "Finds the members in a circle or a box.",
+    about: "Returns the members in a circle or a box.",
     run: |cx, args| search(cx, args, Kind::Search),
     ..SEARCHING
 };
@@ -37,7 +37,7 @@ pub(super) const GEOSEARCHSTORE: Command = Command {
     arity: Arity::AtLeast(8),
     flags: Flags::WRITE.and(Flags::DENYOOM),
     keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE)), KeySpec::at(2, KeyFlags::RO.and(KeyFlags::ACCESS))],
-    about: "Finds the members in a circle or a box and stores them under a key.",
+    about: "Stores the members in a circle or a box in a key.",
     run: |cx, args| search(cx, args, Kind::Store),
     ..SEARCHING
 };
@@ -50,7 +50,7 @@ const SEARCHING: Command = Command {
     ..Command::ROW
 };
 
-/// Does what all six commands do.
+/// The common implementation of all six commands.
 pub(super) fn search(cx: &mut Ctx<'_>, mut args: Args<'_>, kind: Kind) -> Result<(), Error> {
     let name = args.previous();
     let target = if kind == Kind::Store { Some(args.key()?) } else { None };
@@ -68,7 +68,7 @@ pub(super) fn search(cx: &mut Ctx<'_>, mut args: Args<'_>, kind: Kind) -> Result
     let count = stored.len();
     let event = if kind == Kind::Store { "geosearchstore" } else { "georadiusstore" };
     cx.store(target, stored, Event::sorted_set(event));
-    // Each member that is stored counts as a change; the first did already.
+    // Each stored member counts as a change; the first is already counted.
     cx.engine().stats.changes += count.saturating_sub(1) as u64;
     cx.reply().count(count);
     Ok(())
@@ -83,7 +83,7 @@ struct Found<'z> {
     distance_m: f64,
 }
 
-/// The members that a query answers, in its order.
+/// The members that a query returns, in its order.
 fn find<'z>(zset: &'z Zset, area: &Area, query: &Query<'_>) -> Vec<Found<'z>> {
     let enough = query.count.filter(|_| query.any).unwrap_or(usize::MAX);
     let mut found = collect(zset, area, enough);
@@ -102,7 +102,7 @@ fn find<'z>(zset: &'z Zset, area: &Area, query: &Query<'_>) -> Vec<Found<'z>> {
     found
 }
 
-/// Sorts all, or as many as are wanted, with those apart that are equally far as Redis has them.
+/// Sorts all members, or as many as requested; equal distances have Redis's order.
 fn sort(found: &mut [Found<'_>], wanted: usize, compare: impl Fn(&Found<'_>, &Found<'_>) -> Ordering) {
     if wanted == found.len() {
         found.sort_by(compare);
@@ -111,7 +111,7 @@ fn sort(found: &mut [Found<'_>], wanted: usize, compare: impl Fn(&Found<'_>, &Fo
     }
 }
 
-/// The members in an area, cell by cell, until there are enough.
+/// The members in an area, cell by cell, up to the maximum.
 fn collect<'z>(zset: &'z Zset, area: &Area, enough: usize) -> Vec<Found<'z>> {
     let mut all = Vec::new();
     for cell in area.cells() {

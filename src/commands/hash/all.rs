@@ -1,4 +1,4 @@
-//! Reading a whole hash: HGETALL, HKEYS and HVALS.
+//! HGETALL, HKEYS and HVALS: read a whole hash.
 
 use super::fields;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -14,7 +14,7 @@ pub(super) const HGETALL: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "2.0.0",
     cost: "O(N) where N is how many fields the hash has.",
-    about: "Answers all fields of a hash with their values.",
+    about: "Returns all fields of a hash with their values.",
     tips: &["nondeterministic_output_order"],
     run: |cx, args| answer(cx, args, |reply, len| reply.map(len), write_both),
     ..Command::ROW
@@ -22,14 +22,14 @@ pub(super) const HGETALL: Command = Command {
 
 pub(super) const HKEYS: Command = Command {
     name: "HKEYS",
-    about: "Answers all fields of a hash.",
+    about: "Returns all fields of a hash.",
     run: |cx, args| answer(cx, args, |reply, len| reply.array(len), |reply, entry| reply.item(entry.field)),
     ..HGETALL
 };
 
 pub(super) const HVALS: Command = Command {
     name: "HVALS",
-    about: "Answers the values of all fields of a hash.",
+    about: "Returns the values of all fields of a hash.",
     run: |cx, args| answer(cx, args, |reply, len| reply.array(len), |reply, entry| reply.item(entry.value)),
     ..HGETALL
 };

@@ -1,4 +1,4 @@
-//! Values that are numbers: HINCRBY and HINCRBYFLOAT. A missing field counts as 0; a deadline stays.
+//! HINCRBY and HINCRBYFLOAT: increment numeric fields. A missing field counts as 0; its deadline stays.
 
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::Item;
@@ -16,7 +16,7 @@ pub(super) const HINCRBY: Command = Command {
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))],
     since: "2.0.0",
-    about: "Adds a whole number to the value of a field.",
+    about: "Increments the integer value of a field.",
     run: hincrby,
     ..Command::ROW
 };
@@ -36,7 +36,7 @@ fn hincrby(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 pub(super) const HINCRBYFLOAT: Command = Command {
     name: "HINCRBYFLOAT",
     since: "2.6.0",
-    about: "Adds a number to the value of a field, in the precision of the x87's 80 bits.",
+    about: "Increments the floating-point value of a field, with the precision of the x87's 80 bits.",
     run: hincrbyfloat,
     ..HINCRBY
 };
@@ -59,7 +59,7 @@ fn hincrbyfloat(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives a field the digits that `act` writes, who is told the value that the field has now.
+/// Sets a field to the digits that `act` writes; `act` receives the field's present value.
 fn change<R>(
     cx: &mut Ctx<'_>,
     key: &[u8],

@@ -1,11 +1,11 @@
-//! Giving fields deadlines. One that has passed already removes the field.
+//! HEXPIRE and related commands: set deadlines of fields. A deadline that has already passed deletes the field.
 
 use super::expire_args::{Moment, Unit, take_fields};
 use super::{NO_FIELD, check_type, refuse_all};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
-/// The condition does not hold.
+/// The reply for a field whose condition does not hold.
 const REFUSED: i64 = 0;
 const SET: i64 = 1;
 const ENDED: i64 = 2;
@@ -19,7 +19,7 @@ pub(super) const HEXPIRE: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
     since: "7.4.0",
     cost: "O(N) where N is how many fields are given.",
-    about: "Lets fields of a hash live so many seconds from now.",
+    about: "Sets the time to live of fields of a hash in seconds.",
     run: |cx, args| expire(cx, args, Unit::SECONDS, "hexpire"),
     ..Command::ROW
 };
@@ -27,7 +27,7 @@ pub(super) const HEXPIRE: Command = Command {
 pub(super) const HPEXPIRE: Command = Command {
     name: "HPEXPIRE",
     syntax: "key milliseconds condition:[NX|XX|GT|LT] FIELDS numfields field [field ...]",
-    about: "Lets fields of a hash live so many milliseconds from now.",
+    about: "Sets the time to live of fields of a hash in milliseconds.",
     run: |cx, args| expire(cx, args, Unit::MILLISECONDS, "hpexpire"),
     ..HEXPIRE
 };
@@ -35,7 +35,7 @@ pub(super) const HPEXPIRE: Command = Command {
 pub(super) const HEXPIREAT: Command = Command {
     name: "HEXPIREAT",
     syntax: "key unix-time-seconds condition:[NX|XX|GT|LT] FIELDS numfields field [field ...]",
-    about: "Lets fields of a hash live until a time in seconds since the Unix epoch.",
+    about: "Sets the deadline of fields of a hash, in seconds since the Unix epoch.",
     run: |cx, args| expire(cx, args, Unit::UNIX_SECONDS, "hexpireat"),
     ..HEXPIRE
 };
@@ -43,7 +43,7 @@ pub(super) const HEXPIREAT: Command = Command {
 pub(super) const HPEXPIREAT: Command = Command {
     name: "HPEXPIREAT",
     syntax: "key unix-time-milliseconds condition:[NX|XX|GT|LT] FIELDS numfields field [field ...]",
-    about: "Lets fields of a hash live until a time in milliseconds since the Unix epoch.",
+    about: "Sets the deadline of fields of a hash, in milliseconds since the Unix epoch.",
     run: |cx, args| expire(cx, args, Unit::UNIX_MILLISECONDS, "hpexpireat"),
     ..HEXPIRE
 };
@@ -71,7 +71,7 @@ fn expire(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static st
     Ok(())
 }
 
-/// Gives a field a deadline, if it may have it, and answers what became of it.
+/// Sets a field's deadline if the condition holds, and returns the reply code.
 fn expire_field(hash: &mut Hash, field: &[u8], condition: Condition, moment: Moment) -> i64 {
     match hash.deadline(field) {
         None => NO_FIELD,
@@ -83,17 +83,17 @@ fn expire_field(hash: &mut Hash, field: &[u8], condition: Condition, moment: Mom
     }
 }
 
-/// When a deadline is changed.
+/// The condition for a change of the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Condition {
     Always,
-    /// `NX`: there is none yet.
+    /// `NX`: the field has no deadline.
     Missing,
-    /// `XX`: there is one.
+    /// `XX`: the field has a deadline.
     Present,
-    /// `GT`: it becomes later; none at all is as late as can be.
+    /// `GT`: the new deadline is later; no deadline counts as infinitely late.
     Later,
-    /// `LT`: it becomes earlier.
+    /// `LT`: the new deadline is earlier.
     Earlier,
 }
 

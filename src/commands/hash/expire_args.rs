@@ -1,24 +1,24 @@
-//! What the commands about deadlines of fields share: moments, and the words `FIELDS numfields field ...`.
+//! Arguments of the commands about deadlines of fields: times, and the words `FIELDS numfields field ...`.
 
 use super::remove::HDEL_EVENT;
 use crate::engine::{Args, Changed, Error, Event};
 use crate::value::hash::Hash;
 use crate::value::number;
 
-/// Fields got a deadline.
+/// The event for fields that got a deadline.
 const HEXPIRE_EVENT: Event = Event::hash("hexpire");
-/// Fields lost their deadlines.
+/// The event for fields that lost their deadline.
 pub(super) const HPERSIST_EVENT: Event = Event::hash("hpersist");
 
 /// The last millisecond that a field can live to.
 const LAST_MS: i64 = (1 << 46) - 1;
 
-/// How a moment is counted.
+/// The unit and the origin of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
-    /// Milliseconds of one.
+    /// The unit in milliseconds.
     pub(super) ms: i64,
-    /// Counted from now, not from the Unix epoch.
+    /// The time is relative to now, not to the Unix epoch.
     pub(super) from_now: bool,
 }
 
@@ -28,7 +28,7 @@ impl Unit {
     pub(super) const UNIX_SECONDS: Unit = Unit { ms: 1000, from_now: false };
     pub(super) const UNIX_MILLISECONDS: Unit = Unit { ms: 1, from_now: false };
 
-    /// Takes the option that names a unit, if one stands next.
+    /// Parses an option that names a unit, if the next word is one.
     pub(super) fn take(args: &mut Args<'_>) -> Option<Unit> {
         let options = [
             ("EX", Unit::SECONDS),
@@ -39,10 +39,10 @@ impl Unit {
         options.into_iter().find(|(name, _)| args.take(name)).map(|(_, unit)| unit)
     }
 
-    /// The moment that `word` tells, as a deadline; `command` is named by the error.
+    /// Parses `word` into a deadline; the error names `command`.
     ///
     /// # Errors
-    /// No integer, negative, or too far away.
+    /// The word is not an integer, is negative, or is too far in the future.
     pub(super) fn moment(self, word: &[u8], now_ms: i64, command: &'static str) -> Result<Moment, Error> {
         let number = number::parse_i64(word).ok_or(Error::NotAnInteger)?;
         if number < 0 {
@@ -55,7 +55,7 @@ impl Unit {
     }
 }
 
-/// A deadline that fields are to get, and the time it is now, both in unix milliseconds.
+/// A deadline for fields, and the present time, both in unix milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) deadline_ms: i64,
@@ -63,30 +63,30 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// Whether it has come already: then fields end at once.
+    /// Whether the deadline has already passed: then the fields are deleted at once.
     pub(super) fn is_past(self) -> bool {
         self.deadline_ms <= self.now_ms
     }
 
-    /// What is announced of a hash whose fields got it as their deadline.
+    /// The event for a hash whose fields get this deadline.
     pub(super) fn event(self) -> Event {
         if self.is_past() { HDEL_EVENT } else { HEXPIRE_EVENT }
     }
 
-    /// Gives a field the deadline, or ends it. Tells whether there is such a field.
+    /// Sets a field's deadline, or deletes the field if it has passed. Returns whether the field exists.
     pub(super) fn apply(self, hash: &mut Hash, field: &[u8]) -> bool {
         if self.is_past() { hash.remove(field) } else { hash.set_deadline(field, Some(self.deadline_ms)) }
     }
 
-    /// Gives all these fields the deadline.
+    /// Sets the deadline of all these fields.
     pub(super) fn apply_all<'f>(self, hash: &mut Hash, fields: impl Iterator<Item = &'f [u8]>) -> Changed<()> {
         hash.make_timed();
         Changed::by(fields.filter(|field| self.apply(hash, field)).count(), ())
     }
 }
 
-/// Takes `FIELDS` and the number of fields, which must be all words that are left; a number that is not positive is
-/// refused as `not_positive`.
+/// Parses `FIELDS` and the number of fields, which must be all remaining words; a number that is not positive gives the
+/// error `not_positive`.
 pub(super) fn take_fields(args: &mut Args<'_>, not_positive: Error) -> Result<(), Error> {
     if !args.take("FIELDS") {
         return Err(Error::FieldsMissing);

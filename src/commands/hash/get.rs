@@ -1,4 +1,4 @@
-//! Reading some of a hash's fields, or how many there are.
+//! HGET, HMGET, HLEN and others: read some fields of a hash, or their number.
 
 use super::{fields, meet, write_or_null};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -12,7 +12,7 @@ pub(super) const HGET: Command = Command {
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "2.0.0",
-    about: "Answers the value of a field.",
+    about: "Returns the value of a field.",
     run: hget,
     ..Command::ROW
 };
@@ -30,7 +30,7 @@ pub(super) const HMGET: Command = Command {
     syntax: "key field [field ...]",
     arity: Arity::AtLeast(3),
     cost: "O(N) where N is how many fields are asked for.",
-    about: "Answers the values of several fields.",
+    about: "Returns the values of several fields.",
     run: hmget,
     ..HGET
 };
@@ -54,7 +54,7 @@ pub(super) const HEXISTS: Command = Command {
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO)],
     since: "2.0.0",
-    about: "Answers whether a hash has a field.",
+    about: "Returns whether a hash has a field.",
     run: hexists,
     ..Command::ROW
 };
@@ -70,7 +70,7 @@ fn hexists(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 pub(super) const HSTRLEN: Command = Command {
     name: "HSTRLEN",
     since: "3.2.0",
-    about: "Answers how many bytes the value of a field has.",
+    about: "Returns the length of the value of a field in bytes.",
     run: hstrlen,
     ..HEXISTS
 };
@@ -87,12 +87,12 @@ pub(super) const HLEN: Command = Command {
     name: "HLEN",
     syntax: "key",
     arity: Arity::Exactly(2),
-    about: "Answers how many fields a hash has.",
+    about: "Returns the number of fields of a hash.",
     run: hlen,
     ..HEXISTS
 };
 
-/// Counts what is overdue too, where that stays: Redis does so.
+/// Counts expired fields that are still stored, as Redis does.
 fn hlen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (hash, reply) = cx.read::<Hash>(args.key()?)?;
     reply.count(hash.map_or(0, |hash| hash.len()));

@@ -20,12 +20,12 @@ pub(super) const HGETEX: Command = Command {
     }],
     since: "8.0.0",
     cost: "O(N) where N is how many fields are given.",
-    about: "Answers the values of fields, and gives the fields a deadline or clears it.",
+    about: "Returns the values of fields, and sets or clears the deadlines of the fields.",
     run: hgetex,
     ..Command::ROW
 };
 
-/// What HGETEX does to the fields that it answers.
+/// The change that HGETEX makes to the deadlines of the returned fields.
 #[derive(Clone, Copy, Debug)]
 enum Aftermath {
     Nothing,
@@ -59,7 +59,7 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 impl Aftermath {
-    /// Does to a field what is to be done; tells whether that changed anything.
+    /// Applies the change to a field; returns whether anything changed.
     fn befalls(self, hash: &mut Hash, field: &[u8]) -> bool {
         match self {
             Aftermath::Nothing => false,
@@ -83,7 +83,7 @@ pub(super) const HSETEX: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
     since: "8.0.0",
     cost: "O(N) where N is how many fields are set.",
-    about: "Gives fields of a hash values and a deadline.",
+    about: "Sets the values of fields of a hash, and a deadline for the fields.",
     run: hsetex,
     ..Command::ROW
 };
@@ -91,14 +91,14 @@ pub(super) const HSETEX: Command = Command {
 /// The options of HSETEX.
 #[derive(Clone, Copy, Debug, Default)]
 struct Options {
-    /// `FXX` wants all fields to be there, `FNX` none.
+    /// `FXX` requires all fields to exist, `FNX` none.
     wanted: Option<bool>,
     keep: bool,
     moment: Option<Moment>,
 }
 
 impl Options {
-    /// Takes everything up to the fields.
+    /// Parses everything before the fields.
     fn parse(args: &mut Args<'_>, now_ms: i64) -> Result<Options, Error> {
         let mut options = Options::default();
         while !args.take("FIELDS") {
@@ -126,7 +126,7 @@ impl Options {
     }
 }
 
-/// The field of each pair that is left.
+/// The field of each remaining pair.
 fn names<'a>(args: Args<'a>) -> impl Iterator<Item = &'a [u8]> + Clone {
     args.rest().step_by(2)
 }
@@ -134,7 +134,7 @@ fn names<'a>(args: Args<'a>) -> impl Iterator<Item = &'a [u8]> + Clone {
 fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, now_ms) = (args.key()?, cx.now_ms());
     let options = Options::parse(&mut args, now_ms)?;
-    // A count without a pair behind it is not looked at.
+    // A count without a pair after it is not checked.
     if args.left() < 3 {
         return Err(Error::WrongArity("hsetex".to_owned()));
     }
@@ -156,7 +156,8 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
     cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| {
         if options.wanted.is_some() {
-            // They end before they are set, and so lose their deadlines; the hash does not end with them.
+            // The fields are deleted before they are set, and so lose their deadlines; the hash is not deleted with
+            // them.
             names(args).for_each(|field| _ = hash.remove_overdue(field, due_ms));
         }
         Ok(set_all(hash, args, options.keep, &limits))
@@ -168,13 +169,13 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What FXX or FNX finds.
+/// The result of checking FXX or FNX.
 struct Found {
-    /// The hash has all of the fields, or none, as it is wanted.
+    /// The condition holds: the hash has all of the fields, or none.
     is_wanted: bool,
-    /// How many fields were looked at until that was clear.
+    /// The number of fields that were looked up to decide this.
     looked_at: usize,
-    /// How many of the fields are past their deadline.
+    /// The number of these fields that have expired.
     overdue: usize,
 }
 

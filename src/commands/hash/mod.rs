@@ -1,12 +1,12 @@
 //! Hashes: fields, each with a value, under a key.
 //!
-//! Fields may have deadlines. Who reads a hash reads it as it is at the moment of the command ([`fields`]); who asks
-//! for fields by their names first removes those that are overdue ([`meet`]). Usually there are none: the engine
-//! removes a field on its millisecond.
+//! Fields may have deadlines. A command that reads a whole hash sees it as it is at the moment of the command
+//! ([`fields`]); a command that names fields first deletes those of them that have expired ([`meet`]). Usually there
+//! are none: the engine deletes a field on its millisecond.
 //!
-//! [`set`] gives fields values, [`count`] adds to them, [`remove`] takes fields out; [`get`], [`all`], [`random`] and
-//! [`scan`] read. [`expire`] gives fields deadlines, [`ttl`] reads and clears them, [`get_ex`] does so together
-//! with values; [`expire_args`] is what these share.
+//! [`set`] sets fields, [`count`] increments them, [`remove`] deletes them; [`get`], [`all`], [`random`] and [`scan`]
+//! read. [`expire`] sets deadlines, [`ttl`] reads and clears them, [`get_ex`] does so together with values;
+//! [`expire_args`] has their common arguments.
 
 mod all;
 mod count;
@@ -25,7 +25,7 @@ use crate::resp::Reply;
 use crate::value::hash::{Fields, Hash};
 use crate::value::{Item, View};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     remove::HDEL,
     get::HEXISTS,
@@ -57,10 +57,10 @@ pub const COMMANDS: &[Command] = &[
     all::HVALS,
 ];
 
-/// The answer about the deadline of a field that is not there.
+/// The reply about the deadline of a field that does not exist.
 const NO_FIELD: i64 = -2;
 
-/// The fields of the hash that `key` holds, and the writer.
+/// The fields of the hash at `key`, and the reply writer.
 fn fields<'a, 'c>(cx: &'a mut Ctx<'c>, key: &[u8]) -> Result<(Option<Fields<'a>>, &'a mut Reply<'c>), Error> {
     let due_ms = cx.due_ms();
     let (hash, reply) = cx.read::<Hash>(key)?;
@@ -74,8 +74,8 @@ fn write_or_null(reply: &mut Reply<'_>, value: Option<Item<'_>>) {
     }
 }
 
-/// Answers the value of each field named by `args`, or null, and does to those that are there what `change` does, which
-/// tells whether that changed anything. The hash is prepared first.
+/// Replies with the value of each field in `args`, or null, and applies `change` to those that exist; `change` returns
+/// whether it changed anything. `prepare` changes the hash first.
 fn answer_and_change(
     cx: &mut Ctx<'_>,
     key: &[u8],
@@ -104,14 +104,15 @@ fn answer_and_change(
     Ok(())
 }
 
-/// Removes those of the named fields that are overdue.
+/// Deletes those of the named fields that have expired.
 fn meet<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = &'f [u8]>) {
     cx.meet_fields(key, |hash, due_ms| names.filter(|name| hash.remove_overdue(name, due_ms)).count());
 }
 
-/// Finds out whether `key` may be opened as a hash, before the arguments are looked at: Redis does so.
+/// Checks that `key` is a hash or missing, before the arguments are checked, as Redis does.
 ///
 /// # Errors
+/// [`Error::WrongType`] if it has another type.
 /// [`Error::WrongType`] when it holds something else.
 fn check_type(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
     match cx.peek(key).map(|key| key.view()) {
@@ -120,7 +121,7 @@ fn check_type(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Answers for each field that is left that it is not there.
+/// Replies for each remaining field that it does not exist.
 fn refuse_all(cx: &mut Ctx<'_>, args: Args<'_>) {
     let reply = cx.reply();
     reply.array(args.left());

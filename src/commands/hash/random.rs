@@ -1,8 +1,8 @@
-//! HRANDFIELD: fields chosen by chance.
+//! HRANDFIELD: random fields.
 //!
-//! The chance is the engine's seeded generator, drawn from once per call. Many distinct fields are chosen by walking
-//! over all of them (selection sampling), few by drawing until enough different ones came. Nothing is allocated by the
-//! count that was asked for, only by what the hash has.
+//! Randomness comes from the engine's seeded generator, from which each call draws once. Many distinct fields are
+//! chosen in one pass over all fields (selection sampling), few by drawing until enough different ones have come.
+//! Allocations depend on the size of the hash, never on the requested count.
 //!
 //! Source: D. E. Knuth, "The Art of Computer Programming", vol. 2, 3.4.2.
 
@@ -23,13 +23,13 @@ pub(super) const HRANDFIELD: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "6.2.0",
     cost: "O(N), N being the fields answered.",
-    about: "Answers fields chosen by chance: distinct ones, or with a negative count some perhaps repeatedly.",
+    about: "Returns random fields: distinct ones, or with a negative count possibly repeated ones.",
     tips: &["nondeterministic_output"],
     run: hrandfield,
     ..Command::ROW
 };
 
-/// From one in how many fields on all of them are walked over.
+/// If at least one in this many fields is requested, one pass over all fields chooses them.
 const DENSE: usize = 8;
 
 fn hrandfield(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
@@ -71,7 +71,7 @@ fn write_entry(reply: &mut Reply<'_>, entry: Entry<'_>, with_values: bool) {
     }
 }
 
-/// Answers `count` fields, each at most once; all of them if they are no more.
+/// Replies with `count` distinct fields; with all of them if there are not more.
 fn distinct(reply: &mut Reply<'_>, fields: Fields<'_>, count: usize, with_values: bool, generator: &mut Rng) {
     let len = fields.len();
     let count = count.min(len);

@@ -1,11 +1,11 @@
-//! Taking fields out of a hash, silently or with their values.
+//! HDEL and HGETDEL: delete fields of a hash.
 
 use super::expire_args::take_fields;
 use super::{answer_and_change, check_type, meet};
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
-/// Fields were removed.
+/// The event for deleted fields.
 pub(super) const HDEL_EVENT: Event = Event::hash("hdel");
 
 pub(super) const HDEL: Command = Command {
@@ -18,12 +18,12 @@ pub(super) const HDEL: Command = Command {
     since: "2.0.0",
     history: &[Change::says("2.4.0", "Takes several fields.")],
     cost: "O(N) where N is how many fields are removed.",
-    about: "Removes fields from a hash, and the hash with its last one.",
+    about: "Deletes fields of a hash, and the hash with its last field.",
     run: hdel,
     ..Command::ROW
 };
 
-/// Counts what is overdue too, where that stays: Redis does so.
+/// Counts expired fields that are still stored, as Redis does.
 fn hdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let removed = cx.edit(key, HDEL_EVENT, |hash: &mut Hash| {
@@ -42,7 +42,7 @@ pub(super) const HGETDEL: Command = Command {
     since: "8.0.0",
     history: &[],
     cost: "O(N) where N is how many fields are given.",
-    about: "Answers the values of fields and removes the fields from the hash.",
+    about: "Returns the values of fields and deletes the fields.",
     run: hgetdel,
     ..HDEL
 };

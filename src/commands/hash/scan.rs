@@ -1,4 +1,4 @@
-//! HSCAN: walking the fields of a hash in steps.
+//! HSCAN: iterates over the fields of a hash.
 
 use super::fields;
 use crate::commands::scanning::{self, Options, Scanned};
@@ -13,13 +13,13 @@ pub(super) const HSCAN: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "2.8.0",
     cost: "O(1) for each step, O(N) for the whole walk, N being the fields of the hash.",
-    about: "Walks the fields and values of a hash, a step at a time.",
+    about: "Iterates over the fields and values of a hash, with a cursor.",
     tips: &["nondeterministic_output"],
     run: hscan,
     ..Command::ROW
 };
 
-/// Redis looks at the options only when there is a hash, and so do we.
+/// Redis checks the options only if the hash exists, and so do we.
 fn hscan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let cursor = scanning::cursor(&mut args)?;

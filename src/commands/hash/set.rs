@@ -1,9 +1,9 @@
-//! Giving fields values: HSET, its older name HMSET, and HSETNX. A field that gets a value loses its deadline.
+//! HSET, its older name HMSET, and HSETNX: set fields. A field that is set loses its deadline.
 
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
-/// Fields got values.
+/// The event for fields that were set.
 pub(super) const HSET_EVENT: Event = Event::hash("hset");
 
 pub(super) const HSET: Command = Command {
@@ -16,7 +16,7 @@ pub(super) const HSET: Command = Command {
     since: "2.0.0",
     history: &[Change::says("4.0.0", "Takes several fields.")],
     cost: "O(1) for each field, so O(N) for N fields.",
-    about: "Gives fields of a hash values.",
+    about: "Sets the values of fields of a hash.",
     run: hset,
     ..Command::ROW
 };
@@ -31,7 +31,7 @@ pub(super) const HMSET: Command = Command {
     name: "HMSET",
     history: &[],
     cost: "O(N) where N is how many fields are set.",
-    about: "Gives fields of a hash values.",
+    about: "Sets the values of fields of a hash.",
     deprecated: Some(("4.0.0", "`HSET` with multiple field-value pairs")),
     run: hmset,
     ..HSET
@@ -43,7 +43,7 @@ fn hmset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets all pairs that are left and tells how many of their fields are new.
+/// Sets all remaining pairs and returns how many of their fields are new.
 fn set(cx: &mut Ctx<'_>, mut args: Args<'_>, command: &str) -> Result<usize, Error> {
     let key = args.key()?;
     if !args.left().is_multiple_of(2) {
@@ -69,7 +69,7 @@ pub(super) const HSETNX: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
     history: &[],
     cost: "O(1)",
-    about: "Gives a field a value if the hash does not have it yet.",
+    about: "Sets the value of a field only if the field does not exist.",
     run: hsetnx,
     ..HSET
 };

@@ -1,5 +1,5 @@
-//! Reading the deadlines of fields and clearing them. Without a deadline the answer is -1,
-//! without the field or the hash -2.
+//! HTTL, HPERSIST and related commands: read and clear the deadlines of fields. The reply is -1 for a field without a
+//! deadline, and -2 if the field or the hash does not exist.
 
 use super::expire_args::{HPERSIST_EVENT, take_fields};
 use super::{NO_FIELD, check_type, fields, refuse_all};
@@ -18,7 +18,7 @@ pub(super) const HTTL: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "7.4.0",
     cost: "O(N) where N is how many fields are asked for.",
-    about: "Answers how many seconds fields of a hash still live, a started one counted whole.",
+    about: "Returns the remaining time to live of a hash's fields in seconds, rounded up.",
     tips: &["nondeterministic_output"],
     run: |cx, args| answer(cx, args, |deadline_ms, now_ms| to_seconds(deadline_ms - now_ms)),
     ..Command::ROW
@@ -26,14 +26,14 @@ pub(super) const HTTL: Command = Command {
 
 pub(super) const HPTTL: Command = Command {
     name: "HPTTL",
-    about: "Answers how many milliseconds fields of a hash still live.",
+    about: "Returns the remaining time to live of a hash's fields in milliseconds.",
     run: |cx, args| answer(cx, args, |deadline_ms, now_ms| deadline_ms - now_ms),
     ..HTTL
 };
 
 pub(super) const HEXPIRETIME: Command = Command {
     name: "HEXPIRETIME",
-    about: "Answers the deadlines of fields in seconds since the Unix epoch, a started one counted whole.",
+    about: "Returns the deadlines of fields in seconds since the Unix epoch, rounded up.",
     tips: &[],
     run: |cx, args| answer(cx, args, |deadline_ms, _| to_seconds(deadline_ms)),
     ..HTTL
@@ -41,7 +41,7 @@ pub(super) const HEXPIRETIME: Command = Command {
 
 pub(super) const HPEXPIRETIME: Command = Command {
     name: "HPEXPIRETIME",
-    about: "Answers the deadlines of fields in milliseconds since the Unix epoch.",
+    about: "Returns the deadlines of fields in milliseconds since the Unix epoch.",
     run: |cx, args| answer(cx, args, |deadline_ms, _| deadline_ms),
     ..HEXPIRETIME
 };
@@ -50,7 +50,7 @@ fn to_seconds(ms: i64) -> i64 {
     ms / MS_PER_S + i64::from(ms % MS_PER_S > 0)
 }
 
-/// Answers what `convert` makes of each field's deadline and the time, both in unix milliseconds.
+/// Replies with `convert` of each field's deadline and the present time, both in unix milliseconds.
 fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, convert: fn(i64, i64) -> i64) -> Result<(), Error> {
     let now_ms = cx.now_ms();
     let (fields, reply) = fields(cx, args.key()?)?;

@@ -1,4 +1,4 @@
-//! Looking inside: PFDEBUG and PFSELFTEST.
+//! PFDEBUG and PFSELFTEST: the internals of HyperLogLogs.
 
 use super::{open, sketch_of};
 use crate::engine::{
@@ -15,7 +15,7 @@ pub(super) const PFDEBUG: Command = Command {
     keys: &[KeySpec::at(2, KeyFlags::RW.and(KeyFlags::ACCESS))],
     since: "2.8.9",
     cost: "N/A",
-    about: "Tells how a HyperLogLog is kept: its registers, its runs, its form.",
+    about: "Reports the internals of a HyperLogLog: its registers, its runs, its encoding.",
     run: pfdebug,
     ..Command::ROW
 };
@@ -27,7 +27,7 @@ fn pfdebug(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let text = cx.text_to_change(key)?.ok_or(HyperLogLogError::Missing)?;
     let form = sketch_of(text)?.form();
-    // Whatever is asked, the text is raw from then on.
+    // The text is raw from then on, whichever subcommand was called.
     cx.edit_text(key, None, |_| Ok(Changed::by(0, ())))?;
     if says(subcommand, "GETREG") {
         getreg(cx, key)
@@ -45,7 +45,7 @@ fn pfdebug(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
 }
 
-/// There are no wide instructions to be switched on or off: what the compiler chose stays.
+/// There are no SIMD instructions to switch on or off: the compiler's choice stays.
 fn simd(cx: &mut Ctx<'_>, switch: &[u8]) -> Result<(), Error> {
     if !says(switch, "ON") && !says(switch, "OFF") {
         return Err(HyperLogLogError::Simd.into());
@@ -73,7 +73,7 @@ fn decode(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Counts as a change that nobody is told of.
+/// This counts as a change without a notification.
 fn make_dense(cx: &mut Ctx<'_>, key: &[u8]) -> Result<bool, Error> {
     let changed = cx.edit_text(key, None, |bytes| Ok(Changed::by(0, open(bytes, 0)?.make_dense()?)))?;
     cx.engine().stats.changes += u64::from(changed);
@@ -86,7 +86,7 @@ pub(super) const PFSELFTEST: Command = Command {
     flags: Flags::ADMIN.and(Flags::SYSTEM),
     since: "2.8.9",
     cost: "N/A",
-    about: "Tries HyperLogLogs with random elements.",
+    about: "Tests HyperLogLogs with random elements.",
     run: pfselftest,
     ..Command::ROW
 };

@@ -1,10 +1,10 @@
-//! HyperLogLogs: about how many different elements were seen, without the elements.
+//! HyperLogLogs: the approximate number of distinct elements, without storing the elements.
 //!
-//! A key holds a string that clients may read, copy and write; what is a sketch and what is not is found out each time
-//! ([`crate::value::hyperloglog`]). To count one is to write the count down in it, which changes the string but is told
-//! to nobody; so is turning it dense to look at it.
+//! A key holds a string that clients may read, copy and write, so each command validates it
+//! ([`crate::value::hyperloglog`]). PFCOUNT of one key caches the count in the string, which changes it without a
+//! notification; so does the conversion to the dense form for PFDEBUG.
 //!
-//! [`debug`] holds the two commands that look inside.
+//! [`debug`] has the two commands about internals.
 
 mod debug;
 
@@ -14,7 +14,7 @@ use crate::engine::{
 use crate::value::TextView;
 use crate::value::hyperloglog::{Corrupted, Form, REGISTERS, Registers, Sketch, SketchMut, count_of};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[PFADD, PFCOUNT, debug::PFDEBUG, PFMERGE, debug::PFSELFTEST];
 
 impl From<Corrupted> for Error {
@@ -34,7 +34,7 @@ const PFADD: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
     since: "2.8.9",
     cost: "O(1) for each element",
-    about: "Adds elements to a HyperLogLog, or makes an empty one.",
+    about: "Adds elements to a HyperLogLog, which is created if it does not exist.",
     run: pfadd,
     ..Command::ROW
 };
@@ -55,7 +55,7 @@ fn pfadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether there is no such key yet; what there is must be a sketch.
+/// Whether the key is missing; an existing value must be a HyperLogLog.
 fn is_new(cx: &mut Ctx<'_>, key: &[u8]) -> Result<bool, Error> {
     let sketch = cx.text_to_change(key)?.map(sketch_of).transpose()?;
     Ok(sketch.is_none())
@@ -75,7 +75,7 @@ const PFCOUNT: Command = Command {
         .noting("RW because it may change the internal representation of the key, and propagate to replicas")],
     since: "2.8.9",
     cost: "O(1), and with several keys O(N) with a much larger constant",
-    about: "Answers about how many different elements were added to HyperLogLogs.",
+    about: "Returns the approximate number of distinct elements in HyperLogLogs.",
     run: pfcount,
     ..Command::ROW
 };
@@ -93,7 +93,7 @@ fn pfcount(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Ok(());
     };
     let sketch = sketch_of(text)?;
-    // A text that was set whole and is looked at here is raw from then on.
+    // A text that was set as a whole becomes raw when it is counted here.
     let is_embedded = text.encoding() == "embstr";
     let (kept, count) = match sketch.cached_count() {
         Some(count) => (true, count),
@@ -109,12 +109,13 @@ fn pfcount(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The sketch that a text is.
+/// The HyperLogLog in a text.
 fn sketch_of(text: TextView<'_>) -> Result<Sketch<'_>, Error> {
     Ok(text.bytes().ok().and_then(Sketch::of).ok_or(HyperLogLogError::NotOne)?)
 }
 
-/// The greatest registers of several sketches, and whether one of them is dense. A missing key is one without elements.
+/// The maxima of the registers of several HyperLogLogs, and whether one of them is dense. A missing key counts as
+/// empty.
 fn merged(cx: &mut Ctx<'_>, keys: &[&[u8]]) -> Result<(Registers, bool), Error> {
     let (mut registers, mut is_dense) = ([0; REGISTERS], false);
     for key in keys {
@@ -139,7 +140,7 @@ const PFMERGE: Command = Command {
     ],
     since: "2.8.9",
     cost: "O(N) to merge N HyperLogLogs, with a large constant",
-    about: "Adds to a HyperLogLog what was added to others.",
+    about: "Merges HyperLogLogs into one.",
     run: pfmerge,
     ..Command::ROW
 };

@@ -14,7 +14,7 @@ use crate::value::hexadecimal;
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) value: fn(&Scene<'_>) -> String,
-    /// Whether it is told at all.
+    /// Whether the line is shown at all.
     pub(super) is_told: fn(&Scene<'_>) -> bool,
 }
 
@@ -22,17 +22,17 @@ const fn field(name: &'static str, value: fn(&Scene<'_>) -> String) -> Field {
     Field { name, value, is_told: |_| true }
 }
 
-/// A count of something that this server does not do.
+/// A counter of something that this server does not do.
 const fn none(name: &'static str) -> Field {
     field(name, |_| "0".to_owned())
 }
 
-/// A time that something took which this server does not do.
+/// The duration of something that this server does not do.
 const fn never(name: &'static str) -> Field {
     field(name, |_| "-1".to_owned())
 }
 
-/// The state of something that cannot fail, as it is not done.
+/// The status of something that cannot fail, because it is not done.
 const fn well(name: &'static str) -> Field {
     field(name, |_| "ok".to_owned())
 }
@@ -288,7 +288,7 @@ pub(super) const PROCESSOR: &[Field] = &[
     field("used_cpu_user_main_thread", |scene| seconds(scene.usage.thread_user_us)),
 ];
 
-/// Told only to whoever asks for it by its name.
+/// Shown only when requested by name.
 pub(super) const DEBUG: &[Field] = &[
     none("eventloop_duration_aof_sum"),
     field("eventloop_duration_cron_sum", |scene| scene.engine.stats.expiring_us.to_string()),
@@ -302,7 +302,7 @@ pub(super) const DEBUG: &[Field] = &[
 
 pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled")];
 
-/// 40 hexadecimal digits that name the history of the data.
+/// The replication id: 40 hexadecimal digits.
 fn history_id(scene: &Scene<'_>) -> String {
     let name = format!("{} {}", scene.facts.run_id, scene.engine.switches.replid_generation);
     hexadecimal::text(&Sha1::digest(name))
@@ -313,7 +313,8 @@ fn data_bytes(scene: &Scene<'_>) -> u64 {
     scene.engine.databases.memory_bytes() as u64
 }
 
-/// Bytes that the allocator holds, as Redis tells it where the allocator says nothing: all of the process but scripts.
+/// Bytes that the allocator holds, as Redis reports them where the allocator has no statistics: the process without
+/// scripts.
 fn held_bytes(scene: &Scene<'_>) -> u64 {
     scene.usage.resident_bytes.saturating_sub(scene.engine.scripts.all_machine_bytes() as u64)
 }
@@ -322,17 +323,17 @@ fn uptime_s(scene: &Scene<'_>) -> u64 {
     scene.now.since_us(scene.engine.started()) / 1_000_000
 }
 
-/// What happened per second of late.
+/// The recent rate per second of something.
 fn rates(scene: &Scene<'_>) -> Counts {
     scene.engine.stats.instant_metrics.rates(scene.now)
 }
 
-/// The turns of the event loops that are counted.
+/// The counted iterations of the event loops.
 fn turns(scene: &Scene<'_>) -> Turns {
     scene.engine.host.turns().since(scene.engine.stats.turns_before)
 }
 
-/// How long memory has been short now.
+/// How long memory has been over its limit now.
 fn short_us(scene: &Scene<'_>) -> u64 {
     scene.engine.databases.pressure.short_us(scene.engine.host.elapsed_us())
 }
@@ -341,7 +342,7 @@ fn setting(scene: &Scene<'_>, name: &str) -> String {
     config::shown(name, &scene.engine.settings).unwrap_or_default()
 }
 
-/// What the allocator has handed out, or what the data takes where nobody counts that.
+/// The bytes allocated, or the bytes of the data where allocations are not counted.
 fn used_bytes(scene: &Scene<'_>) -> u64 {
     memory::used_bytes(scene.engine, &scene.usage)
 }
@@ -358,7 +359,7 @@ fn seconds(microseconds: u64) -> String {
     format!("{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000)
 }
 
-/// Bytes as a person reads them: `710.48K`.
+/// Bytes in a human-readable form: `710.48K`.
 fn human(bytes: u64) -> String {
     const UNITS: [(u32, char); 5] = [(50, 'P'), (40, 'T'), (30, 'G'), (20, 'M'), (10, 'K')];
     match UNITS.into_iter().find(|(bits, _)| bytes >> bits > 0) {

@@ -1,4 +1,4 @@
-//! The sections that have one line for each of several things.
+//! The sections of INFO that have one line for each of several things, such as commands or databases.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -39,7 +39,7 @@ pub(super) fn latencies(scene: &Scene<'_>, text: &mut String) {
     }
 }
 
-/// A line for each error code that was answered.
+/// A line for each error code that was returned.
 pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
     for (code, count) in scene.engine.stats.errors_by_code.iter() {
         let code = code.replace(['#', ':', '\n', '\r'], "_");
@@ -47,7 +47,7 @@ pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
     }
 }
 
-/// A line for each socket that clients come to; each kind has a number of its own.
+/// A line for each listening socket; each kind has its own index.
 pub(super) fn listeners(scene: &Scene<'_>, text: &mut String) {
     let (settings, facts) = (&scene.engine.settings, scene.facts);
     let tcp =
@@ -72,7 +72,7 @@ pub(super) fn threads(scene: &Scene<'_>, text: &mut String) {
 }
 
 /// A line for each database and type: how many keys have at least 0, 1, 2, 4, ... bytes or elements and fewer than the
-/// next such number.
+/// next of these numbers.
 pub(super) fn sizes(scene: &Scene<'_>, text: &mut String) {
     const KINDS: [&str; 5] = ["strings_sizes", "lists_items", "sets_items", "zsets_items", "hashes_items"];
     for (number, database) in scene.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
@@ -88,7 +88,7 @@ pub(super) fn sizes(scene: &Scene<'_>, text: &mut String) {
     }
 }
 
-/// The place of a type among those told of, and how large a value is.
+/// The index of a type in this section, and the size of a value.
 fn size_of_value(view: View<'_>) -> Option<(usize, usize)> {
     match view {
         View::Text(text) => Some((0, text.len())),
@@ -100,7 +100,7 @@ fn size_of_value(view: View<'_>) -> Option<(usize, usize)> {
     }
 }
 
-/// The least size of a bin: a power of two, or nothing.
+/// The lower bound of a bin: a power of two, or 0.
 fn bin(power: Option<u32>) -> String {
     const UNITS: [(u32, &str); 6] = [(60, "E"), (50, "P"), (40, "T"), (30, "G"), (20, "M"), (10, "K")];
     let Some(power) = power else { return "0".to_owned() };

@@ -1,10 +1,10 @@
-//! INFO: what the server tells of itself, in sections of `name:value` lines.
+//! INFO: information about the server, in sections of `name:value` lines.
 //!
-//! A line is a row with its name and the function that finds its value; [`fields`] holds those of the fixed sections
-//! and [`lists`] the sections that have a line per command, error or database. What is told is true or left out: a
-//! count of something that this server does not do is 0. Of the allocator, which tells nothing, INFO tells what Redis
-//! tells of such a one. Sizes of keys are counted when they are told, by a look at every key; where there are very
-//! many, that is only done for who asks for them, by name or by `all`.
+//! A line is a row with its name and the function that computes its value; [`fields`] has those of the fixed sections
+//! and [`lists`] the sections that have a line per command, error or database. Every value is true, or the line is left
+//! out: a counter of something that this server does not do is 0. The system's allocator has no statistics, so INFO
+//! shows what Redis shows for such an allocator. The sizes of keys are counted when they are shown, by a pass over all
+//! keys; if there are very many, only when requested by name or by `all`.
 
 mod fields;
 mod lists;
@@ -15,7 +15,7 @@ use crate::engine::host::{Facts, Usage};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Engine, Error, Family, Flags, Now};
 use crate::keyspace::Database;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[INFO];
 
 const INFO: Command = Command {
@@ -25,13 +25,13 @@ const INFO: Command = Command {
     arity: Arity::AtLeast(1),
     flags: Flags::LOADING.and(Flags::STALE).and(Flags::DANGEROUS),
     history: &[Change::says("7.0.0", "Takes several sections.")],
-    about: "Tells of the server, in sections.",
+    about: "Returns information about the server, in sections.",
     tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
     run: info,
     ..Command::ROW
 };
 
-/// What the values are found in.
+/// The sources of the values.
 struct Scene<'e> {
     engine: &'e Engine,
     facts: &'e Facts,
@@ -39,25 +39,25 @@ struct Scene<'e> {
     now: Now,
 }
 
-/// A part of INFO that can be asked for by its name.
+/// A section that can be requested by its name.
 struct Section {
     name: &'static str,
     title: &'static str,
-    /// Whether it is told unless other sections are asked for.
+    /// Whether the section is shown by default.
     is_default: fn(&Engine) -> bool,
-    /// Whether it is among all that can be asked for together.
+    /// Whether the section is part of `all`.
     is_told_with_all: bool,
     lines: Lines,
-    /// What the function appends after them.
+    /// Writes the lines after those of the fields.
     more: Option<fn(&Scene<'_>, &mut String)>,
-    /// Another name for it, empty without one.
+    /// An alias of the section; empty without one.
     alias: &'static str,
 }
 
 enum Lines {
     /// One for each field.
     Fields(&'static [Field]),
-    /// What the function appends.
+    /// The function that writes the lines.
     List(fn(&Scene<'_>, &mut String)),
 }
 
@@ -80,7 +80,7 @@ const SECTIONS: &[Section] = &[
     Section { is_told_with_all: false, is_default: |_| false, ..Section::of("debug", "Debug", fields::DEBUG) },
 ];
 
-/// Whether a look at every key takes no longer than some milliseconds.
+/// Whether a pass over all keys takes no more than some milliseconds.
 fn has_few_keys(engine: &Engine) -> bool {
     engine.databases.iter().map(Database::len).sum::<usize>() <= 100_000
 }

@@ -1,4 +1,4 @@
-//! Databases as wholes: how large, emptied, swapped.
+//! DBSIZE, FLUSHDB, FLUSHALL and SWAPDB: commands about whole databases.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub(super) const DBSIZE: Command = Command {
     family: Family::Server,
     arity: Arity::Exactly(1),
     flags: Flags::READONLY.and(Flags::FAST).and(Flags::KEYSPACE),
-    about: "Answers how many keys the database has; those that are due and not yet removed count.",
+    about: "Returns the number of keys in the database, with expired keys that are not yet removed.",
     tips: &["request_policy:all_shards", "response_policy:agg_sum"],
     run: dbsize,
     ..Command::ROW
@@ -60,8 +60,8 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both types do the same: the keys are gone at once, and their memory is freed elsewhere. They differ in what the
-/// client reads first: the answer, or what it is told itself.
+/// Both types do the same: the keys are deleted at once, and their memory is freed in the background. They differ in
+/// the order of the reply and of invalidations to the caller.
 fn is_waited_for(mut args: Args<'_>) -> Result<bool, Error> {
     let is_waited_for = !args.take("ASYNC");
     if is_waited_for && !args.is_empty() && !args.take("SYNC") {
@@ -70,7 +70,7 @@ fn is_waited_for(mut args: Args<'_>) -> Result<bool, Error> {
     args.end().map(|()| is_waited_for)
 }
 
-/// Counts the keys as freed in the background, as Redis does unless somebody waits within a transaction or script.
+/// Counts the keys as freed in the background, as Redis does except within a transaction or script.
 fn count_flushed(cx: &mut Ctx<'_>, databases: Range<usize>, is_waited_for: bool) {
     if !(is_waited_for && cx.is_nested()) {
         let engine = cx.engine();
@@ -95,7 +95,7 @@ pub(super) const SWAPDB: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::WRITE.and(Flags::FAST).and(Flags::KEYSPACE).and(Flags::DANGEROUS),
     since: "4.0.0",
-    about: "Lets two databases change places; clients of the one see the keys of the other at once.",
+    about: "Swaps two databases; clients of the one see the keys of the other at once.",
     run: swapdb,
     ..Command::ROW
 };

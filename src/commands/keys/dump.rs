@@ -1,4 +1,4 @@
-//! A key's value as bytes that another server reads, and back: DUMP and RESTORE.
+//! DUMP, RESTORE and RESTORE-ASKING: serialized values of keys.
 
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RestoreError, lru::LruHint,
@@ -16,7 +16,7 @@ pub(super) const DUMP: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "2.6.0",
     cost: "O(1) to find the key and O(N*M) to write it, N being the number of its elements and M their mean size",
-    about: "Answers what a key holds in a form that RESTORE reads.",
+    about: "Returns the serialized value of a key, for RESTORE.",
     tips: &["nondeterministic_output"],
     run: dump,
     ..Command::ROW
@@ -48,7 +48,7 @@ pub(super) const RESTORE: Command = Command {
     ],
     cost: "O(1) to make the key and O(N*M) to read its value, N being the number of its elements and M their mean \
            size; O(N*M*log(N)) for a sorted set",
-    about: "Makes a key of what DUMP answered.",
+    about: "Creates a key from a value serialized by DUMP.",
     run: restore,
     ..Command::ROW
 };
@@ -63,16 +63,16 @@ pub(super) const RESTORE_ASKING: Command = Command {
         .and(Flags::KEYSPACE)
         .and(Flags::SYSTEM),
     since: "3.0.0",
-    about: "Makes a key of what DUMP answered, for the servers of a cluster among themselves.",
+    about: "Creates a key from a value serialized by DUMP, for use between the nodes of a cluster.",
     ..RESTORE
 };
 
-/// What stands behind the payload.
+/// The options after the payload.
 #[derive(Default)]
 struct Options {
     replace: bool,
     is_absolute: bool,
-    /// How it was used.
+    /// The access time or counter of the key.
     hint: Option<LruHint>,
 }
 
@@ -120,7 +120,7 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The deadline that a time to live in milliseconds means, 0 for none.
+/// The deadline for a time to live in milliseconds, 0 for none.
 fn deadline(ttl: &[u8], is_absolute: bool, now_ms: i64) -> Result<Option<i64>, Error> {
     let ttl_ms = crate::value::number::parse_i64(ttl).ok_or(Error::NotAnInteger)?;
     match ttl_ms {

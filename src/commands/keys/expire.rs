@@ -1,4 +1,4 @@
-//! Giving a key a deadline. One that has passed already removes the key.
+//! EXPIRE and related commands: set a key's deadline. A deadline that has already passed deletes the key.
 
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, shown};
 
@@ -12,7 +12,7 @@ pub(super) const EXPIRE: Command = Command {
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
     history: &[Change::brings("7.0.0", &["NX", "XX", "GT", "LT"])],
-    about: "Lets a key live so many seconds from now.",
+    about: "Sets the time to live of a key in seconds.",
     run: |cx, args| expire(cx, args, MS_PER_S, Origin::Now, "expire"),
     ..Command::ROW
 };
@@ -22,7 +22,7 @@ pub(super) const PEXPIRE: Command = Command {
     syntax: "key milliseconds condition:[NX|XX|GT|LT]",
     since: "2.6.0",
     history: &[Change::brings("7.0.0", &["NX", "XX", "GT", "LT"])],
-    about: "Lets a key live so many milliseconds from now.",
+    about: "Sets the time to live of a key in milliseconds.",
     run: |cx, args| expire(cx, args, 1, Origin::Now, "pexpire"),
     ..EXPIRE
 };
@@ -32,7 +32,7 @@ pub(super) const EXPIREAT: Command = Command {
     syntax: "key unix-time-seconds condition:[NX|XX|GT|LT]",
     since: "1.2.0",
     history: &[Change::brings("7.0.0", &["NX", "XX", "GT", "LT"])],
-    about: "Lets a key live until a time in seconds since the Unix epoch.",
+    about: "Sets the deadline of a key, in seconds since the Unix epoch.",
     run: |cx, args| expire(cx, args, MS_PER_S, Origin::Epoch, "expireat"),
     ..EXPIRE
 };
@@ -42,12 +42,12 @@ pub(super) const PEXPIREAT: Command = Command {
     syntax: "key unix-time-milliseconds condition:[NX|XX|GT|LT]",
     since: "2.6.0",
     history: &[Change::brings("7.0.0", &["NX", "XX", "GT", "LT"])],
-    about: "Lets a key live until a time in milliseconds since the Unix epoch.",
+    about: "Sets the deadline of a key, in milliseconds since the Unix epoch.",
     run: |cx, args| expire(cx, args, 1, Origin::Epoch, "pexpireat"),
     ..EXPIRE
 };
 
-/// Where the number counts from.
+/// The origin of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Now,
@@ -62,7 +62,7 @@ fn expire(
     command: &'static str,
 ) -> Result<(), Error> {
     let key = args.key()?;
-    // Redis reads the number only after it has found nothing wrong with the conditions.
+    // Redis parses the number only after it has found no fault in the conditions.
     let mut number = args;
     args.word()?;
     let conditions = Conditions::parse(&mut args)?;
@@ -75,16 +75,16 @@ fn expire(
     Ok(())
 }
 
-/// When the deadline is changed: all that are given must hold.
+/// The conditions for a change of the deadline: all given ones must hold.
 #[derive(Clone, Copy, Debug, Default)]
 struct Conditions {
-    /// `NX`: there is none yet.
+    /// `NX`: the key has no deadline.
     missing: bool,
-    /// `XX`: there is one.
+    /// `XX`: the key has a deadline.
     present: bool,
-    /// `GT`: it becomes later; none at all is as late as can be.
+    /// `GT`: the new deadline is later; no deadline counts as infinitely late.
     later: bool,
-    /// `LT`: it becomes earlier.
+    /// `LT`: the new deadline is earlier.
     earlier: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which keys there are: KEYS, SCAN and RANDOMKEY.
+//! KEYS, SCAN and RANDOMKEY: list or choose keys.
 
 use crate::commands::scanning::{self, Options, Scanned};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, says};
@@ -12,7 +12,7 @@ pub(super) const KEYS: Command = Command {
     arity: Arity::Exactly(2),
     flags: Flags::READONLY.and(Flags::DANGEROUS),
     cost: "O(N) where N is the number of keys in the database",
-    about: "Answers the keys whose names match a pattern.",
+    about: "Returns the keys whose names match a pattern.",
     tips: &["request_policy:all_shards", "nondeterministic_output_order"],
     run: keys,
     ..Command::ROW
@@ -45,7 +45,7 @@ pub(super) const SCAN: Command = Command {
     since: "2.8.0",
     history: &[Change::brings("6.0.0", &["TYPE"])],
     cost: "O(1) for each step, O(N) for the whole walk, where N is the number of keys in the database",
-    about: "Walks the keys of the database, a step at a time.",
+    about: "Iterates over the keys of the database, with a cursor.",
     tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
     run: scan,
     ..Command::ROW
@@ -65,7 +65,7 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
     });
     if let Some(wanted) = options.type_name {
-        // Whoever asks for a type has each key looked up.
+        // With a type filter each key is looked up.
         engine.stats.keyspace_hits += found.len() as u64;
         engine.stats.keyspace_misses += due.len() as u64;
         found.retain(|slot| says(wanted, database.view(*slot).type_name()));
@@ -85,13 +85,13 @@ pub(super) const RANDOMKEY: Command = Command {
     family: Family::Generic,
     arity: Arity::Exactly(1),
     flags: Flags::READONLY,
-    about: "Answers a key chosen at random.",
+    about: "Returns a random key.",
     tips: &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
     run: randomkey,
     ..Command::ROW
 };
 
-/// How often chance may hit keys that are due and stay, as a pause keeps them from ending.
+/// How often a random choice may hit expired keys that are not removed because of a pause.
 const TRIES: usize = 100;
 
 fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
@@ -105,7 +105,7 @@ fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             return Ok(());
         };
         if tries == TRIES {
-            // Where every key has a deadline, Redis stops looking for one that has not ended.
+            // If every key has a deadline, Redis stops searching for one that has not expired.
             let live = || database.slots().find(|slot| !is_due(database, *slot, due_ms));
             let chosen = if database.volatile_len() == database.len() { Some(due) } else { live() };
             reply.bulk_or_null(chosen.map(|slot| database.key(slot)));
@@ -117,7 +117,7 @@ fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     }
 }
 
-/// True when the key's deadline has passed: it is not there any more, though nobody has removed it yet.
+/// True if the key's deadline has passed: it no longer exists for clients, though it may not be removed yet.
 fn is_due(database: &Database, slot: Slot, due_ms: i64) -> bool {
     database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= due_ms)
 }

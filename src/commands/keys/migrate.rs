@@ -1,11 +1,11 @@
-//! Keys that go to another server: MIGRATE.
+//! MIGRATE: moves keys to another server.
 //!
-//! Each key becomes a RESTORE there, and is removed here when its own is answered well. Between the two nobody else is
-//! served, as in Redis: what a client is told it wrote was never written to a key that is about to go. That holds in a
-//! transaction and in a script as well. How the other server is reached is the host's
-//! ([`crate::engine::RemoteRequest`]).
+//! Each key becomes a RESTORE there, and is deleted here when its reply is positive. No other client is served in
+//! between, as in Redis: otherwise a client could write to a key that is about to be deleted. This is also true in
+//! transactions and scripts. The host connects to the other server ([`crate::engine::RemoteRequest`]).
 //!
-//! Source: the requests that Redis 8.0.6 sends, and its answers to servers that refuse, stay silent or hang up.
+//! Source: the requests that Redis 8.0.6 sends, and its replies when servers refuse, stay silent or close the
+//! connection.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::value::number;
 
 const GOES: KeyFlags = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE);
 
-/// The first word that may be an option.
+/// The index of the first word that may be an option.
 const OPTIONS: usize = 6;
 
 pub(super) const MIGRATE: Command = Command {
@@ -49,7 +49,8 @@ pub(super) const MIGRATE: Command = Command {
     ..Command::ROW
 };
 
-/// Where the keys stand: behind KEYS, or, if nothing is there, where one always stands. Both at once are none.
+/// The positions of the keys: after KEYS, or, if the key argument is not empty, that argument. Both together are an
+/// error.
 fn places_of_keys(request: Request<'_>) -> Range<usize> {
     let mut place = OPTIONS;
     while let Some(word) = request.get(place) {
@@ -69,14 +70,14 @@ fn places_of_keys(request: Request<'_>) -> Range<usize> {
     3..4
 }
 
-/// How keys are to go.
+/// The options of a migration.
 #[derive(Default)]
 struct Options<'a> {
-    /// They stay here as well.
+    /// The keys stay here as well.
     copies: bool,
-    /// They go in the place of what is there.
+    /// The keys replace existing ones there.
     replaces: bool,
-    /// The words that log in there.
+    /// The credentials for the other server.
     login: Vec<&'a [u8]>,
     keys: Vec<&'a [u8]>,
 }
@@ -106,7 +107,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// How long a step takes at most if nobody says so, in milliseconds.
+/// The default timeout of a step, in milliseconds.
 const USUAL_PATIENCE_MS: u64 = 1000;
 
 fn migrate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
@@ -150,11 +151,11 @@ fn write_request<'w>(out: &mut Vec<u8>, count: usize, words: impl Iterator<Item 
     words.for_each(|word| request.bulk(word));
 }
 
-/// Has the other server make a key of what is here; false when it is not here.
+/// Adds the request that restores a key on the other server; false if the key does not exist here.
 fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>) -> bool {
     let (now_ms, compresses) = (cx.now_ms(), cx.settings().rdb_compression);
     let Some(found) = cx.peek(key) else { return false };
-    // What is here lives for another millisecond at least: 0 would be for ever.
+    // An existing key lives for at least another millisecond: 0 would mean for ever.
     let ttl_ms = found.deadline_ms().map_or(0, |deadline_ms| deadline_ms.saturating_sub(now_ms).max(1)).to_string();
     let payload = rdb::dump(found.view(), compresses);
     let words = [&b"RESTORE"[..], key, ttl_ms.as_bytes(), &payload].into_iter();
@@ -163,7 +164,7 @@ fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>
     true
 }
 
-/// Removes the keys that have arrived, and answers.
+/// Deletes the keys that have arrived, and replies.
 fn conclude(cx: &mut Ctx<'_>, keys: &[&[u8]], copies: bool, report: &RemoteResult) -> Result<(), Error> {
     let mut refusal = None;
     for (number, key) in keys.iter().enumerate().take(report.replies.len()) {

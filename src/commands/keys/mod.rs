@@ -1,7 +1,7 @@
-//! Keys, whatever they hold: is it there, remove it, rename it, how long does it live, what is it.
+//! Commands about keys of any type: existence, deletion, renaming, deadlines, types.
 //!
-//! Commands about whole databases are here too, since a database is its keys. A key whose deadline has passed is never
-//! answered, even before it is removed.
+//! Commands about whole databases are here too, since a database consists of keys. An expired key is never returned,
+//! even before it is removed.
 
 mod databases;
 mod dump;
@@ -17,7 +17,7 @@ mod ttl;
 
 use crate::engine::{Command, Ctx, Error};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     transfer::COPY,
     databases::DBSIZE,
@@ -53,10 +53,10 @@ pub const COMMANDS: &[Command] = &[
     remove::UNLINK,
 ];
 
-/// The database of that number.
+/// The database with that number.
 ///
 /// # Errors
-/// There is none.
+/// There is no such database.
 pub(super) fn existing_database(cx: &mut Ctx<'_>, number: i32) -> Result<usize, Error> {
     let count = cx.databases().count();
     usize::try_from(number).ok().filter(|&index| index < count).ok_or(Error::DatabaseOutOfRange)

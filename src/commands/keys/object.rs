@@ -1,4 +1,4 @@
-//! OBJECT: how a key's value is kept, and how long it has not been used.
+//! OBJECT: the encoding of a key's value, and when or how often it was accessed.
 
 use crate::commands::help;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Now, Peek, lru};
@@ -12,7 +12,7 @@ pub(super) const OBJECT: Command = Command {
     arity: Arity::AtLeast(2),
     since: "2.2.3",
     cost: "Depends on subcommand.",
-    about: "Tells how values are kept.",
+    about: "A container for commands about values.",
     subcommands: &[ENCODING, FREQ, IDLETIME, REFCOUNT, help::row(Family::Generic, "6.2.0")],
     ..Command::ROW
 };
@@ -25,7 +25,7 @@ const ENCODING: Command = Command {
     flags: Flags::READONLY,
     keys: &[KeySpec::at(2, KeyFlags::RO)],
     since: "2.2.3",
-    about: "Answers the form that a key's value is kept in.",
+    about: "Returns the encoding of a key's value.",
     tips: &["nondeterministic_output"],
     run: |cx, args| inspect(cx, args, |reply, key, _| reply.bulk(key.view().encoding().as_bytes())),
     ..Command::ROW
@@ -33,14 +33,14 @@ const ENCODING: Command = Command {
 
 const IDLETIME: Command = Command {
     name: "IDLETIME",
-    about: "Answers for how many seconds a key has not been used.",
+    about: "Returns the seconds since a key was last accessed.",
     run: idletime,
     ..ENCODING
 };
 
 const REFCOUNT: Command = Command {
     name: "REFCOUNT",
-    about: "Answers how many refer to a key's value: one, except for small numbers, which Redis shares.",
+    about: "Returns the reference count of a key's value: one, except for small numbers, which Redis shares.",
     run: refcount,
     ..ENCODING
 };
@@ -48,12 +48,12 @@ const REFCOUNT: Command = Command {
 const FREQ: Command = Command {
     name: "FREQ",
     since: "4.0.0",
-    about: "Answers how often a key is used, as a counter that grows ever more slowly; only under an LFU policy.",
+    about: "Returns the logarithmic access counter of a key; only with an LFU policy.",
     run: freq,
     ..ENCODING
 };
 
-/// Has `write` tell about the key, or answers null where there is none.
+/// Lets `write` report on the key, or replies null if it does not exist.
 fn inspect(cx: &mut Ctx<'_>, mut args: Args<'_>, write: fn(&mut Reply<'_>, Peek<'_>, Now)) -> Result<(), Error> {
     let now = cx.now();
     let (key, reply) = cx.inspect(args.key()?);
@@ -64,11 +64,11 @@ fn inspect(cx: &mut Ctx<'_>, mut args: Args<'_>, write: fn(&mut Reply<'_>, Peek<
     Ok(())
 }
 
-/// The numbers of which Redis keeps one object each for all keys, and the count it gives those.
+/// The numbers for which Redis shares one object among all keys, and the reference count that it reports for those.
 const SHARED_NUMBERS: Range<i64> = 0..10_000;
 const SHARED_REFERENCES: i64 = i32::MAX as i64;
 
-/// Redis shares no number while it must tell for each key when or how often that was used.
+/// Redis shares no numbers while it must store for each key when or how often it was accessed.
 fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if cx.settings().max_memory_bytes > 0 && cx.settings().policy.goes_by_use() {
         return inspect(cx, args, |reply, _, _| reply.integer(1));
@@ -103,7 +103,7 @@ fn freq(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Tells that the policy in force does not know it; of a key that is not there, that it is not.
+/// Replies with `error` (the policy in force has no such value) if the key exists, and with null if not.
 fn refuse_for(cx: &mut Ctx<'_>, mut args: Args<'_>, error: Error) -> Result<(), Error> {
     if cx.inspect(args.key()?).0.is_some() {
         return Err(error);

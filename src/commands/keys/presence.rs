@@ -1,4 +1,4 @@
-//! Whether keys are there, and what type they hold.
+//! EXISTS, TOUCH and TYPE: whether keys exist, and their type.
 
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 
@@ -11,7 +11,7 @@ pub(super) const EXISTS: Command = Command {
     keys: &[KeySpec::all(KeyFlags::RO)],
     history: &[Change::says("3.0.3", "Takes several keys.")],
     cost: "O(N) where N is the number of keys",
-    about: "Answers how many of the keys are there; one named twice counts twice.",
+    about: "Returns the number of keys that exist; a key named twice counts twice.",
     tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
     run: exists,
     ..Command::ROW
@@ -27,7 +27,7 @@ pub(super) const TOUCH: Command = Command {
     name: "TOUCH",
     since: "3.2.1",
     history: &[],
-    about: "Counts keys as used now and answers how many are there.",
+    about: "Updates the access times of keys and returns how many exist.",
     run: touch,
     ..EXISTS
 };
@@ -45,7 +45,7 @@ pub(super) const TYPE: Command = Command {
     arity: Arity::Exactly(2),
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO)],
-    about: "Answers the type of what a key holds, or none.",
+    about: "Returns the type of a key's value, or none.",
     run: type_of,
     ..Command::ROW
 };

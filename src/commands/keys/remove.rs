@@ -1,5 +1,5 @@
-//! Removing keys: DEL and UNLINK, which differ in Redis in where the memory is freed. Here both free what is large
-//! elsewhere, so neither keeps anyone waiting; they differ in what INFO counts as `lazyfreed_objects`.
+//! DEL and UNLINK: delete keys. In Redis they differ in where the memory is freed. Here both free large values in the
+//! background, so neither delays other clients; they differ in what INFO counts as `lazyfreed_objects`.
 
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::View;
@@ -13,7 +13,7 @@ pub(super) const DEL: Command = Command {
     flags: Flags::WRITE,
     keys: &[KeySpec::all(KeyFlags::RM.and(KeyFlags::DELETE))],
     cost: "O(N) where N is the number of keys",
-    about: "Removes keys and answers how many were there.",
+    about: "Deletes keys and returns how many existed.",
     tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
     run: remove,
     ..Command::ROW
@@ -23,12 +23,12 @@ pub(super) const UNLINK: Command = Command {
     name: "UNLINK",
     flags: Flags::WRITE.and(Flags::FAST),
     since: "4.0.0",
-    about: "Removes keys and frees their memory elsewhere; answers how many were there.",
+    about: "Deletes keys, frees their memory in the background, and returns how many existed.",
     run: unlink,
     ..DEL
 };
 
-/// What takes more allocations than this in Redis is freed in the background there.
+/// Redis frees values with more allocations than this in the background.
 const MANY_ALLOCATIONS: usize = 64;
 
 fn unlink(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
@@ -44,7 +44,7 @@ fn unlink(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// About how many allocations a value is in Redis, by the form that it has there.
+/// The approximate number of allocations of a value in Redis, by its encoding there.
 fn allocations_of(view: View<'_>) -> usize {
     match view {
         View::List(list) if view.encoding() == "quicklist" => list.nodes().len(),

@@ -1,13 +1,13 @@
-//! SORT and SORT_RO: the elements of a list, set or sorted set in another order, by themselves or by other keys.
+//! SORT and SORT_RO: sort the elements of a list, set or sorted set, by themselves or by other keys.
 //!
-//! A [`Pattern`] names a key, or a field of a hash, for each element. What it names is looked up as any key is: a
-//! missing one, or one of another type, weighs nothing and is answered as null.
+//! A [`Pattern`] names a key, or a field of a hash, for each element. The key is looked up like any other: if it is
+//! missing or of another type, the weight is 0 and the reply is null.
 //!
-//! Elements are copied once, since looking a key up may end that key or another. Equal weights leave the elements' own
-//! bytes to decide, and where these are not asked, the order they came in.
+//! Elements are copied once, since looking up a key may delete that key or another if it has expired. Elements of equal
+//! weight are ordered by their own bytes or, where bytes are not compared, by their original order.
 //!
-//! Texts are compared as C compares them, up to a NUL, unless the result is stored. Numbers are read as leniently as
-//! the ends of a range of scores.
+//! Texts are compared as C compares them, up to a NUL, unless the result is stored. Numbers are parsed as leniently as
+//! the bounds of a range of scores.
 //!
 //! Source: the behaviour of Redis 8.0.6, asked.
 
@@ -28,7 +28,7 @@ pub(super) const SORT: Command = Command {
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::DANGEROUS).and(Flags::COLLECTIONS),
     keys: &[SORTED, NAMED_BY_PATTERNS, STORED],
     since: "1.0.0",
-    about: "Sorts the elements of a list, a set or a sorted set, and answers or stores them.",
+    about: "Sorts the elements of a list, a set or a sorted set, and returns or stores them.",
     run: |cx, args| sort(cx, args, true),
     ..SORT_RO
 };
@@ -43,7 +43,7 @@ pub(super) const SORT_RO: Command = Command {
     keys: &[SORTED, NAMED_BY_PATTERNS],
     since: "7.0.0",
     cost: "O(N+M*log(M)) where N is the number of elements and M of those answered, O(N) if they are not sorted.",
-    about: "Sorts the elements of a list, a set or a sorted set, and answers them.",
+    about: "Sorts the elements of a list, a set or a sorted set, and returns them.",
     run: |cx, args| sort(cx, args, false),
     ..Command::ROW
 };
@@ -81,10 +81,10 @@ fn sort(cx: &mut Ctx<'_>, mut args: Args<'_>, may_store: bool) -> Result<(), Err
     Ok(())
 }
 
-/// What elements are compared as.
+/// The comparison of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// They are not: they stay as they are.
+    /// No comparison: the elements keep their order.
     Kept,
     Numbers,
     Texts,
@@ -93,7 +93,7 @@ enum Order {
 struct Options<'a> {
     order: Order,
     descending: bool,
-    /// Names what an element weighs; without it, it is its own weight.
+    /// The pattern of an element's weight; without it the element is its own weight.
     by: Option<Pattern<'a>>,
     offset: i64,
     count: i64,
@@ -102,7 +102,7 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// `may_read_all` tells whether the client may read keys that nobody checked, as patterns name them.
+    /// `may_read_all`: whether the client may read all keys, as keys named by patterns are not checked one by one.
     fn parse(args: &mut Args<'a>, may_store: bool, may_read_all: bool) -> Result<Options<'a>, Error> {
         let (mut is_kept, mut is_alpha) = (false, false);
         let mut options = Options {
@@ -150,7 +150,7 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// The places of those of `len` elements that are wanted.
+    /// The range of positions that LIMIT selects of `len` elements.
     fn window(&self, len: usize) -> Range<usize> {
         let start = usize::try_from(self.offset.max(0)).map_or(len, |start| start.min(len));
         match usize::try_from(self.count) {
@@ -159,7 +159,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The elements of those in order that are wanted.
+    /// The selected elements, in order.
     fn wanted<W>(
         &self,
         mut weighed: Vec<Weighed<W>>,
@@ -173,25 +173,25 @@ impl<'a> Options<'a> {
 
 type Elements = Vec<Vec<u8>>;
 
-/// An element and what it is compared by.
+/// An element and its weight.
 struct Weighed<W> {
     weight: W,
     element: Vec<u8>,
 }
 
-/// What `BY` and `GET` name for an element.
+/// A pattern of `BY` or `GET`.
 #[derive(Clone, Copy, Debug)]
 enum Pattern<'a> {
     /// `#`: the element itself.
     Element,
-    /// Without a `*`: nothing.
+    /// A pattern without a `*`: it names no key.
     Nothing,
-    /// A key, the element between two parts; and perhaps a field of the hash that it holds.
+    /// A key, the element between two parts; optionally a field of the hash in that key.
     Named { before: &'a [u8], behind: &'a [u8], field: Option<&'a [u8]> },
 }
 
 impl<'a> Pattern<'a> {
-    /// The pattern that a word is: `before*behind->field`. Its signs are looked for before the first NUL.
+    /// The pattern of a word `before*behind->field`. Its special characters are searched only before the first NUL.
     fn of(word: &'a [u8]) -> Pattern<'a> {
         let visible = until_nul(word);
         if visible == b"#" {
@@ -206,7 +206,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// Lets `act` see what this names for an element.
+    /// Calls `act` with the value that this pattern names for an element.
     fn look_up<R>(&self, cx: &mut Ctx<'_>, element: &[u8], act: impl FnOnce(Option<&[u8]>, &mut Reply<'_>) -> R) -> R {
         let Pattern::Named { before, behind, field } = *self else {
             return act(matches!(self, Pattern::Element).then_some(element), cx.reply());
@@ -228,9 +228,9 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// The wanted elements as they stand: of a list or a sorted set from the end if descending, of a set in any case
-/// from the start, or by their bytes if they are to be stored or a script asks, so that the result does not
-/// depend on how the set is kept.
+/// The selected elements in their stored order: for a descending list or sorted set from the end, for a set always from
+/// the start. They are ordered by their bytes if they are stored or if a script calls, so that the result does not
+/// depend on the set's encoding.
 fn kept(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements, Error> {
     let is_set = matches!(cx.peek(key).map(|key| key.view()), Some(View::Set(_)));
     if is_set && (options.target.is_some() || cx.is_in_script()) {
@@ -269,7 +269,7 @@ fn by_text(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elemen
     Ok(options.wanted(weighed, |a, b| a.weight.cmp(&b.weight)))
 }
 
-/// What `read` makes of an element's weight.
+/// The result of `read` for an element's weight.
 fn weight_of<W>(cx: &mut Ctx<'_>, options: &Options<'_>, element: &[u8], read: impl FnOnce(Option<&[u8]>) -> W) -> W {
     match &options.by {
         Some(pattern) => pattern.look_up(cx, element, |weight, _| read(weight)),
@@ -277,8 +277,8 @@ fn weight_of<W>(cx: &mut Ctx<'_>, options: &Options<'_>, element: &[u8], read: i
     }
 }
 
-/// The elements at the positions that `part` tells of the number of all, those of a list or a sorted
-/// set in their order or against it.
+/// The elements in a range of positions, which `part` computes from their number; for a list or sorted set in their
+/// order or reversed.
 fn elements(
     cx: &mut Ctx<'_>,
     key: &[u8],
@@ -308,7 +308,7 @@ fn copied<'a>(items: impl DoubleEndedIterator<Item = Item<'a>>, is_reversed: boo
     if is_reversed { items.rev().map(copy).collect() } else { items.map(copy).collect() }
 }
 
-/// Redis turns a sorted set that it sorts into a skiplist, and a client can tell.
+/// Redis converts a sorted set that it sorts to a skiplist, which a client can see.
 fn outgrow(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
     cx.edit(key, SORT_STORED, |zset: &mut Zset| {
         zset.outgrow();

@@ -1,4 +1,4 @@
-//! From one key to another, or to another database: RENAME, RENAMENX, MOVE and COPY. The deadline goes along.
+//! RENAME, RENAMENX, MOVE and COPY: move or copy a key to another name or database. The deadline moves, too.
 
 use super::existing_database;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
@@ -18,7 +18,7 @@ pub(super) const RENAME: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::WRITE,
     keys: &[RENAMED, KeySpec::at(2, KeyFlags::OW.and(KeyFlags::UPDATE))],
-    about: "Gives a key another name, in place of the key that had it.",
+    about: "Renames a key, and replaces the key that had the new name.",
     run: rename,
     ..Command::ROW
 };
@@ -44,7 +44,7 @@ pub(super) const RENAMENX: Command = Command {
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[RENAMED, KeySpec::at(2, KeyFlags::OW.and(KeyFlags::INSERT))],
     history: &[Change::says("3.2.0", "A key may be renamed to itself.")],
-    about: "Gives a key another name if no key has it.",
+    about: "Renames a key only if the new name does not exist.",
     run: renamenx,
     ..Command::ROW
 };
@@ -67,7 +67,7 @@ pub(super) const MOVE: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))],
-    about: "Moves a key to another database if it is not there yet.",
+    about: "Moves a key to another database only if it does not exist there.",
     run: move_key,
     ..Command::ROW
 };
@@ -92,7 +92,7 @@ pub(super) const COPY: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS)), KeySpec::at(2, KeyFlags::OW.and(KeyFlags::UPDATE))],
     since: "6.2.0",
     cost: "O(N) where N is the number of elements of the collection",
-    about: "Copies what a key holds to another key, perhaps in another database.",
+    about: "Copies the value of a key to another key, possibly in another database.",
     run: copy,
     ..Command::ROW
 };

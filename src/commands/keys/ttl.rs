@@ -1,4 +1,4 @@
-//! Reading deadlines and clearing them. Without a deadline the answer is -1, without a key -2.
+//! TTL, PERSIST and related commands: read and clear deadlines. The reply is -1 without a deadline, -2 without a key.
 
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 
@@ -13,8 +13,8 @@ pub(super) const TTL: Command = Command {
     arity: Arity::Exactly(2),
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
-    history: &[Change::says("2.8.0", "Answers -2 where there is no key.")],
-    about: "Answers how many seconds a key still lives, to the nearest second.",
+    history: &[Change::says("2.8.0", "Returns -2 if the key does not exist.")],
+    about: "Returns the remaining time to live of a key, to the nearest second.",
     tips: &["nondeterministic_output"],
     run: |cx, args| answer(cx, args, |deadline_ms, now_ms| to_seconds(left_ms(deadline_ms, now_ms))),
     ..Command::ROW
@@ -23,8 +23,8 @@ pub(super) const TTL: Command = Command {
 pub(super) const PTTL: Command = Command {
     name: "PTTL",
     since: "2.6.0",
-    history: &[Change::says("2.8.0", "Answers -2 where there is no key.")],
-    about: "Answers how many milliseconds a key still lives.",
+    history: &[Change::says("2.8.0", "Returns -2 if the key does not exist.")],
+    about: "Returns the remaining time to live of a key in milliseconds.",
     run: |cx, args| answer(cx, args, left_ms),
     ..TTL
 };
@@ -33,7 +33,7 @@ pub(super) const EXPIRETIME: Command = Command {
     name: "EXPIRETIME",
     since: "7.0.0",
     history: &[],
-    about: "Answers a key's deadline in seconds since the Unix epoch, to the nearest second.",
+    about: "Returns a key's deadline in seconds since the Unix epoch, to the nearest second.",
     tips: &[],
     run: |cx, args| answer(cx, args, |deadline_ms, _| to_seconds(deadline_ms)),
     ..TTL
@@ -42,12 +42,12 @@ pub(super) const EXPIRETIME: Command = Command {
 pub(super) const PEXPIRETIME: Command = Command {
     name: "PEXPIRETIME",
     history: &[],
-    about: "Answers a key's deadline in milliseconds since the Unix epoch.",
+    about: "Returns a key's deadline in milliseconds since the Unix epoch.",
     run: |cx, args| answer(cx, args, |deadline_ms, _| deadline_ms),
     ..EXPIRETIME
 };
 
-/// Answers what `convert` makes of the key's deadline and the time, both in unix milliseconds.
+/// Replies with `convert` of the key's deadline and the present time, both in unix milliseconds.
 fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, convert: fn(i64, i64) -> i64) -> Result<(), Error> {
     let now_ms = cx.now_ms();
     let answered = match cx.glance(args.key()?).map(|key| key.deadline_ms()) {

@@ -1,10 +1,10 @@
-//! LATENCY DOCTOR: what took long, in words, with the advice that this server's own settings can follow.
+//! LATENCY DOCTOR: a text about latency problems, with advice that this server's own settings can follow.
 
 use std::fmt::Write;
 
 use crate::engine::{Engine, Series};
 
-/// What is to be said of the latency_monitor that were noted.
+/// The text about the latency events that were recorded.
 pub(super) fn report(engine: &Engine) -> String {
     let (latency_monitor, threshold_ms) = (&engine.stats.latency_monitor, engine.settings.spikes_from_ms);
     if threshold_ms == 0 && latency_monitor.iter().len() == 0 {
@@ -40,7 +40,7 @@ fn describe(text: &mut String, number: usize, kind: &str, series: &Series, now_s
     );
 }
 
-/// What to look at next.
+/// The advice about what to check next.
 fn advice(engine: &Engine) -> String {
     let threshold_us = engine.settings.spikes_from_ms.saturating_mul(1000);
     let mut advice = Vec::new();

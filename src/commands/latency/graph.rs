@@ -1,18 +1,19 @@
-//! LATENCY GRAPH: the latency_monitor of one kind as a chart of characters.
+//! LATENCY GRAPH: the latency samples of one event as a chart of characters.
 //!
-//! A column is a spike, four rows high, in each of which a character says whether it reaches the lower, the middle or
-//! the upper third; under it, from top to bottom, how long ago it was. Source: what Redis 8.0.6 draws of known samples.
+//! A column is a sample, four rows high; in each row a character shows whether it reaches the lower, the middle or the
+//! upper third. Below, from top to bottom, is the age of the sample. Source: the graphs of Redis 8.0.6 for known
+//! samples.
 
 use crate::engine::{Now, Sample, Series};
 
 const COLUMNS: usize = 80;
 const ROWS: usize = 4;
-/// How a column ends within a row.
+/// The characters for the top of a column within a row.
 const TOPS: [char; 3] = ['_', 'o', '#'];
-/// What a column is below its end.
+/// The character of a column below its top.
 const FILL: char = '|';
 
-/// The chart of the latency_monitor of that kind.
+/// The chart of the samples of that event.
 pub(super) fn drawn(kind: &str, series: &Series, now: Now) -> String {
     let samples: Vec<Sample> = series.samples().copied().collect();
     let all_ms = samples.iter().map(|sample| sample.elapsed_ms);
@@ -39,7 +40,7 @@ fn part_of_chart(samples: &[Sample], low: u64, high: u64, now: Now) -> String {
         part.extend(heights.iter().map(|height| cell(*height, row)));
         part.push('\n');
     }
-    // A blank row keeps columns and labels apart.
+    // A blank row separates columns and labels.
     part.push_str(&" ".repeat(samples.len()));
     part.push('\n');
     for place in 0..labels.iter().map(String::len).max().unwrap_or(0) {
@@ -49,7 +50,7 @@ fn part_of_chart(samples: &[Sample], low: u64, high: u64, now: Now) -> String {
     part
 }
 
-/// What a column of that height is in a row, counted from the bottom.
+/// The character of a column of that height in a row, counted from the bottom.
 fn cell(height: usize, row: usize) -> char {
     match height.checked_sub(row * TOPS.len()) {
         None => ' ',
@@ -57,7 +58,7 @@ fn cell(height: usize, row: usize) -> char {
     }
 }
 
-/// How long ago something was, in the largest unit that fits.
+/// An age, in the largest unit that fits.
 fn age(seconds: i64) -> String {
     match seconds {
         ..60 => format!("{seconds}s"),

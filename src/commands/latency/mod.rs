@@ -1,5 +1,5 @@
-//! LATENCY: what took so long that it held everybody up (DOCTOR, GRAPH, HISTORY, LATEST, RESET), and how long the calls
-//! of each command took (HISTOGRAM).
+//! LATENCY: events that delayed all clients (DOCTOR, GRAPH, HISTORY, LATEST, RESET), and the durations of each command
+//! (HISTOGRAM).
 
 mod doctor;
 mod graph;
@@ -8,7 +8,7 @@ use super::help;
 use crate::engine::{Args, Arity, Command, CommandId, Ctx, Error, Family, Flags, LatencyHistogram, ServerError, shown};
 use crate::resp::Reply;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[LATENCY];
 
 const LATENCY: Command = Command {
@@ -17,12 +17,12 @@ const LATENCY: Command = Command {
     arity: Arity::AtLeast(2),
     since: "2.8.13",
     cost: "Depends on subcommand.",
-    about: "What takes long.",
+    about: "A container for commands about latency.",
     subcommands: &[DOCTOR, GRAPH, HISTOGRAM, HISTORY, LATEST, RESET, help::row(Family::Server, "2.8.13")],
     ..Command::ROW
 };
 
-/// What its subcommands share.
+/// Fields shared by the rows of its subcommands.
 const ROW: Command = Command {
     family: Family::Server,
     arity: Arity::Exactly(2),
@@ -34,7 +34,7 @@ const ROW: Command = Command {
 
 const DOCTOR: Command = Command {
     name: "DOCTOR",
-    about: "Says in words what took long, and what can be done about it.",
+    about: "Returns a text about latency problems and possible remedies.",
     run: |cx, _| {
         let report = doctor::report(cx.engine());
         cx.reply().verbatim("txt", report.as_bytes());
@@ -47,7 +47,7 @@ const GRAPH: Command = Command {
     name: "GRAPH",
     syntax: "event",
     arity: Arity::Exactly(3),
-    about: "Draws how long the latency_monitor of one kind were.",
+    about: "Draws the latencies of an event.",
     run: draw,
     ..ROW
 };
@@ -65,7 +65,7 @@ const HISTORY: Command = Command {
     name: "HISTORY",
     syntax: "event",
     arity: Arity::Exactly(3),
-    about: "Tells the latency_monitor of one kind: when, and how many milliseconds.",
+    about: "Returns the latency samples of an event: times and milliseconds.",
     run: history,
     ..ROW
 };
@@ -89,7 +89,7 @@ fn history(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 const LATEST: Command = Command {
     name: "LATEST",
-    about: "Tells the last spike of each kind: when, how many milliseconds, and how many the longest ever took.",
+    about: "Returns the latest latency sample of each event: its time, its milliseconds, and the maximum ever.",
     run: latest,
     ..ROW
 };
@@ -113,7 +113,7 @@ const RESET: Command = Command {
     name: "RESET",
     syntax: "[event [event ...]]",
     arity: Arity::AtLeast(2),
-    about: "Forgets the latency_monitor of these kinds, or all; answers of how many kinds there were some.",
+    about: "Deletes the latency samples of some events, or of all; returns the number of events that had any.",
     tips: &["request_policy:all_nodes", "response_policy:agg_sum"],
     run: reset,
     ..ROW
@@ -136,7 +136,7 @@ const HISTOGRAM: Command = Command {
     arity: Arity::AtLeast(2),
     since: "7.0.0",
     cost: "O(N), N being the number of commands told of",
-    about: "Tells of these commands, or all that ran, how many calls took at most 1, 2, 4, ... microseconds.",
+    about: "Returns for each command how many calls took at most 1, 2, 4, ... microseconds.",
     run: histogram,
     ..ROW
 };

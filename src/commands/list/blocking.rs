@@ -1,7 +1,7 @@
-//! Popping and moving that wait for an element: BLPOP, BRPOP, BLMPOP, BLMOVE and BRPOPLPUSH.
+//! BLPOP, BRPOP, BLMPOP, BLMOVE and BRPOPLPUSH: blocking forms of pop and move.
 //!
-//! Each does what its namesake without a `B` does, and if there is nothing to do it on, waits for the keys it would
-//! have taken from. It runs again from the start when one of them comes to hold a list.
+//! Each does what its namesake without a `B` does. If there is no element, the client blocks on the keys, and the
+//! command runs again from the start when one of them becomes a list.
 
 use super::end;
 use super::pop::{POPPED, Portion, Wanted, pop_first};
@@ -12,14 +12,14 @@ use crate::value::list::End;
 
 pub(super) const BLPOP: Command = Command {
     name: "BLPOP",
-    about: "Removes the first element of the first list that is there, waiting for one, and answers it with its key.",
+    about: "Removes and returns the first element of the first list that exists, with its key; may block.",
     run: |cx, args| pop(cx, args, End::Head),
     ..POPPING
 };
 
 pub(super) const BRPOP: Command = Command {
     name: "BRPOP",
-    about: "Removes the last element of the first list that is there, waiting for one, and answers it with its key.",
+    about: "Removes and returns the last element of the first list that exists, with its key; may block.",
     run: |cx, args| pop(cx, args, End::Tail),
     ..POPPING
 };
@@ -31,7 +31,7 @@ const POPPING: Command = Command {
     flags: Flags::WRITE.and(Flags::BLOCKING),
     keys: &[KeySpec::range(1, -2, 1, POPPED)],
     since: "2.0.0",
-    history: &[Change::says("6.0.0", "The time to wait may have a fraction.")],
+    history: &[Change::says("6.0.0", "The timeout may have a fraction.")],
     cost: "O(N), N being the keys.",
     ..Command::ROW
 };
@@ -54,7 +54,7 @@ pub(super) const BLMPOP: Command = Command {
     keys: &[KeySpec::counted(2, POPPED)],
     since: "7.0.0",
     cost: "O(N+M), N being the keys and M the elements answered.",
-    about: "Removes elements from an end of the first list that is there, waiting for one, and answers them.",
+    about: "Removes and returns elements from an end of the first list that exists; may block.",
     run: blmpop,
     ..Command::ROW
 };
@@ -75,7 +75,7 @@ pub(super) const BLMOVE: Command = Command {
     syntax: "source destination wherefrom:<LEFT|RIGHT> whereto:<LEFT|RIGHT> timeout",
     arity: Arity::Exactly(6),
     since: "6.2.0",
-    about: "Moves an element from an end of a list to an end of another one, waiting for it, and answers it.",
+    about: "Moves and returns an element from an end of a list to an end of another; may block.",
     run: blmove,
     ..MOVING
 };
@@ -85,8 +85,8 @@ pub(super) const BRPOPLPUSH: Command = Command {
     syntax: "source destination timeout",
     arity: Arity::Exactly(4),
     since: "2.2.0",
-    history: &[Change::says("6.0.0", "The time to wait may have a fraction.")],
-    about: "Moves the last element of a list to the head of another one, waiting for it, and answers it.",
+    history: &[Change::says("6.0.0", "The timeout may have a fraction.")],
+    about: "Moves and returns the last element of a list to the head of another; may block.",
     deprecated: Some(("6.2.0", "`BLMOVE` with the `RIGHT` and `LEFT` arguments")),
     run: brpoplpush,
     ..MOVING

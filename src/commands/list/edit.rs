@@ -1,4 +1,4 @@
-//! Changing a list between its ends: LSET, LINSERT, LREM and LTRIM. A list that loses its last element is gone.
+//! LSET, LINSERT, LREM and LTRIM: change a list between its ends. A list that loses its last element is deleted.
 
 use super::{position, positions};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Stored};
@@ -14,19 +14,19 @@ pub(super) const LSET: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
     since: "1.0.0",
     cost: "O(N), N being the elements between the nearer end and the index.",
-    about: "Puts an element in the place of the one at an index.",
+    about: "Replaces the element at an index.",
     run: lset,
     ..Command::ROW
 };
 
-/// The index is looked at last: whether there is a list to set it in is told first.
+/// The index is parsed last: the error for a missing list comes first.
 fn lset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let list = cx.peek(key).ok_or(Error::NoSuchKey)?;
     if List::of(list.view()).is_none() {
         return Err(Error::WrongType);
     }
-    // Redis keeps only the lowest 32 bits of this one index, so that 2^32 is the head.
+    // Redis keeps only the lowest 32 bits of this index, so 2^32 is the head.
     let (index, element) = (i64::from(args.integer()? as i32), args.word()?);
     let limits = cx.settings().list_nodes;
     cx.edit(key, Event::list("lset"), |list: &mut List| {
@@ -46,7 +46,7 @@ pub(super) const LINSERT: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
     since: "2.2.0",
     cost: "O(N), N being the elements up to the pivot.",
-    about: "Puts an element beside the first one that is equal to another.",
+    about: "Inserts an element before or after the first one that is equal to a pivot.",
     run: linsert,
     ..Command::ROW
 };
@@ -83,7 +83,7 @@ pub(super) const LREM: Command = Command {
     name: "LREM",
     syntax: "key count element",
     cost: "O(N), N being the elements of the list.",
-    about: "Removes elements that are equal to one, from the head, from the tail when the count is negative, or all.",
+    about: "Removes elements equal to a value: from the head, from the tail if the count is negative, or all.",
     run: lrem,
     ..REMOVING
 };
@@ -119,7 +119,7 @@ pub(super) const LTRIM: Command = Command {
     name: "LTRIM",
     syntax: "key start stop",
     cost: "O(N), N being the elements removed; what is large is freed elsewhere.",
-    about: "Removes all elements but those between two indices.",
+    about: "Removes all elements outside of a range of indices.",
     run: ltrim,
     ..REMOVING
 };

@@ -1,11 +1,11 @@
-//! Lists: elements in the order they were put, under a key.
+//! Lists: ordered elements under a key.
 //!
-//! [`push`] puts elements at the ends, [`pop`] takes them from there, [`transfer`] does both in one
-//! step, [`read`] looks, and [`edit`] changes what lies between. What an index means, counted from the
-//! end when negative, is said here, once.
+//! [`push`] adds elements at the ends, [`pop`] removes them there, [`transfer`] does both in one step, [`read`] reads,
+//! and [`edit`] changes elements between the ends. This file defines what an index means, negative ones counted from
+//! the end.
 //!
-//! The commands that wait ([`blocking`]) do the same as those that do not as soon as there is something to take: they
-//! call [`pop::pop_first`] and [`transfer::transfer`], which tell when there is nothing.
+//! The blocking commands ([`blocking`]) do what the others do as soon as there is an element: they call
+//! [`pop::pop_first`] and [`transfer::transfer`], which report when there is none.
 
 mod blocking;
 mod edit;
@@ -18,7 +18,7 @@ use crate::engine::{Args, Command, Error, Event};
 use crate::value::list::End;
 use std::ops::Range;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     blocking::BLMOVE,
     blocking::BLMPOP,
@@ -44,10 +44,10 @@ pub const COMMANDS: &[Command] = &[
     push::RPUSHX,
 ];
 
-/// The next word as an end: `LEFT` or `RIGHT`.
+/// Parses the next word as an end: `LEFT` or `RIGHT`.
 ///
 /// # Errors
-/// [`Error::Syntax`] when it is neither, or there is none.
+/// [`Error::Syntax`] if it is neither, or missing.
 pub(crate) fn end(args: &mut Args<'_>) -> Result<End, Error> {
     if args.take("LEFT") {
         Ok(End::Head)
@@ -58,23 +58,23 @@ pub(crate) fn end(args: &mut Args<'_>) -> Result<End, Error> {
     }
 }
 
-/// What is announced when elements are put at an end.
+/// The event for elements added at an end.
 fn pushed(end: End) -> Event {
     Event::list(if end == End::Head { "lpush" } else { "rpush" })
 }
 
-/// What is announced when elements are taken from an end.
+/// The event for elements removed at an end.
 fn popped(end: End) -> Event {
     Event::list(if end == End::Head { "lpop" } else { "rpop" })
 }
 
-/// The position that an index means, counted from the end when negative; `None` where no element can be.
+/// The position of an index, negative ones counted from the end; `None` if no element can be there.
 fn position(len: usize, index: i64) -> Option<usize> {
     let from_head = if index < 0 { index.checked_add_unsigned(len as u64)? } else { index };
     usize::try_from(from_head).ok()
 }
 
-/// The positions from one index to another, both included, as far as there are such.
+/// The positions from one index to another, inclusive, as far as they exist.
 fn positions(len: usize, start: i64, stop: i64) -> Range<usize> {
     let start = position(len, start).unwrap_or(0).min(len);
     let end = position(len, stop).map_or(0, |last| last.saturating_add(1));

@@ -1,7 +1,8 @@
-//! Taking elements from the ends of a list: LPOP, RPOP and LMPOP.
+//! LPOP, RPOP and LMPOP: remove elements at the ends of a list.
 //!
-//! Elements are answered from where they lie, before they are removed, so that none is copied twice. What a command
-//! pops and how it says so is a [`Portion`]; the commands that wait use it too.
+//! Elements are written to the reply from their place in the list before they are removed, so that none is copied
+//! twice. A [`Portion`] defines how many elements are popped and the form of the reply; the blocking commands use it
+//! too.
 
 use super::{end, popped};
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -11,14 +12,14 @@ use crate::value::{List, Value};
 
 pub(super) const LPOP: Command = Command {
     name: "LPOP",
-    about: "Removes the elements at the head of a list and answers them.",
+    about: "Removes and returns elements at the head of a list.",
     run: |cx, args| pop(cx, args, End::Head),
     ..POPPING
 };
 
 pub(super) const RPOP: Command = Command {
     name: "RPOP",
-    about: "Removes the elements at the tail of a list and answers them.",
+    about: "Removes and returns elements at the tail of a list.",
     run: |cx, args| pop(cx, args, End::Tail),
     ..POPPING
 };
@@ -35,7 +36,7 @@ const POPPING: Command = Command {
     ..Command::ROW
 };
 
-/// What happens to a key that elements are popped from.
+/// The flags of a key from which elements are popped.
 pub(super) const POPPED: KeyFlags = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE);
 
 fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
@@ -66,7 +67,7 @@ pub(super) const LMPOP: Command = Command {
     keys: &[KeySpec::counted(1, POPPED)],
     since: "7.0.0",
     cost: "O(N+M), N being the keys and M the elements answered.",
-    about: "Removes elements from an end of the first list that is there, and answers them.",
+    about: "Removes and returns elements from an end of the first list that exists.",
     run: lmpop,
     ..Command::ROW
 };
@@ -79,22 +80,22 @@ fn lmpop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What LMPOP is asked for.
+/// The parsed arguments of LMPOP.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted<'a> {
-    /// The keys to look at, in order.
+    /// The keys to try, in order.
     pub(crate) keys: Vec<&'a [u8]>,
-    /// Where to take from.
+    /// The end to pop from.
     pub(crate) end: End,
-    /// How many to take at most.
+    /// The maximum number of elements.
     pub(crate) count: usize,
 }
 
 impl<'a> Wanted<'a> {
-    /// Reads `numkeys key [key ...] where:<LEFT|RIGHT> [COUNT count]`, to the last word.
+    /// Parses `numkeys key [key ...] where:<LEFT|RIGHT> [COUNT count]`, to the last word.
     ///
     /// # Errors
-    /// A number below 1, fewer keys than announced, or any other word.
+    /// A number below 1, fewer keys than numkeys, or any other word.
     pub(crate) fn parse(args: &mut Args<'a>) -> Result<Wanted<'a>, Error> {
         let numkeys = args.at_least(1, Error::NumkeysNotPositive)?;
         let keys = args.words(numkeys)?;
@@ -105,16 +106,16 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// How many elements are popped, and how they are answered.
+/// How many elements are popped, and the form of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Portion {
-    /// One, alone.
+    /// One element, by itself.
     One,
-    /// Up to so many, in an array.
+    /// Elements up to this number, in an array.
     Several(usize),
-    /// One, behind its key.
+    /// One element, after its key.
     KeyAndOne,
-    /// Up to so many in an array, behind their key.
+    /// Elements up to this number in an array, after their key.
     KeyAndSeveral(usize),
 }
 
@@ -151,7 +152,7 @@ impl Portion {
     }
 }
 
-/// Pops from the list that `key` holds; false, with nothing answered, when it holds none.
+/// Pops from the list at `key`; returns false, without a reply, if there is none.
 ///
 /// # Errors
 /// [`Error::WrongType`].
@@ -162,10 +163,10 @@ pub(crate) fn pop_from(cx: &mut Ctx<'_>, key: &[u8], end: End, portion: Portion)
     Ok(done.is_some())
 }
 
-/// Pops from the first of `keys` that holds a list; false, with nothing answered, when none does.
+/// Pops from the first of `keys` that is a list; returns false, without a reply, if none is.
 ///
 /// # Errors
-/// [`Error::WrongType`] when a key before the first list holds something else.
+/// [`Error::WrongType`] if a key before the first list has another type.
 pub(crate) fn pop_first<'a>(
     cx: &mut Ctx<'_>,
     keys: impl IntoIterator<Item = &'a [u8]>,

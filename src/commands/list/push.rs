@@ -1,4 +1,4 @@
-//! Putting elements at the ends of a list: LPUSH and RPUSH, and LPUSHX and RPUSHX where there must be a list already.
+//! LPUSH and RPUSH add elements at the ends of a list; LPUSHX and RPUSHX only if the list exists.
 
 use super::pushed;
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -7,14 +7,14 @@ use crate::value::list::End;
 
 pub(super) const LPUSH: Command = Command {
     name: "LPUSH",
-    about: "Puts elements at the head of a list, one after the other, and makes the list if there is none.",
+    about: "Prepends elements to a list one after the other, and creates the list if needed.",
     run: |cx, args| push(cx, args, End::Head, true),
     ..PUSHING
 };
 
 pub(super) const RPUSH: Command = Command {
     name: "RPUSH",
-    about: "Puts elements at the tail of a list, one after the other, and makes the list if there is none.",
+    about: "Appends elements to a list one after the other, and creates the list if needed.",
     run: |cx, args| push(cx, args, End::Tail, true),
     ..PUSHING
 };
@@ -23,7 +23,7 @@ pub(super) const LPUSHX: Command = Command {
     name: "LPUSHX",
     since: "2.2.0",
     history: &[Change::says("4.0.0", "Takes several elements.")],
-    about: "Puts elements at the head of a list that is there.",
+    about: "Prepends elements to a list only if it exists.",
     run: |cx, args| push(cx, args, End::Head, false),
     ..PUSHING
 };
@@ -32,7 +32,7 @@ pub(super) const RPUSHX: Command = Command {
     name: "RPUSHX",
     since: "2.2.0",
     history: &[Change::says("4.0.0", "Takes several elements.")],
-    about: "Puts elements at the tail of a list that is there.",
+    about: "Appends elements to a list only if it exists.",
     run: |cx, args| push(cx, args, End::Tail, false),
     ..PUSHING
 };

@@ -1,4 +1,4 @@
-//! Looking at a list: LLEN, LINDEX, LRANGE and LPOS.
+//! LLEN, LINDEX, LRANGE and LPOS: read a list.
 
 use super::{position, positions};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -12,7 +12,7 @@ pub(super) const LLEN: Command = Command {
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO)],
     cost: "O(1)",
-    about: "Answers how many elements a list has.",
+    about: "Returns the number of elements of a list.",
     run: llen,
     ..READING
 };
@@ -36,12 +36,12 @@ pub(super) const LINDEX: Command = Command {
     syntax: "key index",
     arity: Arity::Exactly(3),
     cost: "O(N), N being the elements between the nearer end and the index.",
-    about: "Answers the element at an index.",
+    about: "Returns the element at an index.",
     run: lindex,
     ..READING
 };
 
-/// The index is looked at last: of no list, or of something else, any word is asked for in vain.
+/// The index is parsed last: for a missing list or another type, no word is an invalid index.
 fn lindex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (list, reply) = cx.read::<List>(args.key()?)?;
     let Some(list) = list else {
@@ -61,7 +61,7 @@ pub(super) const LRANGE: Command = Command {
     syntax: "key start stop",
     arity: Arity::Exactly(4),
     cost: "O(S+N), S being the elements between the nearer end and start, and N those answered.",
-    about: "Answers the elements between two indices.",
+    about: "Returns the elements in a range of indices.",
     run: lrange,
     ..READING
 };
@@ -85,7 +85,7 @@ pub(super) const LPOS: Command = Command {
     arity: Arity::AtLeast(3),
     since: "6.0.6",
     cost: "O(N), N being the elements looked at: all of them, but for MAXLEN or where enough are found before.",
-    about: "Answers the indices of the elements that are equal to one.",
+    about: "Returns the indices of elements equal to a value.",
     run: lpos,
     ..READING
 };
@@ -114,11 +114,11 @@ fn lpos(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 #[derive(Clone, Copy, Debug)]
 struct Search {
     from: End,
-    /// How many matches are not wanted, before the first that is.
+    /// The number of matches to skip before the first returned one.
     passed_over: usize,
-    /// How many matches are wanted, in an array; `None` for one alone.
+    /// The maximum number of matches, returned in an array; `None` for a single one.
     most: Option<usize>,
-    /// How many elements are looked at.
+    /// The maximum number of elements to compare.
     within: usize,
 }
 
@@ -151,7 +151,7 @@ impl Search {
     }
 }
 
-/// The next word as a number of elements, 0 for all of them.
+/// Parses the next word as a number of elements, where 0 means all.
 fn unbounded_if_zero(args: &mut Args<'_>, refusal: Error) -> Result<usize, Error> {
     let number = args.at_least(0, refusal)?;
     Ok(if number == 0 { usize::MAX } else { number })

@@ -1,4 +1,4 @@
-//! Moving an element from an end of a list to an end of another one, or of the same: LMOVE and RPOPLPUSH.
+//! LMOVE and RPOPLPUSH: move an element from an end of a list to an end of another one, or of the same list.
 
 use super::pop::POPPED;
 use super::{end, popped, pushed};
@@ -11,7 +11,7 @@ pub(super) const LMOVE: Command = Command {
     syntax: "source destination wherefrom:<LEFT|RIGHT> whereto:<LEFT|RIGHT>",
     arity: Arity::Exactly(5),
     since: "6.2.0",
-    about: "Moves an element from an end of a list to an end of another one, and answers it.",
+    about: "Moves and returns an element from an end of a list to an end of another.",
     run: lmove,
     ..MOVING
 };
@@ -21,7 +21,7 @@ pub(super) const RPOPLPUSH: Command = Command {
     syntax: "source destination",
     arity: Arity::Exactly(3),
     since: "1.2.0",
-    about: "Moves the last element of a list to the head of another one, and answers it.",
+    about: "Moves and returns the last element of a list to the head of another.",
     deprecated: Some(("6.2.0", "`LMOVE` with the `RIGHT` and `LEFT` arguments")),
     run: rpoplpush,
     ..MOVING
@@ -53,20 +53,20 @@ fn transfer_or_null(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], ends: E
     Ok(())
 }
 
-/// The end that an element leaves and the one where it arrives.
+/// The end that an element leaves and the end where it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ends {
-    /// Of the source.
+    /// The end of the source.
     pub(crate) from: End,
-    /// Of the destination.
+    /// The end of the destination.
     pub(crate) to: End,
 }
 
-/// Moves an element and answers it; false, with nothing answered, when `source` holds no list. It counts as one change,
-/// though it is announced for both keys, the arrival first.
+/// Moves an element and replies with it; returns false, without a reply, if `source` is missing. It counts as one
+/// change, though both keys get events, the destination first.
 ///
 /// # Errors
-/// [`Error::WrongType`] when one of them holds something else; a source that is not there is told first.
+/// [`Error::WrongType`] if one of them has another type; a missing source is detected first.
 pub(crate) fn transfer(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], ends: Ends) -> Result<bool, Error> {
     let Some(element) = last(cx, source, ends.from)? else { return Ok(false) };
     if cx.peek(destination).is_some_and(|other| List::of(other.view()).is_none()) {
@@ -89,7 +89,7 @@ pub(crate) fn transfer(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], ends
     Ok(true)
 }
 
-/// A copy of the element at an end of the list that `key` holds.
+/// A copy of the element at an end of the list at `key`.
 fn last(cx: &mut Ctx<'_>, key: &[u8], end: End) -> Result<Option<Vec<u8>>, Error> {
     let Some(peek) = cx.peek(key) else { return Ok(None) };
     let list = List::of(peek.view()).ok_or(Error::WrongType)?;
@@ -100,7 +100,7 @@ fn last(cx: &mut Ctx<'_>, key: &[u8], end: End) -> Result<Option<Vec<u8>>, Error
     Ok(element.map(|element| element.to_vec()))
 }
 
-/// Moves an element of a list to an end of the same list.
+/// Moves an element of a list to an end of this list.
 fn rotate(cx: &mut Ctx<'_>, key: &[u8], ends: Ends) -> Result<(), Error> {
     let limits = cx.settings().list_nodes;
     cx.edit(key, pushed(ends.to), |list: &mut List| {

@@ -1,4 +1,4 @@
-//! PUBSUB: who listens to what.
+//! PUBSUB: lists channels and counts subscribers.
 //!
 //! Lists are sorted by name, where Redis has no order.
 
@@ -13,7 +13,7 @@ pub(super) const PUBSUB: Command = Command {
     arity: Arity::AtLeast(2),
     since: "2.8.0",
     cost: "Depends on subcommand.",
-    about: "Commands about who listens to what.",
+    about: "A container for commands about subscriptions.",
     subcommands: &[CHANNELS, NUMPAT, NUMSUB, SHARDCHANNELS, SHARDNUMSUB, HELP],
     ..Command::ROW
 };
@@ -26,7 +26,7 @@ const CHANNELS: Command = Command {
     flags: Flags::PUBSUB.and(Flags::LOADING).and(Flags::STALE),
     since: "2.8.0",
     cost: "O(N), N being the number of channels that have subscribers",
-    about: "Answers the channels that have subscribers, all or those that match.",
+    about: "Lists the channels that have subscribers, all or those that match a pattern.",
     run: |cx, args| channels(cx, args, Topic::Channel),
     ..Command::ROW
 };
@@ -35,7 +35,7 @@ const SHARDCHANNELS: Command = Command {
     name: "SHARDCHANNELS",
     since: "7.0.0",
     cost: "O(N), N being the number of shard channels that have subscribers",
-    about: "Answers the shard channels that have subscribers, all or those that match.",
+    about: "Lists the shard channels that have subscribers, all or those that match a pattern.",
     run: |cx, args| channels(cx, args, Topic::Shard),
     ..CHANNELS
 };
@@ -60,7 +60,7 @@ const NUMSUB: Command = Command {
     name: "NUMSUB",
     syntax: "[channel [channel ...]]",
     cost: "O(N), N being the number of channels asked for",
-    about: "Answers how many subscribers channels have, those by pattern not counted.",
+    about: "Returns the number of subscribers of channels, without those by pattern.",
     run: |cx, args| subscribers(cx, args, Topic::Channel),
     ..CHANNELS
 };
@@ -70,7 +70,7 @@ const SHARDNUMSUB: Command = Command {
     syntax: "[shardchannel [shardchannel ...]]",
     since: "7.0.0",
     cost: "O(N), N being the number of shard channels asked for",
-    about: "Answers how many subscribers shard channels have.",
+    about: "Returns the number of subscribers of shard channels.",
     run: |cx, args| subscribers(cx, args, Topic::Shard),
     ..CHANNELS
 };
@@ -90,7 +90,7 @@ const NUMPAT: Command = Command {
     syntax: "",
     arity: Arity::Exactly(2),
     cost: "O(1)",
-    about: "Answers how many different patterns have subscribers.",
+    about: "Returns the number of different patterns that have subscribers.",
     run: numpat,
     ..CHANNELS
 };

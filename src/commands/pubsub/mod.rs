@@ -1,7 +1,7 @@
-//! Publish and subscribe: messages to whoever listens at the moment.
+//! Publish and subscribe: messages to the present subscribers of a channel.
 //!
-//! The commands that subscribe answer with a message of their own kind for each name, which RESP3 sends as a push; so
-//! CLIENT REPLY does not silence them. Without a cluster a shard channel is a channel in a world of its own.
+//! The commands that subscribe reply with one message for each name, which RESP3 sends as a push; so CLIENT REPLY does
+//! not suppress them. Without a cluster, shard channels are channels in a separate namespace.
 
 mod introspect;
 
@@ -29,7 +29,7 @@ const PUBLISH: Command = Command {
     channels: Channels::First,
     since: "2.0.0",
     cost: "O(N+M), N being the number of subscribers of the channel and M that of all patterns",
-    about: "Sends a message to all who listen to a channel.",
+    about: "Publishes a message to the subscribers of a channel.",
     run: |cx, args| publish(cx, args, Topic::Channel),
     ..Command::ROW
 };
@@ -40,7 +40,7 @@ const SPUBLISH: Command = Command {
     keys: &[KeySpec::one(KeyFlags::NOT_KEY)],
     since: "7.0.0",
     cost: "O(N), N being the number of subscribers of the shard channel",
-    about: "Sends a message to all who listen to a shard channel.",
+    about: "Publishes a message to the subscribers of a shard channel.",
     run: |cx, args| publish(cx, args, Topic::Shard),
     ..PUBLISH
 };
@@ -61,7 +61,7 @@ const SUBSCRIBE: Command = Command {
     channels: Channels::All,
     since: "2.0.0",
     cost: "O(N), N being the number of channels",
-    about: "Listens to channels from now on.",
+    about: "Subscribes to channels.",
     run: |cx, args| subscribe(cx, args, Topic::Channel, "subscribe"),
     ..Command::ROW
 };
@@ -71,7 +71,7 @@ const PSUBSCRIBE: Command = Command {
     syntax: "pattern [pattern ...]",
     channels: Channels::Patterns,
     cost: "O(N), N being the number of patterns",
-    about: "Listens to all channels that match patterns from now on.",
+    about: "Subscribes to all channels that match patterns.",
     run: |cx, args| subscribe(cx, args, Topic::Pattern, "psubscribe"),
     ..SUBSCRIBE
 };
@@ -82,12 +82,12 @@ const SSUBSCRIBE: Command = Command {
     keys: &[KeySpec::all(KeyFlags::NOT_KEY)],
     since: "7.0.0",
     cost: "O(N), N being the number of shard channels",
-    about: "Listens to shard channels from now on.",
+    about: "Subscribes to shard channels.",
     run: |cx, args| subscribe(cx, args, Topic::Shard, "ssubscribe"),
     ..SUBSCRIBE
 };
 
-/// Only shard channels cannot be subscribed to within a transaction.
+/// Within a transaction clients cannot subscribe to shard channels, but to the others.
 fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Result<(), Error> {
     if topic == Topic::Shard && cx.is_nested() {
         return Err(Error::ShardSubscribeDenied);
@@ -105,7 +105,7 @@ const UNSUBSCRIBE: Command = Command {
     syntax: "[channel [channel ...]]",
     arity: Arity::AtLeast(1),
     channels: Channels::None,
-    about: "Listens no longer to channels, or to none at all.",
+    about: "Unsubscribes from channels, by default from all.",
     run: |cx, args| unsubscribe(cx, args, Topic::Channel, "unsubscribe"),
     ..SUBSCRIBE
 };
@@ -115,7 +115,7 @@ const PUNSUBSCRIBE: Command = Command {
     syntax: "[pattern [pattern ...]]",
     arity: Arity::AtLeast(1),
     channels: Channels::None,
-    about: "Listens no longer to what matches patterns, or to no pattern at all.",
+    about: "Unsubscribes from patterns, by default from all.",
     run: |cx, args| unsubscribe(cx, args, Topic::Pattern, "punsubscribe"),
     ..PSUBSCRIBE
 };
@@ -125,7 +125,7 @@ const SUNSUBSCRIBE: Command = Command {
     syntax: "[shardchannel [shardchannel ...]]",
     arity: Arity::AtLeast(1),
     channels: Channels::None,
-    about: "Listens no longer to shard channels, or to none at all.",
+    about: "Unsubscribes from shard channels, by default from all.",
     run: |cx, args| unsubscribe(cx, args, Topic::Shard, "sunsubscribe"),
     ..SSUBSCRIBE
 };
@@ -149,7 +149,7 @@ fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Re
     Ok(())
 }
 
-/// Tells how much the client listens to now: to so many shard channels, or channels and patterns together.
+/// Writes the number of the client's subscriptions: to shard channels, or to channels and patterns together.
 fn confirm(cx: &mut Ctx<'_>, topic: Topic, kind: &str, name: Option<&[u8]>) {
     let subscribed = &cx.session().subscribed;
     let count = match topic {

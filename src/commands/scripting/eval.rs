@@ -1,4 +1,4 @@
-//! EVAL and EVALSHA, and the forms of both that promise to write nothing.
+//! EVAL and EVALSHA, and their read-only forms.
 
 use crate::engine::scripts::{self, Call, Digest};
 use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec};
@@ -13,19 +13,19 @@ pub(super) const READING_FLAGS: Flags =
 pub(super) const WRITTEN: KeySpec = KeySpec::counted(2, KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE));
 pub(super) const READ: KeySpec = KeySpec::counted(2, KeyFlags::RO.and(KeyFlags::ACCESS));
 
-/// What a script that is sent along may do.
+/// Flags and permissions of a script that is sent with the command.
 fn flags_of_source(_: &Engine, request: Request<'_>, row: Flags) -> Flags {
     let header = request.get(1).and_then(|source| Header::read(source).ok()).map(|(header, _)| header);
     scripts::flags_by(header.as_ref(), row)
 }
 
-/// What a kept script may do.
+/// Flags and permissions of a cached script.
 fn flags_of_cached(engine: &Engine, request: Request<'_>, row: Flags) -> Flags {
     let digest = request.get(1).and_then(Digest::parse);
     scripts::flags_by(digest.and_then(|digest| engine.scripts.cache.header(digest)), row)
 }
 
-/// What they share.
+/// Fields shared by these rows.
 const ROW: Command = Command {
     syntax: "script numkeys [key ...] [arg ...]",
     family: Family::Scripting,
@@ -50,7 +50,7 @@ pub(super) const EVALSHA: Command = Command {
     flags_of: Some(|engine, request| flags_of_cached(engine, request, FLAGS)),
     syntax: "sha1 numkeys [key ...] [arg ...]",
     keys: &[WRITTEN],
-    about: "Runs the kept Lua script that has this SHA-1.",
+    about: "Runs a cached Lua script by its SHA-1.",
     run: evalsha,
     ..ROW
 };
@@ -61,7 +61,7 @@ pub(super) const EVAL_RO: Command = Command {
     flags: READING_FLAGS,
     keys: &[READ.noting("We cannot tell how the keys will be used so we assume the worst, RO and ACCESS")],
     since: "7.0.0",
-    about: "Runs a Lua script that writes nothing.",
+    about: "Runs a Lua script, which may not write.",
     run: eval,
     ..ROW
 };
@@ -73,7 +73,7 @@ pub(super) const EVALSHA_RO: Command = Command {
     flags: READING_FLAGS,
     keys: &[READ],
     since: "7.0.0",
-    about: "Runs the kept Lua script that has this SHA-1 and writes nothing.",
+    about: "Runs a cached Lua script by its SHA-1, which may not write.",
     run: evalsha,
     ..ROW
 };
@@ -90,7 +90,7 @@ fn evalsha(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     cx.run_script(&call)
 }
 
-/// `numkeys key ... arg ...` for a script.
+/// Parses `numkeys key ... arg ...` for a script.
 fn call<'a>(digest: Digest, source: Option<&'a [u8]>, mut args: Args<'a>) -> Result<Call<'a>, Error> {
     let count = args.integer()?;
     if count > args.left() as i64 {

@@ -1,4 +1,4 @@
-//! FCALL, and the form of it that promises to write nothing.
+//! FCALL, and its read-only form.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags};
 use crate::resp::Request;
 use crate::script::Header;
 
-/// What a function may do, as it said when it was registered.
+/// The flags of a function, from its registration.
 fn flags_of(engine: &Engine, request: Request<'_>, row: Flags) -> Flags {
     let function = request.get(1).and_then(|name| engine.scripts.functions.registry.find(name));
     let header = function.map(|function| Header { is_there: true, ..function.header.clone() });
     scripts::flags_by(header.as_ref(), row)
 }
 
-/// What they share.
+/// Fields shared by these rows.
 const ROW: Command = Command {
     syntax: "function numkeys [key ...] [arg ...]",
     family: Family::Scripting,
@@ -40,7 +40,7 @@ pub(super) const FCALL_RO: Command = Command {
     flags: READING_FLAGS,
     flags_of: Some(|engine, request| flags_of(engine, request, READING_FLAGS)),
     keys: &[READ.noting("We cannot tell how the keys will be used so we assume the worst, RO and ACCESS")],
-    about: "Calls a function that writes nothing.",
+    about: "Calls a function, which may not write.",
     ..ROW
 };
 

@@ -1,4 +1,4 @@
-//! FUNCTION: which libraries of functions there are, and an end for the function that takes too long.
+//! FUNCTION: manages the libraries of functions, and kills a function that takes too long.
 
 use super::super::help;
 use crate::engine::scripts::{Kind, Library, Policy};
@@ -9,7 +9,7 @@ use crate::value::glob;
 
 const ROW: Command = Command { family: Family::Scripting, flags: Flags::NOSCRIPT, since: "7.0.0", ..Command::ROW };
 
-/// Those that change which libraries there are.
+/// Fields shared by the rows that change libraries.
 const CHANGING: Command = Command {
     flags: Flags::NOSCRIPT.and(Flags::WRITE),
     tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
@@ -21,7 +21,7 @@ pub(super) const FUNCTION: Command = Command {
     arity: Arity::AtLeast(2),
     flags: Flags::NONE,
     cost: "That of the subcommand",
-    about: "Contains the commands about functions.",
+    about: "A container for function commands.",
     subcommands: &[DELETE, DUMP, FLUSH, KILL, LIST, LOAD, RESTORE, STATS, help::row(Family::Scripting, "7.0.0")],
     ..ROW
 };
@@ -43,7 +43,7 @@ fn delete(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Libraries are data, which a file would have to keep.
+/// Libraries are data, which a file would have to store.
 fn note_change(cx: &mut Ctx<'_>) {
     cx.engine().stats.changes += 1;
 }
@@ -52,7 +52,7 @@ const DUMP: Command = Command {
     name: "DUMP",
     arity: Arity::Exactly(2),
     cost: "O(N), N being the number of functions",
-    about: "Answers all libraries as one payload.",
+    about: "Returns all libraries as one payload.",
     run: dump,
     ..ROW
 };
@@ -84,7 +84,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let functions = cx.engine().scripts.functions.registry.function_count();
     if is_freed_lazily && functions > MANY_FUNCTIONS {
-        // Redis counts what runs them, too.
+        // Redis counts the engines that run functions, too.
         cx.engine().stats.freed_lazily += functions as u64 + 1;
     }
     cx.engine().flush_functions();
@@ -93,7 +93,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// So many functions are freed at once in Redis, more in the background.
+/// Redis frees up to this number of functions at once, and more in the background.
 const MANY_FUNCTIONS: usize = 64;
 
 fn wrong_arity(subcommand: &[u8]) -> Error {
@@ -106,7 +106,7 @@ const KILL: Command = Command {
     name: "KILL",
     arity: Arity::Exactly(2),
     flags: Flags::NOSCRIPT.and(Flags::ALLOW_BUSY),
-    about: "Ends the function that runs, if it has written nothing.",
+    about: "Kills the running function if it has written nothing.",
     tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
     run: kill,
     ..ROW
@@ -124,7 +124,7 @@ const LIST: Command = Command {
     usage: "[LIBRARYNAME PATTERN] [WITHCODE]",
     arity: Arity::AtLeast(2),
     cost: "O(N), N being the number of functions",
-    about: "Tells all libraries, or those whose names match a pattern, and their functions.",
+    about: "Lists all libraries, or those whose names match a pattern, with their functions.",
     tips: &["nondeterministic_output_order"],
     run: list,
     ..ROW
@@ -257,7 +257,7 @@ const STATS: Command = Command {
     name: "STATS",
     arity: Arity::Exactly(2),
     flags: Flags::NOSCRIPT.and(Flags::ALLOW_BUSY),
-    about: "Tells which function runs, and how many there are.",
+    about: "Returns the running function, and the number of functions and libraries.",
     tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
     run: stats,
     ..ROW

@@ -1,7 +1,7 @@
-//! Scripts and functions: EVAL and its kin run a script, SCRIPT keeps them; FCALL and its kin call a function, FUNCTION
-//! keeps them.
+//! Scripts and functions: EVAL and related commands run a script, SCRIPT caches scripts; FCALL and related commands
+//! call a function, FUNCTION stores libraries.
 //!
-//! What a script may do and how it is run is `engine/scripts`' business, what it sees is `script`'s.
+//! `engine/scripts` runs scripts and checks their permissions; `script` is the environment that they see.
 
 mod eval;
 mod fcall;
@@ -10,7 +10,7 @@ mod script;
 
 use crate::engine::Command;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     eval::EVAL,
     eval::EVALSHA,

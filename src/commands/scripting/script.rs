@@ -1,4 +1,4 @@
-//! SCRIPT: which scripts are kept, and an end for the one that takes too long.
+//! SCRIPT: manages the script cache, and kills a script that takes too long.
 
 use super::super::help;
 use crate::engine::scripts::{Digest, Kind};
@@ -11,7 +11,7 @@ pub(super) const SCRIPT: Command = Command {
     arity: Arity::AtLeast(2),
     flags: Flags::NONE,
     cost: "That of the subcommand",
-    about: "Contains the commands about kept scripts.",
+    about: "A container for commands about cached scripts.",
     subcommands: &[LOAD, EXISTS, FLUSH, KILL, DEBUG, help::row(Family::Scripting, "5.0.0")],
     ..ROW
 };
@@ -23,7 +23,7 @@ const LOAD: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::NOSCRIPT.and(Flags::STALE),
     cost: "O(N), N being the length of the script",
-    about: "Keeps a script, and tells its SHA-1.",
+    about: "Caches a script, and returns its SHA-1.",
     tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
     run: load,
     ..ROW
@@ -42,7 +42,7 @@ const EXISTS: Command = Command {
     usage: "<sha1> [<sha1> ...]",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the number of names",
-    about: "Tells which of these scripts are kept.",
+    about: "Returns which of these scripts are cached.",
     tips: &["request_policy:all_shards", "response_policy:agg_logical_and"],
     run: exists,
     ..ROW
@@ -64,7 +64,7 @@ const FLUSH: Command = Command {
     arity: Arity::AtLeast(2),
     history: &[Change::brings("6.2.0", &["ASYNC", "SYNC"])],
     cost: "O(N), N being the number of kept scripts",
-    about: "Forgets all scripts.",
+    about: "Removes all scripts from the cache.",
     tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
     run: flush,
     ..ROW
@@ -86,7 +86,7 @@ const KILL: Command = Command {
     name: "KILL",
     arity: Arity::Exactly(2),
     flags: Flags::NOSCRIPT.and(Flags::ALLOW_BUSY),
-    about: "Ends the script that runs, if it has written nothing.",
+    about: "Kills the running script if it has written nothing.",
     tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
     run: kill,
     ..ROW
@@ -104,7 +104,7 @@ const DEBUG: Command = Command {
     usage: "(YES|SYNC|NO)",
     arity: Arity::Exactly(3),
     since: "3.2.0",
-    about: "Switches the debugger of scripts, which this server does not have.",
+    about: "Sets the mode of the script debugger, which this server does not have.",
     run: debug,
     ..ROW
 };

@@ -1,7 +1,7 @@
-//! LOLWUT: a picture, and the version for those who ask by it.
+//! LOLWUT: a picture, and the version.
 //!
-//! Dunlins at low tide, drawn by the engine's generator: the same seed and history give the same shore. Like Redis, a
-//! version that drew nothing answers the last line alone, and words that mean nothing here are not looked at.
+//! It draws dunlins at low tide with the engine's generator: the same seed and history give the same shore. As in
+//! Redis, a version that drew nothing returns only the last line, and unknown words are ignored.
 
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, REDIS_VERSION};
 
@@ -13,7 +13,7 @@ pub(super) const LOLWUT: Command = Command {
     flags: Flags::READONLY.and(Flags::FAST),
     since: "5.0.0",
     cost: "",
-    about: "Draws a picture and tells the version.",
+    about: "Draws a picture and prints the version.",
     run: lolwut,
     ..Command::ROW
 };
@@ -33,7 +33,7 @@ const WIDTH: usize = 64;
 const SEA_LINES: usize = 4;
 const SAND_LINES: usize = 9;
 
-/// A dunlin that looks for food, line by line.
+/// A dunlin that searches for food, line by line.
 const BIRD: [&str; 4] = ["   __  ", "--(o \\_", "   \\__>", "    ||"];
 const BIRD_WIDTH: usize = 10;
 

@@ -1,17 +1,17 @@
-//! Small questions to the server: LASTSAVE, LOLWUT and TIME.
+//! LASTSAVE, LOLWUT and TIME: small commands about the server.
 
 mod lolwut;
 
 use crate::engine::{Args, Command, Ctx, Error, Family, Flags};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[LASTSAVE, lolwut::LOLWUT, TIME];
 
 const LASTSAVE: Command = Command {
     name: "LASTSAVE",
     family: Family::Server,
     flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST).and(Flags::FOR_ADMINS),
-    about: "Answers when the data was last saved, in unix seconds: as nothing is saved, when the server started.",
+    about: "Returns when the data was last saved, in unix seconds; as nothing is saved, when the server started.",
     tips: &["nondeterministic_output"],
     run: lastsave,
     ..Command::ROW
@@ -28,7 +28,7 @@ const TIME: Command = Command {
     family: Family::Server,
     flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST),
     since: "2.6.0",
-    about: "Answers the server's time: seconds since 1970, and microseconds of the current one.",
+    about: "Returns the server's time: seconds since 1970, and the microseconds of the current second.",
     tips: &["nondeterministic_output"],
     run: time,
     ..Command::ROW

@@ -1,4 +1,4 @@
-//! Putting members in: SADD.
+//! SADD: adds members.
 
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::Set;
@@ -12,7 +12,7 @@ pub(super) const SADD: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
     history: &[Change::says("2.4.0", "Takes several members.")],
     cost: "O(1) for each member.",
-    about: "Puts members into a set, which is made if it is not there.",
+    about: "Adds members to a set, which is created if it does not exist.",
     run: sadd,
     ..Command::ROW
 };

@@ -1,8 +1,8 @@
-//! One set of several: intersection, union and difference, answered, stored or only counted.
+//! Intersections, unions and differences of sets: returned, stored or only counted.
 //!
-//! A missing key is a set without members. An intersection is answered while it is found; unions and differences are
-//! built first. What is built starts in the form, and takes its members in the order, that Redis has for it, so that
-//! the result's encoding is the same.
+//! A missing key is an empty set. Members of an intersection are returned as they are found; unions and differences are
+//! built first. A built set starts with the encoding that Redis uses and adds members in Redis's order, so that the
+//! result has the same encoding.
 
 use super::write_members;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
@@ -15,7 +15,7 @@ use std::ptr;
 pub(super) const SINTER: Command = Command {
     name: "SINTER",
     cost: INTER_COST,
-    about: "Answers the members that several sets all have.",
+    about: "Returns the intersection of several sets.",
     run: sinter,
     ..ANSWERING
 };
@@ -23,7 +23,7 @@ pub(super) const SINTER: Command = Command {
 pub(super) const SUNION: Command = Command {
     name: "SUNION",
     cost: TOTAL_COST,
-    about: "Answers the members of any of several sets.",
+    about: "Returns the union of several sets.",
     run: |cx, args| answer(cx, args, union),
     ..ANSWERING
 };
@@ -31,7 +31,7 @@ pub(super) const SUNION: Command = Command {
 pub(super) const SDIFF: Command = Command {
     name: "SDIFF",
     cost: TOTAL_COST,
-    about: "Answers the members of the first of several sets that no other has.",
+    about: "Returns the difference between the first set and the others.",
     run: |cx, args| answer(cx, args, difference),
     ..ANSWERING
 };
@@ -43,7 +43,7 @@ pub(super) const SINTERCARD: Command = Command {
     keys: &[KeySpec::counted(1, SOURCE)],
     since: "7.0.0",
     cost: INTER_COST,
-    about: "Answers how many members several sets all have.",
+    about: "Returns the size of the intersection of several sets.",
     tips: &[],
     run: sintercard,
     ..ANSWERING
@@ -52,7 +52,7 @@ pub(super) const SINTERCARD: Command = Command {
 pub(super) const SINTERSTORE: Command = Command {
     name: "SINTERSTORE",
     cost: INTER_COST,
-    about: "Stores the members that several sets all have under a key.",
+    about: "Stores the intersection of several sets in a key.",
     run: |cx, args| store(cx, args, intersection, Event::set("sinterstore")),
     ..STORING
 };
@@ -60,7 +60,7 @@ pub(super) const SINTERSTORE: Command = Command {
 pub(super) const SUNIONSTORE: Command = Command {
     name: "SUNIONSTORE",
     cost: TOTAL_COST,
-    about: "Stores the members of any of several sets under a key.",
+    about: "Stores the union of several sets in a key.",
     run: |cx, args| store(cx, args, union, Event::set("sunionstore")),
     ..STORING
 };
@@ -68,7 +68,7 @@ pub(super) const SUNIONSTORE: Command = Command {
 pub(super) const SDIFFSTORE: Command = Command {
     name: "SDIFFSTORE",
     cost: TOTAL_COST,
-    about: "Stores the members of the first of several sets that no other has under a key.",
+    about: "Stores the difference between the first set and the others in a key.",
     run: |cx, args| store(cx, args, difference, Event::set("sdiffstore")),
     ..STORING
 };
@@ -96,7 +96,7 @@ const SOURCE: KeyFlags = KeyFlags::RO.and(KeyFlags::ACCESS);
 const INTER_COST: &str = "O(N*M) at worst, N being the members of the smallest set and M the sets.";
 const TOTAL_COST: &str = "O(N), N being the members of all sets.";
 
-/// Makes one set of those that several keys hold.
+/// Combines the sets of several keys into one.
 type Combine = fn(&[Option<&Set>], &Limits) -> Set;
 
 fn answer(cx: &mut Ctx<'_>, args: Args<'_>, combine: Combine) -> Result<(), Error> {
@@ -169,13 +169,14 @@ fn sets(views: Vec<Option<View<'_>>>) -> Result<Vec<Option<&Set>>, Error> {
     sets.collect()
 }
 
-/// Visits the members that all sets have, until `visit` breaks off: none if one is missing.
+/// Visits the members that all sets have, until `visit` stops; visits none if a set is missing.
 fn visit_common<'a>(sets: &[Option<&'a Set>], mut visit: impl FnMut(Item<'a>) -> ControlFlow<()>) {
     let present: Option<Vec<&Set>> = sets.iter().copied().collect();
     present.into_iter().for_each(|sets| Set::common(&sets, &mut visit));
 }
 
-/// Starts as integers if the smallest set is of integers, else packed; and turns into integers in the end if it can.
+/// The result starts with integers if the smallest set has only integers, else packed; and is converted to integers at
+/// the end if possible.
 fn intersection(sets: &[Option<&Set>], limits: &Limits) -> Set {
     let smallest = sets.iter().flatten().min_by_key(|set| set.len());
     let is_integers = smallest.is_some_and(|set| set.is_integers());
@@ -195,8 +196,8 @@ fn union(sets: &[Option<&Set>], limits: &Limits) -> Set {
     result
 }
 
-/// Looks each member of the first set up in the others, the largest first; or, if these are small beside it, takes
-/// their members out of a copy of it, whose form then has seen all of them.
+/// Looks up each member of the first set in the others, the largest first; or, if these are much smaller, removes their
+/// members from a copy of it, whose encoding then depends on all of its members.
 fn difference(sets: &[Option<&Set>], limits: &Limits) -> Set {
     let mut result = Set::new();
     let Some((Some(first), others)) = sets.split_first() else { return result };

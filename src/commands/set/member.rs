@@ -1,4 +1,4 @@
-//! What is in a set: SISMEMBER, SMISMEMBER, SCARD and SMEMBERS.
+//! SISMEMBER, SMISMEMBER, SCARD and SMEMBERS: read the members of a set.
 
 use super::write_members;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -11,7 +11,7 @@ pub(super) const SISMEMBER: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO)],
-    about: "Tells whether a set has a member.",
+    about: "Returns whether a set has a member.",
     run: sismember,
     ..Command::ROW
 };
@@ -32,7 +32,7 @@ pub(super) const SMISMEMBER: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "6.2.0",
     cost: "O(N), N being the members asked for.",
-    about: "Tells of several members whether a set has them.",
+    about: "Returns for several members whether a set has them.",
     run: smismember,
     ..Command::ROW
 };
@@ -54,7 +54,7 @@ pub(super) const SCARD: Command = Command {
     arity: Arity::Exactly(2),
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO)],
-    about: "Answers how many members a set has.",
+    about: "Returns the number of members of a set.",
     run: scard,
     ..Command::ROW
 };
@@ -73,7 +73,7 @@ pub(super) const SMEMBERS: Command = Command {
     flags: Flags::READONLY,
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     cost: "O(N), N being the members of the set.",
-    about: "Answers all members of a set.",
+    about: "Returns all members of a set.",
     tips: &["nondeterministic_output_order"],
     run: smembers,
     ..Command::ROW

@@ -1,11 +1,10 @@
-//! Sets: members, each once, under a key.
+//! Sets: distinct members under a key.
 //!
-//! The form that a set is kept in, and when it turns into another, can be seen by a client (`OBJECT ENCODING`, the
-//! order of SMEMBERS), so results are built in the order and by the steps in which Redis builds them. A set that
-//! loses its last member is gone.
+//! Clients can see the encoding of a set and when it changes (`OBJECT ENCODING`, the order of SMEMBERS), so results are
+//! built in the order and by the steps of Redis. A set that loses its last member is deleted.
 //!
-//! [`add`], [`remove`], [`pop`] and [`transfer`] change one, [`member`], [`random`] and [`scan`] read, and [`combine`]
-//! makes one set of several.
+//! [`add`], [`remove`], [`pop`] and [`transfer`] change a set, [`member`], [`random`] and [`scan`] read it, and
+//! [`combine`] combines several sets.
 
 mod add;
 mod combine;
@@ -20,7 +19,7 @@ use crate::engine::Command;
 use crate::resp::Reply;
 use crate::value::Set;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     add::SADD,
     member::SCARD,
@@ -41,7 +40,7 @@ pub const COMMANDS: &[Command] = &[
     combine::SUNIONSTORE,
 ];
 
-/// Answers all members.
+/// Replies with all members.
 fn write_members(reply: &mut Reply<'_>, set: Option<&Set>) {
     reply.set(set.map_or(0, Set::len));
     set.into_iter().flat_map(Set::iter).for_each(|member| reply.item(member));

@@ -1,4 +1,4 @@
-//! SPOP: taking members out by chance.
+//! SPOP: removes random members.
 
 use super::write_members;
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
@@ -14,7 +14,7 @@ pub(super) const SPOP: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE))],
     history: &[Change::brings("3.2.0", &["count"])],
     cost: "O(1) for one, else O(N), N being the members popped.",
-    about: "Removes members chosen by chance from a set and answers them.",
+    about: "Removes and returns random members of a set.",
     tips: &["nondeterministic_output"],
     run: spop,
     ..Command::ROW
@@ -67,7 +67,7 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
         Ok(Changed::by(count, is_all).leaving(gone.map(Value::Set)))
     })?;
     match popped {
-        // Redis reads a whole set once more to answer it, which counts as a read.
+        // Redis reads a whole set once more to return it, which counts as a read.
         Some(true) => cx.engine().stats.keyspace_hits += 1,
         Some(false) => {}
         None => cx.reply().set(0),
@@ -75,8 +75,8 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
     Ok(())
 }
 
-/// Whether so much is popped that the members which are left are better put into a set of their own. Redis draws the
-/// same line, and a client can tell: such a set starts in the smallest form.
+/// Whether so many members are popped that the remaining ones are moved to a new set instead. Redis has this limit, and
+/// clients can see it: the new set starts with the smallest encoding.
 fn leaves_few(left: usize, popped: usize) -> bool {
     left.saturating_mul(5) <= popped
 }

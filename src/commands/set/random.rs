@@ -1,7 +1,7 @@
-//! SRANDMEMBER: members chosen by chance.
+//! SRANDMEMBER: random members.
 //!
-//! The chance is the engine's seeded generator, drawn from once per call. Nothing is allocated by the count that was
-//! asked for, only by what the set has.
+//! Randomness comes from the engine's seeded generator, from which each call draws once. Allocations depend on the size
+//! of the set, never on the requested count.
 
 use crate::commands::random;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -18,7 +18,7 @@ pub(super) const SRANDMEMBER: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     history: &[Change::brings("2.6.0", &["count"])],
     cost: "O(1) for one, else O(N), N being the members answered.",
-    about: "Answers members chosen by chance: distinct ones, or with a negative count some perhaps repeatedly.",
+    about: "Returns random members: distinct ones, or with a negative count possibly repeated ones.",
     tips: &["nondeterministic_output"],
     run: srandmember,
     ..Command::ROW

@@ -1,4 +1,4 @@
-//! Taking members out by name: SREM.
+//! SREM: removes members.
 
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::Set;
@@ -12,7 +12,7 @@ pub(super) const SREM: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
     history: &[Change::says("2.4.0", "Takes several members.")],
     cost: "O(N), N being the members to be removed.",
-    about: "Removes members from a set, and the set with its last member.",
+    about: "Removes members from a set, and deletes the set with its last member.",
     run: srem,
     ..Command::ROW
 };

@@ -1,4 +1,4 @@
-//! SSCAN: walking the members of a set in steps.
+//! SSCAN: iterates over the members of a set.
 
 use crate::commands::scanning::{self, Options, Scanned};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -13,13 +13,13 @@ pub(super) const SSCAN: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "2.8.0",
     cost: "O(1) for each step, O(N) for the whole walk, N being the members of the set.",
-    about: "Walks the members of a set, a step at a time.",
+    about: "Iterates over the members of a set, with a cursor.",
     tips: &["nondeterministic_output"],
     run: sscan,
     ..Command::ROW
 };
 
-/// Redis looks at the options only when there is a set, and so do we.
+/// Redis checks the options only if the set exists, and so do we.
 fn sscan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let cursor = scanning::cursor(&mut args)?;

@@ -1,4 +1,4 @@
-//! From one set to another: SMOVE.
+//! SMOVE: moves a member from one set to another.
 
 use super::add::ADDED;
 use super::remove::REMOVED;
@@ -15,7 +15,7 @@ pub(super) const SMOVE: Command = Command {
         KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE)),
         KeySpec::at(2, KeyFlags::RW.and(KeyFlags::INSERT)),
     ],
-    about: "Moves a member from one set to another, which is made if it is not there.",
+    about: "Moves a member from one set to another, which is created if it does not exist.",
     run: smove,
     ..Command::ROW
 };
@@ -36,7 +36,7 @@ fn smove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the set that `key` holds has a member; `None` when there is no such key.
+/// Whether the set at `key` has a member; `None` if the key does not exist.
 fn holds(cx: &mut Ctx<'_>, key: &[u8], member: &[u8]) -> Result<Option<bool>, Error> {
     match cx.peek(key).map(|key| key.view()) {
         None => Ok(None),

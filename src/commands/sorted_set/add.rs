@@ -1,7 +1,7 @@
-//! Putting members into a sorted set: ZADD and ZINCRBY.
+//! ZADD and ZINCRBY: add members to a sorted set or change their scores.
 //!
-//! Both look a member up once: the score it has decides the score it gets ([`Mode::score_after`]). All scores are read
-//! before the first is set, and one pair, which is by far the most frequent call, allocates nothing.
+//! Each member is looked up once: its present score determines the new one ([`Mode::score_after`]). All scores are
+//! parsed before the first is set, and a call with a single pair, by far the most frequent, allocates nothing.
 
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::value::zset::{Limits, Zset};
@@ -20,7 +20,7 @@ pub(super) const ZADD: Command = Command {
         Change::brings("6.2.0", &["GT", "LT"]),
     ],
     cost: "O(log(N)) for each member, N being the members of the sorted set.",
-    about: "Puts members with their scores into a sorted set, or gives members that are there other scores.",
+    about: "Adds members with scores to a sorted set, or updates the scores of existing members.",
     run: |cx, args| add(cx, args, Mode::default()),
     ..Command::ROW
 };
@@ -34,7 +34,7 @@ pub(super) const ZINCRBY: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))],
     since: "1.2.0",
     cost: "O(log(N)), N being the members of the sorted set.",
-    about: "Adds to the score of a member, which counts from 0 when it is not there.",
+    about: "Increments the score of a member, from 0 if the member does not exist.",
     run: |cx, args| add(cx, args, Mode { incr: true, ..Mode::default() }),
     ..Command::ROW
 };
@@ -46,7 +46,8 @@ fn pair<'a>(args: &mut Args<'a>) -> Result<Pair<'a>, Error> {
     Ok((args.float()?, args.word()?))
 }
 
-/// ZADD, and ZINCRBY too: it takes no options, but Redis takes a word that is one for one, and then misses the member.
+/// ZADD and ZINCRBY. ZINCRBY has no options, but Redis parses a word that is one as an option, and then misses the
+/// member.
 fn add(cx: &mut Ctx<'_>, mut args: Args<'_>, mut mode: Mode) -> Result<(), Error> {
     let key = args.key()?;
     mode.parse(&mut args);
@@ -69,10 +70,10 @@ fn add(cx: &mut Ctx<'_>, mut args: Args<'_>, mut mode: Mode) -> Result<(), Error
     Ok(())
 }
 
-/// Gives members scores, all of them or none. At least one pair.
+/// Sets the scores of members, all of them or none. There is at least one pair.
 ///
 /// # Errors
-/// [`Error::WrongType`], or [`Error::ScoreNotANumber`] of a sum.
+/// [`Error::WrongType`], or [`Error::ScoreNotANumber`] for a sum.
 pub(in crate::commands) fn put_all(
     cx: &mut Ctx<'_>,
     key: &[u8],
@@ -93,12 +94,12 @@ pub(in crate::commands) fn put_all(
     Ok(tally.unwrap_or_default())
 }
 
-/// What became of the pairs.
+/// The result for the pairs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::commands) struct Tally {
     pub(in crate::commands) added: usize,
     pub(in crate::commands) moved: usize,
-    /// The score that the last member has now, unless the mode left it alone.
+    /// The present score of the last member, unless an option prevented the change.
     score: Option<f64>,
 }
 
@@ -150,7 +151,7 @@ impl Mode {
         }
     }
 
-    /// Refuses options that contradict one another, or the number of pairs.
+    /// Refuses contradictory options, or an invalid number of pairs.
     fn check(self, pairs: usize) -> Result<(), Error> {
         if self.nx && self.xx {
             return Err(Error::NxAndXx);
@@ -164,7 +165,7 @@ impl Mode {
         Ok(())
     }
 
-    /// The score that a member shall have, which may come out as NaN; `None` where the options leave it alone.
+    /// The new score of a member, which may be NaN; `None` if an option prevents the change.
     fn score_after(self, before: Option<f64>, given: f64) -> Option<f64> {
         let Some(before) = before else { return (!self.xx).then_some(given) };
         let after = if self.incr { before + given } else { given };

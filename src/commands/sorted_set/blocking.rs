@@ -1,7 +1,7 @@
-//! Popping that waits for a member: BZPOPMIN, BZPOPMAX and BZMPOP.
+//! BZPOPMIN, BZPOPMAX and BZMPOP: blocking forms of pop.
 //!
-//! Each does what its namesake without a `B` does, on the first of its keys that holds a sorted set, and if none does,
-//! waits for them. It runs again from the start when one of them comes to hold a sorted set.
+//! Each does what its namesake without a `B` does, on the first of its keys that is a sorted set. If none is, the
+//! client blocks on the keys, and the command runs again from the start when one of them becomes a sorted set.
 
 use super::pop::{End, POPPED, Wanted, take};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeySpec};
@@ -9,16 +9,16 @@ use crate::value::zset::Zset;
 
 pub(super) const BZPOPMIN: Command = Command {
     name: "BZPOPMIN",
-    about: "Removes the member with the lowest score from the first sorted set that is there, waiting for one, and \
-            answers it with its key.",
+    about: "Removes and returns the member with the lowest score of the first sorted set that exists, with its key; \
+            may block.",
     run: |cx, args| pop(cx, args, End::Min),
     ..POPPING
 };
 
 pub(super) const BZPOPMAX: Command = Command {
     name: "BZPOPMAX",
-    about: "Removes the member with the highest score from the first sorted set that is there, waiting for one, and \
-            answers it with its key.",
+    about: "Removes and returns the member with the highest score of the first sorted set that exists, with its key; \
+            may block.",
     run: |cx, args| pop(cx, args, End::Max),
     ..POPPING
 };
@@ -30,7 +30,7 @@ const POPPING: Command = Command {
     flags: Flags::WRITE.and(Flags::BLOCKING).and(Flags::FAST),
     keys: &[KeySpec::range(1, -2, 1, POPPED)],
     since: "5.0.0",
-    history: &[Change::says("6.0.0", "The time to wait may have a fraction.")],
+    history: &[Change::says("6.0.0", "The timeout may have a fraction.")],
     cost: "O(log(N)), N being the members of the sorted set.",
     ..Command::ROW
 };
@@ -64,8 +64,8 @@ pub(super) const BZMPOP: Command = Command {
     keys: &[KeySpec::counted(2, POPPED)],
     since: "7.0.0",
     cost: "O(K) + O(M*log(N)), K being the keys, N the members of the sorted set and M those popped.",
-    about: "Removes the members with the lowest or highest scores from the first sorted set that is there, waiting for \
-            one, and answers them.",
+    about: "Removes and returns the members with the lowest or highest scores of the first sorted set that exists; \
+            may block.",
     run: bzmpop,
     ..Command::ROW
 };

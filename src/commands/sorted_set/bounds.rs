@@ -1,14 +1,14 @@
-//! The words that name a stretch of a sorted set, and the positions that they mean.
+//! The ranges of a sorted set: their words, and the positions that these mean.
 //!
-//! Three kinds: ranks (`0 -1`), scores (`(1 +inf`) and members (`[a (c`). A pair of bounds that crosses names nothing.
-//! Positions are always counted from the lowest entry and may lie beyond the set, whose ranges clamp them.
+//! There are three kinds: ranks (`0 -1`), scores (`(1 +inf`) and members (`[a (c`). A range whose bounds cross is
+//! empty. Positions are always counted from the lowest entry and may be beyond the set; the set clamps them.
 
 use crate::engine::Error;
 use crate::value::number;
 use crate::value::zset::{LexBound, LexRange, ScoreRange, Zset};
 use std::ops::{Bound, Range};
 
-/// What a range goes by.
+/// The kind of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Rank,
@@ -16,10 +16,10 @@ pub(super) enum By {
     Lex,
 }
 
-/// A stretch of a sorted set.
+/// A range of a sorted set.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bounds<'a> {
-    /// From one rank to another, both included, counted from the end when negative.
+    /// From one rank to another, inclusive, negative ones counted from the end.
     Rank(i64, i64),
     /// Between two scores.
     Score(ScoreRange),
@@ -28,10 +28,10 @@ pub(super) enum Bounds<'a> {
 }
 
 impl<'a> Bounds<'a> {
-    /// The stretch between the words `min` and `max`.
+    /// Parses the range between the words `min` and `max`.
     ///
     /// # Errors
-    /// One of the words is no bound of that kind.
+    /// One of the words is not a bound of this kind.
     pub(super) fn parse(by: By, min: &'a [u8], max: &'a [u8]) -> Result<Bounds<'a>, Error> {
         Ok(match by {
             By::Rank => Bounds::Rank(rank(min)?, rank(max)?),
@@ -40,7 +40,7 @@ impl<'a> Bounds<'a> {
         })
     }
 
-    /// Where the stretch lies in `zset`. Ranks count from the highest entry when `reversed`.
+    /// The positions of the range in `zset`. Ranks count from the highest entry if `reversed`.
     pub(super) fn positions(&self, zset: &Zset, reversed: bool) -> Range<usize> {
         match self {
             Bounds::Rank(start, stop) => ranked(zset.len(), *start, *stop, reversed),
@@ -52,7 +52,7 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// Whether a range of members in `zset` is left to [`among_scores`]: it is packed, and its scores differ.
+/// Whether [`among_scores`] must find a range of members in `zset`: the set is packed, and its scores differ.
 pub(super) fn is_among_scores(zset: &Zset) -> bool {
     zset.is_listpack() && !has_one_score(zset)
 }
@@ -63,7 +63,7 @@ fn has_one_score(zset: &Zset) -> bool {
     entries.next_back().is_none_or(|last| Some(last.score) == first)
 }
 
-/// Whether a look at both ends of `zset` leaves hope for the range: Redis takes this look first, whatever the scores.
+/// Whether the range can contain entries, judged by both ends of `zset`: Redis checks this first, whatever the scores.
 fn may_hold(zset: &Zset, range: &LexRange<'_>) -> bool {
     let mut entries = zset.iter();
     let first = entries.next();
@@ -72,9 +72,9 @@ fn may_hold(zset: &Zset, range: &LexRange<'_>) -> bool {
         && last.is_some_and(|last| is_above(last.member, range.min))
 }
 
-/// Where a range of members lies when the scores differ, which is to ask the wrong question. Redis's small form gives
-/// the answer of a walk from one end: it begins at the first member that is not before the range and ends at the next
-/// one that is behind it. `passed_over` entries after the first, it looks at none.
+/// The positions of a range of members if the scores differ, which is invalid use. Redis's small encoding returns the
+/// result of a walk from one end: it starts at the first member not before the range and ends at the next one after it.
+/// The walk skips `passed_over` entries after the first.
 pub(super) fn among_scores(zset: &Zset, range: &LexRange<'_>, reversed: bool, passed_over: usize) -> Range<usize> {
     let members: Vec<&[u8]> = zset.iter().map(|entry| entry.member).collect();
     if !may_hold(zset, range) {
@@ -125,7 +125,7 @@ fn rank(word: &[u8]) -> Result<i64, Error> {
     number::parse_i64(word).ok_or(Error::NotAnInteger)
 }
 
-/// A score, after `(` if it is excluded.
+/// A score, with `(` before it if it is excluded.
 fn score(word: &[u8]) -> Result<Bound<f64>, Error> {
     let bound = match word.strip_prefix(b"(") {
         Some(excluded) => number::parse_f64_bound(excluded).map(Bound::Excluded),

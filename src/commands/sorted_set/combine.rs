@@ -1,11 +1,11 @@
-//! One sorted set of several: union, intersection and difference, answered, stored or only counted.
+//! Unions, intersections and differences of sorted sets: returned, stored or only counted.
 //!
-//! A [`Source`] is what a key holds as far as these commands see it: members with scores. The members of a set have the
-//! score 1, and a missing key is a source without members. The members that come out are borrowed from the sources,
-//! unless a packed set does not hold them in one piece.
+//! A [`Source`] is the value of a key as these commands see it: members with scores. Members of a plain set have the
+//! score 1, and a missing key is an empty source. The resulting members are borrowed from the sources, unless a packed
+//! set does not store them in one piece.
 //!
-//! Scores are weighted and aggregated from the smallest source to the largest, as Redis does it: where a sum overflows
-//! or loses digits, the order decides what comes out. An infinity times 0, and infinities that cancel out, make 0.
+//! Scores are weighted and aggregated from the smallest source to the largest, as in Redis: if a sum overflows or loses
+//! digits, the order determines the result. An infinity times 0, and infinities that cancel out, give 0.
 
 use super::write_entries;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
@@ -20,7 +20,7 @@ pub(super) const ZUNION: Command = Command {
     name: "ZUNION",
     syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>] [WITHSCORES]",
     cost: UNION_COST,
-    about: "Answers the members of any of several sorted sets.",
+    about: "Returns the union of several sorted sets.",
     run: |cx, args| answer(cx, args, Operation::Union, "zunion"),
     ..ANSWERING
 };
@@ -29,7 +29,7 @@ pub(super) const ZINTER: Command = Command {
     name: "ZINTER",
     syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>] [WITHSCORES]",
     cost: INTER_COST,
-    about: "Answers the members that several sorted sets all have.",
+    about: "Returns the intersection of several sorted sets.",
     run: |cx, args| answer(cx, args, Operation::Inter, "zinter"),
     ..ANSWERING
 };
@@ -38,7 +38,7 @@ pub(super) const ZDIFF: Command = Command {
     name: "ZDIFF",
     syntax: "numkeys key [key ...] [WITHSCORES]",
     cost: DIFF_COST,
-    about: "Answers the members of the first of several sorted sets that no other has.",
+    about: "Returns the difference between the first sorted set and the others.",
     run: |cx, args| answer(cx, args, Operation::Diff, "zdiff"),
     ..ANSWERING
 };
@@ -48,7 +48,7 @@ pub(super) const ZINTERCARD: Command = Command {
     syntax: "numkeys key [key ...] [LIMIT limit]",
     since: "7.0.0",
     cost: "O(N*K) at worst, N being the members of the smallest sorted set and K the sorted sets.",
-    about: "Answers how many members several sorted sets all have.",
+    about: "Returns the size of the intersection of several sorted sets.",
     run: zintercard,
     ..ANSWERING
 };
@@ -58,7 +58,7 @@ pub(super) const ZUNIONSTORE: Command = Command {
     syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>]",
     since: "2.0.0",
     cost: UNION_COST,
-    about: "Stores the members of any of several sorted sets under a key.",
+    about: "Stores the union of several sorted sets in a key.",
     run: |cx, args| store(cx, args, Operation::Union, "zunionstore"),
     ..STORING
 };
@@ -68,7 +68,7 @@ pub(super) const ZINTERSTORE: Command = Command {
     syntax: "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>]",
     since: "2.0.0",
     cost: INTER_COST,
-    about: "Stores the members that several sorted sets all have under a key.",
+    about: "Stores the intersection of several sorted sets in a key.",
     run: |cx, args| store(cx, args, Operation::Inter, "zinterstore"),
     ..STORING
 };
@@ -78,7 +78,7 @@ pub(super) const ZDIFFSTORE: Command = Command {
     syntax: "destination numkeys key [key ...]",
     since: "6.2.0",
     cost: DIFF_COST,
-    about: "Stores the members of the first of several sorted sets that no other has under a key.",
+    about: "Stores the difference between the first sorted set and the others in a key.",
     run: |cx, args| store(cx, args, Operation::Diff, "zdiffstore"),
     ..STORING
 };
@@ -160,7 +160,7 @@ fn keys<'a>(args: &mut Args<'a>, name: &'static str) -> Result<Vec<&'a [u8]>, Er
     args.words(usize::try_from(numkeys).map_err(|_| Error::Syntax)?)
 }
 
-/// Members with scores, under a key.
+/// The value of a key as members with scores.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     Missing,
@@ -168,7 +168,7 @@ enum Source<'a> {
     Plain(&'a Set),
 }
 
-/// The score of a member of a set that is not sorted.
+/// The score of a member of a plain set.
 const PLAIN_SCORE: f64 = 1.0;
 
 fn sources(views: Vec<Option<View<'_>>>) -> Result<Vec<Source<'_>>, Error> {
@@ -216,7 +216,7 @@ impl<'a> Source<'a> {
 /// A member and its score.
 type Scored<'a> = (Cow<'a, [u8]>, f64);
 
-/// How sources become one.
+/// The operation that combines the sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Union,
@@ -225,7 +225,7 @@ enum Operation {
 }
 
 impl Operation {
-    /// The members that come out, in no particular order.
+    /// The resulting members, in no particular order.
     fn run<'a>(self, sources: &[Source<'a>], options: &Options) -> Vec<Scored<'a>> {
         if self == Operation::Diff {
             return difference(sources);
@@ -272,7 +272,7 @@ fn number_or_zero(score: f64) -> f64 {
     if score.is_nan() { 0.0 } else { score }
 }
 
-/// What becomes of the scores that a member has in several sources.
+/// The aggregation of a member's scores in several sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aggregate {
     Sum,
@@ -293,7 +293,7 @@ impl Aggregate {
         }
     }
 
-    /// Never NaN, whatever `score` is: a sum that is none is 0, and a comparison keeps `total`.
+    /// The result is never NaN, whatever `score` is: a sum that is NaN becomes 0, and a comparison keeps `total`.
     fn join(self, total: f64, score: f64) -> f64 {
         match self {
             Aggregate::Sum => number_or_zero(total + score),
@@ -304,10 +304,10 @@ impl Aggregate {
     }
 }
 
-/// What stands after the keys.
+/// The options after the keys.
 #[derive(Clone, Debug)]
 struct Options {
-    /// One for each source, or none: then all are 1.
+    /// The weights, one for each source, or none: then all are 1.
     weights: Vec<f64>,
     aggregate: Aggregate,
     with_scores: bool,

@@ -1,4 +1,4 @@
-//! Counting members: ZCARD, ZCOUNT and ZLEXCOUNT. None of them visits the members that it counts.
+//! ZCARD, ZCOUNT and ZLEXCOUNT: count members. None of them visits the members that it counts.
 
 use super::bounds::{Bounds, By};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -13,7 +13,7 @@ pub(super) const ZCARD: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO)],
     since: "1.2.0",
     cost: "O(1)",
-    about: "Answers how many members a sorted set has.",
+    about: "Returns the number of members of a sorted set.",
     run: zcard,
     ..Command::ROW
 };
@@ -29,7 +29,7 @@ pub(super) const ZCOUNT: Command = Command {
     syntax: "key min max",
     since: "2.0.0",
     cost: "O(log(N)), N being the members of the sorted set.",
-    about: "Answers how many members have a score between two.",
+    about: "Returns the number of members in a range of scores.",
     run: |cx, args| count(cx, args, By::Score),
     ..COUNTING
 };
@@ -39,7 +39,7 @@ pub(super) const ZLEXCOUNT: Command = Command {
     syntax: "key min max",
     since: "2.8.9",
     cost: "O(log(N)), N being the members of the sorted set.",
-    about: "Answers how many members of a sorted set with equal scores lie between two, byte by byte.",
+    about: "Returns the number of members in a lexicographic range, of a sorted set with equal scores.",
     run: |cx, args| count(cx, args, By::Lex),
     ..COUNTING
 };

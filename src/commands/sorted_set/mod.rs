@@ -1,12 +1,12 @@
 //! Sorted sets: members with scores, in order of (score, member bytes), under a key.
 //!
-//! Everything that names a stretch of a set, by rank, score or member, is turned into positions first (`bounds`), and
-//! positions are what is counted, answered, copied or removed; so each form of range is understood in one place.
-//! Scores are never NaN: an argument that is none is refused, and arithmetic that would make one is refused (`ZINCRBY`)
-//! or gives 0 (`ZUNION`, `ZINTER`), as Redis has it.
+//! Every range of a set, by rank, score or member, is first converted to positions (`bounds`), and positions are
+//! counted, returned, copied or removed; so each kind of range is handled in one place. Scores are never NaN: an
+//! argument that is NaN is refused, and arithmetic that would give NaN is refused (`ZINCRBY`) or gives 0 (`ZUNION`,
+//! `ZINTER`), as in Redis.
 //!
-//! [`add`] puts members in, [`remove`], [`pop`] and [`blocking`] take them out, [`score`], [`count`], [`range`],
-//! [`random`] and [`scan`] read, and [`combine`] makes one set of several.
+//! [`add`] adds members, [`remove`], [`pop`] and [`blocking`] remove them, [`score`], [`count`], [`range`], [`random`]
+//! and [`scan`] read, and [`combine`] combines several sets.
 
 pub(super) mod add;
 mod blocking;
@@ -25,7 +25,7 @@ use crate::resp::{Protocol, Reply};
 use crate::value::zset::{self, Entry, Zset};
 use std::ops::Range;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     blocking::BZMPOP,
     blocking::BZPOPMAX,
@@ -96,7 +96,7 @@ impl<'a> Iterator for Entries<'a> {
 
 impl ExactSizeIterator for Entries<'_> {}
 
-/// Answers entries: their members, or with scores each member and its score, which RESP3 puts into an array of two.
+/// Replies with entries: their members, or with scores each member and its score, which RESP3 nests in an array of two.
 fn write_entries<'a>(reply: &mut Reply<'_>, entries: impl ExactSizeIterator<Item = Entry<'a>>, with_scores: bool) {
     write_header(reply, entries.len(), with_scores);
     if with_scores {
@@ -106,7 +106,7 @@ fn write_entries<'a>(reply: &mut Reply<'_>, entries: impl ExactSizeIterator<Item
     }
 }
 
-/// The header of `count` entries that [`write_entry`] answers.
+/// Writes the header of `count` entries, each of which [`write_entry`] writes.
 fn write_header(reply: &mut Reply<'_>, count: usize, with_scores: bool) {
     let is_flat = with_scores && reply.protocol() == Protocol::Resp2;
     reply.array(if is_flat { count.saturating_mul(2) } else { count });
@@ -123,7 +123,7 @@ fn write_entry(reply: &mut Reply<'_>, entry: Entry<'_>, with_scores: bool) {
     reply.double(entry.score);
 }
 
-/// Answers an array of a member and its score.
+/// Replies with an array of a member and its score.
 fn write_pair(reply: &mut Reply<'_>, entry: Entry<'_>) {
     reply.array(2);
     reply.bulk(entry.member);

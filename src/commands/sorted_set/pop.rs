@@ -1,4 +1,4 @@
-//! Popping members with the lowest or highest scores: ZPOPMIN, ZPOPMAX and ZMPOP.
+//! ZPOPMIN, ZPOPMAX and ZMPOP: remove the members with the lowest or highest scores.
 
 use super::{Entries, write_entries, write_pair};
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
@@ -9,14 +9,14 @@ use std::ops::Range;
 
 pub(super) const ZPOPMIN: Command = Command {
     name: "ZPOPMIN",
-    about: "Removes the members with the lowest scores and answers them.",
+    about: "Removes and returns the members with the lowest scores.",
     run: |cx, args| pop(cx, args, End::Min),
     ..POPPING
 };
 
 pub(super) const ZPOPMAX: Command = Command {
     name: "ZPOPMAX",
-    about: "Removes the members with the highest scores and answers them.",
+    about: "Removes and returns the members with the highest scores.",
     run: |cx, args| pop(cx, args, End::Max),
     ..POPPING
 };
@@ -32,7 +32,7 @@ const POPPING: Command = Command {
     ..Command::ROW
 };
 
-/// What happens to a key that members are popped from.
+/// The flags of a key from which members are popped.
 pub(super) const POPPED: KeyFlags = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE);
 
 fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
@@ -43,7 +43,7 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
     let count = if args.is_empty() { None } else { Some(args.at_least(0, Error::NotPositive)?) };
     let is_done = take(cx, key, end, count.unwrap_or(1), |reply, entries| match count {
         Some(_) => write_entries(reply, entries, true),
-        // One alone is not put into an array of its own, not even in RESP3.
+        // A single entry is not nested in an array, not even in RESP3.
         None => entries.for_each(|entry| write_pair(reply, entry)),
     })?;
     if !is_done {
@@ -61,8 +61,7 @@ pub(super) const ZMPOP: Command = Command {
     keys: &[KeySpec::counted(1, POPPED)],
     since: "7.0.0",
     cost: "O(K) + O(M*log(N)), K being the keys, N the members of the sorted set and M those popped.",
-    about: "Removes the members with the lowest or highest scores from the first sorted set that is there, and answers \
-            them.",
+    about: "Removes and returns the members with the lowest or highest scores of the first sorted set that exists.",
     run: zmpop,
     ..Command::ROW
 };
@@ -75,16 +74,16 @@ fn zmpop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What ZMPOP is asked for.
+/// The parsed arguments of ZMPOP.
 pub(super) struct Wanted<'a> {
-    /// The keys to look at, in order.
+    /// The keys to try, in order.
     pub(super) keys: Vec<&'a [u8]>,
     end: End,
     count: usize,
 }
 
 impl<'a> Wanted<'a> {
-    /// Reads `numkeys key [key ...] <MIN | MAX> [COUNT count]`, to the last word.
+    /// Parses `numkeys key [key ...] <MIN | MAX> [COUNT count]`, to the last word.
     pub(super) fn parse(args: &mut Args<'a>) -> Result<Wanted<'a>, Error> {
         let numkeys = args.at_least(1, Error::NumkeysNotPositive)?;
         let keys = args.words(numkeys)?;
@@ -94,7 +93,7 @@ impl<'a> Wanted<'a> {
         Ok(Wanted { keys, end, count })
     }
 
-    /// Pops from the first key that holds a sorted set; false, with nothing answered, when none does.
+    /// Pops from the first key that is a sorted set; returns false, without a reply, if none is.
     pub(super) fn pop(&self, cx: &mut Ctx<'_>) -> Result<bool, Error> {
         for key in &self.keys {
             let is_done = take(cx, key, self.end, self.count, |reply, entries| {
@@ -111,8 +110,8 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Pops up to `count` entries from the sorted set that `key` holds, after `answer` has answered
-/// them; false when it holds none.
+/// Pops up to `count` entries from the sorted set at `key`, after `answer` has replied with them; returns false if
+/// there is none.
 pub(super) fn take(
     cx: &mut Ctx<'_>,
     key: &[u8],
@@ -129,7 +128,7 @@ pub(super) fn take(
     Ok(popped.is_some())
 }
 
-/// The end of a sorted set that is popped from.
+/// The end of a sorted set to pop from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Min,
@@ -151,7 +150,7 @@ impl End {
         Event::sorted_set(if self == End::Min { "zpopmin" } else { "zpopmax" })
     }
 
-    /// Where the `count` entries at this end are, or all if there are fewer.
+    /// The positions of the `count` entries at this end, or of all if there are fewer.
     fn positions(self, zset: &Zset, count: usize) -> Range<usize> {
         let len = zset.len();
         match self {

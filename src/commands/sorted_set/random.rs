@@ -1,9 +1,9 @@
-//! ZRANDMEMBER: members chosen by chance.
+//! ZRANDMEMBER: random members.
 //!
-//! The chance is the engine's seeded generator, drawn from once per call. Distinct members are chosen by their
-//! positions: a large part of the set by walking over it once (selection sampling, Knuth's algorithm S), a small part
-//! by Floyd's method, which draws as many numbers as it needs positions. Nothing is allocated by the count that was
-//! asked for, only by what the set has.
+//! Randomness comes from the engine's seeded generator, from which each call draws once. Distinct members are chosen by
+//! their positions: a large part of the set in one pass over it (selection sampling, Knuth's algorithm S), a small part
+//! by Floyd's method, which draws as many numbers as it needs positions. Allocations depend on the size of the set,
+//! never on the requested count.
 //!
 //! Sources: D. E. Knuth, "The Art of Computer Programming", vol. 2, 3.4.2; J. Bentley and R. Floyd, "A sample of
 //! brilliance", CACM 30 (1987).
@@ -25,7 +25,7 @@ pub(super) const ZRANDMEMBER: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "6.2.0",
     cost: "O(N), N being the members answered.",
-    about: "Answers members chosen by chance: distinct ones, or with a negative count some perhaps repeatedly.",
+    about: "Returns random members: distinct ones, or with a negative count possibly repeated ones.",
     tips: &["nondeterministic_output"],
     run: zrandmember,
     ..Command::ROW
@@ -58,7 +58,7 @@ fn any<'a>(zset: &'a Zset, generator: &mut Rng) -> Option<Entry<'a>> {
     zset.at(generator.usize(..zset.len()))
 }
 
-/// Answers `count` members, each at most once; all of them, from the highest, if they are no more.
+/// Replies with `count` distinct members; with all of them, from the highest, if there are not more.
 fn distinct(reply: &mut Reply<'_>, zset: &Zset, count: usize, with_scores: bool, generator: &mut Rng) {
     let len = zset.len();
     if count >= len {
@@ -80,7 +80,7 @@ fn distinct(reply: &mut Reply<'_>, zset: &Zset, count: usize, with_scores: bool,
     }
 }
 
-/// From one in how many entries on all of them are walked over.
+/// If at least one in this many entries is requested, one pass over all entries chooses them.
 const DENSE: usize = 8;
 
 /// `count` different positions below `len`, every choice of them equally likely.

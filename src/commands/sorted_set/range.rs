@@ -1,7 +1,7 @@
-//! Answering a stretch of a sorted set: ZRANGE, the six older commands that its options replace, and ZRANGESTORE.
+//! ZRANGE, the six older commands that its options replace, and ZRANGESTORE: ranges of a sorted set.
 //!
 //! All of them are one [`Query`] with some options fixed by the command's name ([`Fixed`]). A query becomes positions,
-//! and the entries there go straight into the reply, from either end; nothing is copied on the way.
+//! and the entries there are written straight into the reply, from either end, without a copy in between.
 
 use super::bounds::{Bounds, By, among_scores, is_among_scores};
 use super::{Entries, write_entries};
@@ -15,7 +15,7 @@ pub(super) const ZRANGE: Command = Command {
     since: "1.2.0",
     history: &[Change::brings("6.2.0", &["BYSCORE", "BYLEX", "REV", "LIMIT"])],
     cost: COST,
-    about: "Answers the members between two ranks, scores or members.",
+    about: "Returns the members in a range of ranks, of scores or of members.",
     run: |cx, args| range(cx, args, Fixed::NOTHING),
     ..ANSWERING
 };
@@ -25,7 +25,7 @@ pub(super) const ZREVRANGE: Command = Command {
     syntax: "key start stop [WITHSCORES]",
     since: "1.2.0",
     cost: COST,
-    about: "Answers the members between two ranks, in descending order.",
+    about: "Returns the members in a range of ranks, in descending order.",
     deprecated: Some(("6.2.0", "`ZRANGE` with the `REV` argument")),
     run: |cx, args| range(cx, args, Fixed::descending(By::Rank)),
     ..ANSWERING
@@ -36,7 +36,7 @@ pub(super) const ZRANGEBYSCORE: Command = Command {
     syntax: "key min max [WITHSCORES] [LIMIT offset count]",
     since: "1.0.5",
     history: &[Change::brings("2.0.0", &["WITHSCORES"])],
-    about: "Answers the members with a score between two.",
+    about: "Returns the members in a range of scores.",
     deprecated: Some(("6.2.0", "`ZRANGE` with the `BYSCORE` argument")),
     run: |cx, args| range(cx, args, Fixed::ascending(By::Score)),
     ..ANSWERING
@@ -46,8 +46,8 @@ pub(super) const ZREVRANGEBYSCORE: Command = Command {
     name: "ZREVRANGEBYSCORE",
     syntax: "key max min [WITHSCORES] [LIMIT offset count]",
     since: "2.2.0",
-    history: &[Change::says("2.1.6", "A bound may leave itself out.")],
-    about: "Answers the members with a score between two, in descending order.",
+    history: &[Change::says("2.1.6", "Exclusive bounds.")],
+    about: "Returns the members in a range of scores, in descending order.",
     deprecated: Some(("6.2.0", "`ZRANGE` with the `REV` and `BYSCORE` arguments")),
     run: |cx, args| range(cx, args, Fixed::descending(By::Score)),
     ..ANSWERING
@@ -57,7 +57,7 @@ pub(super) const ZRANGEBYLEX: Command = Command {
     name: "ZRANGEBYLEX",
     syntax: "key min max [LIMIT offset count]",
     since: "2.8.9",
-    about: "Answers the members between two, byte by byte, of a sorted set with equal scores.",
+    about: "Returns the members in a lexicographic range, of a sorted set with equal scores.",
     deprecated: Some(("6.2.0", "`ZRANGE` with the `BYLEX` argument")),
     run: |cx, args| range(cx, args, Fixed::ascending(By::Lex)),
     ..ANSWERING
@@ -67,7 +67,7 @@ pub(super) const ZREVRANGEBYLEX: Command = Command {
     name: "ZREVRANGEBYLEX",
     syntax: "key max min [LIMIT offset count]",
     since: "2.8.9",
-    about: "Answers the members between two, byte by byte, of a sorted set with equal scores, in descending order.",
+    about: "Returns the members in a lexicographic range, of a sorted set with equal scores, in descending order.",
     deprecated: Some(("6.2.0", "`ZRANGE` with the `REV` and `BYLEX` arguments")),
     run: |cx, args| range(cx, args, Fixed::descending(By::Lex)),
     ..ANSWERING
@@ -108,7 +108,7 @@ pub(super) const ZRANGESTORE: Command = Command {
     keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE)), KeySpec::at(2, KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "6.2.0",
     cost: "O(log(N)+M), N being the members of the sorted set and M those stored.",
-    about: "Stores the members between two ranks, scores or members under another key.",
+    about: "Stores the members in a range of ranks, of scores or of members in another key.",
     run: zrangestore,
     ..Command::ROW
 };
@@ -132,9 +132,9 @@ fn zrangestore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What Redis stores of `entries`, one after another: its small form has no -0, so those that come
-/// before it turns large get 0. Of scores and members it does not know how many there will be, and
-/// begins with the small form in any case.
+/// The set that Redis stores when it adds `entries` one after another: its small encoding has no -0, so entries that
+/// come before the set becomes large get 0. For ranges of scores and members Redis does not know their number and
+/// always starts with the small encoding.
 fn as_stored<'a>(entries: Entries<'a>, mut is_listpack: bool, limits: Limits) -> impl Iterator<Item = (&'a [u8], f64)> {
     entries.enumerate().map(move |(count, Entry { member, score })| {
         is_listpack &= count < limits.entries && member.len() <= limits.bytes;
@@ -142,12 +142,12 @@ fn as_stored<'a>(entries: Entries<'a>, mut is_listpack: bool, limits: Limits) ->
     })
 }
 
-/// What a command's name says already, so that no option may say it again.
+/// The options that a command's name implies, so that they cannot be given again.
 #[derive(Clone, Copy, Debug)]
 struct Fixed {
     by: Option<By>,
     reversed: Option<bool>,
-    /// There is no reply for WITHSCORES to shape.
+    /// There is no reply that WITHSCORES could change.
     is_stored: bool,
 }
 
@@ -163,7 +163,7 @@ impl Fixed {
     }
 }
 
-/// A stretch of a sorted set, the part of it that LIMIT leaves, and how to answer it.
+/// A range of a sorted set, the part of it that LIMIT selects, and the form of the reply.
 #[derive(Clone, Copy, Debug)]
 struct Query<'a> {
     bounds: Bounds<'a>,
@@ -200,7 +200,7 @@ impl<'a> Query<'a> {
         if by == By::Lex && with_scores {
             return Err(Error::ScoresByLex);
         }
-        // Of scores and members a reversed range names the upper bound first; ranks just count from the other end.
+        // A reversed range of scores or members has the upper bound first; ranks just count from the other end.
         let (min, max) = if reversed && by != By::Rank { (second, first) } else { (first, second) };
         Ok(Query { bounds: Bounds::parse(by, min, max)?, reversed, limit, with_scores })
     }
@@ -219,13 +219,13 @@ impl<'a> Query<'a> {
     }
 }
 
-/// LIMIT: how many entries to pass over, and how many to answer.
+/// LIMIT: the number of entries to skip, and the maximum to return.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
-    /// When negative, nothing is left of a packed set, and as many entries as it says of a large one: Redis documents
-    /// neither, and keeps to both.
+    /// If negative, nothing remains of a packed set, and of a large one as many entries as the limit allows: Redis
+    /// documents neither, and does both.
     offset: i64,
-    /// All when it is negative.
+    /// If negative, all entries.
     count: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Taking members out: ZREM, and ZREMRANGEBY* for a stretch. A set that loses its last member is gone.
+//! ZREM and ZREMRANGEBY*: remove members by name or by range. A set that loses its last member is deleted.
 
 use super::bounds::{Bounds, By};
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
@@ -15,7 +15,7 @@ pub(super) const ZREM: Command = Command {
     since: "1.2.0",
     history: &[Change::says("2.4.0", "Takes several members.")],
     cost: "O(M*log(N)), N being the members of the sorted set and M those to be removed.",
-    about: "Removes members from a sorted set, and the set with its last member.",
+    about: "Removes members from a sorted set, and deletes the set with its last member.",
     run: zrem,
     ..Command::ROW
 };
@@ -34,7 +34,7 @@ pub(super) const ZREMRANGEBYRANK: Command = Command {
     name: "ZREMRANGEBYRANK",
     syntax: "key start stop",
     since: "2.0.0",
-    about: "Removes the members between two ranks, and the set with its last member.",
+    about: "Removes the members in a range of ranks, and deletes the set with its last member.",
     run: |cx, args| remove_range(cx, args, By::Rank, Event::sorted_set("zremrangebyrank")),
     ..REMOVING_RANGE
 };
@@ -43,7 +43,7 @@ pub(super) const ZREMRANGEBYSCORE: Command = Command {
     name: "ZREMRANGEBYSCORE",
     syntax: "key min max",
     since: "1.2.0",
-    about: "Removes the members with a score between two, and the set with its last member.",
+    about: "Removes the members in a range of scores, and deletes the set with its last member.",
     run: |cx, args| remove_range(cx, args, By::Score, Event::sorted_set("zremrangebyscore")),
     ..REMOVING_RANGE
 };

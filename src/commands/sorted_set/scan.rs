@@ -1,4 +1,4 @@
-//! ZSCAN: walking the members of a sorted set in steps.
+//! ZSCAN: iterates over the members of a sorted set.
 
 use crate::commands::scanning::{self, Options, Scanned};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -14,13 +14,13 @@ pub(super) const ZSCAN: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "2.8.0",
     cost: "O(1) for each step, O(N) for the whole walk, N being the members of the sorted set.",
-    about: "Walks the members and scores of a sorted set, a step at a time.",
+    about: "Iterates over the members and scores of a sorted set, with a cursor.",
     tips: &["nondeterministic_output"],
     run: zscan,
     ..Command::ROW
 };
 
-/// Redis looks at the options only when there is a sorted set, and so do we.
+/// Redis checks the options only if the sorted set exists, and so do we.
 fn zscan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let cursor = scanning::cursor(&mut args)?;
@@ -53,8 +53,8 @@ fn zscan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a score with 17 significant digits, without zeros at the end: what Redis answers here, as a string in RESP3
-/// too, for a set that is not packed, and nowhere else. C calls it `%.17g`.
+/// Writes a score with 17 significant digits, without trailing zeros: Redis replies so here for a set that is not
+/// packed, as a string in RESP3 too, and nowhere else. In C this is `%.17g`.
 fn write_in_17_digits(out: &mut Vec<u8>, score: f64) {
     if !score.is_finite() || score == 0.0 {
         return number::write_f64(out, score);

@@ -1,4 +1,4 @@
-//! What is known of a member: its score (ZSCORE, ZMSCORE) and its rank (ZRANK, ZREVRANK).
+//! ZSCORE, ZMSCORE, ZRANK and ZREVRANK: the score and the rank of a member.
 
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
@@ -10,7 +10,7 @@ pub(super) const ZSCORE: Command = Command {
     arity: Arity::Exactly(3),
     since: "1.2.0",
     cost: "O(1)",
-    about: "Answers the score of a member.",
+    about: "Returns the score of a member.",
     run: zscore,
     ..LOOKING
 };
@@ -28,7 +28,7 @@ pub(super) const ZMSCORE: Command = Command {
     arity: Arity::AtLeast(3),
     since: "6.2.0",
     cost: "O(N), N being the members asked for.",
-    about: "Answers the scores of several members.",
+    about: "Returns the scores of several members.",
     run: zmscore,
     ..LOOKING
 };
@@ -46,7 +46,7 @@ fn zmscore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 pub(super) const ZRANK: Command = Command {
     name: "ZRANK",
     history: &[Change::says("7.2.0", "Accepts `WITHSCORE`.")],
-    about: "Answers how many members come before one, in ascending order.",
+    about: "Returns the rank of a member, by ascending score.",
     run: |cx, args| rank(cx, args, Order::Ascending),
     ..RANKING
 };
@@ -54,7 +54,7 @@ pub(super) const ZRANK: Command = Command {
 pub(super) const ZREVRANK: Command = Command {
     name: "ZREVRANK",
     history: &[Change::says("7.2.0", "Accepts `WITHSCORE`.")],
-    about: "Answers how many members come before one, in descending order.",
+    about: "Returns the rank of a member, by descending score.",
     run: |cx, args| rank(cx, args, Order::Descending),
     ..RANKING
 };
@@ -74,7 +74,7 @@ const LOOKING: Command = Command {
     ..Command::ROW
 };
 
-/// Which end ranks are counted from.
+/// The end from which ranks are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Ascending,

@@ -1,4 +1,4 @@
-//! XACK: what consumers say they are done with.
+//! XACK: consumers acknowledge entries.
 
 use super::ids;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, MetadataChange};
@@ -13,12 +13,12 @@ pub(super) const XACK: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
     since: "5.0.0",
     cost: "O(1) for each id.",
-    about: "Takes entries off what is pending in a group, and answers how many were.",
+    about: "Acknowledges pending entries of a group, and returns how many were pending.",
     run: xack,
     ..Command::ROW
 };
 
-/// The ids are looked at last: of no group, any word is acknowledged in vain.
+/// The ids are parsed last: without the group, no word is an invalid id.
 fn xack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group) = (args.key()?, args.word()?);
     let (stream, reply) = cx.read::<Stream>(key)?;

@@ -1,4 +1,4 @@
-//! XADD: an entry at the end of a stream, trimmed at once if that is wanted.
+//! XADD: appends an entry to a stream, and optionally trims the stream.
 
 use super::trim::{TrimOptions, XTRIM_EVENT};
 use super::write_id;
@@ -21,10 +21,10 @@ pub(super) const XADD: Command = Command {
     since: "5.0.0",
     history: &[
         Change::brings("6.2.0", &["NOMKSTREAM", "MINID", "LIMIT"]),
-        Change::says("7.0.0", "An id may leave its number open: `<ms>-*`."),
+        Change::says("7.0.0", "An id may have an automatic sequence number: `<ms>-*`."),
     ],
     cost: "O(1) for the entry, and O(N) for trimming, N being the entries that go.",
-    about: "Puts an entry at the end of a stream, and makes the stream if there is none.",
+    about: "Appends an entry to a stream, which is created if it does not exist.",
     tips: &["nondeterministic_output"],
     run: xadd,
     ..Command::ROW
@@ -66,14 +66,14 @@ fn xadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The id that an entry is to have.
+/// The requested id of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// One made of the current time.
+    /// An id made from the current time.
     Now,
-    /// One of that time, whose number is the next free one.
+    /// An id with this time, and the next free sequence number.
     Of(u64),
-    /// That one.
+    /// Exactly this id.
     Exactly(Id),
 }
 
@@ -83,7 +83,7 @@ impl Wanted {
         Ok(seq.map_or(Wanted::Of(ms), |seq| Wanted::Exactly(Id::new(ms, seq))))
     }
 
-    /// The id in a stream that has those entries.
+    /// The resulting id in a stream with these entries.
     fn id_in(self, log: &Log, now_ms: u64) -> Result<Id, Error> {
         let next = log.next_id(now_ms).ok_or(StreamError::EntryIdsExhausted)?;
         let last = log.last();
@@ -99,7 +99,7 @@ impl Wanted {
     }
 }
 
-/// The options, and the id that ends them.
+/// Parses the options, and the id that ends them.
 fn parse(args: &mut Args<'_>, limits: &Limits) -> Result<(TrimOptions, Wanted), Error> {
     let mut options = TrimOptions::default();
     let mut wanted = Wanted::Now;

@@ -1,6 +1,6 @@
-//! Taking over what another consumer was given: XCLAIM by ids, XAUTOCLAIM by how long it was left alone.
+//! XCLAIM and XAUTOCLAIM: transfer pending entries to another consumer, by ids or by idle time.
 //!
-//! Both make the consumer if it is not there, and take what is no longer in the stream off what is pending.
+//! Both create the consumer if it does not exist, and drop pending entries that are no longer in the stream.
 
 use super::{find_group, id, interval_start, write_entry, write_id, write_ids};
 use crate::engine::{
@@ -21,13 +21,13 @@ pub(super) const XCLAIM: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
     since: "5.0.0",
     cost: "O(log N), N being what is pending in the group.",
-    about: "Gives entries that are pending to another consumer.",
+    about: "Transfers pending entries to another consumer.",
     tips: &["nondeterministic_output"],
     run: xclaim,
     ..Command::ROW
 };
 
-/// The arguments are looked at when the group was found.
+/// The arguments are parsed after the group was found.
 fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group) = (args.key()?, args.word()?);
     find_group(cx.read::<Stream>(key)?.0, key, group)?;
@@ -41,7 +41,7 @@ fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             let array = reply.open_array();
             let claimed = claim.ids.iter().filter(|id| claim.carry_out(&mut taker, log, reply, **id)).count();
             reply.close_array(array, claimed);
-            // What was claimed tells of the last id along with itself.
+            // A claimed entry implies the new last id, which counts as a change only by itself.
             let tells_last = is_further && taker.changes == 0;
             (taker.changes + usize::from(tells_last), taker.is_new)
         });
@@ -50,7 +50,7 @@ fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Who takes entries over, and what came of it.
+/// The consumer that takes entries over, and the results.
 struct Taker<'g> {
     group: &'g mut Group,
     number: ConsumerNumber,
@@ -66,12 +66,12 @@ impl<'g> Taker<'g> {
         Taker { group, number, is_new, now_ms, changes: 0 }
     }
 
-    /// An entry that is no longer there is not pending any more.
+    /// An entry that no longer exists is dropped from the pending ones.
     fn drop(&mut self, id: Id) {
         self.changes += usize::from(self.group.acknowledge(id));
     }
 
-    /// Whether an entry was left alone for so long.
+    /// Whether an entry has been idle for this time.
     fn is_idle(&self, delivered_ms: i64, min_idle_ms: i64) -> bool {
         min_idle_ms == 0 || self.now_ms.wrapping_sub(delivered_ms) >= min_idle_ms
     }
@@ -83,7 +83,7 @@ impl<'g> Taker<'g> {
     }
 }
 
-/// The changes and whether a consumer came, as what is to be counted and told.
+/// The metadata change for a number of changes and for whether the consumer is new.
 fn metadata_change((changes, is_new): (usize, bool)) -> MetadataChange<()> {
     MetadataChange::by(changes + usize::from(is_new), is_new.then_some(Event::stream("xgroup-createconsumer")), ())
 }
@@ -92,17 +92,17 @@ fn write_claimed(reply: &mut Reply<'_>, entry: &Entry<'_>, ids_only: bool) {
     if ids_only { write_id(reply, entry.id()) } else { write_entry(reply, entry) }
 }
 
-/// What XCLAIM is asked for.
+/// The parsed arguments of XCLAIM.
 struct Claim {
     min_idle_ms: i64,
     ids: Vec<Id>,
-    /// When the entries count as given.
+    /// The delivery time that the entries get.
     delivered_ms: i64,
-    /// How often they count as given.
+    /// The delivery count that the entries get.
     times: Option<u64>,
     forces: bool,
     ids_only: bool,
-    /// The group has read at least up to here.
+    /// The group's last id becomes at least this one.
     last: Id,
 }
 
@@ -134,14 +134,14 @@ impl Claim {
                 return Err(StreamError::ClaimOption(shown(word)).into());
             }
         }
-        // A client's clock may be ahead of ours, which is no reason to refuse it.
+        // A client's clock may be ahead of ours, which is no reason for an error.
         if !(0..=now_ms).contains(&claim.delivered_ms) {
             claim.delivered_ms = now_ms;
         }
         Ok((consumer, claim))
     }
 
-    /// Claims one entry and tells of it; false if it is not to be had.
+    /// Claims one entry and replies with it; returns false if it cannot be claimed.
     fn carry_out(&self, taker: &mut Taker<'_>, log: &Log, reply: &mut Reply<'_>, id: Id) -> bool {
         let Some(entry) = log.get(id) else {
             taker.drop(id);
@@ -169,20 +169,20 @@ pub(super) const XAUTOCLAIM: Command = Command {
     syntax: "key group consumer min-idle-time start [COUNT count] [JUSTID]",
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
     since: "6.2.0",
-    history: &[Change::says("7.0.0", "Tells which pending entries are no longer there.")],
+    history: &[Change::says("7.0.0", "Returns the pending entries that no longer exist.")],
     cost: "O(1) for a small count.",
-    about: "Gives pending entries that were left alone for long to another consumer.",
+    about: "Transfers pending entries that were idle for long to another consumer.",
     run: xautoclaim,
     ..XCLAIM
 };
 
-/// So many entries are claimed where no count is given.
+/// The default count of XAUTOCLAIM.
 const USUAL_COUNT: i64 = 100;
-/// Among so many times as many it is looked.
+/// XAUTOCLAIM visits at most this many times the count.
 const LOOKED_AT: usize = 10;
-/// Most entries that may be asked for.
+/// The maximum count.
 const MOST_COUNT: i64 = i64::MAX / 16;
-/// From here on Redis finds no memory for the ids of so many.
+/// From this count on Redis finds no memory for the ids.
 const UNBEARABLE_COUNT: i64 = 1 << 43;
 
 fn xautoclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
@@ -206,7 +206,7 @@ fn xautoclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What XAUTOCLAIM is asked for.
+/// The parsed arguments of XAUTOCLAIM.
 struct Sweep {
     min_idle_ms: i64,
     start: Id,
@@ -232,7 +232,8 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Claims entries, and answers where to go on, what was claimed, and what was pending though it is gone.
+    /// Claims entries, and replies with the next start id, the claimed entries, and the pending ids that no longer
+    /// exist.
     fn carry_out(&self, taker: &mut Taker<'_>, log: &Log, reply: &mut Reply<'_>) {
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         let look = count.saturating_mul(LOOKED_AT);

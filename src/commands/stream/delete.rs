@@ -1,4 +1,4 @@
-//! XDEL: entries removed by their ids.
+//! XDEL: deletes entries by id.
 
 use super::ids;
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Stored};
@@ -13,12 +13,12 @@ pub(super) const XDEL: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::DELETE))],
     since: "5.0.0",
     cost: "O(1) for each entry, whatever the length of the stream.",
-    about: "Removes entries from a stream, and answers how many were there.",
+    about: "Deletes entries of a stream, and returns how many existed.",
     run: xdel,
     ..Command::ROW
 };
 
-/// The ids are looked at last: of no stream, or of something else, any word is removed in vain.
+/// The ids are parsed last: for a missing stream or another type, no word is an invalid id.
 fn xdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     match cx.peek(key) {

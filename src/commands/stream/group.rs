@@ -1,4 +1,4 @@
-//! XGROUP: groups of consumers made, moved and removed, and their consumers.
+//! XGROUP: creates, moves and deletes consumer groups and their consumers.
 
 use super::{parse_any_id, parse_id};
 use crate::commands::help;
@@ -15,7 +15,7 @@ pub(super) const XGROUP: Command = Command {
     arity: Arity::AtLeast(2),
     since: "5.0.0",
     cost: "Depends on subcommand.",
-    about: "Sees to groups of consumers.",
+    about: "A container for commands about consumer groups.",
     subcommands: &[CREATE, CREATECONSUMER, DELCONSUMER, DESTROY, help::row(Family::Stream, "5.0.0"), SETID],
     ..Command::ROW
 };
@@ -28,9 +28,9 @@ const CREATE: Command = Command {
     flags: Flags::WRITE.and(Flags::DENYOOM),
     keys: &[KeySpec::at(2, KeyFlags::RW.and(KeyFlags::INSERT))],
     since: "5.0.0",
-    history: &[Change::says("7.0.0", "Takes how many entries the group has read.")],
+    history: &[Change::says("7.0.0", "Takes the number of entries that the group has read.")],
     cost: "O(1)",
-    about: "Makes a group that reads behind an id.",
+    about: "Creates a consumer group that reads entries after an id.",
     run: create,
     ..Command::ROW
 };
@@ -40,7 +40,7 @@ const SETID: Command = Command {
     syntax: "key group id-selector:<id|new-id:$> [ENTRIESREAD entriesread:entries-read]",
     flags: Flags::WRITE,
     keys: &[KeySpec::at(2, KeyFlags::RW.and(KeyFlags::UPDATE))],
-    about: "Has a group read behind another id.",
+    about: "Sets the id after which a consumer group reads.",
     run: set_id,
     ..CREATE
 };
@@ -52,7 +52,7 @@ const DESTROY: Command = Command {
     keys: &[KeySpec::at(2, KeyFlags::RW.and(KeyFlags::DELETE))],
     history: &[],
     cost: "O(N), N being what is pending in the group.",
-    about: "Removes a group.",
+    about: "Deletes a consumer group.",
     run: destroy,
     ..SETID
 };
@@ -63,7 +63,7 @@ const CREATECONSUMER: Command = Command {
     arity: Arity::Exactly(5),
     since: "6.2.0",
     history: &[],
-    about: "Adds a consumer to a group.",
+    about: "Creates a consumer in a group.",
     run: create_consumer,
     ..CREATE
 };
@@ -73,12 +73,12 @@ const DELCONSUMER: Command = Command {
     syntax: "key group consumer",
     arity: Arity::Exactly(5),
     cost: "O(1)",
-    about: "Removes a consumer, with what it was given and has not acknowledged.",
+    about: "Deletes a consumer of a group, with its pending entries.",
     run: delete_consumer,
     ..DESTROY
 };
 
-/// The options of CREATE and SETID, which stand behind the id.
+/// The options of CREATE and SETID, after the id.
 #[derive(Default)]
 struct Options {
     makes_stream: bool,
@@ -105,18 +105,18 @@ impl Options {
     }
 }
 
-/// A subcommand has too many words, or they make no sense.
+/// The error for a subcommand with too many or invalid words.
 fn refusal(args: &Args<'_>) -> Error {
     let subcommand: String = shown(args.previous()).chars().take(128).collect();
     Error::SubcommandOrArity { container: "XGROUP", subcommand }
 }
 
-/// The stream that `key` holds.
+/// The stream at `key`.
 fn stream<'c>(cx: &'c mut Ctx<'_>, key: &[u8]) -> Result<Option<&'c Stream>, Error> {
     cx.peek(key).map(|peek| Stream::of(peek.view()).ok_or(Error::WrongType)).transpose()
 }
 
-/// The stream that `key` must hold, which must have the group.
+/// The stream at `key`, which must exist and have the group.
 fn stream_with_group<'c>(cx: &'c mut Ctx<'_>, key: &[u8], group: &[u8]) -> Result<&'c Stream, Error> {
     let stream = stream(cx, key)?.ok_or(StreamError::GroupNeedsKey)?;
     match stream.group(group) {
@@ -125,7 +125,7 @@ fn stream_with_group<'c>(cx: &'c mut Ctx<'_>, key: &[u8], group: &[u8]) -> Resul
     }
 }
 
-/// Most words of CREATE behind its name, and of SETID.
+/// The maximum number of words of CREATE after its name, and of SETID.
 const MOST_CREATE_WORDS: usize = 6;
 const MOST_SETID_WORDS: usize = 5;
 

@@ -1,7 +1,7 @@
-//! XINFO: how a stream, its groups and their consumers are.
+//! XINFO: reports on a stream, its groups and their consumers.
 //!
-//! What is told of the radix tree that Redis keeps nodes in is worked out from where our blocks begin: a tree
-//! of the same ids has that shape.
+//! The numbers about Redis's radix tree of nodes are computed from the first ids of our blocks: a tree of these ids has
+//! that shape.
 
 use super::{all_if_zero, write_entries, write_entry, write_id};
 use crate::commands::help;
@@ -18,7 +18,7 @@ pub(super) const XINFO: Command = Command {
     arity: Arity::AtLeast(2),
     since: "5.0.0",
     cost: "Depends on subcommand.",
-    about: "Tells of streams and their groups.",
+    about: "A container for commands that report on streams.",
     subcommands: &[CONSUMERS, GROUPS, help::row(Family::Stream, "5.0.0"), STREAM],
     ..Command::ROW
 };
@@ -31,9 +31,12 @@ const GROUPS: Command = Command {
     flags: Flags::READONLY,
     keys: &[KeySpec::at(2, KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "5.0.0",
-    history: &[Change::says("7.0.0", "Tells how many entries each group has read, and how many it has not.")],
+    history: &[Change::says(
+        "7.0.0",
+        "Returns the number of entries that each group has read, and of those that it has not.",
+    )],
     cost: "O(1)",
-    about: "Tells of the groups of a stream.",
+    about: "Lists the consumer groups of a stream.",
     run: groups,
     ..Command::ROW
 };
@@ -42,8 +45,8 @@ const CONSUMERS: Command = Command {
     name: "CONSUMERS",
     syntax: "key group",
     arity: Arity::Exactly(4),
-    history: &[Change::says("7.2.0", "Tells how long each consumer has got nothing.")],
-    about: "Tells of the consumers of a group.",
+    history: &[Change::says("7.2.0", "Returns how long each consumer has received nothing.")],
+    about: "Lists the consumers of a group.",
     tips: &["nondeterministic_output"],
     run: consumers,
     ..GROUPS
@@ -54,11 +57,11 @@ const STREAM: Command = Command {
     syntax: "key full-block:[FULL [COUNT count]]",
     arity: Arity::AtLeast(3),
     history: &[
-        Change::says("6.0.0", "Tells all with `FULL`."),
-        Change::says("7.0.0", "Tells the counters that lags follow from."),
-        Change::says("7.2.0", "Tells when each consumer was last active."),
+        Change::says("6.0.0", "Returns everything with `FULL`."),
+        Change::says("7.0.0", "Returns the counters that lags are computed from."),
+        Change::says("7.2.0", "Returns when each consumer was last active."),
     ],
-    about: "Tells of a stream: its counters, or all there is in it.",
+    about: "Returns information about a stream: its counters, or with FULL its whole content.",
     run: stream,
     ..GROUPS
 };
@@ -80,7 +83,7 @@ fn groups(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// How far a group has read: three fields.
+/// The progress of a group: three fields.
 fn write_progress(reply: &mut Reply<'_>, log: &Log, group: &Group) {
     reply.bulk(b"last-delivered-id");
     write_id(reply, group.last);
@@ -115,10 +118,10 @@ fn consumers(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// So many entries of each kind are told in full, if not as many as the client says.
+/// The default number of entries of each kind in a full report.
 const USUAL_COUNT: usize = 10;
 
-/// The options are looked at when the stream was found.
+/// The options are parsed after the stream was found.
 fn stream(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let subcommand: String = shown(args.previous()).chars().take(128).collect();
     let (stream, reply) = cx.read::<Stream>(args.key()?)?;
@@ -138,7 +141,7 @@ fn stream(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Of how many entries all is to be told; `None` for a summary.
+/// The number of entries of a full report; `None` for a summary.
 fn full_count(args: &mut Args<'_>, subcommand: String) -> Result<Option<usize>, Error> {
     let is_full = args.peek().is_some_and(|word| says(word, "FULL"));
     match args.left() {
@@ -239,14 +242,14 @@ fn write_consumer(reply: &mut Reply<'_>, group: &Group, number: ConsumerNumber, 
     }
 }
 
-/// How many nodes a radix tree of the blocks' ids has, where a run of bytes without a fork is one node.
+/// The number of nodes in a radix tree of the blocks' ids, where a run of bytes without a branch is one node.
 fn radix_nodes(log: &Log) -> usize {
     let number = |id: Id| u128::from(id.ms) << 64 | u128::from(id.seq);
     let keys: Vec<[u8; 16]> = log.blocks().map(|block| number(block.first()).to_be_bytes()).collect();
     nodes_from(&keys, 0)
 }
 
-/// The nodes of the part of the tree that holds `keys`, which agree in their first `depth` bytes.
+/// The nodes of the subtree of `keys`, which share their first `depth` bytes.
 fn nodes_from(keys: &[[u8; 16]], depth: usize) -> usize {
     let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return 1 };
     let fork = (depth..16).find(|&at| first[at] != last[at]).unwrap_or(16);

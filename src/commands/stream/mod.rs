@@ -1,11 +1,11 @@
-//! Streams: entries of fields and values under ids that grow, and groups of consumers that share them out.
+//! Streams: entries of fields and values under ascending ids, and consumer groups that share the entries.
 //!
-//! [`add`] puts entries at the end, [`trim`] and [`delete`] remove some, [`range`] and [`read`] answer them; [`group`]
-//! makes and removes groups and consumers, [`acknowledge`], [`pending`] and [`claim`] see to what consumers were given;
-//! [`info`] tells how a stream is, and [`set_id`] sets its counters.
+//! [`add`] appends entries, [`trim`] and [`delete`] remove some, [`range`] and [`read`] return them; [`group`] creates
+//! and deletes groups and consumers, [`acknowledge`], [`pending`] and [`claim`] manage pending entries; [`info`]
+//! reports on a stream, and [`set_id`] sets its counters.
 //!
-//! How ids, ends of intervals and entries are read and written is said here, once. A stream stays when its last entry
-//! goes: only DEL removes the key.
+//! This file parses ids and ends of intervals, and writes entries. A stream that loses its last entry remains: only DEL
+//! removes the key.
 
 mod acknowledge;
 mod add;
@@ -23,7 +23,7 @@ use crate::engine::{Args, Command, Error, StreamError, says, shown};
 use crate::resp::Reply;
 use crate::value::stream::{Entry, Group, Id, Stream};
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     acknowledge::XACK,
     add::XADD,
@@ -42,12 +42,12 @@ pub const COMMANDS: &[Command] = &[
     trim::XTRIM,
 ];
 
-/// The next word as an id; one that is a time alone is the first of that time.
+/// Parses the next word as an id; a time alone means the first id of that time.
 fn id(args: &mut Args<'_>) -> Result<Id, Error> {
     parse_id(args.word()?, 0)
 }
 
-/// All words that are left as ids.
+/// Parses all remaining words as ids.
 fn ids(args: &mut Args<'_>) -> Result<Vec<Id>, Error> {
     args.rest().map(|word| parse_id(word, 0)).collect()
 }
@@ -56,7 +56,7 @@ fn parse_id(word: &[u8], missing_seq: u64) -> Result<Id, Error> {
     Ok(Id::parse(word, missing_seq).ok_or(StreamError::InvalidStreamId)?)
 }
 
-/// An id, or `-` or `+` for the first and the last one there is.
+/// Parses an id, or `-` and `+` for the minimum and the maximum.
 fn parse_any_id(word: &[u8], missing_seq: u64) -> Result<Id, Error> {
     if says(word, "-") {
         Ok(Id::MIN)
@@ -67,7 +67,7 @@ fn parse_any_id(word: &[u8], missing_seq: u64) -> Result<Id, Error> {
     }
 }
 
-/// The first id of an interval, `(` before one that is not in it.
+/// Parses the first id of an interval; `(` excludes it.
 fn interval_start(word: &[u8]) -> Result<Id, Error> {
     match word {
         [b'(', id @ ..] if !id.is_empty() => Ok(parse_id(id, 0)?.next().ok_or(StreamError::IntervalStart)?),
@@ -75,7 +75,7 @@ fn interval_start(word: &[u8]) -> Result<Id, Error> {
     }
 }
 
-/// The last id of an interval; a time alone is the last one of that time.
+/// Parses the last id of an interval; a time alone means the last id of that time.
 fn interval_end(word: &[u8]) -> Result<Id, Error> {
     match word {
         [b'(', id @ ..] if !id.is_empty() => Ok(parse_id(id, u64::MAX)?.previous().ok_or(StreamError::IntervalEnd)?),
@@ -83,7 +83,7 @@ fn interval_end(word: &[u8]) -> Result<Id, Error> {
     }
 }
 
-/// The group of that name of a stream that may not be there.
+/// The group with that name, of a stream that may not exist.
 fn find_group<'s>(stream: Option<&'s Stream>, key: &[u8], group: &[u8]) -> Result<&'s Group, Error> {
     let found = stream.and_then(|stream| stream.group(group));
     Ok(found.ok_or_else(|| StreamError::NoKeyOrGroup { key: shown(key), group: shown(group) })?)
@@ -106,7 +106,7 @@ fn write_ids(reply: &mut Reply<'_>, ids: &[Id]) {
     ids.iter().for_each(|&id| write_id(reply, id));
 }
 
-/// An entry: its id, and its fields and values in one array.
+/// Writes an entry: its id, and its fields and values in one array.
 fn write_entry(reply: &mut Reply<'_>, entry: &Entry<'_>) {
     reply.array(2);
     write_id(reply, entry.id());
@@ -117,19 +117,19 @@ fn write_entry(reply: &mut Reply<'_>, entry: &Entry<'_>) {
     }
 }
 
-/// Entries as an array.
+/// Writes entries as an array.
 fn write_entries<'a>(reply: &mut Reply<'_>, entries: impl Iterator<Item = Entry<'a>>) {
     let array = reply.open_array();
     let count = entries.map(|entry| write_entry(reply, &entry)).count();
     reply.close_array(array, count);
 }
 
-/// At most so many as a client says, where 0 is all.
+/// Parses a maximum number, where 0 means all.
 fn all_if_zero(count: usize) -> usize {
     if count == 0 { usize::MAX } else { count }
 }
 
-/// The next word as a number of entries; what is below 0 is 0.
+/// Parses the next word as a number of entries; a negative one means 0.
 fn count(args: &mut Args<'_>) -> Result<usize, Error> {
     Ok(usize::try_from(args.integer()?).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! XPENDING: what a group gave to its consumers and they have not acknowledged.
+//! XPENDING: the entries that a group has delivered to consumers and that they have not acknowledged.
 
 use super::{count, find_group, interval_end, interval_start, write_id};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -16,7 +16,7 @@ pub(super) const XPENDING: Command = Command {
     since: "5.0.0",
     history: &[Change::brings("6.2.0", &["IDLE"])],
     cost: "O(N), N being the entries looked at; of the summary, O(N), N being the consumers.",
-    about: "Answers what is pending in a group: a summary, or entries between two ids.",
+    about: "Returns the pending entries of a group: a summary, or the entries in a range of ids.",
     tips: &["nondeterministic_output"],
     run: xpending,
     ..Command::ROW
@@ -35,10 +35,10 @@ fn xpending(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Most words behind the group's name.
+/// The maximum number of words after the group's name.
 const MOST_WORDS: usize = 6;
 
-/// Which entries are told.
+/// The filter of the returned entries.
 struct Filter<'a> {
     idle_ms: i64,
     start: Id,

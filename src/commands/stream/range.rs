@@ -1,4 +1,4 @@
-//! Looking at entries: XLEN, XRANGE and XREVRANGE.
+//! XLEN, XRANGE and XREVRANGE: count and read entries.
 
 use super::{count, interval_end, interval_start, write_entries};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -12,7 +12,7 @@ pub(super) const XLEN: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO)],
     history: &[],
     cost: "O(1)",
-    about: "Answers how many entries a stream has.",
+    about: "Returns the number of entries of a stream.",
     run: xlen,
     ..READING
 };
@@ -37,7 +37,7 @@ fn xlen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 pub(super) const XRANGE: Command = Command {
     name: "XRANGE",
     syntax: "key start end [COUNT count]",
-    about: "Answers the entries between two ids.",
+    about: "Returns the entries in a range of ids.",
     run: |cx, args| range(cx, args, false),
     ..READING
 };
@@ -45,7 +45,7 @@ pub(super) const XRANGE: Command = Command {
 pub(super) const XREVRANGE: Command = Command {
     name: "XREVRANGE",
     syntax: "key end start [COUNT count]",
-    about: "Answers the entries between two ids, the last one first.",
+    about: "Returns the entries in a range of ids, in reverse order.",
     run: |cx, args| range(cx, args, true),
     ..READING
 };

@@ -1,9 +1,9 @@
-//! Reading on: XREAD answers what came behind the ids that the client says, XREADGROUP what no other consumer of a
-//! group was given yet, or what the consumer itself was given and has not acknowledged.
+//! XREAD and XREADGROUP: read the next entries. XREAD returns entries after the given ids, XREADGROUP new entries for
+//! the group, or the consumer's own pending ones.
 //!
-//! With BLOCK, both wait for an entry where there is none. They run again from the start when one comes, so what is to
-//! be waited for is written into the request first: `$` becomes the last id there is now. XREADGROUP also goes on when
-//! a key or its group is gone, and answers why it cannot read.
+//! With BLOCK, both block while there is no entry. They run again from the start when one is added, so relative
+//! arguments are first replaced in the request: `$` becomes the present last id. XREADGROUP also runs again when a key
+//! or its group is deleted, and replies with the error.
 
 use super::{all_if_zero, count, parse_id, write_entries, write_entry, write_id};
 use crate::engine::{
@@ -24,7 +24,7 @@ pub(super) const XREAD: Command = Command {
     keys: &[streams(1)],
     since: "5.0.0",
     cost: "",
-    about: "Answers the entries behind an id, of each stream, and may wait for one.",
+    about: "Returns the entries after an id from each stream; may block.",
     run: |cx, args| read(cx, args, false),
     ..Command::ROW
 };
@@ -37,12 +37,12 @@ pub(super) const XREADGROUP: Command = Command {
     flags: Flags::WRITE.and(Flags::BLOCKING),
     keys: &[streams(4)],
     cost: "O(M), M being the entries answered. Where it waits, XADD pays O(N) for the N clients that it serves.",
-    about: "Gives a consumer of a group the entries that no other has, of each stream, and may wait for one.",
+    about: "Returns new entries for a consumer of a group from each stream; may block.",
     run: |cx, args| read(cx, args, true),
     ..XREAD
 };
 
-/// The first half of what stands behind `STREAMS`.
+/// The first half of the words after `STREAMS`.
 const fn streams(from: i32) -> KeySpec {
     KeySpec {
         begin: Begin::Keyword("STREAMS", from),
@@ -81,7 +81,7 @@ fn read(cx: &mut Ctx<'_>, mut args: Args<'_>, is_group: bool) -> Result<(), Erro
     Ok(())
 }
 
-/// The request with the ids that its last words mean now in place of `$`.
+/// The request with the present ids in place of `$`.
 fn again(request: &[&[u8]], after: &[Id]) -> Requests {
     let (head, words) = request.split_at(request.len() - after.len());
     let ids: Vec<Vec<u8>> = words
@@ -92,25 +92,25 @@ fn again(request: &[&[u8]], after: &[Id]) -> Requests {
     Requests::of(head.iter().copied().chain(ids.iter().map(Vec::as_slice)))
 }
 
-/// Who reads: a group and one of its consumers.
+/// A group and its consumer that reads.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     group: &'a [u8],
     consumer: &'a [u8],
 }
 
-/// What is to be read.
+/// The parsed arguments.
 struct Wish<'a> {
     reader: Option<Reader<'a>>,
     most: usize,
-    /// Whether it waits, and until when, in unix milliseconds.
+    /// Whether the command blocks, and until when, in unix milliseconds.
     deadline_ms: Option<Option<i64>>,
     acknowledged: bool,
     keys: Vec<&'a [u8]>,
     ids: Vec<&'a [u8]>,
 }
 
-/// Stands for `>`: what no other consumer has.
+/// The id that stands for `>`: new entries of the group.
 const NEW: Id = Id::MAX;
 
 impl<'a> Wish<'a> {
@@ -158,7 +158,7 @@ impl<'a> Wish<'a> {
         Ok(())
     }
 
-    /// The ids behind which each stream is read. Nothing is read, given or waited for before all are known.
+    /// The ids after which each stream is read. All are resolved before anything is read, delivered or blocked on.
     fn resolve(&self, cx: &mut Ctx<'_>) -> Result<Vec<Id>, Error> {
         self.keys.iter().zip(&self.ids).map(|(key, id)| self.resolve_one(cx, key, id)).collect()
     }
@@ -185,7 +185,7 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Answers what one stream has behind an id; false if it has nothing.
+    /// Replies with a stream's entries after an id; returns false if there are none.
     fn answer(&self, cx: &mut Ctx<'_>, key: &[u8], after: Id) -> Result<bool, Error> {
         let (stream, reply) = cx.read::<Stream>(key)?;
         let Some(log) = stream.map(Stream::log).filter(|log| log.has_after(after)) else { return Ok(false) };
@@ -194,7 +194,7 @@ impl<'a> Wish<'a> {
         Ok(true)
     }
 
-    /// Gives the consumer what one stream has for it, which is made if it is not there; false if there is nothing.
+    /// Delivers a stream's entries to the consumer, which is created if needed; returns false if there are none.
     fn give(&self, cx: &mut Ctx<'_>, key: &[u8], reader: Reader<'_>, after: Id) -> Result<bool, Error> {
         let now_ms = cx.now_ms();
         if !cx.meet(key) {
@@ -221,7 +221,7 @@ impl<'a> Wish<'a> {
         Ok(is_replied.unwrap_or(false))
     }
 
-    /// What nobody was given yet.
+    /// Delivers entries that no consumer has got yet.
     fn give_new(&self, reply: &mut Reply<'_>, log: &Log, group: &mut Group, consumer: ConsumerNumber, now_ms: i64) {
         let first = group.last.next().unwrap_or(NEW);
         let array = reply.open_array();
@@ -237,7 +237,7 @@ impl<'a> Wish<'a> {
         reply.close_array(array, replied);
     }
 
-    /// What the consumer was given before and has not acknowledged; of an entry that is gone, the id.
+    /// Replies with the consumer's own pending entries; for a deleted entry, only with its id.
     fn give_again(
         &self,
         reply: &mut Reply<'_>,
@@ -271,7 +271,7 @@ fn before_last(log: &Log) -> Option<Id> {
     log.last_entry()?.previous()
 }
 
-/// What stands before the entries of a stream: in RESP2 a pair is an array of two.
+/// Writes the header before the entries of a stream: in RESP2 a pair is an array of two.
 fn write_key(reply: &mut Reply<'_>, key: &[u8]) {
     if reply.protocol() == Protocol::Resp2 {
         reply.array(2);
@@ -279,7 +279,7 @@ fn write_key(reply: &mut Reply<'_>, key: &[u8]) {
     reply.bulk(key);
 }
 
-/// Milliseconds to wait, as the moment when that is over; `None` for 0, which is for ever.
+/// Parses a timeout in milliseconds into its end; `None` for 0, which means for ever.
 fn deadline(word: &[u8], now: Now) -> Result<Option<i64>, Error> {
     match number::parse_i64(word).ok_or(Error::TimeoutNotAnInteger)? {
         ..0 => Err(Error::TimeoutNegative),

@@ -1,4 +1,4 @@
-//! XSETID: what a stream knows of the entries that it had, set from outside.
+//! XSETID: sets a stream's last id and counters.
 
 use super::id;
 use crate::engine::{
@@ -56,7 +56,7 @@ fn xsetid(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is said must not contradict what is there.
+/// The new values must not contradict the stream's content.
 fn admit(stream: &Stream, last: Id, added: Option<u64>) -> Result<(), Error> {
     let log = stream.log();
     if last < log.max_deleted() {

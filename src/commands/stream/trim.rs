@@ -1,5 +1,4 @@
-//! XTRIM: the first entries of a stream go, until few enough or only young ones are left.
-//! XADD trims by the same options.
+//! XTRIM: removes the oldest entries of a stream, down to a length or up to an id. XADD trims with the same options.
 
 use super::id;
 use crate::engine::{
@@ -18,7 +17,7 @@ pub(super) const XTRIM: Command = Command {
     since: "5.0.0",
     history: &[Change::brings("6.2.0", &["MINID", "LIMIT"])],
     cost: "O(N), N being the entries that go.",
-    about: "Removes the first entries of a stream, down to a length or up to an id.",
+    about: "Removes the oldest entries of a stream, down to a length or up to an id.",
     tips: &["nondeterministic_output"],
     run: xtrim,
     ..Command::ROW
@@ -49,25 +48,25 @@ fn xtrim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 /// The options of XADD and XTRIM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrimOptions {
-    /// What is to go.
+    /// The part of the stream to remove.
     pub(super) trim: Option<Trimming>,
     limit: Option<usize>,
-    /// XADD makes a stream where there is none.
+    /// XADD creates a missing stream.
     pub(super) makes_stream: bool,
 }
 
-/// What is to go, and how.
+/// What to remove, and how.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trimming {
     which: Trim,
     approximately: bool,
-    /// At most so many go, 0 for any number.
+    /// The maximum number of entries to remove, 0 for no limit.
     limit: usize,
 }
 
-/// At most so many entries go at once by trimming approximately, whatever the size of blocks.
+/// Approximate trimming removes at most this many entries at once, whatever the size of blocks.
 const MOST_UNASKED: i64 = 1_000_000;
-/// So many go where blocks have no size.
+/// The limit if blocks have no maximum size.
 const USUAL_UNASKED: i64 = 10_000;
 
 impl Default for TrimOptions {
@@ -77,7 +76,7 @@ impl Default for TrimOptions {
 }
 
 impl TrimOptions {
-    /// Takes one option of trimming; false when the next word is none.
+    /// Parses one trimming option; returns false if the next word is none.
     pub(super) fn take(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
         if args.take_with("MAXLEN", 1) {
             self.say(args, |args| {
@@ -110,8 +109,8 @@ impl TrimOptions {
         Ok(())
     }
 
-    /// Sees whether the options fit together, and answers what is to go. Trimming approximately has a limit even where
-    /// none was given: a hundred blocks.
+    /// Checks that the options are compatible, and returns what to remove. Approximate trimming has a default limit: a
+    /// hundred blocks.
     pub(super) fn resolve(&mut self, limits: &Limits) -> Result<Option<Trimming>, Error> {
         let Some(trim) = &mut self.trim else {
             return match self.limit {
@@ -139,7 +138,7 @@ fn unasked_limit(limits: &Limits) -> usize {
 }
 
 impl Trimming {
-    /// Trims, and answers how many entries went.
+    /// Trims, and returns the number of removed entries.
     pub(super) fn carry_out(self, stream: &mut Stream) -> usize {
         stream.log_mut().trim(self.which, self.approximately, self.limit)
     }

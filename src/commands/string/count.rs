@@ -1,4 +1,4 @@
-//! Strings that are numbers: a missing key counts as 0, and the deadline stays.
+//! INCR, DECR and related commands: strings as numbers. A missing key counts as 0, and the deadline stays.
 
 use super::write_text;
 use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec};
@@ -9,7 +9,7 @@ use crate::value::number::LongDouble;
 const INCRBY_EVENT: Event = Event::string("incrby");
 const INCRBYFLOAT_EVENT: Event = Event::string("incrbyfloat");
 
-/// What all of these commands share.
+/// Fields shared by these rows.
 const COUNTER: Command = Command {
     family: Family::String,
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
@@ -21,7 +21,7 @@ pub(super) const INCR: Command = Command {
     name: "INCR",
     syntax: "key",
     arity: Arity::Exactly(2),
-    about: "Adds one to a whole number.",
+    about: "Increments an integer by one.",
     run: |cx, mut args| add(cx, args.key()?, 1),
     ..COUNTER
 };
@@ -30,7 +30,7 @@ pub(super) const DECR: Command = Command {
     name: "DECR",
     syntax: "key",
     arity: Arity::Exactly(2),
-    about: "Takes one from a whole number.",
+    about: "Decrements an integer by one.",
     run: |cx, mut args| add(cx, args.key()?, -1),
     ..COUNTER
 };
@@ -39,7 +39,7 @@ pub(super) const INCRBY: Command = Command {
     name: "INCRBY",
     syntax: "key increment",
     arity: Arity::Exactly(3),
-    about: "Adds a whole number to another.",
+    about: "Increments an integer by a number.",
     run: |cx, mut args| add(cx, args.key()?, args.integer()?),
     ..COUNTER
 };
@@ -48,7 +48,7 @@ pub(super) const DECRBY: Command = Command {
     name: "DECRBY",
     syntax: "key decrement",
     arity: Arity::Exactly(3),
-    about: "Takes a whole number from another.",
+    about: "Decrements an integer by a number.",
     run: decrby,
     ..COUNTER
 };
@@ -72,7 +72,7 @@ pub(super) const INCRBYFLOAT: Command = Command {
     syntax: "key increment",
     arity: Arity::Exactly(3),
     since: "2.6.0",
-    about: "Adds a number to another, in the precision of the x87's 80 bits.",
+    about: "Increments a floating-point number, with the precision of the x87's 80 bits.",
     run: incrbyfloat,
     ..COUNTER
 };

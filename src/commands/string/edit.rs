@@ -1,4 +1,4 @@
-//! Changing the bytes of a string in place: APPEND and SETRANGE. The string is raw afterwards; its deadline stays.
+//! APPEND and SETRANGE: change the bytes of a string in place. The string is raw afterwards; its deadline stays.
 
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use crate::keyspace::New;
@@ -16,7 +16,7 @@ pub(super) const APPEND: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::INSERT))],
     since: "2.0.0",
     cost: "O(1) on average, as a string that grows keeps room to grow",
-    about: "Puts bytes at the end of a string, or sets it where there is none.",
+    about: "Appends bytes to a string, which is created if it does not exist.",
     run: append,
     ..Command::ROW
 };
@@ -47,7 +47,7 @@ pub(super) const SETRANGE: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::UPDATE))],
     since: "2.2.0",
     cost: "O(M) where M is how many bytes are written, those before the offset counted if they are new",
-    about: "Writes bytes over those of a string from a place on, after zeros where it was shorter.",
+    about: "Overwrites a part of a string from an offset on, padded with zeros if it was shorter.",
     run: setrange,
     ..Command::ROW
 };
@@ -76,7 +76,7 @@ fn setrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a string of `length` and `more` bytes if that is more than one may have.
+/// Refuses a string of `length` and `more` bytes if that exceeds the maximum.
 fn admit_length(cx: &Ctx<'_>, length: usize, more: usize) -> Result<(), Error> {
     match length.checked_add(more) {
         Some(total) if total <= cx.settings().max_bulk_bytes => Ok(()),
@@ -84,7 +84,8 @@ fn admit_length(cx: &Ctx<'_>, length: usize, more: usize) -> Result<(), Error> {
     }
 }
 
-/// Refuses a string for which there is no memory: the only length that a client can ask for without sending as much.
+/// Refuses a string for which there is no memory: the only length that a client can request without sending as many
+/// bytes.
 fn admit_memory(length: usize) -> Result<(), Error> {
     Vec::<u8>::new().try_reserve_exact(length).map_err(|_| Error::StringTooLong)
 }

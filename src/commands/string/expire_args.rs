@@ -1,15 +1,15 @@
 //! The options that give a string its deadline: `EX`, `PX`, `EXAT` and `PXAT`.
 //!
-//! Redis finds out what an option's word is, and whether it contradicts another, before it looks at any number; so
-//! [`Expiration`] keeps the word, and [`Expiration::deadline_ms`] reads it once all options are known. The same option
-//! twice is no contradiction: the last one holds.
+//! Redis first recognizes all option words and their contradictions, and only then parses the numbers; so
+//! [`Expiration`] stores the word, and [`Expiration::deadline_ms`] parses it once all options are known. A repeated
+//! option is no contradiction: the last one is used.
 
 use crate::engine::{Args, Error, Now};
 use crate::value::number;
 
 const MS_PER_S: i64 = 1000;
 
-/// What the number of an option means.
+/// The unit and the origin of an option's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     /// `EX`: seconds from now.
@@ -39,7 +39,7 @@ impl Unit {
     }
 }
 
-/// A deadline that was asked for, its number not read yet.
+/// A requested deadline whose number is not parsed yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiration<'a> {
     unit: Unit,
@@ -52,8 +52,8 @@ impl<'a> Expiration<'a> {
         Expiration { unit, word }
     }
 
-    /// Takes one of the four options with its number, if one stands next. An option without a number is left alone, as
-    /// is one of another unit than `earlier`, which it contradicts.
+    /// Parses one of the four options with its number, if the next word is one. An option without a number is not
+    /// consumed, nor is one of another unit than `earlier`, which it contradicts.
     pub(super) fn take(args: &mut Args<'a>, earlier: Option<Expiration<'a>>) -> Result<Option<Expiration<'a>>, Error> {
         for (name, unit) in Unit::OPTIONS {
             let agrees = earlier.is_none_or(|earlier| earlier.unit == unit);
@@ -64,10 +64,10 @@ impl<'a> Expiration<'a> {
         Ok(None)
     }
 
-    /// The deadline in unix milliseconds; it may have passed already. `command` is named by the error.
+    /// The deadline in unix milliseconds; it may have passed already. The error names `command`.
     ///
     /// # Errors
-    /// No integer; not positive, or too far away to be counted in milliseconds.
+    /// The number is not an integer, is not positive, or is too large to be counted in milliseconds.
     pub(super) fn deadline_ms(self, now: Now, command: &'static str) -> Result<i64, Error> {
         let number = number::parse_i64(self.word).ok_or(Error::NotAnInteger)?;
         let per_unit = if self.unit.is_seconds() { MS_PER_S } else { 1 };

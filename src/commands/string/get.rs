@@ -1,4 +1,4 @@
-//! Reading a string, and the two commands that read it and change how long it lives: GETDEL and GETEX.
+//! GET, STRLEN, GETRANGE, and the two commands that read a string and change its lifetime: GETDEL and GETEX.
 
 use super::expire_args::Expiration;
 use super::{write_text, write_text_or_null};
@@ -12,7 +12,7 @@ pub(super) const GET: Command = Command {
     arity: Arity::Exactly(2),
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
-    about: "Answers the string that a key holds.",
+    about: "Returns the string value of a key.",
     run: get,
     ..Command::ROW
 };
@@ -31,7 +31,7 @@ pub(super) const STRLEN: Command = Command {
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RO)],
     since: "2.2.0",
-    about: "Answers how many bytes a string has, 0 where there is none.",
+    about: "Returns the length of a string in bytes; 0 if the key does not exist.",
     run: strlen,
     ..Command::ROW
 };
@@ -51,7 +51,7 @@ pub(super) const GETRANGE: Command = Command {
     keys: &[KeySpec::one(KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "2.4.0",
     cost: "O(N) where N is how many bytes are answered",
-    about: "Answers the part of a string from one place through another; negative places count from the end.",
+    about: "Returns the part of a string between two offsets, inclusive; negative offsets count from the end.",
     run: getrange,
     ..Command::ROW
 };
@@ -59,7 +59,7 @@ pub(super) const GETRANGE: Command = Command {
 pub(super) const SUBSTR: Command = Command {
     name: "SUBSTR",
     since: "1.0.0",
-    about: "Answers a part of a string: GETRANGE by its first name.",
+    about: "Returns a part of a string: the older name of GETRANGE.",
     deprecated: Some(("2.0.0", "`GETRANGE`")),
     ..GETRANGE
 };
@@ -73,9 +73,9 @@ fn getrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bytes from `start` through `end` of `length`, both counted from the end when negative. A place before the first
-/// byte stands for the first: that holds of `end` too, so a range that ends before the string answers its first byte,
-/// unless it is seen to be empty before it is cut.
+/// The bytes from `start` through `end` of `length`, negative ones counted from the end. A position before the first
+/// byte means the first byte. This also applies to `end`, so a range that ends before the string returns its first
+/// byte, unless the range is found empty before it is clamped.
 fn part(length: usize, start: i64, end: i64) -> Range<usize> {
     if length == 0 || (start < 0 && end < 0 && start > end) {
         return 0..0;
@@ -94,7 +94,7 @@ pub(super) const GETDEL: Command = Command {
     flags: Flags::WRITE.and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE))],
     since: "6.2.0",
-    about: "Answers the string that a key holds and removes the key.",
+    about: "Returns the string value of a key and deletes the key.",
     run: getdel,
     ..Command::ROW
 };
@@ -118,7 +118,7 @@ pub(super) const GETEX: Command = Command {
         ..KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))
     }],
     since: "6.2.0",
-    about: "Answers the string that a key holds and sets or clears the key's deadline.",
+    about: "Returns the string value of a key and sets or clears the key's deadline.",
     run: getex,
     ..Command::ROW
 };
@@ -145,7 +145,7 @@ fn getex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What GETEX does to the deadline.
+/// The change that GETEX makes to the deadline.
 #[derive(Clone, Copy, Debug)]
 enum Change<'a> {
     None,

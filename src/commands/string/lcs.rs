@@ -1,4 +1,4 @@
-//! LCS: what two strings have in common.
+//! LCS: the longest common subsequence of two strings.
 
 use super::subsequence::{Common, Run};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
@@ -14,7 +14,7 @@ pub(super) const LCS: Command = Command {
     keys: &[KeySpec::range(1, 1, 1, KeyFlags::RO.and(KeyFlags::ACCESS))],
     since: "7.0.0",
     cost: "O(N*M) where N and M are the lengths of the two strings",
-    about: "Answers the longest sequence of bytes that two strings have in common, or where it stands in them.",
+    about: "Returns the longest common subsequence of two strings, or its length or positions.",
     run: lcs,
     ..Command::ROW
 };
@@ -37,7 +37,7 @@ fn lcs(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The text in a view of a key that may be missing.
+/// The text of a key that may be missing.
 fn bytes_of<'a>(view: Option<&'a Option<View<'a>>>, digits: &'a mut itoa::Buffer) -> Result<&'a [u8], Error> {
     match view {
         Some(Some(View::Text(text))) => Ok(text.as_bytes(digits)),
@@ -46,7 +46,7 @@ fn bytes_of<'a>(view: Option<&'a Option<View<'a>>>, digits: &'a mut itoa::Buffer
     }
 }
 
-/// Refuses what Redis refuses: it keeps a table of 32-bit numbers, one for each pair of places.
+/// Refuses inputs that Redis refuses: it allocates a table of 32-bit numbers, one for each pair of positions.
 fn admit_lengths(one: usize, other: usize, limit_bytes: usize) -> Result<(), Error> {
     let table_bytes = (one as u128 + 1) * (other as u128 + 1) * 4;
     match u128::max(one as u128, other as u128) {
@@ -66,7 +66,7 @@ enum HostReply {
 #[derive(Clone, Copy, Debug)]
 struct Options {
     answer: HostReply,
-    /// Runs shorter than that are left out.
+    /// The minimum length of returned runs.
     min_run: usize,
     with_length: bool,
 }

@@ -1,4 +1,4 @@
-//! Several strings at once. MSET and MSETNX set all or nothing: no other client sees a part of it.
+//! MGET, MSET and MSETNX: several strings at once. Other clients see all changes of MSET or none.
 
 use super::{SET_EVENT, write_text};
 use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec};
@@ -13,7 +13,7 @@ pub(super) const MGET: Command = Command {
     flags: Flags::READONLY.and(Flags::FAST),
     keys: &[KeySpec::all(KeyFlags::RO.and(KeyFlags::ACCESS))],
     cost: "O(N) where N is the number of keys",
-    about: "Answers the strings that several keys hold; null for a key that is missing or of another type.",
+    about: "Returns the string values of several keys; null for a key that is missing or of another type.",
     tips: &["request_policy:multi_shard"],
     run: mget,
     ..Command::ROW
@@ -41,7 +41,7 @@ pub(super) const MSET: Command = Command {
     keys: &[KeySpec::range(1, -1, 2, KeyFlags::OW.and(KeyFlags::UPDATE))],
     since: "1.0.1",
     cost: "O(N) where N is the number of keys",
-    about: "Gives several keys a string each.",
+    about: "Sets the string values of several keys.",
     tips: &["request_policy:multi_shard", "response_policy:all_succeeded"],
     run: mset,
     ..Command::ROW
@@ -64,7 +64,7 @@ pub(super) const MSETNX: Command = Command {
     keys: &[KeySpec::range(1, -1, 2, KeyFlags::OW.and(KeyFlags::INSERT))],
     since: "1.0.1",
     cost: "O(N) where N is the number of keys",
-    about: "Gives several keys a string each if none of them is there yet.",
+    about: "Sets the string values of several keys only if none of them exists.",
     run: msetnx,
     ..Command::ROW
 };
@@ -84,7 +84,7 @@ fn msetnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 /// A key and its value.
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
-/// All arguments in pairs.
+/// All arguments, in pairs.
 fn pairs<'a>(args: &mut Args<'a>, command: &str) -> Result<Vec<Pair<'a>>, Error> {
     if !args.left().is_multiple_of(2) {
         return Err(Error::WrongArity(command.to_owned()));

@@ -1,11 +1,11 @@
-//! Strings: bytes under a key, which count when they are digits.
+//! Strings: bytes under a key, which can be numbers.
 //!
-//! What is set whole may be kept as a number or embedded; what is edited in place stays raw, as OBJECT ENCODING tells
-//! (see [`crate::value::text`]). Setting a string replaces what the key held, of whatever type, and clears its deadline
-//! unless told otherwise; editing one keeps the deadline. No string grows beyond `proto-max-bulk-len`.
+//! A string that is set as a whole may be stored as an integer or embedded; one that is edited in place stays raw, as
+//! OBJECT ENCODING shows (see [`crate::value::text`]). Setting a string replaces a value of any type and clears the
+//! deadline unless an option keeps it; editing keeps the deadline. No string exceeds `proto-max-bulk-len`.
 //!
-//! `set` and `get` hold the commands on one whole string, `many` those on several, `edit` and `count` those that change
-//! one in place, `lcs` the one that compares two.
+//! `set` and `get` have the commands on one whole string, `mget_mset` those on several, `edit` and `count` those that
+//! change one in place, `lcs` the one that compares two.
 
 mod count;
 mod edit;
@@ -20,7 +20,7 @@ use crate::engine::{Command, Event};
 use crate::resp::Reply;
 use crate::value::TextView;
 
-/// The family's rows.
+/// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     edit::APPEND,
     count::DECR,
@@ -48,7 +48,7 @@ pub const COMMANDS: &[Command] = &[
 
 const SET_EVENT: Event = Event::string("set");
 
-/// Answers a text as a bulk string.
+/// Replies with a text as a bulk string.
 fn write_text(reply: &mut Reply<'_>, text: TextView<'_>) {
     match text {
         TextView::Int(number) => reply.bulk_integer(number),
@@ -57,7 +57,7 @@ fn write_text(reply: &mut Reply<'_>, text: TextView<'_>) {
     }
 }
 
-/// Answers a text, or null where there is none.
+/// Replies with a text, or null if there is none.
 fn write_text_or_null(reply: &mut Reply<'_>, text: Option<TextView<'_>>) {
     match text {
         Some(text) => write_text(reply, text),

@@ -7,7 +7,7 @@ use crate::keyspace::New;
 use crate::resp::Request;
 use crate::value::TextView;
 
-/// How a key is given as one that is overwritten, whatever it held.
+/// The key specification of a key that is overwritten, whatever its value was.
 const OVERWRITTEN: KeySpec = KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE));
 
 pub(super) const SET: Command = Command {
@@ -27,14 +27,14 @@ pub(super) const SET: Command = Command {
         Change::brings("2.6.12", &["EX", "PX", "NX", "XX"]),
         Change::brings("6.0.0", &["KEEPTTL"]),
         Change::brings("6.2.0", &["GET", "EXAT", "PXAT"]),
-        Change::says("7.0.0", "`NX` and `GET` go together."),
+        Change::says("7.0.0", "`NX` and `GET` can be combined."),
     ],
-    about: "Gives a key a string, whatever it held before.",
+    about: "Sets the string value of a key, replacing any previous value.",
     run: set,
     ..Command::ROW
 };
 
-/// What it overwrites it reads only for `GET`.
+/// SET reads the value that it overwrites only for `GET`.
 fn access(request: Request<'_>) -> KeyFlags {
     let gets = request.iter().skip(3).any(|word| says(word, "GET"));
     let access = if gets { KeyFlags::RW.and(KeyFlags::ACCESS) } else { KeyFlags::OW };
@@ -62,7 +62,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// When SET sets.
+/// The condition of SET.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Condition {
     #[default]
@@ -98,7 +98,7 @@ impl<'a> SetOptions<'a> {
         Ok(options)
     }
 
-    /// Takes the next option, unless it contradicts an earlier one.
+    /// Parses the next option, unless it contradicts an earlier one.
     fn take_one(&mut self, args: &mut Args<'a>) -> Result<(), Error> {
         if self.condition != Condition::Present && args.take("NX") {
             self.condition = Condition::Missing;
@@ -131,7 +131,7 @@ pub(super) const SETNX: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::OW.and(KeyFlags::INSERT))],
-    about: "Gives a key a string if the key is not there yet.",
+    about: "Sets the string value of a key only if the key does not exist.",
     deprecated: Some(("2.6.12", "`SET` with the `NX` argument")),
     run: setnx,
     ..Command::ROW
@@ -156,7 +156,7 @@ pub(super) const SETEX: Command = Command {
     is_quick: true,
     keys: &[OVERWRITTEN],
     since: "2.0.0",
-    about: "Gives a key a string and so many seconds to live.",
+    about: "Sets the string value of a key with a time to live in seconds.",
     deprecated: Some(("2.6.12", "`SET` with the `EX` argument")),
     run: |cx, args| set_with_deadline(cx, args, Unit::Seconds, "setex"),
     ..Command::ROW
@@ -171,7 +171,7 @@ pub(super) const PSETEX: Command = Command {
     is_quick: true,
     keys: &[OVERWRITTEN],
     since: "2.6.0",
-    about: "Gives a key a string and so many milliseconds to live.",
+    about: "Sets the string value of a key with a time to live in milliseconds.",
     deprecated: Some(("2.6.12", "`SET` with the `PX` argument")),
     run: |cx, args| set_with_deadline(cx, args, Unit::Milliseconds, "psetex"),
     ..Command::ROW
@@ -192,7 +192,7 @@ pub(super) const GETSET: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
     keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))],
-    about: "Gives a key a string and answers the one it held before.",
+    about: "Sets the string value of a key and returns its previous one.",
     deprecated: Some(("6.2.0", "`SET` with the `!GET` argument")),
     run: getset,
     ..Command::ROW

@@ -1,12 +1,11 @@
-//! The longest common subsequence of two strings: bytes that stand in both in the same order, gaps allowed.
+//! The longest common subsequence of two strings: bytes that occur in both in the same order, possibly with gaps.
 //!
-//! Where several are equally long, the walk back from the ends decides: bytes that are equal belong to the sequence; of
-//! two equally good ways on, the one that leaves the second string's last byte out is taken. That is the choice of
-//! Redis, and what a client sees of it.
+//! If several are equally long, the walk back from the ends decides: equal bytes belong to the sequence; of two equally
+//! good steps, the one that drops the second string's last byte is taken. Redis chooses so, and clients can see it.
 //!
-//! The textbook table of lengths needs a number for each pair of places. The walk back only asks of each pair whether
-//! leaving out the first string's byte is better, so one bit per pair is kept, and two rows of lengths while the table
-//! is made: a thirtieth of the memory. Cost: O(N*M) time, N*M bits.
+//! The textbook table of lengths needs a number for each pair of positions. The walk back only needs to know for each
+//! pair whether dropping the first string's byte is better, so one bit per pair is stored, and two rows of lengths
+//! while the table is filled: a thirtieth of the memory. Cost: O(N*M) time, N*M bits.
 
 /// A longest common subsequence.
 #[derive(Debug)]
@@ -17,19 +16,19 @@ pub(super) struct Common<'a> {
     better_without_one: Bits,
 }
 
-/// Bytes of the subsequence that stand next to one another in both strings.
+/// A run: bytes of the subsequence that are adjacent in both strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Its first byte's place in the one string.
+    /// The position of its first byte in the one string.
     pub(super) in_one: usize,
-    /// Its first byte's place in the other.
+    /// The position of its first byte in the other.
     pub(super) in_other: usize,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub(super) length: usize,
 }
 
 impl<'a> Common<'a> {
-    /// Finds what `one` and `other` have in common. Both are shorter than 2^32 bytes.
+    /// Computes the longest common subsequence of `one` and `other`. Both are shorter than 2^32 bytes.
     pub(super) fn find(one: &'a [u8], other: &'a [u8]) -> Common<'a> {
         let mut better_without_one = Bits::new(one.len() * other.len());
         // lengths[j] is the length for the first i bytes of one and the first j of other; above is the row before.
@@ -47,19 +46,19 @@ impl<'a> Common<'a> {
         Common { one, other, length: lengths[other.len()], better_without_one }
     }
 
-    /// How many bytes it has.
+    /// The length of the subsequence in bytes.
     pub(super) fn len(&self) -> usize {
         self.length as usize
     }
 
-    /// Its bytes.
+    /// The bytes of the subsequence.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let runs = self.runs();
         let bytes = runs.iter().rev().flat_map(|run| &self.one[run.in_one..run.in_one + run.length]);
         bytes.copied().collect()
     }
 
-    /// Its runs, the last one first.
+    /// The runs of the subsequence, the last one first.
     pub(super) fn runs(&self) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         let (mut i, mut j) = (self.one.len(), self.other.len());
@@ -82,7 +81,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// A row of bits, all 0 at first.
+/// A row of bits, initially 0.
 #[derive(Debug)]
 struct Bits(Vec<u64>);
 

@@ -1,11 +1,11 @@
-//! The process: its log, its place in the system, and what watches it.
+//! Parameters of the process: its log, its place in the system, and its monitoring.
 
 use super::{INT, LONG};
 use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
 use crate::engine::{LogLevel, OomScore, Permission, Supervisor};
 
-/// The largest `hz` that Redis takes as it is given.
+/// The largest `hz` that Redis accepts unchanged.
 const MOST_HZ: i64 = 500;
 
 pub(super) const ROWS: &[Parameter] = &[

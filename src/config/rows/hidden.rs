@@ -1,5 +1,5 @@
-//! What CONFIG GET does not show unless it is named: levers of Redis's own tests, for doing slowly what is never
-//! slow here, and the switch of our own test kit.
+//! Parameters that CONFIG GET shows only by name: switches of Redis's own tests that slow down operations which are
+//! never slow here, and the switch of our test kit.
 
 use super::INT;
 use crate::config::parameter::{Held, Parameter};

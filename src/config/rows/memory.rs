@@ -1,4 +1,4 @@
-//! How much memory is taken, when it is given back, and in what form small values lie.
+//! Parameters of memory: limits, when memory is freed, and the encodings of small values.
 
 use super::{INT, LONG, LONG_BYTES};
 use crate::config::parameter::{Held, Parameter};

@@ -1,9 +1,8 @@
-//! The rows, grouped by what they are about.
+//! The rows of all parameters, grouped by topic.
 //!
-//! A row that always has one value shows the value this server behaves by, or Redis's default where the row is about
-//! something that is not here at all (crash reports). A row is idle where what it is about is off (replication, files)
-//! or what it asks for happens anyway (large values are always freed elsewhere). A number is cast to the type of its
-//! field, where the bounds of its row make it fit.
+//! A row with a fixed value shows the value in effect, or Redis's default if its topic does not exist here (crash
+//! reports). A row has no effect if its topic is off (replication, files) or if its effect always happens (large values
+//! are always freed in the background). A number is cast to the type of its field, where the row's bounds make it fit.
 
 mod general;
 mod hidden;
@@ -25,7 +24,7 @@ const INT: i64 = i32::MAX as i64;
 const UINT: i64 = u32::MAX as i64;
 /// The largest value of C's `long`.
 const LONG: i64 = i64::MAX;
-/// The same, in bytes.
+/// The largest value of C's `long`, as bytes.
 const LONG_BYTES: u64 = LONG as u64;
 /// The largest port.
 const PORT: i64 = u16::MAX as i64;
@@ -51,7 +50,7 @@ mod tests {
     #[test]
     fn what_is_shown_can_be_set_again_and_changes_nothing() {
         let mut settings = Settings::default();
-        // `replicaof` shows that there is none by an empty text, which Redis does not take back either.
+        // `replicaof` shows an empty text for none, which Redis does not accept back either.
         for parameter in ALL.iter().copied().flatten().filter(|parameter| parameter.name != "replicaof") {
             let shown = parameter.shown(&settings);
             assert_eq!(parameter.assign_text(&mut settings, &shown), Ok(Assigned::InForce), "{}", parameter.name);

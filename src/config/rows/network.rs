@@ -1,4 +1,4 @@
-//! Sockets, clients and what they may do.
+//! Parameters of sockets, clients and their limits.
 
 use super::{INT, LONG, LONG_BYTES, PORT, UINT};
 use crate::config::parameter::{Held, Parameter};
@@ -116,6 +116,6 @@ fn set_bind(settings: &mut Settings, addresses: String) {
 }
 
 fn set_notifications(settings: &mut Settings, letters: String) {
-    // They were read before, so they name classes.
+    // The words were checked before, so they name classes.
     settings.notifications = Notifications::named(&letters).unwrap_or_default();
 }

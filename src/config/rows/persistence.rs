@@ -1,4 +1,5 @@
-//! What is written to disk, which so far is nothing: that is fixed, what would matter to files is kept.
+//! Parameters of persistence. Nothing is written to disk so far, so some have a fixed value and others are stored
+//! without effect.
 
 use super::{INT, LONG_BYTES};
 use crate::config::parameter::{Held, Parameter};

@@ -1,7 +1,7 @@
-//! Other servers: replicas and clusters, which this server has neither of.
+//! Parameters of replicas and clusters, which this server has neither of.
 //!
-//! That is what is fixed. What would matter if there were some is kept, as in Redis, where it does not matter
-//! either as long as there are none.
+//! Those that would enable them have a fixed value. Those that would matter only with replicas are stored without
+//! effect, as in a Redis without replicas.
 
 use super::{INT, LONG, LONG_BYTES, PORT};
 use crate::config::parameter::{Held, Parameter};

@@ -1,4 +1,4 @@
-//! Encrypted connections, which this server does not have: `tls-port` is fixed, what would matter with one is kept.
+//! Parameters of TLS, which is not supported: `tls-port` has a fixed value, the others are stored without effect.
 
 use super::INT;
 use crate::config::parameter::{Held, Parameter};

@@ -1,44 +1,44 @@
-//! What the test kit refuses.
+//! Errors of the test kit: the replies to refused subcommands of DUNLIN.
 
 use thiserror::Error as Texts;
 
-/// Why a subcommand of DUNLIN did nothing.
+/// The reason why a subcommand of DUNLIN was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum KitError {
-    /// A subcommand was said otherwise than it is.
-    #[error("ERR syntax error, it is DUNLIN {0}")]
+    /// The words of a subcommand are not in its syntax.
+    #[error("ERR syntax error, usage: DUNLIN {0}")]
     Syntax(String),
-    /// No command has that name.
-    #[error("ERR there is no command '{0}'")]
+    /// No command has this name.
+    #[error("ERR unknown command name '{0}'")]
     NoCommand(String),
-    /// There is no snapshot of that name.
+    /// No snapshot has this name.
     #[error("ERR no snapshot named '{0}'")]
     NoSnapshot(String),
-    /// A world was to have another name than worlds have.
-    #[error("ERR a world has 1 to 64 letters, digits, '-', '_' or '.' for a name")]
+    /// This is not a valid name for a world.
+    #[error("ERR the name of a world must be 1 to 64 letters, digits, '-', '_' or '.'")]
     WorldName,
-    /// There is no world of that name.
+    /// No world has this name.
     #[error("ERR no world named '{0}'")]
     NoWorld(String),
-    /// There are so many worlds that no other can be made.
+    /// The number of worlds has reached its limit.
     #[error("ERR max number of worlds reached")]
     TooManyWorlds,
-    /// A world has as many clients as it lets in.
+    /// A world has reached its `maxclients`.
     #[error("ERR max number of clients reached")]
     FullWorld,
-    /// The world that a server starts with was to end without it.
-    #[error("ERR the world 'default' lasts as long as the server")]
+    /// The world `default` was to be dropped, but it ends only with the server.
+    #[error("ERR the world 'default' cannot be dropped")]
     LastingWorld,
-    /// The first world was to be seen from another one by somebody who may not see all of it.
-    #[error("NOPERM the data of the world 'default' is shown to users who may do everything there")]
+    /// The data of the world `default` was requested from another world by a user without all permissions there.
+    #[error("NOPERM the data of the world 'default' is shown only to users with all permissions there")]
     HiddenWorld,
-    /// A transaction or a script was to go into another world, or to look at others.
-    #[error("ERR worlds are out of reach of a transaction")]
+    /// A transaction or a script tried to enter another world, or to read from one.
+    #[error("ERR other worlds cannot be used inside MULTI or a script")]
     WorldWithin,
-    /// A login that was delayed was to lead into another world.
-    #[error("ERR worlds are out of reach of what a fault delays")]
+    /// A login that a fault delayed was to enter another world.
+    #[error("ERR a command that a fault delays cannot enter another world")]
     WorldTooLate,
-    /// A line of a text does not say what data there is.
+    /// A line of a text is not a command that creates data.
     #[error("ERR line {number}: {reason}")]
     Line {
         /// The number of the line, from 1 on.

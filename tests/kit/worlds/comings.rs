@@ -94,7 +94,7 @@ fn a_transaction_does_not_leave_its_world() {
     assert_eq!(error(&mut client, ["DUNLIN", "WORLD", "ann"]), "ERR Command not allowed inside a transaction");
     assert!(error(&mut client, ["EXEC"]).starts_with("EXECABORT"));
     let got = answers(&server, "MULTI\nAUTH world.ann any\nINCR key\nEXEC\nDUNLIN WORLD\n");
-    let refused = "-ERR worlds are out of reach of a transaction\n";
+    let refused = "-ERR other worlds cannot be used inside MULTI or a script\n";
     assert_eq!(got, format!("+OK\n+QUEUED\n+QUEUED\n*2\n{refused}:1\n$7\ndefault\n"));
     assert_eq!(server.worlds(), ["default"]);
 }
@@ -124,7 +124,7 @@ fn what_waits_is_answered_before_the_client_goes() {
 #[test]
 fn names_that_no_world_has_are_refused() {
     let (server, mut client) = served();
-    let refused = "ERR a world has 1 to 64 letters, digits, '-', '_' or '.' for a name";
+    let refused = "ERR the name of a world must be 1 to 64 letters, digits, '-', '_' or '.'";
     let long = "x".repeat(65);
     for name in ["", "a b", "a/b", &long] {
         assert_eq!(error(&mut client, ["DUNLIN", "WORLD", name]), refused);
@@ -132,7 +132,7 @@ fn names_that_no_world_has_are_refused() {
         assert_eq!(server.world(name).map(|_| ()), Err(CallError::Refused(refused.to_owned())));
     }
     assert_eq!(error(&mut client, ["DUNLIN", "DROP-WORLD", "nobody"]), "ERR no world named 'nobody'");
-    let lasting = "ERR the world 'default' lasts as long as the server";
+    let lasting = "ERR the world 'default' cannot be dropped";
     assert_eq!(error(&mut client, ["DUNLIN", "DROP-WORLD", "default"]), lasting);
     assert_eq!(error(&mut client, ["DUNLIN", "WORLD", "default", "TEMPORARY"]), lasting);
     assert_eq!(error(&mut client, ["DUNLIN", "WORLD", "ann", "FOREVER"]), "ERR syntax error");

@@ -1,4 +1,4 @@
-//! CLIENT LIST and CLIENT INFO: a line for each client ([`Engine::describe_client`]), or for the one that asks.
+//! CLIENT LIST and CLIENT INFO: a line for each client ([`Engine::describe_client`]), or for the caller.
 
 use crate::engine::{Args, Ctx, Engine, Error, Session, shown};
 use crate::value::number;
@@ -18,7 +18,7 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let wanted = Wanted::parse(args)?;
     let mut text = Vec::new();
     let (asking, engine) = (cx.session().id, cx.engine());
-    // Who was cut off is gone, though his connection may not know it yet.
+    // A killed client is no longer listed, though its connection may not have noticed yet.
     let is_shown = |session: &&Session| !session.cut_off || session.id == asking;
     for session in wanted.among(engine).into_iter().filter(is_shown) {
         let request_bytes = if session.id == asking { args.request_bytes() } else { 0 };
@@ -51,7 +51,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// Those that are wanted: by their ids, in the order of these and as often as they are named.
+    /// The requested clients: by their ids, in the order and as often as these are given.
     fn among<'e>(&self, engine: &'e Engine) -> Vec<&'e Session> {
         let all = engine.sessions.iter();
         match self {
@@ -65,7 +65,7 @@ impl Wanted {
     }
 }
 
-/// What a client is to the server.
+/// A client's type in the filter `TYPE`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientType {
     Normal,
@@ -85,7 +85,7 @@ impl ClientType {
         }
     }
 
-    /// Nothing replicates, so a session subscribes or is a plain client.
+    /// There are no replicas, so a session is a subscriber or a normal client.
     pub(super) fn of(session: &Session) -> ClientType {
         if session.subscribed.is_empty() { ClientType::Normal } else { ClientType::PubSub }
     }

@@ -1,4 +1,4 @@
-//! CLIENT: the clients of the server, seen and steered by one of them.
+//! CLIENT: lists and controls the clients of the server.
 
 mod kill;
 mod list;
@@ -16,7 +16,7 @@ pub(super) const CLIENT: Command = Command {
     arity: Arity::AtLeast(2),
     since: "2.4.0",
     cost: "Depends on the subcommand.",
-    about: "Commands about clients.",
+    about: "A container for commands about client connections.",
     subcommands: &[
         ID,
         GETNAME,
@@ -40,7 +40,7 @@ pub(super) const CLIENT: Command = Command {
     ..Command::ROW
 };
 
-/// What most subcommands share.
+/// Fields shared by most subcommands.
 const SUBCOMMAND: Command = Command {
     family: Family::Connection,
     arity: Arity::Exactly(2),
@@ -48,14 +48,14 @@ const SUBCOMMAND: Command = Command {
     ..Command::ROW
 };
 
-/// What those for administrators share.
+/// Fields shared by the subcommands for administrators.
 const FOR_ADMINISTRATORS: Command =
     Command { flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE), ..SUBCOMMAND };
 
 const ID: Command = Command {
     name: "ID",
     since: "5.0.0",
-    about: "Answers the id of this connection.",
+    about: "Returns the id of this connection.",
     run: |cx, _| {
         let id = cx.session().id.number;
         cx.reply().integer(id as i64);
@@ -67,7 +67,7 @@ const ID: Command = Command {
 const GETNAME: Command = Command {
     name: "GETNAME",
     since: "2.6.9",
-    about: "Answers the name of this connection.",
+    about: "Returns the name of this connection.",
     run: getname,
     ..SUBCOMMAND
 };
@@ -83,7 +83,7 @@ const SETNAME: Command = Command {
     syntax: "connection-name",
     arity: Arity::Exactly(3),
     since: "2.6.9",
-    about: "Gives this connection a name; an empty one takes it away.",
+    about: "Sets the name of this connection; an empty one clears it.",
     tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
     run: setname,
     ..SUBCOMMAND
@@ -91,7 +91,7 @@ const SETNAME: Command = Command {
 
 fn setname(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    if !may_run_fast(name) {
+    if !fits_client_list(name) {
         return Err(Error::ClientName);
     }
     name_the_client(cx, name);
@@ -99,13 +99,13 @@ fn setname(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives this connection a name that [`may_run_fast`].
+/// Sets the name of this connection; the caller has checked it with [`fits_client_list`].
 pub(super) fn name_the_client(cx: &mut Ctx<'_>, name: &[u8]) {
     cx.session_mut().name = name.to_vec();
 }
 
 /// True for text that fits into a line of CLIENT LIST: visible ASCII without blanks.
-pub(super) fn may_run_fast(text: &[u8]) -> bool {
+pub(super) fn fits_client_list(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_graphic)
 }
 
@@ -114,7 +114,7 @@ const SETINFO: Command = Command {
     syntax: "attr:<LIB-NAME libname|LIB-VER libver>",
     arity: Arity::Exactly(4),
     since: "7.2.0",
-    about: "Tells which client library this connection uses.",
+    about: "Sets the name and version of the client library of this connection.",
     tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
     run: setinfo,
     ..SUBCOMMAND
@@ -127,7 +127,7 @@ fn setinfo(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !is_name && !says(option, "lib-ver") {
         return Err(Error::ClientInfoOption(shown(option)));
     }
-    if !may_run_fast(value) {
+    if !fits_client_list(value) {
         return Err(Error::ClientInfoValue(shown(option)));
     }
     let session = cx.session_mut();
@@ -143,7 +143,7 @@ fn setinfo(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 const INFO: Command = Command {
     name: "INFO",
     since: "6.2.0",
-    about: "Tells about this connection.",
+    about: "Returns information about this connection.",
     tips: &["nondeterministic_output"],
     run: list::info,
     ..SUBCOMMAND
@@ -155,18 +155,18 @@ const LIST: Command = Command {
     arity: Arity::AtLeast(2),
     since: "2.4.0",
     history: &[
-        Change::says("2.8.12", "Tells `id`."),
+        Change::says("2.8.12", "Returns `id`."),
         Change::brings("5.0.0", &["TYPE"]),
-        Change::says("6.0.0", "Tells `user`."),
+        Change::says("6.0.0", "Returns `user`."),
         Change::brings("6.2.0", &["ID"]),
-        Change::says("7.0.0", "Tells `resp`, `multi-mem`, `rbs` and `rbp`."),
-        Change::says("7.0.3", "Tells `ssub`."),
-        Change::says("7.2.0", "Tells `lib-name` and `lib-ver`."),
-        Change::says("7.4.0", "Tells `watch`."),
-        Change::says("8.0.0", "Tells `io-thread`."),
+        Change::says("7.0.0", "Returns `resp`, `multi-mem`, `rbs` and `rbp`."),
+        Change::says("7.0.3", "Returns `ssub`."),
+        Change::says("7.2.0", "Returns `lib-name` and `lib-ver`."),
+        Change::says("7.4.0", "Returns `watch`."),
+        Change::says("8.0.0", "Returns `io-thread`."),
     ],
     cost: "O(N), N being the number of connections",
-    about: "Tells about all connections, or those asked for.",
+    about: "Lists all connections, or selected ones.",
     tips: &["nondeterministic_output"],
     run: list::list,
     ..FOR_ADMINISTRATORS
@@ -188,7 +188,7 @@ const KILL: Command = Command {
         Change::brings("7.4.0", &["MAXAGE"]),
     ],
     cost: "O(N), N being the number of connections",
-    about: "Ends connections.",
+    about: "Closes connections.",
     run: kill::kill,
     ..FOR_ADMINISTRATORS
 };
@@ -198,7 +198,7 @@ const NO_EVICT: Command = Command {
     syntax: "enabled:<ON|OFF>",
     arity: Arity::Exactly(3),
     since: "7.0.0",
-    about: "Spares this connection when clients are closed for the memory they take.",
+    about: "Excludes this connection from the eviction of clients.",
     run: |cx, args| {
         cx.session_mut().no_evict = on_or_off(args)?;
         cx.reply().ok();
@@ -212,7 +212,7 @@ const NO_TOUCH: Command = Command {
     syntax: "enabled:<ON|OFF>",
     arity: Arity::Exactly(3),
     since: "7.2.0",
-    about: "Lets this connection's commands leave no trace in the access times of keys.",
+    about: "Sets whether this connection's commands update the access times of keys.",
     run: |cx, args| {
         cx.session_mut().no_touch = on_or_off(args)?;
         cx.reply().ok();
@@ -236,7 +236,7 @@ const REPLY: Command = Command {
     syntax: "action:<ON|OFF|SKIP>",
     arity: Arity::Exactly(3),
     since: "3.2.0",
-    about: "Tells which replies this connection wants.",
+    about: "Sets whether this connection gets replies.",
     run: reply_mode,
     ..SUBCOMMAND
 };
@@ -264,7 +264,7 @@ const PAUSE: Command = Command {
     arity: Arity::AtLeast(3),
     since: "3.0.0",
     history: &[Change::brings("6.2.0", &["WRITE", "ALL"])],
-    about: "Lets the commands of all clients, or those that write, wait for so many milliseconds.",
+    about: "Delays the commands of all clients, or only writes, for a time in milliseconds.",
     run: pause,
     ..FOR_ADMINISTRATORS
 };
@@ -313,7 +313,7 @@ const UNBLOCK: Command = Command {
     arity: Arity::AtLeast(3),
     since: "5.0.0",
     cost: "O(log N), N being the number of connections",
-    about: "Ends the wait of a client within a command, as if its time were over or with an error.",
+    about: "Unblocks a client that is blocked in a command, as by its timeout or with an error.",
     run: unblock,
     ..FOR_ADMINISTRATORS
 };

@@ -1,6 +1,6 @@
-//! CLIENT TRACKING and what belongs to it: how a client says what it caches.
+//! CLIENT TRACKING and related commands: a client declares what it caches.
 //!
-//! What tracking does is in [`crate::engine::tracking`].
+//! [`crate::engine::tracking`] implements the tracking.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -17,12 +17,12 @@ pub(super) const TRACKING: Command = Command {
     arity: Arity::AtLeast(3),
     since: "6.0.0",
     cost: "O(1). Some options may introduce additional complexity.",
-    about: "Has this connection be told when what it has read changes.",
+    about: "Sets client-side caching: invalidations for keys that this connection has read.",
     run: tracking,
     ..SUBCOMMAND
 };
 
-/// What CLIENT TRACKING was given behind ON or OFF.
+/// The options of CLIENT TRACKING after ON or OFF.
 #[derive(Default)]
 struct Options<'a> {
     redirect: Option<SessionId>,
@@ -59,7 +59,7 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// Which commands are tracked then, if these options go together, and with what the client asked for `before`.
+    /// The tracking mode, if these options are compatible with each other and with the client's mode `before`.
     fn choice(&self, before: Option<&Mode>) -> Result<Choice, Error> {
         if !self.broadcasts && !self.prefixes.is_empty() {
             return Err(TrackingError::PrefixWithoutBroadcast.into());
@@ -82,7 +82,7 @@ impl<'a> Options<'a> {
         if before.is_some_and(is_switched) { Err(TrackingError::ChoiceSwitched.into()) } else { Ok(choice) }
     }
 
-    /// Whether the prefixes overlap with those there are, or with each other.
+    /// Whether prefixes overlap with existing ones or with each other.
     fn check_prefixes(&self, before: Option<&Mode>) -> Result<(), Error> {
         let among = first_overlap(&self.prefixes);
         let until = among.map_or(self.prefixes.len(), |index| index + 1);
@@ -98,8 +98,8 @@ impl<'a> Options<'a> {
     }
 }
 
-/// The first of a client's prefixes which overlaps with another one. They do not overlap among themselves, but for the
-/// empty one, so it is that, the last that is not behind the other one, or the first that is not before it.
+/// The first existing prefix of a client that overlaps with a new one. Existing ones do not overlap with each other,
+/// except for the empty prefix; so it is that, or the last one not after the new one, or the first one not before it.
 fn overlapping<'p>(prefixes: &'p BTreeSet<Arc<[u8]>>, prefix: &[u8]) -> Option<&'p [u8]> {
     let before = prefixes.range::<[u8], _>((Bound::Unbounded, Bound::Included(prefix))).next_back();
     let behind = prefixes.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded)).next();
@@ -107,8 +107,8 @@ fn overlapping<'p>(prefixes: &'p BTreeSet<Arc<[u8]>>, prefix: &[u8]) -> Option<&
     empty.into_iter().chain(before).chain(behind).map(|known| &**known).find(|known| overlap(known, prefix))
 }
 
-/// The place of the first prefix that overlaps with a later one. In the order of bytes a prefix stands right before
-/// those that begin with it, so one walk with those that are still begun with finds all that overlap.
+/// The position of the first prefix that overlaps with a later one. In byte order a prefix comes right before the texts
+/// that begin with it, so one pass with a stack of open prefixes finds all overlaps.
 fn first_overlap(prefixes: &[&[u8]]) -> Option<usize> {
     let mut places: Vec<usize> = (0..prefixes.len()).collect();
     places.sort_by_key(|&place| prefixes[place]);
@@ -124,7 +124,7 @@ fn first_overlap(prefixes: &[&[u8]]) -> Option<usize> {
     first
 }
 
-/// The session of that number, 0 for none.
+/// The session with that id, 0 for none.
 fn redirection(cx: &mut Ctx<'_>, number: i64) -> Result<Option<SessionId>, Error> {
     let found = u64::try_from(number).ok().and_then(|number| cx.engine().sessions.find(number));
     Ok(Some(found.ok_or(TrackingError::RedirectsNowhere)?))
@@ -157,7 +157,7 @@ fn tracking(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The prefixes that are asked for: without any, the one that every key begins with.
+/// The requested prefixes; without any, the empty one, with which every key begins.
 fn prefixes_of(options: &Options<'_>) -> BTreeSet<Arc<[u8]>> {
     if options.broadcasts && options.prefixes.is_empty() {
         return BTreeSet::from([Arc::from(*b"")]);
@@ -170,7 +170,7 @@ pub(super) const CACHING: Command = Command {
     syntax: "mode:<YES|NO>",
     arity: Arity::Exactly(3),
     since: "6.0.0",
-    about: "Has the next command be tracked, or not, where that is said for each (OPTIN, OPTOUT).",
+    about: "Sets whether the keys of the next command are tracked (OPTIN, OPTOUT).",
     run: caching,
     ..SUBCOMMAND
 };
@@ -193,7 +193,7 @@ fn caching(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 pub(super) const GETREDIR: Command = Command {
     name: "GETREDIR",
     since: "6.0.0",
-    about: "Answers the id of the connection that is told in this one's place: 0 for none, -1 without tracking.",
+    about: "Returns the id of the connection that gets the invalidations: 0 for none, -1 without tracking.",
     run: |cx, _| {
         let redirect = redirect_number(cx);
         cx.reply().integer(redirect);
@@ -210,7 +210,7 @@ fn redirect_number(cx: &Ctx<'_>) -> i64 {
 pub(super) const TRACKINGINFO: Command = Command {
     name: "TRACKINGINFO",
     since: "6.2.0",
-    about: "Tells how this connection tracks what it has read.",
+    about: "Returns the state of key tracking of this connection.",
     run: trackinginfo,
     ..SUBCOMMAND
 };

@@ -1,18 +1,18 @@
-//! In which lines two states differ.
+//! The difference between two states, line by line.
 //!
-//! Pieces are compared by their names, so that a key that came or went is just that. Within one, what begins and
-//! ends alike is skipped, and of the rest the longest common lines are found, unless that is so much that it would
-//! take long: then all of it differs.
+//! Pieces are matched by name, so that an added or removed key appears as exactly that. Within a piece, the common
+//! start and end are skipped, and of the rest the longest common subsequence of lines is kept, unless it is so long
+//! that this would take much time: then all of it counts as different.
 
 use std::cmp::Ordering;
 
 use super::pieces::{Piece, select};
 
-/// The most pairs of lines of one piece that are compared.
+/// The maximum number of line pairs of one piece that are compared.
 const MOST_PAIRS: usize = 1 << 20;
 
-/// What has to go from `one` with `-`, and to come with `+`, for it to be `other`. Before the lines of another database
-/// than the first stands which it is.
+/// The lines to remove from `one`, marked `-`, and to add, marked `+`, to get `other`. Lines of databases other than
+/// the first follow a line that names the database.
 pub(super) fn between(one: &[Piece], other: &[Piece]) -> String {
     let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
     let (mut text, mut database) = (String::new(), 0);
@@ -55,10 +55,10 @@ fn of_lines(one: &[String], other: &[String]) -> String {
     text
 }
 
-/// The longest sequence of lines that both have, by their places.
+/// The longest common subsequence of lines, as pairs of positions.
 fn common(one: &[String], other: &[String]) -> Vec<(usize, usize)> {
     let width = other.len() + 1;
-    // How many lines both have from a pair of places on.
+    // The number of common lines from a pair of positions on.
     let mut lengths = vec![0_u32; (one.len() + 1) * width];
     for place in (0..one.len()).rev() {
         for place_in_other in (0..other.len()).rev() {

@@ -1,12 +1,11 @@
-//! The data as pieces: for each library and each key, the commands that make it, a line each.
+//! The data as pieces: for each library and each key, the commands that create it, one per line.
 //!
-//! Lines are in a fixed order: libraries by their names, keys by their databases and names, fields and members by
-//! theirs, members of sorted sets as they are ranked. A word is quoted as redis-cli quotes it where it has
-//! blanks, quotes or bytes that cannot be read. What is past its deadline is not told. Not told either is when
-//! keys and consumers were last active.
+//! Lines have a fixed order: libraries by name, keys by database and name, fields and members by name, members of
+//! sorted sets by rank. A word with blanks, quotes or unprintable bytes is quoted as by redis-cli. Expired keys and
+//! fields are left out, and so is when keys and consumers were last active.
 //!
-//! An entry of a stream that was deleted while it was pending is made and deleted again, as
-//! nothing else makes it pending.
+//! An entry of a stream that was deleted while it was pending is added and deleted again, as nothing else makes it
+//! pending.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +15,7 @@ use crate::resp::write_escaped;
 use crate::value::stream::{Group, Id};
 use crate::value::{HashView, Stream, View, number};
 
-/// A library, in no database, or a key.
+/// A library, which is in no database, or a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) database: Option<usize>,
@@ -57,15 +56,15 @@ pub(super) fn select(database: usize) -> String {
     format!("SELECT {database}\n")
 }
 
-/// Words as a line that redis-cli reads as these words.
+/// Joins words into a line that redis-cli splits into the same words.
 fn line(words: &[&[u8]]) -> String {
     let mut line = Vec::new();
     for (place, word) in words.iter().enumerate() {
         if place > 0 {
             line.push(b' ');
         }
-        let may_run_fast = |byte: &u8| byte.is_ascii_graphic() && !b"\"'\\#".contains(byte);
-        if !word.is_empty() && word.iter().all(may_run_fast) {
+        let is_plain = |byte: &u8| byte.is_ascii_graphic() && !b"\"'\\#".contains(byte);
+        if !word.is_empty() && word.iter().all(is_plain) {
             line.extend_from_slice(word);
         } else {
             line.push(b'"');
@@ -133,7 +132,7 @@ fn of_stream(key: &[u8], stream: &Stream, lines: &mut Vec<String>) {
         entries.insert(entry.id(), line(&words));
     }
     if entries.is_empty() {
-        // Nothing else makes a stream that is empty and that nothing was ever added to.
+        // Nothing else creates an empty stream to which nothing was ever added.
         lines.push(line(&[b"XGROUP", b"CREATE", key, b"", b"0", b"MKSTREAM"]));
         lines.push(line(&[b"XGROUP", b"DESTROY", key, b""]));
     }

@@ -1,4 +1,4 @@
-//! DUNLIN STRICT: what would break in production fails the test ([`crate::engine::kit::Strict`]).
+//! DUNLIN STRICT: rules that fail a test for what would break in production ([`crate::engine::kit::Strict`]).
 
 mod rules;
 mod slots;
@@ -16,7 +16,7 @@ pub(super) const STRICT: Command = Command {
              allow:<ALLOW rule|ALL pattern>|FINDINGS|CHECK|CLEAR>]",
     arity: Arity::AtLeast(2),
     cost: "O(N), N being the rules, and with FINDINGS and CHECK the keys that were written",
-    about: "Finds fault with what would break in production: lists the rules, sets them, tells what they found.",
+    about: "Finds what would break in production: lists the rules, sets them, returns their findings.",
     run: |cx, args| explained(&STRICT, strict(cx, args)),
     ..ROW
 };
@@ -68,7 +68,7 @@ fn rules(args: &mut Args<'_>) -> Result<Vec<Rule>, Error> {
     }
     let names = || Rule::ALL.map(Rule::name).join(", ");
     let unknown =
-        || ServerError::Kit(format!("there is no rule '{}'; there are {}", String::from_utf8_lossy(name), names()));
+        || ServerError::Kit(format!("unknown rule '{}'; the rules are {}", String::from_utf8_lossy(name), names()));
     Rule::of(name).map(|rule| vec![rule]).ok_or_else(|| unknown().into())
 }
 
@@ -91,7 +91,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Holds rules at a level, and with a limit if one is said.
+/// Sets the level of rules, and their limit if one is given.
 pub fn set_rules(engine: &mut Engine, rules: &[Rule], level: Level, limit: Option<u64>) {
     for rule in rules {
         let setting = engine.strict_setting(check_rule, *rule);
@@ -110,7 +110,7 @@ fn allow(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has rules not concern keys that match.
+/// Makes rules ignore keys that match a pattern.
 pub fn allow_keys(engine: &mut Engine, rules: &[Rule], pattern: &[u8]) {
     for rule in rules {
         let allowed = &mut engine.strict_setting(check_rule, *rule).allowed;
@@ -166,7 +166,7 @@ fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets what was found, and what was done to keys.
+/// Deletes the findings, and the record of what was done to keys.
 pub fn clear_findings(engine: &mut Engine) {
     if let Some(strict) = engine.observers.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
         strict.clear();

@@ -1,7 +1,7 @@
-//! What stands against a command, rule by rule: what is wrong with it, and what to do instead.
+//! The rules of strict mode: what is wrong with a command, and what to do instead.
 //!
-//! A command that is malformed has nothing against it: its own error says more. Each rule looks at the words of the
-//! command and at what the data is before it runs.
+//! A malformed command is not checked: its own error is more helpful. Each rule checks the words of the command and the
+//! data before it runs.
 
 use super::slots::slot_of;
 use crate::engine::kit::{CheckedCommand, Rule, Source, Strict, Violation, quoted};
@@ -9,7 +9,7 @@ use crate::engine::{Engine, Family, Flags, says};
 use crate::resp::Request;
 use crate::value::{View, number};
 
-/// What stands against a command by a rule.
+/// Checks a command against a rule.
 pub fn check_rule(engine: &Engine, strict: &Strict, rule: Rule, checked: &CheckedCommand<'_>) -> Option<Violation> {
     let limit = strict.limit(rule);
     match rule {
@@ -21,7 +21,7 @@ pub fn check_rule(engine: &Engine, strict: &Strict, rule: Rule, checked: &Checke
         Rule::LateExpire => late_expire(engine, strict, checked),
         Rule::LossyScores => lossy_score(engine, checked),
         Rule::EndlessWaits => endless_wait(checked),
-        // It shows at the end.
+        // This rule is checked at the end of a test.
         Rule::UnboundedCollection => None,
     }
 }
@@ -63,7 +63,7 @@ fn keys_command(engine: &Engine, checked: &CheckedCommand<'_>, limit: u64) -> Op
     Some(Violation { key: None, text: format!("KEYS looks at all {count} keys while everybody waits; use SCAN") })
 }
 
-/// Commands that read a whole collection, by what they are told behind the key, and what to do instead.
+/// Commands that read a whole collection: the words after the key with which they do, and what to do instead.
 const WHOLE: &[(&str, &[&str], &str)] = &[
     ("smembers", &[], "SSCAN it, or ask SISMEMBER or SCARD"),
     ("hgetall", &[], "HSCAN it, or HMGET what is needed"),
@@ -136,7 +136,7 @@ fn late_expire(engine: &Engine, strict: &Strict, checked: &CheckedCommand<'_>) -
     violation_of_key(key, text)
 }
 
-/// Up to here every integer is a score of its own.
+/// The largest score up to which every integer has a distinct score.
 const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
 fn lossy_score(engine: &Engine, checked: &CheckedCommand<'_>) -> Option<Violation> {
@@ -164,7 +164,7 @@ fn lossy_score(engine: &Engine, checked: &CheckedCommand<'_>) -> Option<Violatio
     violation_of_key(key, text)
 }
 
-/// Where ZADD's scores begin, and whether they are added.
+/// The index of ZADD's first score, and whether scores are increments.
 fn scores_of_zadd(request: Request<'_>) -> (usize, bool) {
     let is_option = |word: &[u8]| ["NX", "XX", "GT", "LT", "CH", "INCR"].iter().any(|option| says(word, option));
     let options = request.iter().skip(2).take_while(|word| is_option(word)).count();
@@ -173,7 +173,7 @@ fn scores_of_zadd(request: Request<'_>) -> (usize, bool) {
 }
 
 fn endless_wait(checked: &CheckedCommand<'_>) -> Option<Violation> {
-    // Within a script or a transaction nothing waits.
+    // Commands never block within a script or a transaction.
     let timeout =
         if checked.source == Source::Client { timeout_of(checked.name, checked.request)? } else { return None };
     if number::parse_f64(timeout)? != 0.0 {
@@ -186,7 +186,7 @@ fn endless_wait(checked: &CheckedCommand<'_>) -> Option<Violation> {
     Some(Violation { key: checked.keys.first().map(|(key, _)| key.to_vec()), text })
 }
 
-/// How long a command is told to wait.
+/// The timeout of a blocking command.
 fn timeout_of<'a>(name: &str, request: Request<'a>) -> Option<&'a [u8]> {
     match name {
         "blpop" | "brpop" | "bzpopmin" | "bzpopmax" | "brpoplpush" | "blmove" => request.get(request.len() - 1),

@@ -1,6 +1,6 @@
-//! The slots of a cluster: to which of 16,384 a key belongs.
+//! The slots of a cluster: maps a key to one of 16,384 slots.
 //!
-//! What stands between the first `{` and the next `}` decides alone, if it is not empty. Sources: Redis's specification
+//! If the text between the first `{` and the next `}` is not empty, it alone is hashed. Sources: Redis's specification
 //! of clusters; the checksum is CRC-16/XMODEM.
 
 const SLOTS: u16 = 16_384;
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn slots_are_those_of_a_cluster() {
-        // As Redis 8 with `cluster-enabled yes` answers CLUSTER KEYSLOT.
+        // These are the replies of Redis 8 with `cluster-enabled yes` to CLUSTER KEYSLOT.
         let known: [(&[u8], u16); 9] = [
             (b"123456789", 12739),
             (b"foo", 12182),
