@@ -1,10 +1,10 @@
-//! Commands that wait: begun, served when a key is ready, ended by time or by others.
+//! Blocked commands: parks them, resumes them when a key is ready, ends them at a timeout or by CLIENT UNBLOCK.
 //!
-//! A command that waits is kept as its request and run again from the start, through the gates, when one of its keys is
-//! ready. So it does then just what it would have done had it come then, whatever happened to its other keys, and there
-//! is one way to pop an element. Who is served is decided after the outermost command: a transaction is one step.
+//! A blocked command is stored as its request and run again from the start, through the gates, when one of its keys is
+//! ready. So it does exactly what it would do if it arrived at that moment, whatever happened to its other keys, and
+//! there is only one way to pop an element. Clients are served after the outermost command: a transaction is one step.
 //!
-//! A pause (CLIENT PAUSE) that holds the command back leaves it waiting, and the key noted, until it ends.
+//! If a pause (CLIENT PAUSE) holds the command back, it stays blocked, and its key stays ready, until the pause ends.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::resp::{Protocol, Reply, Request};
 use crate::value::View;
 
 impl Engine {
-    /// True while the session waits within a command, and runs no other.
+    /// True while the session is blocked in a command and runs no other.
     pub fn is_blocked(&self, session: SessionId) -> bool {
         self.scripts.is_busy_with(session) || self.is_waiting(session)
     }
 
-    /// True while the session's request waits to be run, by the will of a test.
+    /// True while a fault of the test kit delays the session's request.
     fn is_delayed(&self, session: SessionId) -> bool {
         self.observers.kit.as_ref().is_some_and(|kit| kit.delays(session))
     }
@@ -30,19 +30,19 @@ impl Engine {
         !self.observers.waiting.is_empty() && self.observers.waiting.get(session).is_some()
     }
 
-    /// True while a pause keeps the session from running its last request.
+    /// True while a pause (CLIENT PAUSE) holds the session's last request back.
     pub fn is_held_back(&self, session: &Session) -> bool {
         session.held_back.is_some() && self.timing.pause.holds(self.now())
     }
 
-    /// How many sessions get no answer for now: they wait within a command, or a pause holds them back.
+    /// The number of sessions without an answer for now: blocked in a command, or held back by a pause.
     pub fn blocked_sessions(&self) -> usize {
         let held_back = self.sessions.iter().filter(|session| self.is_held_back(session)).count();
         let delayed = self.observers.kit.as_ref().map_or(0, |kit| kit.delayed_sessions());
         held_back + self.observers.waiting.sessions() - delayed.min(self.observers.waiting.sessions())
     }
 
-    /// Notes that a pause keeps a session from running its request.
+    /// Records that a pause holds a session's request back.
     pub(super) fn hold_back(&mut self, session: SessionId) {
         let turn = self.timing.pause.next_turn();
         if let Some(client) = self.sessions.get_mut(session) {
@@ -50,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// The sessions that a pause holds or held back, in the order in which they came.
+    /// The sessions that a pause holds or held back, in the order of their requests.
     pub fn held_back(&self) -> Vec<SessionId> {
         let mut turns: Vec<_> =
             self.sessions.iter().filter_map(|session| Some((session.held_back?, session.id))).collect();
@@ -58,7 +58,7 @@ impl Engine {
         turns.into_iter().map(|(_, session)| session).collect()
     }
 
-    /// Has a session wait, whose command has run for `spent_us` microseconds before.
+    /// Blocks a session, whose command has run for `spent_us` microseconds so far.
     pub(super) fn park(
         &mut self,
         session: SessionId,
@@ -73,7 +73,7 @@ impl Engine {
         self.observers.waiting.join(session, wait);
     }
 
-    /// A key changed: who reads a stream is told when there is none any more.
+    /// A key changed: if it no longer holds a stream, its blocked stream readers become ready, to fail.
     pub(super) fn signal_loss(&mut self, database: usize, key: &[u8]) {
         if self.observers.waiting.awaits(database, key) {
             let data = self.databases.get(database);
@@ -83,7 +83,8 @@ impl Engine {
         }
     }
 
-    /// Serves those whose keys are ready, the key first that was ready first. What that makes ready is served too.
+    /// Serves the sessions whose keys are ready, in the order in which the keys became ready. Keys that become ready by
+    /// that are served too.
     pub fn unblock_ready(&mut self) {
         if self.scripts.is_busy() {
             return;
@@ -99,8 +100,8 @@ impl Engine {
         }
     }
 
-    /// Serves those who wait for a key, first come first served, as long as there is something for them. Who has to
-    /// wait again stands at the end, and is not asked twice.
+    /// Serves the sessions that wait for a key, first come first served, as long as the key has something for them. A
+    /// session that blocks again goes to the end of the queue, and is not tried twice.
     fn unblock_on_key(&mut self, database: usize, key: &[u8]) -> Served {
         let (mut tickets, mut served) = (self.observers.waiting.tickets(), Served::All);
         while let Some((ticket, session)) = self.observers.waiting.first(database, key, tickets.clone()) {
@@ -124,8 +125,8 @@ impl Engine {
         served
     }
 
-    /// Looks at the clock if a key has a deadline: it may have come while the transaction or script ran that made the
-    /// key, and had everybody wait.
+    /// Reads the clock if a key has a deadline: the transaction or script that made the key may have stalled the engine
+    /// until after that deadline.
     fn notice_time(&mut self, database: usize, key: &[u8]) {
         let data = self.databases.get(database);
         if data.find(key).is_some_and(|slot| data.deadline(slot).is_some()) {
@@ -135,7 +136,7 @@ impl Engine {
         }
     }
 
-    /// Runs a command that waits again. If it has to wait again, its time does not begin anew.
+    /// Runs a blocked command again. If it blocks again, its timeout does not restart.
     fn resume(&mut self, session: SessionId) {
         let Some(wait) = self.observers.waiting.leave(session) else { return };
         let Some(asked) = wait.request.iter().next() else { return };
@@ -164,7 +165,7 @@ impl Engine {
         self.answer(session, told, out);
     }
 
-    /// Ends waits whose time is over, at most `limit`; answers how many.
+    /// Ends waits whose timeout has passed, at most `limit`; returns how many it ended.
     pub(super) fn time_out(&mut self, limit: usize) -> usize {
         let mut ended = 0;
         while ended < limit
@@ -180,7 +181,7 @@ impl Engine {
         ended
     }
 
-    /// Ends the wait of a session with what it answers at last, or an error. False when it does not wait.
+    /// Ends the wait of a session with the reply of a timeout, or an error. False when it does not wait.
     pub(super) fn unblock(&mut self, session: SessionId, with_error: bool) -> bool {
         if self.is_delayed(session) {
             return false;
@@ -204,8 +205,8 @@ impl Engine {
         true
     }
 
-    /// Counts as Redis does where a wait ends with an error: whoever ended it has failed, and a command that
-    /// waits for no key counts twice.
+    /// Counts as Redis does when a wait ends with an error: the command that ended it counts as failed, and a command
+    /// that waits for no key counts twice.
     fn count_unblocking(&mut self, keyless: Option<CommandId>) {
         if let Some(running) = self.running_command() {
             self.stats.command_mut(running).failed += 1;
@@ -215,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// The session that waits is gone. As in Redis, a command that waits for no key (WAIT) counts as
+    /// Ends the wait of a session that disconnected. As in Redis, a command that waits for no key (WAIT) counts as
     /// having run; others as never called.
     pub(super) fn stop_waiting(&mut self, session: SessionId) {
         if self.observers.waiting.get(session).is_none_or(|wait| !wait.keys.is_empty()) || self.is_delayed(session) {
@@ -236,8 +237,8 @@ impl Engine {
         self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol)
     }
 
-    /// Gives a session that waited its answer, behind the `told` frames that it was told before it went on; from
-    /// now on it runs commands again.
+    /// Replies to a session that waited, behind the `told` frames that were queued before it resumed; from now on it
+    /// runs commands again.
     pub(super) fn answer(&mut self, session: SessionId, told: usize, mut out: Vec<u8>) {
         let now = self.now();
         let Some(client) = self.sessions.get_mut(session) else { return };
@@ -253,10 +254,10 @@ impl Engine {
     }
 }
 
-/// Whether a key that was ready is done with.
+/// Whether all waiters of a ready key were served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Served {
     All,
-    /// A pause holds some back.
+    /// A pause holds some of them back; the key must stay ready.
     LaterSome,
 }

@@ -1,4 +1,4 @@
-//! What one collection and one database can hold at most, and the gate that refuses what could be more.
+//! Capacity limits of one collection and one database, and the gate that refuses commands which could exceed them.
 //!
 //! Cells and records have handles of 32 bits, which is what keeps them small, and so there is an end: 8 GiB of cells in
 //! a large sorted set, set or hash (one with over 255 bytes counts as 14), 64 GiB of records in a database (a value
@@ -15,7 +15,7 @@
 use crate::engine::{Args, Command, Engine, Flags, KeyFlags, SessionId};
 use crate::keyspace::Database;
 
-/// What one collection and one database can hold; tests choose tiny ones.
+/// The capacity limits of one collection and one database; tests choose tiny ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
     /// Bytes of cells of one collection.

@@ -1,23 +1,23 @@
-//! The one door to the data.
+//! [`Ctx`]: the only access that command handlers have to the data and the engine.
 //!
-//! A handler sees the engine only through its [`Ctx`]. Reading and writing go through a handful of forms, and each
-//! writing form owns the list of what must follow a change, so no handler can forget a point of it:
+//! A handler sees the engine only through its [`Ctx`]. Reading and writing use a handful of methods, the forms, and
+//! each writing form does everything that must follow a change, so no handler can forget a part of it:
 //!
 //! 1. a key that holds another type is refused with `WRONGTYPE` and nothing happens;
-//! 2. a missing key is made only where the form is told to;
-//! 3. a collection that became empty is removed, announced as `del`;
+//! 2. a missing key is created only where the caller wants it;
+//! 3. a collection that became empty is removed, with the event `del`;
 //! 4. the change is counted (`rdb_changes_since_last_save`);
-//! 5. the change is announced under its event's name;
-//! 6. what was replaced or removed and is large is freed elsewhere.
+//! 5. the change's event is published (keyspace notifications);
+//! 6. a large value that was replaced or removed is freed on another thread.
 //!
 //! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::text_to_change`], [`Ctx::glance`] and [`Ctx::peek`]
 //! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_metadata`], [`Ctx::edit_text`],
 //! [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`], [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and
-//! [`Ctx::persist`] write one key; [`Ctx::relocate`] and [`Ctx::duplicate`] go from one key to another;
-//! [`Ctx::empty`] and [`Ctx::swap`] change databases as wholes. [`Ctx::run`] runs a command within this one, and
-//! [`Ctx::block_or`] has it wait.
+//! [`Ctx::persist`] write one key; [`Ctx::relocate`] and [`Ctx::duplicate`] move or copy one key to another;
+//! [`Ctx::empty`] and [`Ctx::swap`] change whole databases. [`Ctx::run`] runs a command within this one, and
+//! [`Ctx::block_or`] blocks its client.
 //!
-//! A key whose deadline has passed is not there: whoever meets it first removes it, and that counts as its expiry.
+//! A key whose deadline has passed does not exist for handlers: the first access deletes it, and counts as its expiry.
 
 mod blocking;
 mod databases;
@@ -37,22 +37,22 @@ use crate::resp::Reply;
 use crate::value::text::TextView;
 use crate::value::{Hash, View};
 
-/// A change that a closure made: how many elements it touched (0: none, and nothing follows unless it is
-/// [`Changed::announced`]), and its result.
+/// A change that a closure made: the number of elements that it changed (0: nothing follows, unless it is
+/// [`Changed::announced`]), and the closure's result.
 #[derive(Debug)]
 pub struct Changed<R> {
-    /// How many changes this counts as.
+    /// The number of changes that this counts as.
     pub count: u64,
-    /// What the handler goes on with.
+    /// The result for the handler.
     pub result: R,
-    /// Whether it is announced even if it counts as none.
+    /// Whether its event is published even if it counts as no change.
     is_event: bool,
-    /// What is no longer needed, to be freed.
+    /// A value that is no longer needed, to be freed.
     lazy_free: LazyFree,
 }
 
 impl<R> Changed<R> {
-    /// `count` changes and a result.
+    /// A change that counts as `count` changes, with a result.
     pub fn by(count: usize, result: R) -> Changed<R> {
         Changed { count: count as u64, result, is_event: count > 0, lazy_free: LazyFree::default() }
     }
@@ -62,24 +62,24 @@ impl<R> Changed<R> {
         Changed { is_event: true, ..self }
     }
 
-    /// This change, which left `lazy_free` to be freed.
+    /// This change, with `lazy_free` to be freed.
     pub fn leaving(self, lazy_free: impl Into<LazyFree>) -> Changed<R> {
         Changed { lazy_free: lazy_free.into(), ..self }
     }
 }
 
-/// What becomes of the deadline of a key that gets another value.
+/// The deadline of a key that gets another value: cleared, kept or set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
-    /// It has none any more.
+    /// The deadline is cleared.
     Clear,
-    /// It stays.
+    /// The old deadline is kept.
     Keep,
-    /// It is that time, in unix milliseconds.
+    /// The deadline is that time, in unix milliseconds.
     At(i64),
 }
 
-/// A handler's view of the engine, for the time of one command.
+/// A handler's view of the engine, while one command runs.
 #[derive(Debug)]
 pub struct Ctx<'c> {
     pub(super) engine: &'c mut Engine,
@@ -87,26 +87,26 @@ pub struct Ctx<'c> {
     pub(super) command: CommandId,
     pub(super) database: usize,
     pub(super) reply: Reply<'c>,
-    /// It runs within another command, which does not wait for it.
+    /// The command runs within another one, so it cannot block.
     is_nested: bool,
-    /// What it wants to wait for.
+    /// The handler's request to block its client, if it made one.
     block: Option<Box<Block>>,
-    /// Why it ends without an answer.
+    /// Why the command ends without a reply.
     pub(super) halt: Halt,
 }
 
-/// Why a command ends without an answer, though it waits for nothing in the engine.
+/// Why a command ends without a reply, though it is not blocked on anything in the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Halt {
-    /// It does not.
+    /// It ends with a reply, or blocks.
     No,
-    /// A script in it was put aside.
+    /// A script in it was suspended.
     Rests,
-    /// It asks something of the engine's host ([`Ctx::ask`]).
+    /// It calls the engine's host ([`Ctx::call_host`]).
     CallsHost,
 }
 
-/// What is outside the data: the session, the settings, the generator, the clock.
+/// Access to everything but the data: the session, the settings, the random generator, the clock.
 impl<'c> Ctx<'c> {
     pub(super) fn new(
         engine: &'c mut Engine,
@@ -119,18 +119,18 @@ impl<'c> Ctx<'c> {
         Ctx { engine, session, command, database, reply, is_nested, block: None, halt: Halt::No }
     }
 
-    /// The most bytes of a reply whose length the client chose; beyond it the command fails with
+    /// The longest reply, in bytes, whose length the client chose; a command whose reply would be longer fails with
     /// [`Error::ReplyTooLong`].
     pub fn reply_room(&self) -> usize {
         self.engine.reply_room(self.session, self.is_in_script())
     }
 
-    /// The command that runs.
+    /// The running command.
     pub fn command(&self) -> &Entry {
         self.engine.table.entry(self.command)
     }
 
-    /// The reply.
+    /// The writer of the reply.
     pub fn reply(&mut self) -> &mut Reply<'c> {
         &mut self.reply
     }
@@ -175,7 +175,7 @@ impl<'c> Ctx<'c> {
         &self.engine.settings
     }
 
-    /// All commands.
+    /// The table of all commands.
     pub fn table(&self) -> &Table {
         &self.engine.table
     }
@@ -200,22 +200,22 @@ impl<'c> Ctx<'c> {
         (self.engine, &mut self.reply)
     }
 
-    /// Wishes for the world outside.
+    /// The effects that the server carries out after the command.
     pub fn effects(&mut self) -> &mut Effects {
         &mut self.engine.effects
     }
 
-    /// The number of the database that this command works in.
+    /// The number of the selected database.
     pub fn database_index(&self) -> usize {
         self.database
     }
 
-    /// All databases, for commands about them as a whole (FLUSHALL, SWAPDB, SCAN).
+    /// All databases, for commands about whole databases (FLUSHALL, SWAPDB, SCAN).
     pub fn databases(&mut self) -> &mut Databases {
         &mut self.engine.databases
     }
 
-    /// The database of this command, for commands about it as a whole (DBSIZE, SCAN, RANDOMKEY).
+    /// The selected database, for commands about a whole database (DBSIZE, SCAN, RANDOMKEY).
     pub fn database(&self) -> &Database {
         self.engine.databases.get(self.database)
     }
@@ -223,7 +223,7 @@ impl<'c> Ctx<'c> {
 
 /// Reading.
 impl<'c> Ctx<'c> {
-    /// What `key` holds, of any type: counts a hit or a miss and notes the access.
+    /// The value of `key`, of any type: counts a hit or a miss and records the access.
     #[inline]
     pub fn view(&mut self, key: &[u8]) -> (Option<View<'_>>, &mut Reply<'c>) {
         let slot = self.look_up(key);
@@ -231,10 +231,10 @@ impl<'c> Ctx<'c> {
         (slot.map(|slot| database.view(slot)), &mut self.reply)
     }
 
-    /// The collection that `key` holds.
+    /// The collection that `key` holds; counts a hit or a miss and records the access.
     ///
     /// # Errors
-    /// [`Error::WrongType`] when it holds something else.
+    /// [`Error::WrongType`] when the key holds another type.
     pub fn read<'s, T: Stored + 's>(
         &'s mut self,
         key: &[u8],
@@ -245,10 +245,10 @@ impl<'c> Ctx<'c> {
         Ok((Some(stored), reply))
     }
 
-    /// The text that `key` holds.
+    /// The string that `key` holds; counts a hit or a miss and records the access.
     ///
     /// # Errors
-    /// [`Error::WrongType`] when it holds something else.
+    /// [`Error::WrongType`] when the key holds another type.
     #[inline]
     pub fn text(&mut self, key: &[u8]) -> Result<(Option<TextView<'_>>, &mut Reply<'c>), Error> {
         let (view, reply) = self.view(key);
@@ -259,10 +259,10 @@ impl<'c> Ctx<'c> {
         }
     }
 
-    /// The text that `key` holds, looked at in order to change it: no hit or miss is counted, no access noted.
+    /// The string that `key` holds, for a command that is about to change it: counts no hit or miss, records no access.
     ///
     /// # Errors
-    /// [`Error::WrongType`] when it holds something else.
+    /// [`Error::WrongType`] when the key holds another type.
     pub fn text_to_change(&mut self, key: &[u8]) -> Result<Option<TextView<'_>>, Error> {
         let Some(slot) = self.engine.live(self.database, key) else { return Ok(None) };
         match self.engine.databases.get(self.database).view(slot) {
@@ -338,13 +338,13 @@ impl<'c> Ctx<'c> {
         slot.is_some()
     }
 
-    /// Has `act` remove overdue fields, and say how many, from the hash that `key` holds, if it holds one; only where
-    /// overdue fields stay until somebody asks for them.
+    /// Calls `act` to remove expired fields from the hash that `key` holds, if it holds one; `act` returns how many it
+    /// removed. Only while expired fields stay until they are accessed.
     pub fn meet_fields(&mut self, key: &[u8], act: impl FnOnce(&mut Hash, i64) -> usize) {
         self.engine.meet_fields(self.database, key, act);
     }
 
-    /// Counts and announces that so many fields of the hash that `key` holds are about to end, as they are overdue.
+    /// Counts and publishes that this number of fields of the hash that `key` holds have expired and are about to go.
     pub fn tell_of_ended_fields(&mut self, key: &[u8], count: usize) {
         if count > 0 {
             self.engine.stats.expired_fields += count as u64;
@@ -383,10 +383,10 @@ impl<'c> Ctx<'c> {
 
 /// Writing one key.
 impl Ctx<'_> {
-    /// Changes the collection that `key` holds; `None` when there is no such key.
+    /// Changes the collection that `key` holds; `None` when the key does not exist.
     ///
     /// # Errors
-    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
     pub fn edit<T: Stored, R>(
         &mut self,
         key: &[u8],
@@ -396,10 +396,10 @@ impl Ctx<'_> {
         self.upsert(key, false, event, act)
     }
 
-    /// Changes the collection that `key` holds, or one that is made for it if `create`; `None` when there is none.
+    /// Changes the collection that `key` holds, or a new one if `create`; `None` when there is none.
     ///
     /// # Errors
-    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
     pub fn upsert<T: Stored, R>(
         &mut self,
         key: &[u8],
@@ -413,10 +413,10 @@ impl Ctx<'_> {
         self.change(key, slot, event, |stored, _| act(stored)).map(Some)
     }
 
-    /// [`Ctx::edit`] whose `act` answers what it takes out, before that is gone.
+    /// Like [`Ctx::edit`], but `act` also writes the reply, from elements that it is about to remove.
     ///
     /// # Errors
-    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
     pub fn edit_and_reply<T: Stored, R>(
         &mut self,
         key: &[u8],
@@ -470,7 +470,7 @@ impl Ctx<'_> {
         Ok(changed.result)
     }
 
-    /// Gives `key` this value, whatever it held.
+    /// Sets `key` to this value, whatever it held.
     pub fn put(&mut self, key: &[u8], value: New<'_>, deadline: Deadline, event: Event) {
         let slot = match self.engine.live_to_change(self.database, key) {
             Some(slot) => {
@@ -493,7 +493,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// Puts the collection that a command computed under `key`, or removes the key if it came out empty.
+    /// Stores the collection that a command computed in `key`, or removes the key if the collection is empty.
     pub fn store<T: Stored>(&mut self, key: &[u8], stored: T, event: Event) {
         if stored.is_empty() {
             self.remove(key, Event::DEL);
@@ -502,7 +502,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// Removes `key`; false when it is not there.
+    /// Removes `key`; false when it does not exist.
     pub fn remove(&mut self, key: &[u8], event: Event) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
         self.discard(slot);
@@ -510,7 +510,7 @@ impl Ctx<'_> {
         true
     }
 
-    /// Sets or clears the deadline of `key`; false when it is not there.
+    /// Sets or clears the deadline of `key`; false when it does not exist.
     pub fn set_deadline(&mut self, key: &[u8], deadline_ms: Option<i64>, event: Event) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
         self.engine.databases.get_mut(self.database).set_deadline(slot, deadline_ms);
@@ -518,8 +518,8 @@ impl Ctx<'_> {
         true
     }
 
-    /// Gives `key` a deadline, or removes it if that has passed; false when it is not there, or `admit` does not admit
-    /// it for the deadline that it has.
+    /// Sets the deadline of `key`, or removes the key if the deadline has passed; false when the key does not exist, or
+    /// `admit` refuses the change for its present deadline.
     pub fn expire(&mut self, key: &[u8], deadline_ms: i64, admit: impl FnOnce(Option<i64>) -> bool) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
         if !admit(self.engine.databases.get(self.database).deadline(slot)) {
@@ -536,7 +536,7 @@ impl Ctx<'_> {
         true
     }
 
-    /// Clears the deadline of `key`, announced as `persist`; false when it has none or is not there.
+    /// Clears the deadline of `key`, with the event `persist`; false when it has none or does not exist.
     pub fn persist(&mut self, key: &[u8]) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, key) else { return false };
         self.engine.databases.get(self.database).deadline(slot).is_some()

@@ -36,7 +36,7 @@ impl Databases {
         Databases::of(all)
     }
 
-    /// Has their hashing follow from another seed, as if they had it from the start.
+    /// Seeds their hashing anew, as if they had been created with that seed.
     pub(super) fn reseed(&mut self, seed: u64) {
         for (number, database) in (0..).zip(&mut self.all) {
             database.reseed(seed.wrapping_add(number));
@@ -67,7 +67,7 @@ impl Databases {
         self.all
     }
 
-    /// How many there are.
+    /// The number of databases.
     pub fn count(&self) -> usize {
         self.all.len()
     }
@@ -82,7 +82,7 @@ impl Databases {
         &mut self.all[index]
     }
 
-    /// Lets two databases change places.
+    /// Swaps two databases.
     pub fn swap(&mut self, one: usize, other: usize) {
         if let Some(moves) = self.moves.last_mut() {
             moves.push(Move::Swapped(one, other));

@@ -1,12 +1,12 @@
-//! How sessions are told something, and what becomes of one that does not read.
+//! Delivery: queues push frames and late replies for sessions, and closes clients over their output limit.
 //!
-//! A frame goes into the session's [`crate::engine::PushQueue`], and its connection is woken if it was the first. What
-//! waits for a client, here and in its connection, is weighed against the limit of its class
-//! (`client-output-buffer-limit`): at the hard one the client is closed at once, over the soft one when that has lasted
-//! for so many seconds. What waits is counted as Redis would keep it, so that the same clients are closed: the first 16
-//! KiB in a buffer that does not count, and the rest in blocks that do, the last of which has room left.
+//! A frame is added to the session's [`crate::engine::PushQueue`]; the first frame of an empty queue wakes the
+//! connection. Unsent output, here and in the connection, is compared with the limit of the client's class
+//! (`client-output-buffer-limit`): at the hard limit the client is closed at once, over the soft limit once that has
+//! lasted for the configured seconds. Output is counted as Redis stores it, so that the same clients are closed: the
+//! first 16 KiB are in a buffer that does not count, the rest in blocks that do; the last block counts whole.
 //!
-//! Costs: O(1) for each frame; no copy, but one of small frames when many of them wait.
+//! Costs: O(1) for each frame. Frames are not copied, except small ones when many of them wait.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,31 +14,31 @@ use std::sync::Arc;
 use crate::engine::push_queue::RecentPacks;
 use crate::engine::{Effect, Effects, Engine, Now, Session, SessionId, Sessions, Stats, Subscriptions};
 
-/// The bytes that may wait for a client without being counted: Redis's static reply buffer.
+/// The unsent bytes that do not count: the size of Redis's static reply buffer.
 const FREE_BYTES: usize = 16 << 10;
-/// The payload and the size of a block for what waits beyond that.
+/// The payload of a reply block, for output beyond [`FREE_BYTES`]; its size is [`WHOLE_BLOCK_BYTES`].
 const BLOCK_BYTES: usize = 20_464;
 const WHOLE_BLOCK_BYTES: usize = BLOCK_BYTES + 40;
 
-/// How much may wait for the clients of a class; 0 for no limit.
+/// The output buffer limit of a class of clients; 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputLimit {
-    /// At so many bytes a client is closed.
+    /// The hard limit, in bytes: at it a client is closed at once.
     pub hard_bytes: u64,
-    /// At so many bytes a client is closed when that lasts.
+    /// The soft limit, in bytes: a client that stays over it for `soft_s` is closed.
     pub soft_bytes: u64,
-    /// How long it may last, in seconds.
+    /// How long a client may be over the soft limit, in seconds.
     pub soft_s: u64,
 }
 
-/// The limits of all classes of clients.
+/// The output buffer limits of all classes of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputLimits {
-    /// Plain clients, and those that watch commands.
+    /// Plain clients, including monitors.
     pub normal: OutputLimit,
     /// Replicas.
     pub replica: OutputLimit,
-    /// Clients that subscribe.
+    /// Clients that subscribe to a channel or pattern.
     pub pubsub: OutputLimit,
 }
 
@@ -53,31 +53,31 @@ impl Default for OutputLimits {
 }
 
 impl OutputLimits {
-    /// False when any amount may wait for that client, and always might.
+    /// False when the client has no limit and is not over an earlier one.
     pub(super) fn concern(&self, session: &Session) -> bool {
         self.of(session) != OutputLimit::default() || session.overfull_until.is_some()
     }
 
-    /// From how many bytes on a reply has its client closed; `None` for no number.
+    /// The length in bytes from which a reply closes its client; `None` if there is no hard limit.
     pub(super) fn most_reply_bytes(&self, session: &Session) -> Option<u64> {
         let limit = self.of(session);
         (limit.hard_bytes > 0).then(|| limit.hard_bytes.saturating_add(FREE_BYTES as u64))
     }
 
-    /// The limit for that client.
+    /// The limit of that client's class.
     fn of(&self, session: &Session) -> OutputLimit {
         if session.subscribed.is_empty() { self.normal } else { self.pubsub }
     }
 }
 
-/// The clients over their soft limit, by the moment at which each is to be closed.
+/// The clients over their soft limit, ordered by the moment at which each is closed.
 #[derive(Debug, Default)]
 pub struct Overfull {
     ends: BTreeSet<(Now, SessionId)>,
 }
 
 impl Overfull {
-    /// When the first of them is to be closed.
+    /// When the first client over its soft limit is closed.
     pub fn next(&self) -> Option<Now> {
         self.ends.first().map(|(end, _)| *end)
     }
@@ -89,7 +89,7 @@ impl Overfull {
     }
 }
 
-/// What it takes to tell sessions something.
+/// The parts of the engine that are needed to queue frames for sessions.
 #[derive(Debug)]
 pub(super) struct Delivery<'e> {
     pub(super) sessions: &'e mut Sessions,
@@ -102,12 +102,12 @@ pub(super) struct Delivery<'e> {
 }
 
 impl Delivery<'_> {
-    /// The session, if it is there to be told anything.
+    /// The session, if it still receives frames.
     pub(super) fn listener(&self, session: SessionId) -> Option<&Session> {
         self.sessions.get(session).filter(|session| !session.closing)
     }
 
-    /// Tells a session something.
+    /// Queues a frame for a session.
     pub(super) fn tell(&mut self, session: SessionId, frame: Arc<[u8]>) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
         if client.push_queue.push(frame) {
@@ -121,19 +121,19 @@ impl Delivery<'_> {
         }
     }
 
-    /// Tells a session something behind the first `told` frames that it has not read, before all others.
+    /// Queues a frame for a session behind its first `told` unread frames, before all later ones.
     pub(super) fn tell_after(&mut self, told: usize, session: SessionId, frame: Arc<[u8]>) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
         if told == client.push_queue.frames() {
             return self.tell(session, frame);
         }
-        // It was woken when the first of those came.
+        // The connection was woken when the first of those frames was queued.
         client.push_queue.insert(told, frame);
         self.sessions.account_memory(session);
         self.weigh(session, 0);
     }
 
-    /// Closes a session for which too much waits, `more` bytes of replies counted that are not in its buffers yet.
+    /// Closes a session over its output limit; `more` counts bytes of replies that are not in its buffers yet.
     fn weigh(&mut self, session: SessionId, more: usize) {
         let Some(client) = self.sessions.get_mut(session) else { return };
         if !self.limits.concern(client) {
@@ -154,7 +154,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Closes a session for which too much waits.
+    /// Closes a session that is over its output limit.
     pub(super) fn cut_off(&mut self, session: SessionId) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
         (client.closing, client.cut_off) = (true, true);
@@ -165,13 +165,13 @@ impl Delivery<'_> {
     }
 }
 
-/// What of so many bytes that wait for a client is held against it.
+/// The part of a client's unsent bytes that counts against its limit.
 fn counted_bytes(waiting_bytes: usize) -> u64 {
     (waiting_bytes.saturating_sub(FREE_BYTES).div_ceil(BLOCK_BYTES) * WHOLE_BLOCK_BYTES) as u64
 }
 
 impl Engine {
-    /// Who listens, and what it takes to tell them something.
+    /// The subscriptions, and the parts that are needed to queue frames for subscribers.
     pub(super) fn listening(&mut self) -> (&Subscriptions, Delivery<'_>) {
         let delivery = Delivery {
             sessions: &mut self.sessions,
@@ -185,24 +185,24 @@ impl Engine {
         (&self.observers.subscriptions, delivery)
     }
 
-    /// Has a session be told something beside the replies to its own requests.
+    /// Queues a push (a message or an invalidation) for a session, apart from the replies to its own requests.
     pub fn tell(&mut self, session: SessionId, frame: Arc<[u8]>) {
         self.listening().1.tell(session, frame);
     }
 
-    /// Closes a session for which too much waits, `more` bytes of replies counted that are not in its buffers yet; to
-    /// be called when that has changed.
+    /// Closes a session over its output limit; `more` counts bytes of replies that are not in its buffers yet. To be
+    /// called when the amount of unsent output has changed.
     pub fn check_output_limit(&mut self, session: SessionId, more: usize) {
         self.listening().1.weigh(session, more);
     }
 
-    /// Whether the client is closed when too many replies wait for it.
+    /// Whether the client has an output limit.
     pub fn limits_output(&self, session: SessionId) -> bool {
         self.sessions.get(session).is_some_and(|client| self.settings.output_limits.concern(client))
     }
 
-    /// How long a reply may get whose length the client asked for, in bytes: what one argument may have, or what his
-    /// limit for replies is, unless it is for a script.
+    /// The longest reply, in bytes, to a command whose reply length the client chooses: the limit of one argument, or
+    /// the client's output limit unless the reply is for a script.
     pub(super) fn reply_room(&self, session: SessionId, is_in_script: bool) -> usize {
         let client = self.sessions.get(session).filter(|_| !is_in_script);
         let most_bytes = client.and_then(|client| self.settings.output_limits.most_reply_bytes(client));
@@ -210,7 +210,7 @@ impl Engine {
         self.settings.max_bulk_bytes.min(most_bytes)
     }
 
-    /// A reply became longer than [`Engine::reply_room`]: closes the client if that was his limit.
+    /// A reply became longer than [`Engine::reply_room`]: closes the client if that was its output limit.
     #[cold]
     pub(super) fn overrun(&mut self, session: SessionId, is_in_script: bool) {
         if self.reply_room(session, is_in_script) < self.settings.max_bulk_bytes {
@@ -218,14 +218,14 @@ impl Engine {
         }
     }
 
-    /// What the log says of a client that was cut off because too much waited for it. That is forgotten then.
+    /// Takes the log line about a client that was closed at its output limit; later calls return `None`.
     pub fn close_log_line(&mut self, session: SessionId) -> Option<String> {
         let client_info = self.client_info(self.sessions.get(session)?);
         self.sessions.get_mut(session)?.push_queue.clear();
         Some(format!("Client {client_info} scheduled to be closed ASAP for overcoming of output buffer limits."))
     }
 
-    /// Closes a client at once, whatever waits for it.
+    /// Closes a client at once, and drops its unsent output.
     pub(super) fn drop_session(&mut self, session: SessionId) {
         if let Some(client) = self.sessions.get_mut(session) {
             self.observers.forget(client);
@@ -236,7 +236,7 @@ impl Engine {
         self.effects.push(Effect::Close(session));
     }
 
-    /// Closes the clients that were over their soft limit for too long.
+    /// Closes the clients that have been over their soft limit for too long.
     pub(super) fn cut_off_overfull(&mut self) {
         while let Some(&(end, session)) = self.observers.overfull.ends.first()
             && end <= self.timing.now

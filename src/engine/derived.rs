@@ -1,4 +1,4 @@
-//! What follows from a command's row without standing in it: the old form of its key places, and its ACL categories.
+//! Facts derived from a command's row: the old form of its key positions, and its ACL categories.
 
 use crate::engine::{Begin, Command, Find, Flags, KeyFlags, KeySpec};
 

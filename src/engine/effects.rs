@@ -1,4 +1,4 @@
-//! Effects: what a command wants done outside the engine.
+//! Effects: actions outside the engine that a command requests.
 //!
 //! The engine cannot close a socket, free memory on another thread or end the process. It records the effect here, and
 //! the server carries it out after each request or tick, while it still holds the engine's lock. An effect that nobody
@@ -7,35 +7,35 @@
 use crate::engine::{LogLevel, Now, SessionId, Template};
 use crate::keyspace::LazyFree;
 
-/// Wishes, in the order in which they came up.
+/// A list of effects, in the order in which they were requested.
 #[derive(Debug, Default)]
 pub struct Effects {
     wishes: Vec<Effect>,
 }
 
-/// One wish.
+/// One action that the server carries out.
 #[derive(Debug)]
 pub enum Effect {
-    /// End that session's connection once its replies are sent (CLIENT KILL).
+    /// Close that session's connection once its replies are sent (CLIENT KILL).
     Close(SessionId),
-    /// End that session's connection at once, and say in the log why: it does not read what waits for it
+    /// Close that session's connection at once, and log the reason: it does not read its output
     /// ([`crate::engine::Engine::close_log_line`]).
     CutOff(SessionId),
-    /// Fetch what that session is to be told ([`crate::engine::PushQueue`]).
+    /// Wake that session's connection to take its queued pushes ([`crate::engine::PushQueue`]).
     Wake(SessionId),
-    /// Let connections go on that a pause holds (CLIENT UNPAUSE).
+    /// Resume the connections that a pause holds back (CLIENT UNPAUSE).
     Resume,
-    /// Keep everyone waiting for so many microseconds (DEBUG SLEEP).
+    /// Make all clients wait for this number of microseconds (DEBUG SLEEP).
     Stall(u64),
-    /// Change what the clock shows, or how fast it runs (DUNLIN).
+    /// Set the clock, or its speed (DUNLIN).
     Clock(ClockOrder),
     /// End the process (SHUTDOWN).
     Shutdown,
-    /// A parameter changed that the server acts on (CONFIG SET); its name.
+    /// Apply a changed parameter of that name (CONFIG SET).
     Setting(&'static str),
-    /// Free this somewhere else: it is large.
+    /// Free this large value on another thread.
     Free(LazyFree),
-    /// Have worlds that are made from now on begin with this, or with nothing (DUNLIN TEMPLATE).
+    /// Start new worlds from this template, or empty without one (DUNLIN TEMPLATE).
     Template(Option<Box<Template>>),
     /// Write this line into the server's log (DEBUG LOG, `redis.log`).
     Log(LogLevel, String),
@@ -44,36 +44,36 @@ pub enum Effect {
     KeyEvent {
         /// The database.
         database: usize,
-        /// What happened, such as `zadd`.
+        /// The name of the event, such as `zadd`.
         name: &'static str,
-        /// To which key.
+        /// The key that changed.
         key: Vec<u8>,
     },
 }
 
-/// What a clock is told to do.
+/// A change of the clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClockOrder {
-    /// Show that moment, unless it shows a later one; what falls due on the way happens first.
+    /// Advance to that moment, unless the clock shows a later one; what falls due on the way happens first.
     Reach(Now),
-    /// Show that moment; nothing happens on the way.
+    /// Jump to that moment; nothing happens on the way.
     Set(Now),
-    /// Go on so many times as fast as time passes; at 0 it stands still.
+    /// Run at this multiple of real time; at 0 the clock stands still.
     Speed(f64),
 }
 
 impl Effects {
-    /// Adds a wish.
+    /// Adds an effect.
     pub fn push(&mut self, wish: Effect) {
         self.wishes.push(wish);
     }
 
-    /// True when there is nothing to do.
+    /// True when the list is empty.
     pub fn is_empty(&self) -> bool {
         self.wishes.is_empty()
     }
 
-    /// Takes all wishes.
+    /// Takes all effects, and leaves the list empty.
     pub fn take(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.wishes)
     }

@@ -1,7 +1,7 @@
-//! How often which error was answered, by the code that it begins with (INFO's `errorstats`).
+//! Counts of error replies, by the code that each begins with (INFO's `errorstats`).
 //!
-//! Scripts make codes up. When there are more than anybody can have meant, all are forgotten and none is counted any
-//! more until CONFIG RESETSTAT, as Redis does it.
+//! Scripts can invent codes. When there are too many, all are dropped and none is counted any more until CONFIG
+//! RESETSTAT, as in Redis.
 
 use std::collections::BTreeMap;
 

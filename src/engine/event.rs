@@ -1,13 +1,13 @@
-//! The names of what can happen to a key, as keyspace notifications tell them, and which of them are told.
+//! Key events: their names in keyspace notifications, and the classes of `notify-keyspace-events`.
 
 use std::fmt;
 
 /// Something that happens to a key: a name from Redis's documentation of keyspace notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What it belongs to.
+    /// The class of the event.
     pub class: Class,
-    /// What is announced, such as `zadd`.
+    /// The published name, such as `zadd`.
     pub name: &'static str,
 }
 
@@ -36,7 +36,7 @@ pub enum Class {
     Module,
     /// `n`: a key came into being.
     New,
-    /// `m`: a key was looked for that is not there.
+    /// `m`: a key was looked up that does not exist.
     Miss,
 }
 
@@ -84,7 +84,7 @@ impl Class {
     }
 }
 
-/// Which events are told, and on which channels.
+/// The events that are published, and their channels (`notify-keyspace-events`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notifications {
     /// `K`: on the channel of the key, `__keyspace@0__:key`.
@@ -109,7 +109,7 @@ impl Notifications {
         Some(named)
     }
 
-    /// Whether events of that class are told.
+    /// Whether events of that class are published.
     pub fn has(self, class: Class) -> bool {
         self.classes & class.bit() != 0
     }
@@ -156,7 +156,7 @@ impl Event {
 
     /// A key came into being.
     pub const NEW: Event = Event { class: Class::New, name: "new" };
-    /// A key was looked for that is not there.
+    /// A key was looked up that does not exist.
     pub const MISS: Event = Event { class: Class::Miss, name: "keymiss" };
 
     /// An event of any type.
@@ -179,7 +179,7 @@ impl Event {
         Event { class: Class::Set, name }
     }
 
-    /// An event of hashs.
+    /// An event of hashes.
     pub const fn hash(name: &'static str) -> Event {
         Event { class: Class::Hash, name }
     }

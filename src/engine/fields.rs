@@ -1,4 +1,4 @@
-//! Fields of hashes at their deadline: removed, counted and announced, and the hash with its last field.
+//! Expiry of hash fields: they are removed and counted, with an event, and the hash is removed with its last field.
 //!
 //! As with keys, a field ends on its millisecond whether or not anyone asks, and a hash that is met before the engine
 //! came to it ([`Engine::run_due`] is late) loses first what is due. Only where DEBUG SET-ACTIVE-EXPIRE or a pause

@@ -1,8 +1,8 @@
-//! What the engine may ask about the machine and the process it runs in.
+//! [`Host`]: the engine's interface to the machine and the process that it runs in.
 //!
-//! INFO tells a process id, a port, memory and processor time, and `maxclients` is limited by the descriptors that a
-//! process may have: facts of the world outside, which the engine cannot look up without losing its determinism. The
-//! server answers these questions; an engine on its own gets the fixed answers of [`NoHost`].
+//! INFO shows a process id, a port, memory and processor time, and `maxclients` is limited by the descriptors that a
+//! process may have: facts from outside, which the engine cannot look up without losing its determinism. The server
+//! implements this interface; an engine on its own gets the fixed results of [`NoHost`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,28 +13,28 @@ use crate::engine::{FIRST_WORLD, Now, Process, RemoteFault, RemoteRequest, Remot
 pub struct Facts {
     /// The process id.
     pub process_id: u32,
-    /// 40 hexadecimal digits that name this run.
+    /// The id of this run: 40 hexadecimal digits.
     pub run_id: String,
     /// The program's path.
     pub executable: String,
     /// The configuration file's path, empty without one.
     pub config_file: String,
-    /// The operating system, as `uname` tells it.
+    /// The operating system, as `uname` names it.
     pub system: String,
     /// The Unix socket's path, empty without one.
     pub unix_socket: String,
-    /// Who watches over the process.
+    /// The supervisor of the process.
     pub supervisor: Supervisor,
     /// The name of the memory allocator.
     pub allocator: &'static str,
     /// Memory of the machine, in bytes.
     pub total_memory: u64,
-    /// Which of the server's worlds this is; empty for the one that it starts with.
+    /// The name of this world of the server; empty for the one that it starts with.
     pub world: String,
 }
 
 impl Facts {
-    /// The name by which clients know the world that this is.
+    /// The name of this world as clients use it.
     pub fn name_of_world(&self) -> &str {
         if self.world.is_empty() { FIRST_WORLD } else { &self.world }
     }
@@ -43,9 +43,9 @@ impl Facts {
 /// Figures that change while the process runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// Bytes that the allocator has handed out, or 0 where nobody counts them.
+    /// Bytes that the allocator has handed out, or 0 where they are not counted.
     pub allocated_bytes: u64,
-    /// Bytes of the process that are in memory.
+    /// Resident memory of the process, in bytes.
     pub resident_bytes: u64,
     /// Processor time in the kernel, in microseconds.
     pub system_us: u64,
@@ -55,23 +55,23 @@ pub struct Usage {
     pub thread_system_us: u64,
     /// Processor time of the calling thread in the program, in microseconds.
     pub thread_user_us: u64,
-    /// Connections to other servers that are kept.
+    /// The number of connections to other servers that are kept open.
     pub kept_connections: usize,
 }
 
-/// Turns of the event loops: from waking up to having nothing to do.
+/// Turns of the event loops, each from waking up to having nothing to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
-    /// How many there were.
+    /// The number of turns.
     pub count: u64,
-    /// How long they took together, in microseconds.
+    /// The total time of the turns, in microseconds.
     pub busy_us: u64,
-    /// The longest of all, in microseconds.
+    /// The time of the longest turn, in microseconds.
     pub longest_us: u64,
 }
 
 impl Turns {
-    /// Those since `before`.
+    /// The turns since `before`.
     pub fn since(self, before: Turns) -> Turns {
         Turns {
             count: self.count.saturating_sub(before.count),
@@ -81,56 +81,57 @@ impl Turns {
     }
 }
 
-/// The world outside, as far as INFO tells of it and CONFIG SET depends on it.
+/// The world outside the engine, as far as commands depend on it.
 pub trait Host: Send + std::fmt::Debug {
-    /// What stays the same.
+    /// The facts that do not change.
     fn facts(&self) -> &Facts;
-    /// What changes, looked up now.
+    /// The figures that change, as of now.
     fn usage(&self) -> Usage;
     /// The turns of the event loops since the start.
     fn turns(&self) -> Turns;
-    /// Microseconds since some moment, by a clock that nobody sets; 0 in a world without a clock.
+    /// Microseconds since some moment, by a clock that nobody sets; 0 for a host without a clock.
     fn elapsed_us(&self) -> u64;
     /// The time on the clock that the caller reads before each request, to measure parts of a batch or a transaction;
-    /// `None` where only the caller knows the time: it stands still then, until the caller hands in a later one.
+    /// `None` where only the caller knows the time, which then stands still until the caller passes a later one.
     fn now(&self) -> Option<Now>;
-    /// How many times as fast as time passes that clock runs; 0 where it stands still.
+    /// The speed of that clock, as a multiple of real time; 0 where it stands still.
     fn clock_speed(&self) -> f64;
-    /// The text of the configuration file that the server was started with, empty if it is gone.
+    /// The text of the configuration file that the server was started with, empty if the file is missing.
     ///
     /// # Errors
     /// Why it cannot be read, in the words of the system.
     fn read_config(&self) -> Result<Vec<u8>, String>;
-    /// Puts this text in the place of the configuration file's: all of it, or nothing.
+    /// Replaces the text of the configuration file, atomically.
     ///
     /// # Errors
     /// Why it cannot be written, in the words of the system.
     fn write_config(&self, text: &[u8]) -> Result<(), String>;
-    /// Makes room for so many clients, as far as the system allows. Answers for how many of them there is room.
+    /// Raises the descriptor limit for this number of clients, as far as the system allows. Returns the number of
+    /// clients that there is room for.
     fn make_room_for(&self, clients: usize) -> usize;
-    /// Listens where `after` says instead of where `before` did. False when it cannot: it listens where it did.
+    /// Listens where `after` says instead of where `before` did. False when that fails; the listeners stay then.
     fn listen(&self, before: &Settings, after: &Settings) -> bool;
-    /// Sets the score by which the system, when it is out of memory, picks the process that ends. False when it cannot.
+    /// Sets the score by which the system, when out of memory, chooses a process to kill. False when that fails.
     fn set_oom_score(&self, process: &Process) -> bool;
-    /// What the file of users holds (ACL LOAD).
+    /// Reads the file of users (ACL LOAD).
     ///
     /// # Errors
     /// Why it cannot be read, in the words of the system.
     fn read_users(&self, path: &str) -> Result<Vec<u8>, String>;
-    /// Writes the file of users, all of it or nothing (ACL SAVE).
+    /// Replaces the file of users, atomically (ACL SAVE).
     ///
     /// # Errors
     /// Why it cannot be written, in the words of the system.
     fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String>;
     /// Sends requests to another server, and waits for the result.
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult;
-    /// Bytes that nobody can guess; `None` in a world without such chance.
+    /// Bytes that nobody can guess; `None` for a host without entropy.
     fn secret(&self) -> Option<[u8; 32]>;
 }
 
 const NO_FILES: &str = "No such file or directory";
 
-/// A world without a machine: every answer is fixed, unless its clock goes on whenever somebody looks at it.
+/// A host without a machine: every result is fixed, except its clock if it advances with each reading.
 #[derive(Debug, Default)]
 pub struct NoHost {
     facts: Facts,
@@ -139,7 +140,7 @@ pub struct NoHost {
 }
 
 impl NoHost {
-    /// One in which so many microseconds more have passed with each look at the clock, so that all takes long.
+    /// A host whose clock advances by this many microseconds with each reading, so that everything takes long.
     pub fn advancing(step_us: u64) -> NoHost {
         NoHost { step_us, ..NoHost::default() }
     }

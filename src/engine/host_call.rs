@@ -1,18 +1,18 @@
 //! Host calls: requests of a command to the engine's host that cannot be answered while the engine is locked, such as
 //! entering another world or listing all of them.
 //!
-//! A world is an engine of its own, and nobody holds the locks of two engines. So the command calls its host
-//! ([`Ctx::call_host`]) and returns; its connection unlocks the engine, has the call answered, and runs the same
-//! request again, in whichever world the session is by then. So a command that leads into another world is answered
-//! there, by the same code as anywhere.
+//! A world is an engine of its own, and no thread holds the locks of two engines. So the command calls its host
+//! ([`Ctx::call_host`]) and returns; its connection unlocks the engine, waits for the result, and runs the same
+//! request again, in whichever world the session is by then. So a command that enters another world replies there, by
+//! the same code as anywhere.
 //!
-//! Worlds do not trust each other's logins: in most worlds every client may make users as it likes. A session takes
-//! along one proof of who it is, the login that it had in the first world when it left that. A world that it enters
-//! accepts the proof if it has a user of the same name that the same passwords let in. Anywhere else the session is
-//! what a client is that has just connected: the default user, who has to log in if that needs a password. A login in
-//! between, under another name, and RESET end the proof.
+//! Worlds do not trust each other's logins: in most worlds every client may create users as it likes. A session
+//! carries one proof of identity, the login that it had in the first world when it left that. A world that it enters
+//! accepts the proof if it has a user of the same name with the same passwords. Otherwise the session is like a client
+//! that has just connected: the default user, which has to log in if that needs a password. A login in between under
+//! another name, and RESET, end the proof.
 //!
-//! Not here: what worlds are made of and which clients are in them (`server/worlds`).
+//! Not here: how worlds are implemented and which clients are in them (`server/worlds`).
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl WorldName {
     /// The name that a client wrote.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a valid name.
     pub fn parse(word: &[u8]) -> Result<WorldName, KitError> {
         let is_fit = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
         let name = std::str::from_utf8(word).ok().filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
@@ -43,76 +43,76 @@ impl WorldName {
         Ok(WorldName(name.into()))
     }
 
-    /// That of the world that a server starts with.
+    /// The name of the world that a server starts with.
     pub fn first() -> WorldName {
         WorldName(FIRST_WORLD.into())
     }
 
-    /// Whether it is that of the world that a server starts with.
+    /// Whether it is the name of the world that a server starts with.
     pub fn is_first(&self) -> bool {
         &*self.0 == FIRST_WORLD
     }
 
-    /// As text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What is asked.
+/// A call of a command to the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostCall {
-    /// To go on in that world, which is made if there is none of that name.
+    /// Enter that world, which is created if it does not exist.
     Enter {
         /// The name of the world.
         world: WorldName,
-        /// It is to end when its last client leaves.
+        /// Whether a new world ends when its last client leaves.
         is_temporary: bool,
     },
-    /// How all worlds are.
+    /// List all worlds.
     Worlds,
-    /// To end that world.
+    /// End that world.
     DropWorld(WorldName),
-    /// What the data of that world is, as text.
+    /// Return the data of that world as text.
     Dump(WorldName),
 }
 
-/// What is answered.
+/// The result of a host call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostReply {
-    /// It is done.
+    /// The call succeeded.
     Done,
-    /// How all worlds are, by their names.
+    /// The state of all worlds, by name.
     Worlds(Vec<WorldFigures>),
-    /// What the data of a world is, as text.
+    /// The data of a world as text.
     Text(String),
-    /// It cannot be.
+    /// The call failed.
     Refused(KitError),
 }
 
-/// How a world is.
+/// The state of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldFigures {
     /// The name of the world.
     pub name: WorldName,
-    /// How many clients are in it.
+    /// The number of clients in it.
     pub clients: usize,
-    /// How many keys.
+    /// The number of keys in it.
     pub keys: usize,
     /// It ends when its last client leaves.
     pub is_temporary: bool,
 }
 
-/// A question of a session.
+/// The host call of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PendingHostCall {
-    /// It waits for its answer.
+    /// It waits for its result.
     Asked(HostCall),
-    /// It has one, and the request that asked is to be run again.
+    /// It has its result, and the request that made it is to be run again.
     Answered(HostCall, HostReply),
 }
 
-/// What a session takes along into another world: what it has told about itself.
+/// The state that a session keeps when it enters another world: what the client has set about itself.
 #[derive(Debug)]
 pub struct SessionTransfer {
     origin: Origin,
@@ -137,16 +137,16 @@ impl SessionTransfer {
 }
 
 impl Ctx<'_> {
-    /// The answer to a question; `None` when it is only asked now: the handler returns then, having written nothing,
-    /// and is called again with the answer.
+    /// The result of a host call; `None` when the call is only made now: the handler then returns without a reply, and
+    /// is called again with the result.
     ///
     /// # Errors
-    /// The answer is no, or the command runs within another, which does not wait for it.
+    /// The call failed, or the command runs within another, which cannot wait for the result.
     pub fn call_host(&mut self, ask: HostCall) -> Result<Option<HostReply>, Error> {
         let is_nested = self.is_nested();
         let session = self.session_mut();
         match session.host_call.take().map(|question| *question) {
-            // Another request, which was refused before it came so far, may have left an answer.
+            // Another request, which was refused before it came to this point, may have left a result.
             Some(PendingHostCall::Answered(asked, answer)) if asked == ask => match answer {
                 HostReply::Refused(why) => Err(why.into()),
                 answer => Ok(Some(answer)),
@@ -162,7 +162,7 @@ impl Ctx<'_> {
 }
 
 impl Engine {
-    /// What a session asks, if it does.
+    /// Takes the pending host call of a session, if it has one.
     pub fn take_host_call(&mut self, session: SessionId) -> Option<HostCall> {
         match self.sessions.get_mut(session)?.host_call.take().map(|question| *question) {
             Some(PendingHostCall::Asked(ask)) => Some(ask),
@@ -170,14 +170,14 @@ impl Engine {
         }
     }
 
-    /// Answers a session, whose request is to be run again.
+    /// Stores the result of a session's host call; its request is to be run again.
     pub fn answer_host_call(&mut self, session: SessionId, asked: HostCall, answer: HostReply) {
         if let Some(client) = self.sessions.get_mut(session) {
             client.host_call = Some(Box::new(PendingHostCall::Answered(asked, answer)));
         }
     }
 
-    /// What a session takes along into another world.
+    /// The state that a session takes into another world.
     pub fn export_session(&self, session: SessionId) -> Option<SessionTransfer> {
         let client = self.sessions.get(session)?;
         Some(SessionTransfer {
@@ -196,7 +196,7 @@ impl Engine {
         })
     }
 
-    /// As whom a session is logged in in the first world, or was when it left that.
+    /// The user that a session is logged in as in the first world, or was when it left that.
     pub fn first_user(&self, session: SessionId) -> Option<Arc<User>> {
         let client = self.sessions.get(session)?;
         if self.is_first_world() {
@@ -211,7 +211,7 @@ impl Engine {
         let (count, is_first) = (self.databases.count(), self.is_first_world());
         let user = transfer.first_user.as_deref().and_then(|user| self.accepted(user));
         let Some(client) = self.sessions.get_mut(session) else { return };
-        // The program that this server is part of calls it without a login.
+        // Direct calls of the program that embeds this server need no login.
         client.authenticated |= user.is_some() || client.origin.transport == Transport::Direct;
         if let Some(user) = user {
             client.user = user;
@@ -236,7 +236,7 @@ impl Engine {
         own.accepts_login_of(user).then(|| Arc::clone(own))
     }
 
-    /// Whether somebody who is in another world, and is logged in here as `user` if at all, may see all there is.
+    /// Whether a client in another world, logged in here as `user` if at all, may see all data of this one.
     pub fn shows_all_to(&self, user: Option<&User>) -> bool {
         let users = &self.acl.users;
         let user = match user {

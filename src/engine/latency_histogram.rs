@@ -27,7 +27,7 @@ const LONGEST_NS: u64 = 1_000_000_000;
 const FIRST_STEP_NS: u64 = 1024;
 
 impl LatencyHistogram {
-    /// Of no call.
+    /// A histogram without calls.
     pub const NONE: LatencyHistogram = LatencyHistogram { short: Vec::new(), long: BTreeMap::new(), calls: 0 };
 
     /// Counts a call of so many microseconds.

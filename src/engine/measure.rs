@@ -1,15 +1,14 @@
-//! How long commands take: counted by command, and noted where it is long (SLOWLOG, LATENCY).
+//! Timing of commands: measures how long each takes, for its statistics, SLOWLOG and LATENCY.
 //!
-//! The engine hears what time it is when a request begins and when it has ended. A command within one, of a transaction
-//! or a script, is timed by the same clock, which the engine asks for that alone ([`crate::engine::Host::now`]). That
-//! everybody is to wait ([`Engine::stall`]) comes true only after the request, and counts as the time of the command
-//! that wished it. A command that waits is counted once it has ended, with the time it took to run, not to wait.
+//! The caller passes the time when a request begins and when it has ended. A command within a request, of a transaction
+//! or a script, is timed by the same clock, which the engine reads only for that ([`crate::engine::Host::now`]). A
+//! stall ([`Engine::stall`]) happens only after the request, and counts as time of the command that caused it. A
+//! blocked command is counted once it has ended, with the time that it ran, without the time that it waited.
 //!
-//! A look at the clock takes longer than a command that finds a key and answers what it holds. So in a batch,
-//! such brief commands are put off: some of them are timed together, by one look at the clock, and what they took
-//! is shared out as if each had taken as long as the others. Any other command is timed by itself, from a look of
-//! its own on. Where that matters, as the slow log wants to know of less than a millisecond or LATENCY is to tell
-//! what took long, none is put off.
+//! Reading the clock takes longer than a command that finds a key and replies with its value. So in a batch, the
+//! timing of such brief commands is deferred: several of them are timed together, by one reading of the clock, and the
+//! time is divided evenly among them. Any other command is timed by itself, from a reading of its own on. Where
+//! single times matter, as the slow log's threshold is below a millisecond or LATENCY records, nothing is deferred.
 
 use crate::engine::fast_path::FastPath;
 use crate::engine::latency_monitor::Sample;
@@ -23,17 +22,17 @@ pub(super) struct Running {
     pub(super) session: SessionId,
     pub(super) command: CommandId,
     pub(super) started: Now,
-    /// How long everybody was to wait before.
+    /// The length of all stalls before this command.
     pub(super) stalled_us: u64,
 }
 
-/// The most commands, and the most different ones, that are timed together.
+/// The most commands, and the most different commands, that are timed together.
 const TOGETHER: u64 = 16;
 const KINDS: usize = 4;
-/// A command that takes this long or longer, in microseconds, is always timed by itself.
+/// The duration, in microseconds, from which a command is always timed by itself.
 const LONG_US: u64 = 1000;
 
-/// Commands that have run since the clock was looked at, and are not timed yet: each kind, and how often.
+/// Commands that have run since the clock was read last, and are not timed yet: each kind, and how often.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PutOff {
     kinds: [(CommandId, u64); KINDS],
@@ -61,7 +60,7 @@ impl PutOff {
     }
 }
 
-/// The beginning of something within a request.
+/// The start of a measurement within a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stopwatch {
     started: Now,
@@ -69,7 +68,7 @@ pub(super) struct Stopwatch {
 }
 
 impl Engine {
-    /// Tells what time it is.
+    /// Sets the current time.
     #[inline]
     pub fn at(&mut self, now: Now) {
         if self.stats.instant_metrics.is_due(now) {
@@ -78,18 +77,18 @@ impl Engine {
         self.timing.now = now;
     }
 
-    /// The time now, by the host's clock if it has one, to measure what runs within a batch.
+    /// The time now, by the host's clock if it has one, to measure parts of a batch.
     pub(super) fn clock(&self) -> Now {
         self.host.now().unwrap_or(self.timing.now)
     }
 
-    /// Nothing was counted since the moment that was told last.
+    /// Takes a sample of the metrics as of the moment set last: nothing was counted since.
     #[cold]
     fn take_sample(&mut self, now: Now) {
         self.stats.sample(self.timing.now, now, self.databases.memory_bytes(), self.host.turns());
     }
 
-    /// Requests are about to be run, one after the other.
+    /// Begins a batch: requests are about to be run, one after the other.
     #[inline]
     pub fn begin_batch(&mut self, now: Now) {
         self.at(now);
@@ -99,7 +98,7 @@ impl Engine {
         self.timing.put_off = PutOff::default();
     }
 
-    /// They have been run.
+    /// Ends a batch: its requests have been run.
     #[inline]
     pub fn end_batch(&mut self) {
         self.catch_up(self.timing.now);
@@ -109,7 +108,7 @@ impl Engine {
         self.observers.fast_path = FastPath::NotKept;
     }
 
-    /// A brief command of a batch has run: puts it off. If too many are, it is time for a look at the clock.
+    /// Defers the timing of a brief command of a batch that has run. If too many are deferred, reads the clock.
     #[inline]
     pub(super) fn put_off(&mut self, id: CommandId) {
         self.timing.running = None;
@@ -119,13 +118,13 @@ impl Engine {
         }
     }
 
-    /// Whether brief commands may be put off.
+    /// Whether the timing of brief commands may be deferred.
     #[inline]
     pub(super) fn may_put_off(&self) -> bool {
         self.settings.spikes_from_ms == 0 && self.settings.slow_from_us.is_none_or(|from_us| from_us >= LONG_US)
     }
 
-    /// A command comes that is timed by itself: looks at the clock if others were put off, and answers what time it is.
+    /// Before a command that is timed by itself: reads the clock if others are deferred, and returns the time.
     #[inline]
     pub(super) fn catch_up(&mut self, now: Now) -> Now {
         if self.timing.put_off.count == 0 {
@@ -137,20 +136,20 @@ impl Engine {
         now
     }
 
-    /// Whether the last request is timed with others, and its end is not to be told.
+    /// Whether the last request is timed with others, so that the caller need not report its end.
     #[inline]
     pub fn is_timed_later(&self) -> bool {
         self.timing.running.is_none() && self.timing.put_off.count > 0
     }
 
-    /// Shares out the time since the last look at the clock among the commands that were put off and so many `others`
-    /// behind them, which may have taken longer; answers what is left for those.
+    /// Divides the time since the last reading of the clock among the deferred commands and `others` commands behind
+    /// them, which may have taken longer; returns the part of those.
     fn share_out(&mut self, now: Now, others: u64) -> u64 {
         let PutOff { kinds, known, count } = std::mem::take(&mut self.timing.put_off);
         let elapsed_us = now.since_us(self.timing.now);
         let parts = count + others;
         let shared_us = if others == 0 { elapsed_us } else { elapsed_us.min(parts) };
-        // What does not divide evenly makes some of them a microsecond longer.
+        // The remainder of the division makes some of them a microsecond longer.
         let (each_us, mut longer) = (shared_us / parts, shared_us % parts);
         let mut left_us = elapsed_us;
         for (id, count) in &kinds[..known] {
@@ -167,14 +166,14 @@ impl Engine {
         left_us
     }
 
-    /// Tells that a request is done, so that its time can be counted.
+    /// Ends a request at that time, and counts how long it took.
     pub fn finish(&mut self, now: Now, request: Request<'_>) {
         if self.timing.put_off.count > 0 {
             return self.finish_with_others(now, request);
         }
         self.at(now);
         let Some(running) = self.timing.running.take() else { return };
-        // Where nobody waits, as time stands still, it is the wish that counts.
+        // On a clock that stands still nobody waits: the requested stall counts.
         let stalled_us = self.timing.stalled_us - running.stalled_us;
         let elapsed_us = now.since_us(running.started).max(stalled_us);
         match self.observers.waiting.get_mut(running.session).filter(|wait| wait.command == running.command) {
@@ -183,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// Like [`Engine::finish`], for a command that ran behind others whose time was put off.
+    /// Like [`Engine::finish`], for a command that ran behind others whose timing was deferred.
     fn finish_with_others(&mut self, now: Now, request: Request<'_>) {
         let elapsed_us = self.share_out(now, 1);
         self.at(now);
@@ -192,7 +191,7 @@ impl Engine {
         }
     }
 
-    /// Tells that the clock was moved while a command ran, which did not take that long.
+    /// Corrects the running measurements after a command moved the clock: the command did not take that long.
     pub fn jump(&mut self, now: Now) {
         (self.timing.now, self.timing.batch_began) = (now, now);
         self.stats.instant_metrics.forget();
@@ -201,33 +200,33 @@ impl Engine {
         }
     }
 
-    /// The command that a request named and that runs.
+    /// The running command that a request named, not one within it.
     pub(super) fn running_command(&self) -> Option<CommandId> {
         self.timing.running.map(|running| running.command)
     }
 
-    /// Has everybody wait (DEBUG SLEEP).
+    /// Makes all clients wait (DEBUG SLEEP).
     pub fn stall(&mut self, stall_us: u64) {
         self.timing.stalled_us = self.timing.stalled_us.saturating_add(stall_us);
         self.effects.push(Effect::Stall(stall_us));
     }
 
-    /// How long everybody is to wait when the command that runs has ended.
+    /// The time that all clients are to wait once the running command has ended.
     pub(super) fn coming_stall_us(&self) -> u64 {
         self.timing.running.map_or(0, |running| self.timing.stalled_us - running.stalled_us)
     }
 
-    /// Begins to time something within a request.
+    /// Starts a measurement within a request.
     pub(super) fn start_timer(&self) -> Stopwatch {
         Stopwatch { started: self.clock(), stalled_us: self.timing.stalled_us }
     }
 
-    /// The time since then, in microseconds.
+    /// The time since the start of a measurement, in microseconds.
     pub(super) fn elapsed_us(&self, watch: Stopwatch) -> u64 {
         self.clock().since_us(watch.started).saturating_add(self.timing.stalled_us - watch.stalled_us)
     }
 
-    /// Counts the time that a command took.
+    /// Counts the time that a command took, in its statistics and the logs.
     #[inline]
     pub(super) fn note_time(&mut self, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
         let stats = self.stats.command_mut(id);
@@ -249,7 +248,7 @@ impl Engine {
         self.record_latency(if is_fast { "fast-command" } else { "command" }, elapsed_us);
     }
 
-    /// Notes that something held everybody up, if it took long enough.
+    /// Records a delay of all clients in the latency monitor, if it took long enough.
     pub(super) fn record_latency(&mut self, kind: &'static str, elapsed_us: u64) {
         let (elapsed_ms, from_ms) = (elapsed_us / 1000, self.settings.spikes_from_ms);
         if from_ms > 0 && elapsed_ms >= from_ms {
@@ -264,7 +263,7 @@ impl Engine {
         if command.flags.has(Flags::SKIP_SLOWLOG) || most == 0 {
             return;
         }
-        // What a script calls, nobody in particular has called.
+        // Commands that a script calls have no client in the log.
         let client = self.sessions.get(session).filter(|_| !self.scripts.is_any_running());
         let entry = SlowCommand {
             number: 0,

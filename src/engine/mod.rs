@@ -1,16 +1,16 @@
-//! The engine: takes a request and the time, and gives a reply and effects to be carried out by the server.
+//! The engine: takes a request and the time, and returns a reply and effects that the server carries out.
 //!
-//! It opens no socket and no file and starts no thread. The time comes in with each request. What it needs from
-//! outside in the middle of one goes through [`Host`], which lists all of it: the clock again, to measure the commands
-//! of a batch and of a transaction; facts for INFO; the files of CONFIG REWRITE and ACL; the listeners; another server
-//! (MIGRATE); secrets. With [`host::NoHost`], which has none of these, the same seed, requests and moments give the
-//! same replies, byte for byte. Everything else the project promises rests on that: a clock that tests move, many
-//! engines in one process, tests that never sleep.
+//! It opens no socket and no file and starts no thread. The caller passes the time with each request. All that the
+//! engine needs from outside while a request runs is in [`Host`]: the clock again, to measure the commands of a batch
+//! and of a transaction; facts for INFO; the files of CONFIG REWRITE and ACL; the listeners; another server (MIGRATE);
+//! secrets. With [`host::NoHost`], which has none of these, the same seed, requests and moments give the same replies,
+//! byte for byte. The other promises of the project depend on that: a clock that tests move, many engines in one
+//! process, tests that never sleep.
 //!
 //! The path of a request: [`Engine::run`] resolves the name, asks the gates ([`gates`]), runs the stages around the
 //! command ([`stages`]), and calls the handler, which reaches the data through [`Ctx`]. A data command skips gates and
-//! stages while none is active ([`fast_path`]). What a command *is* stands here ([`Command`]); which commands exist is
-//! handed in as a [`Table`].
+//! stages while none is active ([`fast_path`]). What a command *is* is defined here ([`Command`]); the commands that
+//! exist are passed in as a [`Table`].
 
 mod acl;
 mod args;
@@ -119,7 +119,7 @@ use crate::value::hashing::Key;
 /// The version of Redis that this server answers as.
 pub const REDIS_VERSION: &str = "8.0.6";
 
-/// What tells this build from others, where Redis tells its own.
+/// The build id that INFO shows, in the place of Redis's.
 pub fn build_id() -> String {
     format!("{:016x}", crate::rdb::crc64(env!("CARGO_PKG_VERSION").as_bytes()))
 }
@@ -127,40 +127,40 @@ pub fn build_id() -> String {
 /// The state of a server, without its sockets.
 #[derive(Debug)]
 pub struct Engine {
-    /// All commands.
+    /// The table of all commands.
     pub table: Table,
     /// The settings in force.
     pub settings: Settings,
-    /// The data.
+    /// The databases, with all keys.
     pub databases: Databases,
-    /// The clients.
+    /// The sessions of all clients.
     pub sessions: Sessions,
-    /// The users that they act as, and the log of what was denied to them.
+    /// The users of the clients, and the log of denied requests.
     pub acl: Acl,
-    /// Chance, seeded.
+    /// The random generator, seeded.
     pub generator: fastrand::Rng,
-    /// Counters.
+    /// The counters behind INFO.
     pub stats: Stats,
-    /// Wishes not yet carried out.
+    /// Effects that the server has not carried out yet.
     pub effects: Effects,
-    /// Questions about the world outside.
+    /// The interface to the world outside.
     pub host: Box<dyn Host>,
-    /// Scripts, and the one that runs.
+    /// Scripts, functions, and the script that runs.
     pub scripts: Scripts,
     /// The sessions that other sessions' commands concern.
     pub observers: Observers,
-    /// What DEBUG and tests switch.
+    /// Switches that DEBUG and tests set.
     pub switches: Switches,
-    /// The current moment, the command that runs, and whether time stands still.
+    /// The current moment, the running command, and whether time stands still.
     timing: Timing,
 }
 
-/// What DEBUG and tests switch.
+/// Switches that DEBUG and tests set.
 #[derive(Clone, Copy, Debug)]
 pub struct Switches {
-    /// Keys are removed at their deadline; off, they are removed only when met (DEBUG SET-ACTIVE-EXPIRE).
+    /// Keys are removed at their deadline; if off, only when they are accessed (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expiry: bool,
-    /// Scripts may look into the server as its tests do (DEBUG SET-DISABLE-DENY-SCRIPTS).
+    /// Scripts may call commands that inspect the server, as its tests do (DEBUG SET-DISABLE-DENY-SCRIPTS).
     pub scripts_inspect: bool,
     /// Nothing runs when it falls due: no active expiry, no closing of idle clients (DEBUG PAUSE-CRON).
     pub cron_paused: bool,
@@ -170,11 +170,11 @@ pub struct Switches {
     pub records_key_events: bool,
     /// The checksums of payloads are verified (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
     pub verifies_checksums: bool,
-    /// What collections and databases can hold.
+    /// The capacity limits of collections and databases.
     pub capacity: Capacity,
-    /// The room for replies that each client keeps (DEBUG REPLYBUFFER).
+    /// The size of the reply buffer that each client keeps (DEBUG REPLYBUFFER).
     pub reply_room: ReplyRoom,
-    /// A shutdown was asked for while [`Switches::cron_paused`]; it happens when that is over.
+    /// A shutdown was requested during [`Switches::cron_paused`]; it happens when that is over.
     pub shutdown_pending: bool,
     /// A test has chosen the seed: the system's randomness and wall-clock budgets are not used.
     pub is_deterministic: bool,
@@ -186,28 +186,28 @@ struct Timing {
     now: Now,
     running: Option<measure::Running>,
     put_off: measure::PutOff,
-    /// When the requests that are run now began.
+    /// When the current batch of requests began.
     batch_began: Now,
-    /// How long everybody was to wait so far.
+    /// The length of all stalls so far.
     stalled_us: u64,
     pause: Pause,
-    /// The clock moves only when it is told to.
+    /// The clock is held: it moves only when a test moves it.
     is_held: bool,
 }
 
-/// The size from which on a value is freed on another thread, in bytes or parts: below, freeing it takes less time
-/// than handing it over.
+/// The size from which a value is freed on another thread, in bytes or parts: a smaller one is freed faster than
+/// handed over.
 const LARGE_BYTES: usize = 64 << 10;
 const MANY_PARTS: usize = 64;
 
-/// The seeds of key hashing, member hashing and random choices. They are apart, so that what clients see of one does
-/// not reveal the others.
+/// The seeds of key hashing, member hashing and random choices. They are independent, so that what clients see of one
+/// does not reveal the others.
 fn parts_of(seed: u64) -> [u64; 3] {
     [b"keys".as_slice(), b"members", b"chance"].map(|what| Key::of(seed).hash(what))
 }
 
 impl Engine {
-    /// An engine without keys or clients, started at `now`, whose chance and hashing follow from `seed`.
+    /// An engine without keys or clients, started at `now`, whose random choices and hashing follow from `seed`.
     pub fn new(table: Table, mut settings: Settings, seed: u64, now: Now, host: Box<dyn Host>) -> Engine {
         let [keys, members, chance] = parts_of(seed);
         settings.seed_members(members);
@@ -252,8 +252,8 @@ impl Engine {
         engine
     }
 
-    /// Restarts all random choices and the order of keys from `seed`, as in an engine that had it from the start.
-    /// Takes time in proportion to the number of keys.
+    /// Restarts all random choices and the order of keys from `seed`, as in an engine created with it. Takes time
+    /// proportional to the number of keys.
     pub fn seed(&mut self, seed: u64) {
         let [keys, members, chance] = parts_of(seed);
         self.settings.seed_members(members);
@@ -283,24 +283,24 @@ impl Engine {
         &self.timing.pause
     }
 
-    /// The pause, to begin or end it.
+    /// The pause, to start or end it.
     pub fn pause_mut(&mut self) -> &mut Pause {
         &mut self.timing.pause
     }
 
-    /// Sets whether the clock is held, that is moved only by a test. On a held clock a key ends when its deadline is
-    /// reached. On one that runs, it ends when the deadline has passed, as in Redis: a millisecond is not over before
-    /// the next begins, so no key lives for less than its time.
+    /// Sets whether the clock is held, that is moved only by a test. On a held clock a key expires when its deadline is
+    /// reached. On a running clock it expires when the deadline has passed, as in Redis: a millisecond is not over
+    /// before the next begins, so no key lives for less than its time.
     pub fn hold_time(&mut self, is_held: bool) {
         self.timing.is_held = is_held;
     }
 
-    /// The time when the engine was made.
+    /// The time when the engine was created.
     pub fn started(&self) -> Now {
         self.timing.started
     }
 
-    /// Opens a session. `None` when there are too many; the caller replies with that error and closes.
+    /// Opens a session. `None` when there are too many; the caller replies with that error and closes the connection.
     pub fn connect(&mut self, now: Now, origin: Origin) -> Option<SessionId> {
         self.at(now);
         if self.sessions.len() >= self.settings.max_clients && !origin.is_test_client {
@@ -315,7 +315,7 @@ impl Engine {
         Some(session)
     }
 
-    /// A client is gone.
+    /// Ends the session of a client that disconnected.
     pub fn disconnect(&mut self, session: SessionId) {
         if self.scripts.detach(session) {
             return;
@@ -328,13 +328,13 @@ impl Engine {
         self.wake_waiters();
     }
 
-    /// Ends a session at once (CLIENT KILL): nobody sees it any more.
+    /// Ends a session at once (CLIENT KILL): it is in no list any more.
     pub fn remove(&mut self, session: SessionId) {
         self.disconnect(session);
         self.effects.push(Effect::Close(session));
     }
 
-    /// Ends a session: it gets nothing any more, and is there until its connection has ended.
+    /// Ends a session: it receives nothing any more, and exists until its connection has ended.
     pub fn kill(&mut self, session: SessionId) {
         self.stop_waiting(session);
         if let Some(client) = self.sessions.get_mut(session) {
@@ -358,8 +358,8 @@ impl Engine {
         None
     }
 
-    /// Looks up a key for a command that goes on to write. During a pause only commands that were let through write,
-    /// so an expired key is deleted for them.
+    /// Looks up a key for a command that is about to write. During a pause only commands that the pause lets through
+    /// write, so an expired key is deleted for them.
     #[inline]
     fn live_to_change(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
         let found = self.live(database, key);
@@ -372,7 +372,7 @@ impl Engine {
         found
     }
 
-    /// A key changed: every change passes through here, so that whoever wants to hear of it does.
+    /// Reports that a key changed. Every change passes through here, so that all observers of the key are notified.
     #[inline]
     fn changed(&mut self, database: usize, event: Event, key: &[u8]) {
         self.touched(database, key);
@@ -382,7 +382,7 @@ impl Engine {
         }
     }
 
-    /// Tells of an event.
+    /// Publishes an event of a key.
     #[inline]
     fn announce(&mut self, database: usize, event: Event, key: &[u8]) {
         if self.switches.records_key_events {
@@ -391,7 +391,7 @@ impl Engine {
         self.notify(database, event, key);
     }
 
-    /// What a key holds is other bytes than before: whoever watches or has read it must know.
+    /// Reports that the value of a key changed, to WATCH and key tracking.
     #[inline]
     fn touched(&mut self, database: usize, key: &[u8]) {
         if self.observers.tracking.is_on() {
@@ -403,7 +403,7 @@ impl Engine {
         }
     }
 
-    /// A key came to be that was not there: whoever waits for it may go on when the command is done.
+    /// Reports a new key: the clients blocked on it may go on when the command is done.
     fn arrived(&mut self, database: usize, key: &[u8]) {
         self.notify(database, Event::NEW, key);
         if !self.observers.waiting.is_empty() {
@@ -411,12 +411,12 @@ impl Engine {
         }
     }
 
-    /// Whether a key is there, without a trace of having looked.
+    /// Whether a key exists, is missing or has expired, without counting or recording an access.
     fn presence(&self, database: usize, key: &[u8]) -> Presence {
         presence(self.databases.get(database), key, self.due_ms())
     }
 
-    /// Drops what is small; has what is large dropped elsewhere.
+    /// Frees a small value at once, and a large one on another thread.
     #[inline]
     pub fn free(&mut self, lazy_free: LazyFree) {
         if lazy_free.memory() >= LARGE_BYTES || lazy_free.parts() > MANY_PARTS {

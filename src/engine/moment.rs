@@ -1,4 +1,4 @@
-//! The time, as the engine is told it.
+//! [`Now`]: a moment on the server's clock, as the caller passes it to the engine.
 
 /// A moment: microseconds since the Unix epoch, on the server's clock, which a test may hold still or move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,10 +1,10 @@
-//! MONITOR: clients that are shown every command.
+//! MONITOR: sends every command to the clients that monitor.
 //!
-//! A command is shown after it ran, in the database it left its client in, and before the next one: so a transaction
-//! shows its commands and then EXEC. One that runs a script is shown before it, so that its commands come behind. Not
-//! shown are administrators' commands; secret arguments are hidden.
+//! A command is sent after it ran, with the database that it left selected, and before the next one: so the commands of
+//! a transaction come before EXEC. A command that runs a script is sent before the script's commands. Administrators'
+//! commands are not sent, and secret arguments are hidden.
 //!
-//! Costs nothing while nobody watches.
+//! Costs nothing while no client monitors.
 //!
 //! Source: what MONITOR of Redis 8.0.6 shows.
 
@@ -14,7 +14,7 @@ use crate::engine::{Command, CommandId, Engine, Flags, REDACTED, Session, Sessio
 use crate::resp::{Request, write_escaped};
 
 impl Engine {
-    /// Has a session be shown every command from now on; false when it is already.
+    /// Starts MONITOR for a session; false if it was on already.
     pub fn monitor(&mut self, session: SessionId) -> bool {
         if let Some(client) = self.sessions.get_mut(session) {
             client.monitors = true;
@@ -22,7 +22,7 @@ impl Engine {
         self.observers.monitors.insert(session)
     }
 
-    /// Shows a command that a session ran to those who watch, unless [`Engine::show_early`] did.
+    /// Sends a command that a session ran to the monitors, unless [`Engine::show_early`] did.
     #[inline]
     pub(super) fn show(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
         if self.has_monitors() && !self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR) {
@@ -30,7 +30,7 @@ impl Engine {
         }
     }
 
-    /// Shows a command that is about to run a script; true if there was one to be shown.
+    /// Sends a command that is about to run a script to the monitors; true if there was one to send.
     #[inline]
     pub(super) fn show_early(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
         let is_early = self.has_monitors() && self.table.entry(id).command.flags.has(Flags::SKIP_MONITOR);
@@ -40,7 +40,7 @@ impl Engine {
         is_early
     }
 
-    /// Shows a command that a session's script ran.
+    /// Sends a command that a session's script ran to the monitors.
     #[inline]
     pub(super) fn show_from_script(&mut self, session: SessionId, id: CommandId, request: Request<'_>) {
         if self.has_monitors() {
@@ -62,14 +62,14 @@ impl Engine {
         let line: Arc<[u8]> = self.line(client, command, request, is_script).into();
         let watchers: Vec<SessionId> = self.observers.monitors.iter().copied().collect();
         for watcher in watchers {
-            // What is shown is a reply to MONITOR, so CLIENT REPLY silences it.
+            // These lines count as replies to MONITOR, so CLIENT REPLY silences them.
             if self.sessions.get(watcher).is_some_and(|watcher| watcher.wants_reply()) {
                 self.tell(watcher, Arc::clone(&line));
             }
         }
     }
 
-    /// `+seconds.microseconds [database address] "word" "word"`.
+    /// Writes the line for a command: `+seconds.microseconds [database address] "word" "word"`.
     fn line(&self, client: &Session, command: &Command, request: Request<'_>, is_script: bool) -> Vec<u8> {
         let (seconds, rest_us) = (self.now().unix_s(), self.now().unix_us.rem_euclid(1_000_000));
         let origin = &client.origin;

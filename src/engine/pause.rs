@@ -28,13 +28,13 @@ impl Pause {
         };
     }
 
-    /// Another request is held back; after how many others.
+    /// Counts another request that is held back; returns how many were before it.
     pub(super) fn next_turn(&mut self) -> u64 {
         self.turns += 1;
         self.turns
     }
 
-    /// Ends it.
+    /// Ends the pause.
     pub fn end(&mut self) {
         self.current = None;
     }

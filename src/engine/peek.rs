@@ -1,4 +1,4 @@
-//! A key looked at from the side: its value, deadline, age and size, without using it.
+//! [`Peek`]: a key's value, deadline, age and size, read without counting as a use of the key.
 
 use crate::keyspace::{Database, Slot};
 use crate::value::View;

@@ -1,15 +1,15 @@
-//! What the settings say of the process: how it stands in its system, and what watches over it there.
+//! The settings of the process: how it runs in its system, and its supervisor.
 //!
-//! The engine only keeps this. `server/` puts it into force, most of it once, as the program starts: an embedded server
-//! leaves the process to whoever embeds it, but for its score.
+//! The engine only stores them. `server/` applies them, most of them once, as the program starts: an embedded server
+//! leaves the process to the program that embeds it, except for the score.
 
-/// Who watches over the process.
+/// `supervised`: the supervisor of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Supervisor {
-    /// Nobody.
+    /// No supervisor.
     #[default]
     Nobody,
-    /// Whoever has left his traces in the environment.
+    /// The supervisor that the environment variables indicate.
     Auto,
     /// Upstart, which waits for the process to stop itself.
     Upstart,
@@ -20,7 +20,7 @@ pub enum Supervisor {
 impl Supervisor {
     const ALL: [Supervisor; 4] = [Supervisor::Nobody, Supervisor::Auto, Supervisor::Upstart, Supervisor::Systemd];
 
-    /// As the configuration spells it.
+    /// The value's name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Supervisor::Nobody => "no",
@@ -30,26 +30,26 @@ impl Supervisor {
         }
     }
 
-    /// The one of that name; nobody when the name is unknown.
+    /// The supervisor of that name; none when the name is unknown.
     pub fn named(name: &str) -> Supervisor {
         Supervisor::ALL.into_iter().find(|supervisor| supervisor.name() == name).unwrap_or_default()
     }
 }
 
-/// What becomes of the score by which the system, when it is out of memory, picks the process that ends.
+/// `oom-score-adj`: how the score is set by which the system, when out of memory, chooses a process to kill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OomScore {
-    /// It is left as it is.
+    /// The score is left as it is.
     #[default]
     Kept,
     /// The configured value is added to it.
     Relative,
-    /// It is the configured value.
+    /// The score is the configured value.
     Absolute,
 }
 
 impl OomScore {
-    /// As the configuration spells it. `yes` means the same as `relative`, and is how that is shown.
+    /// The value's name in the configuration. `yes` means `relative`, which is shown as `yes`.
     pub fn name(self) -> &'static str {
         match self {
             OomScore::Kept => "no",
@@ -58,7 +58,7 @@ impl OomScore {
         }
     }
 
-    /// The one of that name; as it is when the name is unknown.
+    /// The mode of that name; the score is left as it is when the name is unknown.
     pub fn named(name: &str) -> OomScore {
         match name {
             "yes" | "relative" => OomScore::Relative,
@@ -75,15 +75,15 @@ pub struct Process {
     pub in_background: bool,
     /// `pidfile`: the path of the file that names the process, empty for none.
     pub id_file: String,
-    /// `supervised`.
+    /// `supervised`: the supervisor of the process.
     pub supervisor: Supervisor,
     /// `syslog-enabled`: the log goes to the system's, too.
     pub logs_to_system: bool,
-    /// `syslog-ident`: what it is called there.
+    /// `syslog-ident`: the program's name in the system's log.
     pub log_name: String,
-    /// `syslog-facility`: as what kind of program it logs there.
+    /// `syslog-facility`: the facility of its messages in the system's log.
     pub log_facility: &'static str,
-    /// `oom-score-adj`.
+    /// `oom-score-adj`: how the out-of-memory score is set.
     pub oom_score: OomScore,
     /// `oom-score-adj-values`: of a server that others follow, of one that follows another, and of what saves in the
     /// background. Only the first is ever needed.
@@ -92,7 +92,7 @@ pub struct Process {
     pub refuses_huge_pages: bool,
     /// `server-cpulist`: the processors for the event loops, empty for any.
     pub server_processors: String,
-    /// `bio-cpulist`: those for the threads that free memory and speak to other servers.
+    /// `bio-cpulist`: the processors for the threads that free memory and speak to other servers.
     pub background_processors: String,
     /// `socket-mark-id`: the mark of the listening sockets, for the rules of the system's firewall; 0 for none.
     pub socket_mark: u32,

@@ -1,8 +1,8 @@
-//! Publishing: from a message to the frames that subscribers read, and keyspace notifications, which are messages too.
+//! Publishing: turns messages and keyspace notifications into frames, and queues them for subscribers.
 //!
-//! A frame is built once for all subscribers of a channel or pattern who speak the same protocol, and shared by them.
-//! A client that publishes to itself reads the message after the reply, as everything that it is told comes after the
-//! reply to what it runs.
+//! A frame is built once for all subscribers of a channel or pattern with the same protocol, and shared by them.
+//! A client that publishes to itself reads the message after the reply, since every push follows the reply to the
+//! command that the client runs.
 //!
 //! Sources: the answers of Redis 8.0.6; its documentation of keyspace notifications.
 
@@ -14,29 +14,29 @@ use crate::engine::{Engine, Event, SessionId, Topic};
 use crate::resp::{Protocol, Reply};
 
 impl Engine {
-    /// Adds a name to those that a session subscribes to.
+    /// Subscribes a session to a channel, pattern or shard channel.
     pub fn subscribe(&mut self, session: SessionId, topic: Topic, name: &[u8]) {
         if let Some(client) = self.sessions.get_mut(session) {
             self.observers.subscriptions.add(session, &mut client.subscribed, topic, name);
         }
     }
 
-    /// Takes a name from those that a session subscribes to.
+    /// Unsubscribes a session from a channel, pattern or shard channel.
     pub fn unsubscribe(&mut self, session: SessionId, topic: Topic, name: &[u8]) {
         if let Some(client) = self.sessions.get_mut(session) {
             self.observers.subscriptions.remove(session, &mut client.subscribed, topic, name);
         }
     }
 
-    /// Takes from a session all that it subscribes to or watches.
+    /// Ends all subscriptions of a session, and its MONITOR.
     pub fn unsubscribe_all(&mut self, session: SessionId) {
         if let Some(client) = self.sessions.get_mut(session) {
             self.observers.unsubscribe_all(client);
         }
     }
 
-    /// Sends a message to all who listen to a channel or shard channel; answers how many receive it, and one that
-    /// listens in several ways receives it as often.
+    /// Sends a message to all subscribers of a channel or shard channel; returns the number of receivers. A client with
+    /// several matching subscriptions receives the message, and is counted, once for each.
     pub fn publish(&mut self, topic: Topic, channel: &[u8], message: &[u8]) -> usize {
         let (subscriptions, mut delivery) = self.listening();
         let mut receivers = 0;
@@ -52,7 +52,7 @@ impl Engine {
         receivers
     }
 
-    /// Tells subscribers what happened to a key, if `notify-keyspace-events` has that class.
+    /// Publishes a keyspace notification, if `notify-keyspace-events` has the event's class.
     #[inline]
     pub(super) fn notify(&mut self, database: usize, event: Event, key: &[u8]) {
         if self.settings.notifications.has(event.class) && !self.observers.subscriptions.are_deaf() {
@@ -74,7 +74,7 @@ impl Engine {
     }
 }
 
-/// `__kind@database__:name`.
+/// Writes the name of a notification channel: `__kind@database__:name`.
 fn name_channel(channel: &mut Vec<u8>, kind: &str, database: usize, name: &[u8]) {
     let mut digits = itoa::Buffer::new();
     channel.clear();
@@ -84,7 +84,7 @@ fn name_channel(channel: &mut Vec<u8>, kind: &str, database: usize, name: &[u8])
 }
 
 impl Delivery<'_> {
-    /// Tells everyone of an audience; answers how many they are.
+    /// Queues a frame for each session of an audience; returns the number of sessions.
     fn spread(&mut self, audience: &Audience, frames: &mut Frames<'_>) -> usize {
         for &session in audience {
             if let Some(listener) = self.listener(session) {
@@ -96,7 +96,7 @@ impl Delivery<'_> {
     }
 }
 
-/// A push message in the words of each protocol, as far as somebody speaks it.
+/// A push message as a frame of each protocol; built for a protocol when its first subscriber needs it.
 struct Frames<'m> {
     words: &'m [&'m [u8]],
     resp2: Option<Arc<[u8]>>,

@@ -1,8 +1,8 @@
-//! What a session is told beside the replies to its own requests: messages, and replies it had to wait for.
+//! Push queues: frames for a session apart from direct replies: messages, and replies to blocked commands.
 //!
-//! The engine has no sockets, so it queues frames here and wishes that the connection be woken
-//! ([`crate::engine::Effect::Wake`]) when the first one comes. The connection takes them when its socket can: what a
-//! client does not read stays here, shared with all others who are told the same, and is counted.
+//! The engine has no sockets, so it queues frames here and requests to wake the connection
+//! ([`crate::engine::Effect::Wake`]) with the first one. The connection takes them when its socket is writable: frames
+//! that a client does not read stay here, shared with all other receivers, and are counted.
 //!
 //! A frame is a pointer of 16 bytes in each queue that it waits in. Where many wait, they are packed into blocks that
 //! queues share ([`packs`]), so a client that does not read its messages takes about 0.1 bytes for a message of a
@@ -168,27 +168,27 @@ impl PushQueue {
         self.settled += frames.len();
     }
 
-    /// Forgets all frames: nobody is going to read them.
+    /// Drops all frames: the client will not read them.
     pub fn clear(&mut self) {
         *self = PushQueue::default();
     }
 
-    /// True when there is nothing to tell.
+    /// True when no frame waits.
     pub fn is_empty(&self) -> bool {
         self.frames == 0
     }
 
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many frames wait.
+    /// The number of frames that wait.
     pub fn frames(&self) -> usize {
         self.frames
     }
 
-    /// The memory of the queue beside that of its frames, in bytes.
+    /// The memory of the queue without its frames, in bytes.
     pub fn queue_bytes(&self) -> usize {
         self.pieces.len() * size_of::<Piece>()
     }

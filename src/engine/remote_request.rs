@@ -16,7 +16,7 @@ pub struct RemoteRequest {
     pub login: Vec<u8>,
     /// The requests, one behind the other.
     pub requests: Vec<u8>,
-    /// How many they are.
+    /// The number of requests.
     pub count: usize,
     /// How long each step may take: to connect, to send a part, to wait for a line.
     pub timeout_ms: u64,
@@ -36,11 +36,11 @@ pub struct RemoteResult {
 /// At which step the other server was lost, or took too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteFault {
-    /// It could not be reached.
+    /// The other server could not be reached.
     Connecting,
-    /// It did not take the requests.
+    /// The other server did not accept the requests.
     Writing,
-    /// It did not answer.
+    /// The other server did not reply.
     Reading,
 }
 

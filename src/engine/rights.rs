@@ -1,9 +1,9 @@
-//! Who may run what: the gate of rights, logging in, and what becomes of sessions when their user changes.
+//! Rights: the ACL gate, logging in, and the sessions of users that change.
 //!
-//! This is the only place that asks a user's rights. While nothing is refused to anybody the gate costs one branch.
+//! Only this module checks a user's rights. While no user is restricted the gate costs one branch.
 //!
-//! A session shares its user. When that changes, every session of it goes on with the new one; when it goes, they are
-//! closed, and so is who listens to what the new one may not.
+//! A session shares its user. When the user changes, all of its sessions continue with the new version; when it is
+//! deleted, they are closed, and so are sessions subscribed to channels that the new version may not use.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::engine::{
 use crate::resp::Request;
 
 impl Engine {
-    /// Refuses a request that the user of a session may not send. The caller has seen that
-    /// somebody is refused something.
+    /// Refuses a request that the user of a session may not send. The caller has checked that at least one user is
+    /// restricted.
     #[cold]
     pub(super) fn pass_rights(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> Result<(), Error> {
         let in_transaction = self.sessions.get(session).is_some_and(|client| client.transaction.is_some());
@@ -25,7 +25,7 @@ impl Engine {
         self.check_user(session, id, request, context).map_err(|denial| self.refusal(session, id, denial))
     }
 
-    /// Refuses a request that was queued when the user of a session still had the right to it.
+    /// Refuses a queued request for which the user of a session has lost the right since.
     pub(super) fn keep_rights(&mut self, session: SessionId, id: CommandId, request: Request<'_>) -> Result<(), Error> {
         if self.acl.users.are_unrestricted() {
             return Ok(());
@@ -76,10 +76,10 @@ impl Engine {
         })
     }
 
-    /// Whether a user may run a request, which names that command.
+    /// Checks whether a user may run a request of that command.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it may not.
     pub fn may_run(&self, user: &User, id: CommandId, request: Request<'_>) -> Result<(), Denial> {
         if user.is_unrestricted() { Ok(()) } else { user.check_access(&self.access_request(user, id, request)) }
     }
@@ -119,7 +119,7 @@ impl Engine {
         client.user.may_read_all_keys(&self.access_request(&client.user, id, request))
     }
 
-    /// What the client of a denial is told.
+    /// The error for the client of a denied request.
     pub(super) fn refusal(&self, session: SessionId, id: CommandId, denial: Denial) -> Error {
         let error = match denial {
             Denial::Command => RightsError::Command {
@@ -142,10 +142,10 @@ impl Engine {
 
 /// Logging in.
 impl Engine {
-    /// Has a session act as a user from now on. `word` is the command by which it wants to.
+    /// Logs a session in as a user. `word` is the command that does so.
     ///
     /// # Errors
-    /// [`Error::WrongPassword`]: there is no such user, it may not log in, or its password is another one.
+    /// [`Error::WrongPassword`]: there is no such user, it may not log in, or the password is wrong.
     pub fn log_in(&mut self, session: SessionId, name: &[u8], password: &[u8], word: &[u8]) -> Result<(), Error> {
         let user = self.acl.users.authenticated(name, password).map(Arc::clone);
         let Some(client) = self.sessions.get_mut(session) else { return Ok(()) };
@@ -160,7 +160,7 @@ impl Engine {
         Err(Error::WrongPassword)
     }
 
-    /// Has a session be one that has not logged in.
+    /// Logs a session out.
     pub fn log_out(&mut self, session: SessionId) {
         let users = &self.acl.users;
         let (user, needs_no_login) = (Arc::clone(users.default_user()), !users.must_log_in());
@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Gives the default user that password alone, or none if it is empty (`requirepass`).
+    /// Sets the only password of the default user, or none if it is empty (`requirepass`).
     pub fn set_default_password(&mut self, password: &str) {
         let mut user = User::clone(self.acl.users.default_user());
         let rule = if password.is_empty() { b"nopass".to_vec() } else { [b">", password.as_bytes()].concat() };
@@ -182,10 +182,10 @@ impl Engine {
 
 /// The users of the start, and their file.
 impl Engine {
-    /// Makes the users that the settings declare, or that the file of users holds.
+    /// Creates the users that the settings or the file of users declare.
     ///
     /// # Errors
-    /// What is wrong with them, for whoever starts the server.
+    /// The fault in the declarations, for the operator.
     pub fn enlist_users(&mut self) -> Result<(), String> {
         let declared = std::mem::take(&mut self.settings.users);
         if !declared.is_empty() && !self.settings.user_file.is_empty() {
@@ -224,10 +224,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts the users of their file in the place of all others (ACL LOAD).
+    /// Replaces all users by those of the file of users (ACL LOAD).
     ///
     /// # Errors
-    /// Why the file is not taken; nothing changed.
+    /// Why the file is refused; nothing changed.
     pub fn load_users(&mut self, caller: Option<SessionId>) -> Result<(), String> {
         let path = &self.settings.user_file;
         let unreadable = |reason| format!("Error loading ACLs, opening file '{path}': {reason}");
@@ -238,7 +238,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes all users into their file (ACL SAVE); false when that cannot be done, which the log tells.
+    /// Writes all users into their file (ACL SAVE); false when that fails, which is logged.
     pub fn save_users(&mut self) -> bool {
         let path = &self.settings.user_file;
         let saved = self.host.write_users(path, &self.acl.users.text());
@@ -256,7 +256,7 @@ const TWO_PLACES: &str = "Configuring Redis with users defined in redis.conf and
 
 /// Changing users.
 impl Engine {
-    /// Changes a user by rules, or makes it. `caller` is the session that wants it.
+    /// Changes a user by rules, or creates it. `caller` is the session that requests it.
     ///
     /// # Errors
     /// A rule or the name is refused; nothing changed.
@@ -275,7 +275,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts a user in the place of the one of that name, also where sessions act as it.
+    /// Replaces the user of that name, also in the sessions that act as it.
     fn replace_user(&mut self, user: User) -> Arc<User> {
         let user = Arc::make_mut(&mut self.acl.users).put(user);
         for client in self.sessions.iter_mut().filter(|client| client.user.name() == user.name()) {
@@ -293,7 +293,7 @@ impl Engine {
         true
     }
 
-    /// Puts all users in the place of those that there were: sessions of users who are gone are closed.
+    /// Replaces all users; sessions of users that no longer exist are closed.
     pub fn replace_users(&mut self, caller: Option<SessionId>, users: Arc<Users>) {
         let before = std::mem::replace(&mut self.acl.users, users);
         let names: Vec<Vec<u8>> = before.iter().map(|user| user.name().to_vec()).collect();
@@ -305,7 +305,7 @@ impl Engine {
             for client in self.sessions.iter_mut().filter(|client| client.user.name() == name) {
                 client.user = Arc::clone(&user);
             }
-            // Redis has changed the default user by then, and does not see that it was another one.
+            // Redis has changed the default user by then, and does not notice that it was a different one.
             let is_default = Arc::ptr_eq(&user, self.acl.users.default_user());
             if !is_default && !user.covers_channels_of(known) {
                 self.close_unentitled(caller, &user);
@@ -313,7 +313,7 @@ impl Engine {
         }
     }
 
-    /// Closes sessions of a user that listen to what it may not.
+    /// Closes sessions of a user that are subscribed to channels which it may not use.
     fn close_unentitled(&mut self, caller: Option<SessionId>, user: &Arc<User>) {
         self.expel(caller, |client| {
             let topics = [(Topic::Channel, false), (Topic::Pattern, true), (Topic::Shard, false)];
@@ -325,7 +325,7 @@ impl Engine {
         });
     }
 
-    /// Closes sessions; the caller's own when it has its reply.
+    /// Closes sessions; the caller's own once it has its reply.
     fn expel(&mut self, caller: Option<SessionId>, is_meant: impl Fn(&Session) -> bool) {
         let default = Arc::clone(self.acl.users.default_user());
         let mut expelled = Vec::new();
@@ -341,7 +341,7 @@ impl Engine {
     }
 }
 
-/// The rights that it takes to do that to a key.
+/// The rights that these key flags require.
 fn access(flags: KeyFlags) -> Access {
     let changes = [KeyFlags::INSERT, KeyFlags::DELETE, KeyFlags::UPDATE];
     Access { reads: flags.has(KeyFlags::ACCESS), writes: changes.into_iter().any(|change| flags.has(change)) }

@@ -1,5 +1,4 @@
-//! Which arguments of a request are secret, so that nobody is shown them who watches commands (MONITOR) or looks
-//! which of them took long (SLOWLOG).
+//! Secret arguments of requests, which MONITOR, SLOWLOG and the journal must not show.
 
 use crate::engine::{Command, says};
 use crate::resp::Request;

@@ -1,9 +1,9 @@
 //! Sessions: what the engine knows about each client.
 //!
-//! A session is a connection seen from the inside: its selected database, protocol, name and counters. The
-//! socket, if there is one, belongs to `server/`, which tells the engine what CLIENT LIST shows of it. Ids grow
-//! and never repeat; a [`SessionId`] names its place as well, so finding one is an index, and an id of a
-//! session that ended finds nothing.
+//! A session is the engine's side of a connection: its selected database, protocol, name and counters. The socket, if
+//! there is one, belongs to `server/`, which reports the figures of it that CLIENT LIST shows. Ids grow and never
+//! repeat; a [`SessionId`] also has the session's index, so a look-up is one array access, and the id of a session
+//! that ended finds nothing.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::engine::{CommandId, Now, PendingHostCall, PushQueue, Subscribed, Tran
 use crate::resp::Protocol;
 use std::collections::BTreeMap;
 
-/// Names a session while it lives; of one that ended it finds nothing.
+/// Identifies a session while it lives; after that it finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
     place: u32,
-    /// The client id that CLIENT ID answers: 1 for the first session, then counting.
+    /// The id that CLIENT ID returns: 1 for the first session, then counting up.
     pub number: u64,
 }
 
 impl SessionId {
-    /// Before every other, and of no session.
+    /// An id that sorts before all others, and belongs to no session.
     pub(super) const FIRST: SessionId = SessionId { place: 0, number: 0 };
 }
 
@@ -38,64 +38,65 @@ pub enum Transport {
     Direct,
 }
 
-/// Where a session comes from.
+/// The origin of a session: its transport, addresses and event loop.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// How it reaches us.
+    /// The transport by which it reaches the server.
     pub transport: Transport,
     /// The client's address as CLIENT LIST shows it: `ip:port`, or `path:0` of a Unix socket.
     pub address: String,
-    /// Our own address on that connection.
+    /// The server's own address on that connection.
     pub local_address: String,
-    /// The number of the socket, or -1 where there is none.
+    /// The file descriptor of the socket, or -1 without one.
     pub descriptor: i64,
-    /// True when the client is on this machine.
+    /// True when the client runs on this machine.
     pub is_local: bool,
-    /// The event loop that serves it, from 0.
+    /// The index of the event loop that serves it, from 0.
     pub event_loop: usize,
-    /// It is the test's own: it is always let in, and its commands are neither kept, disturbed nor judged.
+    /// It belongs to the test itself: it is always accepted, and the test kit does not record, disturb or check its
+    /// commands.
     pub is_test_client: bool,
 }
 
-/// Which replies a session wants (CLIENT REPLY).
+/// The replies that a session wants (CLIENT REPLY).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ReplyMode {
-    /// All.
+    /// All replies (ON).
     #[default]
     On,
-    /// None.
+    /// No replies (OFF).
     Off,
-    /// None to this command, then all.
+    /// No reply to this command, then all (SKIP).
     Skip,
 }
 
-/// What the connection tells about its buffers, for CLIENT LIST.
+/// The sizes of a connection's buffers, for CLIENT LIST.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Buffers {
-    /// Bytes of requests that wait to be completed, but for the words that the first of them has so far.
+    /// Bytes of unfinished requests, without the complete words of the first one.
     pub query: usize,
-    /// Bytes of those words.
+    /// Bytes of the complete words of the first unfinished request.
     pub words: usize,
-    /// Room that is kept for requests beyond those.
+    /// Bytes of free room that is kept for further requests.
     pub query_free: usize,
     /// Bytes of replies that wait to be sent.
     pub output: usize,
-    /// Room that is kept for replies.
+    /// Bytes of the buffer that is kept for replies.
     pub reply_room: usize,
-    /// The most bytes that replies took of it lately.
+    /// The recent peak of the reply buffer's use, in bytes.
     pub reply_peak: usize,
-    /// Bytes read from the client since it came.
+    /// Bytes read from the client since it connected.
     pub received: u64,
-    /// Bytes sent to the client since it came.
+    /// Bytes sent to the client since it connected.
     pub sent: u64,
 }
 
-/// How much room for replies is kept where none wait (DEBUG REPLYBUFFER).
+/// The size of the reply buffer that is kept while no replies wait (DEBUG REPLYBUFFER).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyRoom {
-    /// It shrinks when all are sent.
+    /// The buffer shrinks when all replies are sent.
     pub shrinks: bool,
-    /// To what replies took at most within so many milliseconds; `None` for ever.
+    /// The buffer shrinks to the peak of the last so many milliseconds; `None` for the peak since the start.
     pub peak_ms: Option<u64>,
 }
 
@@ -105,85 +106,85 @@ impl Default for ReplyRoom {
     }
 }
 
-/// What the engine knows about one client.
+/// The state of one client in the engine.
 #[derive(Debug)]
 pub struct Session {
-    /// Its id.
+    /// The session's id.
     pub id: SessionId,
-    /// Where it comes from.
+    /// Its transport and addresses.
     pub origin: Origin,
     /// The protocol of its replies.
     pub protocol: Protocol,
-    /// The database it selected.
+    /// The selected database.
     pub database: usize,
-    /// True when it has logged in or need not.
+    /// True when the client has logged in or need not.
     pub authenticated: bool,
-    /// Whom it acts as.
+    /// The user that it acts as.
     pub user: Arc<User>,
-    /// While it is in another world than the first: as whom it was logged in there when it left, if it was, and has not
-    /// become somebody else since.
+    /// While it is in another world than the first: the user that it was logged in as there when it left, unless it has
+    /// logged in as another one since.
     pub first_user: Option<Arc<User>>,
-    /// The name it gave itself, empty at first.
+    /// The name that the client set (CLIENT SETNAME), empty at first.
     pub name: Vec<u8>,
     /// The name of its client library.
     pub library_name: Vec<u8>,
     /// The version of its client library.
     pub library_version: Vec<u8>,
-    /// Which replies it wants.
+    /// The replies that it wants (CLIENT REPLY).
     pub reply_mode: ReplyMode,
-    /// It wants none to the next command.
+    /// It wants no reply to the next command (CLIENT REPLY SKIP).
     pub skips_next: bool,
-    /// It is not to be closed for the memory it takes.
+    /// It is exempt from client eviction (CLIENT NO-EVICT).
     pub no_evict: bool,
-    /// Its reads leave the access times of keys alone.
+    /// Its reads do not change the access times of keys (CLIENT NO-TOUCH).
     pub no_touch: bool,
-    /// When it came.
+    /// When it connected.
     pub connected: Now,
     /// When it last sent a command.
     pub active: Now,
-    /// Its last command.
+    /// The last command that it called.
     pub last_command: Option<CommandId>,
-    /// It is to be closed once its replies are sent.
+    /// The connection closes once its replies are sent.
     pub closing: bool,
-    /// How many commands it sent.
+    /// The number of commands that it sent.
     pub commands: u64,
-    /// What its connection told last.
+    /// The buffer sizes that its connection reported last.
     pub buffers: Buffers,
-    /// What it is to be told beside replies to its own requests.
+    /// Pushes and late replies that its connection has not taken yet.
     pub push_queue: PushQueue,
-    /// The transaction that it has begun.
+    /// Its transaction, between MULTI and EXEC.
     pub transaction: Option<Arc<Transaction>>,
-    /// It is to be closed without its replies: it does not read them.
+    /// The connection closes without sending its replies: the client does not read them.
     pub cut_off: bool,
-    /// The next of its replies is sent byte by byte (a fault).
+    /// Its next reply is sent byte by byte (a fault of the test kit).
     pub in_bytes: bool,
-    /// Its connection ends once what it is told is sent (a fault).
+    /// The connection closes once its queued pushes are sent (a fault of the test kit).
     pub hangs_up: bool,
-    /// What it subscribes to.
+    /// Its channels and patterns.
     pub subscribed: Subscribed,
-    /// It watches every command (MONITOR).
+    /// It monitors every command (MONITOR).
     pub monitors: bool,
-    /// A pause held its last request back, after so many others.
+    /// A pause held its last request back: the number of requests held back before.
     pub held_back: Option<u64>,
     /// The moment at which it is closed because too much output waits for it, unless it reads before.
     pub overfull_until: Option<Now>,
-    /// It caches what it reads, and wants to hear when that changes (CLIENT TRACKING).
+    /// Its options of client-side caching (CLIENT TRACKING), while it tracks.
     pub tracking: Option<Box<tracking::Mode>>,
-    /// What the keys that it watches take, in bytes.
+    /// The memory of its watched keys, in bytes.
     pub watched_bytes: usize,
-    /// What it asks of the engine's host, or is answered.
+    /// Its pending host call, or the result of one.
     pub host_call: Option<Box<PendingHostCall>>,
-    /// What it is counted as among those who take memory.
+    /// The memory that it is counted with for client eviction.
     accounted: AccountedMemory,
 }
 
 impl Session {
-    /// How many bytes wait for it to read them.
+    /// The number of bytes that wait to be sent to it.
     pub fn waiting_bytes(&self) -> usize {
         self.push_queue.bytes() + self.buffers.output
     }
 
-    /// About how many bytes of memory it takes; its names are not counted, as in Redis.
+    /// About how many bytes of memory the session takes; its names are not counted, as in Redis.
     pub fn memory_bytes(&self) -> usize {
         let queued = self.transaction.as_ref().map_or(0, |transaction| transaction.queue.memory_bytes());
         let prefixes = self.tracking.as_ref().map_or(0, |mode| mode.prefix_bytes);
@@ -193,13 +194,13 @@ impl Session {
         size_of::<Session>() + buffers + self.push_queue.queue_bytes() + queued + wanted
     }
 
-    /// True when it hears of what others do.
+    /// True when it receives pushes about what other clients do.
     pub fn is_listener(&self) -> bool {
         self.monitors || !self.subscribed.is_empty()
     }
 
-    /// True when it can do nothing but listen and change what it listens to: a subscriber that speaks RESP2, whose
-    /// messages could not be told from replies.
+    /// True when it may only receive messages and change its subscriptions: a RESP2 subscriber, whose client could not
+    /// distinguish messages from replies.
     pub fn only_listens(&self) -> bool {
         self.protocol == Protocol::Resp2 && !self.subscribed.is_empty()
     }
@@ -209,7 +210,7 @@ impl Session {
         self.reply_mode == ReplyMode::On
     }
 
-    /// A command is answered: what held for it alone is over.
+    /// Ends settings that apply to one command alone, after its reply.
     pub(super) fn has_replied(&mut self) {
         self.reply_mode = match self.reply_mode {
             ReplyMode::Off => ReplyMode::Off,
@@ -219,8 +220,8 @@ impl Session {
         self.skips_next = false;
     }
 
-    /// Puts everything a client can set back to what a fresh connection has (RESET); the login is the caller's. If the
-    /// answer to RESET itself was to be skipped, it still is.
+    /// Restores everything that a client can set to the state of a fresh connection (RESET); the caller resets the
+    /// login. If the reply to RESET itself was to be skipped, it still is.
     pub fn reset(&mut self) {
         self.protocol = Protocol::Resp2;
         self.database = 0;
@@ -234,19 +235,19 @@ impl Session {
     }
 }
 
-/// All sessions.
+/// The sessions of all clients.
 #[derive(Debug, Default)]
 pub struct Sessions {
     places: Vec<Option<Box<Session>>>,
     vacant: Vec<u32>,
-    /// The place of each, by its number.
+    /// The index of each session, by its id.
     numbers: BTreeMap<u64, u32>,
     opened: u64,
     client_memory: ClientMemory,
 }
 
 impl Sessions {
-    /// A session for a client that just connected, and acts as that user.
+    /// Opens a session for a client that just connected, and acts as that user.
     pub fn open(&mut self, origin: Origin, user: Arc<User>, authenticated: bool, now: Now) -> SessionId {
         self.opened += 1;
         let place = self.vacant.pop().unwrap_or(self.places.len() as u32);
@@ -295,7 +296,7 @@ impl Sessions {
         id
     }
 
-    /// A session of the default user.
+    /// Opens a session of the default user.
     #[cfg(test)]
     pub(super) fn open_one(&mut self) -> SessionId {
         let users = crate::acl::Users::default();
@@ -314,62 +315,62 @@ impl Sessions {
         }
     }
 
-    /// The session of that id, while it lives.
+    /// The session with that id, if it still exists.
     pub fn get(&self, id: SessionId) -> Option<&Session> {
         self.places.get(id.place as usize)?.as_deref().filter(|session| session.id == id)
     }
 
-    /// The session of that id, while it lives.
+    /// The session with that id, if it still exists.
     pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.places.get_mut(id.place as usize)?.as_deref_mut().filter(|session| session.id == id)
     }
 
-    /// Counts anew what memory a session takes; to be called when that has changed.
+    /// Updates the memory count of a session; to be called when its memory has changed.
     pub fn account_memory(&mut self, id: SessionId) {
         let session = self.places.get_mut(id.place as usize).and_then(Option::as_deref_mut);
         if let Some(session) = session.filter(|session| session.id == id) {
-            // What was cut off takes nothing soon, and cannot be closed once more.
+            // A session that is being closed frees its memory soon, and cannot be closed again.
             let bytes = if session.cut_off { 0 } else { session.memory_bytes() };
             self.client_memory.account(id, &mut session.accounted, bytes, session.no_evict || session.cut_off);
         }
     }
 
-    /// What all of them take, in bytes.
+    /// The memory of all sessions, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.client_memory.total_bytes()
     }
 
-    /// The one to close when they take too much.
+    /// The session to close first when all of them take too much memory.
     pub(super) fn largest(&self) -> Option<SessionId> {
         self.client_memory.largest()
     }
 
-    /// The sessions that live, oldest first.
+    /// The live sessions, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
         self.numbers.values().filter_map(|&place| self.places[place as usize].as_deref())
     }
 
-    /// The session of that number, while it lives.
+    /// The session with that client id, if it still exists.
     pub fn find(&self, number: u64) -> Option<SessionId> {
         self.numbers.get(&number).map(|&place| SessionId { place, number })
     }
 
-    /// The sessions that live, in no order, to be changed.
+    /// The live sessions, in no order, to be changed.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
         self.places.iter_mut().filter_map(Option::as_deref_mut)
     }
 
-    /// How many live.
+    /// The number of live sessions.
     pub fn len(&self) -> usize {
         self.places.len() - self.vacant.len()
     }
 
-    /// True when none lives.
+    /// True when there is no live session.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many ever came.
+    /// The number of sessions ever opened.
     pub fn opened(&self) -> u64 {
         self.opened
     }

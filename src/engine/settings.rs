@@ -1,6 +1,6 @@
-//! The settings the server runs by, each with its type.
+//! The settings of the server, each with its type.
 //!
-//! How a parameter is spelled, parsed, limited and shown is `config/`'s business: one row there for each field here.
+//! The spelling, parsing, limits and display of parameters are defined in `config/`: one row there for each field here.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::engine::{ClientsLimit, Notifications, OutputLimits, Policy, Process, 
 use crate::rdb::Forms;
 use crate::value::{hash, list, set, stream, zset};
 
-/// Who may call commands that a setting must enable first.
+/// The clients that may call commands which a setting must enable (`enable-debug-command` and similar).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Permission {
-    /// Nobody.
+    /// No client.
     #[default]
     No,
     /// Clients on this machine.
     Local,
-    /// Everybody.
+    /// All clients.
     Yes,
 }
 
 impl Permission {
-    /// Whether that client has it.
+    /// Whether that client has the permission.
     pub fn admits(self, client: &Session) -> bool {
         match self {
             Permission::No => false,
@@ -30,7 +30,7 @@ impl Permission {
         }
     }
 
-    /// As the configuration spells it.
+    /// The value's name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Permission::No => "no",
@@ -39,24 +39,24 @@ impl Permission {
         }
     }
 
-    /// The permission of that name; nobody has it when the name is unknown.
+    /// The permission of that name; an unknown name gives it to no client.
     pub fn named(name: &str) -> Permission {
         let all = [Permission::Yes, Permission::Local];
         all.into_iter().find(|permission| permission.name() == name).unwrap_or_default()
     }
 }
 
-/// How much the server tells of what it does; each level tells what the later ones tell, and more.
+/// `loglevel`: how much the server logs; each level includes all later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum LogLevel {
-    /// All there is.
+    /// Debug: everything.
     Debug,
-    /// Every client that comes and goes.
+    /// Verbose: also every client that connects and disconnects.
     Verbose,
-    /// What an operator wants to know.
+    /// Notice: events of interest to an operator.
     #[default]
     Notice,
-    /// What an operator must know.
+    /// Warning: events that an operator must know.
     Warning,
     /// Nothing.
     Nothing,
@@ -66,7 +66,7 @@ impl LogLevel {
     const ALL: [LogLevel; 5] =
         [LogLevel::Debug, LogLevel::Verbose, LogLevel::Notice, LogLevel::Warning, LogLevel::Nothing];
 
-    /// As the configuration spells it.
+    /// The value's name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             LogLevel::Debug => "debug",
@@ -77,16 +77,16 @@ impl LogLevel {
         }
     }
 
-    /// The level of that name; the usual one when the name is unknown.
+    /// The level of that name; the default one when the name is unknown.
     pub fn named(name: &str) -> LogLevel {
         LogLevel::ALL.into_iter().find(|level| level.name() == name).unwrap_or_default()
     }
 }
 
-/// All settings.
+/// All settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `databases`: how many there are.
+    /// `databases`: the number of databases.
     pub databases: usize,
     /// `requirepass`: the password, empty for none.
     pub password: String,
@@ -94,61 +94,61 @@ pub struct Settings {
     pub user_file: String,
     /// `user`: users with their rules, as the configuration file declares them.
     pub users: Vec<(String, Vec<String>)>,
-    /// `rename-command`: names of commands, and what they are called by instead.
+    /// `rename-command`: pairs of a command's name and its new name.
     pub renames: Vec<(String, String)>,
-    /// `acl-pubsub-default`: whether new users may listen to all channels.
+    /// `acl-pubsub-default`: whether new users may use all channels.
     pub new_users_hear_all: bool,
-    /// `acllog-max-len`: how many entries ACL LOG has.
+    /// `acllog-max-len`: the most entries of ACL LOG.
     pub access_log_entries: usize,
-    /// `maxclients`: how many clients may be connected.
+    /// `maxclients`: the most clients that may be connected.
     pub max_clients: usize,
     /// `proto-max-bulk-len`: the largest string, in bytes.
     pub max_bulk_bytes: usize,
     /// `client-query-buffer-limit`: the largest unfinished request, in bytes.
     pub query_buffer_bytes: usize,
-    /// `client-output-buffer-limit`.
+    /// `client-output-buffer-limit`: the limits of unsent output, by class of client.
     pub output_limits: OutputLimits,
-    /// `maxmemory`: how much memory data and clients may take, in bytes; 0 for any.
+    /// `maxmemory`: the most memory of data and clients, in bytes; 0 for no limit.
     pub max_memory_bytes: u64,
-    /// `maxmemory-policy`: which keys go when they take more.
+    /// `maxmemory-policy`: which keys are evicted when memory is over that.
     pub policy: Policy,
-    /// `maxmemory-samples`: how many keys are looked at to find one of them.
+    /// `maxmemory-samples`: the number of keys that are sampled to evict one.
     pub eviction_samples: u8,
-    /// `maxmemory-eviction-tenacity`: how long that may take, from 0 to 100.
+    /// `maxmemory-eviction-tenacity`: how long a round of eviction may take, from 0 to 100.
     pub eviction_tenacity: u8,
-    /// `maxmemory-clients`: how much memory clients may take.
+    /// `maxmemory-clients`: the most memory that all clients together may take.
     pub max_client_bytes: ClientsLimit,
     /// `lfu-log-factor`: how slowly the counter of uses grows.
     pub lfu_log_factor: u32,
-    /// `lfu-decay-time`: after how many minutes without use it loses one; 0 for never.
+    /// `lfu-decay-time`: the minutes without use after which the counter loses one; 0 for never.
     pub lfu_decay_minutes: u32,
-    /// `tracking-table-max-keys`: of how many keys it is remembered who read them; 0 for any number.
+    /// `tracking-table-max-keys`: the most keys in the tracking table; 0 for no limit.
     pub tracked_keys: usize,
-    /// `busy-reply-threshold`: after how many milliseconds others are heard while a script runs; 0 for never.
+    /// `busy-reply-threshold`: the milliseconds that a script runs before other clients are served; 0 for never.
     pub busy_reply_threshold_ms: u64,
-    /// `slowlog-log-slower-than`: from how many microseconds on a command is logged; `None` for never.
+    /// `slowlog-log-slower-than`: the microseconds from which a command is logged; `None` for never.
     pub slow_from_us: Option<u64>,
-    /// `slowlog-max-len`: how many of them the log keeps.
+    /// `slowlog-max-len`: the most entries of the slow log.
     pub slow_log_entries: usize,
-    /// `latency-monitor-threshold`: from how many milliseconds on a spike is noted; 0 for never.
+    /// `latency-monitor-threshold`: the milliseconds from which a delay is recorded; 0 for never.
     pub spikes_from_ms: u64,
-    /// `latency-tracking`: it is counted how long commands take.
+    /// `latency-tracking`: whether latency histograms of commands are kept.
     pub tracks_latency: bool,
-    /// `latency-tracking-info-percentiles`: those that INFO tells.
+    /// `latency-tracking-info-percentiles`: the percentiles that INFO shows.
     pub latency_percentiles: Vec<f64>,
-    /// `notify-keyspace-events`.
+    /// `notify-keyspace-events`: the classes of events that are published.
     pub notifications: Notifications,
-    /// `enable-debug-command`.
+    /// `enable-debug-command`: the clients that may call DEBUG.
     pub debug_command: Permission,
     /// `test-kit`: whether the commands of the test kit exist.
     pub test_kit: bool,
-    /// `enable-module-command`.
+    /// `enable-module-command`: the clients that may call MODULE.
     pub module_command: Permission,
-    /// `enable-protected-configs`.
+    /// `enable-protected-configs`: the clients that may change protected parameters.
     pub protected_configs: Permission,
-    /// `zset-max-listpack-entries` and `zset-max-listpack-value`.
+    /// `zset-max-listpack-entries` and `zset-max-listpack-value`: the limits of the small encoding.
     pub packed_zset: zset::Limits,
-    /// `hash-max-listpack-entries` and `hash-max-listpack-value`.
+    /// `hash-max-listpack-entries` and `hash-max-listpack-value`: the limits of the small encoding.
     pub packed_hash: hash::Limits,
     /// `set-max-intset-entries`, `set-max-listpack-entries` and `set-max-listpack-value`.
     pub packed_set: set::Limits,
@@ -158,65 +158,65 @@ pub struct Settings {
     pub list_nodes: list::Limits,
     /// `stream-node-max-bytes` and `stream-node-max-entries`.
     pub stream_blocks: stream::Limits,
-    /// `hz`: how often Redis looks for what is due; here everything is done when it is due.
+    /// `hz`: how often Redis runs periodic tasks; without effect here, where everything is done when it is due.
     pub hz: u16,
-    /// `min-replicas-to-write`: without so many replicas nothing may be written, and there are none.
+    /// `min-replicas-to-write`: the number of replicas without which writes are refused; this server has none.
     pub min_replicas: u32,
-    /// `min-replicas-max-lag`: how many seconds a replica may be behind to count; 0 lets writes through without any.
+    /// `min-replicas-max-lag`: the most seconds that a replica may lag to count; 0 allows writes without replicas.
     pub min_replicas_max_lag_s: u32,
-    /// Parameters that nothing depends on, by name, where they have another value than usual.
+    /// Parameters without effect, by name, where they do not have their default value.
     pub idle: BTreeMap<&'static str, String>,
-    /// `rdbcompression`: long texts are compressed where values are saved.
+    /// `rdbcompression`: whether long strings are compressed in saved values.
     pub rdb_compression: bool,
     /// `port`: where TCP clients connect; 0 for no TCP.
     pub port: u16,
-    /// `bind`: the addresses to listen on; a leading `-` lets one be missing.
+    /// `bind`: the addresses to listen on; one with a leading `-` may be missing.
     pub bind: Vec<String>,
     /// `tcp-backlog`: connections that may wait to be accepted.
     pub tcp_backlog: u32,
-    /// `max-new-connections-per-cycle`: so many clients are let in before others are served.
+    /// `max-new-connections-per-cycle`: the number of connections that are accepted before others are served.
     pub accepted_at_once: u16,
-    /// `tcp-keepalive`: seconds between probes of a silent connection, 0 for none.
+    /// `tcp-keepalive`: seconds between probes of an idle connection, 0 for none.
     pub tcp_keepalive_s: u32,
-    /// `timeout`: seconds after which a silent client is closed, 0 for never.
+    /// `timeout`: seconds after which an idle client is closed, 0 for never.
     pub timeout_s: u32,
     /// `unixsocket`: a path to listen on, empty for none.
     pub unix_socket: String,
-    /// `unixsocketperm`: its permissions, 0 to leave them.
+    /// `unixsocketperm`: the permissions of the Unix socket, 0 to leave them.
     pub unix_socket_mode: u32,
-    /// `protected-mode`: without a password, clients of other machines are turned away.
+    /// `protected-mode`: without a password, clients of other machines are refused.
     pub protected_mode: bool,
-    /// `io-threads`: event loops that serve connections at most, if somebody has said how many.
+    /// `io-threads`: the most event loops that serve connections, if it was set.
     pub event_loops: Option<usize>,
-    /// How many serve them if nobody has.
+    /// The most event loops if `io-threads` was not set.
     pub usual_event_loops: usize,
-    /// `loglevel`.
+    /// `loglevel`: the least important level that is logged.
     pub log_level: LogLevel,
-    /// `logfile`: the path that is logged to, empty for the standard output.
+    /// `logfile`: the path of the log, empty for the standard output.
     pub log_file: String,
-    /// `dir`: the working directory, empty until the server has looked it up.
+    /// `dir`: the working directory, empty until the server has determined it.
     pub directory: String,
-    /// What concerns the process.
+    /// The settings of the process.
     pub process: Process,
 }
 
 impl Settings {
-    /// Whether writes depend on replicas. As there are none, they are refused then.
+    /// Whether writes need replicas. As there are none, writes are refused then.
     pub fn counts_replicas(&self) -> bool {
         self.min_replicas > 0 && self.min_replicas_max_lag_s > 0
     }
 
-    /// How many event loops serve connections at most.
+    /// The most event loops that serve connections.
     pub fn event_loops(&self) -> usize {
         self.event_loops.unwrap_or(self.usual_event_loops)
     }
 
-    /// What decides the forms that loaded values are kept in.
+    /// The limits that decide the encodings of loaded values.
     pub fn forms(&self) -> Forms {
         Forms { list: self.list_nodes, set: self.packed_set, hash: self.packed_hash, zset: self.packed_zset }
     }
 
-    /// Sets what the hashing of members follows from, in collections that are flooded with like ones.
+    /// Sets the seed of member hashing, for collections that are flooded with colliding members.
     pub(super) fn seed_members(&mut self, seed: u64) {
         for place in [&mut self.packed_zset.seed, &mut self.packed_hash.seed, &mut self.packed_set.seed] {
             *place = seed;

@@ -21,7 +21,7 @@ pub struct SlowLog {
 /// A command that took long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowCommand {
-    /// Its place among all that ever were.
+    /// Its number among all entries ever added.
     pub number: u64,
     /// When it ended, in unix seconds.
     pub unix_s: i64,
@@ -53,7 +53,7 @@ impl SlowLog {
         self.entries.iter()
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }

@@ -1,15 +1,16 @@
-//! Snapshots: what everything was at a moment, by name, to be brought back.
+//! Snapshots: named states of the whole engine to roll back to (DUNLIN SNAPSHOT).
 //!
-//! They are a stack. Rolling back to one drops those that were taken since; it stays itself. What comes back: all
-//! databases (values, deadlines of keys and fields, streams with their groups, when keys were used), the settings,
-//! users, scripts, functions, chance, and the clock: what it shows and how fast it runs. What stays: where the server
-//! listens, the clients with what they watch, track, subscribe to and wait for, counters and logs, and what functions
-//! keep in variables of their own. To clients, a rollback is a change like any other: who watches or has read a key
-//! that changed is told, and who waits for one that is there again is served. Events of the keyspace are not announced.
+//! They are a stack. Rolling back to one drops those that were taken since, and keeps the snapshot itself. Restored
+//! are all databases (values, deadlines of keys and fields, streams with their groups, when keys were used), the
+//! settings, users, scripts, functions, the random generator, and the clock: its time and its speed. Not restored are
+//! the listeners, the clients with what they watch, track, subscribe to and wait for, counters and logs, and the
+//! variables of functions. To clients, a rollback is a change like any other: watches of a changed key break, clients
+//! that track it are notified, and clients blocked on a key that exists again are served. No keyspace events are
+//! published.
 //!
 //! Costs: taking one copies the settings and begins a level in each database, a few microseconds in all; rolling back
-//! takes as long as what changed since. Users and sources are shared until they change: the first change of a user,
-//! script or function since the last snapshot copies the list of them all, without what they say.
+//! takes time proportional to the changes since. Users and sources are shared until they change: the first change of
+//! a user, script or function since the last snapshot copies the list of them all, without their contents.
 
 use std::sync::Arc;
 
@@ -23,24 +24,24 @@ use crate::keyspace::Database;
 #[derive(Debug, Default)]
 pub struct Snapshots {
     all: Vec<Snapshot>,
-    /// How many were ever taken.
+    /// The number of snapshots ever taken.
     taken: u64,
 }
 
-/// What was at one moment, beside the data.
+/// The state at one moment, except the data.
 #[derive(Debug)]
 struct Snapshot {
     name: Box<[u8]>,
-    /// How many were taken before, itself counted.
+    /// The number of snapshots taken so far, including this one.
     number: u64,
     settings: Box<Settings>,
     users: Arc<Users>,
     generator: fastrand::Rng,
     now: Now,
     speed: f64,
-    /// The scripts, once they have changed.
+    /// The scripts as they were; saved when they first change.
     scripts: Option<SavedScripts>,
-    /// The sources of functions, once they have changed.
+    /// The sources of functions as they were; saved when they first change.
     functions: Option<Vec<Arc<[u8]>>>,
 }
 
@@ -50,12 +51,12 @@ impl Snapshots {
         found.ok_or_else(|| KitError::NoSnapshot(shown(name)).into())
     }
 
-    /// How many were ever taken: what happened at that number or a higher one happened since that snapshot.
+    /// The number of snapshots ever taken. An event recorded with that number or a higher one came after that snapshot.
     pub(in crate::engine) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// The names, the oldest first.
+    /// The names of the snapshots, the oldest first.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.all.iter().map(|snapshot| &*snapshot.name)
     }
@@ -67,9 +68,9 @@ impl Engine {
         self.databases.snapshots.names()
     }
 
-    /// Takes a snapshot, in the place of the one of that name.
+    /// Takes a snapshot; it replaces the one of that name.
     pub fn take_snapshot(&mut self, name: &[u8]) {
-        // There being none of that name is the usual case.
+        // Usually there is none of that name.
         let _ = self.drop_snapshot(name);
         self.databases.snapshots.taken += 1;
         let snapshot = Snapshot {
@@ -85,14 +86,14 @@ impl Engine {
         };
         self.databases.snapshots.all.push(snapshot);
         self.databases.begin_level();
-        // Evictions go on from here each time.
+        // Eviction restarts from here at each rollback.
         self.databases.pressure.forget();
     }
 
-    /// Drops a snapshot. Those that are older can still be rolled back to, and those that are younger.
+    /// Drops a snapshot. Older and younger ones can still be rolled back to.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no snapshot of that name.
     pub fn drop_snapshot(&mut self, name: &[u8]) -> Result<(), Error> {
         let place = self.databases.snapshots.place(name)?;
         let dropped = self.databases.snapshots.all.remove(place);
@@ -104,16 +105,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Brings everything back to what it was when that snapshot was taken, and drops those that were taken since.
+    /// Restores the state of that snapshot, and drops those that were taken since.
     ///
     /// # Errors
-    /// There is none of that name, or a script runs that takes too long; nothing has changed then.
+    /// There is no snapshot of that name, or a script takes too long; nothing has changed then.
     pub fn roll_back(&mut self, name: &[u8]) -> Result<(), Error> {
         let place = self.databases.snapshots.place(name)?;
         self.scripts.gate(Flags::NONE)?;
         let snapshot = &self.databases.snapshots.all[place];
         let (now, speed) = (snapshot.now, snapshot.speed);
-        // Keys live by the clock that was, also for those who are served with them.
+        // Deadlines are compared with the restored clock, also when blocked clients are served.
         self.jump(now);
         let youngest = self.databases.snapshots.all.len() - 1;
         for level in (place..=youngest).rev() {
@@ -131,7 +132,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Undoes what the youngest level has noted.
+    /// Undoes the changes recorded in the youngest level.
     fn undo_level(&mut self) {
         let moves = self.databases.take_moves();
         if !moves.is_empty() {
@@ -168,8 +169,8 @@ impl Engine {
         self.observers.waiting.signal_all(number);
     }
 
-    /// Puts the data and functions of another engine, whose databases are like ours
-    /// ([`crate::engine::Databases::like_empty`]), in the place of all that there are.
+    /// Replaces all data and functions by those of another engine, whose databases are like the ones here
+    /// ([`crate::engine::Databases::like_empty`]).
     pub fn take_over(&mut self, other: Engine) {
         self.forget_traces_since(0);
         self.before_functions_change();
@@ -186,15 +187,15 @@ impl Engine {
         }
     }
 
-    /// Brings the settings, the users and chance back.
+    /// Restores the settings, the users and the random generator.
     fn bring_rules_back(&mut self, place: usize) {
         let snapshot = &self.databases.snapshots.all[place];
         self.generator = snapshot.generator.clone();
         self.databases.pressure.forget();
         let before = std::mem::replace(&mut self.settings, Settings::clone(&snapshot.settings));
-        // Nobody is to be locked out of where he came in.
+        // The listeners stay: no client is to be locked out of where it connected.
         (self.settings.port, self.settings.bind) = (before.port, before.bind);
-        // The process is not brought back.
+        // The settings of the process stay.
         self.settings.process = before.process;
         let users = Arc::clone(&snapshot.users);
         if !Arc::ptr_eq(&users, &self.acl.users) {
@@ -207,8 +208,8 @@ impl Engine {
         }
     }
 
-    /// Brings scripts and functions back that were there when the snapshot at `place` was taken: what the oldest of it
-    /// and those behind it saved, as nothing had changed before.
+    /// Restores the scripts and functions of the snapshot at `place`: those that it or the first one behind it saved,
+    /// as nothing had changed before that.
     fn bring_scripts_back(&mut self, place: usize) {
         let mut snapshots = self.databases.snapshots.all[place..].iter_mut();
         let (mut scripts, mut functions) = (None, None);
@@ -224,7 +225,7 @@ impl Engine {
         }
     }
 
-    /// Scripts are about to change.
+    /// Saves the scripts for the last snapshot: they are about to change.
     pub(in crate::engine) fn before_scripts_change(&mut self) {
         if let Some(snapshot) = self.databases.snapshots.all.last_mut()
             && snapshot.scripts.is_none()
@@ -233,7 +234,7 @@ impl Engine {
         }
     }
 
-    /// Functions are about to change.
+    /// Saves the functions for the last snapshot: they are about to change.
     pub(in crate::engine) fn before_functions_change(&mut self) {
         if let Some(snapshot) = self.databases.snapshots.all.last_mut()
             && snapshot.functions.is_none()

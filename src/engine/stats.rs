@@ -1,34 +1,34 @@
 //! Counters behind INFO: what happened since the start or since CONFIG RESETSTAT.
 //!
-//! What is counted by command stands in pages of a few neighbours in the table, made when one of them first runs: of
+//! The counters of commands are in pages of a few neighbours in the table, allocated when one of them first runs: of
 //! hundreds of commands a program uses a dozen, and there may be thousands of engines.
 
 use crate::acl::Reason;
 use crate::engine::host::Turns;
 use crate::engine::{CommandId, ErrorCounts, InstantMetrics, LatencyHistogram, LatencyMonitor, SlowLog};
 
-/// How one command fared.
+/// The counters of one command (INFO commandstats).
 #[derive(Clone, Debug, Default)]
 pub struct CommandStats {
-    /// How often it ran.
+    /// The number of calls.
     pub calls: u64,
-    /// How long it ran, in microseconds.
+    /// The total time of its calls, in microseconds.
     pub elapsed_us: u64,
-    /// How often a gate refused it before it ran.
+    /// The number of requests that a gate refused before the command ran.
     pub rejected: u64,
-    /// How often it ran and answered an error.
+    /// The number of calls that replied with an error.
     pub failed: u64,
-    /// How long its calls took, while `latency-tracking` is on.
+    /// The histogram of its calls, while `latency-tracking` is on.
     pub latency_histogram: LatencyHistogram,
 }
 
 impl CommandStats {
-    /// Of a command that nobody called.
+    /// The counters of a command that was never called.
     const NONE: CommandStats =
         CommandStats { calls: 0, elapsed_us: 0, rejected: 0, failed: 0, latency_histogram: LatencyHistogram::NONE };
 }
 
-/// A page of commands that nobody called.
+/// A page of commands that were never called.
 const BLANK: Page = [const { CommandStats::NONE }; PAGE];
 
 #[cold]
@@ -41,41 +41,41 @@ fn page(page: &Option<Box<Page>>) -> &Page {
     page.as_deref().unwrap_or(&NEVER_CALLED)
 }
 
-/// What an event loop has read and written.
+/// The socket reads and writes of an event loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transfers {
-    /// Reads that brought something.
+    /// Reads that returned bytes.
     pub reads: u64,
-    /// Times that something was sent.
+    /// Writes that sent bytes.
     pub writes: u64,
 }
 
-/// All counters.
+/// All counters of the engine.
 #[derive(Debug, Default)]
 pub struct Stats {
     /// Commands that ran.
     pub commands: u64,
-    /// Sessions that came.
+    /// Sessions that were opened.
     pub connections: u64,
-    /// Clients turned away because there were too many.
+    /// Clients refused because there were too many.
     pub connections_refused: u64,
-    /// Keys that ended at their deadline.
+    /// Keys that expired.
     pub expired_keys: u64,
-    /// Fields of hashes that ended at theirs.
+    /// Fields of hashes that expired.
     pub expired_fields: u64,
-    /// Keys that were removed for want of memory.
+    /// Keys that were evicted.
     pub evicted_keys: u64,
-    /// Clients that were closed for the memory they took.
+    /// Clients that were evicted for the memory they took.
     pub evicted_clients: u64,
-    /// For how long memory was short, in microseconds, until it was not.
+    /// The total time of past periods in which memory was short, in microseconds.
     pub short_of_memory_us: u64,
     /// Reads that found their key.
     pub keyspace_hits: u64,
-    /// Reads that did not.
+    /// Reads that did not find their key.
     pub keyspace_misses: u64,
     /// Changes to the data since the last save.
     pub changes: u64,
-    /// Errors answered.
+    /// Error replies.
     pub errors: u64,
     /// Bytes received.
     pub received_bytes: u64,
@@ -89,31 +89,31 @@ pub struct Stats {
     pub errors_by_code: ErrorCounts,
     /// Reads and writes of sockets, by event loop.
     pub transfers: Vec<Transfers>,
-    /// How long keys and fields were being removed at their deadlines, in microseconds.
+    /// The time spent on removing expired keys and fields, in microseconds.
     pub expiring_us: u64,
     /// Values, keys and functions that Redis frees in the background: what UNLINK and the FLUSH commands remove.
     pub freed_lazily: u64,
-    /// The most commands that ran together, read at once from one client.
+    /// The most commands of one batch, read at once from one client.
     pub most_commands: u64,
-    /// How many commands had run before those that run together now.
+    /// The number of commands that had run before the current batch.
     pub(super) commands_before: u64,
-    /// Bytes that the server took when it started.
+    /// Memory of the server at its start, in bytes.
     pub startup_bytes: u64,
-    /// How long requests were being run, in microseconds.
+    /// The time spent on running requests, in microseconds.
     pub running_us: u64,
-    /// The turns of the event loops before counting began.
+    /// The turns of the event loops before the counters were reset.
     pub turns_before: Turns,
     /// Rates and peaks.
     pub instant_metrics: InstantMetrics,
-    /// The last commands that took long.
+    /// The slow log.
     pub slow_log: SlowLog,
-    /// What held everybody up.
+    /// The latency monitor.
     pub latency_monitor: LatencyMonitor,
     by_command: Vec<Option<Box<Page>>>,
     refusals: [u64; 4],
 }
 
-/// The number of commands whose counters lie in one page.
+/// The number of commands whose counters are in one page.
 const PAGE: usize = 8;
 
 type Page = [CommandStats; PAGE];
@@ -124,17 +124,17 @@ impl Stats {
         Stats { by_command: vec![None; commands.div_ceil(PAGE)], ..Stats::default() }
     }
 
-    /// How that command fared.
+    /// The counters of that command.
     pub fn command(&self, id: CommandId) -> &CommandStats {
         &page(&self.by_command[id.index() / PAGE])[id.index() % PAGE]
     }
 
-    /// All of them, in the order of the table.
+    /// The counters of all commands, in the order of the table.
     pub fn by_command(&self) -> impl Iterator<Item = &CommandStats> {
         self.by_command.iter().flat_map(page)
     }
 
-    /// How that command fared, to be counted on.
+    /// The counters of that command, to be changed.
     #[inline]
     pub fn command_mut(&mut self, id: CommandId) -> &mut CommandStats {
         let page = self.by_command[id.index() / PAGE].get_or_insert_with(first_page);
@@ -144,23 +144,23 @@ impl Stats {
     /// Counts errors by the code that the line starts with.
     ///
     /// # Errors
-    /// There are too many codes, so none is counted any more; what there were, to be told in the log.
+    /// There are too many codes, so none is counted any more; returns the codes so far, for the log.
     pub fn count_errors(&mut self, line: &str, times: u64) -> Result<(), String> {
         self.errors += times;
         self.errors_by_code.count(line, times)
     }
 
-    /// How often something was refused for that reason, to be counted on.
+    /// The number of denials for that reason, to be changed.
     pub(super) fn denied(&mut self, reason: Reason) -> &mut u64 {
         &mut self.refusals[reason as usize]
     }
 
-    /// How often something was refused for that reason.
+    /// The number of denials for that reason.
     pub fn refusals(&self, reason: Reason) -> u64 {
         self.refusals[reason as usize]
     }
 
-    /// What that event loop has read and written, to be counted on.
+    /// The reads and writes of that event loop, to be changed.
     pub fn transfers_mut(&mut self, event_loop: usize) -> &mut Transfers {
         if self.transfers.len() <= event_loop {
             self.transfers.resize(event_loop + 1, Transfers::default());
@@ -168,8 +168,8 @@ impl Stats {
         &mut self.transfers[event_loop]
     }
 
-    /// Starts counting anew (CONFIG RESETSTAT); changes to the data stay counted, as they are about the data, and logs
-    /// are not counters. What was refused stays counted as well, as in Redis. `turns` are all so far.
+    /// Resets the counters (CONFIG RESETSTAT), except the changes to the data, which are about the data, the logs,
+    /// which are not counters, and the denials, as in Redis. `turns` are all turns so far.
     pub fn reset(&mut self, turns: Turns) {
         let old = std::mem::replace(self, Stats::new(self.by_command.len() * PAGE));
         self.turns_before = turns;

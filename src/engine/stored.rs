@@ -1,8 +1,8 @@
-//! Which stored values a handler can open as what.
+//! The collection types that a handler can open in a key.
 //!
-//! The door to the data ([`crate::engine::Ctx`]) is written once for all types; a type that lives behind it says here
-//! how it is recognised, made and found empty. Text is not here: it lies inside its key's record and has doors of its
-//! own.
+//! The access to the data ([`crate::engine::Ctx`]) is written once for all types; each type defines here how it is
+//! recognised, created and found empty. Strings are not here: they are inside their key's record and have separate
+//! methods.
 
 use crate::keyspace::ValueMut;
 use crate::value::{Hash, HashView, List, Set, Stream, Value, View, Zset};

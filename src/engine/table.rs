@@ -3,7 +3,7 @@
 //! It is made once from the families that `commands/` hands in and never changes, but for names that `rename-command`
 //! gives at the start: a command is called by the new one alone, and goes by its own everywhere else. A name is hashed
 //! without regard to case into a table of four times as many places as there are commands, so almost every look-up
-//! compares one name. A copy shares all of it: as many engines as one likes have one table.
+//! compares one name. A copy shares all of it: any number of engines can share one table.
 
 use std::sync::Arc;
 

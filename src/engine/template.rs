@@ -1,11 +1,11 @@
-//! Templates: all that an engine is at a moment, to begin others with.
+//! Templates: the whole state of an engine at a moment, from which other engines start.
 //!
-//! What a template holds is what a snapshot brings back (`snapshots`): data, settings, users, scripts, functions,
-//! chance and the clock; and the rules of strict mode, as those who test wish them everywhere. Unlike a snapshot it is
+//! A template holds what a snapshot restores (`snapshots`): data, settings, users, scripts, functions, the random
+//! generator and the clock; and the rules of strict mode, which tests want in every world. Unlike a snapshot it is
 //! complete in itself, and never changes.
 //!
-//! Costs: taking one copies all data. Beginning with it copies none: who does shares the data, users, scripts and
-//! sources until they change, and copies what it changes first, a block of 64 KiB or one collection at a time
+//! Costs: taking one copies all data. Starting from it copies none: the new engine shares the data, users, scripts and
+//! sources until they change, and copies before each first change, a block of 64 KiB or one collection at a time
 //! ([`crate::keyspace`]). Libraries of functions are loaded when the first of them is called.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::engine::scripts::{FunctionRegistry, SavedScripts};
 use crate::engine::{Databases, Engine, Now, Settings};
 use crate::keyspace::Database;
 
-/// All that an engine was at a moment.
+/// The state of an engine at a moment.
 #[derive(Debug)]
 pub struct Template {
     databases: Vec<Database>,
@@ -26,14 +26,14 @@ pub struct Template {
     functions: FunctionRegistry,
     generator: fastrand::Rng,
     strict: Option<Strict>,
-    /// What its clock showed.
+    /// The time of its clock.
     pub now: Now,
-    /// How many times as fast as time passes that ran.
+    /// The speed of its clock, as a multiple of real time.
     pub speed: f64,
 }
 
 impl Engine {
-    /// All that the engine is now.
+    /// Takes a template of the engine's present state.
     pub fn template(&self) -> Template {
         Template {
             databases: self.databases.fork(),
@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    /// Makes a fresh engine, which shows the time of the template, all that the template is.
+    /// Sets a fresh engine, whose clock shows the time of the template, to the state of the template.
     pub fn begin_as(&mut self, template: &Template) {
         self.databases = Databases::forked(&template.databases);
         self.settings = template.settings.clone();
@@ -62,7 +62,7 @@ impl Engine {
         self.stats.startup_bytes = self.databases.memory_bytes() as u64;
     }
 
-    /// Gives a fresh engine those users.
+    /// Sets the users of a fresh engine.
     pub fn begin_with_users(&mut self, users: &Arc<Users>) {
         self.acl.users = Arc::clone(users);
     }

@@ -1,4 +1,4 @@
-//! MULTI: the requests that a session has queued, and what they are together.
+//! MULTI: the requests that a session has queued, and their combined flags.
 
 use crate::engine::Flags;
 use crate::resp::{Request, Requests};
@@ -6,7 +6,7 @@ use crate::resp::{Request, Requests};
 /// A transaction that was begun and not yet run.
 #[derive(Clone, Debug)]
 pub struct Transaction {
-    /// What was queued.
+    /// The queued requests.
     pub queue: Requests,
     /// The flags of all commands in it.
     pub flags: Flags,
@@ -15,7 +15,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// One without requests.
+    /// A transaction without requests.
     pub fn begin() -> Transaction {
         Transaction { queue: Requests::default(), flags: Flags::NONE, is_faulty: false }
     }

@@ -1,4 +1,4 @@
-//! Commands within commands, and commands that wait.
+//! Running a command within a command, and blocking the client.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use crate::resp::{Reply, Request, Requests};
 use crate::value::View;
 
 impl Ctx<'_> {
-    /// Runs a request of the same session within this command, and writes its reply here. It passes no gates: whoever
-    /// has it run saw to that. It waits for nothing, and nobody is served before the whole command is done.
+    /// Runs a request of the same session within this command, and writes its reply here. It passes no gates: the
+    /// caller has checked it. It does not block, and no blocked client is served before the whole command is done.
     ///
-    /// False when it is a script that was put aside: [`Ctx::rest_before`] is to be called then, and nothing after it.
+    /// False when it is a script that was suspended: the caller then calls [`Ctx::rest_before`], and nothing after it.
     pub fn run(&mut self, request: Request<'_>) -> bool {
         !matches!(self.engine.run_within(self.session, request, self.reply.reborrow()), Ending::Rests)
     }
 
-    /// Whether the client may read any key, beside doing what the words of this command say.
+    /// Whether the client has the right to read any key, in addition to the rights for this request.
     pub fn may_read_all_keys(&self, args: &Args<'_>) -> bool {
         self.engine.may_read_all_keys(self.session, self.command, args.request())
     }
@@ -32,9 +32,9 @@ impl Ctx<'_> {
         self.is_nested && self.engine.scripts.is_any_running()
     }
 
-    /// Has this command wait until one of `keys` comes to hold a `T`, and run again then. Whoever waited for that key
-    /// before is served before. At `deadline_ms`, in unix milliseconds, it answers a null array. A command that runs
-    /// within another does not wait, but answers what `at_once` writes. To be called last, nothing being answered.
+    /// Blocks the client until one of `keys` holds a `T`, and then runs this command again. Clients that waited for
+    /// that key earlier are served earlier. At `deadline_ms`, in unix milliseconds, the reply is a null array. A
+    /// command within another does not block: its reply is what `at_once` writes. To be called last, before any reply.
     pub fn block_or<T: Stored>(
         &mut self,
         keys: &[&[u8]],
@@ -50,8 +50,8 @@ impl Ctx<'_> {
         self.block = Some(Box::new(block));
     }
 
-    /// Like [`Ctx::block_or`], but runs `request` again, and, if `heeds_loss`, also when one of the keys is deleted or
-    /// gets another type.
+    /// Like [`Ctx::block_or`], but it is `request` that is run again, and, if `heeds_loss`, also when one of the keys
+    /// is deleted or gets another type.
     pub fn block_as<T: Stored>(
         &mut self,
         keys: &[&[u8]],
@@ -69,8 +69,8 @@ impl Ctx<'_> {
         }
     }
 
-    /// Has this command wait for nothing but the end of its time, at which `answer` is written. A command that runs
-    /// within another does not wait. To be called last, nothing being answered.
+    /// Blocks the client until the timeout, at which `answer` writes the reply. A command within another does not
+    /// block. To be called last, before any reply.
     pub fn block_until(&mut self, deadline_ms: Option<i64>, answer: fn(&mut Reply<'_>)) {
         if self.is_nested {
             return answer(&mut self.reply);
@@ -80,14 +80,14 @@ impl Ctx<'_> {
         self.block = Some(Box::new(block));
     }
 
-    /// What `key` holds changed so that who waits for it may go on: a key that comes to be needs no word.
+    /// Marks `key` as ready for its blocked clients after its value changed; a new key is marked without this call.
     pub fn signal(&mut self, key: &[u8]) {
         if !self.engine.observers.waiting.is_empty() {
             self.engine.observers.waiting.signal(self.database, key);
         }
     }
 
-    /// How the command ended.
+    /// How the command ended: with a reply, blocked, or suspended.
     pub(in crate::engine) fn into_ending(self) -> Ending {
         match (self.halt, self.block) {
             (Halt::Rests, _) => Ending::Rests,
@@ -97,7 +97,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// Ends the wait of another session as if its time were over, or with an error. False when it does not wait.
+    /// Unblocks another session, as at its timeout or with an error. False when it is not blocked.
     pub fn unblock(&mut self, number: u64, with_error: bool) -> bool {
         self.engine.sessions.find(number).is_some_and(|id| self.engine.unblock(id, with_error))
     }

@@ -1,4 +1,4 @@
-//! Databases changed as wholes, and keys watched.
+//! Changes of whole databases, and WATCH.
 
 use super::Ctx;
 use crate::engine::{Databases, Engine, Presence, Settings, presence};
@@ -6,7 +6,7 @@ use crate::keyspace::{Database, LazyFree, New};
 use crate::rdb::{self, Writer};
 
 impl Ctx<'_> {
-    /// Takes all keys out of a database at once and hands them over to be freed.
+    /// Empties a database at once; the keys are freed elsewhere.
     pub fn empty(&mut self, database: usize) {
         let engine = &mut *self.engine;
         let due_ms = engine.due_ms();
@@ -18,8 +18,8 @@ impl Ctx<'_> {
         engine.observers.waiting.signal_all(database);
     }
 
-    /// Makes all data what it would be after it was saved and loaded again: values take the forms that they are loaded
-    /// in, keys that are overdue are gone, and no key was used yet. For those who watch, it was all away for a moment.
+    /// Makes all data as if it had been saved and loaded again (DEBUG RELOAD): values get the encodings of loaded ones,
+    /// expired keys are removed, and access times restart. For WATCH, all keys were missing for a moment.
     pub fn reload(&mut self) {
         for number in 0..self.engine.databases.count() {
             let engine = &mut *self.engine;
@@ -33,7 +33,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// Lets two databases change places.
+    /// Swaps two databases (SWAPDB).
     pub fn swap(&mut self, one: usize, other: usize) {
         let engine = &mut *self.engine;
         engine.stats.changes += 1;
@@ -43,14 +43,14 @@ impl Ctx<'_> {
         engine.exchange_databases(one, other, |databases| databases.swap(one, other));
     }
 
-    /// Has the session's next transaction depend on that key staying as it is.
+    /// Watches a key for the session's next transaction.
     pub fn watch(&mut self, key: &[u8]) {
         let presence = self.engine.presence(self.database, key);
         self.engine.observers.watches.watch(self.session, self.database, key, presence);
         self.session_mut().watched_bytes = self.engine.observers.watches.memory_of(self.session);
     }
 
-    /// Ends all watches of the session; true when one of its keys is no longer what it was.
+    /// Ends all watches of the session; true when one of its keys has changed.
     pub fn unwatch(&mut self) -> bool {
         let engine = &mut *self.engine;
         let (due_ms, databases) = (engine.due_ms(), &engine.databases);
@@ -63,7 +63,7 @@ impl Ctx<'_> {
 }
 
 impl Engine {
-    /// Has `act` exchange two databases, and tells whom it concerns.
+    /// Calls `act` to exchange databases, and notifies watchers, trackers and blocked clients.
     pub(in crate::engine) fn exchange_databases(&mut self, one: usize, other: usize, act: impl FnOnce(&mut Databases)) {
         let due_ms = self.due_ms();
         let (first, second) = (self.databases.get(one), self.databases.get(other));
@@ -78,7 +78,7 @@ impl Engine {
     }
 }
 
-/// Does to one key what saving and loading it does, and answers what is no longer needed.
+/// Does to one key what saving and loading it does; returns the value that is no longer needed.
 fn reload_key(database: &mut Database, key: &[u8], settings: &Settings, due_ms: i64) -> LazyFree {
     let Some(slot) = database.find(key) else { return LazyFree::default() };
     if presence(database, key, due_ms) == Presence::Overdue {

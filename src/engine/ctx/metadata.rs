@@ -1,34 +1,34 @@
-//! Changes beside the elements: who reads a stream, and how far.
+//! Changes to a value's metadata: the consumer groups of a stream, and how far they have read.
 //!
-//! Such a change counts as one, and may be announced, but to who watches the key nothing has changed.
+//! Such a change counts as one, and may have an event, but it does not break WATCH.
 
 use super::Ctx;
 use crate::engine::{Error, Event, Stored};
 use crate::resp::Reply;
 
-/// A change that a closure made beside the elements: as how many it counts, what is told of it, and its result.
+/// A change to metadata that a closure made: how many changes it counts as, its event, and the closure's result.
 #[derive(Debug)]
 pub struct MetadataChange<R> {
-    /// How many changes this counts as.
+    /// The number of changes that this counts as.
     pub count: u64,
-    /// What is announced, if anything.
+    /// The event to publish, if any.
     pub event: Option<Event>,
-    /// What the handler goes on with.
+    /// The result for the handler.
     pub result: R,
 }
 
 impl<R> MetadataChange<R> {
-    /// `count` changes and a result.
+    /// A change that counts as `count` changes, with a result and no event.
     pub fn by(count: usize, event: Option<Event>, result: R) -> MetadataChange<R> {
         MetadataChange { count: count as u64, event, result }
     }
 }
 
 impl Ctx<'_> {
-    /// Changes what stands beside the elements that `key` holds; `None` when there is no such key.
+    /// Changes the metadata of the collection that `key` holds; `None` when the key does not exist.
     ///
     /// # Errors
-    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
     pub fn edit_metadata<T: Stored, R>(
         &mut self,
         key: &[u8],

@@ -1,11 +1,11 @@
-//! Several keys at once.
+//! Reading several keys at once.
 
 use super::Ctx;
 use crate::resp::Reply;
 use crate::value::View;
 
 impl<'c> Ctx<'c> {
-    /// What several keys hold, all at once, in their order: counts and notes as [`Ctx::view`] does for each.
+    /// The values of several keys, in their order; counts and records each access as [`Ctx::view`] does.
     pub fn views(&mut self, keys: &[&[u8]]) -> (Vec<Option<View<'_>>>, &mut Reply<'c>) {
         self.views_while(keys, |_| true)
     }
@@ -17,8 +17,8 @@ impl<'c> Ctx<'c> {
         keys: &[&[u8]],
         fits: fn(&View<'_>) -> bool,
     ) -> (Vec<Option<View<'_>>>, &mut Reply<'c>) {
-        // Looking one key up may remove it or another that is due, which would make earlier slots stale: so the
-        // overdue ones go first, and the second pass removes nothing.
+        // Looking a key up may delete an expired one, which would make earlier slots stale: so the first pass deletes
+        // the expired ones, and the second pass deletes nothing.
         let mut looked_up = 0;
         for key in keys {
             looked_up += 1;

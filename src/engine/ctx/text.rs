@@ -1,4 +1,4 @@
-//! Texts changed in place.
+//! Changing strings in place.
 
 use super::{Changed, Ctx};
 use crate::engine::{Error, Event};
@@ -7,12 +7,12 @@ use crate::value::text::TextView;
 use crate::value::{Text, Value, View};
 
 impl Ctx<'_> {
-    /// Changes the bytes of the text that `key` holds, an empty one if there is no such key. An empty result removes
-    /// nothing: a key may hold an empty text. Whether the key shall be made at all is for the handler to find out
-    /// first. Without an event only those who watch or have read the key come to know of it.
+    /// Changes the bytes of the string that `key` holds, an empty one if the key does not exist. An empty result does
+    /// not remove the key: it may hold an empty string. The handler decides first whether the key is to be created at
+    /// all. Without an event only WATCH and key tracking notice the change.
     ///
     /// # Errors
-    /// [`Error::WrongType`], or what `act` refuses, which must have left the bytes as they were; nothing changed.
+    /// [`Error::WrongType`], or the error of `act`, which must leave the bytes as they were then; nothing changed.
     pub fn edit_text<R>(
         &mut self,
         key: &[u8],
@@ -45,10 +45,10 @@ impl Ctx<'_> {
         Ok(changed.result)
     }
 
-    /// Makes the text that `key` holds, or a new one, the integer that `act` makes of it. The deadline stays.
+    /// Replaces the integer that `key` holds, or a new key's, by the result of `act`. The deadline is kept.
     ///
     /// # Errors
-    /// [`Error::WrongType`], or what `act` refuses; in both cases nothing changed.
+    /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
     pub fn count_text(
         &mut self,
         key: &[u8],

@@ -1,4 +1,4 @@
-//! What a key holds goes to another key, with its deadline: RENAME, MOVE and COPY.
+//! Moving and copying a key's value and deadline to another key: RENAME, MOVE and COPY.
 
 use crate::engine::lru::{self, LruHint};
 use crate::engine::{Ctx, Event};
@@ -7,8 +7,8 @@ use crate::value::Value;
 
 /// From one key to another.
 impl Ctx<'_> {
-    /// Moves what `from` holds, with its deadline, to `to` in database `database`, in place of what is there; the two
-    /// are announced under `left` and `arrived`. It counts as a new key, used now. False when `from` is not there.
+    /// Moves the value of `from`, with its deadline, to `to` in database `database`, in place of any value of `to`; the
+    /// events are `left` and `arrived`. `to` counts as a new key, used now. False when `from` does not exist.
     pub fn relocate(&mut self, from: &[u8], left: Event, to: &[u8], database: usize, arrived: Event) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
         let origin = self.engine.databases.get_mut(self.database);
@@ -20,8 +20,8 @@ impl Ctx<'_> {
         true
     }
 
-    /// Copies what `from` holds, with its deadline, to `to` in database `database`, in place of what is there. False
-    /// when `from` is not there.
+    /// Copies the value of `from`, with its deadline, to `to` in database `database`, in place of any value of `to`.
+    /// False when `from` does not exist.
     pub fn duplicate(&mut self, from: &[u8], to: &[u8], database: usize, arrived: Event) -> bool {
         let Some(slot) = self.engine.live_to_change(self.database, from) else { return false };
         let origin = self.engine.databases.get_mut(self.database);
@@ -33,8 +33,8 @@ impl Ctx<'_> {
         true
     }
 
-    /// Gives `key` a value with a deadline, in place of what is there; `hint` is noted of its use, if the policy in
-    /// force goes by that. It is the only thing that is announced.
+    /// Sets `key` to a value with a deadline, in place of any old value, with the given event alone; `hint` is recorded
+    /// as its use, if the eviction policy depends on use.
     pub fn bring(&mut self, key: &[u8], value: Value, deadline_ms: Option<i64>, hint: Option<LruHint>, arrived: Event) {
         self.settle(key, self.database, value, deadline_ms, hint);
         self.after(key, arrived, 1);

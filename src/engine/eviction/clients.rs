@@ -1,9 +1,9 @@
-//! Clients that take too much memory: counted as they grow, and closed, the largest first, when all of them together
-//! take more than `maxmemory-clients`.
+//! Client eviction: the memory of clients is counted as it grows, and the largest clients are closed while all of them
+//! together take more than `maxmemory-clients`.
 //!
-//! Clients are kept by the magnitude of what they take, so that a small change costs nothing and the
-//! large ones are found at once; of one magnitude, the oldest goes first. Who asked for it (CLIENT
-//! NO-EVICT) is counted and never closed.
+//! Clients are kept by the magnitude of their memory, so that a small change costs nothing and the large ones are
+//! found at once; of one magnitude, the oldest is closed first. A client with CLIENT NO-EVICT is counted but never
+//! closed.
 //!
 //! Source: Redis's documentation of client eviction, and the behaviour of Redis 8.0.6.
 
@@ -11,22 +11,22 @@ use std::collections::BTreeSet;
 
 use crate::engine::{Effect, Engine, LogLevel, SessionId};
 
-/// Clients of less than this are all of one magnitude.
+/// The memory in bytes below which all clients are of one magnitude.
 const SMALL_BYTES: usize = 32 << 10;
-/// A limit is at least this, so that somebody can still say that it was a mistake.
+/// The smallest limit, in bytes, so that a client can still connect to correct a limit set by mistake.
 const LEAST_LIMIT_BYTES: u64 = 128 << 10;
 
-/// `maxmemory-clients`: how much memory all clients may take.
+/// `maxmemory-clients`: the most memory that all clients together may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientsLimit {
-    /// This many bytes; 0 for no limit.
+    /// A number of bytes; 0 for no limit.
     Bytes(u64),
-    /// This many hundredths of `maxmemory`, if there is one.
+    /// A percentage of `maxmemory`, if that is set.
     Percent(u64),
 }
 
 impl ClientsLimit {
-    /// How many bytes that is; `None` for any.
+    /// The limit in bytes; `None` for no limit.
     pub fn bytes(self, max_memory_bytes: u64) -> Option<u64> {
         let bytes = match self {
             ClientsLimit::Bytes(bytes) => bytes,
@@ -38,15 +38,15 @@ impl ClientsLimit {
     }
 }
 
-/// What a session is counted as.
+/// The memory that a session is counted with.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::engine) struct AccountedMemory {
     bytes: usize,
-    /// Its place among those who may be closed.
+    /// Its place among the clients that may be evicted; `None` if it is exempt.
     magnitude: Option<u32>,
 }
 
-/// What all clients take.
+/// The memory of all clients.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct ClientMemory {
     total_bytes: usize,
@@ -54,12 +54,12 @@ pub(in crate::engine) struct ClientMemory {
 }
 
 impl ClientMemory {
-    /// What all take, in bytes.
+    /// The memory of all clients, in bytes.
     pub(in crate::engine) fn total_bytes(&self) -> usize {
         self.total_bytes
     }
 
-    /// Counts a session anew: with `bytes`, and among those who may be closed unless it `is_spared`.
+    /// Updates the count of a session: with `bytes`, and among the clients that may be evicted unless it `is_spared`.
     pub(in crate::engine) fn account(
         &mut self,
         session: SessionId,
@@ -76,12 +76,12 @@ impl ClientMemory {
         *weight = AccountedMemory { bytes, magnitude };
     }
 
-    /// No longer counts a session.
+    /// Removes a session from the count.
     pub(in crate::engine) fn forget(&mut self, session: SessionId, weight: &mut AccountedMemory) {
         self.account(session, weight, 0, true);
     }
 
-    /// The client that is to be closed next.
+    /// The client to evict next.
     pub(in crate::engine) fn largest(&self) -> Option<SessionId> {
         let (most, _) = self.evictable.last()?;
         self.evictable.range((*most, SessionId::FIRST)..).next().map(|(_, session)| *session)
@@ -89,7 +89,7 @@ impl ClientMemory {
 }
 
 impl Engine {
-    /// Closes clients until the others take less than they may; the session that has its turn may be among them.
+    /// Closes clients until the rest fit the limit; the session whose turn it is may be among them.
     #[inline]
     pub fn evict_clients(&mut self) {
         if self.settings.max_client_bytes != ClientsLimit::Bytes(0) {

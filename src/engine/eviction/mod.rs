@@ -1,19 +1,19 @@
-//! What happens when memory is short: keys or clients go, or commands that would need more are refused.
+//! Eviction: when memory is short, keys or clients are removed, or commands that would need more are refused.
 //!
-//! Before a command passes its gates, memory is compared with `maxmemory`. While it is more, keys are removed by the
-//! rule of `maxmemory-policy`, until it fits or the time is up that `maxmemory-eviction-tenacity` allows: half a
-//! millisecond usually, so that nobody waits for it. The timer of time goes on then between the turns of clients. If
-//! nothing is left that the policy lets go, memory stays short, and commands that may make the data larger are refused.
+//! Before a command passes its gates, memory is compared with `maxmemory`. While it is over, keys are removed as
+//! `maxmemory-policy` says, until it fits or the time that `maxmemory-eviction-tenacity` allows is used up: half a
+//! millisecond by default, so that no client waits long. Then the timer continues between the turns of clients. If
+//! no key is left that the policy may evict, commands that may make the data larger are refused.
 //!
-//! What counts is what the server holds for its clients and their data: keys and values with the tables that find them,
-//! buffers of clients in both directions (those of subscribers too), queued transactions, scripts and what is known for
-//! client-side caching. As in Redis the interpreters of scripts are not counted, nor is room that is held for keys to
-//! come: it is there for the next ones.
+//! The memory that counts is what the server holds for its clients and their data: keys and values with their tables,
+//! buffers of clients in both directions (those of subscribers too), queued transactions, scripts and the tables of
+//! client-side caching. As in Redis the interpreters of scripts are not counted, nor is spare room reserved for keys
+//! to come.
 //!
-//! Which key goes is found by sampling, with chance from the engine's generator, and kept in a pool (`victims`). The
-//! key that falls due first is known exactly. Which client goes is in `clients`.
+//! The key to evict is found by sampling, with random numbers from the engine's generator, and a pool of candidates
+//! (`victims`). The key that expires first is known exactly. The choice of a client is in `clients`.
 //!
-//! Costs: without a limit, one comparison a command; with one, a sum over the databases that hold keys.
+//! Costs: without a limit, one comparison per command; with one, a sum over the databases that hold keys.
 
 mod clients;
 mod pool;
@@ -25,30 +25,30 @@ use crate::keyspace::Slot;
 pub use clients::ClientsLimit;
 pub(super) use clients::{AccountedMemory, ClientMemory};
 
-/// Which keys go when memory is short, and by what order.
+/// `maxmemory-policy`: which keys are evicted when memory is short, and in what order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Policy {
-    /// Of the keys with a deadline, those not used for the longest time.
+    /// `volatile-lru`: of the keys with a deadline, the least recently used.
     VolatileLru,
-    /// Of the keys with a deadline, those used least often.
+    /// `volatile-lfu`: of the keys with a deadline, the least frequently used.
     VolatileLfu,
-    /// Any keys with a deadline.
+    /// `volatile-random`: any keys with a deadline.
     VolatileRandom,
-    /// The keys that fall due first.
+    /// `volatile-ttl`: the keys that expire first.
     VolatileTtl,
-    /// Those not used for the longest time.
+    /// `allkeys-lru`: the least recently used keys.
     AllkeysLru,
-    /// Those used least often.
+    /// `allkeys-lfu`: the least frequently used keys.
     AllkeysLfu,
-    /// Any.
+    /// `allkeys-random`: any keys.
     AllkeysRandom,
-    /// None.
+    /// `noeviction`: no keys.
     #[default]
     NoEviction,
 }
 
 impl Policy {
-    /// All, as the configuration spells them, in Redis's order.
+    /// All policies with their names in the configuration, in Redis's order.
     pub const NAMES: [&str; 8] = [
         "volatile-lru",
         "volatile-lfu",
@@ -71,83 +71,83 @@ impl Policy {
         Policy::NoEviction,
     ];
 
-    /// As the configuration spells it.
+    /// The name of the policy in the configuration.
     pub fn name(self) -> &'static str {
         Policy::NAMES[self as usize]
     }
 
-    /// The policy of that name; the usual one when the name is unknown.
+    /// The policy of that name; the default one when the name is unknown.
     pub fn named(name: &str) -> Policy {
         Policy::ALL.into_iter().find(|policy| policy.name() == name).unwrap_or_default()
     }
 
-    /// True when it goes by how often keys are used, so that uses are counted instead of timed.
+    /// True for LFU policies, by which uses of keys are counted instead of timed.
     pub fn counts_uses(self) -> bool {
         matches!(self, Policy::VolatileLfu | Policy::AllkeysLfu)
     }
 
-    /// True when it goes by when or how often keys are used.
+    /// True for LRU and LFU policies, which depend on the use of keys.
     pub fn goes_by_use(self) -> bool {
         self.counts_uses() || matches!(self, Policy::VolatileLru | Policy::AllkeysLru)
     }
 
-    /// True when only keys with a deadline may go.
+    /// True when only keys with a deadline may be evicted.
     fn spares_lasting_keys(self) -> bool {
         matches!(self, Policy::VolatileLru | Policy::VolatileLfu | Policy::VolatileRandom | Policy::VolatileTtl)
     }
 }
 
-/// How short memory is, and who is to go next.
+/// The state of eviction: whether memory is short, and the candidates to evict next.
 #[derive(Debug, Default)]
 pub struct Pressure {
-    /// There was not enough memory for the command that runs, and nothing more to remove.
+    /// There is not enough memory for the running command, and no more key to evict.
     pub(super) is_short: bool,
-    /// Keys are still to be removed; the time for one go was up.
+    /// Keys are still to be evicted: the time for one round was used up.
     is_evicting: bool,
-    /// Since when memory has been short, by the world's own clock, in microseconds.
+    /// Since when memory has been short, in microseconds of the world's own clock.
     short_since_us: Option<u64>,
     pool: pool::Pool,
-    /// The policy that the pool's scores are of.
+    /// The policy by which the pool's scores were computed.
     scored_by: Policy,
-    /// Where the next key is taken that any may be.
+    /// The database from which a random policy takes the next key.
     next_database: usize,
 }
 
 impl Pressure {
-    /// Forgets whom it has seen, so that it begins as it did at the start.
+    /// Clears the candidates, so that eviction restarts as in a new engine.
     pub(super) fn forget(&mut self) {
         self.pool.clear();
         self.next_database = 0;
     }
 
-    /// How long memory has been short now, in microseconds.
+    /// How long memory has been short, in microseconds.
     pub fn short_us(&self, now_us: u64) -> u64 {
         self.short_since_us.map_or(0, |since_us| now_us.saturating_sub(since_us))
     }
 }
 
-/// What became of an attempt to make room.
+/// The result of an attempt to free memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relief {
     /// There is enough memory.
     Enough,
-    /// There will be.
+    /// There is not enough yet; evicting goes on later.
     Later,
-    /// There is not, and nothing that may be removed.
+    /// There is not enough, and no key that may be evicted.
     None,
 }
 
-/// How many keys are removed between two looks at the clock.
+/// The number of keys that are evicted between two readings of the clock.
 const BETWEEN_LOOKS: usize = 16;
 
 impl Engine {
-    /// Bytes of memory that count.
+    /// The bytes of memory that count against `maxmemory`.
     pub fn used_bytes(&self) -> u64 {
         let data = self.databases.memory_bytes() + self.sessions.memory_bytes();
         (data + self.scripts.source_bytes() + self.observers.tracking.memory_bytes()) as u64
     }
 
-    /// Makes room if memory is short, and answers whether it still is. `flags` are those of the command that comes.
+    /// Evicts keys if memory is short; returns whether it still is. `flags` are those of the command about to run.
     pub(super) fn evict_for(&mut self, flags: Flags) -> bool {
         if self.settings.max_memory_bytes == 0 || self.scripts.is_busy() {
             self.databases.pressure.is_short = false;
@@ -158,18 +158,18 @@ impl Engine {
         is_short && flags.has(Flags::DENYOOM)
     }
 
-    /// True while keys are to be removed between the turns of clients.
+    /// True while keys are to be evicted between the turns of clients.
     pub fn is_evicting(&self) -> bool {
         self.databases.pressure.is_evicting
     }
 
-    /// Has keys be removed between the turns of clients, if there are too many now: a limit has changed.
+    /// Starts evicting between the turns of clients, if memory is over a limit that has changed.
     pub fn begin_evicting(&mut self) {
         let limit = self.settings.max_memory_bytes;
         self.databases.pressure.is_evicting = limit > 0 && self.used_bytes() > limit;
     }
 
-    /// Removes more of the keys that are to go; answers whether it is to be called again.
+    /// Evicts more keys; returns whether it is to be called again.
     pub fn go_on_evicting(&mut self, now: Now) -> bool {
         if self.is_evicting() {
             self.at(now);
@@ -196,7 +196,7 @@ impl Engine {
         relief
     }
 
-    /// Removes keys that take so many bytes together, as long as there is time.
+    /// Evicts keys until `excess` bytes are freed, as long as there is time.
     fn free_bytes(&mut self, excess: u64) -> Relief {
         let began_us = self.host.elapsed_us();
         let limit_us =
@@ -214,7 +214,7 @@ impl Engine {
         Relief::Enough
     }
 
-    /// Removes a key for want of memory; answers how many bytes that gave back.
+    /// Evicts a key; returns how many bytes that freed.
     fn evict_key(&mut self, database: usize, slot: Slot) -> u64 {
         let data = self.databases.get_mut(database);
         let (key, before) = (data.key(slot).to_vec(), data.memory());
@@ -226,7 +226,7 @@ impl Engine {
         freed
     }
 
-    /// Keeps the time for which memory was short.
+    /// Records the time for which memory was short.
     fn note_relief(&mut self, relief: Relief) {
         let pressure = &mut self.databases.pressure;
         match (relief, pressure.short_since_us) {
@@ -240,8 +240,8 @@ impl Engine {
     }
 }
 
-/// How long one go may take: up to half a millisecond for a tenacity of 10, then more by 15 percent for each step,
-/// about two minutes at 99, and any time at 100.
+/// The most time for one round of eviction: up to half a millisecond for a tenacity of 10, then 15 percent more for
+/// each step, about two minutes at 99, and no limit at 100.
 fn time_limit_us(tenacity: u8) -> u64 {
     match tenacity {
         0..=10 => 50 * u64::from(tenacity),

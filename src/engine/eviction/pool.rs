@@ -1,8 +1,8 @@
-//! The best victims seen so far: few, sorted, kept from one search to the next.
+//! The eviction pool: the few best candidates seen so far, sorted, kept from one search to the next.
 //!
-//! A search looks at a handful of keys; what makes a handful enough is that the best of earlier ones are not forgotten.
-//! A key is remembered by its hash: that takes the same few bytes for any key, and one that is gone by then, or another
-//! that happens to hash alike, does no harm.
+//! A search samples only a handful of keys; that is enough because the best candidates of earlier searches are kept.
+//! A key is stored as its hash, which takes the same few bytes for any key; a key deleted meanwhile, or another key
+//! with an equal hash, does no harm.
 //!
 //! Invariant: at most [`MOST`] candidates, ascending by score, each key once.
 //!
@@ -11,24 +11,24 @@
 /// The number of candidates in the pool.
 const MOST: usize = 16;
 
-/// A key that may have to go.
+/// A key that may be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// The higher, the sooner it goes.
+    /// The score: the key with the highest one is evicted first.
     pub(super) score: u64,
     pub(super) database: usize,
-    /// Of its key.
+    /// The hash of the key.
     pub(super) hash: u64,
 }
 
-/// The candidates.
+/// The candidates, ascending by score.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     ascending: Vec<Candidate>,
 }
 
 impl Pool {
-    /// Remembers a candidate, if it is among the best.
+    /// Adds a candidate, if it is among the best.
     pub(super) fn offer(&mut self, offered: Candidate) {
         self.ascending.retain(|known| (known.database, known.hash) != (offered.database, offered.hash));
         let place = self.ascending.partition_point(|known| known.score < offered.score);
@@ -45,7 +45,7 @@ impl Pool {
         self.ascending.pop()
     }
 
-    /// Forgets all of them: scores of another policy say nothing.
+    /// Removes all candidates: scores of another policy are meaningless.
     pub(super) fn clear(&mut self) {
         self.ascending.clear();
     }

@@ -1,9 +1,9 @@
-//! Which key goes next.
+//! The choice of the next key to evict.
 //!
-//! `volatile-ttl` takes the key whose deadline is the earliest of all, which the index of deadlines knows. The random
-//! policies take any key, of each database in turn. The others look at `maxmemory-samples` keys of every database,
-//! offer them to the pool, and take the best of the pool. A candidate that was used since it was seen is looked at
-//! anew: Redis would let it go all the same.
+//! `volatile-ttl` takes the key with the earliest deadline of all, from the index of deadlines. The random policies
+//! take any key, of each database in turn. The others sample `maxmemory-samples` keys of every database, offer them to
+//! the pool, and take the best of the pool. A candidate that was used since it was sampled is scored again; Redis
+//! would evict it.
 
 use super::Policy;
 use super::pool::Candidate;
@@ -11,7 +11,7 @@ use crate::engine::{Engine, lru};
 use crate::keyspace::Slot;
 
 impl Engine {
-    /// The key that is to go next; `None` when there is none that may.
+    /// The next key to evict; `None` when the policy may evict none.
     pub(super) fn victim(&mut self) -> Option<(usize, Slot)> {
         match self.settings.policy {
             Policy::NoEviction => None,
@@ -26,7 +26,7 @@ impl Engine {
         due.min_by_key(|(_, (deadline_ms, _))| *deadline_ms).map(|(number, (_, slot))| (number, slot))
     }
 
-    /// Some key of the next database that has one.
+    /// Some key of the next database that has a candidate.
     fn any_key(&mut self) -> Option<(usize, Slot)> {
         let count = self.databases.count();
         for _ in 0..count {
@@ -40,7 +40,7 @@ impl Engine {
         None
     }
 
-    /// The best of the pool and of some more keys.
+    /// The best candidate of the pool, after some more keys were sampled.
     fn least_used(&mut self) -> Option<(usize, Slot)> {
         let pressure = &mut self.databases.pressure;
         if pressure.scored_by != self.settings.policy {
@@ -59,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// Offers some keys of every database to the pool; false when there are none.
+    /// Samples some keys of every database into the pool; false when there are none.
     fn fill_pool(&mut self) -> bool {
         let mut is_any = false;
         for number in 0..self.databases.count() {
@@ -73,7 +73,7 @@ impl Engine {
         is_any
     }
 
-    /// The key of a candidate, if it is still there, may still go and is as little used as it was.
+    /// The key of a candidate, if it still exists, may still be evicted and was not used since.
     fn confirmed(&self, candidate: Candidate) -> Option<(usize, Slot)> {
         let data = self.databases.get(candidate.database);
         let slot = data.find_hash(candidate.hash)?;
@@ -81,7 +81,7 @@ impl Engine {
         (may_go && self.score(candidate.database, slot) >= candidate.score).then_some((candidate.database, slot))
     }
 
-    /// Some key that the policy may let go.
+    /// Some key that the policy may evict.
     fn sample(&mut self, number: usize) -> Option<Slot> {
         let (data, generator) = (self.databases.get(number), &mut self.generator);
         if self.settings.policy.spares_lasting_keys() {
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// The higher, the sooner a key goes.
+    /// The eviction score of a key: the highest is evicted first.
     fn score(&self, number: usize, slot: Slot) -> u64 {
         let noted = self.databases.get(number).access(slot);
         if self.settings.policy.counts_uses() {

@@ -1,12 +1,12 @@
-//! Faults: rules by which commands go wrong, as they do where networks and machines are real.
+//! Faults: rules that make commands fail as real networks and servers do.
 //!
-//! A rule looks at what clients send, command by command; what a script calls is not asked. A failure that is
-//! a state of the server (LOADING, READONLY and so on) hits the commands that a server in that state refuses,
-//! and no others. Who is not logged in, or sends what cannot be run, hits no rule. Within a transaction a
-//! refused command spoils it, as ever.
+//! Rules are checked for each command that a client sends, not for those that a script calls. A failure that is a
+//! state of the server (LOADING, READONLY and so on) hits the commands that a server in that state refuses, and no
+//! others. A client that is not logged in, or whose request cannot run, hits no rule. In a transaction a refused
+//! command makes EXEC fail, as any refusal does.
 //!
-//! The replies before the one that goes wrong are delivered. A connection whose reply was lost or cut is closed; one
-//! that is silent stays silent, as what came later would be taken for the reply that did not come.
+//! The replies before the one that fails are delivered. A connection whose reply was lost or cut is closed; one that
+//! is silent stays silent, as a later reply would be taken for the missing one.
 //!
 //! Sources: the texts of Redis 8.0.6.
 
@@ -19,16 +19,16 @@ use crate::engine::dispatch::Turn;
 use crate::engine::{CommandId, Engine, Error, Flags, Flow, KeyFlags, Now, ServerError, SessionId};
 use crate::resp::{Reply, Request};
 
-/// All rules.
+/// All fault rules.
 #[derive(Debug, Default)]
 pub struct Faults {
     rules: Vec<Fault>,
 }
 
-/// A rule.
+/// A fault rule: which commands it matches, and what happens to them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// Its name, by which it is removed.
+    /// The name, by which it is removed.
     pub name: Vec<u8>,
     /// The command, its container, or any.
     pub command: Option<Vec<u8>>,
@@ -36,24 +36,24 @@ pub struct Fault {
     pub key: Option<Vec<u8>>,
     /// The name of the client.
     pub client: Option<Vec<u8>>,
-    /// The first so many that match, less one, pass.
+    /// The first match that it strikes, counted from 1: earlier ones pass.
     pub nth: u64,
-    /// It strikes so often at most.
+    /// The most times that it strikes.
     pub times: Option<u64>,
-    /// How likely it strikes, from 0 to 100.
+    /// The probability that it strikes, in percent.
     pub percent: Option<f64>,
-    /// What happens then.
+    /// The effect on a command that it strikes.
     pub disturbance: Disturbance,
-    /// How many commands have matched.
+    /// The number of commands that have matched.
     pub matched: u64,
-    /// How many it struck.
+    /// The number of commands that it struck.
     pub fired: u64,
 }
 
-/// What a rule does to a command.
+/// The effect of a rule on a command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Disturbance {
-    /// It goes wrong so.
+    /// The command fails in this way.
     Failure(Failure),
     /// The server seems to be in a state in which it refuses the command.
     State(State),
@@ -62,22 +62,22 @@ pub enum Disturbance {
 /// What happens to a command, or to its reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
-    /// It runs so many milliseconds later.
+    /// The command runs after a delay.
     Delay {
-        /// Milliseconds of the server's clock.
+        /// The delay, in milliseconds of the server's clock.
         ms: i64,
     },
-    /// It is not run, and answered with this line.
+    /// The command is not run; the reply is this error line.
     Error(String),
-    /// The connection ends, and the command is not run.
+    /// The connection is closed, and the command is not run.
     DropBefore,
-    /// The command is run, and the connection ends without the reply.
+    /// The command is run, and the connection is closed without the reply.
     DropAfter,
-    /// The command is run, and the connection ends within the reply.
+    /// The command is run, and the connection is closed in the middle of the reply.
     HalfReply,
     /// Each byte of the reply is sent by itself.
     SplitReply,
-    /// The command is not run, and nothing is ever answered any more.
+    /// The command is not run, and the client never gets a reply again.
     Silence,
 }
 
@@ -94,17 +94,17 @@ pub enum State {
     OutOfMemory,
     /// It is a replica without its master.
     MasterDown,
-    /// It is a node of a cluster and has not the slot of the keys.
+    /// It is a node of a cluster that does not own the slot of the keys.
     Moved {
         /// The slot.
         slot: u16,
-        /// The node that has it.
+        /// The node that owns the slot.
         node: String,
     },
 }
 
 impl Failure {
-    /// True when the connection ends with the command.
+    /// True when the connection is closed after the command.
     pub(super) fn ends_connection(&self) -> bool {
         matches!(self, Failure::DropAfter | Failure::HalfReply)
     }
@@ -115,7 +115,7 @@ impl State {
     fn refuses(&self, name: &str, flags: Flags, has_slot: bool) -> bool {
         match self {
             State::Loading => !flags.has(Flags::LOADING),
-            // It is a script that runs, and no function.
+            // The script that seems to run is a script, not a function.
             State::Busy => !flags.has(Flags::ALLOW_BUSY) || matches!(name, "function|stats" | "function|kill"),
             State::ReadOnly => flags.has(Flags::WRITE),
             State::OutOfMemory => flags.has(Flags::DENYOOM),
@@ -124,10 +124,10 @@ impl State {
         }
     }
 
-    /// What is answered to a command of these flags.
+    /// The error line for a command with these flags.
     fn text(&self, flags: Flags) -> String {
         match self {
-            // A replica takes no writes, whatever became of its master.
+            // A replica refuses writes, whether or not it has its master.
             State::MasterDown if flags.has(Flags::WRITE) => State::ReadOnly.text(flags),
             State::Loading => "LOADING Redis is loading the dataset in memory".to_owned(),
             State::Busy => Error::Busy.to_string(),
@@ -147,7 +147,7 @@ impl Faults {
         self.rules.is_empty()
     }
 
-    /// Adds a rule behind the others, in place of the one of its name.
+    /// Adds a rule behind the others; it replaces the one of its name.
     pub fn add(&mut self, rule: Fault) {
         self.remove(&rule.name);
         self.rules.push(rule);
@@ -160,12 +160,12 @@ impl Faults {
         self.rules.len() < before
     }
 
-    /// Removes all.
+    /// Removes all rules.
     pub fn clear(&mut self) {
         self.rules.clear();
     }
 
-    /// All rules, in the order in which they are asked.
+    /// All rules, in the order in which they are tried.
     pub fn rules(&self) -> &[Fault] {
         &self.rules
     }
@@ -212,7 +212,7 @@ impl Fault {
 }
 
 impl Engine {
-    /// What is to happen to a request: the first rule that strikes it decides.
+    /// The effect on a request, by the first rule that strikes it.
     pub(super) fn fire(&mut self, now: Now, session: SessionId, request: Request<'_>) -> Option<Failure> {
         if self.observers.kit.as_ref()?.faults.is_empty() {
             return None;
@@ -272,7 +272,7 @@ impl Engine {
 }
 
 impl Display for Fault {
-    /// In the words of DUNLIN FAULT ADD, behind the name.
+    /// The rule in the syntax of DUNLIN FAULT ADD, behind the name.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (word, value) in [("COMMAND", &self.command), ("KEY", &self.key), ("CLIENT", &self.client)] {
             if let Some(value) = value {

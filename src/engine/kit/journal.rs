@@ -1,8 +1,8 @@
-//! The journal: the last commands, with who sent them, what was answered, and how long that took.
+//! The journal: the last commands, each with its client, its reply, and how long it took.
 //!
-//! An entry is made when its command begins, so the commands of a script or a transaction follow the one that runs
-//! them, and one that waits is there before it is answered. What is secret in a request is not kept. A command that is
-//! put off until EXEC is kept for the transcript alone: it counts when it runs.
+//! An entry is added when its command begins, so the commands of a script or a transaction follow the one that runs
+//! them, and a blocked one is listed before its reply. Secret arguments are not stored. A command that is queued until
+//! EXEC is recorded for the transcript alone: it counts when it runs.
 //!
 //! Costs: a copy of each request and its reply, as many as the journal may have.
 
@@ -17,54 +17,54 @@ use crate::value::glob;
 
 /// The number of commands that a journal keeps unless a test says otherwise.
 pub const USUAL_ENTRIES: usize = 10_000;
-/// More are never kept.
+/// The most commands that a journal can be set to keep.
 pub const MOST_ENTRIES: usize = 1_000_000;
-/// The number of commands listed where a test finds others than it expected.
+/// The most commands that are listed when a test finds others than it expected.
 const LISTED: usize = 20;
 
-/// The last commands.
+/// The journal of the last commands.
 #[derive(Debug)]
 pub struct Journal {
-    /// Whether it goes on.
+    /// Whether commands are recorded now.
     pub is_on: bool,
     most: usize,
     entries: VecDeque<Entry>,
-    /// How many there ever were.
+    /// The number of entries ever added.
     begun: u64,
 }
 
-/// A command that was kept.
+/// A recorded command.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its place among all since the journal began, from 1.
+    /// Its number since the journal began, from 1.
     pub number: u64,
     /// When it began.
     pub moment: Now,
-    /// The id of its client, as CLIENT ID tells it.
+    /// The id of its client, as CLIENT ID returns it.
     pub client: u64,
     /// The name of its client.
     pub client_name: Vec<u8>,
-    /// The database that it began in.
+    /// The selected database when it began.
     pub database: usize,
-    /// Who had it run.
+    /// The source that ran it.
     pub source: Source,
-    /// What it took, in microseconds.
+    /// How long it ran, in microseconds.
     pub elapsed_us: u64,
     pub(super) request: Requests,
     pub(super) protocol: Protocol,
     pub(super) reply: Option<Vec<u8>>,
-    /// It waited for its reply; how many entries there were when that came.
+    /// If it was blocked: the number of entries when its reply came.
     pub(super) waited: Option<u64>,
     pub(super) has_secrets: bool,
     pub(super) command: Option<CommandId>,
 }
 
-/// Who had a command run.
+/// The source of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A client, at once.
+    /// A client, to run at once.
     Client,
-    /// A client, within a transaction: it is put off until EXEC, and kept once more when it runs.
+    /// A client, in a transaction: queued until EXEC, and recorded again when it runs.
     Queue,
     /// EXEC.
     Transaction,
@@ -85,12 +85,12 @@ impl Source {
 }
 
 impl Entry {
-    /// The words of the request; what is secret is `(redacted)`.
+    /// The words of the request, with `(redacted)` in place of secrets.
     pub fn words(&self) -> impl Iterator<Item = &[u8]> {
         self.request.iter().take(1).flat_map(|request| request.iter().collect::<Vec<_>>())
     }
 
-    /// The reply as redis-cli shows it; `None` when there is none yet, empty when there never is.
+    /// The reply as redis-cli shows it; `None` before it comes, empty when there is never one.
     pub fn reply(&self) -> Option<String> {
         let reply = self.reply.as_ref()?;
         Some(shown_lines(reply, self.source == Source::Script, self.protocol).join("\n"))
@@ -103,7 +103,7 @@ impl Entry {
 }
 
 impl Display for Entry {
-    /// The entry in one line: its number, who, what, what was answered.
+    /// The entry in one line: its number, client, command and reply.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "#{} client {}", self.number, self.client)?;
         if !self.client_name.is_empty() {
@@ -123,7 +123,7 @@ impl Display for Entry {
     }
 }
 
-/// Which commands are meant: those for which all holds that is said.
+/// A filter that selects commands: all of its conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The name of the command, `container|subcommand`, or a container, in any case.
@@ -132,7 +132,7 @@ pub struct Filter {
     pub key: Option<Vec<u8>>,
     /// The name of its client.
     pub client: Option<Vec<u8>>,
-    /// It answered an error.
+    /// The reply was an error.
     pub errors: bool,
 }
 
@@ -151,7 +151,7 @@ impl Filter {
 }
 
 impl Display for Filter {
-    /// In the words of DUNLIN JOURNAL.
+    /// The filter in the syntax of DUNLIN JOURNAL.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (word, value) in [("COMMAND", &self.command), ("KEY", &self.key), ("CLIENT", &self.client)] {
             if let Some(value) = value {
@@ -162,7 +162,7 @@ impl Display for Filter {
     }
 }
 
-/// Whether a command of that full name is meant by `wanted`, which may name its container.
+/// Whether `wanted` selects a command of that full name; it may name its container.
 pub(super) fn is_called(name: &str, wanted: &[u8]) -> bool {
     let container = name.split('|').next().unwrap_or_default();
     [name, container].iter().any(|name| name.as_bytes().eq_ignore_ascii_case(wanted))
@@ -176,14 +176,14 @@ pub(super) fn touches(table: &Table, command: Option<CommandId>, request: Reques
     keys.any(|key| glob::matches(pattern, key, false) || pattern == b"*")
 }
 
-/// How many commands a test expects.
+/// The number of commands that a test expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// This many commands or fewer.
     AtMost(u64),
     /// This many commands or more.
     AtLeast(u64),
-    /// This many commands.
+    /// Exactly this many commands.
     Exactly(u64),
 }
 
@@ -208,30 +208,30 @@ impl Display for Bound {
 }
 
 impl Journal {
-    /// One without entries, which keeps up to `most`.
+    /// An empty journal that keeps up to `most` entries.
     pub fn of(most: usize) -> Journal {
         Journal { is_on: true, most: most.clamp(1, MOST_ENTRIES), entries: VecDeque::new(), begun: 0 }
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// All entries, the oldest first, those too that are put off.
+    /// All entries, the oldest first, including queued commands.
     pub fn all(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// Those that are meant, the oldest first.
+    /// The entries that a filter selects, the oldest first.
     pub fn matching<'j>(&'j self, filter: &'j Filter, table: &'j Table) -> impl Iterator<Item = &'j Entry> {
         self.entries.iter().filter(|entry| filter.admits(entry, table))
     }
 
-    /// Whether there are as many as expected.
+    /// Checks that the journal has as many commands as expected.
     ///
     /// # Errors
-    /// What was expected and which there are.
+    /// What was expected and what was found.
     pub fn expect(&self, bound: Bound, filter: &Filter, table: &Table) -> Result<(), String> {
         let found: Vec<&Entry> = self.matching(filter, table).collect();
         if bound.admits(found.len() as u64) {
@@ -257,12 +257,12 @@ impl Journal {
         self.entries.get_mut(place)
     }
 
-    /// The last entry is none: its command was not run.
+    /// Removes the last entry: its command was not run.
     pub(super) fn take_back(&mut self, number: u64) {
         self.entries.pop_back_if(|entry| entry.number == number);
     }
 
-    /// The command waits for its reply.
+    /// Records that the command is blocked.
     pub(super) fn waits(&mut self, number: u64) {
         if let Some(entry) = self.get_mut(number) {
             entry.waited = Some(number);
@@ -271,7 +271,7 @@ impl Journal {
 }
 
 impl Engine {
-    /// Begins an entry, if commands are kept; answers its number.
+    /// Begins an entry, if commands are recorded; returns its number.
     #[cold]
     pub(super) fn begin_entry(&mut self, session: SessionId, request: Request<'_>, source: Source) -> Option<u64> {
         self.observers.kit.as_ref()?.journal.as_ref().filter(|journal| journal.is_on)?;
@@ -298,7 +298,7 @@ impl Engine {
         Some(self.observers.kit.as_mut()?.journal.as_mut()?.add(entry))
     }
 
-    /// Judges a command that runs within another one, and begins its entry.
+    /// Checks a command that runs within another one by the rules of strict mode, and begins its entry.
     ///
     /// # Errors
     /// A rule of strict mode refuses it.
@@ -318,7 +318,7 @@ impl Engine {
         Ok(self.begin_entry(session, request, source).map(|number| (number, self.start_timer())))
     }
 
-    /// An entry's command is answered.
+    /// Records the reply of an entry's command.
     pub(in crate::engine) fn end_entry(&mut self, number: Option<u64>, watch: Stopwatch, reply: &[u8]) {
         let elapsed_us = self.elapsed_us(watch);
         let journal = self.observers.kit.as_mut().and_then(|kit| kit.journal.as_mut());
@@ -331,7 +331,7 @@ impl Engine {
         }
     }
 
-    /// An entry's command is put off until EXEC.
+    /// Records that an entry's command is queued until EXEC.
     pub(super) fn mark_queued(&mut self, number: Option<u64>) {
         let journal = self.observers.kit.as_mut().and_then(|kit| kit.journal.as_mut());
         if let (Some(number), Some(journal)) = (number, journal)

@@ -1,11 +1,10 @@
-//! What a test has done to the commands of others, or looks at: the journal, faults, strict mode, and
-//! waits for things to come true.
+//! The test kit: the journal of commands, injected faults, strict mode, and waits for conditions.
 //!
-//! All of it hangs on one pointer ([`crate::engine::Observers::kit`]). While it is empty a command pays for two
-//! branches that the processor foresees; what is here runs only when a test asked for it. Commands of the test kit
-//! itself pass untouched: they are neither kept nor disturbed.
+//! All of it is behind one pointer ([`crate::engine::Observers::kit`]). While that is empty a command pays for two
+//! predictable branches; the kit runs only after a test has used it. Commands of the test kit itself pass untouched:
+//! they are neither recorded nor disturbed.
 //!
-//! Not here: the words of DUNLIN (`commands/dunlin`).
+//! Not here: the syntax of DUNLIN (`commands/dunlin`).
 
 mod faults;
 mod journal;
@@ -26,72 +25,72 @@ use crate::engine::measure::Stopwatch;
 use crate::engine::{Block, CommandId, Effect, Engine, Flags, Flow, KitError, Now, Session, SessionId, Transport};
 use crate::resp::Request;
 
-/// What a test wants of the commands of others.
+/// The state of the test kit.
 #[derive(Debug, Default)]
 pub struct Kit {
-    /// What is kept of commands, if anything was to be.
+    /// The journal of commands, once a test has started it.
     pub journal: Option<Journal>,
-    /// What is to go wrong.
+    /// The fault rules.
     pub faults: Faults,
-    /// By which rules commands are checked, if by any.
+    /// Strict mode, once a test has set a rule.
     pub strict: Option<Box<Strict>>,
-    /// Who waits for what to come true.
+    /// The clients that wait for conditions.
     waiters: Vec<Waiter>,
-    /// Requests that run or wait, by their sessions.
+    /// Requests that run or are blocked, by session.
     begun: BTreeMap<SessionId, Begun>,
-    /// Sessions whose request is run, or run again, when their wait ends.
+    /// Sessions whose delayed request runs, or runs again, when their wait ends.
     delayed: BTreeSet<SessionId>,
 }
 
-/// A request that is not answered yet.
+/// A request without a reply so far.
 #[derive(Debug)]
 struct Begun {
     /// Its entry in the journal.
     number: Option<u64>,
     watch: Stopwatch,
-    /// What is to happen to its reply.
+    /// The fault that its reply is to suffer.
     failure: Option<Failure>,
 }
 
 impl Kit {
-    /// The journal, which keeps what comes from now on.
+    /// Starts the journal, if it is not on, and returns it.
     pub fn begin_journal(&mut self) -> &mut Journal {
         let journal = self.journal.get_or_insert_with(|| Journal::of(USUAL_ENTRIES));
         journal.is_on = true;
         journal
     }
 
-    /// True when there is nothing to do and nothing to tell.
+    /// True when the kit has nothing to do and nothing to report.
     fn is_idle(&self) -> bool {
         let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.waiters.is_empty();
         nobody && self.journal.is_none() && self.faults.is_empty() && self.strict.is_none()
     }
 
-    /// A session is gone.
+    /// Removes a session that ended.
     pub(super) fn forget(&mut self, session: SessionId) {
         self.begun.remove(&session);
         self.delayed.remove(&session);
         self.waiters.retain(|waiter| waiter.session != session);
     }
 
-    /// True when the end of that session's wait has its request run.
+    /// True when that session's request runs at the end of its wait.
     pub(super) fn delays(&self, session: SessionId) -> bool {
         self.delayed.contains(&session)
     }
 
-    /// How many sessions only seem to wait within a command.
+    /// The number of sessions that are delayed, and only seem to be blocked in a command.
     pub(super) fn delayed_sessions(&self) -> usize {
         self.delayed.len()
     }
 }
 
 impl Engine {
-    /// The kit, which is there from now on.
+    /// The kit, created if there is none.
     pub fn kit(&mut self) -> &mut Kit {
         self.observers.kit.get_or_insert_default()
     }
 
-    /// Drops the kit if nobody wants anything of it any more.
+    /// Drops the kit if it is no longer used.
     pub fn put_kit_away(&mut self) {
         if let Some(kit) = &mut self.observers.kit {
             kit.strict.take_if(|strict| strict.is_idle());
@@ -123,8 +122,8 @@ impl Engine {
         flow
     }
 
-    /// Whether a request comes as far as what refuses or runs commands: its client may send it now, the settings
-    /// allow it, and it is well formed.
+    /// Whether a request passes the first checks: its client may send it now, the settings allow it, and it is well
+    /// formed.
     fn comes_to_gates(&self, now: Now, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
         let command = self.table.entry(id).command;
         let Some(client) = self.sessions.get(session) else { return false };
@@ -140,12 +139,12 @@ impl Engine {
         found.is_some_and(|id| self.table.entry(id).command.flags.has(Flags::TEST_KIT))
     }
 
-    /// Whether a session is the test's own.
+    /// Whether a session belongs to the test itself.
     fn is_test_client(&self, session: SessionId) -> bool {
         self.sessions.get(session).is_some_and(|client| client.origin.is_test_client)
     }
 
-    /// Runs a request and keeps what came of it; `failure` is what happens to its reply.
+    /// Runs a request and records its result; `failure` is the fault that its reply suffers.
     fn run_noted(
         &mut self,
         now: Now,
@@ -164,7 +163,7 @@ impl Engine {
         self.kit().begun.insert(session, begun);
         let flow = self.run_full(now, session, request, out);
         match flow {
-            // It comes again: a pause holds it back, or it has asked something.
+            // The request runs again later: a pause holds it back, or it has called the host.
             Flow::Wait(_) | Flow::CallHost => self.unbegin(session),
             Flow::Next if ends => return Flow::Close,
             _ => {}
@@ -180,7 +179,7 @@ impl Engine {
         }
     }
 
-    /// The reply of a session's request stands in `out` from `start` on, or is still to come.
+    /// Records the reply of a session's request, in `out` from `start` on, or that it is still to come.
     #[cold]
     pub(super) fn note_reply(&mut self, session: SessionId, start: usize, is_blocked: bool, out: &mut Vec<u8>) {
         let is_queued = self.sessions.get(session).is_some_and(|client| client.transaction.is_some());
@@ -204,7 +203,7 @@ impl Engine {
         }
     }
 
-    /// A request that waited has its reply, which is to be told. False when it is not to be told any more.
+    /// Records the reply of a request that was blocked. False when a fault suppresses the reply.
     #[cold]
     pub(super) fn note_late_reply(&mut self, session: SessionId, out: &mut Vec<u8>) -> bool {
         let Some(begun) = self.observers.kit.as_mut().and_then(|kit| kit.begun.remove(&session)) else { return true };
@@ -230,7 +229,7 @@ impl Engine {
         }
     }
 
-    /// Has a session's connection end when it has sent what it is told.
+    /// Closes a session's connection when its queued pushes are sent.
     fn hang_up(&mut self, session: SessionId) {
         match self.sessions.get_mut(session) {
             Some(client) if client.origin.transport == Transport::Direct => self.drop_session(session),
@@ -239,7 +238,7 @@ impl Engine {
         }
     }
 
-    /// Has a request wait before it runs, for good without a time.
+    /// Delays a request before it runs; without a time, for ever.
     fn delay(&mut self, now: Now, session: SessionId, request: Request<'_>, delay_ms: Option<i64>) -> Flow {
         self.at(now);
         let Ok((id, _)) = self.table.resolve(request) else { return Flow::Next };
@@ -254,7 +253,7 @@ impl Engine {
         Flow::Block
     }
 
-    /// Runs the request of a session whose delay is over, or that looks again at what it waits for.
+    /// Runs the request of a session whose delay is over, or whose condition is to be checked again.
     #[cold]
     pub(super) fn run_delayed(&mut self, session: SessionId) {
         self.kit().delayed.remove(&session);
@@ -273,7 +272,7 @@ impl Engine {
                 _ = self.delay(now, session, request, Some((moment.unix_us - now.unix_us) / 1000 + 1))
             }
             Flow::CallHost => {
-                // What was sent then is gone from the connection, which cannot bring it again.
+                // The connection no longer has that request, so it cannot send it again.
                 _ = self.take_host_call(session);
                 let text = KitError::WorldTooLate.to_string();
                 self.tell(session, format!("-{text}\r\n").into_bytes().into());
@@ -289,7 +288,7 @@ impl Engine {
     }
 }
 
-/// Whose requests are looked at: the client's name.
+/// The name of the client, by which rules and filters select requests.
 fn is_named(client: &Session, name: Option<&[u8]>) -> bool {
     name.is_none_or(|name| client.name == name)
 }

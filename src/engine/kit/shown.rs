@@ -1,15 +1,15 @@
 //! Replies as text, as the transcripts of this project write them: like redis-cli, but more precisely.
 //!
-//! It reads what our own writer wrote, for a client or for a script, so a reply that is broken is one that a connection
-//! never got whole: it is shown as far as it goes.
+//! The input was written by the server's own writer, for a client or for a script, so an incomplete reply is one that
+//! a connection never got whole: it is shown as far as it goes.
 
 use crate::resp::{Protocol, ReplyValue, Values, write_escaped};
 
-/// A reply as it is shown.
+/// The lines of a shown reply.
 #[derive(Debug)]
 enum Shown {
     Line(String),
-    /// Elements behind their numbers and this mark; what stands there if there are none.
+    /// Elements behind their numbers and this mark; the text if there are none.
     Elements(Vec<Shown>, &'static str, &'static str),
     Pairs(Vec<(Shown, Shown)>),
 }
@@ -31,7 +31,7 @@ pub(super) fn shown_lines(bytes: &[u8], is_for_script: bool, protocol: Protocol)
     lines
 }
 
-/// A word in double quotes, unless it can stand without.
+/// A word in double quotes, unless it needs none.
 pub fn quoted(word: &[u8]) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-:.,/*@|+=()".contains(byte);
     let mut text = Vec::new();
@@ -51,7 +51,7 @@ fn in_quotes(bytes: &[u8]) -> Shown {
     Shown::Line(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Text without quotes: what cannot be seen is escaped, a space at the end too.
+/// Text without quotes, with invisible characters and a space at the end escaped.
 fn plain(text: &[u8]) -> String {
     let mut shown = String::new();
     for &byte in text {

@@ -1,9 +1,9 @@
-//! The journal as a transcript, in the format of this project's own tests: it can be read, kept, and played
-//! again, here or against a real Redis.
+//! The journal as a transcript, in the format of this project's own tests: it can be read, stored and replayed, here
+//! or against a real Redis.
 //!
-//! Each client is a connection, the first without a name. Every one begins in its database and protocol, so the answers
-//! mean the same in each pass of the tests. What was asked of chance or of the server itself is not compared, what is
-//! secret is left out with a remark, and messages of channels are not there.
+//! Each client is a connection, the first without a name. Every one begins in its database and protocol, so the replies
+//! mean the same in each pass of the tests. Replies that depend on chance or on the server itself are not compared,
+//! secrets are left out with a remark, and messages of channels are not included.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use super::{Entry, Journal, Source};
 use crate::engine::Table;
 use crate::resp::Protocol;
 
-/// Time that passed is told when it is so long.
+/// The shortest passage of time that is written, in microseconds.
 const PAUSE_US: i64 = 10_000;
 
 struct Writer<'j> {
     table: &'j Table,
     text: String,
     connections: BTreeMap<u64, String>,
-    /// The moment that the transcript has come to, in unix microseconds.
+    /// The moment that the transcript has reached, in unix microseconds.
     reached_us: i64,
-    /// Commands that wait for their answers.
+    /// Commands that wait for their replies.
     waiting: Vec<&'j Entry>,
 }
 
 impl Journal {
-    /// The commands that clients sent, and their answers.
+    /// The commands that clients sent, and their replies.
     pub fn transcript(&self, table: &Table) -> String {
         let sent = || self.all().filter(|entry| matches!(entry.source, Source::Client | Source::Queue));
         let reached_us = sent().next().map_or(0, |entry| entry.moment.unix_us);
@@ -56,7 +56,7 @@ impl<'j> Writer<'j> {
         self.expect(entry);
     }
 
-    /// Takes the answers that came before the entry of that number began.
+    /// Writes the replies that came before the entry of that number began.
     fn receive(&mut self, number: u64) {
         let is_answered = |entry: &&Entry| entry.waited.is_some_and(|last| last < number) && entry.reply.is_some();
         for entry in self.waiting.extract_if(.., |entry| is_answered(entry)).collect::<Vec<_>>() {
@@ -79,7 +79,7 @@ impl<'j> Writer<'j> {
         shown_lines(reply, false, entry.protocol).iter().for_each(|line| self.line(line));
     }
 
-    /// Time passes until an entry begins.
+    /// Writes the time that passed until an entry began.
     fn pass(&mut self, entry: &Entry) {
         let passed_us = entry.moment.unix_us.saturating_sub(self.reached_us);
         if passed_us >= PAUSE_US {
@@ -88,7 +88,7 @@ impl<'j> Writer<'j> {
         }
     }
 
-    /// The name of the connection of an entry's client, which is begun when it is met first.
+    /// The name of the connection of an entry's client, which is opened at its first entry.
     fn connection(&mut self, entry: &Entry) -> String {
         if let Some(name) = self.connections.get(&entry.client) {
             return name.clone();

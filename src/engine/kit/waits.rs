@@ -1,14 +1,14 @@
-//! Waits of a test until something is so: a client is blocked, somebody listens, a command was run or
-//! went wrong, so many are connected.
+//! Waits of a test until a condition holds: clients are blocked or subscribed, commands have run, a fault has struck,
+//! a number of clients is connected.
 //!
-//! The command that waits stands among those that wait for keys, with none, and for as long as it is told to.
-//! After each command of others, and when a client comes or goes, its condition is looked at; if it holds, the
-//! command is run again and answers.
+//! The waiting command is one of the blocked commands, without keys and with its timeout. After each command of other
+//! clients, and when a client connects or disconnects, its condition is checked; if it holds, the command is run again
+//! and replies.
 
 use super::Filter;
 use crate::engine::{Engine, SessionId, Topic};
 
-/// What a wait waits for.
+/// The condition of a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// At least `count` clients are blocked on a key.
@@ -57,12 +57,12 @@ pub struct Waiter {
     pub session: SessionId,
     /// The condition that it waits for.
     pub condition: Condition,
-    /// Until when, in unix milliseconds.
+    /// The timeout, in unix milliseconds.
     pub deadline_ms: Option<i64>,
 }
 
 impl Engine {
-    /// Whether it is so.
+    /// Whether the condition holds.
     pub fn holds(&self, condition: &Condition) -> bool {
         let progress = self.progress(condition);
         match condition {
@@ -74,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// How many there are of what is counted.
+    /// The current count that the condition is about.
     pub fn progress(&self, condition: &Condition) -> u64 {
         let count = match condition {
             Condition::Blocked { database, key, .. } => self.observers.waiting.waiters(*database, key),
@@ -99,21 +99,21 @@ impl Engine {
         count as u64
     }
 
-    /// Begins to wait; the session's command is run again when it is so, or its time is over.
+    /// Starts a wait; the session's command is run again when the condition holds, or at the timeout.
     pub fn wait_until(&mut self, waiter: Waiter) {
         let kit = self.kit();
         kit.delayed.insert(waiter.session);
         kit.waiters.push(waiter);
     }
 
-    /// What the session waits for; it waits no longer.
+    /// Ends the wait of a session, and returns its condition.
     pub fn take_waiter(&mut self, session: SessionId) -> Option<Waiter> {
         let kit = self.observers.kit.as_mut()?;
         let place = kit.waiters.iter().position(|waiter| waiter.session == session)?;
         Some(kit.waiters.remove(place))
     }
 
-    /// Has those go on for whom it is so.
+    /// Resumes the clients whose condition holds.
     pub(in crate::engine) fn wake_waiters(&mut self) {
         let Some(kit) = self.observers.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
         let is_due = |waiter: &&Waiter| self.holds(&waiter.condition);

@@ -1,8 +1,8 @@
-//! A map from keys of numbered databases. It is ordered, so that walking it is the same in every run.
+//! A map from keys of numbered databases to values. It is ordered, so that iterating it is the same in every run.
 
 use std::collections::BTreeMap;
 
-/// Something for some keys of some databases.
+/// Values for some keys of some databases.
 #[derive(Debug)]
 pub(super) struct ByKey<T> {
     databases: Vec<BTreeMap<Box<[u8]>, T>>,
@@ -16,7 +16,7 @@ impl<T> Default for ByKey<T> {
 }
 
 impl<T> ByKey<T> {
-    /// How many keys have something.
+    /// The number of keys with a value.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -33,7 +33,7 @@ impl<T> ByKey<T> {
         self.databases.get_mut(database)?.get_mut(key)
     }
 
-    /// All keys of one database that have something, in order.
+    /// All keys of one database with a value, in order.
     pub(super) fn iter_mut(&mut self, database: usize) -> impl Iterator<Item = (&[u8], &mut T)> {
         self.databases.get_mut(database).into_iter().flatten().map(|(key, value)| (&**key, value))
     }
@@ -46,7 +46,7 @@ impl<T> ByKey<T> {
 }
 
 impl<T: Default> ByKey<T> {
-    /// What the key has, made if it has nothing.
+    /// The value of the key; a default one is inserted if it has none.
     pub(super) fn of(&mut self, database: usize, key: &[u8]) -> &mut T {
         if self.databases.len() <= database {
             self.databases.resize_with(database + 1, BTreeMap::new);

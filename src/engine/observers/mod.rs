@@ -1,7 +1,7 @@
 //! Observers: the sessions that other sessions' commands concern, such as subscribers, blocked clients and monitors.
 //!
-//! This knows sessions and keys by name only and touches no data: the engine reports what happened, and gets the
-//! sessions that it concerns. While there are no observers, asking costs a comparison.
+//! This module knows only the names of sessions and keys and touches no data: the engine reports what happened, and
+//! gets the sessions that it concerns. While there are no observers, a report costs one comparison.
 
 mod by_key;
 mod subscriptions;
@@ -21,31 +21,31 @@ use crate::engine::push_queue::RecentPacks;
 use crate::engine::tracking::Tracking;
 use crate::engine::{Session, SessionId};
 
-/// Who wants to hear of what.
+/// All observers, by what they observe.
 #[derive(Debug, Default)]
 pub struct Observers {
-    /// Whose transaction depends on which keys.
+    /// The watched keys of each session (WATCH).
     pub watches: Watches,
-    /// Who waits for which keys.
+    /// The blocked sessions and the keys that they wait for.
     pub waiting: Waiting,
-    /// Who listens to which channels.
+    /// The subscribers of each channel and pattern.
     pub subscriptions: Subscriptions,
-    /// Who watches every command (MONITOR).
+    /// The sessions that monitor every command (MONITOR).
     pub monitors: BTreeSet<SessionId>,
-    /// Who caches what it reads.
+    /// The sessions that cache what they read (CLIENT TRACKING).
     pub tracking: Tracking,
-    /// Who does not read what it is told.
+    /// The clients over their soft output limit.
     pub overfull: Overfull,
-    /// Blocks of frames that clients have not read, to be shared by the next who do not.
+    /// Recent packs of unread frames, shared with further clients that do not read either.
     pub(super) recent_packs: RecentPacks,
-    /// What a test looks at and disturbs; none as long as it does neither.
+    /// The test kit: the journal, faults and waits of tests; `None` while no test uses any.
     pub kit: Option<Box<Kit>>,
-    /// Whether it is known that nothing of this concerns the requests that are run now.
+    /// Whether it is known that no observer concerns the requests that run now.
     pub(super) fast_path: FastPath,
 }
 
 impl Observers {
-    /// A session is gone, and wants nothing any more.
+    /// Removes a session that ended.
     pub(super) fn forget(&mut self, session: &mut Session) {
         self.watches.unwatch(session.id);
         self.waiting.leave(session.id);
@@ -56,7 +56,7 @@ impl Observers {
         }
     }
 
-    /// A session wants to hear nothing any more: of no channel, of no command, of no key.
+    /// Ends all that a session observes: channels, commands and keys.
     pub(super) fn unsubscribe_all(&mut self, session: &mut Session) {
         self.monitors.remove(&session.id);
         session.monitors = false;

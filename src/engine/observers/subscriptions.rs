@@ -1,16 +1,16 @@
-//! Who subscribes to what: channels, patterns and shard channels, each with the sessions that listen.
+//! Subscriptions: channels, patterns and shard channels, each with its sessions.
 //!
-//! A name is stored once and shared by the directory and by every session that subscribes to it. It sends nothing:
-//! [`crate::engine::Engine::publish`] does.
+//! A name is stored once and shared by the directory and by every session that subscribes to it. This module sends
+//! nothing: [`crate::engine::Engine::publish`] does.
 //!
 //! Invariant: a name is listed while a session subscribes to it, and no longer; a session is listed under exactly the
-//! names in its own [`Subscribed`]. Whoever is listed lives: a session that ends gives all of its names back.
+//! names in its own [`Subscribed`]. Every listed session is alive: a session that ends is removed from all names.
 //!
-//! Order: a channel's sessions hear in the order of their ids, patterns are tried in the order in which they were first
-//! subscribed to, lists of names are sorted. So nothing depends on how a table hashes.
+//! Order: a channel's sessions receive in the order of their ids, patterns are tried in the order in which they were
+//! first subscribed to, lists of names are sorted. So nothing depends on how a table hashes.
 //!
 //! Costs: O(log s) to subscribe or unsubscribe, s being the sessions of a name or the names of a session; to publish,
-//! one probe, and one match for every pattern there is.
+//! one probe, and one match for every pattern that has subscribers.
 
 use std::collections::btree_map::BTreeMap;
 use std::collections::{BTreeSet, HashMap};
@@ -19,14 +19,14 @@ use std::sync::Arc;
 use crate::engine::SessionId;
 use crate::value::glob;
 
-/// What kind of name a session subscribes to.
+/// The kind of name that a session subscribes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
-    /// A channel.
+    /// A channel (SUBSCRIBE).
     Channel,
-    /// All channels that match a pattern.
+    /// All channels that match a pattern (PSUBSCRIBE).
     Pattern,
-    /// A shard channel: without a cluster, a channel of a world of its own.
+    /// A shard channel (SSUBSCRIBE): without a cluster, a channel in a separate namespace.
     Shard,
 }
 
@@ -36,35 +36,35 @@ pub struct Subscribed {
     channels: BTreeSet<Arc<[u8]>>,
     patterns: BTreeSet<Arc<[u8]>>,
     shards: BTreeSet<Arc<[u8]>>,
-    /// The bytes of all names, with what it takes to keep them.
+    /// The bytes of all names, with the memory of their entries.
     memory_bytes: usize,
 }
 
-/// What it takes to keep a name, here and where its sessions are listed, beside its bytes.
+/// The memory of a name's entries, here and in the directory, beside the bytes of the name.
 const NAME_BYTES: usize = 128;
 
 impl Subscribed {
-    /// How many names of that kind.
+    /// The number of names of that kind.
     pub fn count(&self, topic: Topic) -> usize {
         self.names(topic).len()
     }
 
-    /// About how many bytes of memory they take, as if nobody shared them.
+    /// About how many bytes of memory the names take, as if no other session shared them.
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
 
-    /// True while there is none of any kind.
+    /// True while the session subscribes to nothing.
     pub fn is_empty(&self) -> bool {
         self.channels.is_empty() && self.patterns.is_empty() && self.shards.is_empty()
     }
 
-    /// The first name of that kind, in their order.
+    /// The first name of that kind, in sorted order.
     pub fn first(&self, topic: Topic) -> Option<Arc<[u8]>> {
         self.names(topic).first().cloned()
     }
 
-    /// The names of that kind, in their order.
+    /// The names of that kind, sorted.
     pub fn names(&self, topic: Topic) -> &BTreeSet<Arc<[u8]>> {
         match topic {
             Topic::Channel => &self.channels,
@@ -82,21 +82,21 @@ impl Subscribed {
     }
 }
 
-/// The sessions that listen to one name.
+/// The sessions that subscribe to one name.
 pub type Audience = BTreeSet<SessionId>;
 
-/// All subscriptions.
+/// The subscriptions of all sessions, by name.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     channels: HashMap<Arc<[u8]>, Audience>,
     shards: HashMap<Arc<[u8]>, Audience>,
     patterns: Patterns,
-    /// How many sessions subscribe to anything.
+    /// The number of sessions with a subscription.
     pub subscribers: usize,
 }
 
 impl Subscriptions {
-    /// Adds a name to those of a session; false when it was there.
+    /// Subscribes a session to a name; false when it was subscribed already.
     pub fn add(&mut self, session: SessionId, own: &mut Subscribed, topic: Topic, name: &[u8]) -> bool {
         if own.names(topic).contains(name) {
             return false;
@@ -112,7 +112,7 @@ impl Subscriptions {
         true
     }
 
-    /// Takes a name from those of a session; false when it was not there.
+    /// Unsubscribes a session from a name; false when it was not subscribed.
     pub fn remove(&mut self, session: SessionId, own: &mut Subscribed, topic: Topic, name: &[u8]) -> bool {
         if !own.names_mut(topic).remove(name) {
             return false;
@@ -127,7 +127,7 @@ impl Subscriptions {
         true
     }
 
-    /// Takes all names from a session.
+    /// Unsubscribes a session from all names.
     pub fn remove_all(&mut self, session: SessionId, own: &mut Subscribed) {
         for topic in [Topic::Channel, Topic::Pattern, Topic::Shard] {
             while let Some(name) = own.first(topic) {
@@ -151,7 +151,7 @@ impl Subscriptions {
         all.filter(move |(pattern, _)| glob::matches(pattern, channel, false))
     }
 
-    /// How many names of that kind have subscribers.
+    /// The number of names of that kind with subscribers.
     pub fn count(&self, topic: Topic) -> usize {
         match topic {
             Topic::Channel => self.channels.len(),
@@ -171,7 +171,7 @@ impl Subscriptions {
         names
     }
 
-    /// True when a message to any channel would reach nobody.
+    /// True when a message would reach nobody, whatever its channel.
     pub fn are_deaf(&self) -> bool {
         self.channels.is_empty() && self.patterns.in_order.is_empty()
     }
@@ -197,7 +197,7 @@ fn leave(listed: &mut HashMap<Arc<[u8]>, Audience>, session: SessionId, name: &[
     }
 }
 
-/// Patterns, which are tried in the order in which they came.
+/// Patterns in the order in which they were first subscribed to, which is the order of matching.
 #[derive(Debug, Default)]
 struct Patterns {
     places: HashMap<Arc<[u8]>, u64>,

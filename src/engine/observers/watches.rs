@@ -1,11 +1,11 @@
-//! WATCH: whose transaction depends on which keys, and whether one of them changed.
+//! WATCH: the keys that each session's transaction depends on, and whether one of them changed.
 //!
-//! A key that was overdue when its watch began (its deadline had passed, and nobody had removed it yet) is as good as
-//! missing: its removal is no change, its return is one.
+//! A key that had expired when its watch began (its deadline had passed, but it was not deleted yet) counts as
+//! missing: its deletion is no change, its return is one.
 //!
-//! Invariant: a session watches a key exactly if it is among the key's watchers. A session whose watch
-//! is broken watches nothing more until its transaction has ended; what it watched it lets go, unless
-//! a whole database was replaced.
+//! Invariant: a session watches a key exactly if it is among the key's watchers. A session whose watch is broken
+//! watches nothing more until its transaction has ended; its keys are released at once, unless a whole database was
+//! replaced.
 
 use std::collections::BTreeMap;
 
@@ -36,24 +36,24 @@ struct Watcher {
     was_overdue: bool,
 }
 
-/// What it takes to keep a key here and in the session's list, beside its bytes.
+/// The memory of a watched key's entries, here and in the session's list, beside the bytes of the key.
 const KEY_BYTES: usize = 128;
 
 #[derive(Debug, Default)]
 struct Watched {
     keys: Vec<(usize, Box<[u8]>)>,
-    /// The bytes of all keys, with what it takes to keep them.
+    /// The bytes of all keys, with the memory of their entries.
     memory_bytes: usize,
     is_broken: bool,
 }
 
 impl Watcher {
-    /// Tells of a change; answers the session if its watch is broken by it.
+    /// Records a change of the key; returns the session if that breaks its watch.
     fn told(&mut self, before: Presence, after: Presence) -> Option<SessionId> {
         self.minds(before, after).then_some(self.session)
     }
 
-    /// True when this change of the key makes it another than the one that was watched.
+    /// True when this change breaks the watch of the key.
     fn minds(&mut self, before: Presence, after: Presence) -> bool {
         match (self.was_overdue, before, after) {
             (_, Presence::Missing, Presence::Missing) | (true, _, Presence::Overdue) => false,
@@ -71,7 +71,7 @@ impl Watcher {
 }
 
 impl Watches {
-    /// Has a session watch a key that is `presence` now.
+    /// Starts to watch a key for a session; `presence` says whether the key exists now.
     pub fn watch(&mut self, session: SessionId, database: usize, key: &[u8], presence: Presence) {
         let watched = self.sessions.entry(session).or_default();
         if watched.is_broken {
@@ -102,19 +102,19 @@ impl Watches {
         }
     }
 
-    /// True when somebody watches that key.
+    /// True when a session watches that key.
     pub fn includes(&self, database: usize, key: &[u8]) -> bool {
         !self.keys.is_empty() && self.keys.get(database, key).is_some()
     }
 
-    /// A key changed, or is gone: what it is now.
+    /// Breaks the watches of a key that changed or was deleted; `after` is its presence now.
     pub fn touch(&mut self, database: usize, key: &[u8], after: Presence) {
         let Some(watchers) = self.keys.get_mut(database, key) else { return };
         let broken = watchers.iter_mut().filter_map(|watcher| watcher.told(Presence::Live, after)).collect();
         self.break_all(broken);
     }
 
-    /// All keys of a database were replaced by others: what each was and is.
+    /// Breaks watches after all keys of a database were replaced; `before` and `after` give each key's presence.
     pub fn replace(&mut self, database: usize, before: impl Fn(&[u8]) -> Presence, after: impl Fn(&[u8]) -> Presence) {
         let mut broken = Vec::new();
         for (key, watchers) in self.keys.iter_mut(database) {
@@ -133,7 +133,7 @@ impl Watches {
         }
     }
 
-    /// Whether a watch of the session is broken; `presence` tells which of its keys fell due without anybody's notice.
+    /// Whether a watch of the session is broken; `presence` finds its keys that expired but were not deleted yet.
     pub fn is_broken(&self, session: SessionId, presence: impl Fn(usize, &[u8]) -> Presence) -> bool {
         let fell_due = |database: usize, key: &[u8]| {
             let mut watchers = self.keys.get(database, key).into_iter().flatten();
@@ -155,22 +155,22 @@ impl Watches {
         self.sessions.get(&session).map_or(0, |watched| watched.memory_bytes)
     }
 
-    /// How many keys the session watches.
+    /// The number of keys that the session watches.
     pub fn of(&self, session: SessionId) -> usize {
         self.sessions.get(&session).map_or(0, |watched| watched.keys.len())
     }
 
-    /// The key that a session watches longest.
+    /// The key that the session has watched longest.
     pub fn first_of(&self, session: SessionId) -> Option<&[u8]> {
         self.sessions.get(&session)?.keys.first().map(|(_, key)| &**key)
     }
 
-    /// How many keys are watched.
+    /// The number of watched keys.
     pub fn keys(&self) -> usize {
         self.keys.len()
     }
 
-    /// How many sessions watch a key.
+    /// The number of sessions that watch a key.
     pub fn sessions(&self) -> usize {
         self.sessions.values().filter(|watched| !watched.keys.is_empty()).count()
     }

@@ -1,8 +1,8 @@
-//! Scripts that were sent before, by the SHA-1 of their source.
+//! The script cache: scripts by the SHA-1 digest of their source (EVALSHA).
 //!
-//! Those that came with SCRIPT LOAD stay until SCRIPT FLUSH. Of those that came with EVAL the last 500 that were used
-//! stay: programs that write their arguments into the source would fill memory otherwise. A script is what it came with
-//! first: SCRIPT LOAD of one that is kept changes nothing, as in Redis.
+//! Scripts from SCRIPT LOAD stay until SCRIPT FLUSH. Of those from EVAL the 500 most recently used ones stay: programs
+//! that write their arguments into the source would fill memory otherwise. The first command that brought a script
+//! decides: SCRIPT LOAD of a cached script changes nothing, as in Redis.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,50 +10,50 @@ use std::sync::Arc;
 use crate::engine::Error;
 use crate::script::{Compiled, Header, LuaVm, sha1_hex};
 
-/// How many scripts stay that came with EVAL.
+/// The number of scripts from EVAL that stay cached.
 const MOST_EVALUATED: usize = 500;
 
-/// The name of a script: 40 hexadecimal digits in lower case.
+/// The name of a script: the SHA-1 digest of its source, as 40 hexadecimal digits in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest([u8; 40]);
 
 impl Digest {
-    /// That of a source.
+    /// The name of a script with this source.
     pub fn of(source: &[u8]) -> Digest {
         Digest(sha1_hex(source))
     }
 
-    /// The one that a client wrote, in any case; `None` when it is none.
+    /// Parses a name, in any case; `None` when it is not one.
     pub fn parse(word: &[u8]) -> Option<Digest> {
         let digits: [u8; 40] = word.try_into().ok()?;
         Some(Digest(digits.map(|digit| digit.to_ascii_lowercase())))
     }
 
-    /// Its digits.
+    /// The digits of the name.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Its digits as text.
+    /// The digits of the name as text.
     pub fn to_text(self) -> String {
         self.0.iter().map(|&digit| char::from(digit)).collect()
     }
 }
 
-/// A script that is kept.
+/// A cached script.
 #[derive(Debug)]
 pub struct CachedScript {
-    /// What its first line says.
+    /// The options in its first line.
     pub header: Header,
     source: Arc<[u8]>,
-    /// As a function of the virtual machine; `None` when that was made anew.
+    /// The compiled function of the virtual machine; `None` when that was replaced.
     pub(super) compiled: Option<Compiled>,
-    /// It came with SCRIPT LOAD.
+    /// It came from SCRIPT LOAD.
     is_loaded: bool,
     used: u64,
 }
 
-/// The scripts that were kept at some time.
+/// The scripts that were cached at some moment.
 #[derive(Clone, Debug)]
 pub struct SavedScripts(Vec<SavedScript>);
 
@@ -66,43 +66,43 @@ struct SavedScript {
     used: u64,
 }
 
-/// All scripts that are kept.
+/// All cached scripts.
 #[derive(Debug, Default)]
 pub struct Cache {
     scripts: BTreeMap<Digest, CachedScript>,
     evaluated: usize,
     uses: u64,
-    /// How many had to make room.
+    /// The number of evicted scripts.
     pub evicted: u64,
 }
 
 impl Cache {
-    /// How many there are.
+    /// The number of cached scripts.
     pub fn len(&self) -> usize {
         self.scripts.len()
     }
 
-    /// True when there is none.
+    /// True when no script is cached.
     pub fn is_empty(&self) -> bool {
         self.scripts.is_empty()
     }
 
-    /// What the first line of that script says.
+    /// The options in the first line of that script.
     pub fn header(&self, digest: Digest) -> Option<&Header> {
         self.scripts.get(&digest).map(|cached| &cached.header)
     }
 
-    /// Those that are kept.
+    /// The cached scripts.
     pub fn digests(&self) -> impl Iterator<Item = Digest> {
         self.scripts.keys().copied()
     }
 
-    /// True when that one is kept.
+    /// True when that script is cached.
     pub fn contains(&self, digest: Digest) -> bool {
         self.scripts.contains_key(&digest)
     }
 
-    /// Bytes that they take.
+    /// Bytes that the cached scripts take.
     pub fn memory_bytes(&self) -> usize {
         self.scripts.values().map(|cached| size_of::<(Digest, CachedScript)>() + cached.source.len()).sum()
     }
@@ -111,7 +111,7 @@ impl Cache {
     /// because running it panicked, it is compiled anew the next time.
     ///
     /// # Errors
-    /// There is none, or it cannot be compiled any more.
+    /// There is no such script, or it cannot be compiled any more.
     pub(super) fn take_compiled(&mut self, digest: Digest, vm: &mut LuaVm) -> Result<(Header, Compiled), Error> {
         let cached = self.scripts.get_mut(&digest).ok_or(Error::NoScript)?;
         self.uses += 1;
@@ -123,17 +123,17 @@ impl Cache {
         Ok((cached.header.clone(), compiled))
     }
 
-    /// Takes a script back that was taken.
+    /// Puts a script back that was taken to run.
     pub(super) fn put_back_compiled(&mut self, digest: Digest, compiled: Compiled) {
         if let Some(cached) = self.scripts.get_mut(&digest) {
             cached.compiled = Some(compiled);
         }
     }
 
-    /// Keeps a script, if it is not kept yet.
+    /// Adds a script, if it is not cached yet.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault in the script.
     pub(super) fn add(&mut self, source: &[u8], digest: Digest, is_loaded: bool, vm: &mut LuaVm) -> Result<(), Error> {
         if self.contains(digest) {
             return Ok(());
@@ -152,7 +152,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Forgets the one that was not used for the longest time.
+    /// Evicts the least recently used script.
     fn evict(&mut self, vm: &mut LuaVm) {
         let evaluated = self.scripts.iter().filter(|(_, cached)| !cached.is_loaded);
         let Some(digest) = evaluated.min_by_key(|(_, cached)| cached.used).map(|(digest, _)| *digest) else { return };
@@ -163,7 +163,7 @@ impl Cache {
         self.evicted += 1;
     }
 
-    /// Which scripts are kept now.
+    /// The list of cached scripts, to be restored later.
     pub(in crate::engine) fn saved(&self) -> SavedScripts {
         let saved = self.scripts.iter().map(|(digest, cached)| SavedScript {
             digest: *digest,
@@ -175,7 +175,7 @@ impl Cache {
         SavedScripts(saved.collect())
     }
 
-    /// Keeps those scripts and no others. Those that are kept already are not compiled anew.
+    /// Replaces all scripts by those. Scripts that are cached already are not compiled again.
     pub(super) fn restore(&mut self, saved: SavedScripts, vm: Option<&mut LuaVm>) {
         let mut before = std::mem::take(&mut self.scripts);
         for SavedScript { digest, header, source, is_loaded, used } in saved.0 {
@@ -188,12 +188,12 @@ impl Cache {
         }
     }
 
-    /// A cache without scripts, which counts on.
+    /// An empty cache that continues this one's counters.
     pub(super) fn flushed(&self) -> Cache {
         Cache { evicted: self.evicted, ..Cache::default() }
     }
 
-    /// The virtual machine is another one: all have to be compiled anew.
+    /// Drops all compiled functions: the virtual machine was replaced.
     pub(super) fn uncompile(&mut self) {
         self.scripts.values_mut().for_each(|cached| cached.compiled = None);
     }

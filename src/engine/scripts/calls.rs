@@ -1,8 +1,8 @@
-//! What a running script asks of the engine.
+//! Calls from a running script into the engine.
 //!
-//! A command that a script calls passes gates of its own, in Redis's order: is it known, does its length fit, may
-//! scripts call it, has the user the right to it, may this script write, is there memory for what it may add. A script
-//! that has written once goes on whatever memory there is, since it cannot be undone.
+//! A command that a script calls passes separate gates, in Redis's order: it must be known, have a valid number of
+//! words, be allowed in scripts and to the user, write only if this script may write, and fit in memory. A script that
+//! has written once goes on even if memory is short, since it cannot be undone.
 
 use super::Running;
 use crate::engine::scripts::Ending;
@@ -12,10 +12,10 @@ use crate::lua::{Interrupt, ScriptHost};
 use crate::resp::{Protocol, Reply, Request};
 use crate::script::{ConvertedReply, Drand48, RegisteredFunctions, ScriptBackend, Words};
 
-/// How long a script that takes too long runs before others are heard.
+/// How long a script that takes too long runs at a time before other clients are served.
 const TURN_US: u64 = 2_000;
 
-/// How much a script may write into the log at a time: it is kept until the script ends or others are heard.
+/// The most bytes that a script may log in one turn: they are kept until the script ends or is suspended.
 const MOST_LOGGED_BYTES: usize = 16 << 20;
 
 impl ScriptHost for Engine {
@@ -53,7 +53,7 @@ impl Engine {
         self.scripts.running.as_mut().expect("only a script that runs asks")
     }
 
-    /// Asks the gates for a command that a script calls, and notes that it writes.
+    /// Checks a command that a script calls, and records whether it writes.
     fn admit_from_script(&mut self, request: Request<'_>) -> Result<(crate::engine::CommandId, usize), Error> {
         let (id, words) = self.table.resolve(request).map_err(|_| Error::UnknownInScript)?;
         let command = self.table.entry(id).command;
@@ -93,8 +93,8 @@ impl Engine {
         Ok((id, words))
     }
 
-    /// Whether the server's own tests have scripts run what no script may: what looks at the server or a connection,
-    /// but nothing that runs, waits or listens itself.
+    /// Whether a script may call a command that scripts may not, as the server's own tests want: one that inspects the
+    /// server or a connection, but none that runs commands, blocks or subscribes.
     fn may_inspect(&self, command: &Command) -> bool {
         self.switches.scripts_inspect && matches!(command.family, Family::Server | Family::Connection)
     }

@@ -1,4 +1,4 @@
-//! Functions that stay: libraries, by name, and the functions that they offer, by theirs in any case.
+//! Functions: the registry of libraries by name, and of their functions by name in any case.
 //!
 //! Invariant: a function is in the registry exactly when its library is, and no two have names that differ in case
 //! alone. (Redis lets one library offer two such functions, and crashes when it goes.)
@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use crate::script::{Function, LibraryError, LuaVm, RegisteredFunctions};
 
-/// A library that was loaded.
+/// A loaded library.
 #[derive(Debug)]
 pub struct Library {
-    /// Its source.
+    /// The source of the library.
     pub source: Arc<[u8]>,
-    /// What it offers, in the order in which it did.
+    /// Its functions, in the order in which it registered them.
     pub functions: Vec<Arc<Function>>,
 }
 
@@ -41,12 +41,12 @@ pub struct Functions {
 #[derive(Debug)]
 pub(super) struct PendingLibrary {
     pub(super) registered: RegisteredFunctions,
-    /// When it has taken too long, by the world's own clock, in microseconds.
+    /// When loading has taken too long, in microseconds of the world's own clock.
     pub(super) until_us: u64,
 }
 
 impl Functions {
-    /// Bytes that the interpreter takes.
+    /// Bytes that the interpreter of functions takes.
     pub fn vm_bytes(&self) -> usize {
         self.vm.as_ref().map_or(0, |vm| vm.memory_bytes())
     }
@@ -58,12 +58,12 @@ impl FunctionRegistry {
         self.libraries.iter().map(|(name, library)| (&**name, library))
     }
 
-    /// The sources of all, by the names of the libraries.
+    /// The sources of all libraries, by name.
     pub fn sources(&self) -> Vec<Arc<[u8]>> {
         self.libraries.values().map(|library| Arc::clone(&library.source)).collect()
     }
 
-    /// What is told of all, without what a virtual machine keeps.
+    /// The descriptions of all libraries, without the compiled functions of a virtual machine.
     pub fn described(&self) -> FunctionRegistry {
         let mut registry = FunctionRegistry::default();
         for (name, library) in &self.libraries {
@@ -75,12 +75,12 @@ impl FunctionRegistry {
         registry
     }
 
-    /// How many libraries there are.
+    /// The number of libraries.
     pub fn library_count(&self) -> usize {
         self.libraries.len()
     }
 
-    /// How many functions there are.
+    /// The number of functions.
     pub fn function_count(&self) -> usize {
         self.functions.len()
     }
@@ -95,12 +95,12 @@ impl FunctionRegistry {
         libraries.sum::<usize>() + functions.sum::<usize>()
     }
 
-    /// True when there is a library of that name.
+    /// True when a library of that name exists.
     pub fn contains(&self, library: &str) -> bool {
         self.libraries.contains_key(library)
     }
 
-    /// The function of that name, in any case.
+    /// The function of that name, compared without case.
     pub fn find(&self, name: &[u8]) -> Option<&Arc<Function>> {
         self.functions.get(&name.to_ascii_lowercase())
     }
@@ -108,7 +108,7 @@ impl FunctionRegistry {
     /// Adds a library whose name is free.
     ///
     /// # Errors
-    /// There is a function of one of its names. The library is given back.
+    /// A function with one of its functions' names exists. The library is returned.
     pub fn add(&mut self, name: String, library: Library) -> Result<(), (LibraryError, Library)> {
         let mut added: Vec<Vec<u8>> = Vec::new();
         for function in &library.functions {
@@ -125,7 +125,7 @@ impl FunctionRegistry {
         Ok(())
     }
 
-    /// Takes a library and its functions away.
+    /// Removes a library and its functions.
     pub fn take(&mut self, name: &[u8]) -> Option<(String, Library)> {
         let (name, library) = self.libraries.remove_entry(std::str::from_utf8(name).ok()?)?;
         for function in &library.functions {
@@ -134,17 +134,17 @@ impl FunctionRegistry {
         Some((name, library))
     }
 
-    /// Puts back what was just taken away, nothing having been added since.
+    /// Restores a library that was just removed, before anything was added.
     fn put_back(&mut self, taken: Vec<(String, Library)>) {
         for (name, library) in taken {
             self.add(name, library).expect("its names are free, as it was just taken away");
         }
     }
 
-    /// Adds a library, in the place of the one of that name if it replaces. Answers the one that had to go.
+    /// Adds a library, which may replace the one of its name. Returns the replaced one.
     ///
     /// # Errors
-    /// A function's name is taken. Nothing has changed then, and the library is given back.
+    /// A function's name is taken. Nothing has changed then, and the library is returned.
     pub fn put(&mut self, name: String, library: Library) -> Result<Option<Library>, (LibraryError, Library)> {
         let before = self.take(name.as_bytes());
         match self.add(name, library) {
@@ -156,11 +156,10 @@ impl FunctionRegistry {
         }
     }
 
-    /// Adds all libraries of another registry, in the place of those that have their names if they replace. Answers
-    /// those that had to go.
+    /// Adds all libraries of another registry, which may replace those of the same names. Returns the replaced ones.
     ///
     /// # Errors
-    /// A name is taken. Nothing has changed then, and the other registry's libraries are given back.
+    /// A name is taken. Nothing has changed then, and the other registry's libraries are returned.
     pub fn join(
         &mut self,
         mut other: FunctionRegistry,
@@ -183,20 +182,20 @@ impl FunctionRegistry {
         Ok(taken.into_iter().map(|(_, library)| library).collect())
     }
 
-    /// Takes all libraries away.
+    /// Removes all libraries.
     pub fn empty(&mut self) -> Vec<Library> {
         self.functions.clear();
         std::mem::take(&mut self.libraries).into_values().collect()
     }
 }
 
-/// By what a function is found, in any case.
+/// The key of a function's name in the registry, the same in any case.
 fn key_of(name: &str) -> Vec<u8> {
     name.to_ascii_lowercase().into_bytes()
 }
 
 impl Library {
-    /// Lets a virtual machine forget the library's functions, which are in no registry any more.
+    /// Frees the library's functions in a virtual machine, after the library was removed.
     pub(super) fn forget(self, vm: &mut LuaVm) {
         for function in self.functions.into_iter().filter_map(Arc::into_inner) {
             function.into_callback().into_iter().for_each(|callback| vm.forget(callback));

@@ -1,8 +1,8 @@
-//! Loading libraries: from their source, and from what FUNCTION DUMP gave.
+//! Loading libraries of functions: from their source (FUNCTION LOAD) and from payloads (FUNCTION RESTORE).
 //!
-//! A library's source runs once, when it is loaded, and offers functions meanwhile. It cannot be put aside:
-//! after half a second it ends. Libraries that came with a template are loaded when the first of their functions
-//! is called, or others come or go.
+//! A library's source runs once, when it is loaded, and registers functions then. It cannot be suspended: after half a
+//! second it fails. Libraries that came with a template are loaded when the first of their functions is called, or
+//! when libraries are added or removed.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use crate::engine::{Engine, Error};
 use crate::rdb;
 use crate::script::{LibraryError, LuaVm, RegisteredFunctions, read_title};
 
-/// How long the source of a library may run.
+/// The most time that the source of a library may run.
 const LOAD_TIMEOUT_US: u64 = 500_000;
 
-/// What becomes of the libraries that are there when others are restored.
+/// What FUNCTION RESTORE does with existing libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// They stay, and their names are taken.
+    /// Existing libraries stay, and a restored one of the same name is an error (APPEND).
     Append,
-    /// Those go whose names are needed.
+    /// Existing libraries of the same names are replaced (REPLACE).
     Replace,
-    /// All go.
+    /// All existing libraries are removed (FLUSH).
     Flush,
 }
 
 impl Engine {
-    /// Loads a library (FUNCTION LOAD), in the place of the one of its name if it replaces. Answers its name.
+    /// Loads a library (FUNCTION LOAD), which may replace the one of its name. Returns its name.
     ///
     /// # Errors
-    /// What is wrong with it; nothing has changed then.
+    /// The fault in the library; nothing has changed then.
     pub fn load_library(&mut self, source: &[u8], replaces: bool) -> Result<String, Error> {
         self.before_functions_change();
         let mut vm = self.take_function_vm();
@@ -43,7 +43,7 @@ impl Engine {
     /// Deletes a library (FUNCTION DELETE).
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no library of that name.
     pub fn delete_library(&mut self, name: &[u8]) -> Result<(), Error> {
         self.before_functions_change();
         let functions = &mut self.scripts.functions;
@@ -54,7 +54,7 @@ impl Engine {
         Ok(())
     }
 
-    /// All libraries as FUNCTION RESTORE takes them.
+    /// The payload of all libraries, for FUNCTION RESTORE (FUNCTION DUMP).
     pub fn dump_libraries(&self) -> Vec<u8> {
         let mut payload = rdb::Writer::new(self.settings.rdb_compression);
         for (_, library) in self.scripts.functions.registry.libraries() {
@@ -67,7 +67,7 @@ impl Engine {
     /// Loads the libraries of a payload (FUNCTION RESTORE).
     ///
     /// # Errors
-    /// What is wrong with the payload, or with one of its libraries; nothing has changed then.
+    /// The fault in the payload, or in one of its libraries; nothing has changed then.
     pub fn restore_libraries(&mut self, bytes: &[u8], policy: Policy) -> Result<(), Error> {
         let payload = rdb::without_footer(bytes, self.switches.verifies_checksums).ok_or(Error::PayloadWrong)?;
         self.before_functions_change();
@@ -89,8 +89,7 @@ impl Engine {
         Ok(result?)
     }
 
-    /// Puts the libraries of these sources in the place of all others. Those that stay as
-    /// they are keep their variables.
+    /// Replaces all libraries by those of these sources. Libraries that do not change keep their variables.
     pub(in crate::engine) fn restore_functions(&mut self, sources: Vec<Arc<[u8]>>) {
         let mut vm = self.take_function_vm();
         let mut registry = std::mem::take(&mut self.scripts.functions.registry);
@@ -103,7 +102,7 @@ impl Engine {
         }
         for source in sources {
             if !registry.libraries().any(|(_, library)| library.source == source) {
-                // It was loaded before, so it can be loaded again; one that takes too long now stays away.
+                // It was loaded before, so it can be loaded again; one that takes too long now is left out.
                 let _ = self.load_into(&mut registry, &source, true, &mut vm);
             }
         }
@@ -169,7 +168,7 @@ impl Engine {
         }
     }
 
-    /// Loads the libraries that are only described.
+    /// Loads the libraries of which only the description is known.
     pub fn load_described(&mut self) {
         let functions = &self.scripts.functions;
         if functions.vm.is_none() && functions.registry.library_count() > 0 {
@@ -186,7 +185,7 @@ impl Engine {
         let described = std::mem::take(&mut self.scripts.functions.registry);
         let mut registry = FunctionRegistry::default();
         for source in described.sources() {
-            // It was loaded before, so it can be loaded again; one that takes too long now stays away.
+            // It was loaded before, so it can be loaded again; one that takes too long now is left out.
             let _ = self.load_into(&mut registry, &source, true, &mut vm);
         }
         self.scripts.functions.registry = registry;

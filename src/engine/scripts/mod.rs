@@ -1,14 +1,14 @@
-//! Scripts and functions: which ones are kept, the one that runs, and how it reaches commands.
+//! Scripts and functions: the cached and loaded ones, the running one, and its calls of commands.
 //!
-//! Where this module says script, it means a function too.
+//! In this module, "script" includes functions.
 //!
-//! A script is one step: nobody else's command runs within it, blocked clients are served after it, and time stands
-//! still for it: keys live or have expired as when it began, and TIME tells that moment. If it takes longer than
-//! `busy-reply-threshold` it is put aside between two instructions again and again, so that others can be told that the
-//! server is busy, and can end it if it has changed nothing yet.
+//! A script is one step: no other client's command runs within it, blocked clients are served after it, and time stands
+//! still for it: keys exist or have expired as when it began, and TIME returns that moment. If it takes longer than
+//! `busy-reply-threshold` it is suspended between two instructions again and again, so that other clients get the
+//! reply that the server is busy, and can kill the script if it has changed nothing yet.
 //!
-//! Scripts and functions have a virtual machine each, so that what libraries keep is theirs. A virtual machine is taken
-//! out of the engine while it runs, since its script calls the engine back.
+//! Scripts and functions have separate virtual machines, so that scripts cannot reach the state of libraries. A virtual
+//! machine is moved out of the engine while it runs, since its script calls back into the engine.
 
 mod cache;
 mod calls;
@@ -29,31 +29,31 @@ pub use functions::{FunctionRegistry, Functions, Library};
 pub use load::Policy;
 pub use run::{Call, FunctionCall};
 
-/// What the engine knows of scripts.
+/// All scripts and functions, and the running one.
 #[derive(Debug, Default)]
 pub struct Scripts {
-    /// Those that were sent before.
+    /// The script cache.
     pub cache: Cache,
-    /// Functions.
+    /// The libraries of functions.
     pub functions: Functions,
     vm: Option<Box<LuaVm>>,
-    /// What calls of commands are put together in.
+    /// A buffer for the requests of called commands.
     words: Option<Box<Words>>,
-    /// What a script that returned much is answered.
+    /// A buffer for large replies of scripts.
     converted_reply: Option<Box<ConvertedReply>>,
     running: Option<Running>,
 }
 
-/// What runs.
+/// The running script, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A script that was sent.
+    /// A script (EVAL).
     Script,
-    /// A function of a library.
+    /// A function of a library (FCALL).
     Function,
 }
 
-/// What the script that runs is called.
+/// The name of the running script.
 #[derive(Clone, Debug)]
 enum Name {
     Script(Digest),
@@ -78,68 +78,68 @@ impl fmt::Display for Name {
     }
 }
 
-/// A function that takes too long.
+/// A function that takes too long, for FUNCTION STATS.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyFunction<'s> {
     /// The name of the function.
     pub name: &'s str,
     /// The request that called it.
     pub request: Request<'s>,
-    /// When it began, by the world's own clock, in microseconds.
+    /// When it began, in microseconds of the world's own clock.
     pub started_us: u64,
 }
 
-/// The script that runs.
+/// The running script.
 #[derive(Debug)]
 struct Running {
     session: SessionId,
     command: CommandId,
-    /// The name that errors tell.
+    /// The name of the script in errors.
     name: Name,
-    /// It was called by a command that does not write.
+    /// It was called by a read-only command.
     is_read_only: bool,
-    /// It said that it may run while memory is short.
+    /// Its first line allows it to run while memory is short.
     allows_oom: bool,
-    /// It called a command that writes, so it cannot be ended any more.
+    /// It called a command that writes, so it cannot be killed any more.
     has_written: bool,
-    /// The protocol in which it is answered.
+    /// The protocol of the replies that it gets.
     protocol: Protocol,
     random: Drand48,
-    /// The moment at which it runs, from its first instruction to its last.
+    /// The moment of all its commands, from its first instruction to its last.
     now: Now,
-    /// The moment that TIME tells: the same until the script takes too long, then that of its last turn, so that a
-    /// script which waits for a time comes to it.
+    /// The moment that TIME returns: constant until the script takes too long, then that of its last turn, so that a
+    /// script which loops until some time ends.
     shown: Now,
-    /// The database in which its client is found again.
+    /// The database that its client has selected, to be restored at the end.
     database: usize,
-    /// How much it has written into the log in this turn.
+    /// The bytes that it has logged in this turn.
     logged_bytes: usize,
-    /// When it began and when its turn began, by the world's own clock, in microseconds.
+    /// When it began and when its turn began, in microseconds of the world's own clock.
     started_us: u64,
     turn_us: u64,
-    /// Set when it was first put aside.
+    /// Set when it was first suspended.
     is_busy: bool,
-    /// The request that called it, known when it was put aside.
+    /// The request that called it, saved when it is suspended.
     words: Requests,
-    /// Somebody wants it to end.
+    /// A client has killed it.
     is_killed: bool,
-    /// Its client is gone.
+    /// Its client has disconnected.
     is_detached: bool,
     /// The transaction that it is part of.
     outer: Option<Outer>,
-    /// What is answered once it has ended, as far as it is written.
+    /// The part of the reply that is written before it ends.
     partial: Vec<u8>,
 }
 
-/// A transaction that goes on when a script in it has ended.
+/// A transaction that continues when a suspended script in it has ended.
 #[derive(Clone, Copy, Debug)]
 struct Outer {
     command: CommandId,
-    /// The place in the queue of the request behind the script.
+    /// The index in the queue of the request behind the script.
     next: usize,
 }
 
-/// What a command that runs a script may do: what its row says, unless the script says it in a first line.
+/// The flags of a command that runs a script: those of its row, unless the script's first line says otherwise.
 pub fn flags_by(header: Option<&Header>, row: Flags) -> Flags {
     let Some(header) = header.filter(|header| header.is_there) else { return row };
     let said = [
@@ -155,13 +155,13 @@ pub fn flags_by(header: Option<&Header>, row: Flags) -> Flags {
 /// How a command ended.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// It has answered.
+    /// It has replied.
     Answered,
-    /// It waits.
+    /// It is blocked.
     Waits(Box<crate::engine::Block>),
-    /// It is a script, or a transaction with one in it, that was put aside.
+    /// It is a script, or a transaction with one in it, that was suspended.
     Rests,
-    /// It has asked something of the engine's host.
+    /// It has called the engine's host.
     CallsHost,
 }
 
@@ -171,33 +171,33 @@ impl Scripts {
         self.running.is_some()
     }
 
-    /// True while a script runs that takes too long.
+    /// True while a script that takes too long is suspended.
     pub fn is_busy(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.is_busy)
     }
 
-    /// Keeps the request of the script that was put aside, unless that was done before.
+    /// Saves the request of the suspended script, unless it is saved already.
     pub(super) fn keep_request(&mut self, request: Request<'_>) {
         if let Some(running) = self.running.as_mut().filter(|running| running.words.is_empty()) {
             running.words.push(request);
         }
     }
 
-    /// True while a script of this session runs that takes too long.
+    /// True while a script of this session is suspended.
     pub(super) fn is_busy_with(&self, session: SessionId) -> bool {
         self.running.as_ref().is_some_and(|running| running.is_busy && running.session == session)
     }
 
-    /// Notes that the client of the script that rests is gone; false when there is no such script.
+    /// Records that the client of the suspended script has disconnected; false when there is no such script.
     pub(super) fn detach(&mut self, session: SessionId) -> bool {
         let running = self.running.as_mut().filter(|running| running.is_busy && running.session == session);
         running.map(|running| running.is_detached = true).is_some()
     }
 
-    /// Has the script end that takes too long, if it is of that kind.
+    /// Kills the script that takes too long, if it is of that kind.
     ///
     /// # Errors
-    /// There is none, it has changed data, or it is of the other kind.
+    /// There is no such script, it has changed data, or it is of the other kind.
     pub fn kill(&mut self, kind: Kind) -> Result<(), Error> {
         let running = self.running.as_mut().filter(|running| running.is_busy).ok_or(Error::NotBusy)?;
         if running.has_written {
@@ -235,7 +235,7 @@ impl Scripts {
         }
     }
 
-    /// Bytes that both interpreters take.
+    /// Bytes that the interpreters of scripts and functions take.
     pub fn all_machine_bytes(&self) -> usize {
         self.vm_bytes() + self.functions.vm_bytes()
     }
@@ -250,25 +250,25 @@ impl Scripts {
         self.vm.as_ref().map_or(0, |vm| vm.memory_bytes())
     }
 
-    /// Keeps those scripts and no others.
+    /// Replaces the cached scripts by those.
     pub(super) fn restore(&mut self, saved: SavedScripts) {
         self.cache.restore(saved, self.vm.as_deref_mut());
     }
 }
 
 impl Engine {
-    /// Forgets all functions.
+    /// Removes all functions.
     pub fn flush_functions(&mut self) {
         self.before_functions_change();
         self.scripts.functions = Functions::default();
     }
 
-    /// What time it is, as TIME tells it.
+    /// The time that TIME returns.
     pub fn shown_now(&self) -> Now {
         self.scripts.running.as_ref().map_or_else(|| self.now(), |running| running.shown)
     }
 
-    /// Forgets all scripts.
+    /// Removes all scripts.
     pub fn flush_scripts(&mut self) {
         self.before_scripts_change();
         self.scripts.cache = self.scripts.cache.flushed();
@@ -277,7 +277,7 @@ impl Engine {
 }
 
 impl Kind {
-    /// What everybody is told while one of this kind takes too long.
+    /// The error for other clients while a script of this kind takes too long.
     fn busy(self) -> Error {
         match self {
             Kind::Script => Error::Busy,
@@ -285,7 +285,7 @@ impl Kind {
         }
     }
 
-    /// The command that ends it.
+    /// The command that kills a script of this kind.
     fn killer(self) -> &'static str {
         match self {
             Kind::Script => "SCRIPT KILL",

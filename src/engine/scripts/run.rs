@@ -1,4 +1,4 @@
-//! Running a script: from its call to its answer, in one go or in turns.
+//! Running a script: from its call to its reply, in one go or, if it takes too long, in turns.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,32 +9,32 @@ use crate::engine::{CommandId, Ctx, Engine, Error, Flags, Now, SessionId};
 use crate::resp::{Protocol, Reply, Request, Requests};
 use crate::script::{Drand48, Failure, Function, Header, LuaVm, Outcome, ReturnedErrors};
 
-/// A script to run, and what it is told.
+/// A script to run, and its arguments.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// The SHA-1 digest of the script, which names it.
     pub digest: Digest,
-    /// Its source, if it was sent along.
+    /// The source, if the request has it (EVAL).
     pub source: Option<&'a [u8]>,
-    /// `KEYS`.
+    /// The table `KEYS`.
     pub keys: Request<'a>,
-    /// `ARGV`.
+    /// The table `ARGV`.
     pub arguments: Request<'a>,
 }
 
-/// A function to call, and what it is told.
+/// A function to call, and its arguments.
 #[derive(Debug)]
 pub struct FunctionCall<'a> {
     /// The function.
     pub function: Arc<Function>,
-    /// Its first argument.
+    /// Its first argument: the keys.
     pub keys: Request<'a>,
-    /// Its second one.
+    /// Its second argument: the other words.
     pub arguments: Request<'a>,
 }
 
 impl Ctx<'_> {
-    /// Runs a script and answers what it returns. To be called last, nothing being answered.
+    /// Runs a script and replies with its result. To be called last, before any reply.
     ///
     /// # Errors
     /// There is no such script, it cannot be compiled, or it failed.
@@ -61,10 +61,10 @@ impl Ctx<'_> {
         self.answer_script(outcome?)
     }
 
-    /// Calls a function and answers what it returns. To be called last, nothing being answered.
+    /// Calls a function and replies with its result. To be called last, before any reply.
     ///
     /// # Errors
-    /// It may not run, or it failed.
+    /// The function may not run, or it failed.
     pub fn call_function(&mut self, call: &FunctionCall<'_>) -> Result<(), Error> {
         let function = &*call.function;
         self.begin_script(Name::Function(Arc::clone(&call.function)), &function.header)?;
@@ -120,7 +120,7 @@ impl Ctx<'_> {
         Ok(())
     }
 
-    /// Has the transaction that runs go on with the request at `next` when the script that rests has ended.
+    /// Makes the running transaction continue with the request at `next` when the suspended script has ended.
     pub fn rest_before(&mut self, next: usize) {
         if let Some(running) = &mut self.engine.scripts.running {
             running.outer = Some(Outer { command: self.command, next });
@@ -137,10 +137,10 @@ impl Engine {
         })
     }
 
-    /// Keeps a script (SCRIPT LOAD).
+    /// Adds a script to the cache (SCRIPT LOAD).
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault in the script.
     pub fn load_script(&mut self, source: &[u8]) -> Result<Digest, Error> {
         let digest = Digest::of(source);
         let mut vm = self.take_vm();
@@ -152,7 +152,7 @@ impl Engine {
         added.map(|()| digest)
     }
 
-    /// The script has ended: its client is in its own database again. Answers the script's name.
+    /// Ends the running script, and restores its client's database. Returns the script's name.
     fn end_script(&mut self) -> Option<Name> {
         let running = self.scripts.running.take()?;
         if let Some(client) = self.sessions.get_mut(running.session) {
@@ -161,7 +161,7 @@ impl Engine {
         Some(running.name)
     }
 
-    /// Makes an error of what failed.
+    /// Converts a failure of the interpreter into an error.
     fn conclude_outcome(&mut self, outcome: Outcome, name: Option<Name>, command: CommandId) -> Result<(), Error> {
         match outcome {
             Outcome::Done(faults) => {
@@ -173,15 +173,15 @@ impl Engine {
         }
     }
 
-    /// Counts the errors that a script returned: all that it made up as one failure of its own, and each
-    /// that a command had made as one.
+    /// Counts the errors that a script returned: its own errors together as one failure, and each error of a command as
+    /// one.
     fn count_returned_errors(&mut self, faults: &ReturnedErrors, command: CommandId) {
         let own = u64::from(!faults.uncounted.is_empty());
         self.stats.command_mut(command).failed += faults.counted + own;
         faults.uncounted.iter().for_each(|(line, times)| self.count_errors(line, *times));
     }
 
-    /// What a command that rests has written so far is answered later.
+    /// Takes the partial reply of a suspended command out of `out`, to be sent when the command has ended.
     pub(in crate::engine) fn put_aside(&mut self, out: &mut Vec<u8>, start: usize) {
         self.timing.running = None;
         if let Some(running) = &mut self.scripts.running {
@@ -189,7 +189,7 @@ impl Engine {
         }
     }
 
-    /// Gives the script that takes too long a turn.
+    /// Runs the suspended script for one turn.
     pub fn go_on(&mut self, now: Now) {
         self.timing.now = now;
         let now_us = self.host.elapsed_us();
@@ -206,7 +206,7 @@ impl Engine {
         self.observers.tracking.begin_command(session);
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         let mut reply = Reply::new(&mut partial, protocol);
-        // What panics ends its client and its virtual machine, nothing else: the timer of time has others to serve.
+        // A panic ends only the script's client and its virtual machine: the timer has other clients to serve.
         let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| vm.resume(self, &mut reply))) else {
             return self.give_up_script(session);
         };
@@ -237,7 +237,7 @@ impl Engine {
         }
     }
 
-    /// Answers a script that had been put aside, and goes on with the transaction that it is part of.
+    /// Replies to a script that had been suspended, and continues the transaction that it is part of.
     fn conclude_script(&mut self, session: SessionId, outcome: Outcome, mut out: Vec<u8>) {
         let Some(running) = &mut self.scripts.running else { return };
         let (command, outer, is_detached, started_us) =
@@ -268,7 +268,7 @@ impl Engine {
         }
     }
 
-    /// Runs what is left of a transaction; false when another script of it rests.
+    /// Runs the rest of a transaction; false when another script of it is suspended.
     fn go_on_with_queue(&mut self, session: SessionId, outer: Outer, out: &mut Vec<u8>) -> bool {
         let transaction = self.sessions.get(session).and_then(|client| client.transaction.clone());
         let Some(transaction) = transaction else { return true };
@@ -289,7 +289,7 @@ impl Engine {
     }
 }
 
-/// The line that the client of a failed script reads.
+/// The error line for the client of a failed script.
 fn script_error(failure: Failure, name: Option<Name>) -> Error {
     let Failure { message, place, is_counted } = failure;
     let line = match (place, name) {

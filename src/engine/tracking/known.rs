@@ -1,8 +1,8 @@
-//! What clients have read: for each key, those who are to hear when it changes.
+//! The tracking table: for each key, the clients that have read it and get an invalidation when it changes.
 //!
-//! A client is not taken out when it leaves or stops tracking: it is passed over when the key changes, and
-//! counted until then, as in Redis. The table is bounded by `tracking-table-max-keys`, by which the engine
-//! removes keys at random, so keys have numbers.
+//! A client is not removed when it disconnects or stops tracking: it is skipped when the key changes, and counted
+//! until then, as in Redis. The table is bounded by `tracking-table-max-keys`: the engine removes surplus keys at
+//! random, so keys have numbers.
 //!
 //! Invariant: `places` names the row of every key; `items` is the sum of the readers of all rows, and `key_bytes`
 //! that of the lengths of their keys.
@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use crate::engine::SessionId;
 
-/// What one key and its only reader take beside the bytes of the key: the row, the entry
-/// of the map, a shared allocation.
+/// The memory of a key with one reader, beside the bytes of the key: the row, the entry of the map, a shared
+/// allocation.
 const KEY_BYTES: usize = 100;
-/// What each further reader takes.
+/// The memory of each further reader.
 const READER_BYTES: usize = 24;
 
 /// The keys that clients have read.
@@ -29,17 +29,17 @@ pub(super) struct Known {
     key_bytes: usize,
 }
 
-/// Who has read a key.
+/// The clients that have read a key.
 #[derive(Debug)]
 pub(super) enum Readers {
     /// One client, as with most keys.
     One(SessionId),
-    /// Several.
+    /// Several clients.
     Many(BTreeSet<SessionId>),
 }
 
 impl Readers {
-    /// Adds a client; false when it is there.
+    /// Adds a client; false when it is present already.
     fn add(&mut self, session: SessionId) -> bool {
         match self {
             Readers::One(known) if *known == session => false,
@@ -58,7 +58,7 @@ impl Readers {
         }
     }
 
-    /// All of them, in the order of their ids.
+    /// All readers, in the order of their ids.
     pub(super) fn iter(&self) -> impl Iterator<Item = SessionId> {
         let (one, many) = match self {
             Readers::One(known) => (Some(*known), None),
@@ -69,22 +69,22 @@ impl Readers {
 }
 
 impl Known {
-    /// How many keys there are.
+    /// The number of keys.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// How many pairs of a key and a client.
+    /// The number of pairs of a key and a client.
     pub(super) fn items(&self) -> usize {
         self.items
     }
 
-    /// About how many bytes of memory it takes.
+    /// About how many bytes of memory the table takes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.key_bytes + self.len() * KEY_BYTES + (self.items - self.len()) * READER_BYTES
     }
 
-    /// A client has read a key.
+    /// Records that a client has read a key.
     pub(super) fn remember(&mut self, key: &[u8], session: SessionId) {
         if let Some(&place) = self.places.get(key) {
             self.items += usize::from(self.rows[place].1.add(session));
@@ -97,7 +97,7 @@ impl Known {
         self.rows.push((key, Readers::One(session)));
     }
 
-    /// A key has changed: who is to hear of it, once.
+    /// Removes a key that changed, and returns its readers, which are to be notified.
     pub(super) fn forget(&mut self, key: &[u8]) -> Option<Readers> {
         let place = self.places.remove(key)?;
         let (key, readers) = self.rows.swap_remove(place);
@@ -111,12 +111,12 @@ impl Known {
         Some(readers)
     }
 
-    /// The key of that number.
+    /// The key with that number.
     pub(super) fn key(&self, number: usize) -> Arc<[u8]> {
         Arc::clone(&self.rows[number].0)
     }
 
-    /// Forgets all keys.
+    /// Removes all keys.
     pub(super) fn clear(&mut self) {
         *self = Known::default();
     }

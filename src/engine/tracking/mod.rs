@@ -1,18 +1,19 @@
-//! CLIENT TRACKING: clients that cache what they read, and are told when it changes.
+//! CLIENT TRACKING: invalidation messages for clients that cache what they read.
 //!
-//! In the default mode the engine remembers which client read which key ([`known`]): the keys of every command that
-//! only reads, by the places that its row names, also within scripts and transactions. Whoever is told of a key is
-//! forgotten with it until he reads it again. With BCAST a client names prefixes instead ([`prefixes`]).
+//! In the default mode the engine remembers which client read which key ([`known`]): the keys of every read-only
+//! command, by the key positions of its row, also within scripts and transactions. A client that gets an invalidation
+//! of a key gets none for it again until it has read the key again. With BCAST a client names prefixes instead
+//! ([`prefixes`]).
 //!
 //! A message goes to the client itself if it speaks RESP3, or to another one (REDIRECT); if that one speaks RESP2 it
-//! must be a subscriber, and reads a message on the channel `__redis__:invalidate`. Keys are told apart by their names
-//! alone, whatever their database.
+//! must be a subscriber, and reads a message on the channel `__redis__:invalidate`. Keys are distinguished by their
+//! names alone, whatever their database.
 //!
-//! Order: what a client's own command invalidates is told behind its reply, and behind the whole reply of a
-//! transaction or script; what makes way before the command runs, before it. Others are told at once. Prefixes
-//! are told at the end of a turn.
+//! Order: an invalidation by the client's own command follows its reply, or the whole reply of a transaction or
+//! script; one by an eviction before the command runs precedes the reply. Other clients are notified at once. BCAST
+//! messages are sent at the end of a connection's turn.
 //!
-//! Costs: while nobody tracks, two comparisons a command and one a change.
+//! Costs: while no client tracks, two comparisons per command and one per change.
 //!
 //! Source: Redis's documentation of client-side caching, and the behaviour of Redis 8.0.6.
 
@@ -30,7 +31,7 @@ use crate::resp::{Protocol, Reply, Request};
 
 /// The channel of invalidations for clients that speak RESP2.
 const CHANNEL: &[u8] = b"__redis__:invalidate";
-/// The memory of a prefix beside its bytes.
+/// The memory of a prefix's entries, beside the bytes of the prefix.
 const PREFIX_BYTES: usize = 128;
 /// The number of surplus keys that a command removes from the tracking table; each further command that finds a
 /// surplus removes as many more.
@@ -38,90 +39,90 @@ const KEYS_AT_ONCE: usize = 100;
 /// How often surplus keys are removed while no command comes, in milliseconds: Redis's clock tick.
 const LIMIT_EVERY_MS: i64 = 100;
 
-/// What a client asked for.
+/// The tracking options of a client (CLIENT TRACKING).
 #[derive(Clone, Debug, Default)]
 pub struct Mode {
-    /// Who is told in its place.
+    /// The client that gets the invalidations in its place (REDIRECT).
     pub redirect: Option<SessionId>,
-    /// It hears of the keys that begin with its prefixes.
+    /// It gets invalidations of all keys that begin with its prefixes (BCAST).
     pub broadcasts: bool,
-    /// Which of its commands are tracked.
+    /// The commands whose keys are tracked.
     pub choice: Choice,
-    /// It does not hear of what it changes itself.
+    /// It gets no invalidations of keys that it changes itself (NOLOOP).
     pub no_loop: bool,
-    /// CLIENT CACHING was called, which makes an exception for the next command.
+    /// CLIENT CACHING was called, which applies to the next command.
     pub is_exception: bool,
-    /// Who was to be told in its place is gone.
+    /// The client of its REDIRECT has disconnected.
     pub is_broken: bool,
-    /// Its prefixes.
+    /// Its prefixes, for BCAST.
     pub prefixes: BTreeSet<Arc<[u8]>>,
-    /// What they take, in bytes.
+    /// The memory of its prefixes, in bytes.
     pub prefix_bytes: usize,
 }
 
-/// Which commands of a client are tracked.
+/// The commands of a client whose keys are tracked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// All.
+    /// All commands.
     #[default]
     All,
-    /// Those after CLIENT CACHING YES (OPTIN).
+    /// Only commands after CLIENT CACHING YES (OPTIN).
     OnlyNamed,
-    /// All but those after CLIENT CACHING NO (OPTOUT).
+    /// All commands except those after CLIENT CACHING NO (OPTOUT).
     UnlessNamed,
 }
 
-/// Who tracks what.
+/// The state of client-side caching: the clients that track, and what they track.
 #[derive(Debug, Default)]
 pub struct Tracking {
     clients: BTreeSet<SessionId>,
     known: Known,
     prefixes: Prefixes,
-    /// Whose command has its turn.
+    /// The session whose turn it is.
     current: Option<SessionId>,
-    /// That command runs, and has not answered yet.
+    /// The command of that session runs, and has not replied yet.
     is_running: bool,
-    /// What that client is told behind its reply: a key, or that all are gone.
+    /// The invalidations that follow that client's reply: of a key, or of all keys.
     pending: Vec<Option<Box<[u8]>>>,
-    /// The command that runs is answered behind all that it tells its own client.
+    /// The reply of the running command follows the invalidations for its own client, instead of preceding them.
     pub(super) is_reply_last: bool,
-    /// How many commands in a row found too many keys.
+    /// The number of consecutive commands that found too many keys.
     rounds: usize,
 }
 
 impl Tracking {
-    /// True when changes concern anybody.
+    /// True when at least one client tracks keys.
     #[inline]
     pub fn is_on(&self) -> bool {
         !self.clients.is_empty() || self.known.len() > 0
     }
 
-    /// How many clients track.
+    /// The number of clients that track.
     pub fn clients(&self) -> usize {
         self.clients.len()
     }
 
-    /// How many keys are remembered.
+    /// The number of keys in the tracking table.
     pub fn keys(&self) -> usize {
         self.known.len()
     }
 
-    /// How many pairs of a key and a client.
+    /// The number of pairs of a key and a client in the tracking table.
     pub fn items(&self) -> usize {
         self.known.items()
     }
 
-    /// How many prefixes are tracked.
+    /// The number of tracked prefixes.
     pub fn prefixes(&self) -> usize {
         self.prefixes.len()
     }
 
-    /// About how many bytes of memory it takes.
+    /// About how many bytes of memory tracking takes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.known.memory_bytes()
     }
 
-    /// A client tracks no longer.
+    /// Ends the tracking of a client.
     pub(super) fn leave(&mut self, session: &mut Session) {
         if let Some(mode) = session.tracking.take() {
             self.clients.remove(&session.id);
@@ -130,9 +131,9 @@ impl Tracking {
     }
 }
 
-/// What a client asks for.
+/// Starting and ending tracking.
 impl Engine {
-    /// Has a client track by `mode`, whose prefixes are added to those that it has.
+    /// Starts tracking for a client by `mode`, whose prefixes are added to those that it has.
     pub fn track(&mut self, session: SessionId, mut mode: Mode) {
         let Some(client) = self.sessions.get_mut(session) else { return };
         let tracking = &mut self.observers.tracking;
@@ -150,9 +151,9 @@ impl Engine {
         client.tracking = Some(Box::new(mode));
     }
 
-    /// Has a client track no longer.
+    /// Ends tracking for a client.
     pub fn untrack(&mut self, session: SessionId) {
-        // What its own transaction has changed before is told all the same.
+        // Changes made earlier by its own transaction are still reported.
         if self.observers.tracking.current == Some(session) {
             self.tell_pending(session);
         }
@@ -162,30 +163,30 @@ impl Engine {
     }
 }
 
-/// Whose changes they are.
+/// Attributing changes to sessions.
 impl Tracking {
-    /// A session has its turn: what changes now, changes for its sake.
+    /// A session's turn begins: changes from now on are attributed to it.
     #[inline]
     pub(super) fn begin_turn(&mut self, session: SessionId) {
         self.current = Some(session);
     }
 
-    /// Its command begins to run: what it hears of its own changes waits for the reply.
+    /// The session's command begins to run: invalidations by its own changes wait for the reply.
     #[inline]
     pub(super) fn begin_command(&mut self, session: SessionId) {
         (self.current, self.is_running) = (Some(session), true);
     }
 
-    /// Its turn is over.
+    /// The session's turn is over.
     #[inline]
     pub(super) fn end_turn(&mut self) {
         self.current = None;
     }
 }
 
-/// What commands do.
+/// Around each command.
 impl Engine {
-    /// The session's command has run: it is told what it changed itself, behind all else.
+    /// The session's command has run: sends it the invalidations by its own changes, behind all else.
     #[inline]
     pub(super) fn end_tracking(&mut self, session: SessionId) {
         self.observers.tracking.is_running = false;
@@ -194,8 +195,8 @@ impl Engine {
         }
     }
 
-    /// The session is done with a command: what CLIENT CACHING said holds no longer, but it outlives CLIENT's own
-    /// commands and holds for a whole transaction.
+    /// The session is done with a command: ends the effect of CLIENT CACHING, unless that was a CLIENT command itself
+    /// or a transaction goes on: it applies to a whole transaction.
     pub(super) fn end_exception(&mut self, session: SessionId) {
         if self.observers.tracking.clients.is_empty() {
             return;
@@ -220,7 +221,7 @@ impl Engine {
         }
     }
 
-    /// A session ran a command: if it only reads, its keys are remembered.
+    /// A session ran a command: if it is read-only, its keys are added to the tracking table.
     pub(super) fn remember(&mut self, session: SessionId, command: &Command, request: Request<'_>) {
         if !command.flags.has(Flags::READONLY) || command.is_of_scripts() {
             return;
@@ -246,7 +247,7 @@ impl Engine {
         }
     }
 
-    /// When that is to be done at the latest, in unix milliseconds, though no command comes.
+    /// When [`Engine::limit_tracking`] is to be called next if no command comes, in unix milliseconds.
     pub fn tracking_deadline(&self) -> Option<i64> {
         let (tracking, most) = (&self.observers.tracking, self.settings.tracked_keys);
         let is_over =
@@ -255,8 +256,8 @@ impl Engine {
         is_over.then_some(tick.saturating_mul(LIMIT_EVERY_MS))
     }
 
-    /// Removes keys at random while more are remembered than `tracking-table-max-keys`; whoever read them
-    /// is told, as if they had changed.
+    /// Removes keys at random while the table has more than `tracking-table-max-keys`; their readers get
+    /// invalidations, as if the keys had changed.
     #[inline]
     pub fn limit_tracking(&mut self) {
         if !self.observers.tracking.clients.is_empty() {
@@ -284,12 +285,12 @@ impl Engine {
     }
 }
 
-/// What changes tell.
+/// Sending invalidations.
 impl Engine {
-    /// A key has changed.
+    /// A key has changed: invalidates it for the clients that track it.
     pub(super) fn invalidate(&mut self, key: &[u8]) {
         let tracking = &mut self.observers.tracking;
-        // What a script changes is nobody's own, as far as prefixes go.
+        // For prefixes (BCAST), the changes of a script count as no client's own.
         tracking.prefixes.note(key, tracking.current.filter(|_| !self.scripts.is_any_running()));
         self.invalidate_known(key);
     }
@@ -313,13 +314,13 @@ impl Engine {
         }
     }
 
-    /// Has the command that runs be answered behind all that it tells its own client. Redis empties databases while the
-    /// client waits for it, as if it were blocked.
+    /// Makes the reply of the running command follow the invalidations for its own client: Redis empties databases
+    /// while the client waits, as if it were blocked.
     pub fn put_reply_last(&mut self) {
         self.observers.tracking.is_reply_last = true;
     }
 
-    /// All keys are gone: everyone who tracks is told so, the oldest first.
+    /// All keys were deleted: notifies every client that tracks, the oldest first.
     pub fn invalidate_all(&mut self) {
         let tracking = &mut self.observers.tracking;
         tracking.known.clear();
@@ -335,7 +336,7 @@ impl Engine {
         }
     }
 
-    /// Tells those who track prefixes what has changed since the last time; to be called at the end of a turn.
+    /// Sends clients that track prefixes the keys that changed since the last call; to be called at the end of a turn.
     pub fn broadcast(&mut self) {
         if !self.observers.tracking.prefixes.has_changes() {
             return;
@@ -356,7 +357,7 @@ impl Engine {
         }
     }
 
-    /// Tells a client that tracks, or whoever is told in its place.
+    /// Sends an invalidation to a client that tracks, or to the client of its REDIRECT.
     fn tell_tracker(&mut self, session: SessionId, message: &mut Message) {
         let Some(client) = self.sessions.get(session) else { return };
         let Some(mode) = client.tracking.as_deref() else { return };
@@ -387,14 +388,14 @@ impl Engine {
         }
     }
 
-    /// That all keys are gone, in the words of the client that tracks, whoever is told in its place.
+    /// The message that all keys were deleted, in the protocol of the client that tracks, even if it is redirected.
     fn message_of_all(&self, session: SessionId) -> Message {
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         Message::written(protocol, |reply| reply.null())
     }
 }
 
-/// An invalidation, in the frames that those read who speak RESP3 and those who speak RESP2.
+/// An invalidation, as a RESP3 push and as a RESP2 message; each frame is built when it is first needed.
 #[derive(Debug)]
 struct Message {
     what: Vec<u8>,
@@ -427,7 +428,7 @@ impl Message {
     }
 }
 
-/// A push message that begins with these words and ends with what is written already.
+/// A push message that begins with these words and ends with an element that is encoded already.
 fn framed(protocol: Protocol, words: &[&[u8]], last: &[u8]) -> Arc<[u8]> {
     let mut bytes = Vec::with_capacity(last.len() + 64);
     let mut reply = Reply::new(&mut bytes, protocol);

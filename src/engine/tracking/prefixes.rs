@@ -1,13 +1,13 @@
-//! Clients that want to hear of every change of the keys that begin with a prefix (BCAST),
-//! whether they read them or not.
+//! Broadcast tracking (BCAST): clients that get an invalidation for every change of a key that begins with one of
+//! their prefixes, whether they have read it or not.
 //!
-//! Changes are gathered while a turn lasts, and told together at its end: each prefix's clients hear of its keys in one
-//! message. With each key stands who changed it last, since that client may not want to hear of it (NOLOOP).
+//! Changes are collected during a turn and sent at its end: each prefix's clients get its keys in one message. Each key
+//! is stored with the client that changed it last, since that client may not want the invalidation (NOLOOP).
 //!
-//! Invariant: every prefix has a client; those that have keys are in `changed`.
+//! Invariant: every prefix has a client; the prefixes with keys are in `changed`.
 //!
 //! Costs: a change costs a search for each prefix that the key begins with, and for each length that others have in
-//! common with it. What nothing has changed under costs nothing at the end of a turn.
+//! common with it. Prefixes without changes cost nothing at the end of a turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -19,7 +19,7 @@ use crate::engine::SessionId;
 #[derive(Debug, Default)]
 pub(super) struct Prefixes {
     all: BTreeMap<Arc<[u8]>, Gathered>,
-    /// Those with changes; some may be gone meanwhile.
+    /// The prefixes with changes; some may have been removed meanwhile.
     changed: BTreeSet<Arc<[u8]>>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Who is to be told.
+    /// The clients to notify.
     pub(super) fn clients(&self) -> impl Iterator<Item = SessionId> {
         self.clients.iter().copied()
     }
@@ -44,19 +44,19 @@ impl Gathered {
 }
 
 impl Prefixes {
-    /// How many there are.
+    /// The number of prefixes.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// A client wants to hear of a prefix. The name is shared.
+    /// Adds a client to a prefix, and returns the shared name of the prefix.
     pub(super) fn join(&mut self, prefix: &[u8], session: SessionId) -> Arc<[u8]> {
         let name = self.all.get_key_value(prefix).map_or_else(|| prefix.into(), |(name, _)| Arc::clone(name));
         self.all.entry(Arc::clone(&name)).or_default().clients.insert(session);
         name
     }
 
-    /// A client no longer wants to hear of a prefix.
+    /// Removes a client from a prefix.
     pub(super) fn leave(&mut self, prefix: &[u8], session: SessionId) {
         let Some(gathered) = self.all.get_mut(prefix) else { return };
         gathered.clients.remove(&session);
@@ -65,10 +65,10 @@ impl Prefixes {
         }
     }
 
-    /// A key has changed, and who changed it, if a client did.
+    /// Records that a key has changed, and which client changed it, if one did.
     pub(super) fn note(&mut self, key: &[u8], by: Option<SessionId>) {
-        // What is not behind the key, the last first. Whatever the key begins with and is before the one at hand is no
-        // longer than what that one and the key have in common.
+        // Prefixes that do not sort behind the key, the last first. A prefix of the key that sorts before the current
+        // one is no longer than what the current one and the key have in common.
         let mut bound = Bound::Included(key);
         while let Some((prefix, gathered)) = self.all.range_mut::<[u8], _>((Bound::Unbounded, bound)).next_back() {
             let common = prefix.iter().zip(key).take_while(|(one, other)| one == other).count();
@@ -82,12 +82,12 @@ impl Prefixes {
         }
     }
 
-    /// True when there is something to tell.
+    /// True when there are changes to send.
     pub(super) fn has_changes(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    /// Takes out what has changed: for each prefix with changes, its clients and its keys.
+    /// Takes the collected changes: for each prefix with changes, its clients and its keys.
     pub(super) fn take(&mut self) -> Vec<Gathered> {
         let take = |prefix: Arc<[u8]>| {
             let gathered = self.all.get_mut(&prefix)?;

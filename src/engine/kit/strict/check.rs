@@ -1,4 +1,4 @@
-//! When commands are checked, and what becomes of those against which something stands.
+//! Checking commands by the rules of strict mode, and refusing or recording those that break a rule.
 
 use super::{CheckRule, CheckedCommand, Finding, Level, Rule, Script, Setting, Strict, Trace, Violation};
 use crate::engine::kit::Source;
@@ -10,27 +10,27 @@ use crate::value::View;
 /// The length of a command in a finding, in characters.
 const SHOWN: usize = 200;
 
-/// What stands against a command, and how much that matters.
+/// An objection to a command, with the level of its rule.
 type RuleViolation = (Rule, Level, Violation);
 
 impl Engine {
-    /// How a rule is to be held; `check_rule` tells what stands against commands.
+    /// Sets the level of a rule; `check_rule` finds objections to commands.
     pub fn strict_setting(&mut self, check_rule: CheckRule, rule: Rule) -> &mut Setting {
         self.kit().strict.get_or_insert_with(|| Box::new(Strict::of(check_rule))).setting_mut(rule)
     }
 
-    /// The rules, if any was ever held.
+    /// The rules, if any was ever set.
     pub fn strict(&self) -> Option<&Strict> {
         self.observers.kit.as_ref()?.strict.as_deref()
     }
 
-    /// All that was found, and what shows now that it is asked for.
+    /// All findings, including those that can only be made now.
     pub fn findings(&self) -> Vec<Finding> {
         let Some(strict) = self.strict() else { return Vec::new() };
         strict.findings.iter().cloned().chain(self.unbounded(strict)).collect()
     }
 
-    /// Checks a request of a client; answers the line with which it is refused, if it is.
+    /// Checks a request of a client; returns the error line if it is refused.
     pub(in crate::engine::kit) fn check_request(
         &mut self,
         now: Now,
@@ -62,7 +62,7 @@ impl Engine {
     }
 
     fn check_as(&mut self, session: SessionId, id: CommandId, request: Request<'_>, source: Source) -> Option<String> {
-        // The rules are taken out so that they can ask the engine.
+        // The rules are moved out so that they can read the engine.
         let mut strict = self.observers.kit.as_mut()?.strict.take()?;
         let script = std::mem::take(&mut strict.script);
         let checked = self.checked(&script, session, id, request, source);
@@ -158,7 +158,7 @@ impl Engine {
         Finding { rule, level, client, client_name, command, text: violation.text, times: 1 }
     }
 
-    /// The collections that were written, and have no bound now.
+    /// The collections that were written, and have no bound at present.
     fn unbounded(&self, strict: &Strict) -> Vec<Finding> {
         let level = strict.setting(Rule::UnboundedCollection).level;
         if level == Level::Off {
@@ -201,7 +201,7 @@ impl Engine {
         matches!(data.view(slot), View::List(_) | View::Set(_) | View::Zset(_) | View::Stream(_))
     }
 
-    /// How a collection can be bounded.
+    /// The advice on how to bound a collection.
     fn bounds_of(&self, database: usize, key: &[u8]) -> &'static str {
         let data = self.databases.get(database);
         match data.find(key).map(|slot| data.view(slot)) {
@@ -212,7 +212,7 @@ impl Engine {
         }
     }
 
-    /// What was done since there were so many snapshots is undone.
+    /// Forgets what was recorded since that number of snapshots: it was rolled back.
     pub(in crate::engine) fn forget_traces_since(&mut self, taken: u64) {
         if let Some(strict) = self.observers.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
             strict.traces.forget_since(taken);
@@ -220,7 +220,7 @@ impl Engine {
     }
 }
 
-/// Whether XADD is told a bound: its options stand before the id.
+/// Whether an XADD request has a bound; its options precede the id.
 fn has_bound(request: Request<'_>) -> bool {
     let is_option = |word: &&[u8]| !word.eq_ignore_ascii_case(b"NOMKSTREAM");
     let first = request.iter().skip(2).find(is_option);

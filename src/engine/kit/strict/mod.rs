@@ -1,13 +1,13 @@
-//! Strict mode: what would break in production fails the test.
+//! Strict mode: commands that would break in production fail the test.
 //!
-//! Each [`Rule`] is off, warns, or is an error. A command is checked when it is about to run, by its words and by what
-//! the data is then; one against which a rule is an error is not run and answered
-//! `-STRICT rule: what; do that instead`. What is put off until EXEC is checked when it is sent, so that it spoils its
-//! transaction; what a script calls, when the script calls it. A command that would be refused anyhow is not checked.
-//! Only that a collection has no bound shows at the end alone, and is checked when the findings are asked for.
+//! Each [`Rule`] is off, a warning, or an error. A command is checked when it is about to run, by its words and the
+//! data at that time; a command that breaks a rule of level error is not run, and the reply is
+//! `-STRICT rule: what; do that instead`. A queued command is checked when it is sent, so that EXEC fails; a command
+//! of a script, when the script calls it. A command that would be refused anyhow is not checked. Only a collection
+//! without a bound shows at the end alone, and is checked when the findings are read.
 //!
-//! What stands against commands ([`CheckRule`]) is handed in, as commands themselves are. Findings stay when snapshots
-//! are rolled back to, like the journal; what was noted of keys is forgotten as far as the keys are.
+//! The checks ([`CheckRule`]) are passed in, as commands themselves are. Findings survive a rollback to a snapshot,
+//! like the journal; traces of keys are rolled back with the keys.
 
 mod check;
 mod rule;
@@ -26,15 +26,15 @@ use crate::value::glob;
 /// The number of different findings that are kept.
 const MOST_FINDINGS: usize = 1000;
 
-/// What stands against a command by a rule, if anything.
+/// The check of a rule: returns its objection to a command, if any.
 pub type CheckRule = fn(&Engine, &Strict, Rule, &CheckedCommand<'_>) -> Option<Violation>;
 
 /// A command that is about to run.
 #[derive(Debug)]
 pub struct CheckedCommand<'a> {
-    /// Who sent it.
+    /// The session that sent it.
     pub session: SessionId,
-    /// Who has it run.
+    /// The source that runs it.
     pub source: Source,
     /// The database that it works in.
     pub database: usize,
@@ -48,33 +48,33 @@ pub struct CheckedCommand<'a> {
     pub keys: Vec<(&'a [u8], KeyFlags)>,
     /// The first key of the script or transaction that it is part of.
     pub first_key: Option<&'a [u8]>,
-    /// The keys that the script which calls it was told of.
+    /// The keys that were passed to the script which calls it.
     pub declared: Option<&'a [Box<[u8]>]>,
-    /// It adds to a collection and holds it to a length at once.
+    /// It adds to a collection and trims it at once.
     pub is_bounded: bool,
 }
 
-/// What stands against a command.
+/// An objection to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The key that it is about, if it is about one.
     pub key: Option<Vec<u8>>,
-    /// What, and what to do instead; one line.
+    /// The fault, and what to do instead; one line.
     pub text: String,
 }
 
-/// Something that a rule found.
+/// A finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// How much it mattered.
+    /// The level of the rule then.
     pub level: Level,
     /// The id of the client whose command it was.
     pub client: u64,
     /// The name of that client.
     pub client_name: Vec<u8>,
-    /// The command, shortened; what is secret is not in it.
+    /// The command, shortened, without secrets.
     pub command: String,
     /// What is wrong with it, and what to do instead.
     pub text: String,
@@ -83,7 +83,7 @@ pub struct Finding {
 }
 
 impl Display for Finding {
-    /// In one line.
+    /// The finding in one line.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}: client {}", self.level.name(), self.rule.name(), self.client)?;
         if !self.client_name.is_empty() {
@@ -97,26 +97,26 @@ impl Display for Finding {
     }
 }
 
-/// How a rule is held.
+/// The setting of a rule.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// How much it matters.
+    /// The level of the rule.
     pub level: Level,
-    /// What may be of what it counts.
+    /// The limit of the number that it counts.
     pub limit: Option<u64>,
-    /// Globs of keys that it does not concern.
+    /// Globs of keys that it ignores.
     pub allowed: Vec<Vec<u8>>,
 }
 
-/// The rules in force, and what they found.
+/// The rules in force, and their findings.
 #[derive(Debug)]
 pub struct Strict {
     check_rule: CheckRule,
     settings: [Setting; Rule::ALL.len()],
     findings: Vec<Finding>,
-    /// What was done to keys.
+    /// The traces of keys.
     pub traces: Traces,
-    /// The keys of the script that runs, or ran last.
+    /// The keys of the script that runs or ran last.
     script: Script,
 }
 
@@ -145,7 +145,7 @@ impl Strict {
         Strict { settings: self.settings.clone(), ..Strict::of(self.check_rule) }
     }
 
-    /// How a rule is held.
+    /// The setting of a rule.
     pub fn setting(&self, rule: Rule) -> &Setting {
         &self.settings[rule.place()]
     }
@@ -155,7 +155,7 @@ impl Strict {
         &mut self.settings[rule.place()]
     }
 
-    /// What may be of what a rule counts.
+    /// The limit of the number that a rule counts.
     pub fn limit(&self, rule: Rule) -> u64 {
         self.setting(rule).limit.unwrap_or(u64::MAX)
     }
@@ -164,12 +164,12 @@ impl Strict {
         self.settings.iter().any(|setting| setting.level > Level::Off)
     }
 
-    /// True when there is nothing to check by, to tell or to know.
+    /// True when no rule is on, and there is no finding and no trace.
     pub(super) fn is_idle(&self) -> bool {
         !self.is_on() && self.findings.is_empty() && self.settings.iter().all(|setting| setting.allowed.is_empty())
     }
 
-    /// Forgets what was found, and what was done to keys.
+    /// Removes all findings and traces.
     pub fn clear(&mut self) {
         self.findings.clear();
         self.traces.clear();

@@ -1,11 +1,11 @@
-//! The rules of strict mode: what each is called, what it is about, and from where on it finds fault.
+//! The rules of strict mode: the name, subject and default limit of each.
 
 /// Something that passes in a test and breaks in production.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// A script uses a key that it was not told of.
+    /// A script uses a key that was not passed to it.
     UndeclaredKeys,
-    /// The keys of one command, script or transaction lie in different slots of a cluster.
+    /// The keys of one command, script or transaction belong to different slots of a cluster.
     CrossSlot,
     /// KEYS among many keys.
     KeysCommand,
@@ -13,25 +13,25 @@ pub enum Rule {
     WholeReads,
     /// A large payload is put into a list, set or sorted set.
     LargeElements,
-    /// A collection may grow for ever.
+    /// A collection may grow without bound.
     UnboundedCollection,
     /// A key gets its deadline in another step than its value.
     LateExpire,
-    /// A score is beyond the integers that scores can tell apart.
+    /// A score is beyond the integers that a double represents exactly.
     LossyScores,
-    /// A command that waits would do so for ever.
+    /// A blocking command has no timeout.
     EndlessWaits,
 }
 
-/// How much a rule matters.
+/// The level of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Nothing is found.
+    /// The rule is not checked.
     #[default]
     Off,
-    /// What is found is noted.
+    /// Findings are recorded.
     Warn,
-    /// The command is refused, and that is noted.
+    /// The command is refused, and the finding recorded.
     Error,
 }
 
@@ -54,12 +54,12 @@ impl Rule {
         self.row().0
     }
 
-    /// What it finds fault with, in one line.
+    /// What the rule forbids, in one line.
     pub fn about(self) -> &'static str {
         self.row().1
     }
 
-    /// What may be, unless a test says otherwise, of what it counts: keys, elements or bytes.
+    /// The default limit of the number that the rule counts: keys, elements or bytes.
     pub fn usual_limit(self) -> Option<u64> {
         self.row().2
     }

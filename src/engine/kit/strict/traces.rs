@@ -1,4 +1,4 @@
-//! What commands did to keys, as far as rules ask later: who wrote a key first, whether it was ever trimmed.
+//! Traces of keys for later checks: which command wrote a key first, and whether it was ever trimmed.
 //!
 //! A trace is of a name, not of what the name holds: a queue that is empty now and then has been drained all the same.
 //! Rolling back to a snapshot forgets what was traced since.
@@ -11,32 +11,32 @@ use std::collections::BTreeMap;
 use super::CheckedCommand;
 use crate::engine::{Flags, KeyFlags};
 
-/// Of so many keys there are traces.
+/// The most keys that are traced.
 const MOST_KEYS: usize = 100_000;
 
-/// What was done to keys since the rules hold.
+/// The traces of all keys since rules are in force.
 #[derive(Debug, Default)]
 pub struct Traces {
     keys: BTreeMap<(usize, Box<[u8]>), Trace>,
 }
 
-/// What was done to a key.
+/// The trace of a key.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The first command that gave it data.
     pub written: Option<KeyWrite>,
-    /// The first that added to what it held.
+    /// The first command that added to its value.
     pub grown: Option<KeyWrite>,
-    /// When something was first taken out of it, or it was held to a length.
+    /// The first command that removed elements or trimmed it.
     trimmed: Option<u64>,
-    /// When its deadline was taken away.
+    /// The command that cleared its deadline.
     kept: Option<u64>,
 }
 
-/// A command that did something to a key.
+/// A command that changed a key.
 #[derive(Clone, Debug)]
 pub struct KeyWrite {
-    /// How many snapshots there had been.
+    /// The number of snapshots taken before.
     age: u64,
     /// The id of the client.
     pub client: u64,
@@ -52,27 +52,27 @@ impl Trace {
         self.trimmed.is_some()
     }
 
-    /// Whether it is to live on: its deadline was taken away.
+    /// Whether its deadline was cleared, so that it is meant to last.
     pub fn is_kept(&self) -> bool {
         self.kept.is_some()
     }
 }
 
 impl Traces {
-    /// What was done to a key.
+    /// The trace of a key.
     pub fn of(&self, database: usize, key: &[u8]) -> Option<&Trace> {
         self.keys.get(&(database, key.into()))
     }
 
-    /// All keys to which something was done, in their order.
+    /// All traced keys, in order.
     pub(super) fn all(&self) -> impl Iterator<Item = (usize, &[u8], &Trace)> {
         self.keys.iter().map(|((database, key), trace)| (*database, &**key, trace))
     }
 
-    /// Notes a command that is about to run, after so many snapshots.
+    /// Records a command that is about to run; `snapshots` is the number taken so far.
     pub(super) fn note(&mut self, checked: &CheckedCommand<'_>, age: u64, client_name: &[u8]) {
         let flags = checked.command.flags;
-        // That is "written to", not "made larger": subcommands are about a stream's groups.
+        // This flag means "written to", not "made larger": subcommands are about a stream's groups.
         let gives = flags.has(Flags::DENYOOM) && !checked.name.contains('|');
         for (key, access) in checked.keys.iter().filter(|_| flags.has(Flags::WRITE)) {
             let place = (checked.database, Box::from(*key));
@@ -102,7 +102,7 @@ impl Traces {
         }
     }
 
-    /// Forgets what was noted since there were so many snapshots.
+    /// Removes what was recorded since that number of snapshots.
     pub(super) fn forget_since(&mut self, age: u64) {
         for trace in self.keys.values_mut() {
             trace.written.take_if(|write| write.age >= age);
@@ -116,7 +116,7 @@ impl Traces {
         });
     }
 
-    /// Forgets everything.
+    /// Removes all traces.
     pub(super) fn clear(&mut self) {
         self.keys.clear();
     }
