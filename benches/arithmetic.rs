@@ -1,8 +1,8 @@
-//! What commands compute on bits, sketches and places, beside the plainest code that does the same with the standard
-//! library.
+//! The computations of commands on bits, sketches and places, compared with the plainest code that does the same with
+//! the standard library.
 //!
 //! `cargo bench --bench arithmetic`. The plain code of a count is a sum over bytes, of a sketch a set of all elements,
-//! and of a search a look at every place.
+//! and of a search a check of every place.
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};

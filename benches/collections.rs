@@ -1,4 +1,4 @@
-//! Hashes, sets and lists beside what the standard library has, each element of which is an allocation of its own.
+//! Hashes, sets and lists compared with those of the standard library, each element of which is an own allocation.
 //!
 //! `cargo bench --bench collections` prints bytes an element, then times operations on small collections, which are
 //! packed, and on large ones of a million elements. What to ask for is drawn at random, so large ones measure

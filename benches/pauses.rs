@@ -1,16 +1,17 @@
-//! How long a client may have to wait for the engine: the time from one request served to the next, at its longest.
+//! The longest time that a client may wait for the engine: from the end of one request to the end of the next.
 //!
 //! `cargo bench --bench pauses` drives the engine as the server does, without sockets: after each request the keys that
 //! are due are removed a slice at a time, and what is large is dropped by another thread. A row is one kind of work,
 //! with small requests in between. Without `--bench`, as in tests, every number is a hundredth.
 //!
-//! The work of a row is the same in every round, request by request: the clock is driven, a microsecond a request. What
-//! the engine needs for a request it therefore needs in each round; a processor taken away, or a page that the system
-//! clears, falls on another request each time. So a row tells, of each request, the least that any round took, and
-//! beside that what one round showed as it was.
+//! The work of a row is the same in every round, request by request: the clock is driven, a microsecond a request. So
+//! the engine's own time for a request is the same in each round, while a processor taken away, or a page that the
+//! system clears, hits another request each time. So a row shows the distribution of each request's least time over
+//! all rounds, and beside that the longest request of a single round.
 //!
-//! The least hides what falls on another request each time and is ours all the same: above all waiting for the
-//! allocator while the other thread frees. What a client may meet lies between the two columns.
+//! The least times hide delays that hit another request each time but are the engine's own: above all, waiting for the
+//! allocator while the other thread frees. What a client may experience lies between the longest least time and the
+//! last column.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
@@ -26,12 +27,12 @@ use std::time::Instant;
 
 const MILLION: usize = 1_000_000;
 const ROUNDS: usize = 3;
-/// As many keys as the server's timer removes at a time.
+/// The number of keys that the server's timer removes at a time.
 const SLICE_KEYS: usize = 64;
-/// Members that one request adds or removes, where there are many.
+/// The number of members that one request adds or removes, where there are many.
 const BATCH: usize = 20;
 const KEY_COUNT_OF_SMALL_TALK: usize = 1000;
-/// When the driven clock starts: in 2023.
+/// The moment when the driven clock starts, in 2023.
 const START_US: i64 = 1_700_000_000_000_000;
 
 fn main() {
@@ -42,7 +43,7 @@ fn main() {
     kinds.iter().for_each(|work| measure(*work, million));
 }
 
-/// Does the work in rounds, and prints its rows.
+/// Runs the work in rounds, and prints its rows.
 fn measure(work: fn(&mut World, usize), million: usize) {
     let round = || {
         let mut world = World::start();
@@ -126,7 +127,7 @@ fn member(number: usize) -> String {
     format!("user-{number}")
 }
 
-/// The engine with what the server has around it, on a driven clock.
+/// The engine, with a lazy-free thread as in the server, on a driven clock.
 struct World {
     engine: Engine,
     client: SessionId,
@@ -165,7 +166,7 @@ impl World {
         }
     }
 
-    /// Serves a request, and does what the server does between two.
+    /// Serves a request, and then does what the server does between two requests.
     fn ask(&mut self, words: &[&str]) {
         self.buffer.clear();
         self.spans.clear();
@@ -193,7 +194,7 @@ impl World {
         self.last = Instant::now();
     }
 
-    /// Small requests, as other clients have them.
+    /// Serves small requests, as other clients send them.
     fn talk(&mut self, requests: usize) {
         for _ in 0..requests {
             self.talked += 1;
@@ -211,13 +212,13 @@ impl World {
         }
     }
 
-    /// Forgets what was measured.
+    /// Discards all measurements.
     fn restart(&mut self) {
         self.times_ns.clear();
         self.last = Instant::now();
     }
 
-    /// What was measured since the last time becomes a row.
+    /// Makes a row of the measurements since the last row.
     fn report(&mut self, name: &str) {
         self.rows.push(Row { name: name.to_owned(), times_ns: std::mem::take(&mut self.times_ns) });
         self.restart();
@@ -231,7 +232,7 @@ impl World {
     }
 }
 
-/// One kind of work: what each of its requests took.
+/// One kind of work, with the time of each of its requests.
 struct Row {
     name: String,
     times_ns: Vec<u32>,

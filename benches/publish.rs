@@ -1,4 +1,4 @@
-//! How many messages reach 1,000 subscribers in a second, over TCP.
+//! The rate of messages delivered to 1,000 subscribers over TCP.
 //!
 //! `cargo bench --bench publish` measures this server; `cargo bench --bench publish -- PROGRAM ...` measures beside it,
 //! in turns, servers that are programs, such as a `redis-server`, each started here on a port of its own; a number is
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A server that is measured.
+/// A server to measure.
 struct Target {
     name: String,
     address: SocketAddr,
@@ -57,7 +57,7 @@ struct Target {
 }
 
 impl Target {
-    /// The server at a port, or one that is started.
+    /// The server at a port number, or a started program.
     fn named(name: String) -> std::io::Result<Target> {
         if let Ok(port) = name.parse() {
             return Ok(Target { name, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), process: None });
@@ -84,14 +84,14 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // It may have ended by itself.
+            // The program may have ended by itself.
             let _ = process.kill();
             let _ = process.wait();
         }
     }
 }
 
-/// Publishes for a while; answers how many messages reached subscribers in a second.
+/// Publishes for a while; returns the number of messages that reached subscribers in a second.
 fn deliveries_per_s(
     address: SocketAddr,
     subscribers: usize,
@@ -126,7 +126,7 @@ fn deliveries_per_s(
     })
 }
 
-/// Reads whatever comes to any subscriber.
+/// Reads everything that any subscriber receives.
 fn drain(listening: &[TcpStream], received: &AtomicU64, is_over: &AtomicBool) {
     let mut buffer = vec![0; 64 << 10];
     while !is_over.load(Ordering::Relaxed) {
@@ -147,7 +147,7 @@ fn subscribe(address: SocketAddr) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// An array of bulk strings under that header.
+/// An array of bulk strings, after the given header.
 fn frame(header: &[u8], words: &[&[u8]]) -> Vec<u8> {
     let mut bytes = [header, b"\r\n"].concat();
     for word in words {

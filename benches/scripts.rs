@@ -1,8 +1,8 @@
-//! What a script costs beside its commands: the call of an empty one, and each `redis.call` in it.
+//! The cost of a script beside its commands: calling an empty one, and each `redis.call` in it.
 //!
 //! `cargo bench --bench scripts` times a command by itself, a script without commands, and scripts that call the
-//! command once and eleven times: the difference of the last two, tenth part, less the command's own time, is the price
-//! of a call. Then the lesson's scripts.
+//! command once and eleven times: a tenth of the difference of the last two, less the command's own time, is the cost
+//! of a call. Then it times the scripts of the lesson.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::commands::FAMILIES;
@@ -20,7 +20,7 @@ struct World {
     reply: Vec<u8>,
 }
 
-/// A request that is sent again and again.
+/// A request that is sent repeatedly.
 struct Sent {
     text: Vec<u8>,
     spans: Vec<Span>,
@@ -51,7 +51,7 @@ impl World {
         &self.reply
     }
 
-    /// The name of a script that is kept.
+    /// Loads a script, and returns its name (SHA1).
     fn load(&mut self, source: &str) -> String {
         let reply = String::from_utf8_lossy(self.run(&Sent::new(&["SCRIPT", "LOAD", source]))).into_owned();
         reply.lines().nth(1).expect("it answers the name").to_owned()

@@ -1,10 +1,10 @@
-//! What a test pays for a fresh fixture: a snapshot of 100 MB of data, and the way back to it after a case that changed
-//! some of them.
+//! The cost of a fresh fixture for a test: taking a snapshot of 100 MB of data, and restoring it after a case that
+//! changed a part.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::{Client, Server};
 
-/// So many keys with so long values are 100 MB and more.
+/// The number of keys and the length of their values: together 100 MB and more.
 const KEYS: &str = "400000";
 const VALUE_BYTES: &str = "256";
 

@@ -1,5 +1,5 @@
-//! How long a test waits for a server of its own: until it is started, until it has
-//! answered a client, until it is gone.
+//! The time that a test waits for a server of its own: until it has started, until it has answered a client, until it
+//! has ended.
 
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -27,7 +27,7 @@ fn start(criterion: &mut Criterion) {
     });
 }
 
-/// What a call costs that needs no socket.
+/// Times a call that needs no socket.
 fn direct(criterion: &mut Criterion) {
     let server = Server::start().expect("it starts");
     let mut client = server.client().expect("there is room");
@@ -38,7 +38,7 @@ fn direct(criterion: &mut Criterion) {
     }
 }
 
-/// What the process has in memory, in bytes; 0 where the system does not tell.
+/// The resident memory of the process in bytes; 0 where the system does not report it.
 fn resident_bytes() -> usize {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -46,10 +46,10 @@ fn resident_bytes() -> usize {
     figure.map_or(0, |kilobytes| kilobytes << 10)
 }
 
-/// Tells what servers take that are there at once, each with a client over TCP that was answered.
+/// Prints the memory of servers that run at the same time, each with a TCP client that has received a reply.
 #[expect(clippy::print_stdout, reason = "criterion measures time alone, and this is about room")]
 fn room(_: &mut Criterion) {
-    // As a test it only has to run: a thousand servers take more descriptors than every machine allows.
+    // As a test it only has to run: not every machine allows the descriptors of a thousand servers.
     let count = if std::env::args().any(|word| word == "--bench") { 1000 } else { 10 };
     let before = resident_bytes();
     let servers: Vec<(Server, TcpStream)> = (0..count)
@@ -63,7 +63,7 @@ fn room(_: &mut Criterion) {
     println!("{} servers at once, each with a client: {} KB each", servers.len(), each >> 10);
 }
 
-/// A connection that was answered.
+/// A connection that has received a reply.
 fn answered(server: &Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.addr()).expect("it listens");
     stream.write_all(b"GET key\r\n").expect("it reads");

@@ -1,12 +1,12 @@
-//! What a test pays for a world of its own: to make it, from nothing or from a template, and to go there.
+//! The cost of a world of its own for a test: making it, empty or from a template, and entering it.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use dunlin::{Client, Server};
 
-/// So many keys have the fixtures.
+/// The numbers of keys in the fixtures.
 const KEYS: [usize; 5] = [0, 100, 1000, 10_000, 100_000];
 
-/// How many worlds are there before the first of them goes.
+/// The number of worlds that exist before the first of them is dropped.
 const AT_ONCE: usize = 1000;
 
 fn worlds(criterion: &mut Criterion) {
@@ -69,7 +69,7 @@ fn with_functions(criterion: &mut Criterion) {
     });
 }
 
-/// Changes keys in worlds that share them with a template: the first of all, and then ten more here and there.
+/// Changes keys in worlds that share them with a template: one key first, then ten more in different places.
 fn first_changes(criterion: &mut Criterion) {
     let server = Server::start().expect("it starts");
     fill(&mut server.client().expect("there is room"), 100_000);
@@ -91,7 +91,7 @@ fn first_changes(criterion: &mut Criterion) {
     }
 }
 
-/// Names that come again after [`AT_ONCE`] others.
+/// Makes names that repeat after [`AT_ONCE`] others.
 fn names() -> impl FnMut() -> String {
     let mut number = 0;
     move || {
@@ -100,7 +100,7 @@ fn names() -> impl FnMut() -> String {
     }
 }
 
-/// A fixture: for ten keys one set, hash, list, stream and sorted set, the others texts.
+/// Makes a fixture: of ten keys, one each is a set, hash, list, stream and sorted set, and the others are strings.
 fn fill(client: &mut Client, keys: usize) {
     for number in 0..keys {
         let key = format!("key:{number}");

@@ -1,7 +1,8 @@
-//! Sorted sets beside the `skiplist` crate and the standard library's tree, each with a hash map from member to score.
+//! Sorted sets compared with the `skiplist` crate and the standard library's tree, each with a hash map from member to
+//! score.
 //!
 //! `cargo bench --bench zset` prints bytes an entry, then times an operation on a million members `user-<n>` with
-//! scores up to a million. Members to ask for are drawn beforehand and lie in a row, as those of a pipelined batch do.
+//! scores up to a million. The members to look up are drawn beforehand and lie in a row, as in a pipelined batch.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::value::zset::{Limits, Zset};
@@ -28,7 +29,7 @@ fn entries() -> Vec<(String, u64)> {
     entries
 }
 
-/// Words drawn beforehand, back to back, given out in turn for ever.
+/// Words drawn beforehand, stored back to back, and returned in turn for ever.
 struct Words {
     text: String,
     ends: Vec<usize>,
@@ -56,7 +57,7 @@ fn drawn_members() -> Words {
     Words::new(|rng| member(rng.u64(..MEMBERS)))
 }
 
-/// What all three can do.
+/// The operations that all three have.
 trait Sorted {
     const NAME: &'static str;
     fn empty() -> Self;
@@ -192,7 +193,7 @@ impl Order for BTreeSet<(u64, Box<str>)> {
         BTreeSet::remove(self, entry);
     }
 
-    /// The tree does not count, so there is no rank but by walking.
+    /// Always `None`: the tree does not count its elements, so a rank would need a walk.
     fn rank(&self, _: &(u64, Box<str>)) -> Option<usize> {
         None
     }
@@ -236,7 +237,7 @@ fn set_can_rank<S: Sorted>() -> bool {
     set.rank("a").is_some()
 }
 
-/// A million inserts of members that are not there, in random order of score.
+/// Times a million inserts of new members, in random order of score.
 fn time_growth<S: Sorted>(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("grow to a million");
     group.sample_size(10).throughput(criterion::Throughput::Elements(MEMBERS));
@@ -250,7 +251,7 @@ fn time_growth<S: Sorted>(criterion: &mut Criterion) {
     });
 }
 
-/// What a page view does to a list of the last thirty: add, trim, read.
+/// Times what a page view does to a list of the last thirty: add, trim, read.
 fn time_recency(criterion: &mut Criterion) {
     let limits = Limits::default();
     let mut pages = Words::new(|rng| rng.u32(100_000_000..1_000_000_000).to_string());

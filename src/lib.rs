@@ -24,12 +24,12 @@
 //! 5. [`commands`]: the commands, one file or folder per family.
 //! 6. [`config`]: the parameters of the configuration, one row each.
 //!
-//! Everything up to here is deterministic and does no input or output.
+//! All modules so far are deterministic and do no input or output.
 //!
 //! 7. [`server`]: sockets, threads and the clock around the engine.
 //! 8. [`testkit`]: a server in the process of a test.
 
-#![allow(rustdoc::private_intra_doc_links, reason = "heads of modules lead those who read the source")]
+#![allow(rustdoc::private_intra_doc_links, reason = "module docs link private items for readers of the source")]
 
 pub mod acl;
 pub mod commands;
@@ -49,12 +49,12 @@ pub use testkit::{
     Source, StartError, State, Strict, TestServer, World, test,
 };
 
-/// The code in README.md, compiled with the examples of the documentation.
+/// The examples in README.md, compiled and run as documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
-/// The code in the pages about the test kit, run with the examples of the documentation.
+/// The examples in the pages about the test kit, compiled and run as documentation tests.
 #[cfg(doctest)]
 pub mod test_kit {
     #[doc = include_str!("../docs/test-kit/random.md")]

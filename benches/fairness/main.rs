@@ -1,4 +1,4 @@
-//! What clients that stream requests without waiting cost the others.
+//! The delay that clients which stream requests without waiting cause for the others.
 //!
 //! `cargo bench --bench fairness -- PROGRAM ...` starts this server and each program, which takes redis-server's
 //! command line, afresh for each load, and streams one kind of request from one, three and ten clients. Meanwhile a
@@ -31,23 +31,23 @@ use std::time::{Duration, Instant};
 use peer::Peer;
 use plan::Plan;
 
-/// How many clients stream at once.
+/// The numbers of clients that stream at once.
 const STREAMING: [usize; 3] = [1, 3, 10];
 
-/// Between two PINGs, and between two new connections.
+/// The time between two PINGs, and between two new connections.
 const PING_EVERY: Duration = Duration::from_millis(1);
 const CONNECT_EVERY: Duration = Duration::from_millis(5);
 
-/// A PING that takes longer counts as that long, and ends the measurement.
+/// The longest wait: a PING that takes longer counts as this long, and ends the measurement.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// One kind of request that clients stream.
 struct Load {
     name: &'static str,
-    /// What is stored first.
+    /// The commands that store data beforehand.
     before: &'static [&'static str],
     request: &'static [&'static str],
-    /// How long the last word of `request` is made.
+    /// The length to which the last word of `request` is extended.
     padded_bytes: usize,
 }
 
@@ -113,7 +113,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The middle one of all rounds.
+/// Measures all rounds, and returns the median one.
 fn measured(plan: &Plan, program: &Path, load: &Load, clients: usize) -> Result<String, Box<dyn Error>> {
     let mut rounds = Vec::new();
     for _ in 0..plan.rounds {
@@ -139,7 +139,7 @@ fn one_round(program: &Path, load: &Load, clients: usize, length: Duration) -> R
     thread::scope(|scope| {
         let streaming =
             scope.spawn(|| stream::stream(address, clients, request.as_bytes(), &is_over).map_err(|e| e.to_string()));
-        // The load is at its full size then.
+        // By then the load has its full size.
         thread::sleep(length / 5);
         let arriving = scope.spawn(|| waits(length, CONNECT_EVERY, || Pinger::connect(address)?.ping()));
         let pings = Pinger::connect(address).and_then(|mut pinger| waits(length, PING_EVERY, || pinger.ping()));
@@ -150,7 +150,7 @@ fn one_round(program: &Path, load: &Load, clients: usize, length: Duration) -> R
     })
 }
 
-/// How long `act` takes, again and again for a while.
+/// Runs `act` repeatedly for a while, and returns how long each run took.
 fn waits(length: Duration, every: Duration, mut act: impl FnMut() -> std::io::Result<()>) -> std::io::Result<Waits> {
     let (start, mut waits) = (Instant::now(), Vec::new());
     while start.elapsed() < length {
@@ -158,7 +158,7 @@ fn waits(length: Duration, every: Duration, mut act: impl FnMut() -> std::io::Re
         let done = act();
         waits.push(began.elapsed());
         match done {
-            // The reply may still come, and would be taken for another one's.
+            // The reply may still arrive, and would be taken for that of another request.
             Err(_) if began.elapsed() >= LONGEST_WAIT => break,
             done => done?,
         }

@@ -1,7 +1,7 @@
 //! The load: clients that send requests without waiting for any reply, on one thread.
 //!
 //! Each writes as much as its socket takes and reads whatever has arrived, so the server always has more to do than it
-//! can. Nothing is counted here: what matters is what other clients wait for meanwhile.
+//! can. Nothing is measured here: what matters is how long other clients wait meanwhile.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
@@ -12,14 +12,14 @@ use std::time::Duration;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-/// How many bytes one write offers, and one read takes.
+/// The most bytes of one write, and of one read.
 const WRITE_BYTES: usize = 64 << 10;
 const READ_BYTES: usize = 256 << 10;
 
-/// How many writes or reads one client does before the next one has its turn.
+/// The most writes or reads of one client before the next one has its turn.
 const CALLS_AT_ONCE: usize = 4;
 
-/// One client: its socket, and how far it is in the bytes that it sends again and again.
+/// One client: its socket, and its position in the bytes that it sends repeatedly.
 struct Client {
     socket: TcpStream,
     sent: usize,

@@ -1,18 +1,18 @@
-//! Where replies end, without a look at what they say but whether they are errors.
+//! Finds the ends of replies. Of their content it checks only whether they are errors.
 
-/// Reads replies off the front of what has arrived.
+/// Counts the complete replies in the bytes that arrive.
 #[derive(Default)]
 pub struct Frames {
-    /// So many elements of the reply that is being read are still to come.
+    /// The number of elements of the current reply that are still to come.
     open: u64,
-    /// Bytes that have arrived and not been looked at.
+    /// The bytes that have arrived and were not parsed yet.
     bytes: Vec<u8>,
-    /// Replies that were errors, or had one in them.
+    /// The number of replies that were errors, or contained one.
     pub errors: u64,
 }
 
 impl Frames {
-    /// Takes bytes as they arrive and answers how many replies have ended with them.
+    /// Takes bytes as they arrive; returns the number of replies that they complete.
     pub fn take(&mut self, bytes: &[u8]) -> u64 {
         self.bytes.extend_from_slice(bytes);
         let (mut at, mut ended) = (0, 0);
@@ -27,8 +27,8 @@ impl Frames {
     }
 }
 
-/// The length of the element at the front, a text with its bytes or the head of an array, and how many elements follow
-/// as its own; nothing if it has not arrived as a whole.
+/// The length of the element at the front (a string with its bytes, or the head of an array), and the number of its own
+/// elements that follow; `None` if it has not arrived as a whole.
 fn element(bytes: &[u8]) -> Option<(usize, u64)> {
     let line = memchr::memchr(b'\n', bytes)? + 1;
     let count = || std::str::from_utf8(&bytes[1..line - 2]).ok()?.parse::<i64>().ok();

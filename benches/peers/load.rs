@@ -13,22 +13,22 @@ use mio::{Events, Interest, Poll, Token};
 use crate::frames::Frames;
 use crate::requests::Requests;
 
-/// How long a server may say nothing at all.
+/// The longest time that a server may send nothing at all.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many clients there are and how much each sends before it waits.
+/// The number of clients, and how much each sends before it waits.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub connections: usize,
     pub turns_in_flight: usize,
 }
 
-/// What came of it.
+/// The result of a load.
 pub struct Outcome {
     pub commands: u64,
     pub errors: u64,
     pub elapsed: Duration,
-    /// From the write to the last reply of what was in flight together, ascending.
+    /// The times from a write to the last reply of what was in flight together, ascending.
     pub waits: Vec<Duration>,
 }
 
@@ -41,16 +41,16 @@ struct Connection {
     since: Instant,
 }
 
-/// Keeps the server at that address busy for that long.
+/// Keeps the server at `address` busy for `length`.
 ///
 /// # Errors
-/// A connection that fails, and a server that falls silent.
+/// When a connection fails, or the server sends nothing for too long.
 pub fn drive(address: SocketAddr, shape: Shape, requests: &mut Requests, length: Duration) -> io::Result<Outcome> {
     let begin = Instant::now();
     send_until(address, shape, requests, |_| begin.elapsed() >= length)
 }
 
-/// Sends so many turns, or a few more.
+/// Sends the given number of turns, or a few more.
 ///
 /// # Errors
 /// As of [`drive`].
@@ -136,7 +136,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads all that has arrived and answers how many replies have ended with it.
+    /// Reads everything that has arrived; returns the number of replies that are now complete.
     fn receive(&mut self, scratch: &mut [u8]) -> io::Result<u64> {
         let mut ended = 0;
         loop {

@@ -1,4 +1,4 @@
-//! This server beside others on this machine: how much each does, what it costs, and what memory it takes.
+//! This server compared with others on this machine: throughput, processor time and memory.
 //!
 //! `cargo bench --bench peers -- PROGRAM ...` starts each program, which takes redis-server's command line, afresh
 //! for each workload and round, in turns, on a free port of 127.0.0.1 and without files. Without a program it takes
@@ -7,7 +7,7 @@
 //! `--report DIRECTORY` writes the table and a picture there. One thread of this program is all clients, so on two
 //! cores the server has the other one.
 //!
-//! Linux alone tells what is asked of `/proc`; elsewhere there is nothing to run.
+//! The figures come from `/proc`, so this runs on Linux only; elsewhere it does nothing.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
@@ -34,7 +34,7 @@ use report::{Better, Figures, Row, head, percentile_us};
 use requests::Requests;
 use workloads::{WORKLOADS, Workload};
 
-/// How deep the pipelines are that fill a server.
+/// The depth of the pipelines that fill a server.
 const FILLING: load::Shape = load::Shape { connections: 8, turns_in_flight: 64 };
 const LINGERING: &str = "expired keys that linger";
 
@@ -83,14 +83,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the servers call themselves, ours by the name of this project.
+/// The names of the servers as they report them, ours by the name of this project.
 fn names(plan: &Plan) -> Result<Vec<String>, Box<dyn Error>> {
     let (_, peers) = plan.programs.split_first().ok_or("there is always ours")?;
     let versions: Result<Vec<String>, _> = peers.iter().map(|program| Peer::start(program)?.version()).collect();
     Ok([format!("dunlin {}", env!("CARGO_PKG_VERSION"))].into_iter().chain(versions?).collect())
 }
 
-/// All rounds of a workload, in each of them one server after the other.
+/// Runs all rounds of a workload, in each of them one server after the other.
 fn measured(plan: &Plan, workload: &Workload) -> Result<Row, Box<dyn Error>> {
     let mut row = Row { name: workload.name, servers: vec![Vec::new(); plan.programs.len()] };
     for round in 0..plan.rounds {
@@ -147,7 +147,7 @@ fn bars(rows: &[Row]) -> Vec<Bars> {
     rows.iter().filter_map(bars).collect()
 }
 
-/// The processor and how many cores of it there are.
+/// The name of the processor and its number of cores.
 fn machine() -> String {
     let facts = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =

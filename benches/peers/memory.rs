@@ -1,4 +1,5 @@
-//! Bytes of memory an item, resident, for the same data in each server, and the expired keys that linger.
+//! The resident memory of each item, in bytes, for the same data in each server; and the share of expired keys that
+//! were not removed yet.
 
 use std::error::Error;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::peer::Peer;
 
-/// What a server is filled with: a name, how many items, how many of them a command adds, and the command of a number.
+/// The data of a server: a name, the number of items, the number that one command adds, and the command for a number.
 pub struct Data {
     pub name: &'static str,
     pub items: u64,
@@ -57,7 +58,7 @@ pub const DATA: &[Data] = &[
     Data { name: "a field of a hash of 5", items: 1_000_000, step: 5, command: job },
 ];
 
-/// Starts the program, fills it and says how many bytes an item takes.
+/// Starts the program, fills it, and returns the number of bytes that an item takes.
 pub fn bytes_an_item(program: &Path, data: &Data, items: u64) -> Result<f64, Box<dyn Error>> {
     let mut peer = Peer::start(program)?;
     let (before, commands) = (peer.resident_bytes()?, items.div_ceil(data.step));

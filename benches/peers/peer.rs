@@ -1,4 +1,4 @@
-//! One of the servers that are compared.
+//! One of the compared servers.
 
 use std::error::Error;
 use std::fs;
@@ -8,14 +8,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A server that runs, and a connection to it; ended when dropped.
+/// A running server, and a connection to it; it is ended when dropped.
 pub struct Peer {
     process: Child,
     address: SocketAddr,
     connection: BufReader<TcpStream>,
 }
 
-/// So many commands are sent before their replies are read.
+/// The number of commands that are sent before their replies are read.
 const PIPELINE: usize = 500;
 
 impl Peer {
@@ -57,13 +57,13 @@ impl Peer {
         Ok(())
     }
 
-    /// Sends one command and reads the integer that it answers.
+    /// Sends one command and reads its integer reply.
     pub fn integer(&mut self, command: &[String]) -> Result<usize, Box<dyn Error>> {
         self.connection.get_mut().write_all(request(command).as_bytes())?;
         Ok(self.line()?.trim_start_matches(':').parse()?)
     }
 
-    /// Sends one command and reads the text that it answers.
+    /// Sends one command and reads its string reply.
     pub fn text(&mut self, command: &[String]) -> Result<String, Box<dyn Error>> {
         self.connection.get_mut().write_all(request(command).as_bytes())?;
         let length: usize = self.line()?.trim_start_matches('$').parse()?;
@@ -73,7 +73,7 @@ impl Peer {
         Ok(String::from_utf8(text)?)
     }
 
-    /// Bytes of the process that are in memory.
+    /// The resident memory of the process, in bytes.
     pub fn resident_bytes(&self) -> Result<u64, Box<dyn Error>> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no resident size")?;
@@ -81,7 +81,7 @@ impl Peer {
         Ok(kibibytes * 1024)
     }
 
-    /// How long the threads of the process have had a processor.
+    /// The processor time of all threads of the process.
     pub fn processor_time(&self) -> Result<Duration, Box<dyn Error>> {
         let mut sum_ns = 0;
         for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
@@ -91,7 +91,7 @@ impl Peer {
         Ok(Duration::from_nanos(sum_ns))
     }
 
-    /// What it is and which version, such as `Redis 8.0.6`.
+    /// The server's name and version, such as `Redis 8.0.6`.
     pub fn version(&mut self) -> Result<String, Box<dyn Error>> {
         let facts = self.text(&["INFO".to_owned(), "server".to_owned()])?;
         let field = |name: &str| facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -115,13 +115,13 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It may be gone already; then there is nothing to end.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A command as it is sent.
+/// A command in the form in which it is sent.
 pub fn request(words: &[String]) -> String {
     let bulks: String = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
     format!("*{}\r\n{bulks}", words.len())

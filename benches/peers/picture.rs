@@ -1,8 +1,8 @@
-//! The ratios as a picture: two bars a workload, with a line where both servers do the same.
+//! The ratios as a picture: two bars for each workload, and a line at the ratio 1, where both servers are equal.
 
 use std::fmt::Write;
 
-/// Throughput and processor time of ours by the best peer's.
+/// Our throughput and processor time, divided by those of the best peer.
 pub struct Bars {
     pub name: String,
     pub throughput: f64,
@@ -19,7 +19,7 @@ const BAR: f64 = 10.0;
 const THROUGHPUT: &str = "#1b7f79";
 const CPU: &str = "#d9822b";
 
-/// Draws an SVG. `caption` says what was compared where.
+/// Draws an SVG. `caption` names the servers and the machine.
 pub fn draw(title: &str, caption: &str, rows: &[Bars]) -> String {
     let largest = rows.iter().flat_map(|row| [row.throughput, row.cpu]).fold(1.5, f64::max);
     let scale = (WIDTH - LEFT - RIGHT) / largest;

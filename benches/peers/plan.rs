@@ -1,4 +1,4 @@
-//! What is to be run: the programs, which workloads, how long and how often.
+//! The plan of a run: the programs, the workloads, how long and how often each runs.
 
 use std::env;
 use std::error::Error;
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use dunlin::value::glob;
 
-/// Looked for on the PATH when no program is named.
+/// The programs that are searched on the PATH when none is named.
 const USUAL: [&str; 2] = ["redis-server", "valkey-server"];
 
 pub struct Plan {
-    /// Ours first.
+    /// The programs to compare, ours first.
     pub programs: Vec<PathBuf>,
-    /// Patterns of names; none means all.
+    /// Patterns of the names of workloads; none means all.
     only: Vec<String>,
     pub rounds: usize,
     /// How long a workload runs.
     pub length: Duration,
     /// The share of the data that is loaded.
     pub scale: f64,
-    /// Where the table and the picture are written.
+    /// The folder for the table and the picture.
     pub report: Option<PathBuf>,
 }
 
@@ -57,12 +57,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether what goes by that name is asked for.
+    /// Whether the workload of that name is to be run.
     pub fn includes(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|pattern| glob::matches(pattern.as_bytes(), name.as_bytes(), true))
     }
 
-    /// So many of `count`, at least one.
+    /// The share of `count` that is loaded, at least one.
     pub fn scaled(&self, count: u64) -> u64 {
         ((count as f64 * self.scale) as u64).max(1)
     }

@@ -1,7 +1,7 @@
-//! What was measured, as lines of a table.
+//! The results, as lines of a table.
 //!
-//! A ratio is ours by the best peer's of the same round, and the middle one of all rounds: neighbours on the machine
-//! disturb a round for everyone. Of throughput more is better, of all else less.
+//! A ratio is our figure divided by the best peer's of the same round; the median of all rounds is shown, because other
+//! load on the machine disturbs a round for all. More throughput is better; of all other figures less is better.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     pub commands_a_second: f64,
-    /// Time on a processor of the server for a command, in microseconds.
+    /// The server's processor time for a command, in microseconds.
     pub cpu_us: f64,
     pub p50_us: f64,
     pub p99_us: f64,
@@ -22,7 +22,7 @@ pub struct Row {
     pub servers: Vec<Vec<Figures>>,
 }
 
-/// Which of two values is the better one.
+/// Whether more or less of a figure is better.
 #[derive(Clone, Copy)]
 pub enum Better {
     More,
@@ -30,12 +30,12 @@ pub enum Better {
 }
 
 impl Row {
-    /// The middle value of a server's rounds.
+    /// The median of a server's rounds.
     pub fn middle(&self, server: usize, field: fn(&Figures) -> f64) -> f64 {
         median(self.servers[server].iter().map(field))
     }
 
-    /// Ours by the best peer's; nothing without peers.
+    /// Our figure divided by the best peer's; `None` without peers.
     pub fn ratio(&self, field: fn(&Figures) -> f64, better: Better) -> Option<f64> {
         let (ours, peers) = self.servers.split_first()?;
         if peers.is_empty() {
@@ -51,7 +51,7 @@ impl Row {
         Some(median(ours.iter().enumerate().map(|(round, figures)| field(figures) / best(round))))
     }
 
-    /// Its line of the table.
+    /// The workload's line of the table.
     pub fn line(&self) -> String {
         let server = |index: usize| {
             format!(
@@ -83,7 +83,7 @@ pub fn head(servers: &[String]) -> String {
     )
 }
 
-/// The waits of a run at a share of them, in microseconds.
+/// The wait at a given share of all waits of a run (a percentile), in microseconds.
 pub fn percentile_us(ascending: &[Duration], share: f64) -> f64 {
     let place = (ascending.len() as f64 * share) as usize;
     ascending.get(place.min(ascending.len().saturating_sub(1))).map_or(0.0, |wait| wait.as_secs_f64() * 1e6)

@@ -1,4 +1,4 @@
-//! Requests made from templates, so that what a client of a pattern sends stands in one line.
+//! Requests made from templates, so that the requests of a usage pattern are written in one line.
 //!
 //! A template is words between blanks. In a word, `{key}` is a number below the workload's number of keys, the same in
 //! all commands of one turn; `{random}` is one of nine digits; `{serial}` counts turns; `{moment}` is a time in
@@ -9,7 +9,7 @@ use fastrand::Rng;
 /// 2026-07-02 17:00:41 UTC, where `{moment}` begins.
 const FIRST_MOMENT: u64 = 1_783_011_641_000_000;
 
-/// The commands of one turn, again and again.
+/// Makes the commands of one turn repeatedly.
 pub struct Requests {
     commands: Vec<Vec<Vec<Piece>>>,
     keys: u64,
@@ -40,7 +40,7 @@ impl Requests {
         }
     }
 
-    /// How many commands a turn has.
+    /// The number of commands in a turn.
     pub fn commands_a_turn(&self) -> usize {
         self.commands.len()
     }

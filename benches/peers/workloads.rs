@@ -1,4 +1,4 @@
-//! What the clients send: plain commands for the path of a request, and the patterns that this server is made for.
+//! The workloads: plain commands, which measure the path of a request, and the usage patterns this server is made for.
 
 use crate::load::Shape;
 
@@ -6,17 +6,17 @@ use crate::load::Shape;
 pub struct Workload {
     pub name: &'static str,
     pub shape: Shape,
-    /// `{key}` is below this.
+    /// The number of keys: `{key}` is below it.
     pub keys: u64,
     /// The script that `{script}` names.
     pub script: &'static str,
-    /// What fills the server beforehand, so many turns of it.
+    /// The commands that fill the server beforehand, and the number of turns of them.
     pub before: (&'static [&'static str], u64),
     /// The commands of a turn.
     pub turn: &'static [&'static str],
 }
 
-/// Many clients, each of which waits for a reply before it asks again.
+/// Many clients, each of which waits for a reply before it sends the next request.
 const ONE_BY_ONE: Shape = Shape { connections: 50, turns_in_flight: 1 };
 /// Many clients with pipelines.
 const PIPELINED: Shape = Shape { connections: 50, turns_in_flight: 16 };

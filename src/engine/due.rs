@@ -10,7 +10,7 @@
 use crate::engine::{Engine, Event, Now};
 use crate::keyspace::Slot;
 
-/// Who asks for the next moment.
+/// The caller that asks for the next moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asker {
     /// The timer, which also ends what should have ended before.

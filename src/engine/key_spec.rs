@@ -47,7 +47,7 @@ impl KeySpec {
         KeySpec { begin: Begin::Index(index), find: Find::Count { at: 0, first: 1, step: 1 }, access, notes: "" }
     }
 
-    /// The same rule with notes, which COMMAND INFO shows.
+    /// This rule with notes, which COMMAND INFO shows.
     pub const fn noting(self, notes: &'static str) -> KeySpec {
         KeySpec { notes, ..self }
     }

@@ -1,9 +1,9 @@
-//! The server in the background (`daemonize`), and the file that names its process (`pidfile`).
+//! Running in the background (`daemonize`), and the file with the process id (`pidfile`).
 //!
-//! Redis copies its process; safe code cannot. The program starts itself once more instead, with the same arguments, in
-//! the same directory, and ends. A mark in its environment tells the second process that it is the server; it leaves
-//! the terminal's session behind, and its standard streams lead nowhere. So a fault in the configuration is told on the
-//! terminal, and what fails later, such as a port that is taken, only in the log, both as in Redis.
+//! Redis forks; safe code cannot. Instead, the program starts itself once more, with the same arguments and directory,
+//! and ends. The second process knows by an environment variable that it is the server; it leaves the terminal's
+//! session, and its standard streams are /dev/null. So a fault in the configuration is reported on the terminal, and a
+//! later one, such as a port in use, only in the log, both as in Redis.
 
 use std::env;
 use std::fs;
@@ -15,22 +15,22 @@ use tracing::{info, warn};
 
 use super::os_host::reason;
 
-/// What stands in the environment of the process in the background.
+/// The environment variable that is set for the background process.
 const MARK: &str = "DUNLIN_IN_BACKGROUND";
 
-/// Where the process is named when it is in the background and nobody said where, as in Redis.
+/// The `pidfile` of a background process for which none is configured, as in Redis.
 pub(crate) const USUAL_ID_FILE: &str = "/var/run/redis.pid";
 
-/// Whether this is the process in the background.
+/// Whether this is the background process.
 pub(crate) fn is_here() -> bool {
     env::var_os(MARK).is_some()
 }
 
-/// Starts the process in the background, in the directory that this one was started in, with what it read from its
-/// standard input.
+/// Starts the background process in `directory`, where this process was started, and passes it `input`, which this
+/// process has read from its standard input.
 ///
 /// # Errors
-/// When the system does not start it.
+/// When the process cannot be started.
 pub(crate) fn start(directory: &Path, input: &[u8]) -> io::Result<()> {
     let mut command = Command::new(env::current_exe()?);
     command.args(env::args_os().skip(1)).env(MARK, "yes").current_dir(directory);
@@ -40,20 +40,20 @@ pub(crate) fn start(directory: &Path, input: &[u8]) -> io::Result<()> {
     server.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input))
 }
 
-/// Leaves the session of the terminal, so that its end is not ours.
+/// Leaves the terminal's session, so that the end of the terminal does not end the server.
 pub(crate) fn leave_terminal() {
     #[cfg(unix)]
     if let Err(error) = nix::unistd::setsid() {
-        warn!("the session of the terminal cannot be left: {error}");
+        warn!("cannot leave the terminal's session: {error}");
     }
 }
 
-/// The file that names the process, for as long as it serves.
+/// The file with the process id; removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct IdFile(String);
 
 impl IdFile {
-    /// Writes it, if there is a path. When that fails, the log says so, and the server does without.
+    /// Writes the file, unless `path` is empty. A failure is logged, and the server runs without the file.
     pub(crate) fn write(path: &str) -> Option<IdFile> {
         if path.is_empty() {
             return None;
@@ -71,7 +71,7 @@ impl IdFile {
 impl Drop for IdFile {
     fn drop(&mut self) {
         info!("Removing the pid file.");
-        // Somebody may have removed it before.
+        // It may have been removed already.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,10 +1,10 @@
-//! The clock: the system's, or one that a test moves: it can stand still, run faster or slower, and be set.
+//! The clock: the system's, or one that a test moves: it can be frozen, run faster or slower, and be set.
 //!
-//! The server hands the time to the engine, and lends it this clock to measure what runs within a batch. Nothing else
-//! reads the system's clock. Every clock counts from the Unix
-//! epoch, so a deadline means the same under any. One that nobody slowed, stopped or set back is the system's with a
-//! shift, by which it was moved on; reading it costs about 20 ns, which one command can afford. Any other shows what it
-//! was set to, and since then so many times as much as has passed.
+//! The server passes the time to the engine, and lends it this clock to measure commands within a batch. Nothing else
+//! reads the system's clock. Every clock counts from the Unix epoch, so a deadline means the same under any. A clock
+//! that was never slowed, frozen or set back is the system's plus a shift, by which it was moved on; reading it costs
+//! about 20 ns, which one command can afford. Any other clock shows the moment that it was set to, plus the time passed
+//! since then multiplied by its speed.
 //!
 //! Clocks are changed under the engine's lock only, so a request sees one time.
 
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::engine::{ClockOrder, Now};
 
-/// Tells the time.
+/// A clock that may be shifted, set, frozen, or run at another speed.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    /// It shows the system's time and the shift.
+    /// Whether it shows the system's time plus `shift_us`, and `motion` is not used.
     is_plain: AtomicBool,
     shift_us: AtomicI64,
-    /// What it shows otherwise.
+    /// The time that it shows when it is not plain.
     motion: Mutex<Motion>,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct Clock {
 struct Motion {
     shown: Now,
     system: Now,
-    /// How many times as fast as time passes.
+    /// The speed, relative to the system's clock: 0 is frozen.
     speed: f64,
 }
 
-/// The earliest moment that a clock shows. Deadlines of fields, ids of streams and times of use count from it on.
+/// The earliest moment that a clock shows. Deadlines of fields, ids of streams and access times are counted from it.
 const FIRST: Now = Now { unix_us: 0 };
 
 impl Motion {
@@ -49,14 +49,14 @@ impl Clock {
         Clock { is_plain: AtomicBool::new(true), shift_us: AtomicI64::new(0), motion: Mutex::default() }
     }
 
-    /// A clock that stands still at that moment.
+    /// A clock that is frozen at `moment`.
     pub(crate) fn frozen(moment: Now) -> Clock {
         let moment = moment.max(FIRST);
         let motion = Motion { shown: moment, system: moment, speed: 0.0 };
         Clock { is_plain: AtomicBool::new(false), shift_us: AtomicI64::new(0), motion: Mutex::new(motion) }
     }
 
-    /// A clock that shows that moment now, and runs so many times as fast as time passes.
+    /// A clock that shows `moment` now, and runs at `speed` times the system's speed.
     pub(crate) fn running(moment: Now, speed: f64) -> Clock {
         let clock = Clock::frozen(moment);
         clock.set(moment);
@@ -64,7 +64,7 @@ impl Clock {
         clock
     }
 
-    /// Another clock that shows the same and runs as fast.
+    /// Another clock that shows the same time and runs at the same speed.
     pub(crate) fn like(&self) -> Clock {
         Clock {
             is_plain: AtomicBool::new(self.is_plain.load(Ordering::Acquire)),
@@ -73,7 +73,7 @@ impl Clock {
         }
     }
 
-    /// The time.
+    /// The time that the clock shows now.
     pub(crate) fn now(&self) -> Now {
         if self.is_plain.load(Ordering::Acquire) {
             let shift_us = self.shift_us.load(Ordering::Acquire);
@@ -92,7 +92,7 @@ impl Clock {
         }
     }
 
-    /// Does what it is told, but nothing of what falls due on the way.
+    /// Changes the clock as ordered. Nothing that falls due on the way happens: that is the caller's task.
     pub(crate) fn obey(&self, order: ClockOrder) {
         match order {
             ClockOrder::Reach(moment) => self.reach(moment),
@@ -114,30 +114,30 @@ impl Clock {
         self.is_plain.store(speed == 1.0, Ordering::Release);
     }
 
-    /// True when it moves only when it is told to.
+    /// True when the clock's speed is 0: it moves only when it is set.
     pub(crate) fn is_frozen(&self) -> bool {
         self.speed() == 0.0
     }
 
-    /// How much time passes until it shows `moment`; `None` if that is never.
+    /// How much real time passes until the clock shows `moment`; `None` if it never will.
     pub(crate) fn time_until(&self, moment: Now) -> Option<Duration> {
         let (speed, rest) = (self.speed(), Duration::from_micros(moment.since_us(self.now())));
-        // What takes longer than anybody waits is never.
+        // A time too long for a `Duration` (also one divided by speed 0) counts as never.
         Duration::try_from_secs_f64(rest.as_secs_f64() / speed).ok()
     }
 
-    /// How many times as fast as time passes it runs.
+    /// The clock's speed, relative to the system's clock.
     pub(crate) fn speed(&self) -> f64 {
         if self.is_plain.load(Ordering::Acquire) { 1.0 } else { self.motion().speed }
     }
 
     fn motion(&self) -> MutexGuard<'_, Motion> {
-        // Whoever panicked while he held it left a whole motion behind.
+        // A panic of a thread that held this lock cannot leave it half written.
         self.motion.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The system's time, as it counts it: SystemTime takes twice as long to be asked and to be told from the epoch.
+/// The system's time, read directly: by way of `SystemTime`, reading and converting takes twice as long.
 #[cfg(unix)]
 fn system_now() -> Now {
     let time = nix::time::ClockId::CLOCK_REALTIME.now();
@@ -152,18 +152,18 @@ fn system_now() -> Now {
     from_system(system_time())
 }
 
-/// The system's time.
+/// The system's time as a `SystemTime`.
 #[expect(clippy::disallowed_methods, reason = "this is the place that asks the system what time it is")]
 pub(crate) fn system_time() -> SystemTime {
     SystemTime::now()
 }
 
-/// Microseconds since this was asked first, by a clock that nobody sets.
+/// Microseconds since the first call in this process, on the monotonic clock.
 pub(crate) fn monotonic_us() -> u64 {
     monotonic_ns() / 1000
 }
 
-/// Nanoseconds on the monotonic clock.
+/// Nanoseconds since the first call in this process, on the monotonic clock.
 #[expect(clippy::disallowed_methods, reason = "this is the place that asks the system what time it is")]
 pub(crate) fn monotonic_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -171,7 +171,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The moment that the system calls `time`.
+/// Converts a `SystemTime` to a [`Now`].
 pub(crate) fn from_system(time: SystemTime) -> Now {
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => Now::from_us(micros(since)),
@@ -179,14 +179,14 @@ pub(crate) fn from_system(time: SystemTime) -> Now {
     }
 }
 
-/// `moment` as the system calls it.
+/// Converts a [`Now`] to a `SystemTime`.
 pub(crate) fn to_system(moment: Now) -> SystemTime {
     let distance = Duration::from_micros(moment.unix_us.unsigned_abs());
     let time = if moment.unix_us < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
     time.unwrap_or(UNIX_EPOCH)
 }
 
-/// The moment `by` after `moment`, or the last one there is.
+/// The moment `by` after `moment`, or the last possible one.
 pub(crate) fn later(moment: Now, by: Duration) -> Now {
     Now::from_us(moment.unix_us.saturating_add(micros(by)))
 }

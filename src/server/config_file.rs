@@ -1,18 +1,18 @@
-//! The configuration file, read and replaced for CONFIG REWRITE; the file of users is replaced in the same way.
+//! Reading and replacing the configuration file for CONFIG REWRITE; the file of users is replaced in the same way.
 //!
-//! A file is replaced whole or not at all: the text is written into another file beside it, which takes its place only
-//! when all of it is on the disk. Whoever reads the file meanwhile, or starts with it after a crash, finds the old text
-//! or the new one. The file keeps its permissions.
+//! A file is replaced as a whole or not at all: the text is written to a temporary file beside it, which is renamed to
+//! the file's name only when all of it is on the disk. A reader, even after a crash, finds the old text or the new one.
+//! The file keeps its permissions.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// The text of the file; none if somebody removed it.
+/// The text of the file; empty if the file does not exist.
 ///
 /// # Errors
-/// When it is there and cannot be read.
+/// When the file exists and cannot be read.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -20,10 +20,10 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Puts `text` in the place of what the file holds.
+/// Replaces the text of the file by `text`.
 ///
 /// # Errors
-/// When that cannot be written; the file is as it was.
+/// When the text cannot be written; the file is then unchanged.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = beside(path);
     let written = write(&beside, path, text).and_then(|()| fs::rename(&beside, path));
@@ -50,14 +50,14 @@ fn write(beside: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Sees to it that the folder knows of the new file even if the machine stops now.
+/// Makes the rename durable: the folder's entry for the new file is written to the disk.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()
 }
 
-/// Elsewhere a folder cannot be opened as a file.
+/// Does nothing: on other systems a folder cannot be opened as a file.
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())

@@ -1,22 +1,22 @@
-//! One client's connection: reads requests, has the engine run them, sends the replies.
+//! One client's connection: reads requests, runs them on the engine, sends the replies.
 //!
 //! It is a task of an event loop ([`moving`]), and each time it is polled it takes one turn: at most one read, the
 //! requests that are then complete, one write. A turn is bounded in time and in bytes of replies
-//! ([`super::fairness`]); what a client has sent beyond that is run after the others had theirs, so nobody is starved.
-//! A long word is read on in the same turn, as nothing can be run before its end: what a client has sent is here when
-//! another one asks how much that is.
+//! ([`super::fairness`]); requests beyond that run after the other connections had their turns, so no client starves.
+//! A long word is read further in the same turn, as nothing can run before its end; so all that a client has sent is
+//! counted when another client queries it (CLIENT LIST).
 //!
-//! Small replies are held back until every connection that became readable with this one has had its turn, and then go
-//! out back to back. The first of them wakes the clients' process, the others find it awake: with 50 clients that saves
-//! up to a quarter of the processor time of a request, which is mostly the price of waking. Redis does the same.
+//! Small replies are held back until every connection that became readable with this one has had its turn, and are then
+//! sent back to back. The first of them wakes the clients' process, the others find it awake: with 50 clients that
+//! saves up to a quarter of the processor time of a request, which is mostly the price of waking. Redis does the same.
 //!
-//! Bytes are read into a buffer that all connections of a thread share, and parsed and run in place; what belongs to an
-//! unfinished request is copied out into the connection. Replies are gathered in a second shared buffer; large ones are
-//! written from there, large strings from where they are stored, and what is held back or not taken by the socket waits
-//! in the [`WriteQueue`]. So an idle connection keeps next to no buffer.
+//! Bytes are read into a buffer that all connections of a thread share, and parsed and run in place; the bytes of an
+//! unfinished request are copied into the connection. Replies are gathered in a second shared buffer. Large replies are
+//! written from there, large strings from where they are stored; replies that are held back, or that the socket does
+//! not take, wait in the [`WriteQueue`]. So an idle connection holds almost no buffer memory.
 //!
-//! Reading goes on while replies wait: a client that pipelines without reading is served, as Redis serves it, and never
-//! waits for us while we wait for it. Who has not logged in gets less: see [`Connection::guard_output`].
+//! Reading continues while replies wait: a client that pipelines without reading is served, as in Redis, so client and
+//! server never wait for each other. Clients that have not logged in get less: see [`Connection::guard_output`].
 
 mod guards;
 mod moving;
@@ -44,19 +44,20 @@ use super::write_queue::WriteQueue;
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Parser, ReplyBuffer};
 
-/// What one read takes at most. Most batches are smaller, and then the socket needs no second read to be known empty.
+/// The most bytes that one read takes. Most batches are smaller, and then the socket is known to be empty without a
+/// second read.
 const READ_BYTES: usize = 64 << 10;
-/// What one read takes of a client whose last read was full: it streams, and others wait for what it sends.
+/// The most bytes that one read takes from a client whose last read was full: it streams, and others wait meanwhile.
 const STREAM_READ_BYTES: usize = 16 << 10;
-/// A word is long from so many bytes on, and so much of it is read in one turn: about what the system keeps of what was
-/// sent and is not read.
+/// The length from which on a word is long, and is read further in the same turn.
 const LONG_BYTES: usize = 32 << 10;
+/// The most bytes of a long word that one turn reads: about what the system buffers of what was sent and not yet read.
 const TURN_BYTES: u64 = 4 << 20;
-/// From so many requests on, memory is told beforehand what they will look at.
+/// The number of requests in a batch from which on the memory that they will access is prefetched.
 const PREFETCHED: usize = 4;
-/// The bytes of small pushed frames that are gathered for one write.
-const TOLD_BYTES: usize = 32 << 10;
-/// Up to so many bytes of replies are held back for others' turns.
+/// The most bytes of small pushed frames that are gathered for one write.
+const PUSHED_BYTES: usize = 32 << 10;
+/// The most bytes of replies that are held back until other connections had their turns.
 const HELD_BYTES: usize = 16 << 10;
 
 /// Buffers that all connections of a thread use in turn.
@@ -65,7 +66,7 @@ struct Scratch {
     work: Work,
 }
 
-/// What requests become and what becomes of them.
+/// The parsed requests of a batch, and their replies.
 #[derive(Default)]
 struct Work {
     batch: Batch,
@@ -81,53 +82,53 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Connection {
     shared: Arc<Shared>,
-    /// None on its way between two event loops.
+    /// `None` while it moves between two event loops.
     stream: Option<Stream>,
     place: Place,
-    /// Whether it was not polled yet where it is.
+    /// Whether it has not been polled yet on its present event loop.
     is_new: bool,
     session: SessionId,
     wake_flags: Arc<WakeFlags>,
     parser: Parser,
-    /// As they stood after the last batch.
+    /// The parser's limits, as of the last batch.
     limits: Limits,
-    /// What has arrived of requests that have not run.
+    /// The bytes that have arrived of requests that have not run.
     unread: QueryBuffer,
-    /// What of `unread` is counted among the query buffers of clients that have not logged in.
+    /// The bytes of `unread` that count towards the query buffers of clients that have not logged in.
     stranger_bytes: usize,
     /// Whether the last turn ended before all complete requests in `unread` were run.
     has_more: bool,
-    /// The most that the next read takes.
+    /// The most bytes that the next read takes.
     read_bytes: usize,
     turn_end: TurnEnd,
     write_queue: WriteQueue,
-    /// Whether the write_queue holds replies back for others' turns, and no other bytes.
+    /// Whether the write queue holds only replies that are held back until others had their turns.
     holds_back: bool,
-    /// Whether the engine may have something to tell that was not fetched.
-    is_told: bool,
-    /// What its buffers hold, as the engine is told. Room that grows with the requests in it is at most a quarter more,
-    /// and is not counted.
+    /// Whether the engine may hold pushes for the session that were not sent.
+    may_have_pushes: bool,
+    /// What the buffers hold, as reported to the engine. Spare room of `unread` is at most a quarter of it, and is not
+    /// counted.
     buffers: Buffers,
-    /// Bytes of replies so far, whether sent or waiting in the write_queue.
+    /// The bytes of all replies so far, whether sent or waiting in the write queue.
     produced: u64,
     state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The first poll is still to come.
+    /// It has not been polled yet.
     Fresh,
-    /// Requests are run as they come.
+    /// Requests run as they arrive.
     Open,
     /// A pause holds the first unread request back.
     Paused,
-    /// A command waits for its answer, and unread requests with it.
+    /// A command blocks; unread requests wait for its end.
     Blocked,
-    /// Replies that wait are sent, then it ends.
+    /// The waiting replies are sent, then the connection ends.
     Closing,
 }
 
-/// The connection is over, and nothing more can or shall be sent.
+/// The error of a connection that is over: nothing more can or may be sent.
 #[derive(Debug)]
 struct Ended;
 
@@ -140,15 +141,15 @@ impl From<io::Error> for Ended {
 /// Why a batch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// No request is left that is complete.
+    /// No complete request is left.
     Exhausted,
     /// There may be another batch.
     More,
     /// A pause holds the next request back.
     Paused,
-    /// The last request waits for its answer.
+    /// The last request blocks.
     Blocked,
-    /// The next request asks something, and is to be run again with the answer.
+    /// The next request needs an answer from the host, and is run again with it.
     CallsHost,
     /// This was the last request of this connection.
     Closing,
@@ -157,7 +158,7 @@ enum Stop {
 }
 
 impl Connection {
-    /// The connection of a session that has just come over `stream`.
+    /// The connection of a new session over `stream`.
     pub(crate) fn new(
         shared: Arc<Shared>,
         stream: Stream,
@@ -181,14 +182,14 @@ impl Connection {
             turn_end: TurnEnd::default(),
             write_queue: WriteQueue::default(),
             holds_back: false,
-            is_told: false,
+            may_have_pushes: false,
             buffers: Buffers::default(),
             produced: 0,
             state: State::Fresh,
         }
     }
 
-    /// Does what there is to do. `Ready` when the connection has ended, in whatever way.
+    /// Takes one turn. `Ready` when the connection has ended, in whatever way.
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Result<(), Ended>> {
         self.turn_end = TurnEnd::default();
         if mem::take(&mut self.is_new) {
@@ -207,9 +208,9 @@ impl Connection {
             self.state = State::Open;
             self.run_unread(cx, &mut scratch.work)?;
         }
-        self.is_told |= flags.has(WakeFlag::Pushed);
-        if self.is_told && self.write_queue.is_empty() {
-            self.listen(cx, &mut scratch.work)?;
+        self.may_have_pushes |= flags.has(WakeFlag::Pushed);
+        if self.may_have_pushes && self.write_queue.is_empty() {
+            self.send_pushes(cx, &mut scratch.work)?;
         }
         if self.has_more && self.state == State::Open {
             self.run_unread(cx, &mut scratch.work)?;
@@ -233,21 +234,21 @@ impl Connection {
                 return self.go_on_after_others(cx);
             }
         }
-        // Where it ends with the whole server, it ends when the doors are closed, so that it cannot come again.
+        // When the whole server ends, the connection stays until the listeners are closed: the client cannot reconnect.
         let is_over = self.write_queue.is_empty() && !self.shared.is_ending();
         if is_over { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Ends a turn behind which there is more to do.
+    /// Ends a turn that leaves more to do, which the next turn does after others had theirs.
     fn go_on_after_others(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
-        // Replies that are held back would bring this task its next turn before the others had theirs.
+        // Held-back replies would give this task its next turn before the others had theirs.
         self.flush(cx)?;
         wake_after_others(cx);
         Poll::Pending
     }
 
-    /// Reads what has arrived. Within a long word that is also what came while it was
-    /// read, as there was no room before.
+    /// Reads what has arrived. Within a long word (`goes_on`) it also reads what arrived during the last read, as the
+    /// system had no room for it before.
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut [u8], goes_on: bool) -> Poll<io::Result<usize>> {
         let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         if goes_on && let Some(length) = stream.read_on(input)? {
@@ -259,11 +260,11 @@ impl Connection {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// Sends what the engine has to tell, as far as the socket takes it; goes on if that
-    /// answered the command that waited.
-    fn listen(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
+    /// Sends the pushes of the engine, as far as the socket takes them. Runs unread requests if a push was the reply of
+    /// the command that blocked.
+    fn send_pushes(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
         let produced = self.produced;
-        while self.is_told && self.write_queue.is_empty() {
+        while self.may_have_pushes && self.write_queue.is_empty() {
             if self.produced - produced > TURN_REPLY_BYTES as u64 {
                 wake_after_others(cx);
                 break;
@@ -271,9 +272,9 @@ impl Connection {
             work.output.clear();
             let mut engine = self.shared.engine();
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
-            let large = session.push_queue.take_or_share(work.output.written_mut(), TOLD_BYTES);
-            self.is_told = !session.push_queue.is_empty();
-            let hangs_up = session.hangs_up && !self.is_told;
+            let large = session.push_queue.take_or_share(work.output.written_mut(), PUSHED_BYTES);
+            self.may_have_pushes = !session.push_queue.is_empty();
+            let hangs_up = session.hangs_up && !self.may_have_pushes;
             if mem::take(&mut session.in_bytes) {
                 self.write_queue.split();
             }
@@ -298,7 +299,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs what arrived, after what had arrived before.
+    /// Runs the requests in `arrived`, after those that had arrived before.
     fn take_in(&mut self, cx: &mut Context<'_>, arrived: &[u8], work: &mut Work) -> Result<(), Ended> {
         if self.unread.is_empty() && self.state == State::Open {
             let taken = self.run(cx, arrived, work)?;
@@ -328,10 +329,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs the requests that are complete in `input` until the turn is over, and sends their replies; returns how many
-    /// bytes are done with.
+    /// Runs the complete requests in `input` until the turn is over, and sends their replies; returns the number of
+    /// bytes consumed.
     fn run(&mut self, cx: &mut Context<'_>, input: &[u8], work: &mut Work) -> Result<usize, Ended> {
-        // A command that panicked has left the replies of its connection there.
+        // A command that panicked has left its connection's replies in this shared buffer.
         work.output.clear();
         self.has_more = false;
         let mut taken = 0;
@@ -365,7 +366,7 @@ impl Connection {
         }
     }
 
-    /// Whether others are to be served before more requests are run. A client that has not logged in runs few: it is
+    /// Whether other clients are served before more requests run. A client that has not logged in runs few: it is
     /// closed when their replies are long.
     fn is_turn_over(&self, output: &ReplyBuffer) -> bool {
         if self.limits.authenticated {
@@ -375,22 +376,22 @@ impl Connection {
         }
     }
 
-    /// Has the question of the request answered that stands first, which may lead the session into another world.
+    /// Answers the host call of the first unread request, which may move the session to another world.
     fn suspend_for_host(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) {
         let before = output.len();
         let Some(attachment) = worlds::answer(&self.shared, self.session, output) else { return };
         self.produced += (output.len() - before) as u64;
         Attachment { shared: self.shared, session: self.session, wake_flags: self.wake_flags } = attachment;
         self.wake_flags.attach(cx.waker());
-        // The next turn checks the flags that were set before.
+        // The next turn checks flags that were set before the waker was attached.
         cx.waker().wake_by_ref();
         self.limits = self.limits(&self.shared.engine());
     }
 
-    /// Finds some requests, and runs them under one lock; answers how many bytes are done with.
+    /// Parses a batch of requests, and runs them under one lock; returns the number of bytes consumed.
     fn run_batch(&mut self, input: &[u8], Work { batch, output }: &mut Work) -> (usize, Stop) {
         if !self.limits.authenticated {
-            // Somebody else may have opened the door since.
+            // Another client may have changed since then whether a login is needed.
             self.limits = self.limits(&self.shared.engine());
         }
         let unparsed = self.unparsed_bytes(input.len());
@@ -402,7 +403,7 @@ impl Connection {
         self.buffers.query_free = READ_BYTES.saturating_sub(input.len());
         self.report(&mut engine);
         if input.len() > READ_BYTES {
-            // It is this client's own memory, and what it has become is about to be run.
+            // More than the shared buffer holds is this client's own memory, and its requests are about to run.
             self.weigh(&mut engine);
         }
         if engine.has_queued_too_much(self.session, unparsed) {
@@ -410,7 +411,7 @@ impl Connection {
             return (0, Stop::Aborted);
         }
         if engine.limits_output(self.session) {
-            // What it sent together is answered together, as in Redis, so that the limit meets the same replies.
+            // Requests sent together are answered together, as in Redis, so that the limit applies to the same replies.
             self.turn_end.put_off();
         }
         let due = shared.begin_batch(&mut engine);
@@ -425,11 +426,11 @@ impl Connection {
         self.produced += (output.len() - before) as u64;
         self.limits = self.limits(&engine);
         if done < batch.len() {
-            // The rest is found again when its time comes, from its beginning.
+            // The rest is parsed again from its beginning when it is run.
             self.parser = Parser::new();
         }
         let (begun, words) = self.parser.begun();
-        // A request that a pause holds back is read, as Redis counts.
+        // A request that a pause holds back counts as read, as in Redis.
         let read = if stop == Stop::Paused { batch.end_of(done + 1) } else { taken };
         (self.buffers.query, self.buffers.words) = ((input.len() - read).saturating_sub(begun), words);
         self.buffers.query_free = 0;
@@ -442,13 +443,13 @@ impl Connection {
             self.write_queue.split();
         }
         if stop == Stop::More {
-            // A long pipeline lets those in who wait meanwhile.
+            // A long pipeline gives the lock to threads that wait for it.
             MutexGuard::unlock_fair(engine);
         }
         (taken, stop)
     }
 
-    /// Runs the requests of a batch; answers how many are done with, and why not more.
+    /// Runs the requests of a batch; returns how many are done, and why it stopped.
     fn run_requests(
         &self,
         engine: &mut Engine,
@@ -469,7 +470,7 @@ impl Connection {
                 Flow::Block => return (done + 1, Stop::Blocked),
                 Flow::CallHost => return (done, Stop::CallsHost),
             }
-            // A brief command of a pipeline is timed with others, and is never what takes long.
+            // A brief command of a pipeline is timed together with others, and never takes long.
             let is_long = output.len() >= TURN_REPLY_BYTES || (!engine.is_timed_later() && self.turn_end.is_reached());
             if is_long && done < batch.len() {
                 return (done, Stop::More);
@@ -482,7 +483,7 @@ impl Connection {
         Limits { max_bulk_bytes: engine.settings.max_bulk_bytes, authenticated: self.is_authenticated(engine) }
     }
 
-    /// Tells the engine how this connection's buffers stand.
+    /// Reports the sizes of this connection's buffers to the engine.
     fn report(&self, engine: &mut Engine) {
         self.write_queue.keep(engine.switches.reply_room, engine.now());
         let Some(session) = engine.sessions.get_mut(self.session) else { return };
@@ -508,13 +509,13 @@ impl Connection {
         }
     }
 
-    /// Has the memory that this connection's buffers take be counted. While a batch runs they are the thread's.
+    /// Accounts the memory of this connection's buffers. Not called while a batch runs, when they belong to the thread.
     fn weigh(&self, engine: &mut Engine) {
         engine.sessions.account_memory(self.session);
         self.shared.settle(engine);
     }
 
-    /// Sends `output`.
+    /// Sends `output`, and closes a client that has not logged in if it is too long.
     fn send(&mut self, cx: &mut Context<'_>, output: &mut ReplyBuffer) -> Result<(), Ended> {
         if output.len() > STRANGER_REPLY_BYTES && !self.limits.authenticated {
             return Err(self.close_stranger(&mut self.shared.engine()));
@@ -523,7 +524,7 @@ impl Connection {
         self.guard_output()
     }
 
-    /// Sends what waits, as far as the socket takes it.
+    /// Sends the waiting replies, as far as the socket takes them.
     fn flush(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
         let held_back = mem::take(&mut self.holds_back);
         if self.write_queue.is_empty() {
@@ -531,7 +532,7 @@ impl Connection {
         }
         self.write_queue.flush(self.stream.as_mut().ok_or(Ended)?, cx)?;
         if held_back {
-            // They were counted as sent, and are, unless the socket is full.
+            // Held-back replies were counted as sent, and are sent now unless the socket is full.
             return self.guard_output();
         }
         let mut engine = self.shared.engine();
@@ -543,7 +544,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        debug!("client {} is gone", self.session.number);
+        debug!("client {} disconnected", self.session.number);
         self.place.loops().count_strangers(self.stranger_bytes, 0);
         self.shared.disconnect(self.session);
     }

@@ -1,7 +1,7 @@
-//! Panics end what they happen in, and nothing else: a task of the server that panics is logged and begun anew.
+//! Containment of panics: a task of the server that panics is logged and restarted.
 //!
-//! No panic is known that could be reached. Should there be one, it ends the one connection in which it happens, which
-//! tokio sees to; the tasks and threads that everybody depends on go on by what stands here.
+//! No reachable panic is known. Should there be one in a connection, tokio ends that connection only; this module keeps
+//! the tasks and threads running that every client depends on.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use tracing::error;
 
-/// How long a task that panicked waits before it begins anew, so that one that does so at once leaves others time.
+/// The pause before a task that panicked is restarted, so that one that panics at once again leaves time for others.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What `act` answers; nothing if it panics, which is logged as a fault of `who`.
+/// Runs `act`, and returns its result; `None` if it panics, which is logged with the name `who`.
 pub(super) fn contain<T>(who: &str, act: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(act)).inspect_err(|panic| tell(who, panic.as_ref())).ok()
+    catch_unwind(AssertUnwindSafe(act)).inspect_err(|panic| log_panic(who, panic.as_ref())).ok()
 }
 
-/// Runs a future; a panic in it ends it without a result, and is logged.
+/// Runs a future, and returns its result; `None` if it panics, which is logged with the name `who`.
 pub(super) async fn contain_async<T>(who: &str, task: impl Future<Output = T>) -> Option<T> {
     let mut task = pin!(task);
     poll_fn(|cx| match contain(who, || task.as_mut().poll(cx)) {
@@ -31,17 +31,17 @@ pub(super) async fn contain_async<T>(who: &str, task: impl Future<Output = T>) -
     .await
 }
 
-/// Runs a task until it ends; it is begun anew whenever it panics.
+/// Runs a task until it ends; restarts it, after [`PAUSE`], whenever it panics.
 pub(super) async fn keep_running<Task: Future<Output = ()>>(who: &str, mut begin: impl FnMut() -> Task) {
     while contain_async(who, begin()).await.is_none() {
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-fn tell(who: &str, panic: &(dyn Any + Send)) {
+fn log_panic(who: &str, panic: &(dyn Any + Send)) {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
-    error!("a fault in {who}, which goes on: {text}");
+    error!("panic in {who}, which continues: {text}");
 }
 
 /// Panics that tests ask for.
@@ -51,17 +51,17 @@ pub(super) struct Faults(parking_lot::Mutex<Vec<&'static str>>);
 
 #[cfg(test)]
 impl Faults {
-    /// Has the next one who comes by that point panic.
+    /// Makes the next task that reaches `point` panic.
     pub(super) fn add(&self, point: &'static str) {
         self.0.lock().push(point);
     }
 
-    /// Whether somebody has panicked there since.
+    /// Whether a task has panicked at `point` since then.
     pub(super) fn has_happened(&self, point: &str) -> bool {
         !self.0.lock().contains(&point)
     }
 
-    /// Panics if that is asked for here.
+    /// Panics if a test has ordered a panic at `point`.
     pub(super) fn happen(&self, point: &str) {
         let mut points = self.0.lock();
         if let Some(place) = points.iter().position(|asked| *asked == point) {
@@ -85,7 +85,7 @@ mod tests {
     use crate::server::run::{Plan, Server};
     use crate::server::shared::Shared;
 
-    /// What a server answers to a request, or the beginning of it.
+    /// Sends a request to a server, and checks the beginning of its reply.
     fn ask(address: SocketAddr, request: &str, answer: &str) {
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time can be set");
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&got), answer);
     }
 
-    /// Has a server serve while `act` looks at it.
+    /// Runs `act` while a server serves.
     fn served(act: impl FnOnce(&Shared, SocketAddr)) {
         let settings = Settings { port: 0, ..Settings::default() };
         let (clock, config_file) = (Clock::system(), String::new());
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keeper_of_time_goes_on_after_a_panic() {
+    fn the_timer_goes_on_after_a_panic() {
         served(|shared, address| {
             shared.faults().add("timer");
             for _ in 0..2 {
@@ -120,10 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_let_in_after_a_panic() {
+    fn clients_are_accepted_after_a_panic() {
         served(|shared, address| {
             shared.faults().add("listener");
-            // The one in whose place it panicked sees his connection close.
+            // The client that was being accepted is disconnected.
             let mut lost = TcpStream::connect(address).expect("it listens");
             assert!(matches!(lost.read(&mut [0; 1]), Ok(0) | Err(_)));
             assert!(shared.faults().has_happened("listener"));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn subscribers_hear_messages_after_a_panic() {
+    fn subscribers_receive_messages_after_a_panic() {
         const SUBSCRIBERS: usize = 200;
         served(|shared, address| {
             let subscribe = |_| {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_panics_has_no_result() {
+    fn a_function_that_panics_has_no_result() {
         assert_eq!(contain("a test", || 1), Some(1));
         assert_eq!(contain::<()>("a test", || panic!("as asked for")), None);
     }

@@ -1,11 +1,12 @@
 //! Paces the wake-ups of subscribers when a message goes to many of them.
 //!
 //! A message may go to thousands of subscribers, and each of their connections costs a write. If all were woken at
-//! once, everyone else would wait for all of those writes, and the next publisher too. So they are woken some at a
-//! time, and in between the event loop serves other clients: what is published meanwhile reaches the rest in the same
-//! write. When much waits for each of them, all are woken, so that publishers do not run ahead of readers.
+//! once, every other client would wait for all of those writes, the next publisher included. So [`AT_ONCE`] sessions
+//! are woken at a time, and in between the event loop serves other clients; what is published meanwhile reaches the
+//! rest in the same write. When [`ENOUGH_BYTES`] wait for a client, all are woken, so that publishers do not run ahead
+//! of readers.
 //!
-//! Invariant: a session in this queue is not woken for pushes otherwise, and is in it once.
+//! Invariant: a session is in this queue at most once, and while it is, nothing else wakes it for pushes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,10 +19,10 @@ use super::shared::Shared;
 use super::wake_flags::WakeFlag;
 use crate::engine::SessionId;
 
-/// The number of sessions that are woken at a time.
+/// The number of sessions that are woken together.
 pub(crate) const AT_ONCE: usize = 64;
 
-/// If this much waits for one client, in bytes, all are woken.
+/// When this many bytes wait for the first session of the queue, all sessions are woken.
 const ENOUGH_BYTES: usize = 64 << 10;
 
 /// Sessions in the order in which they are to be woken.
@@ -32,7 +33,7 @@ pub(crate) struct Deliveries {
 }
 
 impl Deliveries {
-    /// Has a session woken after those who wait.
+    /// Adds a session to the end of the queue.
     pub(crate) fn add(&self, session: SessionId) {
         let mut waiting = self.waiting.lock();
         waiting.push_back(session);
@@ -41,7 +42,7 @@ impl Deliveries {
         }
     }
 
-    /// True while nobody waits.
+    /// True while no session waits to be woken.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.lock().is_empty()
     }
@@ -57,14 +58,14 @@ impl Deliveries {
     }
 }
 
-/// Wakes whoever is to be woken, for as long as the server serves.
+/// Wakes the queued sessions, for as long as the server serves.
 pub(crate) async fn deliver(shared: Arc<Shared>) {
-    keep_running("what delivers messages", || deliver_all(&shared)).await;
+    keep_running("the delivery of messages", || deliver_all(&shared)).await;
 }
 
 async fn deliver_all(shared: &Shared) {
     loop {
-        // Some may wait since a panic.
+        // The queue is checked before the first wait, because a panic may have left sessions in it.
         while let Some(first) = shared.deliveries().first() {
             #[cfg(test)]
             shared.faults().happen("deliveries");
@@ -74,7 +75,7 @@ async fn deliver_all(shared: &Shared) {
             for session in shared.deliveries().take(if is_behind { usize::MAX } else { AT_ONCE }) {
                 shared.notify(session, WakeFlag::Pushed);
             }
-            // Those have their turns now, then whoever has sent something, then we.
+            // The woken connections run now, then clients that have sent something, then this task again.
             tokio::task::yield_now().await;
         }
         shared.deliveries().begun.notified().await;

@@ -1,4 +1,4 @@
-//! How much a connection does each time it is polled, before the event loop serves the others.
+//! Fairness between connections: how much a connection does each time it is polled, before others are served.
 //!
 //! A client that streams requests without waiting for replies always has more to run. Its connection stops after
 //! [`TURN_NS`], or after [`TURN_REPLY_BYTES`] of replies, whichever comes first, keeps what it has not run, and asks
@@ -9,8 +9,8 @@
 //! A client with a limit on its replies (`client-output-buffer-limit`) is the exception: its turn has no end in time,
 //! since in Redis the limit is held against all replies to what it sent together.
 //!
-//! Costs: one look at the clock for a batch of requests that is not the last of its turn, or for a command that is not
-//! brief. A client that waits for its replies never pays it.
+//! Costs: one reading of the clock for a batch of requests that is not the last of its turn, or for a command that is
+//! not brief. A client that waits for its replies never pays it.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -22,20 +22,20 @@ use super::clock::monotonic_ns;
 /// write; longer ones make others wait.
 const TURN_NS: u64 = 30_000;
 
-/// How many bytes of replies a turn makes at most, but for the last reply.
+/// The most bytes of replies that a turn produces; only the last reply may exceed it.
 pub(crate) const TURN_REPLY_BYTES: usize = 256 << 10;
 
-/// How many bytes a turn writes to a socket that always takes more, but for the last call.
+/// The most bytes that a turn writes to a socket that keeps taking them; only the last call may exceed it.
 pub(crate) const TURN_WRITE_BYTES: usize = 1 << 20;
 
-/// The end of a turn. It is set when somebody asks for the first time, so a short turn has none.
+/// The end of a turn. It is set at the first check, so a short turn never reads the clock.
 #[derive(Debug, Default)]
 pub(crate) struct TurnEnd {
     at_ns: Cell<Option<u64>>,
 }
 
 impl TurnEnd {
-    /// Whether it is time to serve others.
+    /// Whether the turn's time is over.
     pub(crate) fn is_reached(&self) -> bool {
         let now_ns = monotonic_ns();
         match self.at_ns.get() {
@@ -47,14 +47,14 @@ impl TurnEnd {
         }
     }
 
-    /// Has the turn end by its bytes alone.
+    /// Removes the limit on the turn's time; its bytes alone end it.
     pub(crate) fn put_off(&self) {
         self.at_ns.set(Some(u64::MAX));
     }
 }
 
-/// Has the task be polled again once the event loop has asked for events and all tasks that are ready had their turns.
-/// A plain wake-up would let it run before the loop asks, and then nobody else is ever served.
+/// Wakes the task once the event loop has checked for I/O events and all ready tasks had their turns. After a plain
+/// wake-up it would run before the loop checks, and then no other client would ever be served.
 pub(crate) fn wake_after_others(cx: &mut Context<'_>) {
     let mut yielded = pin!(tokio::task::yield_now());
     // The first poll only leaves the waker with the event loop.

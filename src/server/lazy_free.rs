@@ -1,6 +1,6 @@
-//! Lazy freeing: a thread that frees what is large, so that no client waits for it.
+//! Lazy freeing: a thread that frees large values, so that no client waits for it.
 //!
-//! It is started when there is something for it to do the first time, and ends with the server.
+//! The thread starts with the first value that it is given, and ends with the server.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
@@ -18,12 +18,12 @@ pub(crate) struct LazyFreeThread {
 }
 
 impl LazyFreeThread {
-    /// One that works on the processors of that list.
+    /// Makes one whose thread will run on the processors of a list.
     pub(crate) fn on(processors: &str) -> LazyFreeThread {
         LazyFreeThread { inbox: OnceLock::new(), processors: processors.to_owned() }
     }
 
-    /// Frees `lazy_free` soon. Where no thread can be started it is freed here.
+    /// Sends `lazy_free` to the thread, which frees it soon. If no thread can be started, it is freed here.
     pub(crate) fn free(&self, lazy_free: LazyFree) {
         drop(self.inbox.get_or_init(|| start(self.processors.clone())).send(lazy_free));
     }
@@ -34,10 +34,10 @@ fn start(processors: String) -> Sender<LazyFree> {
     let run = move || {
         processors::keep_beside(&processors);
         for lazy_free in arrivals {
-            contain("the reaper", || drop(lazy_free));
+            contain("the lazy-free thread", || drop(lazy_free));
         }
     };
-    // Without a thread the other end is dropped at once, and sending hands the value back to be dropped by the sender.
+    // If no thread starts, the receiver is dropped at once, and sending returns the value, which the sender drops.
     drop(thread::Builder::new().name("dunlin-reaper".to_owned()).spawn(run));
     inbox
 }

@@ -1,10 +1,10 @@
 //! Accepts clients: TCP on every address of `bind`, and a Unix socket.
 //!
-//! [`super::listeners`] has the TCP sockets and the tasks that accept from them. Sockets are opened before anything
-//! else, so that a server that cannot listen says so instead of starting, in the words of Redis that programs which
-//! start a server look for. Accepting never ends and never spins: a client that went away again is passed over, and
-//! when the system is out of descriptors the next try comes a little later, while connected clients are served. Just
-//! before that, clients get the error for too many clients, however few `maxclients` of their world counts.
+//! [`super::listeners`] owns the TCP sockets and the tasks that accept from them. Sockets are opened before anything
+//! else, so a server that cannot listen does not start; it reports this in Redis's words, because programs that start a
+//! server look for them. Accepting never stops and never spins: a client that has already left is skipped, and when the
+//! system is out of descriptors the next try is [`EXHAUSTED_PAUSE`] later, while connected clients are served. Clients
+//! that get one of the last descriptors receive the error for too many clients, whatever `maxclients` is.
 
 use std::future::poll_fn;
 use std::io;
@@ -26,13 +26,13 @@ use super::shared::Shared;
 use super::stream::{self, Stream};
 use crate::engine::{Engine, Origin, Settings, Transport};
 
-/// How long to wait when the system has nothing to accept a client with.
+/// The pause after the system could not accept a client, usually because it is out of descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
-/// The loop on which clients are let in.
+/// The number of the event loop that accepts clients.
 const ACCEPTING: usize = 0;
 
-/// What clients hear that are not let in, in the words of Redis.
+/// The errors that rejected clients receive, in Redis's words.
 const FULL: &str = "-ERR max number of clients reached\r\n";
 const PROTECTED: &str = "-DENIED Redis is running in protected mode because protected mode is enabled and no password \
     is set for the default user. In this mode connections are only accepted from the loopback interface. If you want \
@@ -48,7 +48,7 @@ const PROTECTED: &str = "-DENIED Redis is running in protected mode because prot
 /// Opens a TCP socket on each address of `bind`. With port 0 the system picks one, the same for all of them.
 ///
 /// # Errors
-/// When an address cannot be had that is not marked with `-` as one that may be missing, or when none can.
+/// When an address cannot be bound and is not marked with `-` as optional, or when no address can be bound.
 pub(crate) fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
     let mut listeners: Vec<std::net::TcpListener> = Vec::new();
     let mut port = settings.port;
@@ -70,7 +70,7 @@ pub(crate) fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListe
     }
 }
 
-/// Whether the machine has no such address, rather than that it may not be had.
+/// Whether binding failed because the machine has no such address (and not because it is in use or forbidden).
 fn is_of_address(error: &io::Error) -> bool {
     !matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
@@ -98,7 +98,7 @@ fn listen_on(name: &str, port: u16, settings: &Settings) -> io::Result<std::net:
     open().map_err(explain)
 }
 
-/// Marks a socket for the firewall's rules, unless the mark is 0.
+/// Sets a socket's firewall mark (`socket-mark-id`, Linux only), unless the mark is 0.
 fn mark(socket: &Socket, mark: u32) {
     #[cfg(target_os = "linux")]
     if mark != 0
@@ -110,7 +110,7 @@ fn mark(socket: &Socket, mark: u32) {
     let _ = (socket, mark);
 }
 
-/// The address of that name; `*` and `::*` are all addresses of IPv4 and IPv6.
+/// Resolves an entry of `bind`; `*` means all IPv4 addresses, `::*` all IPv6 addresses.
 fn resolve(name: &str, port: u16) -> io::Result<SocketAddr> {
     match name {
         "*" => Ok(SocketAddr::from(([0_u8; 4], port))),
@@ -122,7 +122,7 @@ fn resolve(name: &str, port: u16) -> io::Result<SocketAddr> {
     }
 }
 
-/// Where clients that were let in go: to the event loops in use, in turn.
+/// Distributes accepted clients over the event loops in use, in turn.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     shared: Arc<Shared>,
@@ -133,9 +133,9 @@ pub(crate) struct Acceptor {
 /// A client on its way to the loop that will serve it.
 #[derive(Debug)]
 pub(crate) enum Accepted {
-    /// It has just come.
+    /// A client that has just connected.
     New { socket: stream::Socket, origin: Origin, place: Place },
-    /// It was served on another loop.
+    /// A client that another loop served before.
     Moves { socket: stream::Socket, connection: Box<Connection> },
 }
 
@@ -151,7 +151,7 @@ impl Acceptor {
             ACCEPTING => serve(&self.shared, stream, origin, place),
             other => match stream.leave() {
                 Ok(socket) => self.loops.send(other, Accepted::New { socket, origin, place }),
-                Err(error) => debug!("a client was lost on its way to its thread: {error}"),
+                Err(error) => debug!("a client was lost while moving to its event loop: {error}"),
             },
         }
     }
@@ -164,7 +164,7 @@ pub(crate) fn serve_accepted(shared: &Arc<Shared>, accepted: Accepted) {
         Accepted::Moves { socket, connection } => connection.arrive(socket).map(|served| drop(tokio::spawn(served))),
     };
     if let Err(error) = served {
-        debug!("a client was lost on its way to its thread: {error}");
+        debug!("a client was lost while moving to its event loop: {error}");
     }
 }
 
@@ -175,7 +175,7 @@ fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, place: Place) {
         return;
     }
     if is_last_descriptor(origin.descriptor) {
-        // `maxclients` counts the clients of each world, and other servers of this process have descriptors, too.
+        // `maxclients` counts each world's clients separately, and other servers of this process use descriptors too.
         shared.engine().stats.connections_refused += 1;
         tokio::spawn(reject(stream, FULL));
         return;
@@ -183,7 +183,7 @@ fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, place: Place) {
     let address = origin.address.clone();
     match shared.connect(origin) {
         Some((session, wake_flags)) => {
-            debug!("client {} comes from {address}", session.number);
+            debug!("client {} connected from {address}", session.number);
             drop(tokio::spawn(Connection::new(Arc::clone(shared), stream, session, wake_flags, place).served()));
         }
         None => drop(tokio::spawn(reject(stream, FULL))),
@@ -194,7 +194,7 @@ fn is_protected(engine: &Engine) -> bool {
     engine.settings.protected_mode && engine.acl.users.default_user().needs_no_password()
 }
 
-/// Tells a client why it is not let in. One that does not take the few bytes at once is not waited for.
+/// Sends a rejected client the error `why`, without waiting for a client that does not take the few bytes at once.
 async fn reject(mut stream: Stream, why: &'static str) {
     poll_fn(|cx| {
         drop(stream.poll_write(cx, why.as_bytes()));
@@ -203,8 +203,8 @@ async fn reject(mut stream: Stream, why: &'static str) {
     .await;
 }
 
-/// Lets TCP clients in until the listener is closed, whose socket is nobody's then; so many at a time that others are
-/// served in between (`max-new-connections-per-cycle`).
+/// Accepts TCP clients until the listener is closed (the weak pointer can no longer be upgraded). After
+/// `max-new-connections-per-cycle` clients in a row, the loop serves its other tasks first.
 pub(crate) async fn accept_tcp(listener: Weak<TcpListener>, acceptor: Arc<Acceptor>) {
     keep_running("the listener for TCP clients", || accept_each(&listener, &acceptor)).await;
 }
@@ -215,15 +215,15 @@ async fn accept_each(listener: &Weak<TcpListener>, acceptor: &Acceptor) {
         None => Poll::Ready(None),
     };
     let mut at_once = 0;
-    while let Some(came) = poll_fn(next).await {
-        match came {
+    while let Some(accepted) = poll_fn(next).await {
+        match accepted {
             Ok((stream, peer)) => {
                 let (keepalive_s, most_at_once) = {
                     let engine = acceptor.shared.engine();
                     (engine.settings.tcp_keepalive_s, engine.settings.accepted_at_once)
                 };
                 if let Err(error) = prepare(&stream, keepalive_s) {
-                    debug!("a client came and went: {error}");
+                    debug!("a client left before it was accepted: {error}");
                     continue;
                 }
                 let origin = tcp_origin(&stream, peer);
@@ -241,7 +241,7 @@ async fn accept_each(listener: &Weak<TcpListener>, acceptor: &Acceptor) {
     }
 }
 
-/// Sends small replies at once, and finds out in time when the other side is gone without a word.
+/// Sets TCP_NODELAY, so small replies are sent at once, and keepalive, so a peer that vanished is noticed.
 fn prepare(stream: &TcpStream, keepalive_s: u32) -> io::Result<()> {
     stream.set_nodelay(true)?;
     if keepalive_s > 0 {
@@ -275,11 +275,11 @@ fn descriptor_of(stream: &impl std::os::windows::io::AsRawSocket) -> i64 {
     i64::try_from(stream.as_raw_socket()).unwrap_or(-1)
 }
 
-/// After accepting failed: goes on at once if only this client is the cause, and after a pause if the system is.
+/// Waits after a failed accept: not at all if only this client is the cause, [`EXHAUSTED_PAUSE`] if the system is.
 async fn back_off(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | WouldBlock) {
-        debug!("a client came and went: {error}");
+        debug!("a client left before it was accepted: {error}");
     } else {
         warn!("cannot accept clients now: {error}");
         tokio::time::sleep(EXHAUSTED_PAUSE).await;
@@ -289,17 +289,17 @@ async fn back_off(error: &io::Error) {
 #[cfg(unix)]
 pub(crate) use unix::UnixSocketServer;
 
-/// There are no Unix sockets on this system.
+/// The Unix socket server of a system without Unix sockets: it has no values.
 #[cfg(not(unix))]
 #[derive(Debug)]
 pub(crate) enum UnixSocketServer {}
 
 #[cfg(not(unix))]
 impl UnixSocketServer {
-    /// Opens none.
+    /// Opens no socket.
     ///
     /// # Errors
-    /// When one is wanted.
+    /// When `unixsocket` is set.
     pub(crate) fn open(settings: &Settings) -> io::Result<Option<UnixSocketServer>> {
         if settings.unix_socket.is_empty() {
             return Ok(None);
@@ -314,7 +314,7 @@ impl UnixSocketServer {
 
 #[cfg(unix)]
 mod unix {
-    //! The Unix socket: its permissions are set before anyone can connect, and its file goes when the server does.
+    //! The Unix socket: its permissions are set before anyone can connect, and its file is removed at the server's end.
 
     use std::fs;
     use std::io;
@@ -331,7 +331,7 @@ mod unix {
     use crate::server::os_host::reason;
     use crate::server::stream::Stream;
 
-    /// A Unix socket that listens.
+    /// A listening Unix socket.
     #[derive(Debug)]
     pub(crate) struct UnixSocketServer {
         listener: UnixListener,
@@ -343,8 +343,8 @@ mod unix {
     pub(crate) struct UnixFile(PathBuf);
 
     impl UnixSocketServer {
-        /// Listens at `unixsocket`, in place of a socket that a server left there which was killed; `None` where none
-        /// is wanted. Belongs to the event loop of this thread.
+        /// Listens at the path `unixsocket`, on the event loop of this thread; `None` when the setting is empty. A
+        /// socket file that a killed server left there is replaced.
         ///
         /// # Errors
         /// When the path cannot be bound.
@@ -362,7 +362,7 @@ mod unix {
             Ok(Some(UnixSocketServer { listener: UnixListener::from_std(listener)?, file }))
         }
 
-        /// Lets clients in from now on, as long as the event loop runs. The file is to be kept so long.
+        /// Accepts clients for as long as the event loop runs. The caller keeps the returned file for that long.
         pub(crate) fn accept_into(self, acceptor: &Arc<Acceptor>) -> UnixFile {
             let (listener, acceptor, path) = (self.listener, Arc::clone(acceptor), self.file.0.display().to_string());
             tokio::spawn(async move {
@@ -393,7 +393,7 @@ mod unix {
         Ok(socket.into())
     }
 
-    /// Lets clients in over the Unix socket until the server ends.
+    /// Accepts clients over the Unix socket until the server ends.
     async fn accept_each(listener: &UnixListener, path: &str, acceptor: &Acceptor) {
         let address = format!("{path}:0");
         loop {

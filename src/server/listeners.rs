@@ -29,7 +29,7 @@ pub(crate) struct Listeners {
 #[derive(Debug, Default)]
 struct Open {
     listeners: Vec<Listener>,
-    /// Where clients go who are let in; none before the server serves, and after.
+    /// Takes the accepted clients; `None` before the server serves and after it has ended.
     acceptor: Option<Arc<Acceptor>>,
 }
 
@@ -46,24 +46,24 @@ impl Drop for Listener {
 }
 
 impl Listeners {
-    /// Listeners of sockets that listen, on that event loop. Who comes waits before them until
+    /// Registers listening sockets with an event loop. Clients that connect wait in the sockets' queues until
     /// [`Listeners::accept_into`] is called.
     ///
     /// # Errors
-    /// When the event loop cannot take a socket.
+    /// When a socket cannot be registered with the event loop.
     pub(crate) fn new(sockets: Vec<std::net::TcpListener>, event_loop: Handle) -> io::Result<Listeners> {
         let listeners = Listeners { event_loop, open: Mutex::default() };
-        listeners.open.lock().listeners = listeners.made_of(sockets)?;
+        listeners.open.lock().listeners = listeners.registered(sockets)?;
         Ok(listeners)
     }
 
-    fn made_of(&self, sockets: Vec<std::net::TcpListener>) -> io::Result<Vec<Listener>> {
+    fn registered(&self, sockets: Vec<std::net::TcpListener>) -> io::Result<Vec<Listener>> {
         let _entered = self.event_loop.enter();
         let listener = |socket| Ok(Listener { socket: Arc::new(TcpListener::from_std(socket)?), accepting: None });
         sockets.into_iter().map(listener).collect()
     }
 
-    /// Lets clients into that acceptor from now on.
+    /// Starts accepting clients and handing them to `acceptor`.
     pub(crate) fn accept_into(&self, acceptor: &Arc<Acceptor>) {
         let mut open = self.open.lock();
         open.acceptor = Some(Arc::clone(acceptor));
@@ -78,17 +78,17 @@ impl Listeners {
         }
     }
 
-    /// Lets nobody in any more.
+    /// Closes all listeners for good.
     pub(crate) fn close(&self) {
         *self.open.lock() = Open::default();
     }
 
-    /// Opens the listeners that `after` asks for, and closes those that `before` did. False when that cannot
-    /// be: the listeners are as they were.
+    /// Replaces the listeners of the settings `before` by those of `after`. Returns false when the new ones cannot be
+    /// opened; the old ones are kept then.
     pub(crate) fn change(&self, before: &Settings, after: &Settings) -> bool {
         let mut open = self.open.lock();
         if before.port == after.port {
-            // What stands open may be in the way of what is to be.
+            // On the same port, an open listener may block a new one (`*` and 127.0.0.1 overlap), so close first.
             close(&mut open.listeners);
             let opened = self.opened(after);
             let is_changed = opened.is_ok();
@@ -104,8 +104,8 @@ impl Listeners {
 
     fn opened(&self, settings: &Settings) -> io::Result<Vec<Listener>> {
         let sockets = if settings.port == 0 { Ok(Vec::new()) } else { listen::open_tcp(settings) };
-        let listeners = sockets.and_then(|sockets| self.made_of(sockets));
-        listeners.inspect_err(|error| warn!("the listeners stay as they are: {error}"))
+        let listeners = sockets.and_then(|sockets| self.registered(sockets));
+        listeners.inspect_err(|error| warn!("cannot rebind, keeping the current listeners: {error}"))
     }
 }
 
@@ -113,7 +113,7 @@ impl Listeners {
 fn close(listeners: &mut Vec<Listener>) {
     let sockets: Vec<Weak<TcpListener>> = listeners.iter().map(|listener| Arc::downgrade(&listener.socket)).collect();
     listeners.clear();
-    // A task on another thread may have one for the length of a look.
+    // The accept task may run on another thread and holds the socket while it polls.
     while sockets.iter().any(|socket| socket.strong_count() > 0) {
         thread::yield_now();
     }

@@ -1,12 +1,12 @@
-//! The log of the program: a line for each thing worth telling, with the process, the time, the level and plain words.
+//! The program's log: one line for each event, with the process, the time, the level and a message.
 //!
-//! Lines have the form of Redis's, as there are programs that start a server and read what it tells:
-//! `12:M 21 Nov 2026 03:37:26.560 * Ready to accept connections tcp`. The time is UTC; Redis tells the local one.
+//! Lines have Redis's format, because programs that start a server parse its log:
+//! `12:M 21 Nov 2026 03:37:26.560 * Ready to accept connections tcp`. The time is UTC; Redis writes the local time.
 //!
-//! Lines are written by a thread of their own ([`super::log_queue`]): nobody waits for whoever reads them.
+//! Lines are written by a thread of their own ([`super::log_queue`]), so no client waits for the log's reader.
 //!
-//! Only the program writes one. A server inside of another program leaves `tracing` to that program: what it tells goes
-//! wherever the program wants it, and nowhere if it does not care.
+//! Only the program writes a log. A server embedded in another program emits `tracing` events, and that program decides
+//! where they go; by default they go nowhere.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -39,13 +39,14 @@ static QUEUE: OnceLock<LogQueue> = OnceLock::new();
 /// How long the end of the process waits for lines to be written.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// All that is told, without what the level leaves out.
+/// The registry of events, filtered by level.
 type Filtered = Layered<reload::Layer<LevelFilter, Registry>, Registry>;
 
-/// Somewhere lines go.
+/// A destination of log lines.
 type Output = Box<dyn Layer<Filtered> + Send + Sync>;
 
-/// Begins the log: to `logfile`, or to the standard output if that is empty, and to the system's log if that is wanted.
+/// Starts the log: to `logfile`, or to the standard output if that is empty, and with `syslog-enabled` also to the
+/// system's log.
 ///
 /// # Errors
 /// When the file cannot be opened.
@@ -69,14 +70,14 @@ pub(crate) fn begin(settings: &Settings) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until what was logged is written, but no longer than a moment. The process is about to end.
+/// Waits until all lines are written, but no longer than [`PATIENCE`]. Called before the process ends.
 pub(crate) fn flush() {
     if let Some(queue) = QUEUE.get() {
         queue.flush(PATIENCE);
     }
 }
 
-/// What has lines go to the system's log, which adds all that it wants to know beside their words.
+/// The layer that sends lines to the system's log: the message alone, as the system adds time and process itself.
 #[cfg(unix)]
 pub(super) fn to_system<S>(log: SystemLog) -> impl Layer<S> + Send + Sync
 where
@@ -86,7 +87,7 @@ where
     layer::layer().event_format(plain).log_internal_errors(false).with_writer(log)
 }
 
-/// Writes a line at a level.
+/// Logs a line at a level.
 pub(crate) fn write(level: LogLevel, line: &str) {
     match level {
         LogLevel::Debug => tracing::debug!("{line}"),
@@ -104,7 +105,7 @@ fn open(path: &str) -> io::Result<File> {
 /// Applies a changed `loglevel`, if there is a log.
 pub(crate) fn set_level(level: LogLevel) {
     if let Some(handle) = LEVEL.get() {
-        // It fails only when the log is gone, and then there is no level to set.
+        // This fails only when the log no longer exists, and then there is no level to set.
         let _ = handle.modify(|filter| *filter = filter_of(level));
     }
 }
@@ -119,7 +120,7 @@ fn filter_of(level: LogLevel) -> LevelFilter {
     }
 }
 
-/// A line of the log, in the form of Redis's.
+/// Formats events as log lines in Redis's format.
 struct Lines;
 
 impl<S, N> FormatEvent<S, N> for Lines
@@ -134,19 +135,19 @@ where
     }
 }
 
-/// What a line begins with.
+/// The beginning of a line: process, time and level.
 fn beginning(level: Level) -> String {
-    // A clock before 1970 tells no time.
+    // A system clock before 1970 is shown as 1970.
     let since_1970 = clock::system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{}:M {} {} ", process::id(), time(since_1970), mark(level))
 }
 
-/// A whole line.
+/// A whole log line, with its line end.
 fn line_of(level: Level, text: &str) -> String {
     beginning(level) + text + "\n"
 }
 
-/// What stands for a level.
+/// The character that marks a level, as in Redis.
 fn mark(level: Level) -> char {
     match level {
         Level::ERROR | Level::WARN => '#',
@@ -156,7 +157,7 @@ fn mark(level: Level) -> char {
     }
 }
 
-/// `21 Nov 2026 03:37:26.560`
+/// Formats a time in UTC, such as `21 Nov 2026 03:37:26.560`.
 fn time(since_1970: Duration) -> String {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let seconds = since_1970.as_secs();
@@ -166,7 +167,7 @@ fn time(since_1970: Duration) -> String {
     format!("{day:02} {month} {year} {hour:02}:{minute:02}:{second:02}.{milliseconds:03}")
 }
 
-/// The day, the month from 0 on and the year, so many days after the first of January 1970.
+/// Converts days since 1 January 1970 to the day, the month (from 0 on) and the year.
 fn date(days: u64) -> (u64, usize, u64) {
     // The calendar repeats itself every 400 years.
     let (mut year, mut left) = (1970 + days / 146_097 * 400, days % 146_097);
@@ -191,14 +192,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_as_in_a_calendar() {
-        let told = |seconds: u64, milliseconds| time(Duration::from_millis(seconds * 1000 + milliseconds));
-        assert_eq!(told(0, 0), "01 Jan 1970 00:00:00.000");
-        assert_eq!(told(951_782_399, 999), "28 Feb 2000 23:59:59.999");
-        assert_eq!(told(951_782_400, 0), "29 Feb 2000 00:00:00.000");
-        assert_eq!(told(1_795_309_385, 7), "22 Nov 2026 01:03:05.007");
-        assert_eq!(told(1_798_761_599, 0), "31 Dec 2026 23:59:59.000");
-        assert_eq!(told(4_107_542_400, 0), "01 Mar 2100 00:00:00.000");
-        assert_eq!(told(13_569_465_600, 0), "01 Jan 2400 00:00:00.000");
+    fn times_are_written_as_in_a_calendar() {
+        let written = |seconds: u64, milliseconds| time(Duration::from_millis(seconds * 1000 + milliseconds));
+        assert_eq!(written(0, 0), "01 Jan 1970 00:00:00.000");
+        assert_eq!(written(951_782_399, 999), "28 Feb 2000 23:59:59.999");
+        assert_eq!(written(951_782_400, 0), "29 Feb 2000 00:00:00.000");
+        assert_eq!(written(1_795_309_385, 7), "22 Nov 2026 01:03:05.007");
+        assert_eq!(written(1_798_761_599, 0), "31 Dec 2026 23:59:59.000");
+        assert_eq!(written(4_107_542_400, 0), "01 Mar 2100 00:00:00.000");
+        assert_eq!(written(13_569_465_600, 0), "01 Jan 2400 00:00:00.000");
     }
 }

@@ -1,13 +1,13 @@
-//! A limit to lines of the log that others cause: one in [`INTERVAL_NS`], and the number of those that were dropped.
+//! A rate limit for log lines that clients can cause: one line in [`INTERVAL_NS`], with the number of dropped ones.
 //!
-//! [`super::log_queue`] bounds the memory of lines that nobody reads; this bounds what reaches a disk.
+//! [`super::log_queue`] bounds the memory of lines that nobody reads; this module bounds what reaches a disk.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The shortest time between two lines, in nanoseconds.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// When the next line may be written, and how many were dropped since the last one.
+/// The moment when the next line may be written, and the number of lines dropped since the last one.
 #[derive(Debug, Default)]
 pub(crate) struct LogLimit {
     next_ns: AtomicU64,
@@ -15,7 +15,7 @@ pub(crate) struct LogLimit {
 }
 
 impl LogLimit {
-    /// The number of lines that were dropped since the last one, if a line may be written now. Otherwise it is dropped.
+    /// The number of lines dropped since the last one, if a line may be written now; `None` if it must be dropped.
     pub(crate) fn next(&self, now_ns: u64) -> Option<u64> {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         let may_write = now_ns >= next_ns && {

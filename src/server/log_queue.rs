@@ -1,9 +1,9 @@
-//! The lines of the log on their way out. A thread of their own writes them, so a pipe that nobody reads, or a disk
-//! that hangs, keeps nobody waiting but that thread.
+//! The queue of log lines that are still to be written. A thread of their own writes them, so a pipe that nobody reads,
+//! or a disk that hangs, blocks only that thread.
 //!
-//! Lines wait in the order in which they came, at most [`MOST_BYTES`] of them. What does not fit is dropped and
-//! counted, and a line says how many were once there is room again: a server that waits for its log would stop serving
-//! because of somebody who only wanted to read the first line.
+//! Lines wait in order, at most [`MOST_BYTES`] of them. A line that does not fit is dropped and counted, and a line
+//! reports the count once there is room again: a server that waited for its log would stop serving as soon as its
+//! reader stops, such as one that only wanted the first line.
 //!
 //! Only the program has a log, so only the program has this thread.
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// How many bytes of lines wait at most.
+/// The most bytes of lines that wait.
 const MOST_BYTES: usize = 1 << 20;
 
 /// The queue of lines, and the thread that writes them.
@@ -27,9 +27,9 @@ pub(super) struct LogQueue(Arc<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
-    /// There is something to write.
+    /// Notified when there is something to write.
     arrived: Condvar,
-    /// All was written.
+    /// Notified when everything was written.
     written: Condvar,
 }
 
@@ -37,7 +37,7 @@ struct Queue {
 struct Waiting {
     lines: VecDeque<Box<[u8]>>,
     bytes: usize,
-    /// Lines that did not fit since the last time that this was said.
+    /// The number of lines that did not fit since the last report.
     dropped: u64,
     is_writing: bool,
 }
@@ -58,10 +58,10 @@ impl Waiting {
 }
 
 impl LogQueue {
-    /// Starts the thread that writes to `output`. `note_dropped` makes the line that says how many lines were dropped.
+    /// Starts the thread that writes to `output`. `note_dropped` makes the line that reports how many were dropped.
     ///
     /// # Errors
-    /// When the system has no thread.
+    /// When no thread can be started.
     pub(super) fn start(
         output: impl Write + Send + 'static,
         note_dropped: impl Fn(u64) -> String + Send + 'static,
@@ -77,7 +77,7 @@ impl LogQueue {
     /// Waits until all lines are written, but no longer than `limit`.
     pub(super) fn flush(&self, limit: Duration) {
         let mut waiting = self.0.waiting.lock();
-        // What is not written by then is lost; there is nobody to report it to.
+        // Lines not written by then are lost; there is nowhere to report it.
         let _ = self.0.written.wait_while_for(&mut waiting, |waiting| waiting.has_any() || waiting.is_writing, limit);
     }
 }
@@ -92,7 +92,7 @@ impl Queue {
             drop(waiting);
             let notice = (dropped > 0).then(|| note_dropped(dropped).into_bytes().into());
             for line in lines.into_iter().chain(notice) {
-                // A log that cannot be written has nowhere to say so.
+                // There is nowhere to report that the log cannot be written.
                 let _ = output.write_all(&line);
             }
             let _ = output.flush();
@@ -102,7 +102,7 @@ impl Queue {
     }
 }
 
-/// Takes the lines of one event.
+/// Adds the line of one event to the queue.
 #[derive(Debug)]
 pub(super) struct LineWriter<'q>(&'q Queue);
 
@@ -134,7 +134,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Somewhere lines go, one at a time when it is let.
+    /// An output that takes one line each time it is opened.
     struct Gate {
         lines: mpsc::Sender<String>,
         opened: mpsc::Receiver<()>,

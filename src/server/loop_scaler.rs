@@ -1,13 +1,13 @@
 //! Scales the number of event loops that serve clients.
 //!
-//! One loop serves all clients as long as it can: it sends more replies together, is woken less often, and nobody
-//! waits for the engine's lock. When the loops in use have been busy all the time and the machine has a processor to
-//! spare, one more is tried; it stays if more requests are served with it. When no processor is left, one fewer is
-//! tried, which stays if it serves as much. What did not pay is tried again at ever longer intervals. So where clients
-//! need the processors, or the work is the engine's own, more loops than one take nothing from anybody. Loops whose
-//! work fewer can do are left without a trial.
+//! One loop serves all clients as long as it can: it sends more replies together, is woken less often, and never waits
+//! for the engine's lock. When the loops in use were nearly always busy ([`BUSY`]) and a processor is idle, one loop
+//! more is tried; it stays if the request rate rises by the factor [`GAIN`]. When no processor is idle, one loop fewer
+//! is tried; that stays if the rate holds ([`AS_MUCH`]). A trial that did not pay is repeated at ever longer intervals,
+//! from [`REST_NS`] to [`LONGEST_REST_NS`]. So where clients need the processors, or the engine's own work is the
+//! limit, further loops cost nothing. When the work fits one loop fewer ([`FITS`]), a loop is dropped without a trial.
 //!
-//! Nothing here reads a clock or asks the system: [`super::loops`] hands in what it measured.
+//! Nothing here reads a clock or calls the system: [`super::loops`] passes in what it measured.
 //!
 //! Costs: a few comparisons a window.
 
@@ -15,53 +15,55 @@
 const BUSY: f64 = 0.9;
 /// The number of windows in a row that must ask for the same change before it is tried.
 const WINDOWS: u32 = 2;
-/// The number of idle processors from which on there is one for another loop, and the number below which none is left.
+/// The number of idle processors from which on another loop may be tried.
 const SPARE: f64 = 0.75;
+/// The number of idle processors below which none counts as left.
 const NONE_LEFT: f64 = 0.25;
-/// The gain in requests served for which one loop more stays.
+/// The factor by which the request rate must rise for one loop more to stay.
 const GAIN: f64 = 1.1;
-/// The share of the requests served for which one loop fewer stays.
+/// The share of the former request rate that must be kept for one loop fewer to stay.
 const AS_MUCH: f64 = 0.97;
 /// The load at which the work fits one loop fewer, as a share of the time of those loops.
 const FITS: f64 = 0.6;
-/// How long nothing is tried after a change that did not pay, the first time and at most, in nanoseconds.
+/// How long nothing is tried after the first trial that did not pay, in nanoseconds. It doubles with each further one.
 const REST_NS: u64 = 1_000_000_000;
+/// The longest time without a trial, in nanoseconds.
 const LONGEST_REST_NS: u64 = 64_000_000_000;
 
-/// What was seen in a span of time.
+/// What was measured in one window of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// When it ended, on a clock that nobody sets.
+    /// When the window ended, on the monotonic clock.
     pub(super) end_ns: u64,
-    /// How many loops' time was spent on work.
+    /// The busy time of all loops, divided by the length of the window.
     pub(super) busy: f64,
-    /// How many requests were served in a second.
+    /// The number of requests served in a second.
     pub(super) rate: f64,
-    /// How many processors had nothing to do, where that is known.
+    /// The number of idle processors, where it is known.
     pub(super) spare: Option<f64>,
 }
 
-/// What may be tried.
+/// A change that may be tried: one loop more, or one fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     More,
     Fewer,
 }
 
-/// What was seen before.
+/// The state of the scaler between two windows.
 #[derive(Debug, Default)]
 pub(super) struct LoopScaler {
     wish: Option<Wish>,
-    /// How many windows in a row it was wished for.
+    /// The number of windows in a row that asked for this change.
     windows: u32,
-    /// What is being tried, and how many requests were served in a second before.
+    /// The change that is being tried, and the request rate before it.
     trial: Option<(Wish, f64)>,
     rest_ns: u64,
     rests_until_ns: u64,
 }
 
 impl LoopScaler {
-    /// How many loops of `all` serve from now on, `in_use` having done so in `window`.
+    /// Decides how many loops of `all` serve from now on; `in_use` served in `window`.
     pub(super) fn decide(&mut self, window: Window, in_use: usize, all: usize) -> usize {
         if let Some((wish, before)) = self.trial.take() {
             return self.judge(wish, before, window, in_use);
@@ -82,7 +84,7 @@ impl LoopScaler {
         }
     }
 
-    /// Whether what was tried is kept.
+    /// Keeps or reverts the change that was tried; returns how many loops serve from now on.
     fn judge(&mut self, wish: Wish, before: f64, window: Window, in_use: usize) -> usize {
         let (wanted, back) = match wish {
             Wish::More => (GAIN, Wish::Fewer),
@@ -107,7 +109,7 @@ impl Wish {
     }
 }
 
-/// What would be worth a trial.
+/// The change that is worth a trial after `window`, if there is one.
 fn wish(window: Window, in_use: usize, all: usize) -> Option<Wish> {
     let is_busy = window.busy >= BUSY * in_use as f64;
     match window.spare {
@@ -135,8 +137,8 @@ mod tests {
             Scene { scaler: LoopScaler::default(), in_use: 1, now_ns: 0 }
         }
 
-        /// Lets so many windows pass, in which `seen` tells what a number of loops has to do and gets done; answers how
-        /// many of them passed with each number.
+        /// Lets a number of windows pass. `seen` gives the load, the rate and the idle processors for a number of loops
+        /// in use. Returns how many windows passed with each number of loops.
         fn pass(&mut self, windows: usize, seen: impl Fn(usize) -> (f64, f64, Option<f64>)) -> [usize; 5] {
             let mut passed = [0; 5];
             for _ in 0..windows {
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_are_left_when_fewer_can_do_the_work() {
+    fn loops_are_dropped_when_fewer_can_do_the_work() {
         let mut scene = Scene::new();
         scene.pass(20, |loops| (loops as f64, 100.0 * loops as f64, Some(4.0)));
         scene.pass(10, |_| (1.0, 100.0, Some(4.0)));
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_that_a_full_machine_serves_more_with_stay() {
+    fn loops_that_serve_more_requests_on_a_full_machine_stay() {
         let mut scene = Scene::new();
         scene.in_use = 3;
         let tried = scene.pass(600, |loops| (loops as f64, 100.0 * loops as f64, Some(0.0)));

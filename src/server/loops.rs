@@ -1,13 +1,13 @@
-//! The event loops of a server: which loop serves a client, what each of them has done, and how many are in use.
+//! The event loops of a server: which loop serves a client, what each loop has done, and how many are in use.
 //!
-//! Each client belongs to one loop, by the number with which it connected and by how many loops are in use. When that
-//! number changes, a connection moves the next time it runs ([`super::connection`]), and takes its unsent replies
-//! along. An idle connection stays where it is and costs nothing.
+//! Each client belongs to one loop: its arrival number modulo the number of loops in use. When the number in use
+//! changes, a connection moves the next time it runs ([`super::connection`]), and takes its unsent replies along. An
+//! idle connection stays where it is and costs nothing.
 //!
 //! An iteration of a loop is all that it does between waking up and going to sleep. It is counted when the loop goes
-//! to sleep, which costs two readings of the clock beside the system calls for sleeping and waking. Now and then a
-//! loop that goes to sleep samples what all of them had to do, and decides how many are to be in use
-//! ([`super::loop_scaler`]): there is no timer, and a server with nothing to do does nothing.
+//! to sleep, which costs two readings of the clock beside the system calls for sleeping and waking. At most once in
+//! [`WINDOW_NS`], a loop that goes to sleep samples the load of all loops and decides how many are to be in use
+//! ([`super::loop_scaler`]): there is no timer, and an idle server does nothing.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,24 +23,24 @@ use super::loop_scaler::{LoopScaler, Window};
 use super::processors::ProcessorTime;
 use crate::engine::host;
 
-/// How long a window is at least, after which is decided how many loops are in use.
+/// The shortest window between two decisions on the number of loops in use.
 const WINDOW_NS: u64 = 100_000_000;
 
 /// All event loops of a server.
 #[derive(Debug)]
 pub(crate) struct Loops {
     per_loop: Box<[LoopStats]>,
-    /// How many of the per_loop have a loop.
+    /// How many of `per_loop` have a running loop.
     count: AtomicUsize,
     in_use: AtomicUsize,
-    next_look_ns: AtomicU64,
+    next_sample_ns: AtomicU64,
     sampler: Mutex<LoopSampler>,
     /// The memory of the query buffers of all clients that have not logged in.
     strangers_bytes: AtomicUsize,
     stranger_lines: LogLimit,
 }
 
-/// What one loop has done, and how a client comes to it.
+/// The counters of one loop, and the channel that sends clients to it.
 #[derive(Debug, Default)]
 struct LoopStats {
     turns: AtomicU64,
@@ -50,7 +50,7 @@ struct LoopStats {
     inbox: OnceLock<UnboundedSender<Accepted>>,
 }
 
-/// How things stood at the last look.
+/// The totals at the last sample, and the scaler that decides from their growth.
 #[derive(Debug, Default)]
 struct LoopSampler {
     scaler: LoopScaler,
@@ -68,41 +68,41 @@ impl Loops {
             per_loop: (0..count).map(|_| LoopStats::default()).collect(),
             count: AtomicUsize::new(count),
             in_use: AtomicUsize::new(count),
-            next_look_ns: AtomicU64::new(now_ns + WINDOW_NS),
+            next_sample_ns: AtomicU64::new(now_ns + WINDOW_NS),
             sampler: Mutex::new(LoopSampler { at_ns: now_ns, ..LoopSampler::default() }),
             strangers_bytes: AtomicUsize::new(0),
             stranger_lines: LogLimit::default(),
         })
     }
 
-    /// How many there are.
+    /// The number of loops, whether in use or not.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Does with so many of them, as there are no threads for more.
-    pub(crate) fn keep(&self, count: usize) {
+    /// Reduces the number of loops to `count`, because no thread could be started for more.
+    pub(crate) fn reduce_to(&self, count: usize) {
         self.count.store(count, Ordering::Relaxed);
         self.set_in_use(self.in_use());
     }
 
-    /// How many of them serve clients.
+    /// The number of loops that serve clients now.
     pub(crate) fn in_use(&self) -> usize {
         self.in_use.load(Ordering::Relaxed)
     }
 
-    /// Has so many of them serve clients.
+    /// Sets the number of loops that serve clients, at least 1 and at most [`Loops::count`].
     pub(crate) fn set_in_use(&self, count: usize) {
         self.in_use.store(count.clamp(1, self.count()), Ordering::Relaxed);
     }
 
-    /// Has accepted clients of a loop be sent there.
+    /// Stores the channel that sends accepted clients to a loop.
     pub(crate) fn open(&self, number: usize, inbox: UnboundedSender<Accepted>) {
-        // Each is opened once.
+        // Each loop is opened once, so this cannot fail.
         let _ = self.per_loop[number].inbox.set(inbox);
     }
 
-    /// Sends a client to a loop. If that is gone, the whole server has ended, and its accepted clients with it.
+    /// Sends a client to a loop. If the loop has ended, so has the whole server, and the client is dropped.
     pub(crate) fn send(&self, number: usize, accepted: Accepted) {
         if let Some(inbox) = self.per_loop[number].inbox.get() {
             drop(inbox.send(accepted));
@@ -114,43 +114,43 @@ impl Loops {
         self.per_loop[number].requests.fetch_add(requests as u64, Ordering::Relaxed);
     }
 
-    /// Counts that the query buffer of a client that has not logged in holds `now` bytes instead of `before`. Returns
-    /// what all of them hold.
+    /// Records that the query buffer of a client that has not logged in holds `now` bytes instead of `before`. Returns
+    /// the bytes that the buffers of all such clients hold.
     pub(crate) fn count_strangers(&self, before: usize, now: usize) -> usize {
         let difference = now.wrapping_sub(before);
         self.strangers_bytes.fetch_add(difference, Ordering::Relaxed).wrapping_add(difference)
     }
 
-    /// The limit to lines of the log about clients that have not logged in.
+    /// The limit on log lines about clients that have not logged in.
     pub(crate) fn stranger_lines(&self) -> &LogLimit {
         &self.stranger_lines
     }
 
-    /// Has the turns of a loop be counted.
+    /// Counts the iterations of a loop from now on, by hooks on sleeping and waking.
     pub(crate) fn watch(self: &Arc<Loops>, number: usize, event_loop: &mut Builder) {
         let began_ns = Arc::new(AtomicU64::new(monotonic_ns()));
         let (loops, woken) = (Arc::clone(self), Arc::clone(&began_ns));
         event_loop.on_thread_unpark(move || woken.store(monotonic_ns(), Ordering::Relaxed));
         event_loop.on_thread_park(move || {
             let now_ns = monotonic_ns();
-            loops.turned(number, now_ns, now_ns.saturating_sub(began_ns.load(Ordering::Relaxed)));
+            loops.end_turn(number, now_ns, now_ns.saturating_sub(began_ns.load(Ordering::Relaxed)));
         });
     }
 
-    fn turned(&self, number: usize, now_ns: u64, busy_ns: u64) {
+    fn end_turn(&self, number: usize, now_ns: u64, busy_ns: u64) {
         let stats = &self.per_loop[number];
         stats.turns.fetch_add(1, Ordering::Relaxed);
         stats.busy_ns.fetch_add(busy_ns, Ordering::Relaxed);
-        // Nobody else counts the turns of this loop.
+        // Only this loop's own thread writes its counters.
         if busy_ns > stats.longest_ns.load(Ordering::Relaxed) {
             stats.longest_ns.store(busy_ns, Ordering::Relaxed);
         }
-        if self.count() > 1 && now_ns >= self.next_look_ns.load(Ordering::Relaxed) {
-            self.look(now_ns);
+        if self.count() > 1 && now_ns >= self.next_sample_ns.load(Ordering::Relaxed) {
+            self.sample(now_ns);
         }
     }
 
-    /// The turns of all loops so far.
+    /// The iterations of all loops so far.
     pub(crate) fn turns(&self) -> host::Turns {
         let longest_ns = self.per_loop.iter().map(|stats| stats.longest_ns.load(Ordering::Relaxed)).max();
         host::Turns {
@@ -164,15 +164,15 @@ impl Loops {
         self.per_loop.iter().map(|stats| figure(stats).load(Ordering::Relaxed)).sum()
     }
 
-    /// LoopSampler at what all loops had to do since the last look.
+    /// Measures the load of all loops since the last sample, and decides how many are in use from now on.
     #[cold]
-    fn look(&self, now_ns: u64) {
+    fn sample(&self, now_ns: u64) {
         let Some(mut sampler) = self.sampler.try_lock() else { return };
-        if now_ns < self.next_look_ns.load(Ordering::Relaxed) {
-            // Another loop has looked just now.
+        if now_ns < self.next_sample_ns.load(Ordering::Relaxed) {
+            // Another loop has taken the sample just now.
             return;
         }
-        self.next_look_ns.store(now_ns + WINDOW_NS, Ordering::Relaxed);
+        self.next_sample_ns.store(now_ns + WINDOW_NS, Ordering::Relaxed);
         let (busy_ns, requests) = (self.sum(|stats| &stats.busy_ns), self.sum(|stats| &stats.requests));
         let length_ns = now_ns.saturating_sub(sampler.at_ns).max(1) as f64;
         let busy = (busy_ns - sampler.busy_ns) as f64 / length_ns;
@@ -186,20 +186,20 @@ impl Loops {
     }
 }
 
-/// Where a client is served.
+/// Which event loop serves a client.
 #[derive(Debug)]
 pub(crate) struct Place {
     loops: Arc<Loops>,
-    /// The number with which it came.
+    /// The number of clients that were accepted before this one.
     arrival: usize,
-    /// The loop that it is on ...
+    /// The loop that the client is on: `arrival % among`.
     at: usize,
-    /// ... and belongs to while so many are in use.
+    /// The number of loops in use for which `at` was computed.
     among: usize,
 }
 
 impl Place {
-    /// The place of the client that came as that number.
+    /// The place of a client, by its arrival number.
     pub(crate) fn of(loops: Arc<Loops>, arrival: usize) -> Place {
         let among = loops.in_use();
         Place { loops, arrival, at: arrival % among, among }
@@ -210,12 +210,12 @@ impl Place {
         self.at
     }
 
-    /// The loops of its server.
+    /// All loops of the client's server.
     pub(crate) fn loops(&self) -> &Arc<Loops> {
         &self.loops
     }
 
-    /// Whether the client belongs elsewhere now; that is then its place.
+    /// Updates the place to the number of loops in use; true if the client belongs to another loop now.
     pub(crate) fn changes(&mut self) -> bool {
         let in_use = self.loops.in_use();
         in_use != self.among && self.move_among(in_use)
@@ -228,7 +228,7 @@ impl Place {
         self.at != before
     }
 
-    /// Counts requests of the client.
+    /// Counts requests of the client for its loop.
     pub(crate) fn served(&self, requests: usize) {
         self.loops.served(self.at, requests);
     }
@@ -275,11 +275,11 @@ mod tests {
     }
 
     #[test]
-    fn loops_that_have_little_to_do_are_left_one_a_window() {
+    fn loops_with_little_load_are_taken_out_of_use_one_in_each_window() {
         let loops = Loops::new(3);
         let begun_ns = loops.sampler.lock().at_ns;
         for (windows, in_use) in [(0, 3), (1, 2), (1, 2), (2, 1), (3, 1)] {
-            loops.turned(0, begun_ns + windows * WINDOW_NS + windows, 1000);
+            loops.end_turn(0, begun_ns + windows * WINDOW_NS + windows, 1000);
             assert_eq!(loops.in_use(), in_use);
         }
     }
@@ -309,7 +309,7 @@ mod tests {
             self.line()
         }
 
-        /// The loops that clients are on.
+        /// The loops that clients are on, as CLIENT LIST names them.
         fn loops_of_clients(&mut self) -> BTreeSet<String> {
             let length = self.ask("CLIENT LIST\r\n").trim_start_matches('$').parse().expect("a length comes first");
             let mut list = vec![0; length];
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Counts, by itself and in pipelines, while it changes how many loops are in use.
+    /// Sends INCR, one at a time and in pipelines, while it changes how many loops are in use.
     fn count(mut client: Client, loops: &Loops, key: usize) -> Client {
         let mut counted = 0;
         for round in 0..300 {
@@ -335,7 +335,7 @@ mod tests {
         client
     }
 
-    /// Asks for much, and reads it late.
+    /// Requests large replies, and reads them late.
     fn read_late(mut client: Client) -> Client {
         const LENGTH: usize = 1_000_000;
         let value = "x".repeat(LENGTH);
@@ -350,7 +350,7 @@ mod tests {
         client
     }
 
-    /// Takes what the other one brings, waiting for each.
+    /// One client pops, blocking, what the other one pushes.
     fn hand_over(mut taker: Client, mut bringer: Client) -> [Client; 2] {
         for number in 0..300 {
             taker.send("BLPOP queue 0\r\n");
@@ -369,7 +369,7 @@ mod tests {
         let server = Server::open(plan).expect("there is a free port");
         let (address, shared, loops) = (server.addresses()[0], Arc::clone(server.shared()), Arc::clone(server.loops()));
         let serving = thread::spawn(move || server.serve());
-        // Nobody else decides how many are in use meanwhile.
+        // While this lock is held, no sample changes the number of loops in use.
         let sampler = loops.sampler.lock();
         let new = || Client::new(address);
         let mut clients = thread::scope(|scope| {

@@ -1,11 +1,10 @@
 //! The MIGRATE client: a thread that sends requests to other servers.
 //!
-//! The command that sends a request waits for its result and holds the engine's lock: nobody else is served meanwhile,
-//! as in Redis. So the wait always ends: each step has a timeout, and a server that is shutting down waits for no
-//! other. It is a thread of its own because the one that waits may be an event loop, which cannot await anything
-//! within a request.
+//! MIGRATE waits for the result and holds the engine's lock, so no other client is served meanwhile, as in Redis. The
+//! wait always ends: each step has a timeout, and a server that is shutting down abandons it. The client has a thread
+//! of its own because the waiting thread may be an event loop, which cannot await anything within a request.
 //!
-//! A connection is kept for the next request to the same address, until none came for ten seconds. The other side may
+//! A connection is kept for further requests to the same address, until it was unused for [`KEPT`]. The other side may
 //! have closed it meanwhile, so a request that got no reply at all is tried once more on a new connection.
 //!
 //! The thread starts with the first request and ends with the server.
@@ -32,21 +31,22 @@ use super::shared::Phase;
 use crate::engine::{RemoteFault, RemoteRequest, RemoteResult};
 use crate::resp::{Protocol, Reply};
 
-/// How long a connection is kept that nobody needs.
+/// How long an unused connection is kept.
 const KEPT: Duration = Duration::from_secs(10);
-/// How many are kept.
+/// The most connections that are kept.
 const MOST_KEPT: usize = 64;
-/// What is sent in one step, which has its own time.
+/// The most bytes that one step sends; each step has its own timeout.
 const PART_BYTES: usize = 64 << 10;
-/// What one read takes at most.
+/// The most bytes that one read takes.
 const READ_BYTES: usize = 16 << 10;
-/// What is longer counts as several lines.
+/// The longest reply line in bytes; a longer one counts as several lines.
 const LONGEST_LINE: usize = 1023;
 
-/// A database that nobody chooses, as in Redis, which sends keys for it to where the last ones went.
+/// The number of no database: the one selected on a connection is not known. As in Redis, a MIGRATE to this number
+/// then sends no SELECT, so its keys go to the database of the last one.
 const UNKNOWN: i64 = -1;
 
-/// Takes requests to other servers.
+/// Sends requests to other servers, on a thread that starts with the first one.
 #[derive(Debug)]
 pub(crate) struct MigrateClient {
     inbox: OnceLock<mpsc::UnboundedSender<Order>>,
@@ -55,16 +55,17 @@ pub(crate) struct MigrateClient {
     processors: String,
 }
 
-/// An request, and where its report goes.
+/// A request, and the channel for its result.
 type Order = (RemoteRequest, answers::Sender<RemoteResult>);
 
 impl MigrateClient {
-    /// One that waits for nobody from the phase on in which the server ends, and works on the processors of that list.
+    /// A client that gives up once `phase` says that the server ends. Its thread runs on the processors of the list
+    /// `processors`.
     pub(crate) fn new(phase: watch::Receiver<Phase>, processors: &str) -> MigrateClient {
         MigrateClient { inbox: OnceLock::new(), kept: Arc::default(), phase, processors: processors.to_owned() }
     }
 
-    /// How many connections are kept.
+    /// The number of connections that are kept now.
     pub(crate) fn kept(&self) -> usize {
         self.kept.load(Ordering::Relaxed)
     }
@@ -76,7 +77,7 @@ impl MigrateClient {
         if inbox.send((remote, sender)).is_err() {
             return RemoteResult::of(RemoteFault::Connecting);
         }
-        // Without a report the migrate_client has stopped on the way.
+        // No result means that the thread has stopped, as the server ends.
         report.recv().unwrap_or_else(|_| RemoteResult::of(RemoteFault::Reading))
     }
 
@@ -93,16 +94,16 @@ impl MigrateClient {
                     () = pool.serve(orders) => {}
                 }
             });
-            // A name that is being looked up is not waited for.
+            // Does not wait for a name lookup that is still running.
             runtime.shutdown_background();
         };
-        // Without a thread the other end is dropped at once, and sending fails.
+        // If no thread starts, the receiver is dropped at once, and sending fails.
         drop(thread::Builder::new().name("dunlin-migrate".to_owned()).spawn(run));
         inbox
     }
 }
 
-/// The connections that are kept, by the places they lead to.
+/// The kept connections, by host and port.
 struct ConnectionPool {
     peers: HashMap<(String, u16), Peer>,
     kept: Arc<AtomicUsize>,
@@ -117,20 +118,20 @@ impl ConnectionPool {
                 Some(end) => tokio::select! {
                     order = orders.recv() => order,
                     () = sleep_until(end) => {
-                        self.let_go();
+                        self.close_unused();
                         continue;
                     }
                 },
             };
             let Some((remote, report)) = order else { return };
-            // Who does not wait any more needs no report.
+            // The send fails when the caller no longer waits; it needs no result then.
             let carried = contain_async("the MIGRATE client", self.carry(&remote)).await;
             drop(report.send(carried.unwrap_or_else(|| RemoteResult::of(RemoteFault::Reading))));
         }
     }
 
-    /// Closes what was not needed for long enough.
-    fn let_go(&mut self) {
+    /// Closes the connections that were unused for [`KEPT`].
+    fn close_unused(&mut self) {
         self.peers.retain(|_, peer| peer.used.elapsed() < KEPT);
         self.count();
     }
@@ -190,7 +191,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// Waits for a step that may take so long.
+/// Runs one step with a timeout.
 async fn within<T>(patience: Duration, step: impl Future<Output = io::Result<T>>) -> Result<T, Trouble> {
     Ok(timeout(patience, step).await.map_err(|_| Trouble::TimedOut)??)
 }
@@ -198,15 +199,16 @@ async fn within<T>(patience: Duration, step: impl Future<Output = io::Result<T>>
 /// A connection to another server.
 struct Peer {
     stream: TcpStream,
-    /// What was read behind the last line.
+    /// The bytes that were read after the last complete line.
     unread: Vec<u8>,
-    /// The database that was chosen there; [`UNKNOWN`] where that is not known.
+    /// The database that is selected there, or [`UNKNOWN`].
     database: i64,
     used: Instant,
 }
 
 impl Peer {
-    /// Redis finds out that nobody listens there only when it writes, and says so.
+    /// Connects to the request's host and port. A refused connection is a writing fault, because Redis notices it only
+    /// when it writes; a timeout is a connecting fault.
     async fn connect(remote: &RemoteRequest) -> Result<Peer, RemoteFault> {
         let patience = Duration::from_millis(remote.timeout_ms);
         let look_up = lookup_host((remote.host.as_str(), remote.port));
@@ -238,14 +240,14 @@ impl Peer {
             }
         }
         let greetings = usize::from(!remote.login.is_empty()) + usize::from(choice);
-        let trouble = self.hear(greetings, remote, &mut report).await.err();
+        let trouble = self.read_replies(greetings, remote, &mut report).await.err();
         report.fault = trouble.map(|_| RemoteFault::Reading);
         let is_well = report.refusal.is_none() && !report.replies.iter().any(|line| line.starts_with(b"-"));
         self.database = if is_well { remote.database } else { UNKNOWN };
         (report, trouble)
     }
 
-    async fn hear(
+    async fn read_replies(
         &mut self,
         greetings: usize,
         remote: &RemoteRequest,
@@ -276,7 +278,7 @@ impl Peer {
         Ok(())
     }
 
-    /// The next line, without its end.
+    /// Reads the next line, without its line end.
     async fn line(&mut self) -> io::Result<Vec<u8>> {
         loop {
             if let Some(end) = self.unread.iter().take(LONGEST_LINE).position(|&byte| byte == b'\n') {
@@ -306,7 +308,7 @@ impl Peer {
     }
 }
 
-/// The request that chooses a database.
+/// Writes the SELECT request for a database.
 fn write_choice(database: i64, out: &mut Vec<u8>) {
     let mut request = Reply::new(out, Protocol::Resp2);
     request.array(2);
@@ -328,21 +330,21 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_needed_for_ten_seconds_is_closed() {
+    fn a_connection_unused_for_ten_seconds_is_closed() {
         let runtime = Builder::new_current_thread().enable_all().build().expect("it can be built");
         runtime.block_on(async {
             let mut pool = ConnectionPool { peers: HashMap::new(), kept: Arc::default() };
             for (port, seconds) in [(1, 9), (2, 10), (3, 60)] {
                 pool.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
             }
-            pool.let_go();
+            pool.close_unused();
             assert_eq!(pool.peers.keys().map(|(_, port)| *port).collect::<Vec<_>>(), [1]);
             assert_eq!(pool.kept.load(Ordering::Relaxed), 1);
         });
     }
 
     #[test]
-    fn the_connection_that_was_not_needed_for_longest_makes_room() {
+    fn the_connection_unused_for_longest_makes_room() {
         let runtime = Builder::new_current_thread().enable_all().build().expect("it can be built");
         runtime.block_on(async {
             let mut pool = ConnectionPool { peers: HashMap::new(), kept: Arc::default() };

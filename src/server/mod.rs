@@ -1,8 +1,9 @@
-//! The only impure place: sockets, files, threads, the system's clock and randomness, and the lock around the engine.
+//! The server around the engine, and the only impure module: sockets, files, threads, the system's clock and
+//! randomness, and the engine's lock.
 //!
-//! It has no command's logic. Bytes come in over a [`stream`] and go to the engine as requests ([`connection`]);
+//! It contains no logic of commands. Bytes arrive on a [`stream`] and reach the engine as requests ([`connection`]);
 //! [`shared`] carries out the engine's effects; the [`timer`] runs what falls due. [`run`] puts the parts together,
-//! [`program`] is the whole of the `dunlin` program. `testkit` starts servers inside of other programs.
+//! [`program`] is the whole `dunlin` program. `testkit` starts servers inside other programs.
 
 mod background;
 pub(crate) mod clock;

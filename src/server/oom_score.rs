@@ -1,8 +1,8 @@
-//! The score by which Linux, when it is out of memory, picks the process that ends (`oom-score-adj`).
+//! The score by which Linux, when it is out of memory, picks the process to kill (`oom-score-adj`).
 //!
-//! A process has one, so all servers in it share it; worlds have no say in it. What it was before anybody
-//! changed it is remembered here: values may be relative to that, and `no` brings it back. Elsewhere there is no
-//! such score, and setting it fails.
+//! A process has one score, so all servers in it share it; worlds cannot change it. The score before the first change
+//! is stored here: values may be relative to it, and `no` restores it. Other systems have no such score, and setting it
+//! fails.
 //!
 //! Source: what Redis 8.0.6 writes, in the order of the tests below.
 
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::engine::{OomScore, Process};
 
-/// What the system allows.
+/// The highest score that the system allows; the lowest is its negative.
 const LIMIT: i64 = 1000;
 
 /// The score that the process had before it was changed, while it is.
@@ -23,7 +23,7 @@ static BEFORE: Mutex<Option<i64>> = Mutex::new(None);
 /// Puts the configured score into force.
 ///
 /// # Errors
-/// When the system does not tell the score, or does not take this one.
+/// When the score cannot be read or written.
 pub(crate) fn set(process: &Process) -> io::Result<()> {
     set_in(Path::new("/proc/self/oom_score_adj"), &mut BEFORE.lock(), process)
 }
@@ -45,7 +45,7 @@ fn read(file: &Path) -> io::Result<i64> {
 }
 
 fn write(file: &Path, score: i64) -> io::Result<()> {
-    // The system wants it in one piece.
+    // The system accepts the score only in a single write.
     OpenOptions::new().write(true).truncate(true).open(file)?.write_all(format!("{score}\n").as_bytes())
 }
 

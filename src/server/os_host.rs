@@ -1,7 +1,7 @@
 //! The engine's host on a real operating system: facts about machine and process for INFO and CONFIG SET, and the calls
 //! that [`crate::engine::host`] lists.
 //!
-//! What a system does not report is left out: empty or 0, never made up.
+//! A fact that the system does not report is empty or 0, never made up.
 
 use std::env;
 use std::fs;
@@ -23,19 +23,19 @@ use super::supervision;
 use crate::engine::host::{self, Facts, Usage};
 use crate::engine::{Host, Now, Process, RemoteRequest, RemoteResult, Settings};
 
-/// The world that a server runs in.
+/// The engine's host: the process and machine, as one world of a server sees them.
 #[derive(Debug)]
 pub(crate) struct OsHost {
     facts: Facts,
     clock: Arc<Clock>,
     migrate_client: Arc<MigrateClient>,
-    /// None where it has no say in where clients come in.
+    /// The listeners; `None` for worlds beside the first, which cannot change them.
     listeners: Option<Arc<Listeners>>,
     loops: Arc<Loops>,
 }
 
 impl OsHost {
-    /// The machine as it is seen by what has those parts.
+    /// Makes a host of its parts.
     pub(crate) fn new(
         facts: Facts,
         clock: Arc<Clock>,
@@ -47,7 +47,7 @@ impl OsHost {
     }
 }
 
-/// Completes `facts` by what is true for every server in this process.
+/// Completes `facts` with those that are the same for every server in this process.
 pub(crate) fn completed(facts: Facts) -> Facts {
     static OF_PROCESS: OnceLock<Facts> = OnceLock::new();
     let known = OF_PROCESS.get_or_init(|| {
@@ -117,7 +117,7 @@ impl Host for OsHost {
     }
 
     fn set_oom_score(&self, process: &Process) -> bool {
-        // The process is the first world's, as the listeners are.
+        // Only the first world, which has the listeners, may change the process.
         self.listeners.is_some() && set_oom_score(process)
     }
 
@@ -138,20 +138,21 @@ impl Host for OsHost {
     }
 }
 
-/// Has the system give this process small pages of memory, also where it would give huge ones.
+/// Disables transparent huge pages for this process (Linux only).
 pub(crate) fn refuse_huge_pages() {
     #[cfg(target_os = "linux")]
     if let Err(error) = nix::sys::prctl::set_thp_disable(true) {
-        warn!("the system gives huge pages: {error}");
+        warn!("cannot disable transparent huge pages: {error}");
     }
 }
 
-/// Puts the score into force by which the system, when it is out of memory, picks a process. False when it cannot be.
+/// Sets the score by which the system picks a process to end when it is out of memory. Returns false, and logs why, if
+/// it cannot be set.
 pub(crate) fn set_oom_score(process: &Process) -> bool {
     oom_score::set(process).map_err(|error| warn!("Unable to set oom_score_adj: {}", reason(&error))).is_ok()
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes for secrets, which cannot be guessed.
 #[cfg(unix)]
 fn secret() -> [u8; 32] {
     use std::io::Read;
@@ -160,13 +161,13 @@ fn secret() -> [u8; 32] {
     if read.is_err() { secret_of_maps() } else { bytes }
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes for secrets, which cannot be guessed.
 #[cfg(not(unix))]
 fn secret() -> [u8; 32] {
     secret_of_maps()
 }
 
-/// Random bytes from what the standard library seeds its maps with, which the system provides.
+/// Random bytes from the seeds of the standard library's maps, which come from the system.
 fn secret_of_maps() -> [u8; 32] {
     let mut bytes = [0; 32];
     for (number, part) in bytes.chunks_exact_mut(8).enumerate() {
@@ -175,23 +176,23 @@ fn secret_of_maps() -> [u8; 32] {
     bytes
 }
 
-/// The words of the system, without the number that Rust adds.
+/// The system's error text, without the number that Rust adds.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// 40 hexadecimal digits that name one run of a server.
+/// A new run id: 40 hexadecimal digits.
 pub(crate) fn run_id(generator: &mut fastrand::Rng) -> String {
     (0..40).map(|_| generator.digit(16)).collect()
 }
 
-/// Lets the process have so many descriptors as `clients` and the server itself need, as far as the system allows.
-/// Answers for how many clients there are enough.
+/// Raises the limit on open descriptors, as far as the system allows, to what `clients` clients and the server itself
+/// need. Returns the number of clients for which the limit is enough.
 #[cfg(unix)]
 pub(crate) fn make_room_for(clients: usize) -> usize {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    /// Descriptors for other things than clients: listening sockets, the event loop, the log.
+    /// The descriptors for everything but clients: listening sockets, the event loops, the log.
     const OTHERS: u64 = 32;
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return clients };
     let wanted = (clients as u64).saturating_add(OTHERS);
@@ -202,7 +203,7 @@ pub(crate) fn make_room_for(clients: usize) -> usize {
     usize::try_from(limit.saturating_sub(OTHERS)).unwrap_or(clients).clamp(1, clients.max(1))
 }
 
-/// Lets the process have so many descriptors as it needs; elsewhere there is no such limit.
+/// Returns `clients`: on other systems there is no limit on descriptors.
 #[cfg(not(unix))]
 pub(crate) fn make_room_for(clients: usize) -> usize {
     clients
@@ -219,7 +220,7 @@ pub(crate) fn is_last_descriptor(latest: i64) -> bool {
     getrlimit(Resource::RLIMIT_NOFILE).is_ok_and(|(soft, _)| latest + LEFT >= soft)
 }
 
-/// Elsewhere there is no limit to descriptors.
+/// On other systems there is no limit on descriptors.
 #[cfg(not(unix))]
 pub(crate) fn is_last_descriptor(_: i64) -> bool {
     false
@@ -236,14 +237,14 @@ fn system() -> String {
     format!("{} {}", env::consts::OS, env::consts::ARCH)
 }
 
-/// Whose processor time is asked for.
+/// Selects the processor time of the process or of this thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     Process,
     Thread,
 }
 
-/// Microseconds in the program and in the kernel.
+/// The processor time spent in user code and in the kernel, in microseconds.
 #[cfg(unix)]
 fn processor_time(whose: Whose) -> (u64, u64) {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -267,7 +268,7 @@ fn resident_bytes() -> u64 {
     kilobytes_in("/proc/self/status", "VmRSS:")
 }
 
-/// Elsewhere the system tells without unsafe code only the most that there ever was.
+/// The most memory that was ever resident: on other Unix systems, safe code can read no more than that.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn resident_bytes() -> u64 {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -311,7 +312,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_process_that_runs_is_in_memory_and_took_time() {
+    fn a_running_process_uses_memory_and_processor_time() {
         let phase = tokio::sync::watch::Sender::new(crate::server::shared::Phase::Serving);
         let migrate_client = MigrateClient::new(phase.subscribe(), "");
         let event_loop = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("it can be had");

@@ -1,8 +1,8 @@
-//! Which processors threads may run on (`server-cpulist`, `bio-cpulist`), where the system can be told, and how many of
-//! them have nothing to do, where it tells.
+//! Processor affinity of threads (`server-cpulist`, `bio-cpulist`) and the number of idle processors, both on Linux
+//! only.
 //!
 //! A list is numbers and ranges with commas between them: `0,2`, `1-3`, `0-6:2` for every second one. As in Redis, a
-//! list that is malformed, or names no processor that is there, changes nothing.
+//! list that is malformed, or names no existing processor, changes nothing.
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{keep_beside, keep_to};
@@ -14,24 +14,24 @@ mod linux {
     use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
     use nix::unistd::Pid;
 
-    /// This thread.
+    /// The id that means the calling thread.
     const OWN: Pid = Pid::from_raw(0);
 
-    /// Those that the process had before it was kept to some of them.
+    /// The processors that the process could run on before it was restricted.
     static ALL: OnceLock<CpuSet> = OnceLock::new();
 
-    /// Keeps this thread, and those that it will start, to the processors of a list.
+    /// Restricts this thread, and those that it will start, to the processors of a list.
     pub(crate) fn keep_to(list: &str) {
         if let Some(set) = set_of(list) {
             if let Ok(all) = sched_getaffinity(OWN) {
                 ALL.get_or_init(|| all);
             }
-            // Nothing is lost but the wish.
+            // A list that cannot be applied changes nothing.
             let _ = sched_setaffinity(OWN, &set);
         }
     }
 
-    /// Keeps a thread that works beside the server to the processors of a list of its own; without one, to all.
+    /// Restricts this background thread to the processors of a list of its own; without one, it may run on all.
     pub(crate) fn keep_beside(list: &str) {
         if let Some(set) = set_of(list).or_else(|| ALL.get().copied()) {
             let _ = sched_setaffinity(OWN, &set);
@@ -41,22 +41,22 @@ mod linux {
     fn set_of(list: &str) -> Option<CpuSet> {
         let mut set = CpuSet::new();
         for number in super::numbers_in(list)? {
-            // There are no processors with numbers as large as it refuses.
+            // Numbers too large for the set name no existing processor.
             let _ = set.set(number);
         }
         Some(set)
     }
 }
 
-/// Other systems choose the processors of a thread.
+/// Does nothing: on other systems the affinity of a thread cannot be set.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_to(_: &str) {}
 
-/// Other systems choose the processors of a thread.
+/// Does nothing: on other systems the affinity of a thread cannot be set.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn keep_beside(_: &str) {}
 
-/// What the processors of the machine have done since it was started.
+/// The processor time of the machine since its start, in ticks, and its number of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessorTime {
     processors: u64,
@@ -65,12 +65,12 @@ pub(crate) struct ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// As the system tells it now, if it does.
+    /// The system's present figures, if it reports them.
     pub(crate) fn now() -> Option<ProcessorTime> {
         if cfg!(target_os = "linux") { ProcessorTime::of(&std::fs::read_to_string("/proc/stat").ok()?) } else { None }
     }
 
-    /// Of the lines of Linux: one for all processors together, and one for each.
+    /// Parses `/proc/stat` of Linux: one line for all processors together, then one for each.
     fn of(text: &str) -> Option<ProcessorTime> {
         let mut lines = text.lines().take_while(|line| line.starts_with("cpu"));
         let figures = lines.next()?.split_ascii_whitespace().skip(1).map_while(|word| word.parse().ok());
@@ -80,7 +80,7 @@ impl ProcessorTime {
         Some(ProcessorTime { processors: lines.count() as u64, idle, all: figures.iter().sum() })
     }
 
-    /// How many processors had nothing to do since `before`; none while the system has not counted on.
+    /// The mean number of idle processors since `before`; `None` while the system's counters have not advanced.
     pub(crate) fn idle_since(self, before: ProcessorTime) -> Option<f64> {
         let all = self.all.checked_sub(before.all).filter(|&all| all > 0)?;
         Some(self.idle.saturating_sub(before.idle) as f64 * self.processors as f64 / all as f64)

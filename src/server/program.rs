@@ -1,4 +1,4 @@
-//! The `dunlin` program: reads the command line and the configuration, serves, and ends when it is told to.
+//! The `dunlin` program: reads the command line and the configuration, and serves until it is asked to end.
 
 use std::env;
 use std::ffi::OsString;
@@ -27,21 +27,22 @@ use crate::value::glob;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Runs the program with the arguments of this process; answers what it ends with.
+/// Runs the program with the arguments of this process; returns its exit code.
 pub fn program() -> ExitCode {
     let words: Vec<Vec<u8>> = env::args_os().skip(1).map(OsString::into_encoded_bytes).collect();
     match config::invocation(&words) {
-        Invocation::Version => say(&version()),
-        Invocation::Help => say(HELP),
+        Invocation::Version => print(&version()),
+        Invocation::Help => print(HELP),
         Invocation::Run(sources) => run(&sources).unwrap_or_else(|fault| {
-            // Nobody is left to tell when the standard error is closed.
+            // When the standard error is closed, there is nowhere left to report the fault.
             let _ = writeln!(io::stderr(), "{fault}");
             ExitCode::FAILURE
         }),
     }
 }
 
-/// As Redis tells it, for programs that look which version they have before they start it; then what it is of ours.
+/// The text of `--version`: Redis's line, for programs that check the version before they start a server, and then our
+/// own version.
 fn version() -> String {
     let (bits, build) = (usize::BITS, build_id());
     format!(
@@ -49,14 +50,14 @@ fn version() -> String {
     )
 }
 
-fn say(text: &str) -> ExitCode {
+fn print(text: &str) -> ExitCode {
     match io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// Serves until it is told to end. Until there is a log, a fault is an error; then the log tells it.
+/// Serves until the server is asked to end. A fault before the log is open is returned; a later one is logged.
 fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let directory = env::current_dir();
     let mut stdin = Vec::new();
@@ -76,9 +77,9 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     for warning in warnings {
         warn!("{warning}");
     }
-    settle(&mut settings, in_background);
+    set_up_process(&mut settings, in_background);
     let id_file = IdFile::write(&settings.process.id_file);
-    // Who started this reads in the log why it does not run.
+    // The log states why the server could not run.
     let served = serve(settings, config_file).inspect_err(|error| warn!("{error}"));
     supervision::ending();
     drop(id_file);
@@ -89,8 +90,8 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(served.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
 
-/// Puts into force what the settings say of the process, and the process into the settings.
-fn settle(settings: &mut Settings, in_background: bool) {
+/// Applies the settings that concern the process, and stores in the settings what depends on the process and machine.
+fn set_up_process(settings: &mut Settings, in_background: bool) {
     let process = &mut settings.process;
     if in_background {
         background::leave_terminal();
@@ -110,24 +111,24 @@ fn settle(settings: &mut Settings, in_background: bool) {
     settings.usual_event_loops = event_loops_on(cores);
 }
 
-/// How many event loops serve at most on so many cores: half of them are the clients', and more than four loops would
-/// wait for each other.
+/// The most event loops for a number of cores: half of the cores are left to the clients, and more than four loops
+/// would wait for each other.
 fn event_loops_on(cores: usize) -> usize {
     (cores / 2).clamp(1, 4)
 }
 
-/// Serves until the server is told to end.
+/// Serves until the server is asked to end.
 fn serve(settings: Settings, config_file: String) -> io::Result<()> {
     let unix_socket = settings.unix_socket.clone();
-    // Without any other way in, port 0 means a port that the system picks.
+    // Without a Unix socket, port 0 means a port that the system picks.
     let tcp = settings.port != 0 || unix_socket.is_empty();
     let seed = RandomState::new().hash_one(0);
     let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, config_file })?;
     signals::end_when_signalled(Arc::clone(server.shared()))?;
-    // The first line that is told when all is well: where a test finds the port that the system picked.
+    // The first line of a server that has started: tests read from it the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
     info!("it answers as Redis version={REDIS_VERSION}, bits={}, PID: {}", usize::BITS, process::id());
-    // What starts a Redis and waits for it reads these words in its log, the first of them behind the PID.
+    // Programs that start a Redis and wait for it look for these words in its log, after the line with the PID.
     info!("Server initialized");
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
     for (transport, _) in transports.iter().filter(|(_, is_open)| *is_open) {
@@ -149,11 +150,11 @@ fn load(sources: &Sources, stdin: &[u8]) -> Result<(Loaded, String), Box<dyn std
     Ok((config::load(&sources.text(&file, stdin), &mut files, &Table::of(commands::FAMILIES))?, path))
 }
 
-/// Redis serves fewer clients, and says so, where the system does not allow as many descriptors.
+/// Lowers `maxclients`, and logs it, where the system does not allow enough descriptors, as Redis does.
 fn limit_clients(settings: &mut Settings) {
     let enough_for = os_host::make_room_for(settings.max_clients);
     if enough_for < settings.max_clients {
-        warn!("the system allows descriptors for {enough_for} clients only: maxclients is {enough_for} now");
+        warn!("maxclients lowered to {enough_for} (open-file limit)");
         settings.max_clients = enough_for;
     }
 }
@@ -174,7 +175,7 @@ fn unreadable(path: &str, error: &io::Error) -> Unreadable {
     Unreadable { path: path.to_owned(), reason: reason(error) }
 }
 
-/// The files of this machine.
+/// The file system of this machine.
 struct Disk;
 
 impl Files for Disk {
@@ -209,7 +210,7 @@ mod tests {
     use super::event_loops_on;
 
     #[test]
-    fn half_of_the_cores_are_the_clients() {
+    fn half_of_the_cores_are_left_to_the_clients() {
         assert_eq!([1, 2, 3, 4, 6, 8, 16, 128].map(event_loops_on), [1, 1, 1, 2, 3, 4, 4, 4]);
     }
 }

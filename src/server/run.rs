@@ -1,8 +1,8 @@
-//! From settings to a server that serves: opens the sockets, makes the engine, starts the threads, ends them.
+//! Starts and ends a server: opens the sockets, makes the engine, starts the threads, and joins them at the end.
 //!
-//! [`Server::open`] does everything that can fail, so whoever starts a server learns of it there and then; nobody is
-//! served yet, but clients that connect already wait in the sockets' queues. [`Server::serve`] serves them on the
-//! thread that calls it, and on further ones if `io-threads` asks for them, until [`Shared::stop`] is called.
+//! [`Server::open`] does everything that can fail, so its caller gets every error at once. No client is served yet, but
+//! clients that connect already wait in the sockets' queues. [`Server::serve`] serves them on the thread that calls it,
+//! and on further ones as `io-threads` allows, until [`Shared::stop`] is called.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,16 +29,16 @@ use crate::commands;
 use crate::engine::host::Facts;
 use crate::engine::{Engine, Settings, Table};
 
-/// What a server is made of.
+/// Everything that a server is started with.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) settings: Settings,
     /// Whether to listen on TCP; with port 0 the system picks a port.
     pub(crate) tcp: bool,
     pub(crate) clock: Clock,
-    /// Chance and hashing follow from it.
+    /// The seed of random choices and of hashing.
     pub(crate) seed: u64,
-    /// Whether somebody chose the seed, so that chance shall repeat itself.
+    /// Whether the seed was chosen by the user, so that runs with it must be repeatable.
     pub(crate) repeats: bool,
     /// The path of the configuration file, empty without one.
     pub(crate) config_file: String,
@@ -50,26 +50,26 @@ pub(crate) struct Server {
     shared: Arc<Shared>,
     runtime: Runtime,
     listeners: Arc<Listeners>,
-    unix_door: Option<listen::UnixSocketServer>,
+    unix_socket: Option<listen::UnixSocketServer>,
     addresses: Vec<SocketAddr>,
     loops: Arc<Loops>,
-    /// Those that the event loops may run on, as a list; empty for all.
+    /// The list of processors that the event loops may run on (`server-cpulist`); empty for all.
     processors: String,
 }
 
-/// What INFO and `--version` call the allocator.
+/// The allocator's name in INFO and `--version`.
 pub(crate) const ALLOCATOR: &str = "libc";
 
-/// How many turns of connections, and other tasks, are taken at most before the system is asked for events. A turn of
-/// a client that streams requests takes some 50 microseconds with its system calls ([`super::fairness`]), so that is
-/// some 13 ms at most.
+/// The most task polls (turns of connections and other tasks) before the event loop checks for I/O events. A turn of a
+/// client that streams requests takes some 50 microseconds with its system calls ([`super::fairness`]), so the check
+/// comes after some 13 ms at most.
 const TURNS: u32 = 256;
 
 impl Server {
     /// Opens the sockets and makes the engine.
     ///
     /// # Errors
-    /// When it cannot listen where it shall, or the system is out of descriptors.
+    /// When an address cannot be listened on, or the system is out of descriptors.
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
         let Plan { mut settings, tcp, clock, seed, repeats, config_file } = plan;
         let table = table(&settings).map_err(io::Error::other)?;
@@ -78,10 +78,10 @@ impl Server {
         settings.port = addresses.first().map_or(0, SocketAddr::port);
         let loops = Loops::new(settings.event_loops());
         let runtime = event_loop(&loops, 0)?;
-        let (listeners, unix_door) = match open_doors(&runtime, listeners, &settings) {
+        let (listeners, unix_socket) = match open_listeners(&runtime, listeners, &settings) {
             Ok(listeners) => listeners,
             Err(error) => {
-                // Who embeds us may start us within a runtime, where another one that is dropped panics.
+                // An embedding program may call this within a tokio runtime, where dropping another runtime panics.
                 runtime.shutdown_background();
                 return Err(error);
             }
@@ -121,26 +121,26 @@ impl Server {
             phase: phase.clone(),
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);
-        Ok(Server { shared, runtime, listeners, unix_door, addresses, loops, processors })
+        Ok(Server { shared, runtime, listeners, unix_socket, addresses, loops, processors })
     }
 
-    /// What others need to talk to it.
+    /// The part of the server that its threads and in-process clients share.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Its event loops.
+    /// The event loops of this server.
     #[cfg(test)]
     pub(super) fn loops(&self) -> &Arc<Loops> {
         &self.loops
     }
 
-    /// The TCP addresses it listens on.
+    /// The TCP addresses that the server listens on.
     pub(crate) fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Serves until it is told to stop; then all connections are closed.
+    /// Serves until [`Shared::stop`] is called; then closes all connections and joins the threads.
     pub(crate) fn serve(self) {
         processors::keep_to(&self.processors);
         let threads = start_threads(&self.shared, &self.loops);
@@ -151,23 +151,23 @@ impl Server {
             tokio::spawn(deliveries::deliver(Arc::clone(&self.shared)));
             tokio::spawn(serve_accepted);
             self.listeners.accept_into(&acceptor);
-            let _file = self.unix_door.map(|listener| listener.accept_into(&acceptor));
+            let _file = self.unix_socket.map(|listener| listener.accept_into(&acceptor));
             self.shared.stopped().await;
-            // Who sees his connection close finds nobody to connect to.
+            // Listeners close first: a client whose connection was closed can no longer reconnect.
             self.listeners.close();
             self.shared.close_connections();
         });
         self.shared.worlds().close();
-        // Its connections end with the runtime.
+        // The connections of this loop end with its runtime.
         drop(self.runtime);
         for thread in threads {
-            // A thread that panicked has said so.
+            // A panic of the thread was logged when it happened.
             drop(thread.join());
         }
     }
 }
 
-/// The commands that there are. Those of most servers are the same, and made once.
+/// The command table of a server. Tables without renamed commands are shared by all servers and built once.
 fn table(settings: &Settings) -> Result<Table, &'static str> {
     static USUAL: [OnceLock<Table>; 2] = [OnceLock::new(), OnceLock::new()];
     let usual = &USUAL[usize::from(settings.test_kit)];
@@ -175,8 +175,8 @@ fn table(settings: &Settings) -> Result<Table, &'static str> {
     table.renamed(&settings.renames)
 }
 
-/// Opens what lets clients in, on that event loop.
-fn open_doors(
+/// Registers the TCP sockets with an event loop, and opens the Unix socket.
+fn open_listeners(
     event_loop: &Runtime,
     listeners: Vec<std::net::TcpListener>,
     settings: &Settings,
@@ -186,23 +186,23 @@ fn open_doors(
     Ok((Arc::new(listeners), listen::UnixSocketServer::open(settings)?))
 }
 
-/// What serves the connections of one thread. It asks the system for events only when all connections that had some
-/// have been served, as long as there are not too many: what they send meanwhile is found together.
+/// The event loop of one thread. It checks for I/O events only when all connections that had some were served, but at
+/// the latest after [`TURNS`] polls: what clients send meanwhile is then found together.
 fn event_loop(loops: &Arc<Loops>, number: usize) -> io::Result<Runtime> {
     let mut builder = Builder::new_current_thread();
     loops.watch(number, builder.enable_io().enable_time().event_interval(TURNS));
     builder.build()
 }
 
-/// Starts the event loops beside the first, or as many of them as can be had.
+/// Starts the event loops beside the first, or as many of them as the system has threads for.
 fn start_threads(shared: &Arc<Shared>, loops: &Arc<Loops>) -> Vec<thread::JoinHandle<()>> {
     let mut threads = Vec::new();
     for number in 1..loops.count() {
         match start_thread(Arc::clone(shared), loops, number) {
             Ok(thread) => threads.push(thread),
             Err(error) => {
-                warn!("no thread could be started for another event loop: {error}");
-                loops.keep(number);
+                warn!("cannot start a thread for another event loop: {error}");
+                loops.reduce_to(number);
                 break;
             }
         }
@@ -224,13 +224,13 @@ fn start_thread(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> io::R
     thread::Builder::new().name(format!("dunlin-{number}")).spawn(serve)
 }
 
-/// Serves who is sent to a loop.
+/// Serves the clients that are sent to a loop, until the server ends.
 fn serve_accepted(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> impl Future<Output = ()> + use<> {
     let (inbox, mut accepted_clients) = mpsc::unbounded_channel();
     loops.open(number, inbox);
     async move {
         while let Some(accepted) = accepted_clients.recv().await {
-            contain("the serve_accepted of a client", || listen::serve_accepted(&shared, accepted));
+            contain("the start of a connection", || listen::serve_accepted(&shared, accepted));
         }
     }
 }

@@ -1,10 +1,11 @@
-//! What all threads of one server share: the engine behind its lock, the clock, and ways to wake one another.
+//! The state that all threads of one server share: the engine behind its lock, the clock, and the means to wake each
+//! other.
 //!
-//! The lock is taken once for a batch of requests, and let go now and then within a long one while others wait. What
-//! the engine wishes for ([`Effect`]) is carried out here, at once and under the lock: no wish takes long except a
-//! stall, which is meant to hold everyone up.
+//! The lock is taken once for a batch of requests, and released between the parts of a long one while others wait. The
+//! engine's effects ([`Effect`]) are carried out here, at once and under the lock: none takes long except a stall,
+//! which is meant to hold everyone up.
 //!
-//! Lock order: the engine's first, then the wake_flags_of'. Neither is ever held across an `await`.
+//! Lock order: the engine's first, then that of `wake_flags_of`. Neither is ever held across an `await`.
 
 use std::collections::HashMap;
 use std::mem;
@@ -25,10 +26,10 @@ use super::worlds::{World, Worlds};
 use crate::engine::{ClockOrder, DueState, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
 use crate::resp::{ReplyBuffer, Request};
 
-/// How long a stall goes on at most once the server is told to end.
+/// How long a stall goes on at most once the server is asked to end.
 const STALL_PART: Duration = Duration::from_millis(50);
 
-/// How long who must not hang waits for the engine's lock.
+/// How long callers that must not hang (signals) wait for the engine's lock.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// One server, as its threads and its in-process clients see it.
@@ -41,24 +42,24 @@ pub(crate) struct Shared {
     deliveries: Deliveries,
     phase: watch::Sender<Phase>,
     worlds: Arc<Worlds>,
-    /// Which of the worlds it is; none for the first.
+    /// The world that this is; `None` for the first.
     world: Option<World>,
     #[cfg(test)]
     faults: super::contain::Faults,
 }
 
-/// How far the server has come.
+/// The phases of a server's life, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Serving,
-    /// It is told to end: nobody is let in any more.
+    /// The server was asked to end: it accepts no more clients.
     Ending,
-    /// Nobody comes in: connections end.
+    /// The listeners are closed, and the connections are being closed.
     Closing,
 }
 
 impl Shared {
-    /// The first of a server's worlds. All threads of the server go by `phase`.
+    /// Makes the first of a server's worlds. All threads of the server follow `phase`.
     pub(crate) fn first(
         engine: Engine,
         clock: Arc<Clock>,
@@ -70,7 +71,7 @@ impl Shared {
         shared
     }
 
-    /// Another of its worlds.
+    /// Makes another world of a server.
     pub(crate) fn of_world(
         engine: Engine,
         clock: Arc<Clock>,
@@ -115,12 +116,12 @@ impl Shared {
         &self.worlds
     }
 
-    /// Which of them this is; none for the first.
+    /// The world that this is; `None` for the first.
     pub(crate) fn world(&self) -> Option<&World> {
         self.world.as_ref()
     }
 
-    /// The engine, for as long as nobody else needs it.
+    /// Locks the engine.
     pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock()
     }
@@ -129,12 +130,12 @@ impl Shared {
         &self.clock
     }
 
-    /// What the timer sleeps by.
+    /// The wake-up time of the timer task.
     pub(crate) fn wakeup(&self) -> &Wakeup {
         &self.wakeup
     }
 
-    /// Runs one request and nothing else, under a lock of its own.
+    /// Runs one request as a batch of its own.
     pub(crate) fn run(&self, session: SessionId, request: Request<'_>, output: &mut Vec<u8>) -> Flow {
         let mut engine = self.engine();
         let before = self.begin_batch(&mut engine);
@@ -147,7 +148,7 @@ impl Shared {
         flow
     }
 
-    /// Lets `act` do to the engine what no request asks for, and then all happen that follows from it.
+    /// Runs `act` on the engine outside of any request, then carries out what follows from it, as after a batch.
     pub(crate) fn act<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
         let mut engine = self.engine();
         let before = self.begin_batch(&mut engine);
@@ -157,13 +158,14 @@ impl Shared {
         result
     }
 
-    /// Begins a batch.
+    /// Begins a batch; returns what is due, for [`Shared::end_batch`].
     pub(crate) fn begin_batch(&self, engine: &mut Engine) -> DueState {
         engine.begin_batch(self.clock.now());
         engine.due_state()
     }
 
-    /// Runs one request of a batch that has begun. It begins when the one before it has ended, or was timed last.
+    /// Runs one request of a batch that has begun. Its time counts from the end of the request before it, or from when
+    /// that was last timed.
     pub(crate) fn run_in(
         &self,
         engine: &mut Engine,
@@ -188,7 +190,7 @@ impl Shared {
         flow
     }
 
-    /// Ends a batch that began at `before`, and sees to it that the timer sleeps no longer than it may now.
+    /// Ends a batch; `before` is what was due when it began. If that has changed, the timer is set anew.
     pub(crate) fn end_batch(&self, engine: &mut Engine, before: DueState) {
         engine.end_batch();
         self.settle(engine);
@@ -197,7 +199,8 @@ impl Shared {
         }
     }
 
-    /// Ends a turn: tells what was gathered in it, and makes room where clients or keys take too much.
+    /// Completes a batch or a tick: sends gathered invalidations, evicts clients, carries out the effects, and wakes
+    /// the timer if keys must be evicted.
     pub(crate) fn settle(&self, engine: &mut Engine) {
         engine.broadcast();
         engine.evict_clients();
@@ -209,7 +212,7 @@ impl Shared {
         }
     }
 
-    /// A client comes; `None` when there are too many, or this is a world that has ended.
+    /// Connects a client; `None` when there are too many, or this world has ended.
     pub(crate) fn connect(&self, origin: Origin) -> Option<(SessionId, Arc<WakeFlags>)> {
         let now = self.clock.now();
         let mut engine = self.engine();
@@ -220,7 +223,7 @@ impl Shared {
         let timeout = Duration::from_secs(engine.settings.timeout_s.into());
         let wake_flags = Arc::new(WakeFlags::default());
         self.wake_flags_of.lock().insert(session, Arc::clone(&wake_flags));
-        self.tell_waiters(&mut engine);
+        self.notify_waiters(&mut engine);
         drop(engine);
         if !timeout.is_zero() {
             self.wakeup.no_later_than(later(now, timeout));
@@ -228,38 +231,38 @@ impl Shared {
         Some((session, wake_flags))
     }
 
-    /// A client is gone.
+    /// Disconnects a client.
     pub(crate) fn disconnect(&self, session: SessionId) {
         let mut engine = self.engine();
         engine.disconnect(session);
         self.wake_flags_of.lock().remove(&session);
-        self.tell_waiters(&mut engine);
+        self.notify_waiters(&mut engine);
         self.end_if_left(&mut engine);
     }
 
-    /// Who waited for clients to come or go is to be told.
-    fn tell_waiters(&self, engine: &mut Engine) {
+    /// Notifies those that wait for clients to connect or disconnect.
+    fn notify_waiters(&self, engine: &mut Engine) {
         if !engine.effects.is_empty() {
             self.carry_out(engine, None);
         }
     }
 
-    /// Leaves a flag for one session, if it is still there.
+    /// Sets a wake flag of one session, if it still exists.
     pub(crate) fn notify(&self, session: SessionId, flag: WakeFlag) {
         if let Some(wake_flags) = self.wake_flags_of.lock().get(&session) {
             wake_flags.notify(flag);
         }
     }
 
-    /// Leaves a flag for every session.
+    /// Sets a wake flag of every session.
     pub(crate) fn notify_all(&self, flag: WakeFlag) {
         for wake_flags in self.wake_flags_of.lock().values() {
             wake_flags.notify(flag);
         }
     }
 
-    /// Does what the engine wished for while it ran a request of `caller`. Who wishes his own end reaches it when his
-    /// replies are sent, as [`Flow::Close`] tells his connection.
+    /// Carries out the engine's effects while it ran a request of `caller`. A caller that closes itself ends when its
+    /// replies are sent: its connection gets [`Flow::Close`].
     pub(crate) fn carry_out(&self, engine: &mut Engine, caller: Option<SessionId>) {
         let mut woken = 0;
         for effect in engine.effects.take() {
@@ -274,7 +277,7 @@ impl Shared {
                         self.close(engine, session);
                     }
                 }
-                // Whoever runs a request takes what he is told with its reply.
+                // The caller takes its pushes together with its reply.
                 Effect::Wake(session) if caller == Some(session) => {}
                 Effect::Wake(session) => {
                     woken += 1;
@@ -295,7 +298,8 @@ impl Shared {
         }
     }
 
-    /// Has a session fetch what it is told, as one of `woken` who are to by now.
+    /// Wakes a session to send its pushes, as number `woken` of those that one request wakes: the first [`AT_ONCE`] at
+    /// once, the others paced by [`Deliveries`].
     fn wake(&self, session: SessionId, woken: usize) {
         if woken <= AT_ONCE && self.deliveries.is_empty() {
             self.notify(session, WakeFlag::Pushed);
@@ -304,18 +308,18 @@ impl Shared {
         }
     }
 
-    /// Who is still to be woken.
+    /// The sessions that are still to be woken for pushes.
     pub(crate) fn deliveries(&self) -> &Deliveries {
         &self.deliveries
     }
 
-    /// Lets everyone go on whom a pause held back, who came first goes first, and the timer too.
+    /// Resumes the clients that a pause held back, in the order in which they came, and the timer.
     pub(super) fn resume(&self, engine: &Engine) {
         engine.held_back().into_iter().for_each(|session| self.notify(session, WakeFlag::Resume));
         self.wakeup.no_later_than(engine.now());
     }
 
-    /// Ends a session: its connection does that, or, where there is none, nobody but us.
+    /// Ends a session: through its connection, or here if it is an in-process client, which has none.
     fn close(&self, engine: &mut Engine, session: SessionId) {
         self.notify(session, WakeFlag::Close);
         if engine.sessions.get(session).is_some_and(|session| session.origin.transport == Transport::Direct) {
@@ -323,7 +327,7 @@ impl Shared {
         }
     }
 
-    /// Ends the server, or this world alone if it is another than the first.
+    /// Ends the server, or only this world if it is not the first.
     fn shut_down(&self, engine: &mut Engine) {
         if self.world.is_some() {
             return self.end_world(engine);
@@ -340,7 +344,7 @@ impl Shared {
         }
     }
 
-    /// Keeps everyone waiting. A frozen clock moves on instead, so nobody sleeps for it.
+    /// Holds everyone up for `length`. A frozen clock moves on instead, without any sleep.
     fn stall(&self, engine: &mut Engine, length: Duration) {
         if self.clock.is_frozen() {
             self.advance_engine(engine, later(self.clock.now(), length));
@@ -349,7 +353,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps in short parts, so that a server told to end ends.
+    /// Sleeps in short parts, so that a server that is asked to end does.
     fn sleep(&self, length: Duration) {
         let mut rest = length;
         while !rest.is_zero() && !self.is_ending() {
@@ -363,7 +367,7 @@ impl Shared {
         }
     }
 
-    /// Changes the clock. What falls due on the way to a later moment happens, in order, each at its moment.
+    /// Changes the clock. Everything that falls due on the way to a later moment happens, in order and at its moment.
     fn set_clock(&self, engine: &mut Engine, order: ClockOrder) {
         match order {
             ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
@@ -374,18 +378,18 @@ impl Shared {
         self.wake_timer();
     }
 
-    /// Changes the clock, from outside of any request.
+    /// Changes the clock outside of any request.
     pub(crate) fn obey(&self, order: ClockOrder) {
         self.set_clock(&mut self.engine(), order);
     }
 
-    /// Has the timer look at the clock again: he sleeps by the time that was.
+    /// Wakes the timer, whose sleep was computed before the clock changed.
     fn wake_timer(&self) {
         self.wakeup.no_later_than(Now::from_us(i64::MIN));
     }
 
-    /// Moves the clock on, and lets everything happen that falls due on the way, in order, each at its moment. Whoever
-    /// moves a clock finds nothing left that was to end by then, also on one that runs.
+    /// Moves the clock on. Everything that falls due on the way happens, in order and at its moment; when this returns,
+    /// nothing is left that was due by then, even on a running clock.
     pub(crate) fn advance(&self, by: Duration) {
         let mut engine = self.engine();
         self.advance_engine(&mut engine, later(self.clock.now(), by));
@@ -394,7 +398,7 @@ impl Shared {
 
     fn advance_engine(&self, engine: &mut Engine, target: Now) {
         if engine.scripts.is_busy() {
-            // Nothing happens before the script has ended, and nobody knows when that is.
+            // Nothing may happen before the script has ended, and that moment is unknown.
             return self.clock.reach(target);
         }
         engine.hold_time(true);
@@ -403,7 +407,7 @@ impl Shared {
         loop {
             now = match timer.tick(self, engine, now) {
                 NextTick::Again => now,
-                // What is due at a moment has happened when its turn is over, and does not fall due again.
+                // After its tick, nothing of a moment is left, and nothing falls due at it again.
                 NextTick::At(moment) if now < moment && moment <= target => moment,
                 NextTick::At(_) | NextTick::Never if now < target => target,
                 NextTick::At(_) | NextTick::Never => break,
@@ -413,13 +417,13 @@ impl Shared {
         engine.hold_time(self.clock.is_frozen());
     }
 
-    /// Has the server end: nobody is let in from now on, and then all connections are closed.
+    /// Ends the server: no more clients are accepted, and then all connections are closed.
     pub(crate) fn stop(&self) {
         self.reach(Phase::Ending);
     }
 
-    /// The process is asked to end: the server does so at once, unless nothing is done by itself now; then it is noted,
-    /// and done when that is over. Whoever has the engine is waited for no longer than a moment.
+    /// Ends the server because of a signal. While DEBUG PAUSE-CRON is in force, the shutdown is only noted, and done
+    /// when that is over. Waits for the engine's lock no longer than [`LOCK_PATIENCE`].
     pub(crate) fn stop_or_note(&self) {
         match self.engine.try_lock_for(LOCK_PATIENCE) {
             Some(mut engine) if engine.switches.cron_paused => engine.switches.shutdown_pending = true,
@@ -427,29 +431,29 @@ impl Shared {
         }
     }
 
-    /// Whether the server is not to end any more, though the process was asked to. Whoever has the engine is waited for
-    /// no longer than a moment.
+    /// Whether a shutdown that a signal asked for was cancelled (SHUTDOWN ABORT). Waits for the engine's lock no longer
+    /// than [`LOCK_PATIENCE`].
     pub(crate) fn is_shutdown_called_off(&self) -> bool {
         let is_noted = || self.engine.try_lock_for(LOCK_PATIENCE).is_none_or(|engine| engine.switches.shutdown_pending);
         !self.is_ending() && !is_noted()
     }
 
-    /// Nobody is let in any more: connections are closed.
+    /// Starts closing all connections; the listeners are closed already.
     pub(crate) fn close_connections(&self) {
         self.reach(Phase::Closing);
     }
 
-    /// Whether the server is told to end.
+    /// Whether the server was asked to end.
     pub(crate) fn is_ending(&self) -> bool {
         *self.phase.borrow() > Phase::Serving
     }
 
-    /// Returns when [`Shared::stop`] was called.
+    /// Waits until [`Shared::stop`] is called.
     pub(crate) async fn stopped(&self) {
         self.reached(Phase::Ending).await;
     }
 
-    /// Returns when [`Shared::close_connections`] was called.
+    /// Waits until [`Shared::close_connections`] is called.
     pub(crate) async fn connections_closed(&self) {
         self.reached(Phase::Closing).await;
     }

@@ -1,12 +1,12 @@
-//! Signals that ask the process to end (SIGINT, SIGTERM): the first one ends the server in order, the second one ends
-//! the process, whatever it does.
+//! Signals that end the process (SIGINT, SIGTERM): the first one shuts the server down cleanly, the second one ends the
+//! process at once, whatever it is doing.
 //!
-//! They are received on a thread of their own, which holds no lock and waits for nobody longer than a moment: a server
-//! that hangs, in a script or in a long command, is ended by them like any other. Only the `dunlin` program has this
-//! thread; what a signal means to a program that embeds a server is that program's business.
+//! They are received on a thread of their own, which holds no lock and never waits long for the engine's: so they also
+//! end a server that hangs in a script or in a long command. Only the `dunlin` program has this thread; a program that
+//! embeds a server handles signals itself.
 //!
-//! A server that does nothing by itself (DEBUG PAUSE-CRON) ends later, and SHUTDOWN ABORT calls that off: the next
-//! signal is the first one again.
+//! While DEBUG PAUSE-CRON is in force, the shutdown is postponed, and SHUTDOWN ABORT cancels it: the next signal then
+//! counts as the first one.
 
 use std::future;
 use std::io;
@@ -21,13 +21,13 @@ use super::contain::contain;
 use super::log;
 use super::shared::Shared;
 
-/// What the process ends with at the second signal, as in Redis.
+/// The exit code of the process at the second signal, as in Redis.
 const INSISTED: i32 = 1;
 
-/// Has signals end the server from now on.
+/// Starts the thread that ends the server on signals.
 ///
 /// # Errors
-/// When the system has no thread or no descriptor for that.
+/// When the system has no thread or no descriptor for it.
 pub(super) fn end_when_signalled(shared: Arc<Shared>) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let signals = {
@@ -39,17 +39,17 @@ pub(super) fn end_when_signalled(shared: Arc<Shared>) -> io::Result<()> {
     Ok(())
 }
 
-/// What obeys the signals.
+/// The state of the signal thread.
 struct Receiver {
     shared: Arc<Shared>,
-    /// A signal has asked the server to end.
+    /// Whether a signal has asked the server to end.
     was_asked: bool,
 }
 
 impl Receiver {
     fn receive(&mut self, runtime: &Runtime, mut signals: Signals) {
         loop {
-            contain("what receives signals", || {
+            contain("the signal thread", || {
                 let name = runtime.block_on(signals.next());
                 self.obey(name);
             });
@@ -68,7 +68,7 @@ impl Receiver {
     }
 }
 
-/// What asks the process to end. From its making on, signals do not end it at once.
+/// The stream of signals. From its creation on, signals no longer end the process by themselves.
 #[cfg(unix)]
 struct Signals {
     signals: io::Result<[tokio::signal::unix::Signal; 2]>,
@@ -79,12 +79,12 @@ impl Signals {
     fn new() -> Signals {
         use tokio::signal::unix::{SignalKind, signal};
         let terminate = || signal(SignalKind::terminate());
-        // A terminal that goes is not our end, as in Redis. What is caught once never has its usual effect again.
+        // The end of the terminal must not end the server, as in Redis. Catching SIGHUP once disables its default.
         drop(signal(SignalKind::hangup()));
         Signals { signals: signal(SignalKind::interrupt()).and_then(|interrupt| Ok([interrupt, terminate()?])) }
     }
 
-    /// The name of the next one that comes.
+    /// Waits for the next signal, and returns its name.
     async fn next(&mut self) -> &'static str {
         match &mut self.signals {
             Ok([interrupt, terminate]) => tokio::select! {
@@ -92,14 +92,14 @@ impl Signals {
                 _ = terminate.recv() => "SIGTERM",
             },
             Err(error) => {
-                warn!("signals cannot be received: {error}");
+                warn!("cannot receive signals: {error}");
                 future::pending().await
             }
         }
     }
 }
 
-/// What asks the process to end.
+/// The stream of signals: on other systems only Ctrl-C.
 #[cfg(not(unix))]
 struct Signals;
 
@@ -109,10 +109,10 @@ impl Signals {
         Signals
     }
 
-    /// The name of the next one that comes.
+    /// Waits for the next signal, and returns its name.
     async fn next(&mut self) -> &'static str {
         if let Err(error) = tokio::signal::ctrl_c().await {
-            warn!("signals cannot be received: {error}");
+            warn!("cannot receive signals: {error}");
             future::pending().await
         }
         "SIGINT"

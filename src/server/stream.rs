@@ -1,4 +1,4 @@
-//! A connection's two ends of bytes, over TCP or a Unix socket.
+//! A client's socket, TCP or Unix: reading, writing, and moving it between event loops.
 
 use std::io::{self, IoSlice, Read};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 
-/// A connected socket, known to the event loop of the thread that made it.
+/// A connected socket, registered with the event loop of the thread that made it.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
@@ -37,14 +37,14 @@ impl Stream {
         }
     }
 
-    /// Reads what has arrived since a read that tokio took for the last, or comes when the other end knows
-    /// of it; `None` if nothing does.
+    /// Reads what has arrived since a read that tokio took for the last, or what arrives as soon as the other end
+    /// receives an acknowledgement; `None` if nothing does.
     pub(crate) fn read_on(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let arrived = self.read_at_once(buffer)?;
         if arrived.is_some() {
             return Ok(arrived);
         }
-        self.confirm();
+        self.acknowledge();
         self.read_at_once(buffer)
     }
 
@@ -61,12 +61,12 @@ impl Stream {
         }
     }
 
-    /// Has the other end know at once what has arrived: one that gathers small pieces (Nagle's algorithm) sends the
-    /// next only then, and would wait for 40 ms within one request.
-    fn confirm(&self) {
+    /// Acknowledges what has arrived at once (Linux only): a sender that gathers small pieces (Nagle's algorithm) waits
+    /// for the acknowledgement, which may be delayed by 40 ms, before it sends the next.
+    fn acknowledge(&self) {
         #[cfg(target_os = "linux")]
         if let Stream::Tcp(stream) = self {
-            // Without it the request is only slower.
+            // If it fails, the request is only slower.
             let _ = SockRef::from(stream).set_tcp_quickack(true);
         }
     }
@@ -79,7 +79,7 @@ impl Stream {
         }
     }
 
-    /// Writes several parts, one behind the other.
+    /// Writes several parts in order, in one system call.
     pub(crate) fn poll_write_vectored(
         &mut self,
         cx: &mut Context<'_>,
@@ -92,7 +92,7 @@ impl Stream {
         }
     }
 
-    /// Takes it off this thread's event loop.
+    /// Deregisters the socket from this thread's event loop.
     pub(crate) fn leave(self) -> io::Result<Socket> {
         match self {
             Stream::Tcp(stream) => stream.into_std().map(Socket::Tcp),
@@ -103,7 +103,7 @@ impl Stream {
 }
 
 impl Socket {
-    /// Puts it on this thread's event loop.
+    /// Registers the socket with this thread's event loop.
     pub(crate) fn join(self) -> io::Result<Stream> {
         match self {
             Socket::Tcp(stream) => TcpStream::from_std(stream).map(Stream::Tcp),

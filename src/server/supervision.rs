@@ -1,9 +1,9 @@
-//! Who watches over the process (`supervised`), and what he is told: that it starts, that it is ready, that it ends.
+//! The process supervisor (`supervised`), systemd or upstart: it is notified that the server starts, is ready, or ends.
 //!
 //! systemd names a socket in the environment and takes datagrams there; upstart names its job there and waits for the
-//! process to stop itself, once. Where neither has left his name, nobody is told anything, and INFO says so.
+//! process to stop itself, once. If neither is found, nothing is sent, and INFO reports that there is none.
 //!
-//! Source: what Redis 8.0.6 says; systemd's sd_notify(3).
+//! Source: the messages of Redis 8.0.6; systemd's sd_notify(3).
 
 use std::env;
 use std::ffi::OsStr;
@@ -14,20 +14,20 @@ use tracing::{info, warn};
 
 use crate::engine::Supervisor;
 
-/// Where upstart names its job.
+/// The environment variable with the name of upstart's job.
 const UPSTART: &str = "UPSTART_JOB";
-/// Where systemd names its socket.
+/// The environment variable with the name of systemd's socket.
 const SYSTEMD: &str = "NOTIFY_SOCKET";
 
-/// Who watches, once that is known.
+/// The supervisor of this process, once it is known.
 static PRESENT: OnceLock<Supervisor> = OnceLock::new();
 
-/// Who watches over this process.
+/// The supervisor of this process.
 pub(crate) fn present() -> Supervisor {
     PRESENT.get().copied().unwrap_or_default()
 }
 
-/// Who would be told, if `wanted` is there.
+/// The supervisor that `wanted` means; `auto` means the one that is named in the environment.
 fn found(wanted: Supervisor) -> Supervisor {
     let is_there = |name: &str| env::var_os(name).is_some();
     match wanted {
@@ -38,7 +38,7 @@ fn found(wanted: Supervisor) -> Supervisor {
     }
 }
 
-/// Whether somebody shall watch who seems to be there: then the process stays in the foreground.
+/// Whether the wanted supervisor is named in the environment; the process then stays in the foreground.
 pub(crate) fn is_wanted(wanted: Supervisor) -> bool {
     let name = match found(wanted) {
         Supervisor::Upstart => UPSTART,
@@ -48,7 +48,7 @@ pub(crate) fn is_wanted(wanted: Supervisor) -> bool {
     env::var_os(name).is_some()
 }
 
-/// Tells who shall watch that the server starts. Answers who does.
+/// Notifies the wanted supervisor that the server starts. Returns the one that supervises this process.
 pub(crate) fn begin(wanted: Supervisor) -> Supervisor {
     let supervisor = match found(wanted) {
         Supervisor::Upstart if env::var_os(UPSTART).is_none() => {
@@ -62,37 +62,37 @@ pub(crate) fn begin(wanted: Supervisor) -> Supervisor {
         }
         Supervisor::Systemd => {
             warn!("supervised by systemd: TimeoutStartSec and TimeoutStopSec of its unit must leave enough time");
-            if tell("STATUS=dunlin is starting...\n") { Supervisor::Systemd } else { Supervisor::Nobody }
+            if notify("STATUS=dunlin is starting...\n") { Supervisor::Systemd } else { Supervisor::Nobody }
         }
         Supervisor::Nobody | Supervisor::Auto => Supervisor::Nobody,
     };
     *PRESENT.get_or_init(|| supervisor)
 }
 
-/// Tells that clients can connect.
+/// Notifies systemd that clients can connect.
 pub(crate) fn ready() {
     if present() == Supervisor::Systemd {
-        tell("STATUS=Ready to accept connections\nREADY=1\n");
+        notify("STATUS=Ready to accept connections\nREADY=1\n");
     }
 }
 
-/// Tells that the server ends.
+/// Notifies systemd that the server ends.
 pub(crate) fn ending() {
     if present() == Supervisor::Systemd {
-        tell("STOPPING=1\n");
+        notify("STOPPING=1\n");
     }
 }
 
-/// Stops this process until somebody lets it go on.
+/// Stops this process until it is continued (SIGCONT), as upstart expects.
 fn stop() {
     #[cfg(unix)]
     if let Err(error) = nix::sys::signal::raise(nix::sys::signal::Signal::SIGSTOP) {
-        warn!("the process cannot stop itself: {error}");
+        warn!("cannot stop the process for upstart: {error}");
     }
 }
 
-/// Sends systemd a message. False when that cannot be.
-fn tell(message: &str) -> bool {
+/// Sends systemd a message. Returns false, and logs why, if it cannot be sent.
+fn notify(message: &str) -> bool {
     let Some(socket) = env::var_os(SYSTEMD) else {
         warn!("systemd supervision error: {SYSTEMD} not found!");
         return false;
@@ -105,7 +105,7 @@ fn send(socket: &OsStr, message: &[u8]) -> io::Result<()> {
     use std::os::unix::net::{SocketAddr, UnixDatagram};
     #[cfg(target_os = "linux")]
     let address = match socket.as_encoded_bytes() {
-        // A name that is no path.
+        // An abstract socket name, which is not a path.
         [b'@', name @ ..] => <SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(name)?,
         _ => SocketAddr::from_pathname(socket)?,
     };

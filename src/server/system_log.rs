@@ -1,8 +1,8 @@
-//! The log of the system (`syslog-enabled`): each line of ours goes there as well, as a message of its own.
+//! The system's log (`syslog-enabled`): each log line is also sent there, as one message.
 //!
-//! A message is a datagram to the socket at which every Unix has somebody listen: `<priority>name[process]: text`. The
-//! priority is the facility and the level as one number. Who listens writes down when the message came, so no time is
-//! told. A message that nobody takes is lost, and the next one is tried again: a log must not keep its program waiting.
+//! A message is a datagram to the socket of the system's log daemon: `<priority>name[process]: text`. The priority is
+//! the facility and the level as one number. The daemon adds the time, so none is sent. A message that cannot be
+//! delivered is lost, and the next one is tried again: a log must not make its program wait.
 //!
 //! Source: RFC 3164, section 4; which level is which, Redis 8.0.6.
 
@@ -16,10 +16,10 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::engine::Process;
 
-/// Where the system listens.
+/// The socket of the system's log daemon.
 const SOCKET: &str = if cfg!(target_vendor = "apple") { "/var/run/syslog" } else { "/dev/log" };
 
-/// What writes messages to the system's log.
+/// Sends messages to the system's log.
 #[derive(Debug)]
 pub(crate) struct SystemLog {
     socket: UnixDatagram,
@@ -29,10 +29,10 @@ pub(crate) struct SystemLog {
 }
 
 impl SystemLog {
-    /// The one that the settings describe.
+    /// Opens a socket for messages with the facility and the name of the settings.
     ///
     /// # Errors
-    /// When the system has no socket to spare.
+    /// When the system has no more sockets.
     pub(crate) fn open(process: &Process) -> io::Result<SystemLog> {
         SystemLog::at(Path::new(SOCKET), process)
     }
@@ -45,7 +45,7 @@ impl SystemLog {
     }
 }
 
-/// The number of a facility: 1 for what users run, from 16 on those that have no purpose of their own.
+/// The number of a facility: 1 is `user`, and 16 and higher are `local0` and the following ones.
 fn number_of(facility: &str) -> u8 {
     facility.strip_prefix("local").and_then(|number| number.parse::<u8>().ok()).map_or(1, |number| 16 + number)
 }
@@ -72,7 +72,7 @@ impl<'a> MakeWriter<'a> for SystemLog {
     }
 }
 
-/// A message on its way.
+/// A writer for one message of a given level.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     log: &'a SystemLog,
@@ -85,7 +85,7 @@ impl io::Write for Message<'_> {
         let SystemLog { socket, path, facility, name } = self.log;
         let mut message = format!("<{}>{name}[{}]: ", facility * 8 + self.severity, process::id()).into_bytes();
         message.extend_from_slice(text.trim_ascii_end());
-        // There is nobody to tell: this is the log.
+        // A failure cannot be logged: this is the log.
         let _ = socket.send_to(&message, path);
         Ok(text.len())
     }

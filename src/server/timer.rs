@@ -1,13 +1,14 @@
-//! The timer task: runs what falls due (expired keys, eviction, timeouts of blocked clients, the end of a pause, idle
-//! clients).
+//! The timer task: runs what falls due (expired keys, eviction, timeouts of blocked clients, long scripts, the end of a
+//! pause, idle clients).
 //!
 //! It sleeps exactly until something is due, so an idle server takes no processor time. Code that makes something fall
 //! due earlier calls [`super::wakeup::Wakeup::no_later_than`]. When much is due at once, a tick does a slice of it and
 //! unlocks the engine, so that clients are served in between. A test that moves the clock runs the ticks itself, one
 //! for each moment on the way.
 //!
-//! The system's clock may be set while the timer sleeps. Set back, it wakes early and looks again; set forward, keys
-//! whose time has passed are removed by the commands that touch them, and the others when the sleep ends.
+//! The system's clock may be set while the timer sleeps. After it was set back, the timer wakes early and sleeps again.
+//! After it was set forward, commands remove the expired keys that they touch, and the timer removes the others when
+//! its sleep ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,24 +19,24 @@ use super::shared::Shared;
 use super::wake_flags::WakeFlag;
 use crate::engine::{Engine, Now, Session, SessionId, Transport};
 
-/// How many keys a slice removes: some ten microseconds' work.
+/// The number of keys that one slice removes: some ten microseconds of work.
 const SLICE_KEYS: usize = 64;
 
-/// What was due, and what is due next.
+/// The timer's own state: when idle clients are checked next.
 #[derive(Debug, Default)]
 pub(crate) struct Timer {
     idle_check: Option<Now>,
     timeout: Duration,
 }
 
-/// When the timer's next turn is.
+/// When the timer's next tick is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextTick {
-    /// At once: more is due.
+    /// At once, because more is due.
     Again,
-    /// At that moment.
+    /// At this moment.
     At(Now),
-    /// When somebody calls.
+    /// When [`super::wakeup::Wakeup::no_later_than`] is called; nothing is due.
     Never,
 }
 
@@ -46,7 +47,7 @@ impl Timer {
             engine.go_on(now);
             shared.settle(engine);
             if !engine.scripts.is_busy() {
-                // Its client may have been the last one, and gone.
+                // The script's client may have been the last one of a temporary world, and may have left.
                 shared.end_if_left(engine);
             }
             return NextTick::Again;
@@ -85,7 +86,7 @@ impl Timer {
     }
 }
 
-/// Lets everyone go on once a pause is over, also one that was so short that it was never seen to last.
+/// Resumes the held-back clients once a pause is over, even one so short that it ended before any tick.
 fn end_pause(shared: &Shared, engine: &mut Engine, now: Now) {
     if engine.pause().until().is_some_and(|end| end <= now) {
         engine.pause_mut().end();
@@ -93,8 +94,8 @@ fn end_pause(shared: &Shared, engine: &mut Engine, now: Now) {
     }
 }
 
-/// The clients that were idle for `timeout`, and when the next one will have been. Who calls directly, waits within a
-/// command or only listens is never closed.
+/// The clients that have been idle for `timeout`, and the moment when the next one will have been. In-process clients,
+/// blocked clients and clients that only listen (subscribers, monitors) are never idle.
 fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId>, Option<Now>) {
     let (mut idle, mut next) = (Vec::new(), None);
     let may_be_idle = |session: &&Session| {
@@ -111,7 +112,7 @@ fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId
     (idle, next)
 }
 
-/// Keeps the time of a server until it ends.
+/// Runs the timer of a server, or of one of its worlds, until it ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     keep_running("the timer", || run_timer(&shared)).await;
 }

@@ -9,14 +9,14 @@ use std::task::Waker;
 
 use parking_lot::Mutex;
 
-/// What a connection may be asked.
+/// What another task wants a connection to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeFlag {
-    /// End, at once.
+    /// Close at once.
     Close = 1,
-    /// Try again the request that a pause held back.
+    /// Retry the request that a pause held back.
     Resume = 2,
-    /// Fetch what the session is told.
+    /// Send the pushes that the engine has queued for the session.
     Pushed = 4,
 }
 
@@ -27,17 +27,17 @@ pub(crate) struct WakeFlags {
     waker: Mutex<Option<Waker>>,
 }
 
-/// TakenFlags that were taken out.
+/// The flags that [`WakeFlags::take`] has cleared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TakenFlags(u8);
 
 impl WakeFlags {
-    /// Says whom to wake. The owner calls it before it looks for flags the first time.
+    /// Stores the waker of the connection's task. The task calls it before it checks the flags for the first time.
     pub(crate) fn attach(&self, waker: &Waker) {
         *self.waker.lock() = Some(waker.clone());
     }
 
-    /// Leaves a flag, and wakes the owner if it was the first.
+    /// Sets a flag, and wakes the connection's task if no flag was set before.
     pub(crate) fn notify(&self, flag: WakeFlag) {
         if self.flags.fetch_or(flag as u8, Ordering::AcqRel) == 0
             && let Some(waker) = &*self.waker.lock()
@@ -46,7 +46,7 @@ impl WakeFlags {
         }
     }
 
-    /// Takes all flags out.
+    /// Clears all flags, and returns those that were set.
     pub(crate) fn take(&self) -> TakenFlags {
         if self.flags.load(Ordering::Acquire) == 0 {
             return TakenFlags(0);
@@ -56,7 +56,7 @@ impl WakeFlags {
 }
 
 impl TakenFlags {
-    /// Whether this flag is among them.
+    /// Whether `flag` was set.
     pub(crate) fn has(self, flag: WakeFlag) -> bool {
         self.0 & flag as u8 != 0
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_is_read_once() {
+    fn a_flag_is_taken_once() {
         let wake_flags = WakeFlags::default();
         wake_flags.notify(WakeFlag::Resume);
         let flags = wake_flags.take();

@@ -1,17 +1,17 @@
-//! The worlds of one server: private servers behind its listeners, each with data, clients, clock and rules of its own.
+//! The worlds of one server: private servers behind its listeners, each with its own data, clients, clock and rules.
 //!
-//! A world is one more [`Shared`], made from what the server was started with, or from a template, when somebody enters
-//! it first. All of them share the sockets, the event loops, the table of commands and the threads that free memory and
-//! call on other servers; each has a task that keeps its time. A client comes in by the first world, and asks to be let
-//! into another ([`HostCall`]): [`answer`] gives it a session there, and ends the one it had.
+//! A world is one more [`Shared`], made when a client enters it for the first time, from what the server was started
+//! with or from a template. All worlds share the sockets, the event loops, the command table and the threads for lazy
+//! freeing and MIGRATE; each has a timer task of its own. A client connects to the first world, and enters another one
+//! by a [`HostCall`]: [`answer`] gives it a session there, and ends its old one.
 //!
-//! A world ends when somebody drops it, when it is told to shut down, or, if it is temporary, when its last client
-//! leaves. Whoever wants to enter then makes a fresh one. The first world ends with the server.
+//! A world ends when it is dropped, when a client shuts it down, or, if it is temporary, when its last client leaves.
+//! The next client that enters its name makes a fresh one. The first world ends with the server.
 //!
-//! Lock order: an engine's first, then that of the list of worlds. Who holds the lock of one
-//! engine takes that of no other.
+//! Lock order: an engine's first, then that of the list of worlds. A thread that holds the lock of one engine takes
+//! that of no other.
 //!
-//! Costs: the list is looked at when a client changes its world, not when it is served.
+//! Costs: the list is read when a client changes its world, not when it is served.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,17 +39,17 @@ use crate::engine::{
     WorldFigures, WorldName,
 };
 
-/// How many worlds a server has at most, beside the first.
+/// The most worlds of a server, beside the first.
 const MOST_WORLDS: usize = 10_000;
 
-/// What the worlds of a server are made of.
+/// Everything that the worlds of a server are made with.
 #[derive(Debug)]
 pub(crate) struct WorldConfig {
     pub(crate) table: Table,
-    /// As they were at the start.
+    /// The settings at the server's start.
     pub(crate) settings: Settings,
     pub(crate) users: Arc<Users>,
-    /// One that shows what clocks show at the start; nobody changes it.
+    /// The clock that the clocks of new worlds are copied from; it never changes.
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
     pub(crate) repeats: bool,
@@ -66,33 +66,33 @@ pub(crate) struct Worlds {
     config: WorldConfig,
     lazy_free_thread: Arc<LazyFreeThread>,
     first: OnceLock<Weak<Shared>>,
-    /// Worlds that are made keep a journal from the start.
+    /// Whether new worlds keep a journal from the start.
     keeps_journals: AtomicBool,
     list: Mutex<List>,
 }
 
 #[derive(Debug, Default)]
 struct List {
-    /// Those beside the first.
+    /// The worlds beside the first, by name.
     worlds: BTreeMap<WorldName, Arc<Shared>>,
     template: Option<Arc<Template>>,
-    /// The server ends, and no world is made any more.
+    /// The server is ending, and no more worlds are made.
     is_closed: bool,
 }
 
-/// What makes a [`Shared`] a world beside the first.
+/// The part of a [`Shared`] that only worlds beside the first have.
 #[derive(Debug)]
 pub(crate) struct World {
     name: WorldName,
-    /// It ends when its last client leaves.
+    /// Whether it ends when its last client leaves.
     is_temporary: AtomicBool,
-    /// It has ended: nobody is let in. Set under its engine's lock.
+    /// Whether it has ended: no client can enter any more. Set under its engine's lock.
     has_ended: AtomicBool,
-    /// Keeps its time, and wakes those who are told something.
+    /// The task of its timer and its deliveries.
     task: Mutex<Option<AbortHandle>>,
 }
 
-/// A session, and where it is.
+/// A session, its world, and its wake flags.
 #[derive(Debug)]
 pub(crate) struct Attachment {
     pub(crate) shared: Arc<Shared>,
@@ -101,7 +101,7 @@ pub(crate) struct Attachment {
 }
 
 impl World {
-    /// Whether it has ended.
+    /// Whether the world has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Acquire)
     }
@@ -111,7 +111,7 @@ impl World {
         &self.name
     }
 
-    /// Has it end when its last client leaves.
+    /// Makes the world end when its last client leaves.
     pub(crate) fn make_temporary(&self) {
         self.is_temporary.store(true, Ordering::Release);
     }
@@ -121,8 +121,8 @@ impl World {
     }
 }
 
-/// Answers what a session asks, whose request is to be run again. Answers where it goes on if that is elsewhere; what
-/// the old world had to tell it is added to `output`.
+/// Answers the host call of a session, whose request is then run again. Returns the new attachment if the session
+/// continues in another world; pushes that the old world had queued for it are added to `output`.
 pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> Option<Attachment> {
     let ask = shared.engine().take_host_call(session)?;
     let worlds = shared.worlds();
@@ -151,27 +151,27 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
 }
 
 impl Worlds {
-    /// None beside the first yet.
+    /// The worlds of a new server: only the first, which [`Worlds::begin_with`] sets.
     pub(crate) fn new(config: WorldConfig) -> Arc<Worlds> {
         let lazy_free_thread = Arc::new(LazyFreeThread::on(&config.settings.process.background_processors));
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
         Arc::new(Worlds { config, lazy_free_thread, first, keeps_journals, list })
     }
 
-    /// Says which is the first world. The server does so before it serves anybody.
+    /// Sets the first world. The server calls it before it serves any client.
     pub(crate) fn begin_with(&self, first: &Arc<Shared>) {
         self.first.get_or_init(|| Arc::downgrade(first));
     }
 
-    /// What frees memory for all of them.
+    /// The thread that frees large values for all worlds.
     pub(crate) fn lazy_free_thread(&self) -> &Arc<LazyFreeThread> {
         &self.lazy_free_thread
     }
 
-    /// The world of that name, which is made if there is none.
+    /// The world of that name, made now if it does not exist.
     ///
     /// # Errors
-    /// There are too many, or the server ends.
+    /// When there are too many worlds, or the server is ending.
     pub(crate) fn find_or_make(self: &Arc<Worlds>, name: &WorldName) -> Result<Arc<Shared>, KitError> {
         if name.is_first() {
             return self.first.get().and_then(Weak::upgrade).ok_or(KitError::TooManyWorlds);
@@ -232,12 +232,12 @@ impl Worlds {
         if self.keeps_journals.load(Ordering::Acquire) {
             engine.kit().begin_journal();
         }
-        // The files are those of the first world.
+        // Only the first world reads and writes the file of users.
         engine.settings.user_file.clear();
         engine
     }
 
-    /// Lets a session of `shared` into a world; `None` if that is where it is.
+    /// Moves a session of `shared` to the world of that name; `None` if it is there already.
     fn enter(
         self: &Arc<Worlds>,
         shared: &Arc<Shared>,
@@ -254,9 +254,9 @@ impl Worlds {
                 return Ok(None);
             }
             let Some(transfer) = shared.engine().export_session(session) else { return Ok(None) };
-            match let_in(&target, transfer) {
+            match attach(&target, transfer) {
                 Some(attachment) => return Ok(Some(attachment)),
-                // It ended meanwhile, and the next one of that name is another.
+                // The world ended meanwhile; the next try finds or makes another one of that name.
                 None if target.has_ended() => {}
                 None => return Err(KitError::FullWorld),
             }
@@ -269,21 +269,21 @@ impl Worlds {
         first.into_iter().chain(self.list.lock().worlds.values().map(Arc::clone)).collect()
     }
 
-    /// How all of them are.
+    /// The figures of all worlds, the first one first, then by their names.
     pub(crate) fn figures(&self) -> Vec<WorldFigures> {
         self.all().iter().map(|shared| figures_of(shared)).collect()
     }
 
-    /// Has the first world, and those that are made from now on, keep a journal from the start.
+    /// Starts a journal in every world, and in those that are made from now on.
     pub(crate) fn keep_journals(&self) {
         self.keeps_journals.store(true, Ordering::Release);
         self.all().iter().for_each(|shared| _ = shared.engine().kit().begin_journal());
     }
 
-    /// What the data of a world is, as text, for a session of `viewer`.
+    /// The data of a world as text, for a session of `viewer`.
     ///
     /// # Errors
-    /// There is none of that name, or it is not shown to that session.
+    /// When there is no world of that name, or the session may not see it.
     fn dump(&self, name: &WorldName, viewer: &Shared, session: SessionId) -> Result<String, KitError> {
         let shared = if name.is_first() { self.first.get().and_then(Weak::upgrade) } else { self.listed(name) };
         let shared = shared.ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
@@ -300,7 +300,7 @@ impl Worlds {
     /// Ends a world.
     ///
     /// # Errors
-    /// There is none of that name, or it is the first.
+    /// When there is no world of that name, or it is the first.
     pub(crate) fn end(&self, name: &WorldName) -> Result<(), KitError> {
         if name.is_first() {
             return Err(KitError::LastingWorld);
@@ -310,13 +310,13 @@ impl Worlds {
         Ok(())
     }
 
-    /// Has worlds that are made from now on begin with that, or with nothing.
+    /// Sets what new worlds start from: a template, or with `None` no data.
     pub(crate) fn set_template(&self, template: Option<Template>) {
         let before = std::mem::replace(&mut self.list.lock().template, template.map(Arc::new));
         drop(before);
     }
 
-    /// Takes a world off the list, unless another stands there in its place.
+    /// Removes a world from the list, unless another one of its name has replaced it there.
     fn forget(&self, shared: &Shared, name: &WorldName) {
         let mut list = self.list.lock();
         if list.worlds.get(name).is_some_and(|listed| std::ptr::eq(&raw const **listed, shared)) {
@@ -324,12 +324,12 @@ impl Worlds {
         }
     }
 
-    /// Leaves a flag for every session of every world beside the first.
+    /// Sets a wake flag of every session of every world beside the first.
     pub(crate) fn notify_all(&self, flag: WakeFlag) {
         self.list.lock().worlds.values().for_each(|world| world.notify_all(flag));
     }
 
-    /// The server ends: its worlds go, and no other is made.
+    /// Ends all worlds beside the first, as the server ends; no more are made.
     pub(crate) fn close(&self) {
         let worlds = {
             let mut list = self.list.lock();
@@ -340,14 +340,14 @@ impl Worlds {
     }
 }
 
-fn let_in(target: &Arc<Shared>, transfer: SessionTransfer) -> Option<Attachment> {
+/// Connects a session that comes from another world; `None` if the world has ended or has too many clients.
+fn attach(target: &Arc<Shared>, transfer: SessionTransfer) -> Option<Attachment> {
     let (session, wake_flags) = target.connect(transfer.origin().clone())?;
     target.engine().import_session(session, transfer);
     Some(Attachment { shared: Arc::clone(target), session, wake_flags })
 }
 
-/// Whether the first world is shown to a session of another one: to the program that the server is part of, and to who
-/// may see all there is.
+/// Whether a session of another world may see the first one: an in-process client, or a user who may see everything.
 fn is_shown_to(first: &Shared, viewer: &Shared, session: SessionId) -> bool {
     let (is_direct, user) = {
         let engine = viewer.engine();
@@ -368,21 +368,21 @@ fn figures_of(shared: &Shared) -> WorldFigures {
     }
 }
 
-/// As one of the worlds.
+/// The part of a [`Shared`] that concerns it as one of the worlds.
 impl Shared {
-    /// Whether it is a world that has ended.
+    /// Whether this is a world that has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.world().is_some_and(World::has_ended)
     }
 
-    /// Ends a temporary world that nobody is in.
+    /// Ends this world if it is temporary and has no clients.
     pub(super) fn end_if_left(&self, engine: &mut Engine) {
         if engine.sessions.is_empty() && self.world().is_some_and(World::is_temporary) {
             self.end_world(engine);
         }
     }
 
-    /// Ends a world, and the connections of its clients.
+    /// Ends this world and its clients' connections; does nothing to the first world.
     pub(super) fn end_world(&self, engine: &mut Engine) {
         let Some(world) = self.world() else { return };
         if world.has_ended.swap(true, Ordering::AcqRel) {

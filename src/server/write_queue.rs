@@ -1,9 +1,9 @@
-//! The write queue of a connection: replies that its client has not taken yet.
+//! The write queue of a connection: replies that its socket has not taken yet.
 //!
-//! Small replies are written at the end of the connection's turn (see [`super::connection`]), and nearly always all of
-//! them go out. What the socket does not take stays here. Large strings, and large frames that other clients get too,
-//! are not copied: the queue holds references and sends them with what lies around them by one system call. The engine
-//! limits how much may wait.
+//! Small replies are written at the end of the connection's turn (see [`super::connection`]), and nearly always the
+//! socket takes all of them. The rest stays here. Large strings, and large frames that other clients receive too, are
+//! not copied: the queue holds references, and sends them together with the bytes around them in one system call. The
+//! engine limits how many bytes may wait.
 //!
 //! Invariant: the first piece is empty only when nothing waits.
 
@@ -19,20 +19,20 @@ use super::stream::Stream;
 use crate::engine::{Now, ReplyRoom};
 use crate::resp::{ReplyBuffer, ReplyPiece};
 
-/// The room that the first reply makes, and the least that is kept while it is empty.
+/// The capacity that the first reply allocates, and the least that an empty queue keeps, in bytes.
 const KEPT_BYTES: usize = 512;
-/// Room of up to so many bytes is not worth giving back, as the next replies are often as long.
+/// The capacity up to which an emptied queue is not shrunk, as the next replies are often as long.
 const LITTLE_BYTES: usize = 2 << 10;
-/// From this size on, what is left of replies is kept as it is instead of copied.
+/// The size from which on the unsent rest of replies is moved into the queue instead of copied.
 const LARGE_BYTES: usize = 256 << 10;
 
-/// How many pieces one system call sends at most.
+/// The most pieces that one system call sends.
 const PARTS: usize = 16;
 
-/// Room for replies that a thread keeps: what is given back and asked for again costs more than to fill it.
+/// The most capacity for replies that a thread keeps: freeing and allocating again would cost more than filling it.
 const REUSED_BYTES: usize = 2 << 20;
 
-/// Bytes of one owner.
+/// A run of bytes with one owner: the queue itself, or several queues together.
 #[derive(Debug)]
 enum Piece {
     Own(Vec<u8>),
@@ -48,19 +48,19 @@ impl Piece {
     }
 }
 
-/// Bytes in the order in which they are to be sent.
+/// The bytes to send, in order.
 #[derive(Debug)]
 pub(crate) struct WriteQueue {
     first: Piece,
-    /// How much of the first piece is sent.
+    /// The number of bytes of the first piece that were sent.
     sent: usize,
     later: VecDeque<Piece>,
     later_bytes: usize,
-    /// Room that is kept while it is empty.
+    /// The capacity that is kept while the queue is empty.
     kept_bytes: Cell<usize>,
-    /// The most bytes that were gathered since then.
+    /// The most bytes that were gathered, and the moment since which they count.
     peak: Cell<(usize, Now)>,
-    /// One byte is sent at a time, until nothing waits.
+    /// Whether one byte is sent at a time, until nothing waits (a fault that tests order).
     in_bytes: bool,
 }
 
@@ -79,7 +79,7 @@ impl Default for WriteQueue {
 }
 
 impl WriteQueue {
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     pub(crate) fn len(&self) -> usize {
         self.first.bytes().len() - self.sent + self.later_bytes
     }
@@ -88,7 +88,7 @@ impl WriteQueue {
         self.len() == 0
     }
 
-    /// Room for gathered replies.
+    /// The capacity for gathered replies, in bytes.
     pub(crate) fn room(&self) -> usize {
         match &self.first {
             Piece::Own(bytes) => bytes.capacity(),
@@ -96,12 +96,13 @@ impl WriteQueue {
         }
     }
 
-    /// The most that were gathered lately.
+    /// The most bytes that were gathered lately (see [`WriteQueue::keep`]).
     pub(crate) fn peak(&self) -> usize {
         self.peak.get().0
     }
 
-    /// Decides how much room is kept from now on when all is sent.
+    /// Decides how much capacity is kept from now on when all is sent, and starts a new peak when the old one's time is
+    /// over.
     pub(crate) fn keep(&self, rule: ReplyRoom, now: Now) {
         if rule.peak_ms.is_some_and(|peak_ms| now.since_us(self.peak.get().1) >= peak_ms.saturating_mul(1000)) {
             self.peak.set((self.len(), now));
@@ -114,7 +115,7 @@ impl WriteQueue {
         self.in_bytes = true;
     }
 
-    /// Adds to the end, to be sent later.
+    /// Copies bytes to the end, to be sent later.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         match (self.later.back_mut(), &mut self.first) {
             (None, Piece::Own(first)) => {
@@ -136,7 +137,7 @@ impl WriteQueue {
         self.later_bytes += bytes.len();
     }
 
-    /// Sends `output` after what waits, and keeps what the socket does not take now; `output` is empty then.
+    /// Sends `output` after the waiting bytes, and queues what the socket does not take now. Leaves `output` empty.
     pub(crate) fn send(
         &mut self,
         stream: &mut Stream,
@@ -150,16 +151,16 @@ impl WriteQueue {
             ReplyPiece::Written(bytes) => self.push(bytes),
             ReplyPiece::Shared(string) => self.push_shared(string),
         });
-        give_back(output.written_mut());
+        limit_capacity(output.written_mut());
         self.flush(stream, cx)
     }
 
-    /// Writes bytes behind which nothing waits.
+    /// Writes bytes directly, while nothing waits in the queue.
     fn send_written(&mut self, stream: &mut Stream, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> io::Result<()> {
         let mut taken = 0;
         while taken < bytes.len().min(TURN_WRITE_BYTES) {
             match stream.poll_write(cx, &bytes[taken..])? {
-                Poll::Ready(count) => taken += some(count)?,
+                Poll::Ready(count) => taken += not_zero(count)?,
                 Poll::Pending => break,
             }
         }
@@ -167,17 +168,17 @@ impl WriteQueue {
             wake_after_others(cx);
         }
         if bytes.len() - taken >= LARGE_BYTES {
-            // Whole, so that a large reply is not in memory twice.
+            // Moved as a whole, so that a large reply is not in memory twice.
             (self.first, self.sent) = (Piece::Own(mem::take(bytes)), taken);
             return Ok(());
         }
         self.push(&bytes[taken..]);
         bytes.clear();
-        give_back(bytes);
+        limit_capacity(bytes);
         Ok(())
     }
 
-    /// Sends a frame after what waits, and holds on to it while the socket does not take all.
+    /// Sends a shared frame after the waiting bytes, and queues a reference until the socket has taken all of it.
     pub(crate) fn share(&mut self, stream: &mut Stream, cx: &mut Context<'_>, frame: Arc<[u8]>) -> io::Result<()> {
         let was_empty = self.is_empty();
         self.push_shared(frame);
@@ -193,14 +194,14 @@ impl WriteQueue {
         self.later.push_back(Piece::Shared(bytes));
     }
 
-    /// Sends what waits, as far as the socket takes it; if it does not take all, the task is woken when it will. One
-    /// that always takes more is written to again after others were served.
+    /// Sends the waiting bytes, as far as the socket takes them; the task is woken when it takes more. A socket that
+    /// keeps taking is written to again after others were served.
     pub(crate) fn flush(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<()> {
         let mut written = 0;
         while !self.is_empty() {
             let Poll::Ready(count) = self.poll_write(stream, cx)? else { return Ok(()) };
             let split = self.in_bytes;
-            self.advance(some(count)?);
+            self.advance(not_zero(count)?);
             written += count;
             if (split || written >= TURN_WRITE_BYTES) && !self.is_empty() {
                 wake_after_others(cx);
@@ -210,7 +211,7 @@ impl WriteQueue {
         Ok(())
     }
 
-    /// Writes the first pieces, by one system call.
+    /// Writes the first pieces in one system call.
     fn poll_write(&self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let rest = &self.first.bytes()[self.sent..];
         if self.in_bytes {
@@ -225,7 +226,7 @@ impl WriteQueue {
         stream.poll_write_vectored(cx, &parts[..count])
     }
 
-    /// The first `count` bytes are sent.
+    /// Removes the first `count` bytes, which were sent.
     fn advance(&mut self, mut count: usize) {
         loop {
             let rest = self.first.bytes().len() - self.sent;
@@ -240,7 +241,7 @@ impl WriteQueue {
         }
     }
 
-    /// Goes on to the next piece, the first being sent; false if there is none.
+    /// Replaces the first piece, which was sent, by the next one; false if there is none.
     fn next_piece(&mut self) -> bool {
         self.sent = 0;
         if let Some(next) = self.later.pop_front() {
@@ -263,15 +264,15 @@ impl WriteQueue {
     }
 }
 
-/// Keeps no more room than is worth it in a buffer that is empty.
-fn give_back(bytes: &mut Vec<u8>) {
+/// Shrinks an empty buffer to [`REUSED_BYTES`] at most.
+fn limit_capacity(bytes: &mut Vec<u8>) {
     if bytes.capacity() > REUSED_BYTES {
         bytes.shrink_to(REUSED_BYTES);
     }
 }
 
-/// How much a socket took, which is never nothing.
-fn some(count: usize) -> io::Result<usize> {
+/// The number of bytes that a socket took; an error if it took none.
+fn not_zero(count: usize) -> io::Result<usize> {
     if count == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(count) }
 }
 
@@ -281,7 +282,7 @@ mod tests {
 
     const LARGE: usize = 10_000;
 
-    /// The room that an write_queue keeps when it has sent a large reply.
+    /// The capacity that a write queue keeps when it has sent a large reply.
     fn room_kept(write_queue: &mut WriteQueue) -> usize {
         write_queue.push(&[0; LARGE]);
         write_queue.next_piece();

@@ -1,8 +1,8 @@
-//! What a client may send and leave unread before it is closed.
+//! Limits on what a client may send, and leave unread, before it is closed.
 //!
-//! A client that has not logged in gets little, and all such clients together get little query buffer, so that
-//! strangers cannot fill memory. The others are held to `client-query-buffer-limit` here; how many replies they may
-//! leave unread is the engine's to say.
+//! A client that has not logged in (a stranger) may use little, and all strangers together get little query buffer, so
+//! that they cannot fill memory. For the other clients this module applies `client-query-buffer-limit`; the engine
+//! limits their unread replies.
 
 use std::mem;
 
@@ -12,18 +12,18 @@ use super::{Connection, Ended};
 use crate::engine::Engine;
 use crate::server::clock::monotonic_ns;
 
-/// The longest unfinished request of a client that has not logged in; others are below it without a look at the
-/// settings.
+/// The longest unfinished request, in bytes, of a client that has not logged in. For other clients, up to this length
+/// the settings need not be read.
 const STRANGER_QUERY_BYTES: usize = 1 << 20;
-/// The memory that the query buffers of all clients that have not logged in may hold.
+/// The memory that the query buffers of all clients that have not logged in may hold together, in bytes.
 const STRANGERS_QUERY_BYTES: usize = 24 << 20;
-/// The most unsent replies of such a client.
+/// The most unsent replies of a client that has not logged in, in bytes.
 const STRANGER_OUTPUT_BYTES: usize = 1024;
-/// The most replies that such a client gets at once: what fits Redis's buffer.
+/// The most replies that such a client gets at once, in bytes: what fits Redis's buffer.
 pub(super) const STRANGER_REPLY_BYTES: usize = 16 << 10;
 
 impl Connection {
-    /// Closes a client that has not logged in and does not read what it is told, so that strangers cannot fill memory.
+    /// Closes a client that has not logged in and does not read its replies, so that strangers cannot fill memory.
     pub(super) fn guard_output(&self) -> Result<(), Ended> {
         if self.write_queue.is_empty() {
             return Ok(());
@@ -37,7 +37,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Counts the end of a client that has not logged in and has too many replies.
+    /// Counts and logs the end of a client that has not logged in and has too many unread replies.
     pub(super) fn close_stranger(&self, engine: &mut Engine) -> Ended {
         engine.stats.output_buffer_disconnections += 1;
         let number = self.session.number;
@@ -45,13 +45,13 @@ impl Connection {
         Ended
     }
 
-    /// How many of `length` bytes that have not run are not in words of an unfinished request either.
+    /// The number of bytes, of `length` that have not run, that are not in complete words of an unfinished request.
     pub(super) fn unparsed_bytes(&self, length: usize) -> usize {
         length.saturating_sub(self.parser.begun().0)
     }
 
-    /// Closes a client that has sent too much that is not parsed (`client-query-buffer-limit`), before any of it is
-    /// run. Complete words of an unfinished request do not count, as in Redis.
+    /// Closes a client that has sent too many unparsed bytes (`client-query-buffer-limit`), before any of them run.
+    /// Complete words of an unfinished request do not count, as in Redis.
     pub(super) fn guard_query(&self) -> Result<(), Ended> {
         let unparsed = self.unparsed_bytes(self.unread.len());
         if unparsed <= STRANGER_QUERY_BYTES {
@@ -81,8 +81,9 @@ impl Connection {
         Ok(())
     }
 
+    /// Counts and logs the end of a client whose query buffer is too large.
     pub(super) fn end_query(&self, engine: &mut Engine, unread: &[u8]) {
-        // Not within the macro, which evaluates nothing where nobody reads the log.
+        // Not within the macro, which evaluates its arguments only when the level is logged.
         let line = engine.end_query(self.session, unread);
         if self.is_authenticated(engine) {
             warn!("{line}");
@@ -91,8 +92,7 @@ impl Connection {
         }
     }
 
-    /// Logs a line that a client which has not logged in caused, unless there was one within a second: strangers must
-    /// not fill a disk either.
+    /// Logs a line about a client that has not logged in, at most one each second: strangers must not fill a disk.
     fn log_stranger(&self, line: &str) {
         match self.place.loops().stranger_lines().next(monotonic_ns()) {
             Some(0) => warn!("{line}"),
@@ -101,6 +101,7 @@ impl Connection {
         }
     }
 
+    /// Whether the client has logged in, or need not.
     pub(super) fn is_authenticated(&self, engine: &Engine) -> bool {
         let has_logged_in = engine.sessions.get(self.session).is_some_and(|session| session.authenticated);
         has_logged_in || !engine.acl.users.must_log_in()

@@ -1,8 +1,8 @@
 //! A connection as the task of an event loop, until it ends or moves to another loop.
 //!
-//! A client that belongs to another event loop by now (see [`crate::server::loops`]) goes there the next time its task
-//! runs: its socket leaves this loop, and the connection goes with it as it is, unsent replies and unread requests too.
-//! Flags that are set meanwhile stay in its wake flags until it looks at them.
+//! A client that now belongs to another event loop (see [`crate::server::loops`]) moves there the next time its task
+//! runs: its socket is deregistered from this loop, and the connection is sent along unchanged, with its unsent replies
+//! and unread requests. Flags that are set meanwhile stay in its wake flags until the new task checks them.
 
 use std::future::Future;
 use std::io;
@@ -20,27 +20,29 @@ use crate::server::stream::{Socket, Stream};
 pub(crate) struct Served(Option<Box<Connection>>);
 
 impl Connection {
-    /// Itself, to be polled by the event loop of this thread.
+    /// Makes it a task for the event loop of this thread.
     pub(crate) fn served(self) -> Served {
         Served(Some(Box::new(self)))
     }
 
-    /// Goes to the event loop that is its place now.
+    /// Moves to the event loop that its place names now.
     fn leave(mut self: Box<Self>) {
         match self.stream.take().map(Stream::leave) {
             Some(Ok(socket)) => {
                 let (loops, number) = (Arc::clone(self.place.loops()), self.place.number());
                 loops.send(number, Accepted::Moves { socket, connection: self });
             }
-            Some(Err(error)) => debug!("client {} was lost on its way to its thread: {error}", self.session.number),
+            Some(Err(error)) => {
+                debug!("client {} was lost while moving to its event loop: {error}", self.session.number)
+            }
             None => {}
         }
     }
 
-    /// Comes to the event loop of this thread.
+    /// Registers with the event loop of this thread, after a move.
     ///
     /// # Errors
-    /// When the event loop cannot take its socket. The connection has ended then.
+    /// When the event loop cannot take the socket; the connection has ended then.
     pub(crate) fn arrive(mut self: Box<Self>, socket: Socket) -> io::Result<Served> {
         (self.stream, self.is_new) = (Some(socket.join()?), true);
         if let Some(session) = self.shared.engine().sessions.get_mut(self.session) {

@@ -1,8 +1,8 @@
-//! The query buffer: what a client has sent and has not been run.
+//! The query buffer: bytes that a client has sent and that have not run.
 //!
-//! Requests are taken from the front and bytes arrive at the end. What was taken stays where it is until it is at
-//! least half of the buffer, so a pipeline of many requests that are run one at a time costs O(1) a byte, not a copy
-//! of the rest for each request.
+//! Requests are taken from the front and bytes are added at the end. Taken bytes stay in place until they are at least
+//! half of the buffer, so a pipeline of many requests that run one at a time costs O(1) a byte, not a copy of the rest
+//! for each request.
 //!
 //! Invariant: `taken < bytes.len()`, or both are 0 and no memory is held.
 
@@ -10,7 +10,7 @@
 #[derive(Debug, Default)]
 pub(super) struct QueryBuffer {
     bytes: Vec<u8>,
-    /// How many bytes at the front are done with.
+    /// The number of bytes at the front that were taken.
     taken: usize,
 }
 
@@ -34,7 +34,7 @@ impl QueryBuffer {
         self.bytes.capacity()
     }
 
-    /// Adds to the end. The room grows by a quarter.
+    /// Adds bytes to the end. A full buffer grows by a quarter, or by as much as arrived.
     pub(super) fn append(&mut self, arrived: &[u8]) {
         let needed = self.bytes.len() + arrived.len();
         if needed > self.bytes.capacity() {
@@ -58,7 +58,7 @@ impl QueryBuffer {
         }
     }
 
-    /// Moves what was not taken to the front.
+    /// Removes the taken bytes, and moves the others to the front.
     fn compact(&mut self) {
         self.bytes.drain(..self.taken);
         self.taken = 0;
@@ -102,7 +102,7 @@ mod tests {
         for _ in 0..REQUESTS {
             let before = buffer.taken;
             buffer.take(10);
-            if buffer.taken < before {
+            if buffer.taken < before + 10 {
                 moves += buffer.len();
             }
         }
