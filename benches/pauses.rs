@@ -187,7 +187,7 @@ impl World {
         }
         for effect in self.engine.effects.take() {
             if let Effect::Free(lazy_free) = effect {
-                self.lazy_free_thread.send(lazy_free).expect("the reaper lives as long as the world");
+                self.lazy_free_thread.send(lazy_free).expect("the thread lives as long as the world");
             }
         }
         self.times_ns.push(u32::try_from(self.last.elapsed().as_nanos()).unwrap_or(u32::MAX));

@@ -1,8 +1,7 @@
-//! From a request to its handler: the gates, in Redis's order, so that a request with two faults is refused for the
-//! same one: is the command known, does its length fit, is it enabled, is the client logged in, may it be part of a
-//! transaction, has the user the right to it, is everyone paused, is it to be queued.
+//! From a request to its reply: finds the command, asks the gates ([`super::gates`]) or queues it for EXEC, runs it
+//! with its stages ([`super::stages`]), and puts its reply and the client's pushes in order.
 //!
-//! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
+//! Source for the order of errors: the behavior of Redis 8.0, asked with requests that fail at two gates at once.
 
 use std::sync::Arc;
 

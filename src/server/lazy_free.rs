@@ -38,6 +38,6 @@ fn start(processors: String) -> Sender<LazyFree> {
         }
     };
     // If no thread starts, the receiver is dropped at once, and sending returns the value, which the sender drops.
-    drop(thread::Builder::new().name("dunlin-reaper".to_owned()).spawn(run));
+    drop(thread::Builder::new().name("dunlin-lazyfree".to_owned()).spawn(run));
     inbox
 }

@@ -90,13 +90,16 @@ impl Listeners {
         if before.port == after.port {
             // On the same port, an open listener may block a new one (`*` and 127.0.0.1 overlap), so close first.
             close(&mut open.listeners);
-            let opened = self.opened(after);
+            let opened = self.opened(after).inspect_err(warn_of_old_listeners);
             let is_changed = opened.is_ok();
-            open.listeners = opened.or_else(|_| self.opened(before)).unwrap_or_default();
+            open.listeners = opened.or_else(|_| self.opened(before)).unwrap_or_else(|error| {
+                warn!("cannot open the former listeners again: {error}");
+                Vec::new()
+            });
             self.start_accepting(&mut open);
             return is_changed;
         }
-        let Ok(listeners) = self.opened(after) else { return false };
+        let Ok(listeners) = self.opened(after).inspect_err(warn_of_old_listeners) else { return false };
         open.listeners = listeners;
         self.start_accepting(&mut open);
         true
@@ -104,9 +107,12 @@ impl Listeners {
 
     fn opened(&self, settings: &Settings) -> io::Result<Vec<Listener>> {
         let sockets = if settings.port == 0 { Ok(Vec::new()) } else { listen::open_tcp(settings) };
-        let listeners = sockets.and_then(|sockets| self.registered(sockets));
-        listeners.inspect_err(|error| warn!("cannot rebind, keeping the current listeners: {error}"))
+        sockets.and_then(|sockets| self.registered(sockets))
     }
+}
+
+fn warn_of_old_listeners(error: &io::Error) {
+    warn!("cannot rebind, keeping the current listeners: {error}");
 }
 
 /// Closes listeners, and returns when their ports are free.

@@ -5,7 +5,7 @@
 //! engine's effects ([`Effect`]) are carried out here, at once and under the lock: none takes long except a stall,
 //! which is meant to hold everyone up.
 //!
-//! Lock order: the engine's first, then that of `wake_flags_of`. Neither is ever held across an `await`.
+//! Lock order: the engine's first, then that of `wake_flags`. Neither is ever held across an `await`.
 
 use std::collections::HashMap;
 use std::mem;
@@ -37,7 +37,7 @@ const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 pub(crate) struct Shared {
     engine: Mutex<Engine>,
     clock: Arc<Clock>,
-    wake_flags_of: Mutex<HashMap<SessionId, Arc<WakeFlags>>>,
+    wake_flags: Mutex<HashMap<SessionId, Arc<WakeFlags>>>,
     wakeup: Wakeup,
     deliveries: Deliveries,
     phase: watch::Sender<Phase>,
@@ -94,7 +94,7 @@ impl Shared {
         Shared {
             engine: Mutex::new(engine),
             clock,
-            wake_flags_of: Mutex::default(),
+            wake_flags: Mutex::default(),
             wakeup: Wakeup::default(),
             deliveries: Deliveries::default(),
             phase,
@@ -222,7 +222,7 @@ impl Shared {
         let session = engine.connect(now, origin)?;
         let timeout = Duration::from_secs(engine.settings.timeout_s.into());
         let wake_flags = Arc::new(WakeFlags::default());
-        self.wake_flags_of.lock().insert(session, Arc::clone(&wake_flags));
+        self.wake_flags.lock().insert(session, Arc::clone(&wake_flags));
         self.notify_waiters(&mut engine);
         drop(engine);
         if !timeout.is_zero() {
@@ -235,7 +235,7 @@ impl Shared {
     pub(crate) fn disconnect(&self, session: SessionId) {
         let mut engine = self.engine();
         engine.disconnect(session);
-        self.wake_flags_of.lock().remove(&session);
+        self.wake_flags.lock().remove(&session);
         self.notify_waiters(&mut engine);
         self.end_if_left(&mut engine);
     }
@@ -249,14 +249,14 @@ impl Shared {
 
     /// Sets a wake flag of one session, if it still exists.
     pub(crate) fn notify(&self, session: SessionId, flag: WakeFlag) {
-        if let Some(wake_flags) = self.wake_flags_of.lock().get(&session) {
+        if let Some(wake_flags) = self.wake_flags.lock().get(&session) {
             wake_flags.notify(flag);
         }
     }
 
     /// Sets a wake flag of every session.
     pub(crate) fn notify_all(&self, flag: WakeFlag) {
-        for wake_flags in self.wake_flags_of.lock().values() {
+        for wake_flags in self.wake_flags.lock().values() {
             wake_flags.notify(flag);
         }
     }
