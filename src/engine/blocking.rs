@@ -143,7 +143,7 @@ impl Engine {
         let Some(request) = wait.again.as_ref().unwrap_or(&wait.request).iter().next() else { return };
         let told = self.frames_of(session);
         let mut out = Vec::new();
-        let watch = self.start_timer();
+        let timer = self.start_timer();
         match self.admit(session, request) {
             Ok(Admitted::Now(found)) => {
                 let id = found.0;
@@ -151,7 +151,7 @@ impl Engine {
                 let reply = Reply::new(&mut out, self.protocol_of(session));
                 let ending = self.run_call(&mut call, reply);
                 self.observers.tracking.end_turn();
-                let spent_us = wait.spent_us.saturating_add(self.elapsed_us(watch));
+                let spent_us = wait.spent_us.saturating_add(self.elapsed_us(timer));
                 if let Ending::Waits(block) = ending {
                     let again = block.again.or(wait.again);
                     let block = Block { deadline_ms: wait.deadline_ms, again, ..*block };

@@ -2,8 +2,9 @@
 //!
 //! The timer sleeps until [`Engine::next_due`] and then calls [`Engine::run_due`]. A server compares the [`DueState`]
 //! before and after a batch, and wakes the timer earlier if something may fall due earlier now. A test that moves the
-//! clock goes from one [`Engine::next_moment`] to the next. All three read [`SOURCES`], so something new that falls due
-//! is one row there, and what happens then is a line in [`Engine::run_due`] or in the server's timer.
+//! clock goes from one [`Engine::next_moment`] to the next. All three read [`KEYS`] and [`OTHERS`], so something new
+//! that falls due is one row of `OTHERS`, and what happens then is a line in [`Engine::run_due`] or in the server's
+//! timer.
 //!
 //! Not here: closing idle clients (`timeout`), which depends on sockets and is the server's.
 
@@ -29,7 +30,7 @@ const KEYS: Source = |engine, asker| {
     Now::from_ms(deadline_ms.saturating_add(grace_ms))
 };
 
-/// All others.
+/// Everything else that falls due.
 const OTHERS: [Source; 4] = [
     // Timeouts of blocked clients, and commands that the test kit delays.
     |engine, _| engine.observers.waiting.next_deadline().and_then(Now::from_ms),
@@ -44,7 +45,7 @@ const OTHERS: [Source; 4] = [
     |engine, _| engine.observers.overfull.next(),
 ];
 
-/// What changes when something may fall due earlier than before.
+/// A fingerprint that changes when something may fall due earlier than before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueState {
     /// Changes of the data, any of which may have set a deadline.

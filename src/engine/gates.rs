@@ -37,6 +37,7 @@ type Passed = Result<Option<Now>, Error>;
 
 /// One gate.
 pub(super) struct Gate {
+    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "the assertion that names it is in debug builds"))]
     name: &'static str,
     /// Commands with one of these flags are the only ones that it concerns; all commands if there are none.
     only_for: &'static [Flags],
