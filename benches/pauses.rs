@@ -17,7 +17,7 @@
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
 
 use dunlin::commands::FAMILIES;
-use dunlin::engine::host::NoHost;
+use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Effect, Engine, Now, Origin, SessionId, Settings, Table};
 use dunlin::keyspace::LazyFree;
 use dunlin::resp::{Request, Span};

@@ -6,7 +6,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::commands::FAMILIES;
-use dunlin::engine::host::NoHost;
+use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Engine, Now, Origin, SessionId, Settings, Table};
 use dunlin::resp::{Request, Span};
 use std::hint::black_box;

@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "an allocator that counts is one; it hands every call on as it is")]
 
 use dunlin::commands::FAMILIES;
-use dunlin::engine::host::NoHost;
+use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Engine, Now, Origin, Settings, Table};
 use dunlin::keyspace::{Database, New, Slot};
 use dunlin::resp::{Request, Span};

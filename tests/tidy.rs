@@ -17,30 +17,37 @@ use std::collections::BTreeSet;
 use functions::functions_of;
 use source::{Source, sources};
 
-/// The layers from the bottom to the top; a file may use only what lies below it, or its own layer.
-const LAYERS: &[(&str, usize)] = &[
-    ("value", 0),
-    ("resp", 0),
-    ("lua", 0),
-    ("keyspace", 1),
-    ("acl", 2),
-    ("rdb", 2),
-    ("script", 2),
-    ("engine", 3),
-    ("config", 4),
-    ("commands", 5),
-    ("server", 6),
-    ("testkit", 7),
+/// The rooms of the library from the bottom to the top: a file uses only its own room and those before it, so no circle
+/// of modules goes through two rooms.
+const ROOMS: &[&str] = &[
+    "value",
+    "resp",
+    "lua",
+    "keyspace",
+    "acl",
+    "rdb",
+    "script",
+    "engine::spec",
+    "engine::state",
+    "engine::exec",
+    "config",
+    "commands",
+    "server",
+    "testkit",
 ];
+
+/// Files that name a room above their own, each with its reason.
+const ROOM_EXCEPTIONS: &[(&str, &str)] =
+    &[("src/engine/spec/command.rs", "a row holds its functions, whose types name what they are given")];
 
 const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 60;
 /// How wide a comment may be, in characters: as wide as rustfmt makes code, which it leaves comments out of.
 const COMMENT_COLUMNS: usize = 120;
 const ENGINE_FIELDS: usize = 13;
-/// How many methods `Engine` has in all files. They are to become methods of the parts of its state, so this number
-/// goes down and never up.
-const ENGINE_METHODS: usize = 292;
+/// How many methods `Engine` has in all files: what a host of it calls. Anything else is a method of a struct of its
+/// state, or a function of a module of `engine/exec`.
+const ENGINE_METHODS: usize = 40;
 /// How a doc comment does not begin: these words say nothing where an editor shows that comment alone.
 const EMPTY_OPENINGS: &[&str] =
     &["The same", "So many", "So much", "It is.", "It is not.", "See above", "Its name.", "Who ", "Whose "];
@@ -105,18 +112,21 @@ const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn a_layer_uses_only_what_lies_below_it() {
-    let mut faults = Vec::new();
+fn a_room_uses_only_those_before_it() {
+    let (mut faults, mut used) = (Vec::new(), BTreeSet::new());
     for source in sources("src") {
-        let Some(layer) = layer_of_path(&source.path) else { continue };
+        let Some(room) = room_of_path(&source.path) else { continue };
+        let is_excused = ROOM_EXCEPTIONS.iter().position(|(file, _)| *file == source.path);
         for (number, line) in source.code() {
-            for used in modules_used(line) {
-                if layer_of(&used).is_some_and(|below| below > layer) {
-                    faults.push(format!("{}:{number} reaches up to crate::{used}", source.path));
+            for above in modules_used(line).iter().filter_map(|module| room_of(module)).filter(|&above| above > room) {
+                match is_excused {
+                    Some(exception) => _ = used.insert(exception),
+                    None => faults.push(format!("{}:{number} reaches up to {}", source.path, ROOMS[above])),
                 }
             }
         }
     }
+    faults.extend(unused(ROOM_EXCEPTIONS.len(), &used));
     none(&faults);
 }
 
@@ -359,23 +369,35 @@ fn every_page_about_the_test_kit_shows_its_test_in_every_language() {
     none(&faults);
 }
 
-fn layer_of(module: &str) -> Option<usize> {
-    LAYERS.iter().find(|(name, _)| *name == module).map(|(_, layer)| *layer)
+/// The place of a module's room. What stands in the engine beside its three rooms is the engine as a whole, and so
+/// belongs to the last of them.
+fn room_of(module: &str) -> Option<usize> {
+    let mut parts = module.split("::");
+    let top = parts.next()?;
+    let inner = parts.next().filter(|_| top == "engine").map(|inner| format!("engine::{inner}"));
+    let whole = if top == "engine" { "engine::exec" } else { top };
+    let place = |wanted: &str| ROOMS.iter().position(|room| *room == wanted);
+    inner.and_then(|inner| place(&inner)).or_else(|| place(whole))
 }
 
-fn layer_of_path(path: &str) -> Option<usize> {
-    let module = path.strip_prefix("src/")?.split(['/', '.']).next()?;
-    layer_of(module)
+fn room_of_path(path: &str) -> Option<usize> {
+    room_of(&path.strip_prefix("src/")?.trim_end_matches(".rs").replace('/', "::"))
 }
 
-/// The top modules that a line names as `crate::module` or `use crate::{module, ...}`.
+/// The modules that a line names as `crate::module` or `use crate::{module, ...}`, two levels deep in the first form.
 fn modules_used(line: &str) -> Vec<String> {
-    let name = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let is_part = |c: &char| c.is_alphanumeric() || *c == '_';
+    let name = |text: &str| text.chars().take_while(is_part).collect::<String>();
     let mut used = Vec::new();
-    for rest in line.split("crate::").skip(1) {
+    // `pub(in crate::engine)` says who may see an item, and uses nothing.
+    for rest in line.replace("(in crate::", "(in ").split("crate::").skip(1) {
         match rest.strip_prefix('{') {
             Some(list) => used.extend(list.split(',').map(|item| name(item.trim()))),
-            None => used.push(name(rest)),
+            None => {
+                let (top, inner) = rest.split_once("::").unwrap_or((rest, ""));
+                let path = [name(top), name(inner)];
+                used.push(path.join("::").trim_end_matches(':').to_owned());
+            }
         }
     }
     used
@@ -410,10 +432,17 @@ fn none(faults: &[String]) {
 /// The rules themselves are checked on a text that breaks them: a rule that finds nothing anywhere would pass too.
 #[test]
 fn the_rules_find_what_breaks_them() {
-    let source =
-        Source { path: "src/value/x.rs".to_owned(), text: "use crate::{engine, resp};\n// crate::server\n".to_owned() };
+    let source = Source {
+        path: "src/value/x.rs".to_owned(),
+        text: "use crate::{engine, resp};\n// crate::server\nuse crate::engine::state::Session;\n".to_owned(),
+    };
     let used: Vec<String> = source.code().flat_map(|(_, line)| modules_used(line)).collect();
-    assert_eq!(used, ["engine", "resp"]);
+    assert_eq!(used, ["engine", "resp", "engine::state"]);
+    let rooms = ["engine::state", "engine::Engine", "engine", "value::zset", "main"].map(room_of);
+    assert_eq!(
+        rooms.map(|room| room.map(|room| ROOMS[room])),
+        [Some("engine::state"), Some("engine::exec"), Some("engine::exec"), Some("value"), None]
+    );
     assert!(has_word("let t = Instant::now();", "Instant"));
     assert!(!has_word("struct InstantReply;", "Instant"));
     let lacks = pages::faults_of("new.md", "\n```rust,test_harness\n\n```python\n", "");

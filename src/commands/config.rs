@@ -6,6 +6,8 @@
 
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};
+use crate::engine::exec::eviction;
+use crate::engine::exec::rights;
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, LogLevel, Secrets, ServerError, Settings,
     shown,
@@ -134,9 +136,9 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     engine.settings = settings;
     if is_password_other {
         let password = engine.settings.password.clone();
-        engine.set_default_password(&password);
+        rights::set_default_password(engine, &password);
     }
-    engine.begin_evicting();
+    eviction::begin_evicting(engine);
     for (parameter, _, _) in assignments {
         engine.effects.push(Effect::Setting(parameter.name));
     }

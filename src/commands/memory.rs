@@ -5,7 +5,8 @@
 //! left out, since the system's has no statistics.
 
 use super::help;
-use crate::engine::host::Usage;
+use crate::engine::exec::eviction;
+use crate::engine::state::host::Usage;
 use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 
@@ -166,7 +167,7 @@ fn row(name: &str, figure: Figure) -> (String, Figure) {
 /// Bytes that the server uses: those allocated if they are counted, otherwise those of the data.
 pub(super) fn used_bytes(engine: &Engine, usage: &Usage) -> u64 {
     match usage.allocated_bytes {
-        0 => engine.used_bytes(),
+        0 => eviction::used_bytes(engine),
         bytes => bytes,
     }
 }

@@ -3,117 +3,42 @@
 //! It opens no socket and no file and starts no thread. The caller passes the time with each request. All that the
 //! engine needs from outside while a request runs is in [`Host`]: the clock again, to measure the commands of a batch
 //! and of a transaction; facts for INFO; the files of CONFIG REWRITE and ACL; the listeners; another server (MIGRATE);
-//! secrets. With [`host::NoHost`], which has none of these, the same seed, requests and moments give the same replies,
+//! secrets. With [`state::host::NoHost`], which has none of these, the same seed, requests and moments give the same replies,
 //! byte for byte. The other promises of the project depend on that: a clock that tests move, many engines in one
 //! process, tests that never sleep.
 //!
-//! The path of a request: [`Engine::run`] resolves the name, asks the gates ([`gates`]), runs the stages around the
-//! command ([`stages`]), and calls the handler, which reaches the data through [`Ctx`]. A data command skips gates and
-//! stages while none is active ([`fast_path`]). What a command *is* is defined here ([`Command`]); the commands that
-//! exist are passed in as a [`Table`].
+//! Three rooms, each of which uses only those before it: [`spec`] says what a command is, [`state`] is what the server
+//! knows, and [`exec`] is what happens. [`Engine`] composes the state. Its methods are what a host calls; anything else is
+//! a method of one struct of the state or a function of a module of `exec`.
+//!
+//! The path of a request: [`Engine::run`] resolves the name, asks the gates (`exec/gates`), runs the stages around the
+//! command (`exec/stages`), and calls the handler, which reaches the data through [`Ctx`]. A data command skips gates
+//! and stages while none is active (`exec/fast_path`). The commands that exist are passed in as a [`Table`].
 
-mod acl;
-mod args;
-mod blocking;
-mod capacity;
-mod client_line;
-mod command;
-mod ctx;
-mod databases;
-mod delivery;
-mod derived;
-mod dispatch;
-mod due;
-mod effects;
-mod error;
-mod error_counts;
-mod event;
-mod eviction;
-mod fast_path;
-mod fields;
-mod gates;
-mod history;
-pub mod host;
-mod host_call;
-mod instant_metrics;
-mod key_spec;
-mod keys;
-pub mod kit;
-mod latency_histogram;
-mod latency_monitor;
-pub mod lru;
-mod measure;
-mod moment;
-mod monitor;
-pub mod observers;
-mod pause;
-mod peek;
-mod prefetch;
-mod process;
-mod publish;
-mod push_queue;
-mod remote_request;
-mod rights;
-pub mod scripts;
-mod secrets;
-mod session;
-mod settings;
-mod slow_log;
-mod snapshots;
-mod stages;
-mod stats;
-mod stored;
-mod table;
-mod template;
-pub mod tracking;
-mod transaction;
+pub mod exec;
+pub mod spec;
+pub mod state;
 
-pub use acl::Acl;
-pub use args::{Args, says};
-pub use capacity::Capacity;
-pub use command::{Arity, Channels, Command, Family, Flags, Handler};
-pub use ctx::{Changed, Ctx, Deadline, MetadataChange};
-pub use databases::Databases;
-pub use delivery::{OutputLimit, OutputLimits};
-pub use derived::{CATEGORIES, KeyRange};
-pub use dispatch::Flow;
-pub use due::DueState;
-pub use effects::{ClockOrder, Effect, Effects};
-pub use error::{
-    BitmapError, Error, GeoError, HyperLogLogError, KitError, RestoreError, RightsError, ServerError, StreamError,
-    TrackingError, shown,
+pub use exec::{Changed, Ctx, Deadline, DueState, Flow, MetadataChange, Peek, Stored};
+pub use spec::{
+    Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, Command, CommandId, Entry, Error, Event,
+    Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange, KeySpec, KitError, Notifications,
+    Now, REDACTED, RestoreError, RightsError, Secrets, ServerError, StreamError, Table, TrackingError, says, shown,
 };
-pub use error_counts::ErrorCounts;
-pub use event::{Class, Event, Notifications};
-pub use eviction::{ClientsLimit, Policy, Pressure};
-pub use history::Change;
-pub use host::Host;
-pub use host_call::{FIRST_WORLD, HostCall, HostReply, PendingHostCall, SessionTransfer, WorldFigures, WorldName};
-pub use instant_metrics::{Counts, InstantMetrics};
-pub use key_spec::{Begin, Find, KeyFlags, KeySpec};
-pub use latency_histogram::LatencyHistogram;
-pub use latency_monitor::{LatencyMonitor, MOST_SAMPLES, Sample, Series};
-pub use moment::Now;
-pub use observers::{Block, Observers, Presence, Subscribed, Subscriptions, Topic, Wait, Waiting, Watches};
-pub use pause::{Pause, PauseScope};
-pub use peek::Peek;
-pub use process::{OomScore, Process, Supervisor};
-pub use push_queue::PushQueue;
-pub use remote_request::{RemoteFault, RemoteRequest, RemoteResult};
-pub use scripts::Scripts;
-pub use secrets::{REDACTED, Secrets};
-pub use session::{Buffers, Origin, ReplyMode, ReplyRoom, Session, SessionId, Sessions, Transport};
-pub use settings::{LogLevel, Permission, Settings};
-pub use slow_log::{SlowCommand, SlowLog};
-pub use stats::{CommandStats, Stats, Transfers};
-pub use stored::Stored;
-pub use table::{CommandId, Entry, Table};
-pub use template::Template;
-pub use transaction::Transaction;
+pub use state::{
+    Acl, Block, Buffers, Capacity, ClientsLimit, ClockOrder, CommandStats, Counts, Databases, Effect, Effects,
+    ErrorCounts, FIRST_WORLD, Host, HostCall, HostReply, InstantMetrics, LatencyHistogram, LatencyMonitor, LogLevel,
+    MOST_SAMPLES, Observers, OomScore, Origin, OutputLimit, OutputLimits, Pause, PauseScope, PendingHostCall,
+    Permission, Policy, Presence, Pressure, Process, PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplyMode,
+    ReplyRoom, Sample, Scripts, Series, Session, SessionId, SessionTransfer, Sessions, Settings, SlowCommand, SlowLog,
+    Stats, Subscribed, Subscriptions, Supervisor, Switches, Template, Timing, Topic, Transaction, Transfers, Transport,
+    Wait, Waiting, Watches, WorldFigures, WorldName,
+};
 
 use std::sync::Arc;
 
-use crate::keyspace::{Database, LazyFree, Slot};
+use self::exec::{blocking, kit, rights};
+use crate::keyspace::LazyFree;
 use crate::value::hashing::Key;
 
 /// The version of Redis that this server answers as.
@@ -152,47 +77,7 @@ pub struct Engine {
     /// Switches that DEBUG and tests set.
     pub switches: Switches,
     /// The current moment, the running command, and whether time stands still.
-    timing: Timing,
-}
-
-/// Switches that DEBUG and tests set.
-#[derive(Clone, Copy, Debug)]
-pub struct Switches {
-    /// Keys are removed at their deadline; if off, only when they are accessed (DEBUG SET-ACTIVE-EXPIRE).
-    pub active_expiry: bool,
-    /// Scripts may call commands that inspect the server, as its tests do (DEBUG SET-DISABLE-DENY-SCRIPTS).
-    pub scripts_inspect: bool,
-    /// Nothing runs when it falls due: no active expiry, no closing of idle clients (DEBUG PAUSE-CRON).
-    pub cron_paused: bool,
-    /// The number of times that the replication id was changed (DEBUG CHANGE-REPL-ID).
-    pub replid_generation: u32,
-    /// Key events are recorded among the effects.
-    pub records_key_events: bool,
-    /// The checksums of payloads are verified (DEBUG SET-SKIP-CHECKSUM-VALIDATION).
-    pub verifies_checksums: bool,
-    /// The capacity limits of collections and databases.
-    pub capacity: Capacity,
-    /// The size of the reply buffer that each client keeps (DEBUG REPLYBUFFER).
-    pub reply_room: ReplyRoom,
-    /// A shutdown was requested during [`Switches::cron_paused`]; it happens when that is over.
-    pub shutdown_pending: bool,
-    /// A test has chosen the seed: the system's randomness and wall-clock budgets are not used.
-    pub is_deterministic: bool,
-}
-
-#[derive(Debug)]
-struct Timing {
-    started: Now,
-    now: Now,
-    running: Option<measure::Running>,
-    put_off: measure::PutOff,
-    /// When the current batch of requests began.
-    batch_began: Now,
-    /// The length of all stalls so far.
-    stalled_us: u64,
-    pause: Pause,
-    /// The clock is held: it moves only when a test moves it.
-    is_held: bool,
+    pub timing: Timing,
 }
 
 /// The size from which a value is freed on another thread, in bytes or parts: a smaller one is freed faster than
@@ -224,31 +109,11 @@ impl Engine {
             host,
             scripts: Scripts::default(),
             observers: Observers::default(),
-            switches: Switches {
-                active_expiry: true,
-                scripts_inspect: false,
-                cron_paused: false,
-                replid_generation: 0,
-                records_key_events: false,
-                verifies_checksums: true,
-                capacity: Capacity::default(),
-                reply_room: ReplyRoom::default(),
-                shutdown_pending: false,
-                is_deterministic: false,
-            },
-            timing: Timing {
-                started: now,
-                now,
-                running: None,
-                put_off: measure::PutOff::default(),
-                batch_began: now,
-                stalled_us: 0,
-                pause: Pause::default(),
-                is_held: true,
-            },
+            switches: Switches::default(),
+            timing: Timing::begun(now),
         };
         engine.stats.startup_bytes = engine.databases.memory_bytes() as u64;
-        engine.set_default_password(&password);
+        rights::set_default_password(&mut engine, &password);
         engine
     }
 
@@ -278,28 +143,6 @@ impl Engine {
         self.timing.now
     }
 
-    /// The pause in force, if any (CLIENT PAUSE).
-    pub fn pause(&self) -> &Pause {
-        &self.timing.pause
-    }
-
-    /// The pause, to start or end it.
-    pub fn pause_mut(&mut self) -> &mut Pause {
-        &mut self.timing.pause
-    }
-
-    /// Sets whether the clock is held, that is moved only by a test. On a held clock a key expires when its deadline is
-    /// reached. On a running clock it expires when the deadline has passed, as in Redis: a millisecond is not over
-    /// before the next begins, so no key lives for less than its time.
-    pub fn hold_time(&mut self, is_held: bool) {
-        self.timing.is_held = is_held;
-    }
-
-    /// The time when the engine was created.
-    pub fn started(&self) -> Now {
-        self.timing.started
-    }
-
     /// Opens a session. `None` when there are too many; the caller replies with that error and closes the connection.
     pub fn connect(&mut self, now: Now, origin: Origin) -> Option<SessionId> {
         self.at(now);
@@ -311,7 +154,7 @@ impl Engine {
         let needs_no_login = !self.acl.users.must_log_in();
         let default_user = Arc::clone(self.acl.users.default_user());
         let session = self.sessions.open(origin, default_user, needs_no_login, now);
-        self.wake_waiters();
+        kit::waits::wake_waiters(self);
         Some(session)
     }
 
@@ -320,12 +163,12 @@ impl Engine {
         if self.scripts.detach(session) {
             return;
         }
-        self.stop_waiting(session);
+        blocking::stop_waiting(self, session);
         if let Some(client) = self.sessions.get_mut(session) {
             self.observers.forget(client);
         }
         self.sessions.close(session);
-        self.wake_waiters();
+        kit::waits::wake_waiters(self);
     }
 
     /// Ends a session at once (CLIENT KILL): it is in no list any more.
@@ -336,84 +179,12 @@ impl Engine {
 
     /// Ends a session: it receives nothing any more, and exists until its connection has ended.
     pub fn kill(&mut self, session: SessionId) {
-        self.stop_waiting(session);
+        blocking::stop_waiting(self, session);
         if let Some(client) = self.sessions.get_mut(session) {
             self.observers.forget(client);
             client.closing = true;
         }
         self.effects.push(Effect::Close(session));
-    }
-
-    /// Looks up a live key; an expired one is deleted now, and so are expired fields of a hash.
-    #[inline]
-    fn live(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
-        let found = self.databases.get(database).find(key)?;
-        let deadline_ms = self.databases.get(database).deadline(found);
-        if deadline_ms.is_none_or(|deadline_ms| self.due_ms() < deadline_ms) {
-            return self.without_due_fields(database, found);
-        }
-        if !self.timing.pause.holds(self.timing.now) {
-            self.expire_slot(database, found);
-        }
-        None
-    }
-
-    /// Looks up a key for a command that is about to write. During a pause only commands that the pause lets through
-    /// write, so an expired key is deleted for them.
-    #[inline]
-    fn live_to_change(&mut self, database: usize, key: &[u8]) -> Option<Slot> {
-        let found = self.live(database, key);
-        if found.is_none()
-            && self.timing.pause.holds(self.timing.now)
-            && let Some(due) = self.databases.get(database).find(key)
-        {
-            self.expire_slot(database, due);
-        }
-        found
-    }
-
-    /// Reports that a key changed. Every change passes through here, so that all observers of the key are notified.
-    #[inline]
-    fn changed(&mut self, database: usize, event: Event, key: &[u8]) {
-        self.touched(database, key);
-        self.announce(database, event, key);
-        if !self.observers.waiting.is_empty() {
-            self.signal_loss(database, key);
-        }
-    }
-
-    /// Publishes an event of a key.
-    #[inline]
-    fn announce(&mut self, database: usize, event: Event, key: &[u8]) {
-        if self.switches.records_key_events {
-            self.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
-        }
-        self.notify(database, event, key);
-    }
-
-    /// Reports that the value of a key changed, to WATCH and key tracking.
-    #[inline]
-    fn touched(&mut self, database: usize, key: &[u8]) {
-        if self.observers.tracking.is_on() {
-            self.invalidate(key);
-        }
-        if self.observers.watches.includes(database, key) {
-            let presence = self.presence(database, key);
-            self.observers.watches.touch(database, key, presence);
-        }
-    }
-
-    /// Reports a new key: the clients blocked on it may go on when the command is done.
-    fn arrived(&mut self, database: usize, key: &[u8]) {
-        self.notify(database, Event::NEW, key);
-        if !self.observers.waiting.is_empty() {
-            self.observers.waiting.signal(database, key);
-        }
-    }
-
-    /// Whether a key exists, is missing or has expired, without counting or recording an access.
-    fn presence(&self, database: usize, key: &[u8]) -> Presence {
-        presence(self.databases.get(database), key, self.due_ms())
     }
 
     /// Frees a small value at once, and a large one on another thread.
@@ -422,13 +193,5 @@ impl Engine {
         if lazy_free.memory() >= LARGE_BYTES || lazy_free.parts() > MANY_PARTS {
             self.effects.push(Effect::Free(lazy_free));
         }
-    }
-}
-
-fn presence(database: &Database, key: &[u8], last_ms: i64) -> Presence {
-    match database.find(key) {
-        None => Presence::Missing,
-        Some(slot) if database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= last_ms) => Presence::Overdue,
-        Some(_) => Presence::Live,
     }
 }

@@ -41,6 +41,8 @@ use super::stream::Stream;
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::worlds::{self, Attachment};
 use super::write_queue::WriteQueue;
+use crate::engine::exec::client_line;
+use crate::engine::exec::delivery;
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Parser, ReplyBuffer};
 
@@ -406,11 +408,11 @@ impl Connection {
             // More than the shared buffer holds is this client's own memory, and its requests are about to run.
             self.weigh(&mut engine);
         }
-        if engine.has_queued_too_much(self.session, unparsed) {
+        if client_line::has_queued_too_much(&engine, self.session, unparsed) {
             self.end_query(&mut engine, input);
             return (0, Stop::Aborted);
         }
-        if engine.limits_output(self.session) {
+        if delivery::limits_output(&engine, self.session) {
             // Requests sent together are answered together, as in Redis, so that the limit applies to the same replies.
             self.turn_end.put_off();
         }

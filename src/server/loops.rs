@@ -21,7 +21,7 @@ use super::listen::Accepted;
 use super::log_limit::LogLimit;
 use super::loop_scaler::{LoopScaler, Window};
 use super::processors::ProcessorTime;
-use crate::engine::host;
+use crate::engine::state::host;
 
 /// The shortest window between two decisions on the number of loops in use.
 const WINDOW_NS: u64 = 100_000_000;

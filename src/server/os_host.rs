@@ -1,5 +1,5 @@
 //! The engine's host on a real operating system: facts about machine and process for INFO and CONFIG SET, and the calls
-//! that [`crate::engine::host`] lists.
+//! that [`crate::engine::state::host`] lists.
 //!
 //! A fact that the system does not report is empty or 0, never made up.
 
@@ -20,7 +20,7 @@ use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::oom_score;
 use super::supervision;
-use crate::engine::host::{self, Facts, Usage};
+use crate::engine::state::host::{self, Facts, Usage};
 use crate::engine::{Host, Now, Process, RemoteRequest, RemoteResult, Settings};
 
 /// The engine's host: the process and machine, as one world of a server sees them.

@@ -26,7 +26,8 @@ use super::shared::{Phase, Shared};
 use super::timer;
 use super::worlds::{WorldConfig, Worlds};
 use crate::commands;
-use crate::engine::host::Facts;
+use crate::engine::exec::rights;
+use crate::engine::state::host::Facts;
 use crate::engine::{Engine, Settings, Table};
 
 /// Everything that a server is started with.
@@ -106,7 +107,7 @@ impl Server {
         ));
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
         engine.switches.is_deterministic = repeats;
-        engine.enlist_users().map_err(io::Error::other)?;
+        rights::enlist_users(&mut engine).map_err(io::Error::other)?;
         let worlds = Worlds::new(WorldConfig {
             table,
             settings: engine.settings.clone(),

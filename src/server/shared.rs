@@ -23,6 +23,8 @@ use super::timer::{NextTick, Timer};
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::worlds::{World, Worlds};
+use crate::engine::exec::delivery;
+use crate::engine::exec::tracking;
 use crate::engine::{ClockOrder, DueState, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
 use crate::resp::{ReplyBuffer, Request};
 
@@ -90,7 +92,7 @@ impl Shared {
         world: Option<World>,
     ) -> Shared {
         let mut engine = engine;
-        engine.hold_time(clock.is_frozen());
+        engine.timing.hold_time(clock.is_frozen());
         Shared {
             engine: Mutex::new(engine),
             clock,
@@ -202,12 +204,12 @@ impl Shared {
     /// Completes a batch or a tick: sends gathered invalidations, evicts clients, carries out the effects, and wakes
     /// the timer if keys must be evicted.
     pub(crate) fn settle(&self, engine: &mut Engine) {
-        engine.broadcast();
+        tracking::broadcast(engine);
         engine.evict_clients();
         if !engine.effects.is_empty() {
             self.carry_out(engine, None);
         }
-        if engine.is_evicting() {
+        if engine.databases.is_evicting() {
             self.wakeup.no_later_than(engine.now());
         }
     }
@@ -270,7 +272,7 @@ impl Shared {
                 Effect::Close(session) if caller == Some(session) => {}
                 Effect::Close(session) => self.close(engine, session),
                 Effect::CutOff(session) => {
-                    if let Some(line) = engine.close_log_line(session) {
+                    if let Some(line) = delivery::close_log_line(engine, session) {
                         log::write(LogLevel::Warning, &line);
                     }
                     if caller != Some(session) {
@@ -315,7 +317,7 @@ impl Shared {
 
     /// Resumes the clients that a pause held back, in the order in which they came, and the timer.
     pub(super) fn resume(&self, engine: &Engine) {
-        engine.held_back().into_iter().for_each(|session| self.notify(session, WakeFlag::Resume));
+        engine.sessions.held_back().into_iter().for_each(|session| self.notify(session, WakeFlag::Resume));
         self.wakeup.no_later_than(engine.now());
     }
 
@@ -373,7 +375,7 @@ impl Shared {
             ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
             ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock.obey(order),
         }
-        engine.hold_time(self.clock.is_frozen());
+        engine.timing.hold_time(self.clock.is_frozen());
         engine.jump(self.clock.now());
         self.wake_timer();
     }
@@ -401,7 +403,7 @@ impl Shared {
             // Nothing may happen before the script has ended, and that moment is unknown.
             return self.clock.reach(target);
         }
-        engine.hold_time(true);
+        engine.timing.hold_time(true);
         let mut timer = Timer::default();
         let mut now = self.clock.now();
         loop {
@@ -414,7 +416,7 @@ impl Shared {
             };
             self.clock.reach(now);
         }
-        engine.hold_time(self.clock.is_frozen());
+        engine.timing.hold_time(self.clock.is_frozen());
     }
 
     /// Ends the server: no more clients are accepted, and then all connections are closed.

@@ -17,6 +17,7 @@ use super::clock::later;
 use super::contain::keep_running;
 use super::shared::Shared;
 use super::wake_flags::WakeFlag;
+use crate::engine::exec::tracking;
 use crate::engine::{Engine, Now, Session, SessionId, Transport};
 
 /// The number of keys that one slice removes: some ten microseconds of work.
@@ -56,7 +57,7 @@ impl Timer {
         self.close_idle(shared, engine, now);
         let expired = engine.run_due(now, SLICE_KEYS);
         if !engine.switches.cron_paused {
-            engine.limit_tracking();
+            tracking::limit_tracking(engine);
         }
         let goes_on_evicting = engine.go_on_evicting(now);
         shared.settle(engine);
@@ -88,8 +89,8 @@ impl Timer {
 
 /// Resumes the held-back clients once a pause is over, even one so short that it ended before any tick.
 fn end_pause(shared: &Shared, engine: &mut Engine, now: Now) {
-    if engine.pause().until().is_some_and(|end| end <= now) {
-        engine.pause_mut().end();
+    if engine.timing.pause().until().is_some_and(|end| end <= now) {
+        engine.timing.pause_mut().end();
         shared.resume(engine);
     }
 }
@@ -180,7 +181,7 @@ mod tests {
         let mut engine = shared.engine();
         Timer::default().tick(shared, &mut engine, Now::from_us(6_000));
         assert!(wake_flags.take().has(WakeFlag::Resume));
-        assert_eq!(engine.pause().until(), None);
+        assert_eq!(engine.timing.pause().until(), None);
     }
 
     /// Milliseconds about where moments, as microseconds and as milliseconds, end.

@@ -33,7 +33,8 @@ use super::timer;
 use super::wake_flags::{WakeFlag, WakeFlags};
 use crate::acl::Users;
 use crate::commands::dunlin;
-use crate::engine::host::Facts;
+use crate::engine::exec::host_call;
+use crate::engine::state::host::Facts;
 use crate::engine::{
     Engine, HostCall, HostReply, KitError, SessionId, SessionTransfer, Settings, Table, Template, Transport,
     WorldFigures, WorldName,
@@ -227,10 +228,10 @@ impl Worlds {
         engine.switches.is_deterministic = config.repeats;
         match template {
             Some(template) => engine.begin_as(template),
-            None => engine.begin_with_users(&config.users),
+            None => engine.acl.begin_with_users(&config.users),
         }
         if self.keeps_journals.load(Ordering::Acquire) {
-            engine.kit().begin_journal();
+            engine.observers.kit().begin_journal();
         }
         // Only the first world reads and writes the file of users.
         engine.settings.user_file.clear();
@@ -277,7 +278,7 @@ impl Worlds {
     /// Starts a journal in every world, and in those that are made from now on.
     pub(crate) fn keep_journals(&self) {
         self.keeps_journals.store(true, Ordering::Release);
-        self.all().iter().for_each(|shared| _ = shared.engine().kit().begin_journal());
+        self.all().iter().for_each(|shared| _ = shared.engine().observers.kit().begin_journal());
     }
 
     /// The data of a world as text, for a session of `viewer`.
@@ -353,9 +354,9 @@ fn is_shown_to(first: &Shared, viewer: &Shared, session: SessionId) -> bool {
         let engine = viewer.engine();
         let client = engine.sessions.get(session);
         let is_direct = client.is_some_and(|client| client.origin.transport == Transport::Direct);
-        (is_direct, engine.first_user(session))
+        (is_direct, host_call::first_user(&engine, session))
     };
-    is_direct || first.engine().shows_all_to(user.as_deref())
+    is_direct || host_call::shows_all_to(&first.engine(), user.as_deref())
 }
 
 fn figures_of(shared: &Shared) -> WorldFigures {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::expected::line_of;
 use super::{CallError, Expected, Reply, Word, World};
 use crate::engine::FIRST_WORLD;
-use crate::engine::kit::{Entry, quoted};
+use crate::engine::state::kit::{Entry, quoted};
 use crate::resp::split_words;
 
 /// The number of commands that a failing test prints.

@@ -7,7 +7,7 @@
 use std::fmt::{self, Display};
 
 use super::{CallError, Reply};
-use crate::engine::kit::quoted;
+use crate::engine::state::kit::quoted;
 use crate::value::number;
 
 /// An expected reply: the right side of [`crate::assert_reply`].

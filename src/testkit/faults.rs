@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::journal::assert_known;
-use crate::engine::kit::{Disturbance, Failure, Fault, State};
+use crate::engine::state::kit::{Disturbance, Failure, Fault, State};
 use crate::server::shared::Shared;
 
 /// The builder of a fault rule: first the commands that it matches, then, as the last call, the failure.
@@ -118,6 +118,6 @@ impl<'s> FaultRule<'s> {
     }
 
     fn add(self) {
-        self.shared.engine().kit().faults.add(self.rule);
+        self.shared.engine().observers.kit().faults.add(self.rule);
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use super::assertions::last_commands_once;
 use super::{Builder, Server};
 use crate::engine::FIRST_WORLD;
-use crate::engine::kit::Level;
+use crate::engine::state::kit::Level;
 
 /// A [`Server`] for one test, made by [`test()`].
 #[derive(Debug)]

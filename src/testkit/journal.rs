@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{CallError, Client};
-use crate::engine::kit::{Bound, Entry, Filter, Journal as Kept};
+use crate::engine::state::kit::{Bound, Entry, Filter, Journal as Kept};
 use crate::server::shared::Shared;
 
 /// The maximum timeout: the server refuses one that its clock cannot count.
@@ -41,7 +41,7 @@ pub(super) fn assert_known(shared: &Shared, name: &str) {
 impl<'s> Journal<'s> {
     /// The whole journal, which is started if there is none.
     pub(super) fn begin(shared: &'s Arc<Shared>) -> Journal<'s> {
-        shared.engine().kit().begin_journal();
+        shared.engine().observers.kit().begin_journal();
         Journal { shared, filter: Filter::default() }
     }
 
@@ -138,7 +138,7 @@ impl<'s> Journal<'s> {
 
     /// Deletes all recorded commands, not only the selected ones.
     pub fn clear(&self) {
-        self.shared.engine().kit().journal.iter_mut().for_each(Kept::clear);
+        self.shared.engine().observers.kit().journal.iter_mut().for_each(Kept::clear);
     }
 
     /// Returns the whole journal as a transcript, which can be read and replayed.

@@ -18,7 +18,7 @@ mod server;
 mod strict;
 mod world;
 
-pub use crate::engine::kit::{Entry, Finding, Level, Rule, Source, State};
+pub use crate::engine::state::kit::{Entry, Finding, Level, Rule, Source, State};
 pub use builder::{Builder, StartError};
 pub use client::{CallError, Client};
 pub use expected::{Expected, Word};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::commands::dunlin::strict as rules;
-use crate::engine::kit::{Finding, Level, Rule};
+use crate::engine::exec::kit::strict;
+use crate::engine::state::kit::{Finding, Level, Rule};
 use crate::server::shared::Shared;
 
 /// Strict mode fails a test for what would break in production: [`super::World::strict`]. All rules are off by default.
@@ -50,7 +51,7 @@ impl<'s> Strict<'s> {
     /// one.
     pub fn limit(self, rule: Rule, limit: u64) -> Strict<'s> {
         let mut engine = self.shared.engine();
-        let level = engine.strict().map_or(Level::Off, |strict| strict.setting(rule).level);
+        let level = engine.observers.strict().map_or(Level::Off, |strict| strict.setting(rule).level);
         rules::set_rules(&mut engine, &[rule], level, Some(limit));
         drop(engine);
         self
@@ -64,7 +65,7 @@ impl<'s> Strict<'s> {
 
     /// Returns all findings, including those of the present moment: a collection is checked when this is called.
     pub fn findings(self) -> Vec<Finding> {
-        self.shared.engine().findings()
+        strict::findings(&self.shared.engine())
     }
 
     /// Deletes the findings, and the record of what was done to keys.

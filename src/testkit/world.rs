@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 use super::journal::LONGEST_MS;
 use super::{CallError, Client, Entry, FaultRule, Journal, Strict};
 use crate::commands::dunlin;
-use crate::engine::kit::Filter;
+use crate::engine::exec::snapshots;
+use crate::engine::state::kit::Filter;
 use crate::engine::{ClockOrder, FIRST_WORLD};
 use crate::server::clock::{from_system, to_system};
 use crate::server::shared::Shared;
@@ -142,16 +143,16 @@ impl World {
     /// Removes a fault rule; returns false if no rule has this name.
     pub fn remove_fault(&self, name: &str) -> bool {
         let mut engine = self.shared.engine();
-        let was_there = engine.kit().faults.remove(name.as_bytes());
-        engine.put_kit_away();
+        let was_there = engine.observers.kit().faults.remove(name.as_bytes());
+        engine.observers.put_kit_away();
         was_there
     }
 
     /// Removes all fault rules. Failures that have already happened remain: a delay ends at its time.
     pub fn clear_faults(&self) {
         let mut engine = self.shared.engine();
-        engine.kit().faults.clear();
-        engine.put_kit_away();
+        engine.observers.kit().faults.clear();
+        engine.observers.put_kit_away();
     }
 
     /// Returns the rules of strict mode, which fail a test for what would break in production.
@@ -273,7 +274,7 @@ impl World {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self, name: &str) {
-        self.shared.act(|engine| engine.take_snapshot(name.as_bytes()));
+        self.shared.act(|engine| snapshots::take_snapshot(engine, name.as_bytes()));
     }
 
     /// Restores the state of a snapshot, which remains; later snapshots are dropped. The time that this takes is
@@ -282,13 +283,13 @@ impl World {
     /// # Errors
     /// [`CallError::Refused`]: no snapshot has this name, or a script is running that takes too long.
     pub fn rollback(&self, name: &str) -> Result<(), CallError> {
-        self.shared.act(|engine| engine.roll_back(name.as_bytes())).map_err(refused)
+        self.shared.act(|engine| snapshots::roll_back(engine, name.as_bytes())).map_err(refused)
     }
 
     /// Returns the names of the snapshots, the oldest first.
     pub fn snapshots(&self) -> Vec<String> {
         let engine = self.shared.engine();
-        engine.snapshots().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+        engine.databases.snapshots().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
     /// Drops a snapshot: later changes stay, and a rollback to older ones is still possible.
@@ -296,7 +297,7 @@ impl World {
     /// # Errors
     /// [`CallError::Refused`]: no snapshot has this name.
     pub fn drop_snapshot(&self, name: &str) -> Result<(), CallError> {
-        self.shared.act(|engine| engine.drop_snapshot(name.as_bytes())).map_err(refused)
+        self.shared.act(|engine| engine.databases.drop_snapshot(name.as_bytes())).map_err(refused)
     }
 
     /// Returns all data and functions as lines of commands that would create them, in a fixed order.

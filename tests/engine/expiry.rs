@@ -94,7 +94,7 @@ fn without_active_expiry_a_key_stays_until_it_is_met() {
 /// A world whose clock runs, as far as the engine knows.
 fn running() -> World {
     let mut world = World::fresh();
-    world.engine.hold_time(false);
+    world.engine.timing.hold_time(false);
     world
 }
 

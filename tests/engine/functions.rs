@@ -1,7 +1,7 @@
 //! Functions and scripts that are kept: what FUNCTION DUMP gives brings all libraries back, which scripts stay, and
 //! what INFO counts.
 
-use dunlin::engine::scripts::Digest;
+use dunlin::engine::state::scripts::Digest;
 
 use crate::world::World;
 

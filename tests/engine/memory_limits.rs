@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dunlin::engine::exec::eviction;
 use dunlin::engine::{Effect, Flow, Settings};
 
 use crate::world::World;
@@ -19,7 +20,7 @@ fn full(count: usize, policy: &str) -> World {
         world.ask(&format!("SET key:{number} value{number:05}"));
     }
     world.ask(&format!("CONFIG SET maxmemory-policy {policy} maxmemory-samples 10"));
-    let used = world.engine.used_bytes();
+    let used = eviction::used_bytes(&world.engine);
     world.ask(&format!("CONFIG SET maxmemory {used}"));
     world
 }
@@ -70,13 +71,13 @@ fn memory_stays_within_its_limit_under_every_policy_that_lets_keys_go() {
         "volatile-ttl",
     ] {
         let mut world = World::fresh();
-        let used = world.engine.used_bytes();
+        let used = eviction::used_bytes(&world.engine);
         let limit = used + 200_000;
         world.ask(&format!("CONFIG SET maxmemory {limit} maxmemory-policy {policy}"));
         for number in 0..20_000 {
             assert_eq!(world.ask(&format!("SETEX key:{number} {} value", 10_000 + number)), "+OK\r\n", "{policy}");
             // The last command may take one more segment of the table.
-            assert!(world.engine.used_bytes() <= limit + 6_000, "{policy} lets memory grow");
+            assert!(eviction::used_bytes(&world.engine) <= limit + 6_000, "{policy} lets memory grow");
         }
         let left = keys(&mut world);
         assert!((1_000..10_000).contains(&left), "{policy} leaves {left} keys");
@@ -110,7 +111,7 @@ fn volatile_ttl_takes_the_keys_that_fall_due_first() {
         world.ask(&format!("SETEX key:{number} {} value", 1_000 + (number * 7919) % 1_000));
     }
     world.ask("CONFIG SET maxmemory-policy volatile-ttl maxmemory-eviction-tenacity 100");
-    let limit = world.engine.used_bytes() - 10_000;
+    let limit = eviction::used_bytes(&world.engine) - 10_000;
     world.ask(&format!("CONFIG SET maxmemory {limit}"));
     world.ask("PING");
     let left: Vec<u64> = (0..1_000u64)
@@ -133,7 +134,7 @@ fn used_among_the_gone(policy: &str, samples: usize) -> f64 {
         (0..count).step_by(2).for_each(|number| _ = world.ask(&format!("GET key:{number}")));
     }
     world.pass_ms(60_000);
-    let limit = world.engine.used_bytes() * 3 / 4;
+    let limit = eviction::used_bytes(&world.engine) * 3 / 4;
     world.ask(&format!("CONFIG SET maxmemory {limit} maxmemory-eviction-tenacity 100"));
     world.ask("PING");
     let gone: Vec<usize> = (0..count).filter(|number| world.ask(&format!("EXISTS key:{number}")) == ":0\r\n").collect();
@@ -159,7 +160,7 @@ fn every_database_gives_its_share_of_random_keys() {
         (0..1_000).for_each(|number| _ = world.ask(&format!("SET key:{number} value")));
     }
     world.ask("CONFIG SET maxmemory-policy allkeys-random maxmemory-eviction-tenacity 100");
-    let limit = world.engine.used_bytes() / 2;
+    let limit = eviction::used_bytes(&world.engine) / 2;
     world.ask(&format!("CONFIG SET maxmemory {limit}"));
     world.ask("PING");
     let left: Vec<usize> = [0, 3, 5].map(|number| world.engine.databases.get(number).len()).into();
@@ -171,7 +172,7 @@ fn the_same_seed_lets_the_same_keys_go() {
     let gone = |seed: u64| {
         let mut world = World::seeded(seed, |settings| settings.policy = dunlin::engine::Policy::AllkeysLru);
         (0..500).for_each(|number| _ = world.ask(&format!("SET key:{number} value")));
-        let limit = world.engine.used_bytes() * 3 / 4;
+        let limit = eviction::used_bytes(&world.engine) * 3 / 4;
         world.ask(&format!("CONFIG SET maxmemory {limit}"));
         world.ask("PING");
         (0..500).filter(|number| world.ask(&format!("EXISTS key:{number}")) == ":0\r\n").collect::<Vec<_>>()

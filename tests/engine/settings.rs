@@ -1,5 +1,6 @@
 //! What CONFIG changes, and what it refuses to promise.
 
+use dunlin::engine::exec::rights;
 use dunlin::engine::{Effect, Permission};
 
 use crate::world::World;
@@ -76,7 +77,7 @@ fn a_client_that_came_while_a_password_was_set_is_let_in_when_it_is_cleared() {
     let mut world = World::with(|settings| settings.password = "secret".to_owned());
     let stranger = world.join();
     assert!(world.ask_as(stranger, "PING").0.starts_with("-NOAUTH"));
-    world.engine.set_default_password("");
+    rights::set_default_password(&mut world.engine, "");
     assert_eq!(world.ask_as(stranger, "PING").0, "+PONG\r\n");
 }
 

@@ -1,11 +1,12 @@
 //! What clients that cache what they read are told, and when.
 
 use dunlin::engine::SessionId;
+use dunlin::engine::exec::tracking;
 
 use crate::world::World;
 
 fn told(world: &mut World, session: SessionId) -> String {
-    world.engine.broadcast();
+    tracking::broadcast(&mut world.engine);
     let mut frames = Vec::new();
     if let Some(client) = world.engine.sessions.get_mut(session) {
         client.push_queue.take(&mut frames, usize::MAX);

@@ -1,7 +1,7 @@
 //! A small world to try the engine in: one engine, its clients, and the time.
 
 use dunlin::commands::FAMILIES;
-use dunlin::engine::host::NoHost;
+use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Effect, Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
 use dunlin::resp::{Request, Span};
 

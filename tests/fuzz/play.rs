@@ -124,7 +124,7 @@ impl Play {
             Flow::Wait(until) => {
                 assert!(reply.is_empty(), "{context}: a request that waits has no reply yet");
                 self.world.pass_ms(until.since_us(self.world.now()).div_ceil(1000).min(1 << 40) as i64);
-                self.world.engine.pause_mut().end();
+                self.world.engine.timing.pause_mut().end();
             }
             Flow::Block if !self.clients[who].listens && reply.is_empty() => self.clients[who].waits = true,
             Flow::Close | Flow::Abort | Flow::Block | Flow::CallHost => self.replace(who),

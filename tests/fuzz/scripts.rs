@@ -1,7 +1,7 @@
 //! Any bytes as the source of a script, and as what each library of scripts decodes: no panic, one well-formed end.
 
 use dunlin::commands::FAMILIES;
-use dunlin::engine::host::NoHost;
+use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Engine, Now, Origin, Settings, Table};
 use dunlin::resp::{Request, Span};
 

@@ -9,6 +9,7 @@ use crate::play::Play;
 use crate::world::World;
 use ::dunlin::commands::dunlin;
 use ::dunlin::engine::Engine;
+use ::dunlin::engine::exec::snapshots;
 use ::dunlin::rdb;
 
 /// All that a snapshot promises to bring back.
@@ -49,7 +50,7 @@ pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
             0 => {
                 let name = format!("snapshot-{}", choices.below(4));
                 taken.retain(|(known, _)| *known != name);
-                play.world.engine.take_snapshot(name.as_bytes());
+                snapshots::take_snapshot(&mut play.world.engine, name.as_bytes());
                 taken.push((name, picture(&play.world.engine)));
             }
             1 if !taken.is_empty() => {
@@ -67,11 +68,11 @@ pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
             }
             2 if choices.below(4) == 0 && !taken.is_empty() => {
                 let (name, _) = taken.remove(choices.below(taken.len()));
-                play.world.engine.drop_snapshot(name.as_bytes()).expect("it was taken");
+                play.world.engine.databases.drop_snapshot(name.as_bytes()).expect("it was taken");
             }
             _ => {}
         }
-        let names: Vec<Vec<u8>> = play.world.engine.snapshots().map(<[u8]>::to_vec).collect();
+        let names: Vec<Vec<u8>> = play.world.engine.databases.snapshots().map(<[u8]>::to_vec).collect();
         assert!(taken.iter().map(|(name, _)| name.as_bytes()).eq(names.iter().map(Vec::as_slice)));
     }
     rollbacks
@@ -79,7 +80,7 @@ pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
 
 /// Rolls back, the clock of the world too.
 fn roll_back(play: &mut Play, name: &str) {
-    play.world.engine.roll_back(name.as_bytes()).expect("it was taken, and no script runs");
+    snapshots::roll_back(&mut play.world.engine, name.as_bytes()).expect("it was taken, and no script runs");
     let later_us = play.world.now().unix_us - play.world.engine.now().unix_us;
     play.world.pass_ms(-later_us / 1000);
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use dunlin::commands::dunlin::strict::set_rules;
+use dunlin::engine::exec::kit::strict;
 use dunlin::{Level, Rule};
 
 use crate::choices::Choices;
@@ -31,9 +32,10 @@ pub fn run(seed: u64, rounds: u64) {
         }
         refused.step(&mut three, &context);
     }
-    assert!(free.world.engine.findings().is_empty());
+    assert!(strict::findings(&free.world.engine).is_empty());
     for play in [warned, refused] {
-        let found: BTreeSet<&str> = play.world.engine.findings().iter().map(|finding| finding.rule.name()).collect();
+        let found: BTreeSet<&str> =
+            strict::findings(&play.world.engine).iter().map(|finding| finding.rule.name()).collect();
         assert!(found.len() >= 6, "only {found:?} found anything");
     }
 }

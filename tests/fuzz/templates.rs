@@ -5,7 +5,7 @@
 //! Then one more begins as the template, and holds what there was when that was taken.
 
 use ::dunlin::commands::FAMILIES;
-use ::dunlin::engine::host::NoHost;
+use ::dunlin::engine::state::host::NoHost;
 use ::dunlin::engine::{Engine, Settings, Table, Template};
 
 use crate::choices::Choices;

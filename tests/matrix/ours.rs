@@ -1,7 +1,7 @@
 //! Our engine, new for every request, with the promises that hold for each of them.
 
 use dunlin::commands::FAMILIES;
-use dunlin::engine::host::NoHost;
+use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
 use dunlin::resp::{Limits, Parser, Protocol};
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::acl::{Denial, Entry};
+use crate::engine::exec::rights;
 use crate::engine::{Args, CATEGORIES, Ctx, Error, RightsError, shown};
 use crate::resp::{Reply, Request, Span};
 use crate::value::hexadecimal;
@@ -74,7 +75,7 @@ pub(super) fn dry_run(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error>
     if !entry.command.arity.admits(request.len()) {
         return Err(Error::WrongArity(entry.name.clone()));
     }
-    let Err(denial) = engine.may_run(&user, id, request) else {
+    let Err(denial) = rights::may_run(engine, &user, id, request) else {
         reply.ok();
         return Ok(());
     };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::acl::{Selector, User};
+use crate::engine::exec::rights;
 use crate::engine::{Args, Ctx, Error, RightsError};
 use crate::resp::Reply;
 
@@ -10,7 +11,7 @@ pub(super) fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
     let rules: Vec<Vec<u8>> = args.rest().map(<[u8]>::to_vec).collect();
     let caller = cx.session().id;
-    cx.engine().set_user(Some(caller), name, &rules)?;
+    rights::set_user(cx.engine(), Some(caller), name, &rules)?;
     cx.reply().ok();
     Ok(())
 }
@@ -20,7 +21,7 @@ pub(super) fn delete(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
         return Err(RightsError::DefaultStays.into());
     }
     let caller = cx.session().id;
-    let removed = args.rest().filter(|name| cx.engine().remove_user(Some(caller), name)).count();
+    let removed = args.rest().filter(|name| rights::remove_user(cx.engine(), Some(caller), name)).count();
     cx.reply().count(removed);
     Ok(())
 }
@@ -85,14 +86,14 @@ fn write_all(cx: &mut Ctx<'_>, text: impl Fn(&User) -> Vec<u8>) -> Result<(), Er
 pub(super) fn load(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     has_file(cx)?;
     let caller = cx.session().id;
-    cx.engine().load_users(Some(caller)).map_err(RightsError::File)?;
+    rights::load_users(cx.engine(), Some(caller)).map_err(RightsError::File)?;
     cx.reply().ok();
     Ok(())
 }
 
 pub(super) fn save(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     has_file(cx)?;
-    if !cx.engine().save_users() {
+    if !rights::save_users(cx.engine()) {
         return Err(RightsError::NotSaved.into());
     }
     cx.reply().ok();

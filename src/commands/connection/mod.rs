@@ -6,6 +6,8 @@ mod client;
 mod login;
 
 use crate::commands::keys::existing_database;
+use crate::engine::exec::publish;
+use crate::engine::exec::rights;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 
 /// The commands of this family.
@@ -107,10 +109,10 @@ const RESET: Command = Command {
 fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     cx.unwatch();
     let id = cx.session().id;
-    cx.engine().unsubscribe_all(id);
+    publish::unsubscribe_all(cx.engine(), id);
     let session = cx.session_mut();
     session.reset();
-    cx.engine().log_out(id);
+    rights::log_out(cx.engine(), id);
     cx.reply().simple("RESET");
     Ok(())
 }

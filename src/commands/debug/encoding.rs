@@ -6,7 +6,8 @@
 use std::fmt::Write;
 
 use crate::config;
-use crate::engine::{Args, Ctx, Effect, Error, LogLevel, ServerError, Settings, lru};
+use crate::engine::state::lru;
+use crate::engine::{Args, Ctx, Effect, Error, LogLevel, ServerError, Settings};
 use crate::rdb::{self, Writer};
 use crate::value::{Item, List, View};
 

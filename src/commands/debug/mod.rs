@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 
 use crate::commands::config;
 use crate::config::parse_memory;
+use crate::engine::exec::measure;
 use crate::engine::{
     Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, ReplyRoom, says, shown,
 };
@@ -365,7 +366,7 @@ fn skip_checksums(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn sleep(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let microseconds = leading_number(args.word()?) * 1e6;
     if (1.0..2f64.powi(63)).contains(&microseconds) {
-        cx.engine().stall(microseconds as u64);
+        measure::stall(cx.engine(), microseconds as u64);
     }
     cx.reply().ok();
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::filter::command;
 use super::{ROW, explained};
-use crate::engine::kit::{Disturbance, Failure, Fault, State};
+use crate::engine::state::kit::{Disturbance, Failure, Fault, State};
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, Table, says};
 use crate::resp::Reply;
 use crate::value::number;
@@ -36,7 +36,7 @@ fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     options(cx.table(), &mut rule, &mut args)?;
     rule.disturbance = disturbance(&mut args)?;
     args.end()?;
-    cx.engine().kit().faults.add(rule);
+    cx.engine().observers.kit().faults.add(rule);
     cx.reply().ok();
     Ok(())
 }
@@ -122,16 +122,16 @@ fn line(text: &[u8]) -> Result<String, Error> {
 fn remove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
     args.end()?;
-    let was_there = cx.engine().kit().faults.remove(name);
-    cx.engine().put_kit_away();
+    let was_there = cx.engine().observers.kit().faults.remove(name);
+    cx.engine().observers.put_kit_away();
     cx.reply().integer(was_there.into());
     Ok(())
 }
 
 fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
-    cx.engine().kit().faults.clear();
-    cx.engine().put_kit_away();
+    cx.engine().observers.kit().faults.clear();
+    cx.engine().observers.put_kit_away();
     cx.reply().ok();
     Ok(())
 }

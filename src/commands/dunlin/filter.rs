@@ -1,6 +1,6 @@
 //! Parses the filters of journal commands.
 
-use crate::engine::kit::Filter;
+use crate::engine::state::kit::Filter;
 use crate::engine::{Args, Error, KitError, Table, shown};
 
 /// Reads `[COMMAND name] [KEY pattern] [CLIENT name] [ERRORS]`, in any order, as far as it goes.

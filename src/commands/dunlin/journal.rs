@@ -2,7 +2,7 @@
 
 use super::filter::filter;
 use super::{ROW, explained};
-use crate::engine::kit::{Bound, Entry, Journal, Kit, MOST_ENTRIES, USUAL_ENTRIES};
+use crate::engine::state::kit::{Bound, Entry, Journal, Kit, MOST_ENTRIES, USUAL_ENTRIES};
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
 use crate::resp::Reply;
 use crate::value::number;
@@ -45,7 +45,7 @@ fn start(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !(1..=MOST_ENTRIES).contains(&most) {
         return Err(ServerError::Kit(format!("the size of a journal must be 1 to {MOST_ENTRIES} commands")).into());
     }
-    cx.engine().kit().journal = Some(Journal::of(most));
+    cx.engine().observers.kit().journal = Some(Journal::of(most));
     cx.reply().ok();
     Ok(())
 }
@@ -55,7 +55,7 @@ fn change(cx: &mut Ctx<'_>, args: Args<'_>, change: fn(&mut Journal)) -> Result<
     let kit = cx.engine().observers.kit.as_mut().filter(|kit| kit.journal.is_some()).ok_or_else(no_journal)?;
     kit.journal.iter_mut().for_each(change);
     kit.journal.take_if(|journal| !journal.is_on && journal.all().next().is_none());
-    cx.engine().put_kit_away();
+    cx.engine().observers.put_kit_away();
     cx.reply().ok();
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! DUNLIN SNAPSHOT and related commands: named snapshots of the state, to roll back to
-//! ([`crate::engine::Engine::roll_back`]).
+//! ([`crate::engine::exec::snapshots::roll_back`]).
 
 use super::ROW;
+use crate::engine::exec::snapshots;
 use crate::engine::{Args, Arity, Command, Ctx, Error};
 
 pub(super) const SNAPSHOT: Command = Command {
@@ -15,7 +16,7 @@ pub(super) const SNAPSHOT: Command = Command {
 
 fn snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    cx.engine().take_snapshot(name);
+    snapshots::take_snapshot(cx.engine(), name);
     cx.reply().ok();
     Ok(())
 }
@@ -32,7 +33,7 @@ pub(super) const ROLLBACK: Command = Command {
 
 fn rollback(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    cx.engine().roll_back(name)?;
+    snapshots::roll_back(cx.engine(), name)?;
     cx.reply().ok();
     Ok(())
 }
@@ -48,8 +49,8 @@ pub(super) const SNAPSHOTS: Command = Command {
 
 fn snapshots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
-    reply.array(engine.snapshots().len());
-    engine.snapshots().for_each(|name| reply.bulk(name));
+    reply.array(engine.databases.snapshots().len());
+    engine.databases.snapshots().for_each(|name| reply.bulk(name));
     Ok(())
 }
 
@@ -65,7 +66,7 @@ pub(super) const DROP_SNAPSHOT: Command = Command {
 
 fn drop_snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    cx.engine().drop_snapshot(name)?;
+    cx.engine().databases.drop_snapshot(name)?;
     cx.reply().ok();
     Ok(())
 }

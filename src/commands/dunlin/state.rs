@@ -2,7 +2,7 @@
 //!
 //! A text has one line for each command that creates a part of the data ([`pieces`]). A separate engine runs the lines;
 //! so a text is valid exactly if its commands are, and nothing changes before all have run there. Then its databases
-//! replace ours ([`Engine::take_over`]). A comparison compares the dumps of both engines, so the layout of a text does
+//! replace ours ([`crate::engine::exec::snapshots::take_over`]). A comparison compares the dumps of both engines, so the layout of a text does
 //! not matter.
 //!
 //! Costs: a dump takes a pass over all data; loading and comparing cost as much as the commands of the text, and twice
@@ -13,7 +13,8 @@ mod pieces;
 
 use super::{ROW, explained};
 use crate::commands::FAMILIES;
-use crate::engine::host::NoHost;
+use crate::engine::exec::snapshots;
+use crate::engine::state::host::NoHost;
 use crate::engine::{
     Args, Arity, Command, Ctx, Engine, Error, Flags, Flow, HostCall, HostReply, KitError, Notifications, Origin,
     Settings, Table, WorldName,
@@ -84,7 +85,7 @@ pub fn dump(engine: &Engine) -> String {
 /// [`KitError::Line`]: a line is not a command that creates data; nothing has changed.
 pub fn load(engine: &mut Engine, text: &[u8]) -> Result<(), Error> {
     let other = read(engine, text)?;
-    engine.take_over(other);
+    snapshots::take_over(engine, other);
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 use super::filter::filter;
 use super::journal::no_journal;
 use super::{ROW, explained};
-use crate::engine::kit::{Condition, Filter, Waiter};
+use crate::engine::exec::kit::waits;
+use crate::engine::state::kit::{Condition, Filter, Waiter};
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
 
 pub(super) const WAIT: Command = Command {
@@ -28,9 +29,9 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     args.end()?;
     can_come(cx, &condition)?;
     let (session, now_ms) = (cx.session().id, cx.now_ms());
-    let before = cx.engine().take_waiter(session);
-    if cx.engine().holds(&condition) {
-        cx.engine().put_kit_away();
+    let before = cx.engine().observers.take_waiter(session);
+    if waits::holds(cx.engine(), &condition) {
+        cx.engine().observers.put_kit_away();
         cx.reply().ok();
         return Ok(());
     }
@@ -38,11 +39,11 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         deadline_ms = waiter.deadline_ms;
     }
     if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= now_ms) {
-        let text = missed(&condition, cx.engine().progress(&condition));
-        cx.engine().put_kit_away();
+        let text = missed(&condition, waits::progress(cx.engine(), &condition));
+        cx.engine().observers.put_kit_away();
         return Err(ServerError::Kit(text).into());
     }
-    cx.engine().wait_until(Waiter { session, condition, deadline_ms });
+    cx.engine().observers.wait_until(Waiter { session, condition, deadline_ms });
     cx.block_until(deadline_ms, |_| {});
     Ok(())
 }

@@ -6,8 +6,10 @@ use super::Scene;
 use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
-use crate::engine::host::Turns;
-use crate::engine::{Counts, REDIS_VERSION, Topic, build_id, lru};
+use crate::engine::exec::blocking;
+use crate::engine::state::host::Turns;
+use crate::engine::state::lru;
+use crate::engine::{Counts, REDIS_VERSION, Topic, build_id};
 use crate::value::hexadecimal;
 
 /// One line of INFO.
@@ -77,7 +79,7 @@ pub(super) const CLIENTS: &[Field] = &[
     field("client_recent_max_output_buffer", |scene| {
         scene.engine.sessions.iter().map(|session| session.buffers.output).max().unwrap_or(0).to_string()
     }),
-    field("blocked_clients", |scene| scene.engine.blocked_sessions().to_string()),
+    field("blocked_clients", |scene| blocking::blocked_sessions(scene.engine).to_string()),
     field("tracking_clients", |scene| scene.engine.observers.tracking.clients().to_string()),
     field("pubsub_clients", |scene| scene.engine.observers.subscriptions.subscribers.to_string()),
     field("watching_clients", |scene| scene.engine.observers.watches.sessions().to_string()),
@@ -160,7 +162,7 @@ pub(super) const PERSISTENCE: &[Field] = &[
     none("current_save_keys_total"),
     field("rdb_changes_since_last_save", |scene| scene.engine.stats.changes.to_string()),
     none("rdb_bgsave_in_progress"),
-    field("rdb_last_save_time", |scene| scene.engine.started().unix_s().to_string()),
+    field("rdb_last_save_time", |scene| scene.engine.timing.started().unix_s().to_string()),
     well("rdb_last_bgsave_status"),
     never("rdb_last_bgsave_time_sec"),
     never("rdb_current_bgsave_time_sec"),
@@ -320,7 +322,7 @@ fn held_bytes(scene: &Scene<'_>) -> u64 {
 }
 
 fn uptime_s(scene: &Scene<'_>) -> u64 {
-    scene.now.since_us(scene.engine.started()) / 1_000_000
+    scene.now.since_us(scene.engine.timing.started()) / 1_000_000
 }
 
 /// The recent rate per second of something.

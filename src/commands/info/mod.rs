@@ -11,7 +11,7 @@ mod lists;
 
 use fields::Field;
 
-use crate::engine::host::{Facts, Usage};
+use crate::engine::state::host::{Facts, Usage};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Engine, Error, Family, Flags, Now};
 use crate::keyspace::Database;
 

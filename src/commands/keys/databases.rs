@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::existing_database;
+use crate::engine::exec::tracking;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags};
 use crate::value::number;
 
@@ -82,9 +83,9 @@ fn count_flushed(cx: &mut Ctx<'_>, databases: Range<usize>, is_waited_for: bool)
 fn push_invalidations_first(cx: &mut Ctx<'_>, is_waited_for: bool) {
     let is_nested = cx.is_nested();
     let engine = cx.engine();
-    engine.invalidate_all();
+    tracking::invalidate_all(engine);
     if is_waited_for && !is_nested {
-        engine.put_reply_last();
+        engine.observers.put_reply_last();
     }
 }
 

@@ -1,7 +1,8 @@
 //! DUMP, RESTORE and RESTORE-ASKING: serialized values of keys.
 
 use crate::engine::{
-    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RestoreError, lru::LruHint,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RestoreError,
+    state::lru::LruHint,
 };
 use crate::rdb::{self, LoadError};
 

@@ -1,7 +1,8 @@
 //! OBJECT: the encoding of a key's value, and when or how often it was accessed.
 
 use crate::commands::help;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Now, Peek, lru};
+use crate::engine::state::lru;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Now, Peek};
 use crate::resp::Reply;
 use crate::value::{TextView, View};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 //! Lists are sorted by name, where Redis has no order.
 
 use crate::commands::help;
-use crate::engine::observers::Audience;
+use crate::engine::state::observers::Audience;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, Topic, shown};
 use crate::value::glob;
 

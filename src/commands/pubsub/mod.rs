@@ -5,6 +5,7 @@
 
 mod introspect;
 
+use crate::engine::exec::publish;
 use crate::engine::{Args, Arity, Channels, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic};
 
 /// The commands of this family.
@@ -47,7 +48,7 @@ const SPUBLISH: Command = Command {
 
 fn publish(cx: &mut Ctx<'_>, mut args: Args<'_>, topic: Topic) -> Result<(), Error> {
     let (channel, message) = (args.word()?, args.word()?);
-    let receivers = cx.engine().publish(topic, channel, message);
+    let receivers = publish::publish(cx.engine(), topic, channel, message);
     cx.reply().count(receivers);
     Ok(())
 }
@@ -94,7 +95,7 @@ fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Resu
     }
     let session = cx.session().id;
     for name in args.rest() {
-        cx.engine().subscribe(session, topic, name);
+        publish::subscribe(cx.engine(), session, topic, name);
         confirm(cx, topic, kind, Some(name));
     }
     Ok(())
@@ -134,7 +135,7 @@ fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Re
     let session = cx.session().id;
     if !args.is_empty() {
         for name in args.rest() {
-            cx.engine().unsubscribe(session, topic, name);
+            publish::unsubscribe(cx.engine(), session, topic, name);
             confirm(cx, topic, kind, Some(name));
         }
         return Ok(());
@@ -143,7 +144,7 @@ fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Re
         confirm(cx, topic, kind, None);
     }
     while let Some(name) = cx.session().subscribed.first(topic) {
-        cx.engine().unsubscribe(session, topic, &name);
+        publish::unsubscribe(cx.engine(), session, topic, &name);
         confirm(cx, topic, kind, Some(&name));
     }
     Ok(())

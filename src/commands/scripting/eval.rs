@@ -1,6 +1,7 @@
 //! EVAL and EVALSHA, and their read-only forms.
 
-use crate::engine::scripts::{self, Call, Digest};
+use crate::engine::exec::scripts::run::Call;
+use crate::engine::state::scripts::{self, Digest};
 use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Request;
 use crate::script::Header;

@@ -1,7 +1,10 @@
 //! FUNCTION: manages the libraries of functions, and kills a function that takes too long.
 
 use super::super::help;
-use crate::engine::scripts::{Kind, Library, Policy};
+use crate::engine::exec::scripts;
+use crate::engine::exec::scripts::load;
+use crate::engine::exec::scripts::load::Policy;
+use crate::engine::state::scripts::{Kind, Library};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, says, shown};
 use crate::resp::Reply;
 use crate::script::{Function, Header};
@@ -37,7 +40,7 @@ const DELETE: Command = Command {
 };
 
 fn delete(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    cx.engine().delete_library(args.word()?)?;
+    load::delete_library(cx.engine(), args.word()?)?;
     note_change(cx);
     cx.reply().ok();
     Ok(())
@@ -58,7 +61,7 @@ const DUMP: Command = Command {
 };
 
 fn dump(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let payload = cx.engine().dump_libraries();
+    let payload = load::dump_libraries(cx.engine());
     cx.reply().bulk(&payload);
     Ok(())
 }
@@ -87,7 +90,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         // Redis counts the engines that run functions, too.
         cx.engine().stats.freed_lazily += functions as u64 + 1;
     }
-    cx.engine().flush_functions();
+    scripts::flush_functions(cx.engine());
     note_change(cx);
     cx.reply().ok();
     Ok(())
@@ -216,7 +219,7 @@ fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
         replaces = true;
     }
-    let name = cx.engine().load_library(args.word()?, replaces)?;
+    let name = load::load_library(cx.engine(), args.word()?, replaces)?;
     note_change(cx);
     cx.reply().bulk(name.as_bytes());
     Ok(())
@@ -247,7 +250,7 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Some(word) if says(word, "FLUSH") => Policy::Flush,
         Some(_) => return Err(Error::RestorePolicy),
     };
-    cx.engine().restore_libraries(payload, policy)?;
+    load::restore_libraries(cx.engine(), payload, policy)?;
     note_change(cx);
     cx.reply().ok();
     Ok(())

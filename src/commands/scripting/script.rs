@@ -1,7 +1,9 @@
 //! SCRIPT: manages the script cache, and kills a script that takes too long.
 
 use super::super::help;
-use crate::engine::scripts::{Digest, Kind};
+use crate::engine::exec::scripts;
+use crate::engine::exec::scripts::run;
+use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, says};
 
 const ROW: Command = Command { family: Family::Scripting, flags: Flags::NOSCRIPT, since: "2.6.0", ..Command::ROW };
@@ -31,7 +33,7 @@ const LOAD: Command = Command {
 
 fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let source = args.word()?;
-    let digest = cx.engine().load_script(source)?;
+    let digest = run::load_script(cx.engine(), source)?;
     cx.reply().bulk(digest.as_bytes());
     Ok(())
 }
@@ -77,7 +79,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             return Err(Error::ScriptFlushOption);
         }
     }
-    cx.engine().flush_scripts();
+    scripts::flush_scripts(cx.engine());
     cx.reply().ok();
     Ok(())
 }

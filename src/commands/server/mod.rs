@@ -2,6 +2,7 @@
 
 mod lolwut;
 
+use crate::engine::exec::scripts;
 use crate::engine::{Args, Command, Ctx, Error, Family, Flags};
 
 /// The rows of this family's commands.
@@ -18,7 +19,7 @@ const LASTSAVE: Command = Command {
 };
 
 fn lastsave(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let started_s = cx.engine().started().unix_s();
+    let started_s = cx.engine().timing.started().unix_s();
     cx.reply().integer(started_s);
     Ok(())
 }
@@ -35,7 +36,7 @@ const TIME: Command = Command {
 };
 
 fn time(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let now = cx.engine().shown_now();
+    let now = scripts::shown_now(cx.engine());
     let reply = cx.reply();
     reply.array(2);
     reply.bulk_integer(now.unix_s());

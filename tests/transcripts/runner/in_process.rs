@@ -7,7 +7,8 @@ use super::format::Section;
 use super::matching::Clock;
 use super::target::{Link, Received, Target};
 use dunlin::commands::FAMILIES;
-use dunlin::engine::host::NoHost;
+use dunlin::engine::exec::tracking;
+use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Effect, Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
 use dunlin::resp::{Limits, Parser};
 use std::cell::RefCell;
@@ -175,7 +176,7 @@ impl World {
     }
 
     fn carry_out(&mut self) {
-        self.engine.broadcast();
+        tracking::broadcast(&mut self.engine);
         for effect in self.engine.effects.take() {
             match effect {
                 Effect::Close(session) => {

@@ -1,5 +1,6 @@
-//! CLIENT LIST and CLIENT INFO: a line for each client ([`Engine::describe_client`]), or for the caller.
+//! CLIENT LIST and CLIENT INFO: a line for each client ([`crate::engine::exec::client_line::describe_client`]), or for the caller.
 
+use crate::engine::exec::client_line;
 use crate::engine::{Args, Ctx, Engine, Error, Session, shown};
 use crate::value::number;
 
@@ -92,6 +93,6 @@ impl ClientType {
 }
 
 fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engine: &Engine) {
-    text.extend_from_slice(&engine.describe_client(session, request_bytes));
+    text.extend_from_slice(&client_line::describe_client(engine, session, request_bytes));
     text.push(b'\n');
 }

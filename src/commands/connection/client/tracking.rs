@@ -1,13 +1,14 @@
 //! CLIENT TRACKING and related commands: a client declares what it caches.
 //!
-//! [`crate::engine::tracking`] implements the tracking.
+//! [`crate::engine::exec::tracking`] implements the tracking.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use super::SUBCOMMAND;
-use crate::engine::tracking::{Choice, Mode};
+use crate::engine::exec::tracking;
+use crate::engine::state::tracking::{Choice, Mode};
 use crate::engine::{Args, Arity, Command, Ctx, Error, SessionId, TrackingError, shown};
 
 pub(super) const TRACKING: Command = Command {
@@ -147,9 +148,13 @@ fn tracking(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         options.check_prefixes(before)?;
         let (redirect, broadcasts, no_loop) = (options.redirect, options.broadcasts, options.no_loop);
         let prefixes = prefixes_of(&options);
-        cx.engine().track(session, Mode { redirect, broadcasts, choice, no_loop, prefixes, ..Mode::default() });
+        tracking::track(
+            cx.engine(),
+            session,
+            Mode { redirect, broadcasts, choice, no_loop, prefixes, ..Mode::default() },
+        );
     } else if off {
-        cx.engine().untrack(session);
+        tracking::untrack(cx.engine(), session);
     } else {
         return Err(Error::Syntax);
     }

@@ -32,7 +32,7 @@ pub(super) fn of(engine: &Engine) -> Vec<Piece> {
     });
     let mut all: Vec<Piece> = libraries.collect();
     for (number, database) in engine.databases.iter().enumerate() {
-        let keys = database.slots().map(|slot| of_key(number, database, slot, engine.due_ms()));
+        let keys = database.slots().map(|slot| of_key(number, database, slot, engine.timing.due_ms()));
         all.extend(keys.filter(|piece| !piece.lines.is_empty()));
     }
     all.sort_unstable_by(|one, other| (one.database, &one.name).cmp(&(other.database, &other.name)));

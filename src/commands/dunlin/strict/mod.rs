@@ -1,4 +1,4 @@
-//! DUNLIN STRICT: rules that fail a test for what would break in production ([`crate::engine::kit::Strict`]).
+//! DUNLIN STRICT: rules that fail a test for what would break in production ([`crate::engine::state::kit::Strict`]).
 
 mod rules;
 mod slots;
@@ -6,7 +6,8 @@ mod slots;
 pub use rules::check_rule;
 
 use super::{ROW, explained};
-use crate::engine::kit::{Finding, Level, Rule, Strict};
+use crate::engine::exec::kit::strict;
+use crate::engine::state::kit::{Finding, Level, Rule, Strict};
 use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, ServerError, says};
 use crate::resp::Reply;
 
@@ -40,7 +41,7 @@ fn strict(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn list(cx: &mut Ctx<'_>) {
     let (engine, reply) = cx.engine_and_reply();
     let unset = Strict::of(check_rule);
-    let strict = engine.strict().unwrap_or(&unset);
+    let strict = engine.observers.strict().unwrap_or(&unset);
     reply.array(Rule::ALL.len());
     for rule in Rule::ALL {
         let setting = strict.setting(rule);
@@ -94,11 +95,11 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 /// Sets the level of rules, and their limit if one is given.
 pub fn set_rules(engine: &mut Engine, rules: &[Rule], level: Level, limit: Option<u64>) {
     for rule in rules {
-        let setting = engine.strict_setting(check_rule, *rule);
+        let setting = strict::strict_setting(engine, check_rule, *rule);
         setting.level = level;
         setting.limit = limit.or(setting.limit);
     }
-    engine.put_kit_away();
+    engine.observers.put_kit_away();
 }
 
 fn allow(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
@@ -113,7 +114,7 @@ fn allow(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 /// Makes rules ignore keys that match a pattern.
 pub fn allow_keys(engine: &mut Engine, rules: &[Rule], pattern: &[u8]) {
     for rule in rules {
-        let allowed = &mut engine.strict_setting(check_rule, *rule).allowed;
+        let allowed = &mut strict::strict_setting(engine, check_rule, *rule).allowed;
         if !allowed.iter().any(|known| known == pattern) {
             allowed.push(pattern.to_vec());
         }
@@ -123,7 +124,7 @@ pub fn allow_keys(engine: &mut Engine, rules: &[Rule], pattern: &[u8]) {
 fn findings(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
-    let findings = engine.findings();
+    let findings = strict::findings(engine);
     reply.array(findings.len());
     findings.iter().for_each(|finding| write_finding(finding, reply));
     Ok(())
@@ -149,7 +150,7 @@ fn write_finding(finding: &Finding, reply: &mut Reply<'_>) {
 
 fn check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
-    let findings = cx.engine().findings();
+    let findings = strict::findings(cx.engine());
     let errors: Vec<String> =
         findings.iter().filter(|finding| finding.level == Level::Error).map(ToString::to_string).collect();
     if errors.is_empty() {
@@ -171,5 +172,5 @@ pub fn clear_findings(engine: &mut Engine) {
     if let Some(strict) = engine.observers.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
         strict.clear();
     }
-    engine.put_kit_away();
+    engine.observers.put_kit_away();
 }

@@ -4,22 +4,27 @@
 //! data before it runs.
 
 use super::slots::slot_of;
-use crate::engine::kit::{CheckedCommand, Rule, Source, Strict, Violation, quoted};
-use crate::engine::{Engine, Family, Flags, says};
+use crate::engine::state::kit::{CheckedCommand, Rule, Source, Strict, Violation, quoted};
+use crate::engine::{Databases, Family, Flags, says};
 use crate::resp::Request;
 use crate::value::{View, number};
 
 /// Checks a command against a rule.
-pub fn check_rule(engine: &Engine, strict: &Strict, rule: Rule, checked: &CheckedCommand<'_>) -> Option<Violation> {
+pub fn check_rule(
+    databases: &Databases,
+    strict: &Strict,
+    rule: Rule,
+    checked: &CheckedCommand<'_>,
+) -> Option<Violation> {
     let limit = strict.limit(rule);
     match rule {
         Rule::UndeclaredKeys => undeclared_key(checked),
         Rule::CrossSlot => other_slot(checked),
-        Rule::KeysCommand => keys_command(engine, checked, limit),
-        Rule::WholeReads => whole_read(engine, checked, limit),
+        Rule::KeysCommand => keys_command(databases, checked, limit),
+        Rule::WholeReads => whole_read(databases, checked, limit),
         Rule::LargeElements => large_element(checked, limit),
-        Rule::LateExpire => late_expire(engine, strict, checked),
-        Rule::LossyScores => lossy_score(engine, checked),
+        Rule::LateExpire => late_expire(databases, strict, checked),
+        Rule::LossyScores => lossy_score(databases, checked),
         Rule::EndlessWaits => endless_wait(checked),
         // This rule is checked at the end of a test.
         Rule::UnboundedCollection => None,
@@ -55,8 +60,8 @@ fn other_slot(checked: &CheckedCommand<'_>) -> Option<Violation> {
     violation_of_key(other, text)
 }
 
-fn keys_command(engine: &Engine, checked: &CheckedCommand<'_>, limit: u64) -> Option<Violation> {
-    let count = engine.databases.get(checked.database).len() as u64;
+fn keys_command(databases: &Databases, checked: &CheckedCommand<'_>, limit: u64) -> Option<Violation> {
+    let count = databases.get(checked.database).len() as u64;
     if checked.name != "keys" || count <= limit {
         return None;
     }
@@ -77,13 +82,13 @@ const WHOLE: &[(&str, &[&str], &str)] = &[
     ("xrevrange", &["+", "-"], "COUNT some and go on from the last id"),
 ];
 
-fn whole_read(engine: &Engine, checked: &CheckedCommand<'_>, limit: u64) -> Option<Violation> {
+fn whole_read(databases: &Databases, checked: &CheckedCommand<'_>, limit: u64) -> Option<Violation> {
     let (_, range, instead) = WHOLE.iter().find(|(name, ..)| *name == checked.name)?;
     let options = checked.request.iter().skip(2 + range.len());
     let is_part = options.into_iter().any(|word| ["LIMIT", "COUNT"].iter().any(|option| says(word, option)));
     let is_whole = range.iter().zip(checked.request.iter().skip(2)).all(|(whole, word)| says(word, whole));
     let (key, _) = checked.keys.first().filter(|_| is_whole && !is_part)?;
-    let data = engine.databases.get(checked.database);
+    let data = databases.get(checked.database);
     let count = match data.view(data.find(key)?) {
         View::Text(_) => 0,
         View::List(list) => list.len(),
@@ -117,12 +122,12 @@ fn large_element(checked: &CheckedCommand<'_>, limit: u64) -> Option<Violation> 
     violation_of_key(key, text)
 }
 
-fn late_expire(engine: &Engine, strict: &Strict, checked: &CheckedCommand<'_>) -> Option<Violation> {
+fn late_expire(databases: &Databases, strict: &Strict, checked: &CheckedCommand<'_>) -> Option<Violation> {
     let is_expire = ["expire", "pexpire", "expireat", "pexpireat"].contains(&checked.name);
     let (key, _) = checked.keys.first().filter(|_| is_expire && checked.source == Source::Client)?;
     let trace = strict.traces.of(checked.database, key).filter(|trace| !trace.is_kept())?;
     let write = trace.written.as_ref()?;
-    let data = engine.databases.get(checked.database);
+    let data = databases.get(checked.database);
     data.find(key).filter(|slot| data.deadline(*slot).is_none())?;
     let instead = match &*write.command {
         "set" | "setnx" | "getset" => "SET it with EX, or send both in one script or MULTI",
@@ -139,9 +144,9 @@ fn late_expire(engine: &Engine, strict: &Strict, checked: &CheckedCommand<'_>) -
 /// The largest score up to which every integer has a distinct score.
 const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
-fn lossy_score(engine: &Engine, checked: &CheckedCommand<'_>) -> Option<Violation> {
+fn lossy_score(databases: &Databases, checked: &CheckedCommand<'_>) -> Option<Violation> {
     let (key, _) = checked.keys.first()?;
-    let data = engine.databases.get(checked.database);
+    let data = databases.get(checked.database);
     let zset = data.find(key).and_then(|slot| if let View::Zset(zset) = data.view(slot) { Some(zset) } else { None });
     let before = |member: &[u8]| zset.and_then(|zset| zset.score(member)).unwrap_or(0.0);
     let (pairs, is_added) = match checked.name {

@@ -1,0 +1,57 @@
+//! Access to keys: finding live ones and recording their use.
+//!
+//! A key whose deadline has passed does not exist, and the first access deletes it. During a pause (CLIENT PAUSE) an
+//! overdue key is neither found nor deleted, except for a command that the pause lets write.
+
+use crate::engine::Engine;
+use crate::engine::exec::{due, fields};
+use crate::engine::state::Presence;
+use crate::engine::state::lru::{initial, used};
+use crate::keyspace::Slot;
+
+/// Looks up a live key; an expired one is deleted now, and so are expired fields of a hash.
+#[inline]
+pub(super) fn live(engine: &mut Engine, database: usize, key: &[u8]) -> Option<Slot> {
+    let found = engine.databases.get(database).find(key)?;
+    let deadline_ms = engine.databases.get(database).deadline(found);
+    if deadline_ms.is_none_or(|deadline_ms| engine.timing.due_ms() < deadline_ms) {
+        return fields::without_due_fields(engine, database, found);
+    }
+    if !engine.timing.pause.holds(engine.timing.now) {
+        due::expire_slot(engine, database, found);
+    }
+    None
+}
+
+/// Looks up a key for a command that is about to write. During a pause only commands that the pause lets through
+/// write, so an expired key is deleted for them.
+#[inline]
+pub(super) fn live_to_change(engine: &mut Engine, database: usize, key: &[u8]) -> Option<Slot> {
+    let found = live(engine, database, key);
+    if found.is_none()
+        && engine.timing.pause.holds(engine.timing.now)
+        && let Some(due) = engine.databases.get(database).find(key)
+    {
+        due::expire_slot(engine, database, due);
+    }
+    found
+}
+
+/// Whether a key exists, is missing or has expired, without counting or recording an access.
+pub(super) fn presence(engine: &Engine, database: usize, key: &[u8]) -> Presence {
+    Presence::of(engine.databases.get(database), key, engine.timing.due_ms())
+}
+
+/// Notes that a key is used now.
+#[inline]
+pub(super) fn note_access(engine: &mut Engine, database: usize, slot: Slot) {
+    let (now, database) = (engine.now(), engine.databases.get_mut(database));
+    let noted = used(|| database.access(slot), &engine.settings, now, &mut engine.generator);
+    database.set_access(slot, noted);
+}
+
+/// Notes that a key is new.
+pub(super) fn note_new(engine: &mut Engine, database: usize, slot: Slot) {
+    let noted = initial(None, &engine.settings, engine.now());
+    engine.databases.get_mut(database).set_access(slot, noted);
+}

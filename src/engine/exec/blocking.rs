@@ -1,0 +1,243 @@
+//! Blocked commands: parks them, resumes them when a key is ready, ends them at a timeout or by CLIENT UNBLOCK.
+//!
+//! A blocked command is stored as its request and run again from the start, through the gates, when one of its keys is
+//! ready. So it does exactly what it would do if it arrived at that moment, whatever happened to its other keys, and
+//! there is only one way to pop an element. Clients are served after the outermost command: a transaction is one step.
+//!
+//! If a pause (CLIENT PAUSE) holds the command back, it stays blocked, and its key stays ready, until the pause ends.
+
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::engine::exec::dispatch::Admitted;
+use crate::engine::exec::scripts::Ending;
+use crate::engine::exec::stages::{Call, Caller};
+use crate::engine::exec::{access, delivery, dispatch, kit, measure, stages};
+use crate::engine::spec::{CommandId, Error, Flags, Now};
+use crate::engine::state::{Block, Session, SessionId, Wait};
+use crate::resp::{Reply, Request};
+use crate::value::View;
+
+impl Engine {
+    /// True while the session is blocked in a command and runs no other.
+    pub fn is_blocked(&self, session: SessionId) -> bool {
+        self.scripts.is_busy_with(session) || self.observers.is_waiting(session)
+    }
+
+    /// Serves the sessions whose keys are ready, in the order in which the keys became ready. Keys that become ready by
+    /// that are served too.
+    pub fn unblock_ready(&mut self) {
+        if self.scripts.is_busy() {
+            return;
+        }
+        let mut held_back = Vec::new();
+        while let Some((database, key)) = self.observers.waiting.next_ready() {
+            if unblock_on_key(self, database, &key) == Served::LaterSome {
+                held_back.push((database, key));
+            }
+        }
+        for (database, key) in held_back {
+            self.observers.waiting.signal(database, &key);
+        }
+    }
+}
+
+/// True while a pause (CLIENT PAUSE) holds the session's last request back.
+pub fn is_held_back(engine: &Engine, session: &Session) -> bool {
+    session.held_back.is_some() && engine.timing.pause.holds(engine.now())
+}
+
+/// The number of sessions without an answer for now: blocked in a command, or held back by a pause.
+pub fn blocked_sessions(engine: &Engine) -> usize {
+    let held_back = engine.sessions.iter().filter(|session| is_held_back(engine, session)).count();
+    let delayed = engine.observers.kit.as_ref().map_or(0, |kit| kit.delayed_sessions());
+    held_back + engine.observers.waiting.sessions() - delayed.min(engine.observers.waiting.sessions())
+}
+
+/// Records that a pause holds a session's request back.
+pub(super) fn hold_back(engine: &mut Engine, session: SessionId) {
+    let turn = engine.timing.pause.next_turn();
+    if let Some(client) = engine.sessions.get_mut(session) {
+        client.held_back = Some(turn);
+    }
+}
+
+/// Blocks a session, whose command has run for `spent_us` microseconds so far.
+pub(super) fn park(
+    engine: &mut Engine,
+    session: SessionId,
+    command: CommandId,
+    request: Request<'_>,
+    block: Block,
+    spent_us: u64,
+) {
+    let Some(client) = engine.sessions.get(session) else { return };
+    let mut wait = Wait::new(command, request, client.database, block);
+    wait.spent_us = spent_us;
+    engine.observers.waiting.join(session, wait);
+}
+
+/// A key changed: if it no longer holds a stream, its blocked stream readers become ready, to fail.
+pub(super) fn signal_loss(engine: &mut Engine, database: usize, key: &[u8]) {
+    if engine.observers.waiting.awaits(database, key) {
+        let data = engine.databases.get(database);
+        if !data.find(key).is_some_and(|slot| matches!(data.view(slot), View::Stream(_))) {
+            engine.observers.waiting.signal(database, key);
+        }
+    }
+}
+
+/// Serves the sessions that wait for a key, first come first served, as long as the key has something for them. A
+/// session that blocks again goes to the end of the queue, and is not tried twice.
+fn unblock_on_key(engine: &mut Engine, database: usize, key: &[u8]) -> Served {
+    let (mut tickets, mut served) = (engine.observers.waiting.tickets(), Served::All);
+    while let Some((ticket, session)) = engine.observers.waiting.first(database, key, tickets.clone()) {
+        tickets.start = ticket + 1;
+        notice_time(engine, database, key);
+        let slot = access::live(engine, database, key);
+        if slot.is_none() && !engine.observers.waiting.heeds_loss(database, key) {
+            break;
+        }
+        let Some(wait) = engine.observers.waiting.get(session) else { break };
+        if !(wait.is_served_by)(slot.map(|slot| engine.databases.get(database).view(slot))) {
+            continue;
+        }
+        let writes = engine.table.entry(wait.command).command.flags.has(Flags::WRITE);
+        if engine.timing.pause.holds_back(engine.now(), writes).is_some() {
+            served = Served::LaterSome;
+        } else {
+            resume(engine, session);
+        }
+    }
+    served
+}
+
+/// Reads the clock if a key has a deadline: the transaction or script that made the key may have stalled the engine
+/// until after that deadline.
+fn notice_time(engine: &mut Engine, database: usize, key: &[u8]) {
+    let data = engine.databases.get(database);
+    if data.find(key).is_some_and(|slot| data.deadline(slot).is_some()) {
+        let stalled_us = i64::try_from(engine.timing.coming_stall_us()).unwrap_or(i64::MAX);
+        let now = Now::from_us(measure::clock(engine).unix_us.max(engine.now().unix_us).saturating_add(stalled_us));
+        engine.at(now);
+    }
+}
+
+/// Runs a blocked command again. If it blocks again, its timeout does not restart.
+fn resume(engine: &mut Engine, session: SessionId) {
+    let Some(wait) = engine.observers.waiting.leave(session) else { return };
+    let Some(asked) = wait.request.iter().next() else { return };
+    let Some(request) = wait.again.as_ref().unwrap_or(&wait.request).iter().next() else { return };
+    let told = engine.sessions.frames_of(session);
+    let mut out = Vec::new();
+    let timer = measure::start_timer(engine);
+    match dispatch::admit(engine, session, request) {
+        Ok(Admitted::Now(found)) => {
+            let id = found.0;
+            let mut call = Call::new(session, found, request, Caller::Unblocked);
+            let reply = Reply::new(&mut out, engine.sessions.protocol_of(session));
+            let ending = stages::run_call(engine, &mut call, reply);
+            engine.observers.tracking.end_turn();
+            let spent_us = wait.spent_us.saturating_add(measure::elapsed_us(engine, timer));
+            if let Ending::Waits(block) = ending {
+                let again = block.again.or(wait.again);
+                let block = Block { deadline_ms: wait.deadline_ms, again, ..*block };
+                return park(engine, session, id, asked, block, spent_us);
+            }
+            measure::note_time(engine, session, id, asked, spent_us);
+        }
+        Ok(Admitted::Later(_) | Admitted::Queued) => return engine.observers.waiting.join(session, wait),
+        Err(error) => dispatch::refuse(engine, error, &mut Reply::new(&mut out, engine.sessions.protocol_of(session))),
+    }
+    answer(engine, session, told, out);
+}
+
+/// Ends waits whose timeout has passed, at most `limit`; returns how many it ended.
+pub(super) fn time_out(engine: &mut Engine, limit: usize) -> usize {
+    let mut ended = 0;
+    while ended < limit
+        && let Some(session) = engine.observers.waiting.overdue(engine.now().unix_ms())
+    {
+        if engine.observers.is_delayed(session) {
+            kit::run_delayed(engine, session);
+        } else {
+            unblock(engine, session, false);
+        }
+        ended += 1;
+    }
+    ended
+}
+
+/// Ends the wait of a session with the reply of a timeout, or an error. False when it does not wait.
+pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool) -> bool {
+    if engine.observers.is_delayed(session) {
+        return false;
+    }
+    let Some(wait) = engine.observers.waiting.leave(session) else { return false };
+    let mut out = Vec::new();
+    let mut reply = Reply::new(&mut out, engine.sessions.protocol_of(session));
+    if with_error {
+        dispatch::refuse(engine, Error::Unblocked, &mut reply);
+    } else {
+        (wait.at_last)(&mut reply);
+    }
+    dispatch::count(engine, wait.command, with_error);
+    if with_error {
+        count_unblocking(engine, wait.keys.is_empty().then_some(wait.command));
+    }
+    if let Some(request) = wait.request.iter().next() {
+        measure::note_time(engine, session, wait.command, request, wait.spent_us);
+    }
+    answer(engine, session, engine.sessions.frames_of(session), out);
+    true
+}
+
+/// Counts as Redis does when a wait ends with an error: the command that ended it counts as failed, and a command
+/// that waits for no key counts twice.
+fn count_unblocking(engine: &mut Engine, keyless: Option<CommandId>) {
+    if let Some(running) = engine.timing.running_command() {
+        engine.stats.command_mut(running).failed += 1;
+    }
+    if let Some(command) = keyless {
+        dispatch::count(engine, command, false);
+    }
+}
+
+/// Ends the wait of a session that disconnected. As in Redis, a command that waits for no key (WAIT) counts as
+/// having run; others as never called.
+pub(in crate::engine) fn stop_waiting(engine: &mut Engine, session: SessionId) {
+    if engine.observers.waiting.get(session).is_none_or(|wait| !wait.keys.is_empty())
+        || engine.observers.is_delayed(session)
+    {
+        return;
+    }
+    let Some(wait) = engine.observers.waiting.leave(session) else { return };
+    dispatch::count(engine, wait.command, false);
+    if let Some(request) = wait.request.iter().next() {
+        measure::note_time(engine, session, wait.command, request, wait.spent_us);
+    }
+}
+
+/// Replies to a session that waited, behind the `told` frames that were queued before it resumed; from now on it
+/// runs commands again.
+pub(super) fn answer(engine: &mut Engine, session: SessionId, told: usize, mut out: Vec<u8>) {
+    let now = engine.now();
+    let Some(client) = engine.sessions.get_mut(session) else { return };
+    client.active = now;
+    if !client.wants_reply() {
+        out.clear();
+    }
+    client.has_replied();
+    if engine.observers.kit.is_some() && !kit::note_late_reply(engine, session, &mut out) {
+        return;
+    }
+    delivery::listening(engine).1.tell_after(told, session, Arc::from(out));
+}
+
+/// Whether all waiters of a ready key were served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    All,
+    /// A pause holds some of them back; the key must stay ready.
+    LaterSome,
+}

@@ -1,0 +1,48 @@
+//! What follows a change of a key: WATCH, key tracking, key events and blocked clients are notified.
+//!
+//! Invariant: every change of data passes through [`changed`] or, where only some of this applies, through one of the
+//! functions beside it. So nothing that observes keys can be forgotten.
+
+use crate::engine::Engine;
+use crate::engine::exec::{access, blocking, publish, tracking};
+use crate::engine::spec::Event;
+use crate::engine::state::Effect;
+
+/// Reports that a key changed. Every change passes through here, so that all observers of the key are notified.
+#[inline]
+pub(super) fn changed(engine: &mut Engine, database: usize, event: Event, key: &[u8]) {
+    touched(engine, database, key);
+    announce(engine, database, event, key);
+    if !engine.observers.waiting.is_empty() {
+        blocking::signal_loss(engine, database, key);
+    }
+}
+
+/// Publishes an event of a key.
+#[inline]
+pub(super) fn announce(engine: &mut Engine, database: usize, event: Event, key: &[u8]) {
+    if engine.switches.records_key_events {
+        engine.effects.push(Effect::KeyEvent { database, name: event.name, key: key.to_vec() });
+    }
+    publish::notify(engine, database, event, key);
+}
+
+/// Reports that the value of a key changed, to WATCH and key tracking.
+#[inline]
+pub(super) fn touched(engine: &mut Engine, database: usize, key: &[u8]) {
+    if engine.observers.tracking.is_on() {
+        tracking::invalidate(engine, key);
+    }
+    if engine.observers.watches.includes(database, key) {
+        let presence = access::presence(engine, database, key);
+        engine.observers.watches.touch(database, key, presence);
+    }
+}
+
+/// Reports a new key: the clients blocked on it may go on when the command is done.
+pub(super) fn arrived(engine: &mut Engine, database: usize, key: &[u8]) {
+    publish::notify(engine, database, Event::NEW, key);
+    if !engine.observers.waiting.is_empty() {
+        engine.observers.waiting.signal(database, key);
+    }
+}

@@ -1,0 +1,123 @@
+//! A client in one line of `field=value`, in Redis 8.0's order of fields: CLIENT LIST shows it, ACL LOG keeps it.
+//!
+//! Figures about buffers are our own. `rbs` and `rbp` are the room that the connection keeps for replies and the most
+//! that they took of it; Redis's is never less than 1 KiB. What waits in it counts as `omem`, and `obl` is 0.
+
+use std::fmt::Display;
+
+use crate::engine::Engine;
+use crate::engine::exec::blocking;
+use crate::engine::state::{Session, SessionId, Topic, Transaction, Transport, tracking};
+use crate::resp::{Requests, write_escaped};
+
+/// The number of bytes of a too long request that the log shows.
+const SHOWN_BYTES: usize = 64;
+
+fn flags(session: &Session, engine: &Engine) -> String {
+    let tracking = session.tracking.as_deref();
+    let letters = [
+        (session.monitors, 'O'),
+        (!session.subscribed.is_empty(), 'P'),
+        (session.transaction.is_some(), 'x'),
+        (engine.is_blocked(session.id) || blocking::is_held_back(engine, session), 'b'),
+        (tracking.is_some(), 't'),
+        (tracking.is_some_and(|mode| mode.is_broken), 'R'),
+        (tracking.is_some_and(|mode| mode.broadcasts), 'B'),
+        (engine.observers.watches.is_known_broken(session.id), 'd'),
+        (session.closing, 'c'),
+        (session.origin.transport == Transport::Unix, 'U'),
+        (session.no_evict, 'e'),
+        (session.no_touch, 'T'),
+    ];
+    let flags: String = letters.iter().filter(|(set, _)| *set).map(|(_, letter)| letter).collect();
+    if flags.is_empty() { "N".to_owned() } else { flags }
+}
+
+impl Engine {
+    /// A client is closed because its unfinished request, which begins so, is too long: counts it,
+    /// and gives the line for the log.
+    pub fn end_query(&mut self, session: SessionId, unfinished: &[u8]) -> String {
+        self.stats.query_buffer_disconnections += 1;
+        let client_info = self.sessions.get(session).map_or_else(String::new, |session| client_info(self, session));
+        let mut beginning = Vec::new();
+        write_escaped(&unfinished[..unfinished.len().min(SHOWN_BYTES)], &mut beginning);
+        let beginning = String::from_utf8_lossy(&beginning);
+        format!(
+            "Closing client that reached max query buffer length: {client_info} (qbuf initial bytes: \"{beginning}\")"
+        )
+    }
+}
+
+/// The line of a client, whose request has so many bytes if it is being run.
+pub fn describe_client(engine: &Engine, session: &Session, request_bytes: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_line(&mut text, session, request_bytes, engine);
+    text
+}
+
+/// The line of CLIENT LIST for a session, as text for the log.
+pub(super) fn client_info(engine: &Engine, session: &Session) -> String {
+    String::from_utf8_lossy(&describe_client(engine, session, 0)).into_owned()
+}
+
+/// Whether a client that has begun a transaction sent more than it may: what is queued counts as if it had not been
+/// read, beside `unread_bytes` that have not run.
+pub fn has_queued_too_much(engine: &Engine, session: SessionId, unread_bytes: usize) -> bool {
+    let client = engine.sessions.get(session);
+    let transaction = client.and_then(|client| client.transaction.as_ref());
+    let queued = |transaction: &Transaction| transaction.queue.argument_bytes();
+    transaction.is_some_and(|begun| queued(begun) + unread_bytes > engine.settings.query_buffer_bytes)
+}
+
+fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engine: &Engine) {
+    let (buffers, now) = (session.buffers, engine.now());
+    let queue = session.transaction.as_ref().map(|transaction| &transaction.queue);
+    let waiting = session.waiting_bytes();
+    let command = session.last_command.map_or("NULL", |id| engine.table.entry(id).name.as_str());
+    put(text, "id", session.id.number);
+    put(text, "addr", &session.origin.address);
+    put(text, "laddr", &session.origin.local_address);
+    put(text, "fd", session.origin.descriptor);
+    put_bytes(text, "name", &session.name);
+    put(text, "age", now.since_us(session.connected) / 1_000_000);
+    put(text, "idle", now.since_us(session.active) / 1_000_000);
+    put(text, "flags", flags(session, engine));
+    put(text, "db", session.database);
+    for (name, topic) in [("sub", Topic::Channel), ("psub", Topic::Pattern), ("ssub", Topic::Shard)] {
+        put(text, name, session.subscribed.count(topic));
+    }
+    put(text, "multi", queue.map_or(-1, |queue| queue.len() as i64));
+    put(text, "watch", engine.observers.watches.of(session.id));
+    put(text, "qbuf", buffers.query);
+    put(text, "qbuf-free", buffers.query_free);
+    put(text, "argv-mem", request_bytes + buffers.words);
+    put(text, "multi-mem", queue.map_or(0, Requests::argument_bytes));
+    put(text, "rbs", buffers.reply_room);
+    put(text, "rbp", buffers.reply_peak);
+    put(text, "obl", 0);
+    put(text, "oll", session.push_queue.frames() + usize::from(buffers.output > 0));
+    put(text, "omem", waiting);
+    put(text, "tot-mem", session.memory_bytes());
+    put(text, "events", if waiting > 0 { "rw" } else { "r" });
+    put(text, "cmd", command);
+    put_bytes(text, "user", session.user.name());
+    let redirect = |mode: &tracking::Mode| mode.redirect.map_or(0, |receiver| receiver.number as i64);
+    put(text, "redir", session.tracking.as_deref().map_or(-1, redirect));
+    put(text, "resp", session.protocol.version());
+    put_bytes(text, "lib-name", &session.library_name);
+    put_bytes(text, "lib-ver", &session.library_version);
+    put(text, "io-thread", session.origin.event_loop);
+}
+
+fn put(text: &mut Vec<u8>, name: &str, value: impl Display) {
+    put_bytes(text, name, value.to_string().as_bytes());
+}
+
+fn put_bytes(text: &mut Vec<u8>, name: &str, value: &[u8]) {
+    if !text.is_empty() {
+        text.push(b' ');
+    }
+    text.extend_from_slice(name.as_bytes());
+    text.push(b'=');
+    text.extend_from_slice(value);
+}

@@ -1,0 +1,76 @@
+//! Changing strings in place.
+
+use crate::engine::exec::{Changed, Ctx, access, changes};
+use crate::engine::spec::{Error, Event};
+use crate::keyspace::New;
+use crate::value::text::TextView;
+use crate::value::{Text, Value, View};
+
+impl Ctx<'_> {
+    /// Changes the bytes of the string that `key` holds, an empty one if the key does not exist. An empty result does
+    /// not remove the key: it may hold an empty string. The handler decides first whether the key is to be created at
+    /// all. Without an event only WATCH and key tracking notice the change.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`], or the error of `act`, which must leave the bytes as they were then; nothing changed.
+    pub fn edit_text<R>(
+        &mut self,
+        key: &[u8],
+        event: impl Into<Option<Event>>,
+        act: impl FnOnce(&mut Vec<u8>) -> Result<Changed<R>, Error>,
+    ) -> Result<R, Error> {
+        let changed = match access::live_to_change(self.engine, self.database, key) {
+            Some(slot) => {
+                let database = self.engine.databases.get_mut(self.database);
+                let View::Text(_) = database.view(slot) else { return Err(Error::WrongType) };
+                let (slot, changed) = database.edit_text(slot, act);
+                self.note_access(slot);
+                changed?
+            }
+            None => {
+                let mut bytes = Vec::new();
+                let changed = act(&mut bytes)?;
+                self.insert(key, New::Value(Value::Text(Text::Raw(bytes))));
+                changed
+            }
+        };
+        match event.into() {
+            Some(event) if changed.is_event => self.after(key, event, changed.count),
+            None if changed.is_event => {
+                self.engine.stats.changes += changed.count;
+                changes::touched(self.engine, self.database, key);
+            }
+            _ => {}
+        }
+        Ok(changed.result)
+    }
+
+    /// Replaces the integer that `key` holds, or a new key's, by the result of `act`. The deadline is kept.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
+    pub fn count_text(
+        &mut self,
+        key: &[u8],
+        event: Event,
+        act: impl FnOnce(Option<TextView<'_>>) -> Result<i64, Error>,
+    ) -> Result<i64, Error> {
+        let number = match access::live_to_change(self.engine, self.database, key) {
+            Some(slot) => {
+                let database = self.engine.databases.get_mut(self.database);
+                let View::Text(text) = database.view(slot) else { return Err(Error::WrongType) };
+                let number = act(Some(text))?;
+                let slot = database.set_int(slot, number);
+                self.note_access(slot);
+                number
+            }
+            None => {
+                let number = act(None)?;
+                self.insert(key, New::Text(TextView::Int(number)));
+                number
+            }
+        };
+        self.after(key, event, 1);
+        Ok(number)
+    }
+}

@@ -1,0 +1,439 @@
+//! From a request to its reply: finds the command, asks the gates ([`super::gates`]) or queues it for EXEC, runs it
+//! with its stages ([`super::stages`]), and puts its reply and the client's pushes in order.
+//!
+//! Source for the order of errors: the behavior of Redis 8.0, asked with requests that fail at two gates at once.
+
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::engine::exec::gates::Asked;
+use crate::engine::exec::scripts::{Ending, run};
+use crate::engine::exec::stages::{Call, Caller};
+use crate::engine::exec::{blocking, fast_path, gates, kit, measure, monitor, rights, stages, tracking};
+use crate::engine::spec::{CommandId, Error, Flags, Now};
+use crate::engine::state::error_counts::MOST_CODES;
+use crate::engine::state::timing::Running;
+use crate::engine::state::{Effect, LogLevel, Session, SessionId};
+use crate::resp::{ProtocolError, Reply, ReplyBuffer, Request};
+
+/// What the connection does after a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Goes on with the next request.
+    Next,
+    /// Sends what is written and ends.
+    Close,
+    /// Ends at once. Replies that were not sent yet are lost.
+    Abort,
+    /// Keeps this request and runs it again at that moment, or when [`crate::engine::Effect::Resume`] comes.
+    Wait(Now),
+    /// Keeps this request, has the session's host call answered ([`Engine::take_host_call`]), and runs it again, in
+    /// whichever world the session is by then.
+    CallHost,
+    /// Runs no further request until the session's command has been answered: its reply comes as a push
+    /// ([`crate::engine::PushQueue`]).
+    Block,
+}
+
+impl Engine {
+    /// Runs one request of a session and appends its reply to `out`.
+    pub fn run(&mut self, now: Now, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
+        let mut output = ReplyBuffer::from(std::mem::take(out));
+        let flow = self.run_zero_copy(now, session, request, &mut output);
+        *out = output.into_bytes();
+        flow
+    }
+
+    /// Like [`Engine::run`], but large strings go to `output` without a copy where nothing else reads the reply.
+    pub fn run_zero_copy(
+        &mut self,
+        now: Now,
+        session: SessionId,
+        request: Request<'_>,
+        output: &mut ReplyBuffer,
+    ) -> Flow {
+        if let Some(fast) = fast_path::command_for_fast_path(self, session, request) {
+            return fast_path::run_fast(self, now, session, fast, request, output);
+        }
+        let (now, out) = (measure::catch_up(self, now), output.written_mut());
+        if self.observers.kit.is_some() {
+            return kit::run_instrumented(self, now, session, request, out);
+        }
+        run_full(self, now, session, request, out)
+    }
+
+    /// Replies to bytes that are no request, unless the session wants no replies. The connection ends after it.
+    pub fn reject(&mut self, session: SessionId, fault: ProtocolError, out: &mut Vec<u8>) {
+        count_error(self, "ERR");
+        if self.sessions.wants_reply(session) {
+            out.extend_from_slice(b"-ERR ");
+            out.extend_from_slice(&fault.text());
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// Runs a request with all gates and stages, past the test kit.
+pub(super) fn run_full(
+    engine: &mut Engine,
+    now: Now,
+    session: SessionId,
+    request: Request<'_>,
+    out: &mut Vec<u8>,
+) -> Flow {
+    engine.at(now);
+    engine.evict_clients();
+    let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
+    if client.cut_off {
+        return Flow::Abort;
+    }
+    (client.active, client.held_back) = (now, None);
+    let (mut turn, protocol) = (Turn::of(client, out), client.protocol);
+    engine.observers.tracking.begin_turn(session);
+    let admitted = admit(engine, session, request);
+    if engine.observers.tracking.is_on() {
+        (turn.start, turn.told) = tell_before_reply(engine, session, turn.told, out);
+    }
+    match admitted {
+        Ok(Admitted::Later(moment)) => {
+            engine.observers.tracking.end_turn();
+            blocking::hold_back(engine, session);
+            return Flow::Wait(moment);
+        }
+        Ok(Admitted::Queued) => Reply::new(out, protocol).simple("QUEUED"),
+        Ok(Admitted::Now(found)) => {
+            begin(engine, session, found.0);
+            let mut call = Call::new(session, found, request, Caller::Client);
+            if let Err(error) = stages::begin_stages(engine, &mut call) {
+                refuse(engine, error, &mut Reply::new(out, protocol));
+                return end_turn(engine, session, turn, out);
+            }
+            (turn.start, turn.told) = tell_before_reply(engine, session, turn.told, out);
+            let ending = stages::run_call(engine, &mut call, Reply::new(out, protocol));
+            return end_command(engine, &call, ending, turn, out);
+        }
+        Err(Error::UnknownCommand { .. }) if speaks_http(request) => return Flow::Abort,
+        Err(error) => {
+            refuse(engine, error, &mut Reply::new(out, protocol));
+            show_refused(engine, session, request);
+        }
+    }
+    end_turn(engine, session, turn, out)
+}
+
+/// Finishes a command that has run: orders pushes and reply, parks it if it waits, and ends the stages.
+pub(super) fn end_command(
+    engine: &mut Engine,
+    call: &Call<'_>,
+    ending: Ending,
+    mut turn: Turn,
+    out: &mut Vec<u8>,
+) -> Flow {
+    let session = call.session;
+    if std::mem::take(&mut engine.observers.tracking.is_reply_last) {
+        (turn.start, turn.told) = move_reply_last(engine, session, turn.told, turn.start, out);
+    }
+    match ending {
+        Ending::Answered => {}
+        Ending::Waits(block) => blocking::park(engine, session, call.id, call.request, *block, 0),
+        Ending::Rests => run::put_aside(engine, out, turn.start),
+        Ending::CallsHost => return suspend_for_host(engine),
+    }
+    stages::end_stages(engine, call);
+    end_turn(engine, session, turn, out)
+}
+
+/// Ends a request that is answered, or waits.
+fn end_turn(engine: &mut Engine, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
+    tracking::end_exception(engine, session);
+    engine.observers.tracking.end_turn();
+    if engine.observers.waiting.is_anything_ready() {
+        engine.unblock_ready();
+    }
+    conclude(engine, session, turn, out)
+}
+
+/// Ends a request that calls the host and runs again with the result: this time it does not count.
+#[cold]
+fn suspend_for_host(engine: &mut Engine) -> Flow {
+    engine.timing.running = None;
+    engine.observers.tracking.end_turn();
+    Flow::CallHost
+}
+
+/// Shows a refused request to monitors if it ends a transaction, as its beginning was shown.
+fn show_refused(engine: &mut Engine, session: SessionId, request: Request<'_>) {
+    if let Ok((id, _)) = engine.table.resolve(request)
+        && engine.table.entry(id).command.flags.has(Flags::RUNS_QUEUE)
+    {
+        monitor::show(engine, session, id, request);
+    }
+}
+
+/// Runs a request that a transaction queued.
+pub(super) fn run_within(
+    engine: &mut Engine,
+    session: SessionId,
+    request: Request<'_>,
+    mut reply: Reply<'_>,
+) -> Ending {
+    let Some(client) = engine.sessions.get(session) else { return Ending::Answered };
+    let mut ending = Ending::Answered;
+    let (start, wanted_reply) = (reply.position(), client.wants_reply());
+    reply.set_protocol(client.protocol);
+    match engine.table.resolve(request) {
+        Ok((id, _)) if let Err(error) = rights::keep_rights(engine, session, id, request) => {
+            refuse(engine, error, &mut reply)
+        }
+        Ok(found) => {
+            let mut call = Call::new(session, found, request, Caller::Transaction);
+            match stages::begin_stages(engine, &mut call) {
+                Ok(()) => {
+                    ending = stages::run_call(engine, &mut call, reply.reborrow());
+                    debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
+                    stages::end_stages(engine, &call);
+                }
+                Err(error) => refuse(engine, error, &mut reply),
+            }
+        }
+        Err(error) => refuse(engine, error, &mut reply),
+    }
+    if !wanted_reply && !engine.sessions.wants_reply(session) {
+        reply.rewind(start);
+    }
+    ending
+}
+
+/// Counts an error by the code that its line starts with.
+pub(super) fn count_error(engine: &mut Engine, line: &str) {
+    count_errors(engine, line, 1);
+}
+
+/// Counts errors of that line, and logs that there are too many codes when that is found out.
+pub(super) fn count_errors(engine: &mut Engine, line: &str, times: u64) {
+    if let Err(codes) = engine.stats.count_errors(line, times) {
+        engine.stats.freed_lazily += MOST_CODES as u64;
+        let limit = format!("the number of errors reached the limit ({MOST_CODES})");
+        for line in [
+            format!("Errorstats stopped adding new errors because {limit}."),
+            format!("Current errors code list: ({codes})"),
+        ] {
+            engine.effects.push(Effect::Log(LogLevel::Warning, line));
+        }
+    }
+}
+
+/// Finds the command and asks the gates. Within a transaction, a refusal flags it, and a command that passes is
+/// queued.
+pub(super) fn admit(engine: &mut Engine, session: SessionId, request: Request<'_>) -> Result<Admitted, Error> {
+    let (id, words) = match engine.table.resolve(request) {
+        Ok(found) => found,
+        Err(error) => return Err(flag_transaction(engine, session, None, error)),
+    };
+    let command = engine.table.entry(id).command;
+    let flags = command.flags_of.map_or(command.flags, |flags_of| flags_of(engine, request));
+    let passed = if command.arity.admits(request.len()) {
+        gates::pass_gates(
+            engine,
+            &Asked { session, id, flags: engine.sessions.flags_with_queue(session, flags), request },
+        )
+    } else {
+        Err(Error::WrongArity(engine.table.entry(id).name.clone()))
+    };
+    match passed {
+        Ok(Some(moment)) => {
+            engine.sessions.note_command(session, Some(id));
+            Ok(Admitted::Later(moment))
+        }
+        Ok(None) if queue(engine, session, id, flags, request) => Ok(Admitted::Queued),
+        Ok(None) => Ok(Admitted::Now((id, words))),
+        Err(error) => {
+            engine.stats.command_mut(id).rejected += 1;
+            Err(flag_transaction(engine, session, Some(id), error))
+        }
+    }
+}
+
+/// Queues a request if the session has begun a transaction and the command is not about transactions itself. One
+/// that will not be run is not kept.
+fn queue(engine: &mut Engine, session: SessionId, id: CommandId, flags: Flags, request: Request<'_>) -> bool {
+    let Some(client) = engine.sessions.get_mut(session) else { return false };
+    let Some(transaction) = client.transaction.as_mut().filter(|_| !flags.has(Flags::UNQUEUED)) else {
+        return false;
+    };
+    if !transaction.is_faulty && !engine.observers.watches.is_known_broken(session) {
+        Arc::make_mut(transaction).queue(request, flags);
+    }
+    client.last_command = Some(id);
+    true
+}
+
+/// A request was refused: if the session has begun a transaction, that can only be discarded now; if the request
+/// was to run it, it is discarded.
+pub(super) fn flag_transaction(
+    engine: &mut Engine,
+    session: SessionId,
+    command: Option<CommandId>,
+    error: Error,
+) -> Error {
+    engine.sessions.note_command(session, command);
+    let flags = command.map_or(Flags::NONE, |id| engine.table.entry(id).command.flags);
+    let Some(client) = engine.sessions.get_mut(session) else { return error };
+    if flags.has(Flags::RUNS_QUEUE) {
+        (client.transaction, client.watched_bytes) = (None, 0);
+        engine.observers.watches.unwatch(session);
+        let text = error.to_string();
+        return Error::TransactionRefused(text.strip_prefix("ERR ").unwrap_or(&text).to_owned());
+    }
+    if let Some(transaction) = &mut client.transaction {
+        Arc::make_mut(transaction).is_faulty = true;
+    }
+    error
+}
+
+#[inline]
+pub(super) fn begin(engine: &mut Engine, session: SessionId, id: CommandId) {
+    engine.timing.running =
+        Some(Running { session, command: id, started: engine.timing.now, stalled_us: engine.timing.stalled_us });
+    if let Some(client) = engine.sessions.get_mut(session) {
+        client.commands += 1;
+        client.last_command = Some(id);
+    }
+}
+
+/// Counts a command that has run: INFO does not count itself, and CONFIG RESETSTAT is the first that counts again.
+#[inline]
+pub(super) fn count(engine: &mut Engine, id: CommandId, failed: bool) {
+    engine.stats.commands += 1;
+    let command = engine.stats.command_mut(id);
+    command.calls += 1;
+    command.failed += u64::from(failed);
+}
+
+pub(super) fn refuse(engine: &mut Engine, error: Error, reply: &mut Reply<'_>) {
+    let line = error.to_string();
+    if !matches!(error, Error::ScriptFailed { is_counted: true, .. }) {
+        count_error(engine, &line);
+    }
+    reply.error(&line);
+}
+
+/// Puts pushes that came before a command runs in front of its reply. Returns where the reply starts in `out`, and
+/// the number of frames before it that the client has not read.
+fn tell_before_reply(engine: &mut Engine, session: SessionId, told: usize, out: &mut Vec<u8>) -> (usize, usize) {
+    let now_told = engine.sessions.frames_of(session);
+    if told > 0 || now_told == 0 {
+        return (out.len(), now_told);
+    }
+    if let Some(client) = engine.sessions.get_mut(session) {
+        client.push_queue.take(out, usize::MAX);
+    }
+    (out.len(), 0)
+}
+
+/// Puts the reply at `start` behind all that the command pushed to its own client. Returns where the reply starts
+/// then, and the number of frames before it that the client has not read.
+fn move_reply_last(
+    engine: &mut Engine,
+    session: SessionId,
+    told: usize,
+    start: usize,
+    out: &mut Vec<u8>,
+) -> (usize, usize) {
+    if told > 0 {
+        return (start, engine.sessions.frames_of(session));
+    }
+    let reply = out.split_off(start);
+    let (start, told) = tell_before_reply(engine, session, 0, out);
+    out.extend_from_slice(&reply);
+    (start, told)
+}
+
+/// Takes back the reply of a command whose client wants none, and orders reply and pushes: earlier pushes come
+/// before the reply, all others behind it. Returns how the connection goes on.
+pub(super) fn conclude(engine: &mut Engine, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
+    let Turn { start, told, wanted_reply } = turn;
+    let is_blocked = engine.is_blocked(session);
+    if engine.observers.kit.is_some() {
+        kit::note_reply(engine, session, start, is_blocked, out);
+    }
+    let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
+    if !wanted_reply && !client.wants_reply() {
+        out.truncate(start);
+    }
+    if !is_blocked {
+        client.has_replied();
+    }
+    if told > 0 && out.len() > start {
+        // The client has not been able to read those yet, so the reply waits with them.
+        client.push_queue.insert(told, out[start..].into());
+        out.truncate(start);
+    }
+    if (told == 0 || client.closing) && !client.push_queue.is_empty() {
+        client.push_queue.take(out, usize::MAX);
+    }
+    let (mut is_cut_off, is_closing) = (client.cut_off, client.closing);
+    if engine.settings.output_limits.concern(client) {
+        engine.check_output_limit(session, out.len());
+        is_cut_off = engine.sessions.get(session).is_some_and(|client| client.cut_off);
+    }
+    match (is_cut_off, is_closing, is_blocked) {
+        (true, ..) => Flow::Abort,
+        (_, true, _) => Flow::Close,
+        (.., true) => Flow::Block,
+        _ => Flow::Next,
+    }
+}
+
+/// Whether [`conclude`] does nothing for a client whose command has replied and left no effect: all its
+/// replies are wanted, no pushes wait, it goes on, and its output has no limit.
+pub(super) fn needs_no_conclusion(engine: &Engine, client: &Session) -> bool {
+    let is_apart = client.transaction.is_none() && client.subscribed.is_empty() && client.held_back.is_none();
+    let goes_on = !client.closing && !client.cut_off;
+    let reads_all = client.wants_reply() && !client.skips_next && client.push_queue.is_empty();
+    is_apart && goes_on && reads_all && !engine.settings.output_limits.concern(client)
+}
+
+/// Concludes a command of the fast path, and panics if that does anything.
+#[cfg(debug_assertions)]
+pub(super) fn assert_nothing_to_conclude(engine: &mut Engine, session: SessionId, turn: Turn, out: &mut Vec<u8>) {
+    // A server runs no request of a blocked client; tests of the engine do.
+    let expected = if engine.is_blocked(session) { Flow::Block } else { Flow::Next };
+    let length = out.len();
+    let flow = conclude(engine, session, turn, out);
+    assert!(flow == expected && out.len() == length, "the fast path skips a conclusion: {flow:?}");
+}
+
+/// The state of a session when its request began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// Where the reply starts in the buffer.
+    pub(super) start: usize,
+    /// The number of pushed frames before it that the client has not read.
+    pub(super) told: usize,
+    /// Whether the client wanted a reply.
+    pub(super) wanted_reply: bool,
+}
+
+impl Turn {
+    /// The state of a client whose reply is to be at the end of `out`.
+    pub(super) fn of(client: &Session, out: &[u8]) -> Turn {
+        Turn { start: out.len(), told: client.push_queue.frames(), wanted_reply: client.wants_reply() }
+    }
+}
+
+/// A request that passed the gates, or waits before the last one.
+pub(super) enum Admitted {
+    /// It runs now: the command, and how many words name it.
+    Now((CommandId, usize)),
+    /// It is part of a transaction.
+    Queued,
+    Later(Now),
+}
+
+/// True for the first line or a header of an HTTP request: a web page that was made to talk to us. Such a client is
+/// closed before anything it sends can be taken for a command.
+fn speaks_http(request: Request<'_>) -> bool {
+    let name = request.get(0).unwrap_or_default();
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+}

@@ -1,0 +1,144 @@
+//! What falls due: everything that the engine does at a moment though no request comes, in one list.
+//!
+//! The timer sleeps until [`Engine::next_due`] and then calls [`Engine::run_due`]. A server compares the [`DueState`]
+//! before and after a batch, and wakes the timer earlier if something may fall due earlier now. A test that moves the
+//! clock goes from one [`Engine::next_moment`] to the next. All three read [`KEYS`] and [`OTHERS`], so something new
+//! that falls due is one row of `OTHERS`, and what happens then is a line in [`Engine::run_due`] or in the server's
+//! timer.
+//!
+//! Not here: closing idle clients (`timeout`), which depends on sockets and is the server's.
+
+use crate::engine::Engine;
+use crate::engine::exec::{blocking, changes, delivery, fields, measure, tracking};
+use crate::engine::spec::{Event, Now};
+use crate::keyspace::Slot;
+
+/// The caller that asks for the next moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asker {
+    /// The timer, which also ends what should have ended before.
+    Timer,
+    /// A test that moves the clock on to that moment, where what falls due has ended already.
+    Clock,
+}
+
+/// One kind of thing that falls due: when the next one does.
+type Source = fn(&Engine, Asker) -> Option<Now>;
+
+/// Keys and fields of hashes, which have deadlines in the data.
+const KEYS: Source = |engine, asker| {
+    let deadline_ms = if may_expire(engine) { engine.databases.next_deadline()? } else { return None };
+    let grace_ms = if asker == Asker::Timer { engine.timing.grace_ms() } else { 0 };
+    Now::from_ms(deadline_ms.saturating_add(grace_ms))
+};
+
+/// Everything else that falls due.
+const OTHERS: [Source; 4] = [
+    // Timeouts of blocked clients, and commands that the test kit delays.
+    |engine, _| engine.observers.waiting.next_deadline().and_then(Now::from_ms),
+    // Invalidations of keys that no longer fit the tracking table.
+    |engine, _| tracking::tracking_deadline(engine).and_then(Now::from_ms),
+    // The end of a pause.
+    |engine, asker| match asker {
+        Asker::Timer => engine.timing.pause.until(),
+        Asker::Clock => engine.timing.pause.current(engine.timing.now).map(|(end, _)| end),
+    },
+    // Clients that have been over the soft limit of their output for too long.
+    |engine, _| engine.observers.overfull.next(),
+];
+
+/// A fingerprint that changes when something may fall due earlier than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueState {
+    /// Changes of the data, any of which may have set a deadline.
+    changes: u64,
+    may_expire: bool,
+    others: [Option<Now>; OTHERS.len()],
+}
+
+impl Engine {
+    /// The moment when the timer has something to do next. What no clock ever reaches never falls due.
+    pub fn next_due(&self) -> Option<Now> {
+        next_for(self, Asker::Timer)
+    }
+
+    /// The moment when something happens next though no request comes, for a test that moves the clock there.
+    pub fn next_moment(&self) -> Option<Now> {
+        next_for(self, Asker::Clock)
+    }
+
+    /// The state to compare with a later one.
+    pub fn due_state(&self) -> DueState {
+        DueState {
+            changes: self.stats.changes,
+            may_expire: self.switches.active_expiry && !self.switches.cron_paused,
+            others: OTHERS.map(|source| source(self, Asker::Timer)),
+        }
+    }
+
+    /// Runs what is due, at most `limit` things: closes clients that have not read for too long, ends waits, and
+    /// removes keys and fields of hashes whose deadline has passed, in the order of their deadlines. Returns how many;
+    /// fewer than `limit` means that none is left.
+    pub fn run_due(&mut self, now: Now, limit: usize) -> usize {
+        self.at(now);
+        delivery::cut_off_overfull(self);
+        if self.scripts.is_busy() {
+            return 0;
+        }
+        self.unblock_ready();
+        let mut expired = blocking::time_out(self, limit);
+        if !may_expire(self) {
+            return expired;
+        }
+        let (timer, before) = (measure::start_timer(self), expired);
+        for database in 0..self.databases.count() {
+            while expired < limit {
+                let ended = expire_next(self, database, limit - expired);
+                if ended == 0 {
+                    break;
+                }
+                expired += ended;
+            }
+        }
+        if expired > before {
+            let elapsed_us = measure::elapsed_us(self, timer);
+            self.stats.expiring_us = self.stats.expiring_us.saturating_add(elapsed_us);
+            measure::record_latency(self, "expire-cycle", elapsed_us);
+        }
+        self.unblock_ready();
+        expired
+    }
+}
+
+fn next_for(engine: &Engine, asker: Asker) -> Option<Now> {
+    OTHERS.iter().chain([&KEYS]).filter_map(|source| source(engine, asker)).min()
+}
+
+/// Removes what expires first: a key, or those fields of one hash, at most `limit`, that expire together.
+fn expire_next(engine: &mut Engine, database: usize, limit: usize) -> usize {
+    let (data, last_ms) = (engine.databases.get(database), engine.timing.due_ms());
+    let key = data.first_due().filter(|(due_ms, _)| *due_ms <= last_ms);
+    let fields = data.first_part_due().filter(|(due_ms, _)| *due_ms <= last_ms);
+    match (key, fields) {
+        (Some((key_ms, slot)), fields) if fields.is_none_or(|(due_ms, _)| key_ms <= due_ms) => {
+            expire_slot(engine, database, slot);
+            1
+        }
+        (_, Some((due_ms, slot))) => {
+            fields::end_fields(engine, database, slot, |hash| hash.remove_due(due_ms, limit)).0
+        }
+        (_, None) => 0,
+    }
+}
+
+pub(super) fn expire_slot(engine: &mut Engine, database: usize, slot: Slot) {
+    let key = engine.databases.get(database).key(slot).to_vec();
+    let lazy_free = engine.databases.get_mut(database).delete(slot);
+    engine.free(lazy_free);
+    engine.stats.expired_keys += 1;
+    changes::changed(engine, database, Event::EXPIRED, &key);
+}
+
+pub(super) fn may_expire(engine: &Engine) -> bool {
+    engine.switches.active_expiry && !engine.switches.cron_paused && !engine.timing.pause.holds(engine.timing.now)
+}

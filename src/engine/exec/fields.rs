@@ -1,0 +1,78 @@
+//! Expiry of hash fields: they are removed and counted, with an event, and the hash is removed with its last field.
+//!
+//! As with keys, a field ends on its millisecond whether or not anyone asks, and a hash that is met before the engine
+//! came to it ([`Engine::run_due`] is late) loses first what is due. Only where DEBUG SET-ACTIVE-EXPIRE or a pause
+//! keeps the engine from that do overdue fields stay: reads do not see them ([`crate::value::hash::Fields`]), and a
+//! command that asks for one by its name removes it ([`meet_fields`]), as in Redis.
+
+use crate::engine::Engine;
+use crate::engine::exec::{access, changes, due};
+use crate::engine::spec::Event;
+use crate::keyspace::{Slot, ValueMut};
+use crate::value::Hash;
+
+/// The key, if it is there still after its fields that are due are gone.
+#[inline]
+pub(super) fn without_due_fields(engine: &mut Engine, database: usize, slot: Slot) -> Option<Slot> {
+    if is_any_field_due(engine, database) && due::may_expire(engine) {
+        drop_due_fields(engine, database, slot)
+    } else {
+        Some(slot)
+    }
+}
+
+fn drop_due_fields(engine: &mut Engine, database: usize, slot: Slot) -> Option<Slot> {
+    let last_ms = engine.timing.due_ms();
+    let deadline_ms = engine.databases.get(database).part_deadline(slot);
+    if deadline_ms.is_none_or(|deadline_ms| deadline_ms > last_ms) {
+        return Some(slot);
+    }
+    let (_, is_gone) = end_fields(engine, database, slot, |hash| hash.remove_due(last_ms, usize::MAX));
+    if is_gone { None } else { Some(slot) }
+}
+
+/// Whether any field in a database is past its deadline.
+#[inline]
+pub(super) fn is_any_field_due(engine: &Engine, database: usize) -> bool {
+    let next = engine.databases.get(database).first_part_due();
+    next.is_some_and(|(deadline_ms, _)| deadline_ms <= engine.timing.due_ms())
+}
+
+/// Has `act` remove overdue fields from the hash at `key`, if it is one, and says how many went. Nothing
+/// happens where none is overdue.
+pub(super) fn meet_fields(engine: &mut Engine, database: usize, key: &[u8], act: impl FnOnce(&mut Hash, i64) -> usize) {
+    if is_any_field_due(engine, database)
+        && !engine.timing.pause.holds(engine.now())
+        && let Some(slot) = access::live(engine, database, key)
+    {
+        let last_ms = engine.timing.due_ms();
+        end_fields(engine, database, slot, |hash| act(hash, last_ms));
+    }
+}
+
+/// Has `act` remove fields from the hash at `slot` whose end has come, and tells of it. Answers how many went, and
+/// whether the key went with them; if not, it is still at `slot`, where only a hash without deadlines ever moves.
+pub(super) fn end_fields(
+    engine: &mut Engine,
+    database: usize,
+    slot: Slot,
+    act: impl FnOnce(&mut Hash) -> usize,
+) -> (usize, bool) {
+    let data = engine.databases.get_mut(database);
+    let (slot, (removed, is_empty)) = data.edit_object(slot, |value| match value {
+        Some(ValueMut::Hash(hash)) => (act(hash), hash.is_empty()),
+        _ => (0, false),
+    });
+    if removed == 0 {
+        return (0, false);
+    }
+    let key = data.key(slot).to_vec();
+    engine.stats.expired_fields += removed as u64;
+    changes::changed(engine, database, Event::FIELDS_EXPIRED, &key);
+    if is_empty {
+        let lazy_free = engine.databases.get_mut(database).delete(slot);
+        engine.free(lazy_free);
+        changes::changed(engine, database, Event::DEL, &key);
+    }
+    (removed, is_empty)
+}

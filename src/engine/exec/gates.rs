@@ -1,0 +1,177 @@
+//! The gates: what may refuse or hold back a command before it runs, in Redis's order, so that a request with two
+//! faults is refused for the same one.
+//!
+//! Each gate says when it is active for a client. While it is not, it lets every data command pass, so the fast path
+//! ([`super::fast_path`]) is open only while no gate is active: a gate that is added to this list closes it by itself.
+//! A gate that concerns only commands with certain flags keeps those commands off the fast path instead.
+//!
+//! Debug builds of the fast path ask all gates, active or not, and assert that they let the command pass.
+//!
+//! Not here: whether a command exists and how many words it takes ([`super::dispatch`]), the checks of a command that a
+//! script calls ([`super::scripts`]), and the right to what a transaction queued ([`super::rights`]).
+//!
+//! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
+
+use crate::engine::Engine;
+use crate::engine::exec::{eviction, rights, tracking};
+use crate::engine::spec::{CommandId, Error, Flags, GATED, Now, ServerError};
+use crate::engine::state::{Session, SessionId};
+use crate::resp::Request;
+
+/// A command on its way through the gates.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'r> {
+    pub(super) session: SessionId,
+    pub(super) id: CommandId,
+    /// The flags of the command, and of what it is about to run (EXEC, EVAL).
+    pub(super) flags: Flags,
+    pub(super) request: Request<'r>,
+}
+
+impl Asked<'_> {
+    /// Whether the command may change data, here or on replicas.
+    fn writes(&self) -> bool {
+        self.flags.has(Flags::WRITE) || self.flags.has(Flags::MAY_REPLICATE)
+    }
+}
+
+/// The result of a gate that does not refuse: the moment until which the command is held back, if it is.
+type Passed = Result<Option<Now>, Error>;
+
+/// One gate.
+pub(super) struct Gate {
+    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "the assertion that names it is in debug builds"))]
+    name: &'static str,
+    /// Commands with one of these flags are the only ones that it concerns; all commands if there are none.
+    only_for: &'static [Flags],
+    /// Whether it may refuse or hold back a command of that client now.
+    is_active: fn(&Engine, &Session) -> bool,
+    pass: fn(&mut Engine, &Asked<'_>) -> Passed,
+}
+
+/// All gates, in the order in which they are asked.
+const GATES: [Gate; 11] = [
+    Gate {
+        name: "enable-debug-command and enable-module-command",
+        only_for: &GATED,
+        is_active: |_, _| true,
+        pass: |engine, asked| match engine.sessions.get(asked.session) {
+            Some(client) => engine.settings.check_enabled(client, asked.flags).map(|()| None),
+            None => Ok(None),
+        },
+    },
+    Gate {
+        name: "authentication",
+        only_for: &[],
+        is_active: |engine, client| !client.authenticated && engine.acl.users.must_log_in(),
+        pass: |engine, asked| {
+            let is_known = engine.sessions.get(asked.session).is_some_and(|client| client.authenticated);
+            let passes = is_known || asked.flags.has(Flags::NO_AUTH) || !engine.acl.users.must_log_in();
+            if passes { Ok(None) } else { Err(Error::NoAuth) }
+        },
+    },
+    Gate {
+        name: "commands that are not allowed in a transaction",
+        only_for: &[Flags::NO_MULTI],
+        is_active: |_, client| client.transaction.is_some(),
+        pass: |_, _| Err(Error::NotInTransaction),
+    },
+    Gate {
+        name: "ACL",
+        only_for: &[],
+        is_active: |engine, _| !engine.acl.users.are_unrestricted(),
+        pass: |engine, asked| rights::pass_rights(engine, asked.session, asked.id, asked.request).map(|()| None),
+    },
+    Gate {
+        name: "maxmemory",
+        only_for: &[],
+        is_active: |engine, _| engine.settings.max_memory_bytes != 0 || engine.databases.pressure.is_short,
+        pass: |engine, asked| if eviction::evict_for(engine, asked.flags) { Err(Error::OutOfMemory) } else { Ok(None) },
+    },
+    Gate {
+        name: "tracking-table-max-keys",
+        only_for: &[],
+        is_active: |engine, _| engine.observers.tracking.is_on(),
+        pass: |engine, _| {
+            tracking::limit_tracking(engine);
+            Ok(None)
+        },
+    },
+    Gate {
+        name: "min-replicas-to-write",
+        only_for: &[],
+        is_active: |engine, _| engine.settings.counts_replicas(),
+        pass: |engine, asked| {
+            let is_refused = asked.flags.has(Flags::WRITE) && engine.settings.counts_replicas();
+            if is_refused { Err(ServerError::NoReplicas.into()) } else { Ok(None) }
+        },
+    },
+    Gate {
+        name: "subscribers that speak RESP2",
+        only_for: &[],
+        is_active: |_, client| client.only_listens(),
+        pass: |engine, asked| {
+            let only_listens = engine.sessions.get(asked.session).is_some_and(Session::only_listens);
+            let is_refused = only_listens && !asked.flags.has(Flags::WHILE_LISTENING);
+            if is_refused { Err(Error::OnlyListens(engine.table.entry(asked.id).name.clone())) } else { Ok(None) }
+        },
+    },
+    Gate {
+        name: "busy script",
+        only_for: &[],
+        is_active: |engine, _| engine.scripts.is_any_running(),
+        pass: |engine, asked| engine.scripts.gate(asked.flags).map(|()| None),
+    },
+    Gate {
+        name: "monitors, which Redis takes for replicas",
+        only_for: &[],
+        is_active: |_, client| client.monitors,
+        pass: |engine, asked| {
+            let monitors = engine.sessions.get(asked.session).is_some_and(|client| client.monitors);
+            let is_refused = monitors && (asked.writes() || asked.flags.has(Flags::READONLY));
+            if is_refused { Err(Error::ReplicaTouchesKeys) } else { Ok(None) }
+        },
+    },
+    Gate {
+        name: "CLIENT PAUSE",
+        only_for: &[],
+        is_active: |engine, _| engine.timing.pause.holds(engine.timing.now),
+        pass: |engine, asked| Ok(engine.timing.pause.holds_back(engine.timing.now, asked.writes())),
+    },
+];
+
+impl Gate {
+    /// Whether it concerns a command with these flags.
+    fn concerns(&self, flags: Flags) -> bool {
+        self.only_for.is_empty() || self.only_for.iter().any(|&flag| flags.has(flag))
+    }
+}
+
+/// Asks the gates in their order: whether the command passes, waits until a moment, or is refused.
+pub(super) fn pass_gates(engine: &mut Engine, asked: &Asked<'_>) -> Passed {
+    for gate in &GATES {
+        let Some(client) = engine.sessions.get(asked.session) else { return Ok(None) };
+        if gate.concerns(asked.flags)
+            && (gate.is_active)(engine, client)
+            && let Some(moment) = (gate.pass)(engine, asked)?
+        {
+            return Ok(Some(moment));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether no gate is active for that client, so that any command passes that has no gate of its own.
+#[inline]
+pub(super) fn are_gates_open(engine: &Engine, client: &Session) -> bool {
+    GATES.iter().all(|gate| !gate.only_for.is_empty() || !(gate.is_active)(engine, client))
+}
+
+/// Asks all gates, active or not, and panics if one does not let a command of the fast path pass.
+#[cfg(debug_assertions)]
+pub(super) fn assert_gates_pass(engine: &mut Engine, asked: &Asked<'_>) {
+    for gate in GATES.iter().filter(|gate| gate.concerns(asked.flags)) {
+        let passed = (gate.pass)(engine, asked);
+        assert!(matches!(passed, Ok(None)), "the fast path skips the gate of {}: {passed:?}", gate.name);
+    }
+}

@@ -1,0 +1,72 @@
+//! Firing a fault: finds the rule that a request hits, and replies in the command's place.
+//!
+//! The replies before the one that fails are delivered. A connection whose reply was lost or cut is closed; one that
+//! is silent stays silent, as a later reply would be taken for the missing one.
+
+use crate::engine::Engine;
+use crate::engine::exec::dispatch::Turn;
+use crate::engine::exec::kit::journal;
+use crate::engine::exec::{Flow, dispatch, kit, measure};
+use crate::engine::spec::{CommandId, Flags, KeyFlags, Now, ServerError};
+use crate::engine::state::SessionId;
+use crate::engine::state::kit::journal::{is_called, touches};
+use crate::engine::state::kit::{Disturbance, Failure, is_named};
+use crate::resp::{Reply, Request};
+
+/// The effect on a request, by the first rule that strikes it.
+pub(super) fn fire(engine: &mut Engine, now: Now, session: SessionId, request: Request<'_>) -> Option<Failure> {
+    if engine.observers.kit.as_ref()?.faults.is_empty() {
+        return None;
+    }
+    let (id, _) = engine.table.resolve(request).ok()?;
+    let command = engine.table.entry(id).command;
+    let client = engine.sessions.get(session)?;
+    if !kit::comes_to_gates(engine, now, session, id, request) {
+        return None;
+    }
+    let flags = match &client.transaction {
+        Some(transaction) if command.flags.has(Flags::RUNS_QUEUE) => command.flags.and(transaction.flags),
+        _ => command.flags,
+    };
+    let is_of_shard = command.keys.iter().any(|spec| spec.access.has(KeyFlags::NOT_KEY));
+    let has_slot = is_of_shard || !command.keys_of(request).is_empty();
+    let kit = engine.observers.kit.as_mut()?;
+    for rule in &mut kit.faults.rules {
+        let hits = rule.command.as_ref().is_none_or(|wanted| is_called(&engine.table.entry(id).name, wanted))
+            && is_named(client, rule.client.as_deref())
+            && rule.key.as_ref().is_none_or(|pattern| touches(&engine.table, Some(id), request, pattern))
+            && match &rule.disturbance {
+                Disturbance::State(state) => state.refuses(&engine.table.entry(id).name, flags, has_slot),
+                Disturbance::Failure(_) => true,
+            };
+        if hits && rule.is_due(&mut engine.generator) {
+            return Some(rule.failure(flags));
+        }
+    }
+    None
+}
+
+/// Answers a request with an error instead of running it.
+pub(super) fn refuse_instead(
+    engine: &mut Engine,
+    now: Now,
+    session: SessionId,
+    request: Request<'_>,
+    text: String,
+    out: &mut Vec<u8>,
+) -> Flow {
+    engine.at(now);
+    let number = journal::begin_entry(engine, session, request, super::Source::Client);
+    let watch = measure::start_timer(engine);
+    let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
+    client.active = now;
+    let (turn, protocol) = (Turn::of(client, out), client.protocol);
+    let id: Option<CommandId> = engine.table.resolve(request).ok().map(|(id, _)| id);
+    let error = dispatch::flag_transaction(engine, session, id, ServerError::Injected(text).into());
+    if let Some(id) = id {
+        engine.stats.command_mut(id).rejected += 1;
+    }
+    dispatch::refuse(engine, error, &mut Reply::new(out, protocol));
+    journal::end_entry(engine, number, watch, &out[turn.start..]);
+    dispatch::conclude(engine, session, turn, out)
+}

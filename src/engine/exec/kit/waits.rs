@@ -1,0 +1,55 @@
+//! Waits of a test until a condition holds.
+//!
+//! The waiting command is one of the blocked commands, without keys and with its timeout. After each command of other
+//! clients, and when a client connects or disconnects, its condition is checked; if it holds, the command is run again
+//! and replies.
+
+use crate::engine::Engine;
+use crate::engine::exec::kit;
+use crate::engine::state::kit::{Condition, Waiter};
+use crate::engine::state::{SessionId, Topic};
+
+/// Whether the condition holds.
+pub fn holds(engine: &Engine, condition: &Condition) -> bool {
+    let progress = progress(engine, condition);
+    match condition {
+        Condition::Blocked { count, .. }
+        | Condition::Subscribers { count, .. }
+        | Condition::Journal { count, .. }
+        | Condition::Struck { count, .. } => progress >= *count,
+        Condition::Clients { count, .. } => progress == *count,
+    }
+}
+
+/// The current count that the condition is about.
+pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
+    let count = match condition {
+        Condition::Blocked { database, key, .. } => engine.observers.waiting.waiters(*database, key),
+        Condition::Subscribers { channel, .. } => {
+            let audience = engine.observers.subscriptions.audience(Topic::Channel, channel);
+            audience.map_or(0, |audience| audience.len())
+        }
+        Condition::Journal { filter, .. } => {
+            let journal = engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref());
+            journal.map_or(0, |journal| journal.matching(filter, &engine.table).count())
+        }
+        Condition::Struck { rule, .. } => {
+            let rules = engine.observers.kit.as_ref().map(|kit| kit.faults.rules());
+            let found = rules.and_then(|rules| rules.iter().find(|known| known.name == *rule));
+            return found.map_or(0, |rule| rule.fired);
+        }
+        Condition::Clients { asker, .. } => {
+            let others = engine.sessions.iter().filter(|client| client.id != *asker && !client.origin.is_test_client);
+            others.count()
+        }
+    };
+    count as u64
+}
+
+/// Resumes the clients whose condition holds.
+pub(in crate::engine) fn wake_waiters(engine: &mut Engine) {
+    let Some(kit) = engine.observers.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
+    let is_due = |waiter: &&Waiter| holds(engine, &waiter.condition);
+    let due: Vec<SessionId> = kit.waiters.iter().filter(is_due).map(|waiter| waiter.session).collect();
+    due.into_iter().for_each(|session| kit::run_delayed(engine, session));
+}

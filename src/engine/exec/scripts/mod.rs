@@ -1,0 +1,62 @@
+//! Running scripts and functions, and their calls of commands.
+//!
+//! In this module, "script" includes functions.
+//!
+//! A script is one step: no other client's command runs within it, blocked clients are served after it, and time stands
+//! still for it: keys exist or have expired as when it began, and TIME returns that moment. If it takes longer than
+//! `busy-reply-threshold` it is suspended between two instructions again and again, so that other clients get the
+//! reply that the server is busy, and can kill the script if it has changed nothing yet.
+//!
+//! A virtual machine is moved out of the engine while it runs, since its script calls back into the engine.
+
+mod calls;
+pub mod load;
+pub mod run;
+
+pub use load::Policy;
+pub use run::{Call, FunctionCall};
+
+use crate::engine::Engine;
+use crate::engine::exec::snapshots;
+use crate::engine::spec::Now;
+use crate::engine::state::Scripts;
+use crate::engine::state::scripts::Functions;
+use crate::script::LuaVm;
+
+/// How a command ended.
+#[derive(Debug)]
+pub(in crate::engine) enum Ending {
+    /// It has replied.
+    Answered,
+    /// It is blocked.
+    Waits(Box<crate::engine::Block>),
+    /// It is a script, or a transaction with one in it, that was suspended.
+    Rests,
+    /// It has called the engine's host.
+    CallsHost,
+}
+
+/// Removes all functions.
+pub fn flush_functions(engine: &mut Engine) {
+    snapshots::before_functions_change(engine);
+    engine.scripts.functions = Functions::default();
+}
+
+/// The time that TIME returns.
+pub fn shown_now(engine: &Engine) -> Now {
+    engine.scripts.running.as_ref().map_or_else(|| engine.now(), |running| running.shown)
+}
+
+/// Removes all scripts.
+pub fn flush_scripts(engine: &mut Engine) {
+    snapshots::before_scripts_change(engine);
+    engine.scripts.cache = engine.scripts.cache.flushed();
+    engine.scripts.vm = None;
+}
+
+pub(super) fn take_vm(scripts: &mut Scripts) -> Box<LuaVm> {
+    scripts.vm.take().unwrap_or_else(|| {
+        scripts.cache.uncompile();
+        Box::new(LuaVm::new::<Engine>())
+    })
+}

@@ -1,0 +1,304 @@
+//! Running a script: from its call to its reply, in one go or, if it takes too long, in turns.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::engine::exec::ctx::Halt;
+use crate::engine::exec::scripts::{Ending, load, take_vm};
+use crate::engine::exec::{Ctx, blocking, dispatch, measure, snapshots, tracking};
+use crate::engine::spec::{CommandId, Error, Flags, Now};
+use crate::engine::state::SessionId;
+use crate::engine::state::scripts::{Digest, Kind, Name, Outer, Running};
+use crate::resp::{Protocol, Reply, Request, Requests};
+use crate::script::{Drand48, Failure, Function, Header, LuaVm, Outcome, ReturnedErrors};
+
+/// A script to run, and its arguments.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The SHA-1 digest of the script, which names it.
+    pub digest: Digest,
+    /// The source, if the request has it (EVAL).
+    pub source: Option<&'a [u8]>,
+    /// The table `KEYS`.
+    pub keys: Request<'a>,
+    /// The table `ARGV`.
+    pub arguments: Request<'a>,
+}
+
+/// A function to call, and its arguments.
+#[derive(Debug)]
+pub struct FunctionCall<'a> {
+    /// The function.
+    pub function: Arc<Function>,
+    /// Its first argument: the keys.
+    pub keys: Request<'a>,
+    /// Its second argument: the other words.
+    pub arguments: Request<'a>,
+}
+
+impl Ctx<'_> {
+    /// Runs a script and replies with its result. To be called last, before any reply.
+    ///
+    /// # Errors
+    /// There is no such script, it cannot be compiled, or it failed.
+    pub fn run_script(&mut self, call: &Call<'_>) -> Result<(), Error> {
+        let mut vm = take_vm(&mut self.engine.scripts);
+        let result = self.run_on(&mut vm, call);
+        self.engine.scripts.vm = Some(vm);
+        result
+    }
+
+    fn run_on(&mut self, vm: &mut LuaVm, call: &Call<'_>) -> Result<(), Error> {
+        if call.source.is_some() && !self.engine.scripts.cache.contains(call.digest) {
+            snapshots::before_scripts_change(self.engine);
+        }
+        let cache = &mut self.engine.scripts.cache;
+        if let Some(source) = call.source {
+            cache.add(source, call.digest, false, vm)?;
+        }
+        let (header, script) = cache.take_compiled(call.digest, vm)?;
+        let outcome = self
+            .begin_script(Name::Script(call.digest), &header)
+            .map(|()| vm.run(self.engine, &script, call.keys, call.arguments, &mut self.reply));
+        self.engine.scripts.cache.put_back_compiled(call.digest, script);
+        self.answer_script(outcome?)
+    }
+
+    /// Calls a function and replies with its result. To be called last, before any reply.
+    ///
+    /// # Errors
+    /// The function may not run, or it failed.
+    pub fn call_function(&mut self, call: &FunctionCall<'_>) -> Result<(), Error> {
+        let function = &*call.function;
+        self.begin_script(Name::Function(Arc::clone(&call.function)), &function.header)?;
+        let mut vm = load::take_function_vm(self.engine);
+        let outcome = match vm.prepare(function, call.keys, call.arguments) {
+            Ok(prepared) => vm.call(self.engine, prepared, &mut self.reply),
+            Err(failure) => Outcome::Failed(failure),
+        };
+        self.engine.scripts.functions.vm = Some(vm);
+        self.answer_script(outcome)
+    }
+
+    fn answer_script(&mut self, outcome: Outcome) -> Result<(), Error> {
+        if outcome == Outcome::Suspended {
+            self.halt = Halt::Rests;
+            return Ok(());
+        }
+        let name = end_script(self.engine);
+        conclude_outcome(self.engine, outcome, name, self.command)
+    }
+
+    fn begin_script(&mut self, name: Name, header: &Header) -> Result<(), Error> {
+        let now_us = self.engine.host.elapsed_us();
+        let command = self.command().command;
+        if header.is_there && !header.no_writes && command.flags.has(Flags::READONLY) {
+            return Err(Error::WritesThoughReading);
+        }
+        if header.is_there && !header.allow_oom && !header.no_writes && self.engine.databases.pressure.is_short {
+            return Err(Error::ScriptWithoutMemory);
+        }
+        self.engine.scripts.running = Some(Running {
+            session: self.session,
+            command: self.command,
+            name,
+            is_read_only: header.no_writes || command.flags.has(Flags::READONLY),
+            allows_oom: header.is_there && header.allow_oom,
+            has_written: false,
+            protocol: Protocol::Resp2,
+            random: Drand48::of(self.engine.generator.u64(..)),
+            now: self.engine.now(),
+            shown: self.engine.now(),
+            database: self.database,
+            logged_bytes: 0,
+            started_us: now_us,
+            turn_us: now_us,
+            is_busy: false,
+            words: Requests::default(),
+            is_killed: false,
+            is_detached: false,
+            outer: None,
+            partial: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Makes the running transaction continue with the request at `next` when the suspended script has ended.
+    pub fn rest_before(&mut self, next: usize) {
+        if let Some(running) = &mut self.engine.scripts.running {
+            running.outer = Some(Outer { command: self.command, next });
+        }
+        self.halt = Halt::Rests;
+    }
+}
+
+impl Engine {
+    /// Runs the suspended script for one turn.
+    pub fn go_on(&mut self, now: Now) {
+        self.timing.now = now;
+        let now_us = self.host.elapsed_us();
+        let Some(running) = &mut self.scripts.running else { return };
+        let kind = running.name.kind();
+        let place = match kind {
+            Kind::Script => &mut self.scripts.vm,
+            Kind::Function => &mut self.scripts.functions.vm,
+        };
+        let Some(mut vm) = place.take() else { return };
+        (running.turn_us, running.shown, running.logged_bytes) = (now_us, now, 0);
+        let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
+        self.timing.now = running.now;
+        self.observers.tracking.begin_command(session);
+        let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
+        let mut reply = Reply::new(&mut partial, protocol);
+        // A panic ends only the script's client and its virtual machine: the timer has other clients to serve.
+        let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| vm.resume(self, &mut reply))) else {
+            return give_up_script(self, session);
+        };
+        match kind {
+            Kind::Script => self.scripts.vm = Some(vm),
+            Kind::Function => self.scripts.functions.vm = Some(vm),
+        }
+        match outcome {
+            Outcome::Suspended => put_aside(self, &mut partial, 0),
+            outcome => conclude_script(self, session, outcome, partial),
+        }
+        tracking::end_tracking(self, session);
+        self.observers.tracking.end_turn();
+        self.timing.now = now;
+        if !self.scripts.is_busy() {
+            self.unblock_ready();
+        }
+    }
+}
+
+/// Adds a script to the cache (SCRIPT LOAD).
+///
+/// # Errors
+/// The fault in the script.
+pub fn load_script(engine: &mut Engine, source: &[u8]) -> Result<Digest, Error> {
+    let digest = Digest::of(source);
+    let mut vm = take_vm(&mut engine.scripts);
+    if !engine.scripts.cache.contains(digest) {
+        snapshots::before_scripts_change(engine);
+    }
+    let added = engine.scripts.cache.add(source, digest, true, &mut vm);
+    engine.scripts.vm = Some(vm);
+    added.map(|()| digest)
+}
+
+/// Ends the running script, and restores its client's database. Returns the script's name.
+fn end_script(engine: &mut Engine) -> Option<Name> {
+    let running = engine.scripts.running.take()?;
+    if let Some(client) = engine.sessions.get_mut(running.session) {
+        client.database = running.database;
+    }
+    Some(running.name)
+}
+
+/// Converts a failure of the interpreter into an error.
+fn conclude_outcome(
+    engine: &mut Engine,
+    outcome: Outcome,
+    name: Option<Name>,
+    command: CommandId,
+) -> Result<(), Error> {
+    match outcome {
+        Outcome::Done(faults) => {
+            count_returned_errors(engine, &faults, command);
+            Ok(())
+        }
+        Outcome::Suspended => Ok(()),
+        Outcome::Failed(failure) => Err(script_error(failure, name)),
+    }
+}
+
+/// Counts the errors that a script returned: its own errors together as one failure, and each error of a command as
+/// one.
+fn count_returned_errors(engine: &mut Engine, faults: &ReturnedErrors, command: CommandId) {
+    let own = u64::from(!faults.uncounted.is_empty());
+    engine.stats.command_mut(command).failed += faults.counted + own;
+    faults.uncounted.iter().for_each(|(line, times)| dispatch::count_errors(engine, line, *times));
+}
+
+/// Takes the partial reply of a suspended command out of `out`, to be sent when the command has ended.
+pub(in crate::engine) fn put_aside(engine: &mut Engine, out: &mut Vec<u8>, start: usize) {
+    engine.timing.running = None;
+    if let Some(running) = &mut engine.scripts.running {
+        running.partial = out.split_off(start);
+    }
+}
+
+/// Ends the script that a panic went through, and its client.
+fn give_up_script(engine: &mut Engine, session: SessionId) {
+    let is_detached = engine.scripts.running.as_ref().is_some_and(|running| running.is_detached);
+    end_script(engine);
+    if is_detached {
+        engine.disconnect(session);
+    } else {
+        engine.kill(session);
+    }
+}
+
+/// Replies to a script that had been suspended, and continues the transaction that it is part of.
+fn conclude_script(engine: &mut Engine, session: SessionId, outcome: Outcome, mut out: Vec<u8>) {
+    let Some(running) = &mut engine.scripts.running else { return };
+    let (command, outer, is_detached, started_us) =
+        (running.command, running.outer, running.is_detached, running.started_us);
+    let words = std::mem::take(&mut running.words);
+    let name = end_script(engine);
+    let result = conclude_outcome(engine, outcome, name, command);
+    dispatch::count(engine, command, result.is_err());
+    if let Some(request) = words.iter().next() {
+        measure::note_time(engine, session, command, request, engine.host.elapsed_us().saturating_sub(started_us));
+    }
+    if let Err(error) = result {
+        let protocol = engine.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
+        dispatch::refuse(engine, error, &mut Reply::new(&mut out, protocol));
+    }
+    if let Some(outer) = outer
+        && !go_on_with_queue(engine, session, outer, &mut out)
+    {
+        if let Some(running) = &mut engine.scripts.running {
+            (running.is_detached, running.partial) = (is_detached, out);
+        }
+        return;
+    }
+    let told = engine.sessions.get(session).map_or(0, |client| client.push_queue.frames());
+    blocking::answer(engine, session, told, out);
+    if is_detached {
+        engine.disconnect(session);
+    }
+}
+
+/// Runs the rest of a transaction; false when another script of it is suspended.
+fn go_on_with_queue(engine: &mut Engine, session: SessionId, outer: Outer, out: &mut Vec<u8>) -> bool {
+    let transaction = engine.sessions.get(session).and_then(|client| client.transaction.clone());
+    let Some(transaction) = transaction else { return true };
+    for (index, request) in transaction.queue.iter().enumerate().skip(outer.next) {
+        let ending = dispatch::run_within(engine, session, request, Reply::new(out, Protocol::Resp2));
+        if let Ending::Rests = ending {
+            if let Some(running) = &mut engine.scripts.running {
+                running.outer = Some(Outer { next: index + 1, ..outer });
+            }
+            return false;
+        }
+    }
+    if let Some(client) = engine.sessions.get_mut(session) {
+        client.transaction = None;
+    }
+    dispatch::count(engine, outer.command, false);
+    true
+}
+
+/// The error line for the client of a failed script.
+fn script_error(failure: Failure, name: Option<Name>) -> Error {
+    let Failure { message, place, is_counted } = failure;
+    let line = match (place, name) {
+        (Some(place), Some(name)) => {
+            format!("{message} script: {name}, on {}:{}.", place.source, place.line.unwrap_or(-1))
+        }
+        _ => message,
+    };
+    Error::ScriptFailed { line, is_counted }
+}

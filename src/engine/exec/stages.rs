@@ -1,0 +1,230 @@
+//! The one path on which a command runs, whoever calls it: a client, EXEC, a script, or a client that was blocked.
+//!
+//! [`execute`] calls the handler and counts the call. What else a running command concerns is a [`Stage`]: the
+//! test kit, key tracking, MONITOR. Each stage says when it is active and for which callers, and what it does before
+//! the command, after it, and when its reply has its place. A command of the fast path ([`super::fast_path`]) skips the
+//! stages, so that path is open only while none is active: a stage that is added to this list closes it by itself.
+//!
+//! Not here: what may refuse a command ([`super::gates`]), and the order of replies and pushes ([`super::dispatch`]).
+//!
+//! Invariant: while a stage is not active, each of its steps would do nothing.
+
+use crate::engine::Engine;
+use crate::engine::exec::kit::journal;
+use crate::engine::exec::scripts::Ending;
+use crate::engine::exec::{Ctx, delivery, dispatch, measure, monitor, tracking};
+use crate::engine::spec::{Args, Command, CommandId, Error, Flags, KeyFlags};
+use crate::engine::state::kit::Source;
+use crate::engine::state::timing::Stopwatch;
+use crate::engine::state::{ClientsLimit, SessionId};
+use crate::resp::{Reply, Request};
+
+/// Where a call comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// A request of a client.
+    Client,
+    /// The queue of a transaction.
+    Transaction,
+    /// A script.
+    Script,
+    /// A client that was blocked in this command, which runs again from the start.
+    Unblocked,
+}
+
+/// A command that passed the gates and is about to run.
+#[derive(Debug)]
+pub(super) struct Call<'r> {
+    pub(super) session: SessionId,
+    pub(super) id: CommandId,
+    pub(super) request: Request<'r>,
+    /// How many words of the request name the command.
+    pub(super) name_words: usize,
+    pub(super) caller: Caller,
+    /// The entry of the journal that a nested call has, and when it began.
+    entry: Option<(u64, Stopwatch)>,
+}
+
+impl<'r> Call<'r> {
+    pub(super) fn new(
+        session: SessionId,
+        (id, name_words): (CommandId, usize),
+        request: Request<'r>,
+        caller: Caller,
+    ) -> Call<'r> {
+        Call { session, id, request, name_words, caller, entry: None }
+    }
+
+    /// Whether another command runs around it.
+    fn is_nested(&self) -> bool {
+        matches!(self.caller, Caller::Transaction | Caller::Script)
+    }
+}
+
+/// A feature of the server that concerns commands beyond their data.
+struct Stage {
+    callers: &'static [Caller],
+    is_active: fn(&Engine) -> bool,
+    /// Before the command runs. An error is its reply, and it does not run.
+    before: fn(&mut Engine, &mut Call<'_>) -> Result<(), Error>,
+    /// After it ran, with its reply.
+    after: fn(&mut Engine, &mut Call<'_>, &[u8]),
+    /// When its reply has its place among the pushes, or it waits.
+    end: fn(&mut Engine, &Call<'_>),
+}
+
+impl Stage {
+    const NONE: Stage =
+        Stage { callers: &[], is_active: |_| false, before: |_, _| Ok(()), after: |_, _, _| {}, end: |_, _| {} };
+
+    #[inline]
+    fn concerns(&self, engine: &Engine, call: &Call<'_>) -> bool {
+        (self.is_active)(engine) && self.callers.contains(&call.caller)
+    }
+}
+
+/// All stages, in the order in which they have their steps.
+const STAGES: [Stage; 4] = [
+    // `maxmemory-clients`: clients are evicted when a request comes, before it is looked at.
+    Stage { is_active: |engine| engine.settings.max_client_bytes != ClientsLimit::Bytes(0), ..Stage::NONE },
+    // The test kit: injected failures and the journal. Requests of clients come to it before the gates.
+    Stage {
+        callers: &[Caller::Transaction, Caller::Script],
+        is_active: |engine| engine.observers.kit.is_some(),
+        before: |engine, call| {
+            let source = if call.caller == Caller::Script { Source::Script } else { Source::Transaction };
+            match journal::begin_inner(engine, call.session, call.request, source) {
+                Ok(entry) => call.entry = entry,
+                Err(error) if source == Source::Script => return Err(error),
+                // A failure of a queued command was injected when it was queued.
+                Err(_) => {}
+            }
+            Ok(())
+        },
+        after: |engine, call, reply| {
+            if let Some((number, timer)) = call.entry.take() {
+                journal::end_entry(engine, Some(number), timer, reply);
+            }
+        },
+        ..Stage::NONE
+    },
+    // Client-side caching: keys that were read are remembered, and invalidations for the caller itself are sent.
+    Stage {
+        callers: &[Caller::Client, Caller::Transaction, Caller::Script, Caller::Unblocked],
+        is_active: |engine| engine.observers.tracking.is_on(),
+        after: |engine, call, _| {
+            let command = engine.table.entry(call.id).command;
+            tracking::remember(engine, call.session, command, call.request);
+        },
+        ..Stage::NONE
+    },
+    // MONITOR. A command that runs others is shown before them.
+    Stage {
+        callers: &[Caller::Client, Caller::Transaction, Caller::Script],
+        is_active: |engine| engine.observers.has_monitors(),
+        before: |engine, call| {
+            if call.caller != Caller::Script {
+                monitor::show_early(engine, call.session, call.id, call.request);
+            }
+            Ok(())
+        },
+        end: |engine, call| match call.caller {
+            Caller::Script => monitor::show_from_script(engine, call.session, call.id, call.request),
+            _ => monitor::show(engine, call.session, call.id, call.request),
+        },
+        ..Stage::NONE
+    },
+];
+
+/// Whether no stage is active, so that running a command is all there is to do.
+#[inline]
+pub(super) fn are_stages_idle(engine: &Engine) -> bool {
+    STAGES.iter().all(|stage| !(stage.is_active)(engine))
+}
+
+/// The steps of the stages before a command.
+///
+/// # Errors
+/// A stage answers in the command's place.
+pub(super) fn begin_stages(engine: &mut Engine, call: &mut Call<'_>) -> Result<(), Error> {
+    for stage in &STAGES {
+        if stage.concerns(engine, call) {
+            (stage.before)(engine, call)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command, and the steps of the stages after it.
+pub(super) fn run_call(engine: &mut Engine, call: &mut Call<'_>, mut reply: Reply<'_>) -> Ending {
+    let start = reply.position();
+    if !call.is_nested() {
+        engine.observers.tracking.begin_command(call.session);
+    }
+    let ending = execute(engine, call, reply.reborrow());
+    for stage in &STAGES {
+        if stage.concerns(engine, call) {
+            (stage.after)(engine, call, reply.since(start));
+        }
+    }
+    if !call.is_nested() {
+        tracking::end_tracking(engine, call.session);
+    }
+    ending
+}
+
+/// The last steps of the stages.
+pub(super) fn end_stages(engine: &mut Engine, call: &Call<'_>) {
+    for stage in &STAGES {
+        if stage.concerns(engine, call) {
+            (stage.end)(engine, call);
+        }
+    }
+}
+
+/// Calls the handler of a command and counts the call. A command that has to wait has not replied and is not
+/// counted yet; the caller keeps what it waits for.
+pub(super) fn execute(engine: &mut Engine, call: &Call<'_>, mut reply: Reply<'_>) -> Ending {
+    let (session, id, is_nested) = (call.session, call.id, call.is_nested());
+    let args = Args::new(call.request, call.name_words);
+    let command = engine.table.entry(id).command;
+    let timer = is_nested.then(|| measure::start_timer(engine));
+    let has_room = has_room(engine, session, command, &args);
+    let start = reply.position();
+    let mut ctx = Ctx::new(engine, session, id, reply.reborrow(), is_nested);
+    let result = if has_room { (command.run)(&mut ctx, args) } else { Err(Error::OutOfMemory) };
+    if result.is_err() {
+        ctx.reply().rewind(start);
+    }
+    let ending = ctx.into_ending();
+    if let Ending::Rests = ending {
+        engine.scripts.keep_request(call.request);
+    }
+    if let Ending::Answered = ending {
+        dispatch::count(engine, id, result.is_err());
+        if let Some(timer) = timer {
+            measure::note_time(engine, session, id, call.request, measure::elapsed_us(engine, timer));
+        }
+    }
+    if let Err(error) = result {
+        if matches!(error, Error::ReplyTooLong) {
+            delivery::overrun(engine, session, is_nested && engine.scripts.is_any_running());
+        }
+        dispatch::refuse(engine, error, &mut reply);
+    }
+    ending
+}
+
+/// Whether there is room for all that a command may add.
+#[inline]
+fn has_room(engine: &Engine, session: SessionId, command: &Command, args: &Args<'_>) -> bool {
+    let adds = |command: &Command| command.keys.iter().any(|spec| spec.access.has(KeyFlags::INSERT));
+    if !(command.flags.has(Flags::DENYOOM) || command.flags.has(Flags::WRITE) && adds(command)) {
+        return true;
+    }
+    let Some(client) = engine.sessions.get(session) else { return true };
+    let (capacity, database) = (&engine.switches.capacity, engine.databases.get(client.database));
+    let is_little = args.buffer_bytes() < capacity.collection_bytes / 12;
+    is_little && database.content_bytes() < capacity.collection_bytes / 3
+        || engine.switches.capacity.has_room_left(database, command, args)
+}

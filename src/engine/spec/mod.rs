@@ -1,0 +1,31 @@
+//! What a command is: its row, its keys, its errors and its events, and the table of all rows.
+//!
+//! Nothing here knows the state of a server: this room uses no other room of the engine. Only a row names what runs it,
+//! by the types of its functions ([`Command`]).
+
+mod args;
+mod categories;
+mod changelog;
+mod command;
+mod error;
+mod event;
+mod key_spec;
+mod keys;
+mod moment;
+mod secrets;
+mod table;
+
+pub use args::{Args, says};
+pub use categories::{CATEGORIES, KeyRange};
+pub use changelog::Change;
+pub(in crate::engine) use command::GATED;
+pub use command::{Arity, Channels, Command, Family, Flags, Handler};
+pub use error::{
+    BitmapError, Error, GeoError, HyperLogLogError, KitError, RestoreError, RightsError, ServerError, StreamError,
+    TrackingError, shown,
+};
+pub use event::{Class, Event, Notifications};
+pub use key_spec::{Begin, Find, KeyFlags, KeySpec};
+pub use moment::Now;
+pub use secrets::{REDACTED, Secrets};
+pub use table::{CommandId, Entry, Table};

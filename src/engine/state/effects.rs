@@ -1,0 +1,81 @@
+//! Effects: actions outside the engine that a command requests.
+//!
+//! The engine cannot close a socket, free memory on another thread or end the process. It records the effect here, and
+//! the server carries it out after each request or tick, while it still holds the engine's lock. An effect that nobody
+//! carries out changes nothing inside, so the engine stays deterministic.
+
+use crate::engine::spec::Now;
+use crate::engine::state::{LogLevel, SessionId, Template};
+use crate::keyspace::LazyFree;
+
+/// A list of effects, in the order in which they were requested.
+#[derive(Debug, Default)]
+pub struct Effects {
+    wishes: Vec<Effect>,
+}
+
+/// One action that the server carries out.
+#[derive(Debug)]
+pub enum Effect {
+    /// Close that session's connection once its replies are sent (CLIENT KILL).
+    Close(SessionId),
+    /// Close that session's connection at once, and log the reason: it does not read its output
+    /// ([`crate::engine::exec::delivery::close_log_line`]).
+    CutOff(SessionId),
+    /// Wake that session's connection to take its queued pushes ([`crate::engine::PushQueue`]).
+    Wake(SessionId),
+    /// Resume the connections that a pause holds back (CLIENT UNPAUSE).
+    Resume,
+    /// Make all clients wait for this number of microseconds (DEBUG SLEEP).
+    Stall(u64),
+    /// Set the clock, or its speed (DUNLIN).
+    Clock(ClockOrder),
+    /// End the process (SHUTDOWN).
+    Shutdown,
+    /// Apply a changed parameter of that name (CONFIG SET).
+    Setting(&'static str),
+    /// Free this large value on another thread.
+    Free(LazyFree),
+    /// Start new worlds from this template, or empty without one (DUNLIN TEMPLATE).
+    Template(Option<Box<Template>>),
+    /// Write this line into the server's log (DEBUG LOG, `redis.log`).
+    Log(LogLevel, String),
+    /// A key changed, in the words of keyspace notifications. Recorded only while
+    /// [`crate::engine::Switches::records_key_events`] is on.
+    KeyEvent {
+        /// The database.
+        database: usize,
+        /// The name of the event, such as `zadd`.
+        name: &'static str,
+        /// The key that changed.
+        key: Vec<u8>,
+    },
+}
+
+/// A change of the clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ClockOrder {
+    /// Advance to that moment, unless the clock shows a later one; what falls due on the way happens first.
+    Reach(Now),
+    /// Jump to that moment; nothing happens on the way.
+    Set(Now),
+    /// Run at this multiple of real time; at 0 the clock stands still.
+    Speed(f64),
+}
+
+impl Effects {
+    /// Adds an effect.
+    pub fn push(&mut self, wish: Effect) {
+        self.wishes.push(wish);
+    }
+
+    /// True when the list is empty.
+    pub fn is_empty(&self) -> bool {
+        self.wishes.is_empty()
+    }
+
+    /// Takes all effects, and leaves the list empty.
+    pub fn take(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.wishes)
+    }
+}

@@ -1,0 +1,93 @@
+//! Counts of error replies, by the code that each begins with (INFO's `errorstats`).
+//!
+//! Scripts can invent codes. When there are too many, all are dropped and none is counted any more until CONFIG
+//! RESETSTAT, as in Redis.
+
+use std::collections::BTreeMap;
+
+/// How many codes are told apart.
+pub(in crate::engine) const MOST_CODES: usize = 128;
+
+/// Letters of the longest code.
+const CODE_LETTERS: usize = 30;
+
+/// What stands in the place of codes once there were too many.
+const GIVEN_UP: &str = "ERRORSTATS_DISABLED";
+
+/// Counts of errors.
+#[derive(Debug, Default)]
+pub struct ErrorCounts {
+    by_code: BTreeMap<String, u64>,
+    has_given_up: bool,
+}
+
+impl ErrorCounts {
+    /// Counts errors of that line.
+    ///
+    /// # Errors
+    /// It has a code too many; all that there were, and from now on none is counted.
+    pub fn count(&mut self, line: &str, times: u64) -> Result<(), String> {
+        if self.has_given_up {
+            return Ok(());
+        }
+        let code = code_of(line);
+        if let Some(count) = self.by_code.get_mut(code) {
+            *count += times;
+            return Ok(());
+        }
+        if self.by_code.len() < MOST_CODES {
+            self.by_code.insert(code.to_owned(), times);
+            return Ok(());
+        }
+        self.has_given_up = true;
+        let before = std::mem::replace(&mut self.by_code, [(GIVEN_UP.to_owned(), times)].into());
+        Err(before.into_keys().collect::<Vec<_>>().join(", "))
+    }
+
+    /// The codes, in order, and how often each was answered.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.by_code.iter().map(|(code, count)| (code.as_str(), *count))
+    }
+}
+
+/// The first word of a line. One that is too long, or alone, is none, and the line counts as an `ERR`.
+fn code_of(line: &str) -> &str {
+    let end = line.char_indices().take(CODE_LETTERS + 1).find(|(_, letter)| matches!(letter, ' ' | '\r' | '\n'));
+    end.map_or("ERR", |(end, _)| &line[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_is_the_first_word_unless_it_is_long_or_alone() {
+        let (longest, too_long) = ("x".repeat(30), "x".repeat(31));
+        for (line, code) in [
+            ("WRONGTYPE Operation against", "WRONGTYPE"),
+            ("MY\nline", "MY"),
+            ("alone", "ERR"),
+            ("", "ERR"),
+            (" blank", ""),
+            (&format!("{longest} y"), &longest),
+            (&format!("{too_long} y"), "ERR"),
+        ] {
+            assert_eq!(code_of(line), code, "{line}");
+        }
+    }
+
+    #[test]
+    fn too_many_codes_are_not_counted_at_all() {
+        let mut counts = ErrorCounts::default();
+        for number in 0..MOST_CODES {
+            assert_eq!(counts.count(&format!("E{number} made up"), 1), Ok(()));
+        }
+        assert_eq!(counts.count("E7 made up", 1), Ok(()));
+        assert_eq!(counts.iter().count(), MOST_CODES);
+        assert!(counts.iter().any(|pair| pair == ("E7", 2)));
+        let before = counts.count("ERR one more", 1).expect_err("it is one too many");
+        assert!(before.starts_with("E0, E1, E10, E100, ") && before.ends_with(", E99"), "{before}");
+        assert_eq!(counts.count("E7 made up", 1), Ok(()));
+        assert_eq!(counts.iter().collect::<Vec<_>>(), [(GIVEN_UP, 1)]);
+    }
+}

@@ -1,0 +1,210 @@
+//! [`Host`]: the engine's interface to the machine and the process that it runs in.
+//!
+//! INFO shows a process id, a port, memory and processor time, and `maxclients` is limited by the descriptors that a
+//! process may have: facts from outside, which the engine cannot look up without losing its determinism. The server
+//! implements this interface; an engine on its own gets the fixed results of [`NoHost`].
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::engine::spec::Now;
+use crate::engine::state::{FIRST_WORLD, Process, RemoteFault, RemoteRequest, RemoteResult, Settings, Supervisor};
+
+/// Facts that stay the same while the process runs.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The process id.
+    pub process_id: u32,
+    /// The id of this run: 40 hexadecimal digits.
+    pub run_id: String,
+    /// The program's path.
+    pub executable: String,
+    /// The configuration file's path, empty without one.
+    pub config_file: String,
+    /// The operating system, as `uname` names it.
+    pub system: String,
+    /// The Unix socket's path, empty without one.
+    pub unix_socket: String,
+    /// The supervisor of the process.
+    pub supervisor: Supervisor,
+    /// The name of the memory allocator.
+    pub allocator: &'static str,
+    /// Memory of the machine, in bytes.
+    pub total_memory: u64,
+    /// The name of this world of the server; empty for the one that it starts with.
+    pub world: String,
+}
+
+impl Facts {
+    /// The name of this world as clients use it.
+    pub fn name_of_world(&self) -> &str {
+        if self.world.is_empty() { FIRST_WORLD } else { &self.world }
+    }
+}
+
+/// Figures that change while the process runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Bytes that the allocator has handed out, or 0 where they are not counted.
+    pub allocated_bytes: u64,
+    /// Resident memory of the process, in bytes.
+    pub resident_bytes: u64,
+    /// Processor time in the kernel, in microseconds.
+    pub system_us: u64,
+    /// Processor time in the program, in microseconds.
+    pub user_us: u64,
+    /// Processor time of the calling thread in the kernel, in microseconds.
+    pub thread_system_us: u64,
+    /// Processor time of the calling thread in the program, in microseconds.
+    pub thread_user_us: u64,
+    /// The number of connections to other servers that are kept open.
+    pub kept_connections: usize,
+}
+
+/// Turns of the event loops, each from waking up to having nothing to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// The number of turns.
+    pub count: u64,
+    /// The total time of the turns, in microseconds.
+    pub busy_us: u64,
+    /// The time of the longest turn, in microseconds.
+    pub longest_us: u64,
+}
+
+impl Turns {
+    /// The turns since `before`.
+    pub fn since(self, before: Turns) -> Turns {
+        Turns {
+            count: self.count.saturating_sub(before.count),
+            busy_us: self.busy_us.saturating_sub(before.busy_us),
+            longest_us: self.longest_us,
+        }
+    }
+}
+
+/// The world outside the engine, as far as commands depend on it.
+pub trait Host: Send + std::fmt::Debug {
+    /// The facts that do not change.
+    fn facts(&self) -> &Facts;
+    /// The figures that change, as of now.
+    fn usage(&self) -> Usage;
+    /// The turns of the event loops since the start.
+    fn turns(&self) -> Turns;
+    /// Microseconds since some moment, by a clock that nobody sets; 0 for a host without a clock.
+    fn elapsed_us(&self) -> u64;
+    /// The time on the clock that the caller reads before each request, to measure parts of a batch or a transaction;
+    /// `None` where only the caller knows the time, which then stands still until the caller passes a later one.
+    fn now(&self) -> Option<Now>;
+    /// The speed of that clock, as a multiple of real time; 0 where it stands still.
+    fn clock_speed(&self) -> f64;
+    /// The text of the configuration file that the server was started with, empty if the file is missing.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in the words of the system.
+    fn read_config(&self) -> Result<Vec<u8>, String>;
+    /// Replaces the text of the configuration file, atomically.
+    ///
+    /// # Errors
+    /// Why it cannot be written, in the words of the system.
+    fn write_config(&self, text: &[u8]) -> Result<(), String>;
+    /// Raises the descriptor limit for this number of clients, as far as the system allows. Returns the number of
+    /// clients that there is room for.
+    fn make_room_for(&self, clients: usize) -> usize;
+    /// Listens where `after` says instead of where `before` did. False when that fails; the listeners stay then.
+    fn listen(&self, before: &Settings, after: &Settings) -> bool;
+    /// Sets the score by which the system, when out of memory, chooses a process to kill. False when that fails.
+    fn set_oom_score(&self, process: &Process) -> bool;
+    /// Reads the file of users (ACL LOAD).
+    ///
+    /// # Errors
+    /// Why it cannot be read, in the words of the system.
+    fn read_users(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// Replaces the file of users, atomically (ACL SAVE).
+    ///
+    /// # Errors
+    /// Why it cannot be written, in the words of the system.
+    fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String>;
+    /// Sends requests to another server, and waits for the result.
+    fn send_remote(&self, remote: RemoteRequest) -> RemoteResult;
+    /// Bytes that nobody can guess; `None` for a host without entropy.
+    fn secret(&self) -> Option<[u8; 32]>;
+}
+
+const NO_FILES: &str = "No such file or directory";
+
+/// A host without a machine: every result is fixed, except its clock if it advances with each reading.
+#[derive(Debug, Default)]
+pub struct NoHost {
+    facts: Facts,
+    elapsed_us: AtomicU64,
+    step_us: u64,
+}
+
+impl NoHost {
+    /// A host whose clock advances by this many microseconds with each reading, so that everything takes long.
+    pub fn advancing(step_us: u64) -> NoHost {
+        NoHost { step_us, ..NoHost::default() }
+    }
+}
+
+impl Host for NoHost {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+
+    fn turns(&self) -> Turns {
+        Turns::default()
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        self.elapsed_us.fetch_add(self.step_us, Ordering::Relaxed)
+    }
+
+    fn now(&self) -> Option<Now> {
+        None
+    }
+
+    fn clock_speed(&self) -> f64 {
+        0.0
+    }
+
+    fn read_config(&self) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+
+    fn write_config(&self, _: &[u8]) -> Result<(), String> {
+        Err("Read-only file system".to_owned())
+    }
+
+    fn make_room_for(&self, clients: usize) -> usize {
+        clients
+    }
+
+    fn listen(&self, _: &Settings, _: &Settings) -> bool {
+        true
+    }
+
+    fn set_oom_score(&self, _: &Process) -> bool {
+        true
+    }
+
+    fn read_users(&self, _: &str) -> Result<Vec<u8>, String> {
+        Err(NO_FILES.to_owned())
+    }
+
+    fn write_users(&self, _: &str, _: &[u8]) -> Result<(), String> {
+        Err(NO_FILES.to_owned())
+    }
+
+    fn send_remote(&self, _: RemoteRequest) -> RemoteResult {
+        RemoteResult::of(RemoteFault::Connecting)
+    }
+
+    fn secret(&self) -> Option<[u8; 32]> {
+        None
+    }
+}

@@ -1,0 +1,145 @@
+//! Host calls: requests of a command to the engine's host that cannot be answered while the engine is locked, such as
+//! entering another world or listing all of them.
+//!
+//! A world is an engine of its own, and no thread holds the locks of two engines. So the command calls its host
+//! ([`crate::engine::Ctx::call_host`]) and returns; its connection unlocks the engine, waits for the result, and runs
+//! the same request again, in whichever world the session is by then. So a command that enters another world replies
+//! there, by the same code as anywhere.
+
+use std::sync::Arc;
+
+use crate::acl::User;
+use crate::engine::spec::KitError;
+use crate::engine::state::{Origin, ReplyMode};
+use crate::resp::Protocol;
+
+/// The name of the world that a server starts with.
+pub const FIRST_WORLD: &str = "default";
+
+/// The longest name of a world, in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// The name of a world: 1 to 64 letters, digits, `-`, `_` or `.`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorldName(Box<str>);
+
+impl WorldName {
+    /// The name that a client wrote.
+    ///
+    /// # Errors
+    /// The text is not a valid name.
+    pub fn parse(word: &[u8]) -> Result<WorldName, KitError> {
+        let is_fit = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+        let name = std::str::from_utf8(word).ok().filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
+        let name = name.filter(|name| name.as_bytes().iter().all(is_fit)).ok_or(KitError::WorldName)?;
+        Ok(WorldName(name.into()))
+    }
+
+    /// The name of the world that a server starts with.
+    pub fn first() -> WorldName {
+        WorldName(FIRST_WORLD.into())
+    }
+
+    /// Whether it is the name of the world that a server starts with.
+    pub fn is_first(&self) -> bool {
+        &*self.0 == FIRST_WORLD
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A call of a command to the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostCall {
+    /// Enter that world, which is created if it does not exist.
+    Enter {
+        /// The name of the world.
+        world: WorldName,
+        /// Whether a new world ends when its last client leaves.
+        is_temporary: bool,
+    },
+    /// List all worlds.
+    Worlds,
+    /// End that world.
+    DropWorld(WorldName),
+    /// Return the data of that world as text.
+    Dump(WorldName),
+}
+
+/// The result of a host call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostReply {
+    /// The call succeeded.
+    Done,
+    /// The state of all worlds, by name.
+    Worlds(Vec<WorldFigures>),
+    /// The data of a world as text.
+    Text(String),
+    /// The call failed.
+    Refused(KitError),
+}
+
+/// The state of a world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldFigures {
+    /// The name of the world.
+    pub name: WorldName,
+    /// The number of clients in it.
+    pub clients: usize,
+    /// The number of keys in it.
+    pub keys: usize,
+    /// It ends when its last client leaves.
+    pub is_temporary: bool,
+}
+
+/// The host call of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PendingHostCall {
+    /// It waits for its result.
+    Asked(HostCall),
+    /// It has its result, and the request that made it is to be run again.
+    Answered(HostCall, HostReply),
+}
+
+/// The state that a session keeps when it enters another world: what the client has set about itself.
+#[derive(Debug)]
+pub struct SessionTransfer {
+    pub(in crate::engine) origin: Origin,
+    pub(in crate::engine) protocol: Protocol,
+    pub(in crate::engine) database: usize,
+    pub(in crate::engine) first_user: Option<Arc<User>>,
+    pub(in crate::engine) name: Vec<u8>,
+    pub(in crate::engine) library_name: Vec<u8>,
+    pub(in crate::engine) library_version: Vec<u8>,
+    pub(in crate::engine) reply_mode: ReplyMode,
+    pub(in crate::engine) skips_next: bool,
+    pub(in crate::engine) no_evict: bool,
+    pub(in crate::engine) no_touch: bool,
+    pub(in crate::engine) buffers: super::Buffers,
+}
+
+impl SessionTransfer {
+    /// Where the session comes from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_has_a_short_and_plain_name() {
+        for name in ["a", "Cart-17_b.c", &"x".repeat(64)] {
+            assert_eq!(WorldName::parse(name.as_bytes()).map(|name| name.as_str().to_owned()), Ok(name.to_owned()));
+        }
+        for name in ["", "a b", "a/b", "a:b", "ä", &"x".repeat(65)] {
+            assert_eq!(WorldName::parse(name.as_bytes()), Err(KitError::WorldName), "{name}");
+        }
+        assert_eq!(WorldName::parse(b"\xff"), Err(KitError::WorldName));
+    }
+}

@@ -1,0 +1,185 @@
+//! Instantaneous metrics: rates over the last second or so (INFO's `instantaneous_*`), and the peak of memory.
+//!
+//! The first request that comes a tenth of a second or more after the last sample takes a sample of all counters, so
+//! an idle server takes none. A sample has the time at which the engine ran last before it, as nothing was counted
+//! since; so what happened in a moment is not spread over the silence behind it. A rate covers the last 1.6 seconds,
+//! as in Redis, and is computed when INFO asks for it. Otherwise this costs one comparison a request.
+
+use std::collections::VecDeque;
+
+use crate::engine::spec::Now;
+use crate::engine::state::Stats;
+use crate::engine::state::host::Turns;
+
+/// What the last notes tell.
+#[derive(Clone, Debug, Default)]
+pub struct InstantMetrics {
+    /// The most bytes that the data took whenever somebody looked.
+    pub peak_memory_bytes: usize,
+    notes: VecDeque<(Now, Counts)>,
+    due: Now,
+}
+
+/// What happened in a second, or until a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Commands that ran.
+    pub commands: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Turns of the event loops.
+    pub turns: u64,
+    /// How long those took, in microseconds.
+    pub busy_us: u64,
+}
+
+const BETWEEN_NOTES_US: i64 = 100_000;
+
+const WINDOW_US: i64 = 1_600_000;
+
+impl Counts {
+    /// What `of` makes of each of its figures and the other's.
+    fn with(self, other: Counts, of: impl Fn(u64, u64) -> u64) -> Counts {
+        Counts {
+            commands: of(self.commands, other.commands),
+            received_bytes: of(self.received_bytes, other.received_bytes),
+            sent_bytes: of(self.sent_bytes, other.sent_bytes),
+            turns: of(self.turns, other.turns),
+            busy_us: of(self.busy_us, other.busy_us),
+        }
+    }
+}
+
+fn share(count: u64, part: u64, whole: u64) -> u64 {
+    u64::try_from(u128::from(count) * u128::from(part) / u128::from(whole.max(1))).unwrap_or(u64::MAX)
+}
+
+impl InstantMetrics {
+    /// True when it is time for a note.
+    #[inline]
+    pub fn is_due(&self, now: Now) -> bool {
+        now >= self.due
+    }
+
+    /// Forgets what happened: the clock was moved.
+    pub fn forget(&mut self) {
+        *self = InstantMetrics { peak_memory_bytes: self.peak_memory_bytes, ..InstantMetrics::default() };
+    }
+
+    /// What happened per second of late, by the clock that shows `now`.
+    pub fn rates(&self, now: Now) -> Counts {
+        let Some(&(_, last)) = self.notes.back() else { return Counts::default() };
+        let before = self.counts_at(Now::from_us(now.unix_us.saturating_sub(WINDOW_US)));
+        let since = last.with(before, u64::saturating_sub);
+        let rates = since.with(since, |count, _| share(count, 1_000_000, WINDOW_US.unsigned_abs()));
+        // An idle server takes so few turns that none would be left of them.
+        Counts { turns: rates.turns.max(since.turns.min(1)), busy_us: rates.busy_us.max(since.busy_us.min(1)), ..rates }
+    }
+
+    /// What had been counted at a moment. Between two notes it is taken to have come evenly.
+    fn counts_at(&self, moment: Now) -> Counts {
+        let place = self.notes.partition_point(|(noted, _)| *noted <= moment);
+        let (before, after) = (place.checked_sub(1).and_then(|place| self.notes.get(place)), self.notes.get(place));
+        match (before, after) {
+            (Some(&(noted, counts)), Some(&(next, later))) => {
+                let (part, whole) = (moment.since_us(noted), next.since_us(noted));
+                counts.with(later, |count, later| count.saturating_add(share(later.saturating_sub(count), part, whole)))
+            }
+            (Some(&(_, counts)), None) | (None, Some(&(_, counts))) => counts,
+            (None, None) => Counts::default(),
+        }
+    }
+
+    fn note(&mut self, moment: Now, counts: Counts) {
+        let start = Now::from_us(moment.unix_us.saturating_sub(WINDOW_US));
+        while self.notes.get(1).is_some_and(|(noted, _)| *noted <= start) {
+            self.notes.pop_front();
+        }
+        self.notes.push_back((moment, counts));
+    }
+}
+
+impl Stats {
+    /// Notes what was counted until `before`, when the engine was told the time last, and nothing since. `memory_bytes`
+    /// is what the data takes now, and `turns` are all so far. Between notes only the peak is looked at.
+    pub fn sample(&mut self, before: Now, now: Now, memory_bytes: usize, turns: Turns) {
+        let recent = &mut self.instant_metrics;
+        recent.peak_memory_bytes = recent.peak_memory_bytes.max(memory_bytes);
+        if !recent.is_due(now) {
+            return;
+        }
+        let counts = Counts {
+            commands: self.commands,
+            received_bytes: self.received_bytes,
+            sent_bytes: self.sent_bytes,
+            turns: turns.count,
+            busy_us: turns.busy_us,
+        };
+        recent.note(before.min(now), counts);
+        recent.note(now, counts);
+        recent.due = Now::from_us(now.unix_us.saturating_add(BETWEEN_NOTES_US));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What one does who is told the time and then runs so many commands.
+    fn run(stats: &mut Stats, before_ms: &mut i64, now_ms: i64, commands: u64) {
+        let moment = |ms: i64| Now::from_us(ms * 1000);
+        if stats.instant_metrics.is_due(moment(now_ms)) {
+            stats.sample(moment(*before_ms), moment(now_ms), 0, Turns::default());
+        }
+        (stats.commands, *before_ms) = (stats.commands + commands, now_ms);
+    }
+
+    fn rate(stats: &mut Stats, before_ms: &mut i64, now_ms: i64) -> u64 {
+        run(stats, before_ms, now_ms, 0);
+        stats.instant_metrics.rates(Now::from_us(now_ms * 1000)).commands
+    }
+
+    #[test]
+    fn a_rate_is_what_came_in_the_last_second_and_a_half() {
+        let (mut stats, mut before_ms) = (Stats::default(), 9_900);
+        (10_000..14_000).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 3));
+        let found = rate(&mut stats, &mut before_ms, 14_000);
+        assert!((2_800..=3_000).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn a_rate_goes_down_while_nothing_happens() {
+        let (mut stats, mut before_ms) = (Stats::default(), 0);
+        (10_000..10_080).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 100));
+        assert_eq!(rate(&mut stats, &mut before_ms, 10_400), 5_000);
+        assert_eq!(rate(&mut stats, &mut before_ms, 16_000), 0);
+        assert_eq!(rate(&mut stats, &mut before_ms, 16_300), 0);
+    }
+
+    #[test]
+    fn what_comes_after_a_silence_is_not_spread_over_it() {
+        let (mut stats, mut before_ms) = (Stats::default(), 0);
+        run(&mut stats, &mut before_ms, 1_000, 1);
+        (60_000..60_050).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 160));
+        assert_eq!(rate(&mut stats, &mut before_ms, 60_200), 5_000);
+    }
+
+    #[test]
+    fn few_notes_are_kept() {
+        let (mut stats, mut before_ms) = (Stats::default(), 0);
+        (0..100_000).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 1));
+        assert!(stats.instant_metrics.notes.len() < 40, "{}", stats.instant_metrics.notes.len());
+    }
+
+    #[test]
+    fn the_peak_of_memory_stays() {
+        let mut stats = Stats::default();
+        for (now_us, bytes) in [(10, 5), (20, 9), (30, 7)] {
+            stats.sample(Now::from_us(now_us), Now::from_us(now_us), bytes, Turns::default());
+        }
+        stats.instant_metrics.forget();
+        assert_eq!(stats.instant_metrics.peak_memory_bytes, 9);
+    }
+}

@@ -1,0 +1,256 @@
+//! Faults: rules that make commands fail as real networks and servers do.
+//!
+//! Rules are checked for each command that a client sends, not for those that a script calls. A failure that is a
+//! state of the server (LOADING, READONLY and so on) hits the commands that a server in that state refuses, and no
+//! others. A client that is not logged in, or whose request cannot run, hits no rule. In a transaction a refused
+//! command makes EXEC fail, as any refusal does.
+//!
+//! Sources: the texts of Redis 8.0.6.
+
+use std::fmt::{self, Display};
+
+use crate::engine::spec::{Error, Flags};
+use crate::engine::state::kit::quoted;
+
+/// All fault rules.
+#[derive(Debug, Default)]
+pub struct Faults {
+    pub(in crate::engine) rules: Vec<Fault>,
+}
+
+/// A fault rule: which commands it matches, and what happens to them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// The name, by which it is removed.
+    pub name: Vec<u8>,
+    /// The command, its container, or any.
+    pub command: Option<Vec<u8>>,
+    /// A glob that one of the keys matches.
+    pub key: Option<Vec<u8>>,
+    /// The name of the client.
+    pub client: Option<Vec<u8>>,
+    /// The first match that it strikes, counted from 1: earlier ones pass.
+    pub nth: u64,
+    /// The most times that it strikes.
+    pub times: Option<u64>,
+    /// The probability that it strikes, in percent.
+    pub percent: Option<f64>,
+    /// The effect on a command that it strikes.
+    pub disturbance: Disturbance,
+    /// The number of commands that have matched.
+    pub matched: u64,
+    /// The number of commands that it struck.
+    pub fired: u64,
+}
+
+/// The effect of a rule on a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Disturbance {
+    /// The command fails in this way.
+    Failure(Failure),
+    /// The server seems to be in a state in which it refuses the command.
+    State(State),
+}
+
+/// What happens to a command, or to its reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// The command runs after a delay.
+    Delay {
+        /// The delay, in milliseconds of the server's clock.
+        ms: i64,
+    },
+    /// The command is not run; the reply is this error line.
+    Error(String),
+    /// The connection is closed, and the command is not run.
+    DropBefore,
+    /// The command is run, and the connection is closed without the reply.
+    DropAfter,
+    /// The command is run, and the connection is closed in the middle of the reply.
+    HalfReply,
+    /// Each byte of the reply is sent by itself.
+    SplitReply,
+    /// The command is not run, and the client never gets a reply again.
+    Silence,
+}
+
+/// A state in which a server refuses commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It loads its data.
+    Loading,
+    /// A script runs for too long.
+    Busy,
+    /// It is a replica.
+    ReadOnly,
+    /// Memory is short.
+    OutOfMemory,
+    /// It is a replica without its master.
+    MasterDown,
+    /// It is a node of a cluster that does not own the slot of the keys.
+    Moved {
+        /// The slot.
+        slot: u16,
+        /// The node that owns the slot.
+        node: String,
+    },
+}
+
+impl Failure {
+    /// True when the connection is closed after the command.
+    pub(in crate::engine) fn ends_connection(&self) -> bool {
+        matches!(self, Failure::DropAfter | Failure::HalfReply)
+    }
+}
+
+impl State {
+    /// True when a command of that name and these flags is refused.
+    pub(in crate::engine) fn refuses(&self, name: &str, flags: Flags, has_slot: bool) -> bool {
+        match self {
+            State::Loading => !flags.has(Flags::LOADING),
+            // The script that seems to run is a script, not a function.
+            State::Busy => !flags.has(Flags::ALLOW_BUSY) || matches!(name, "function|stats" | "function|kill"),
+            State::ReadOnly => flags.has(Flags::WRITE),
+            State::OutOfMemory => flags.has(Flags::DENYOOM),
+            State::MasterDown => !flags.has(Flags::STALE),
+            State::Moved { .. } => has_slot,
+        }
+    }
+
+    /// The error line for a command with these flags.
+    fn text(&self, flags: Flags) -> String {
+        match self {
+            // A replica refuses writes, whether or not it has its master.
+            State::MasterDown if flags.has(Flags::WRITE) => State::ReadOnly.text(flags),
+            State::Loading => "LOADING Redis is loading the dataset in memory".to_owned(),
+            State::Busy => Error::Busy.to_string(),
+            State::ReadOnly => "READONLY You can't write against a read only replica.".to_owned(),
+            State::OutOfMemory => Error::OutOfMemory.to_string(),
+            State::MasterDown => {
+                "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.".to_owned()
+            }
+            State::Moved { slot, node } => format!("MOVED {slot} {node}"),
+        }
+    }
+}
+
+impl Faults {
+    /// True when there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Adds a rule behind the others; it replaces the one of its name.
+    pub fn add(&mut self, rule: Fault) {
+        self.remove(&rule.name);
+        self.rules.push(rule);
+    }
+
+    /// Removes a rule; false when there is none of that name.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        let before = self.rules.len();
+        self.rules.retain(|rule| rule.name != name);
+        self.rules.len() < before
+    }
+
+    /// Removes all rules.
+    pub fn clear(&mut self) {
+        self.rules.clear();
+    }
+
+    /// All rules, in the order in which they are tried.
+    pub fn rules(&self) -> &[Fault] {
+        &self.rules
+    }
+}
+
+impl Fault {
+    /// A rule of that name for all commands, all clients and all times.
+    pub fn of(name: &[u8]) -> Fault {
+        Fault {
+            name: name.to_vec(),
+            command: None,
+            key: None,
+            client: None,
+            nth: 1,
+            times: None,
+            percent: None,
+            disturbance: Disturbance::Failure(Failure::Silence),
+            matched: 0,
+            fired: 0,
+        }
+    }
+
+    /// Whether it strikes a command that matches.
+    pub(in crate::engine) fn is_due(&mut self, generator: &mut fastrand::Rng) -> bool {
+        self.matched += 1;
+        let is_used_up = self.times.is_some_and(|times| self.fired >= times);
+        if self.matched < self.nth || is_used_up {
+            return false;
+        }
+        if self.percent.is_some_and(|percent| generator.f64() * 100.0 >= percent) {
+            return false;
+        }
+        self.fired += 1;
+        true
+    }
+
+    /// What it does to a command of these flags.
+    pub(in crate::engine) fn failure(&self, flags: Flags) -> Failure {
+        match &self.disturbance {
+            Disturbance::Failure(failure) => failure.clone(),
+            Disturbance::State(state) => Failure::Error(state.text(flags)),
+        }
+    }
+}
+
+impl Display for Fault {
+    /// The rule in the syntax of DUNLIN FAULT ADD, behind the name.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (word, value) in [("COMMAND", &self.command), ("KEY", &self.key), ("CLIENT", &self.client)] {
+            if let Some(value) = value {
+                write!(formatter, "{word} {} ", quoted(value))?;
+            }
+        }
+        if self.nth > 1 {
+            write!(formatter, "NTH {} ", self.nth)?;
+        }
+        if let Some(times) = self.times {
+            write!(formatter, "TIMES {times} ")?;
+        }
+        if let Some(percent) = self.percent {
+            write!(formatter, "PERCENT {percent} ")?;
+        }
+        match &self.disturbance {
+            Disturbance::Failure(failure) => failure.fmt(formatter),
+            Disturbance::State(state) => state.fmt(formatter),
+        }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Failure::Delay { ms } => return write!(formatter, "DELAY {ms}"),
+            Failure::Error(text) => return write!(formatter, "ERROR {}", quoted(text.as_bytes())),
+            Failure::DropBefore => "DROP-BEFORE",
+            Failure::DropAfter => "DROP-AFTER",
+            Failure::HalfReply => "HALF-REPLY",
+            Failure::SplitReply => "SPLIT-REPLY",
+            Failure::Silence => "SILENCE",
+        })
+    }
+}
+
+impl Display for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            State::Loading => "LOADING",
+            State::Busy => "BUSY",
+            State::ReadOnly => "READONLY",
+            State::OutOfMemory => "OOM",
+            State::MasterDown => "MASTERDOWN",
+            State::Moved { slot, node } => return write!(formatter, "MOVED {slot} {node}"),
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! The journal: the last commands, each with its client, its reply, and how long it took.
+//!
+//! An entry is added when its command begins, so the commands of a script or a transaction follow the one that runs
+//! them, and a blocked one is listed before its reply. Secret arguments are not stored. A command that is queued until
+//! EXEC is recorded for the transcript alone: it counts when it runs.
+//!
+//! Costs: a copy of each request and its reply, as many as the journal may have.
+
+use std::collections::VecDeque;
+use std::fmt::{self, Display};
+
+use crate::engine::spec::{CommandId, Now, Table};
+use crate::engine::state::kit::quoted;
+use crate::engine::state::kit::shown::shown_lines;
+use crate::resp::{Protocol, Request, Requests};
+use crate::value::glob;
+
+/// The number of commands that a journal keeps unless a test says otherwise.
+pub const USUAL_ENTRIES: usize = 10_000;
+
+/// The most commands that a journal can be set to keep.
+pub const MOST_ENTRIES: usize = 1_000_000;
+
+/// The most commands that are listed when a test finds others than it expected.
+const LISTED: usize = 20;
+
+/// The journal of the last commands.
+#[derive(Debug)]
+pub struct Journal {
+    /// Whether commands are recorded now.
+    pub is_on: bool,
+    most: usize,
+    entries: VecDeque<Entry>,
+    /// The number of entries ever added.
+    pub(in crate::engine) begun: u64,
+}
+
+/// A recorded command.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its number since the journal began, from 1.
+    pub number: u64,
+    /// When it began.
+    pub moment: Now,
+    /// The id of its client, as CLIENT ID returns it.
+    pub client: u64,
+    /// The name of its client.
+    pub client_name: Vec<u8>,
+    /// The selected database when it began.
+    pub database: usize,
+    /// The source that ran it.
+    pub source: Source,
+    /// How long it ran, in microseconds.
+    pub elapsed_us: u64,
+    pub(in crate::engine) request: Requests,
+    pub(in crate::engine) protocol: Protocol,
+    pub(in crate::engine) reply: Option<Vec<u8>>,
+    /// If it was blocked: the number of entries when its reply came.
+    pub(in crate::engine) waited: Option<u64>,
+    pub(in crate::engine) has_secrets: bool,
+    pub(in crate::engine) command: Option<CommandId>,
+}
+
+/// The source of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A client, to run at once.
+    Client,
+    /// A client, in a transaction: queued until EXEC, and recorded again when it runs.
+    Queue,
+    /// EXEC.
+    Transaction,
+    /// A script or a function.
+    Script,
+}
+
+impl Source {
+    /// The name of the source, as DUNLIN JOURNAL prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Client => "client",
+            Source::Queue => "queue",
+            Source::Transaction => "transaction",
+            Source::Script => "script",
+        }
+    }
+}
+
+impl Entry {
+    /// The words of the request, with `(redacted)` in place of secrets.
+    pub fn words(&self) -> impl Iterator<Item = &[u8]> {
+        self.request.iter().take(1).flat_map(|request| request.iter().collect::<Vec<_>>())
+    }
+
+    /// The reply as redis-cli shows it; `None` before it comes, empty when there is never one.
+    pub fn reply(&self) -> Option<String> {
+        let reply = self.reply.as_ref()?;
+        Some(shown_lines(reply, self.source == Source::Script, self.protocol).join("\n"))
+    }
+
+    /// True when the reply is an error.
+    pub fn is_error(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| reply.first() == Some(&b'-'))
+    }
+}
+
+impl Display for Entry {
+    /// The entry in one line: its number, client, command and reply.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "#{} client {}", self.number, self.client)?;
+        if !self.client_name.is_empty() {
+            write!(formatter, " ({})", String::from_utf8_lossy(&self.client_name))?;
+        }
+        if self.source != Source::Client {
+            write!(formatter, " by {}", self.source.name())?;
+        }
+        let words: Vec<String> = self.words().map(quoted).collect();
+        write!(formatter, ": {} -> ", words.join(" "))?;
+        let Some(reply) = self.reply() else { return formatter.write_str("(waits)") };
+        match reply.split_once('\n') {
+            Some((first, _)) => write!(formatter, "{first} ..."),
+            None if reply.is_empty() => formatter.write_str("(no reply)"),
+            None => formatter.write_str(&reply),
+        }
+    }
+}
+
+/// A filter that selects commands: all of its conditions must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The name of the command, `container|subcommand`, or a container, in any case.
+    pub command: Option<Vec<u8>>,
+    /// A glob that one of its keys matches.
+    pub key: Option<Vec<u8>>,
+    /// The name of its client.
+    pub client: Option<Vec<u8>>,
+    /// The reply was an error.
+    pub errors: bool,
+}
+
+impl Filter {
+    fn admits(&self, entry: &Entry, table: &Table) -> bool {
+        let name = entry.command.map(|id| table.entry(id).name.as_str());
+        entry.source != Source::Queue
+            && self.client.as_ref().is_none_or(|client| *client == entry.client_name)
+            && self.command.as_ref().is_none_or(|wanted| name.is_some_and(|name| is_called(name, wanted)))
+            && (!self.errors || entry.is_error())
+            && self.key.as_ref().is_none_or(|pattern| {
+                let request = entry.request.iter().next();
+                request.is_some_and(|request| touches(table, entry.command, request, pattern))
+            })
+    }
+}
+
+impl Display for Filter {
+    /// The filter in the syntax of DUNLIN JOURNAL.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (word, value) in [("COMMAND", &self.command), ("KEY", &self.key), ("CLIENT", &self.client)] {
+            if let Some(value) = value {
+                write!(formatter, " {word} {}", quoted(value))?;
+            }
+        }
+        if self.errors { formatter.write_str(" ERRORS") } else { Ok(()) }
+    }
+}
+
+/// Whether `wanted` selects a command of that full name; it may name its container.
+pub(in crate::engine) fn is_called(name: &str, wanted: &[u8]) -> bool {
+    let container = name.split('|').next().unwrap_or_default();
+    [name, container].iter().any(|name| name.as_bytes().eq_ignore_ascii_case(wanted))
+}
+
+/// Whether one of the keys of `request` matches.
+pub(in crate::engine) fn touches(
+    table: &Table,
+    command: Option<CommandId>,
+    request: Request<'_>,
+    pattern: &[u8],
+) -> bool {
+    let Some(id) = command else { return false };
+    let places = table.entry(id).command.keys_of(request);
+    let mut keys = places.iter().filter_map(|(place, _)| request.get(*place));
+    keys.any(|key| glob::matches(pattern, key, false) || pattern == b"*")
+}
+
+/// The number of commands that a test expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// This many commands or fewer.
+    AtMost(u64),
+    /// This many commands or more.
+    AtLeast(u64),
+    /// Exactly this many commands.
+    Exactly(u64),
+}
+
+impl Bound {
+    fn admits(self, count: u64) -> bool {
+        match self {
+            Bound::AtMost(most) => count <= most,
+            Bound::AtLeast(least) => count >= least,
+            Bound::Exactly(wanted) => count == wanted,
+        }
+    }
+}
+
+impl Display for Bound {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::AtMost(count) => write!(formatter, "at most {count}"),
+            Bound::AtLeast(count) => write!(formatter, "at least {count}"),
+            Bound::Exactly(count) => write!(formatter, "exactly {count}"),
+        }
+    }
+}
+
+impl Journal {
+    /// An empty journal that keeps up to `most` entries.
+    pub fn of(most: usize) -> Journal {
+        Journal { is_on: true, most: most.clamp(1, MOST_ENTRIES), entries: VecDeque::new(), begun: 0 }
+    }
+
+    /// Removes all entries.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// All entries, the oldest first, including queued commands.
+    pub fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// The entries that a filter selects, the oldest first.
+    pub fn matching<'j>(&'j self, filter: &'j Filter, table: &'j Table) -> impl Iterator<Item = &'j Entry> {
+        self.entries.iter().filter(|entry| filter.admits(entry, table))
+    }
+
+    /// Checks that the journal has as many commands as expected.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    pub fn expect(&self, bound: Bound, filter: &Filter, table: &Table) -> Result<(), String> {
+        let found: Vec<&Entry> = self.matching(filter, table).collect();
+        if bound.admits(found.len() as u64) {
+            return Ok(());
+        }
+        let listed: Vec<String> = found.iter().take(LISTED).map(ToString::to_string).collect();
+        let more = found.len().saturating_sub(LISTED);
+        let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+        Err(format!("expected {bound} of{filter}, found {}: {}{rest}", found.len(), listed.join("; ")))
+    }
+
+    pub(in crate::engine) fn add(&mut self, entry: Entry) -> u64 {
+        self.begun += 1;
+        if self.entries.len() >= self.most {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(Entry { number: self.begun, ..entry });
+        self.begun
+    }
+
+    pub(in crate::engine) fn get_mut(&mut self, number: u64) -> Option<&mut Entry> {
+        let place = self.entries.binary_search_by_key(&number, |entry| entry.number).ok()?;
+        self.entries.get_mut(place)
+    }
+
+    /// Removes the last entry: its command was not run.
+    pub(in crate::engine) fn take_back(&mut self, number: u64) {
+        self.entries.pop_back_if(|entry| entry.number == number);
+    }
+
+    /// Records that the command is blocked.
+    pub(in crate::engine) fn waits(&mut self, number: u64) {
+        if let Some(entry) = self.get_mut(number) {
+            entry.waited = Some(number);
+        }
+    }
+}

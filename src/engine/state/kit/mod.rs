@@ -1,0 +1,86 @@
+//! What the test kit keeps: the journal of commands, injected faults, strict mode, and waits for conditions.
+//!
+//! All of it is behind one pointer ([`crate::engine::Observers::kit`]), which is empty until a test uses the kit.
+
+pub(in crate::engine) mod faults;
+pub(in crate::engine) mod journal;
+pub(in crate::engine) mod shown;
+pub(in crate::engine) mod strict;
+mod transcript;
+pub(in crate::engine) mod waits;
+
+pub use faults::{Disturbance, Failure, Fault, Faults, State};
+pub use journal::{Bound, Entry, Filter, Journal, MOST_ENTRIES, Source, USUAL_ENTRIES};
+pub use shown::quoted;
+pub use strict::rule::{Level, Rule};
+pub use strict::{CheckRule, CheckedCommand, Finding, Setting, Strict, Violation};
+pub use waits::{Condition, Waiter};
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::engine::state::timing::Stopwatch;
+use crate::engine::state::{Session, SessionId};
+
+/// The state of the test kit.
+#[derive(Debug, Default)]
+pub struct Kit {
+    /// The journal of commands, once a test has started it.
+    pub journal: Option<Journal>,
+    /// The fault rules.
+    pub faults: Faults,
+    /// Strict mode, once a test has set a rule.
+    pub strict: Option<Box<Strict>>,
+    /// The clients that wait for conditions.
+    pub(in crate::engine) waiters: Vec<Waiter>,
+    /// Requests that run or are blocked, by session.
+    pub(in crate::engine) begun: BTreeMap<SessionId, Begun>,
+    /// Sessions whose delayed request runs, or runs again, when their wait ends.
+    pub(in crate::engine) delayed: BTreeSet<SessionId>,
+}
+
+/// A request without a reply so far.
+#[derive(Debug)]
+pub(in crate::engine) struct Begun {
+    /// Its entry in the journal.
+    pub(in crate::engine) number: Option<u64>,
+    pub(in crate::engine) watch: Stopwatch,
+    /// The fault that its reply is to suffer.
+    pub(in crate::engine) failure: Option<Failure>,
+}
+
+impl Kit {
+    /// Starts the journal, if it is not on, and returns it.
+    pub fn begin_journal(&mut self) -> &mut Journal {
+        let journal = self.journal.get_or_insert_with(|| Journal::of(USUAL_ENTRIES));
+        journal.is_on = true;
+        journal
+    }
+
+    /// True when the kit has nothing to do and nothing to report.
+    pub(in crate::engine) fn is_idle(&self) -> bool {
+        let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.waiters.is_empty();
+        nobody && self.journal.is_none() && self.faults.is_empty() && self.strict.is_none()
+    }
+
+    /// Removes a session that ended.
+    pub(in crate::engine) fn forget(&mut self, session: SessionId) {
+        self.begun.remove(&session);
+        self.delayed.remove(&session);
+        self.waiters.retain(|waiter| waiter.session != session);
+    }
+
+    /// True when that session's request runs at the end of its wait.
+    pub(in crate::engine) fn delays(&self, session: SessionId) -> bool {
+        self.delayed.contains(&session)
+    }
+
+    /// The number of sessions that are delayed, and only seem to be blocked in a command.
+    pub(in crate::engine) fn delayed_sessions(&self) -> usize {
+        self.delayed.len()
+    }
+}
+
+/// The name of the client, by which rules and filters select requests.
+pub(in crate::engine) fn is_named(client: &Session, name: Option<&[u8]>) -> bool {
+    name.is_none_or(|name| client.name == name)
+}

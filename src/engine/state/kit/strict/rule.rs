@@ -1,0 +1,131 @@
+//! The rules of strict mode: the name, subject and default limit of each.
+
+/// Something that passes in a test and breaks in production.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// A script uses a key that was not passed to it.
+    UndeclaredKeys,
+    /// The keys of one command, script or transaction belong to different slots of a cluster.
+    CrossSlot,
+    /// KEYS among many keys.
+    KeysCommand,
+    /// All of a large collection is read at once.
+    WholeReads,
+    /// A large payload is put into a list, set or sorted set.
+    LargeElements,
+    /// A collection may grow without bound.
+    UnboundedCollection,
+    /// A key gets its deadline in another step than its value.
+    LateExpire,
+    /// A score is beyond the integers that a double represents exactly.
+    LossyScores,
+    /// A blocking command has no timeout.
+    EndlessWaits,
+}
+
+/// The level of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// The rule is not checked.
+    #[default]
+    Off,
+    /// Findings are recorded.
+    Warn,
+    /// The command is refused, and the finding recorded.
+    Error,
+}
+
+impl Rule {
+    /// All of them.
+    pub const ALL: [Rule; 9] = [
+        Rule::UndeclaredKeys,
+        Rule::CrossSlot,
+        Rule::KeysCommand,
+        Rule::WholeReads,
+        Rule::LargeElements,
+        Rule::UnboundedCollection,
+        Rule::LateExpire,
+        Rule::LossyScores,
+        Rule::EndlessWaits,
+    ];
+
+    /// The name of the rule, as DUNLIN STRICT has it.
+    pub fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// What the rule forbids, in one line.
+    pub fn about(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The default limit of the number that the rule counts: keys, elements or bytes.
+    pub fn usual_limit(self) -> Option<u64> {
+        self.row().2
+    }
+
+    /// The rule of that name, in any case.
+    pub fn of(name: &[u8]) -> Option<Rule> {
+        Rule::ALL.into_iter().find(|rule| rule.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    pub(in crate::engine) fn place(self) -> usize {
+        self as usize
+    }
+
+    fn row(self) -> (&'static str, &'static str, Option<u64>) {
+        match self {
+            Rule::UndeclaredKeys => ("undeclared-keys", "a script uses keys that are not among its KEYS", None),
+            Rule::CrossSlot => {
+                ("cross-slot", "keys of one command, script or transaction lie in different slots of a cluster", None)
+            }
+            Rule::KeysCommand => ("keys-command", "KEYS, where there are more keys than the limit", Some(100)),
+            Rule::WholeReads => {
+                ("whole-reads", "a collection of more elements than the limit is read at once", Some(1000))
+            }
+            Rule::LargeElements => {
+                ("large-elements", "an element of a list, set or sorted set has more bytes than the limit", Some(1024))
+            }
+            Rule::UnboundedCollection => (
+                "unbounded-collection",
+                "a list, set, sorted set or stream is written, never trimmed, and has no deadline at the end",
+                None,
+            ),
+            Rule::LateExpire => {
+                ("late-expire", "a key gets its deadline in another step than its value, and may never get it", None)
+            }
+            Rule::LossyScores => ("lossy-scores", "a score is beyond 2^53, where not every integer exists", None),
+            Rule::EndlessWaits => ("endless-waits", "a command is told to wait for ever", None),
+        }
+    }
+}
+
+impl Level {
+    /// The name of the level, as DUNLIN STRICT has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Off => "off",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        }
+    }
+
+    /// The level of that name, in any case.
+    pub fn of(name: &[u8]) -> Option<Level> {
+        let all = [Level::Off, Level::Warn, Level::Error];
+        all.into_iter().find(|level| level.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_found_by_its_name_and_stands_in_its_place() {
+        for (place, rule) in Rule::ALL.into_iter().enumerate() {
+            assert_eq!((rule.place(), Rule::of(rule.name().to_uppercase().as_bytes())), (place, Some(rule)));
+        }
+        assert_eq!((Rule::of(b"nosuch"), Level::of(b"ERROR"), Level::of(b"")), (None, Some(Level::Error), None));
+    }
+}

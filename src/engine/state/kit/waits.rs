@@ -1,0 +1,58 @@
+//! The conditions that a test waits for: clients are blocked or subscribed, commands have run, a fault has fired, a
+//! number of clients is connected.
+
+use crate::engine::state::SessionId;
+use crate::engine::state::kit::Filter;
+
+/// The condition of a wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// At least `count` clients are blocked on a key.
+    Blocked {
+        /// The database.
+        database: usize,
+        /// The key.
+        key: Vec<u8>,
+        /// The number of clients to wait for.
+        count: u64,
+    },
+    /// At least `count` clients are subscribed to a channel.
+    Subscribers {
+        /// The channel.
+        channel: Vec<u8>,
+        /// The number of subscribers to wait for.
+        count: u64,
+    },
+    /// The journal has at least `count` commands that the filter selects.
+    Journal {
+        /// The number of commands to wait for.
+        count: u64,
+        /// The commands that count.
+        filter: Filter,
+    },
+    /// A fault rule has fired at least `count` times.
+    Struck {
+        /// The name of the rule.
+        rule: Vec<u8>,
+        /// The number of times that the rule is to fire.
+        count: u64,
+    },
+    /// Exactly `count` clients are connected, not counting the test's own.
+    Clients {
+        /// The number of clients to wait for.
+        count: u64,
+        /// The client that waits, which is not counted.
+        asker: SessionId,
+    },
+}
+
+/// A client that waits for a condition.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    /// The client that waits.
+    pub session: SessionId,
+    /// The condition that it waits for.
+    pub condition: Condition,
+    /// The timeout, in unix milliseconds.
+    pub deadline_ms: Option<i64>,
+}

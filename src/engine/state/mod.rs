@@ -1,0 +1,63 @@
+//! What the server knows: one struct for each concern, with its own methods.
+//!
+//! Nothing here runs a command: a struct knows itself and what a command is (`spec`), and never the whole engine, which
+//! is their composition ([`crate::engine::Engine`]). What concerns several of them at once is in `exec`.
+
+mod acl;
+mod capacity;
+pub(in crate::engine) mod databases;
+mod effects;
+pub(in crate::engine) mod error_counts;
+pub mod eviction;
+pub(in crate::engine) mod fast_path;
+pub mod host;
+mod host_call;
+mod instant_metrics;
+pub mod kit;
+mod latency_histogram;
+mod latency_monitor;
+pub mod lru;
+pub mod observers;
+pub(in crate::engine) mod output_limits;
+mod pause;
+mod process;
+pub(in crate::engine) mod push_queue;
+mod remote_request;
+pub mod scripts;
+mod session;
+mod settings;
+pub(in crate::engine) mod slow_log;
+pub(in crate::engine) mod snapshots;
+mod stats;
+mod switches;
+pub(in crate::engine) mod template;
+pub(in crate::engine) mod timing;
+pub mod tracking;
+mod transaction;
+
+pub use acl::Acl;
+pub use capacity::Capacity;
+pub use databases::Databases;
+pub use effects::{ClockOrder, Effect, Effects};
+pub use error_counts::ErrorCounts;
+pub use eviction::{ClientsLimit, Policy, Pressure};
+pub use host::Host;
+pub use host_call::{FIRST_WORLD, HostCall, HostReply, PendingHostCall, SessionTransfer, WorldFigures, WorldName};
+pub use instant_metrics::{Counts, InstantMetrics};
+pub use latency_histogram::LatencyHistogram;
+pub use latency_monitor::{LatencyMonitor, MOST_SAMPLES, Sample, Series};
+pub use observers::{Block, Observers, Presence, Subscribed, Subscriptions, Topic, Wait, Waiting, Watches};
+pub use output_limits::{OutputLimit, OutputLimits};
+pub use pause::{Pause, PauseScope};
+pub use process::{OomScore, Process, Supervisor};
+pub use push_queue::PushQueue;
+pub use remote_request::{RemoteFault, RemoteRequest, RemoteResult};
+pub use scripts::Scripts;
+pub use session::{Buffers, Origin, ReplyMode, ReplyRoom, Session, SessionId, Sessions, Transport};
+pub use settings::{LogLevel, Permission, Settings};
+pub use slow_log::{SlowCommand, SlowLog};
+pub use stats::{CommandStats, Stats, Transfers};
+pub use switches::Switches;
+pub use template::Template;
+pub use timing::Timing;
+pub use transaction::Transaction;

@@ -1,0 +1,144 @@
+//! Observers: the sessions that other sessions' commands concern, such as subscribers, blocked clients and monitors.
+//!
+//! This module knows only the names of sessions and keys and touches no data: the engine reports what happened, and
+//! gets the sessions that it concerns. While there are no observers, a report costs one comparison.
+
+mod by_key;
+mod subscriptions;
+mod waiting;
+mod watches;
+
+pub use subscriptions::{Audience, Subscribed, Subscriptions, Topic};
+pub use waiting::{Block, Wait, Waiting};
+pub use watches::{Presence, Watches};
+
+use std::collections::BTreeSet;
+
+use crate::engine::state::fast_path::FastPath;
+use crate::engine::state::kit::{Kit, Source, Strict, Waiter};
+use crate::engine::state::output_limits::Overfull;
+use crate::engine::state::push_queue::RecentPacks;
+use crate::engine::state::tracking::Tracking;
+use crate::engine::state::{Session, SessionId};
+
+/// All observers, by what they observe.
+#[derive(Debug, Default)]
+pub struct Observers {
+    /// The watched keys of each session (WATCH).
+    pub watches: Watches,
+    /// The blocked sessions and the keys that they wait for.
+    pub waiting: Waiting,
+    /// The subscribers of each channel and pattern.
+    pub subscriptions: Subscriptions,
+    /// The sessions that monitor every command (MONITOR).
+    pub monitors: BTreeSet<SessionId>,
+    /// The sessions that cache what they read (CLIENT TRACKING).
+    pub tracking: Tracking,
+    /// The clients over their soft output limit.
+    pub overfull: Overfull,
+    /// Recent packs of unread frames, shared with further clients that do not read either.
+    pub(in crate::engine) recent_packs: RecentPacks,
+    /// The test kit: the journal, faults and waits of tests; `None` while no test uses any.
+    pub kit: Option<Box<Kit>>,
+    /// Whether it is known that no observer concerns the requests that run now.
+    pub(in crate::engine) fast_path: FastPath,
+}
+
+impl Observers {
+    /// Removes a session that ended.
+    pub(in crate::engine) fn forget(&mut self, session: &mut Session) {
+        self.watches.unwatch(session.id);
+        self.waiting.leave(session.id);
+        self.unsubscribe_all(session);
+        self.overfull.forget(session);
+        if let Some(kit) = &mut self.kit {
+            kit.forget(session.id);
+        }
+    }
+
+    /// Ends all that a session observes: channels, commands and keys.
+    pub(in crate::engine) fn unsubscribe_all(&mut self, session: &mut Session) {
+        self.monitors.remove(&session.id);
+        session.monitors = false;
+        self.subscriptions.remove_all(session.id, &mut session.subscribed);
+        self.tracking.leave(session);
+    }
+}
+
+impl Observers {
+    pub(in crate::engine) fn has_monitors(&self) -> bool {
+        !self.monitors.is_empty()
+    }
+
+    /// True while a fault of the test kit delays the session's request.
+    pub(in crate::engine) fn is_delayed(&self, session: SessionId) -> bool {
+        self.kit.as_ref().is_some_and(|kit| kit.delays(session))
+    }
+
+    pub(in crate::engine) fn is_waiting(&self, session: SessionId) -> bool {
+        !self.waiting.is_empty() && self.waiting.get(session).is_some()
+    }
+
+    /// Records that an entry's command is queued until EXEC.
+    pub(in crate::engine) fn mark_queued(&mut self, number: Option<u64>) {
+        let journal = self.kit.as_mut().and_then(|kit| kit.journal.as_mut());
+        if let (Some(number), Some(journal)) = (number, journal)
+            && let Some(entry) = journal.get_mut(number)
+        {
+            entry.source = Source::Queue;
+        }
+    }
+
+    /// Starts a wait; the session's command is run again when the condition holds, or at the timeout.
+    pub fn wait_until(&mut self, waiter: Waiter) {
+        let kit = self.kit();
+        kit.delayed.insert(waiter.session);
+        kit.waiters.push(waiter);
+    }
+
+    /// Ends the wait of a session, and returns its condition.
+    pub fn take_waiter(&mut self, session: SessionId) -> Option<Waiter> {
+        let kit = self.kit.as_mut()?;
+        let place = kit.waiters.iter().position(|waiter| waiter.session == session)?;
+        Some(kit.waiters.remove(place))
+    }
+
+    /// The kit, created if there is none.
+    pub fn kit(&mut self) -> &mut Kit {
+        self.kit.get_or_insert_default()
+    }
+
+    /// Drops the kit if it is no longer used.
+    pub fn put_kit_away(&mut self) {
+        if let Some(kit) = &mut self.kit {
+            kit.strict.take_if(|strict| strict.is_idle());
+        }
+        self.kit.take_if(|kit| kit.is_idle());
+    }
+
+    pub(in crate::engine) fn unbegin(&mut self, session: SessionId) {
+        let Some(kit) = &mut self.kit else { return };
+        let number = kit.begun.remove(&session).and_then(|begun| begun.number);
+        if let (Some(number), Some(journal)) = (number, &mut kit.journal) {
+            journal.take_back(number);
+        }
+    }
+
+    /// The rules, if any was ever set.
+    pub fn strict(&self) -> Option<&Strict> {
+        self.kit.as_ref()?.strict.as_deref()
+    }
+
+    /// Forgets what was recorded since that number of snapshots: it was rolled back.
+    pub(in crate::engine) fn forget_traces_since(&mut self, taken: u64) {
+        if let Some(strict) = self.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
+            strict.traces.forget_since(taken);
+        }
+    }
+
+    /// Makes the reply of the running command follow the invalidations for its own client: Redis empties databases
+    /// while the client waits, as if it were blocked.
+    pub fn put_reply_last(&mut self) {
+        self.tracking.is_reply_last = true;
+    }
+}

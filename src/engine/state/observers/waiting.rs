@@ -1,0 +1,231 @@
+//! Blocked sessions: the keys that each waits for (BLPOP and similar commands), in order, and their timeouts.
+//!
+//! A session that blocks gets a ticket, which is added to the queue of each of its keys, so the lowest ticket in a
+//! queue came first. A key that is created, gets what somebody waits for, or is deleted, is recorded as ready, once,
+//! if a session waits for it; it is served when the command or transaction that changed it is done.
+//!
+//! Invariant: a session is in a queue exactly if its wait names that key, with the wait's ticket, and in the list of
+//! deadlines exactly if its wait has one. No queue is empty.
+//!
+//! Costs: joining, leaving, and finding the first waiter are logarithmic in the number of waiters.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+
+use crate::engine::spec::CommandId;
+use crate::engine::state::SessionId;
+use crate::engine::state::observers::by_key::ByKey;
+use crate::resp::{Reply, Request, Requests};
+use crate::value::View;
+
+/// All blocked sessions.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    queues: ByKey<Queue>,
+    waits: BTreeMap<SessionId, Wait>,
+    deadlines: BTreeSet<(i64, u64, SessionId)>,
+    ready: VecDeque<(usize, Box<[u8]>)>,
+    tickets: u64,
+}
+
+/// A blocked command of a session: its request, its keys and how it ends.
+#[derive(Debug)]
+pub struct Wait {
+    /// The blocked command.
+    pub command: CommandId,
+    /// Its request, as the client sent it.
+    pub request: Requests,
+    /// The request that is run when a key is ready, if it is not the client's.
+    pub again: Option<Requests>,
+    /// The database of the keys.
+    pub database: usize,
+    /// The keys that it waits for, each once.
+    pub keys: BTreeSet<Box<[u8]>>,
+    /// Whether the command can go on with this value of one of its keys (`None` for a missing key).
+    pub is_served_by: fn(Option<View<'_>>) -> bool,
+    /// The timeout, in unix milliseconds; `None` for no timeout.
+    pub deadline_ms: Option<i64>,
+    /// Writes the reply of a timeout.
+    pub at_last: fn(&mut Reply<'_>),
+    /// The time that the command has run so far, in microseconds.
+    pub spent_us: u64,
+    /// Its ticket: its place in the order of all waits.
+    ticket: u64,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiters: BTreeMap<u64, SessionId>,
+    /// The number of waiters that go on when the key is deleted.
+    heeding: usize,
+    /// Whether the key is recorded as ready.
+    is_ready: bool,
+}
+
+impl Wait {
+    /// A wait of a command that has not run yet.
+    pub fn new(command: CommandId, request: Request<'_>, database: usize, block: Block) -> Wait {
+        let Block { keys, is_served_by, deadline_ms, again, at_last } = block;
+        let request = request.into();
+        Wait { command, request, again, database, keys, is_served_by, deadline_ms, at_last, spent_us: 0, ticket: 0 }
+    }
+
+    /// Whether the command goes on when one of its keys is deleted.
+    fn heeds_loss(&self) -> bool {
+        (self.is_served_by)(None)
+    }
+}
+
+/// A handler's request to block its client.
+#[derive(Debug)]
+pub struct Block {
+    /// The keys to wait for, each once ([`Wait::keys`]).
+    pub keys: BTreeSet<Box<[u8]>>,
+    /// Whether the command can go on with a key's value ([`Wait::is_served_by`]).
+    pub is_served_by: fn(Option<View<'_>>) -> bool,
+    /// The timeout, in unix milliseconds ([`Wait::deadline_ms`]).
+    pub deadline_ms: Option<i64>,
+    /// Writes the reply of a timeout ([`Wait::at_last`]).
+    pub at_last: fn(&mut Reply<'_>),
+    /// The request to run when a key is ready, if it is not the client's ([`Wait::again`]).
+    pub again: Option<Requests>,
+}
+
+impl Waiting {
+    /// Blocks a session, behind all that are blocked already.
+    pub fn join(&mut self, session: SessionId, wait: Wait) {
+        self.tickets += 1;
+        let ticket = self.tickets;
+        for key in &wait.keys {
+            let queue = self.queues.of(wait.database, key);
+            queue.waiters.insert(ticket, session);
+            queue.heeding += usize::from(wait.heeds_loss());
+        }
+        if let Some(deadline_ms) = wait.deadline_ms {
+            self.deadlines.insert((deadline_ms, ticket, session));
+        }
+        self.waits.insert(session, Wait { ticket, ..wait });
+    }
+
+    /// Ends the wait of a session, and returns it.
+    pub fn leave(&mut self, session: SessionId) -> Option<Wait> {
+        let wait = self.waits.remove(&session)?;
+        for key in &wait.keys {
+            let Some(queue) = self.queues.get_mut(wait.database, key) else { continue };
+            queue.waiters.remove(&wait.ticket);
+            queue.heeding -= usize::from(wait.heeds_loss());
+            if queue.waiters.is_empty() {
+                self.queues.remove(wait.database, key);
+            }
+        }
+        if let Some(deadline_ms) = wait.deadline_ms {
+            self.deadlines.remove(&(deadline_ms, wait.ticket, session));
+        }
+        Some(wait)
+    }
+
+    /// The wait of a session, if it is blocked.
+    pub fn get(&self, session: SessionId) -> Option<&Wait> {
+        self.waits.get(&session)
+    }
+
+    /// The wait of a session, to change the time that it has run.
+    pub fn get_mut(&mut self, session: SessionId) -> Option<&mut Wait> {
+        self.waits.get_mut(&session)
+    }
+
+    /// Records a key as ready, if a session waits for it.
+    pub fn signal(&mut self, database: usize, key: &[u8]) {
+        if let Some(queue) = self.queues.get_mut(database, key)
+            && !queue.is_ready
+        {
+            queue.is_ready = true;
+            self.ready.push_back((database, key.into()));
+        }
+    }
+
+    /// Records all waited-for keys of a database as ready: its keys were replaced or removed.
+    pub fn signal_all(&mut self, database: usize) {
+        let keys: Vec<Box<[u8]>> = self.queues.iter_mut(database).map(|(key, _)| key.into()).collect();
+        for key in keys {
+            self.signal(database, &key);
+        }
+    }
+
+    /// Whether a session waits for a key.
+    pub fn awaits(&self, database: usize, key: &[u8]) -> bool {
+        self.queues.get(database, key).is_some()
+    }
+
+    /// The number of sessions that wait for a key.
+    pub fn waiters(&self, database: usize, key: &[u8]) -> usize {
+        self.queues.get(database, key).map_or(0, |queue| queue.waiters.len())
+    }
+
+    /// True when at least one key is ready.
+    pub fn is_anything_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes the key that became ready first.
+    pub fn next_ready(&mut self) -> Option<(usize, Box<[u8]>)> {
+        let (database, key) = self.ready.pop_front()?;
+        if let Some(queue) = self.queues.get_mut(database, &key) {
+            queue.is_ready = false;
+        }
+        Some((database, key))
+    }
+
+    /// Whether a waiter of the key goes on when the key is deleted.
+    pub fn heeds_loss(&self, database: usize, key: &[u8]) -> bool {
+        self.queues.get(database, key).is_some_and(|queue| queue.heeding > 0)
+    }
+
+    /// The range of tickets issued so far.
+    pub fn tickets(&self) -> Range<u64> {
+        0..self.tickets + 1
+    }
+
+    /// The first waiter of a key with a ticket in that range: the ticket and the session.
+    pub fn first(&self, database: usize, key: &[u8], tickets: Range<u64>) -> Option<(u64, SessionId)> {
+        let (ticket, session) = self.queues.get(database, key)?.waiters.range(tickets).next()?;
+        Some((*ticket, *session))
+    }
+
+    /// The session with the earliest timeout that has passed at `now_ms`.
+    pub fn overdue(&self, now_ms: i64) -> Option<SessionId> {
+        let (deadline_ms, _, session) = self.deadlines.first()?;
+        (*deadline_ms <= now_ms).then_some(*session)
+    }
+
+    /// The earliest timeout, in unix milliseconds.
+    pub fn next_deadline(&self) -> Option<i64> {
+        self.deadlines.first().map(|(deadline_ms, ..)| *deadline_ms)
+    }
+
+    /// The number of blocked sessions.
+    pub fn sessions(&self) -> usize {
+        self.waits.len()
+    }
+
+    /// The number of blocked sessions with a timeout.
+    pub fn deadlines(&self) -> usize {
+        self.deadlines.len()
+    }
+
+    /// The number of keys with waiters.
+    pub fn keys(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// The number of keys with a waiter that goes on when the key is deleted.
+    pub fn keys_to_be_lost(&self) -> usize {
+        let heeding = self.waits.values().filter(|wait| wait.heeds_loss());
+        heeding.flat_map(|wait| wait.keys.iter().map(|key| (wait.database, key))).collect::<BTreeSet<_>>().len()
+    }
+
+    /// True when no session is blocked.
+    pub fn is_empty(&self) -> bool {
+        self.waits.is_empty()
+    }
+}

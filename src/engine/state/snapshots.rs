@@ -1,0 +1,53 @@
+//! The stack of snapshots: what each one keeps to bring back ([`crate::engine::exec::snapshots`]).
+//!
+//! Users and sources are shared until they change: the first change of a user, script or function since the last
+//! snapshot copies the list of them all, without their contents.
+
+use std::sync::Arc;
+
+use crate::acl::Users;
+use crate::engine::spec::{Error, KitError, Now, shown};
+use crate::engine::state::Settings;
+use crate::engine::state::scripts::cache::SavedScripts;
+
+/// All snapshots, the oldest first.
+#[derive(Debug, Default)]
+pub struct Snapshots {
+    pub(in crate::engine) all: Vec<Snapshot>,
+    /// The number of snapshots ever taken.
+    pub(in crate::engine) taken: u64,
+}
+
+/// The state at one moment, except the data.
+#[derive(Debug)]
+pub(in crate::engine) struct Snapshot {
+    pub(in crate::engine) name: Box<[u8]>,
+    /// The number of snapshots taken so far, including this one.
+    pub(in crate::engine) number: u64,
+    pub(in crate::engine) settings: Box<Settings>,
+    pub(in crate::engine) users: Arc<Users>,
+    pub(in crate::engine) generator: fastrand::Rng,
+    pub(in crate::engine) now: Now,
+    pub(in crate::engine) speed: f64,
+    /// The scripts as they were; saved when they first change.
+    pub(in crate::engine) scripts: Option<SavedScripts>,
+    /// The sources of functions as they were; saved when they first change.
+    pub(in crate::engine) functions: Option<Vec<Arc<[u8]>>>,
+}
+
+impl Snapshots {
+    pub(in crate::engine) fn place(&self, name: &[u8]) -> Result<usize, Error> {
+        let found = self.all.iter().position(|snapshot| *snapshot.name == *name);
+        found.ok_or_else(|| KitError::NoSnapshot(shown(name)).into())
+    }
+
+    /// The number of snapshots ever taken. An event recorded with that number or a higher one came after that snapshot.
+    pub(in crate::engine) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// The names of the snapshots, the oldest first.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.all.iter().map(|snapshot| &*snapshot.name)
+    }
+}

@@ -1,0 +1,135 @@
+//! The time of an engine: the current moment, the running command, and the commands that are timed later.
+//!
+//! The caller sets the moment; how commands are timed is in [`crate::engine::exec::measure`].
+
+use crate::engine::spec::{CommandId, Now};
+use crate::engine::state::{Pause, SessionId};
+
+/// A command that a request named.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct Running {
+    pub(in crate::engine) session: SessionId,
+    pub(in crate::engine) command: CommandId,
+    pub(in crate::engine) started: Now,
+    /// The length of all stalls before this command.
+    pub(in crate::engine) stalled_us: u64,
+}
+
+/// The most commands, and the most different commands, that are timed together.
+const TOGETHER: u64 = 16;
+
+const KINDS: usize = 4;
+
+/// The duration, in microseconds, from which a command is always timed by itself.
+pub(in crate::engine) const LONG_US: u64 = 1000;
+
+/// Commands that have run since the clock was read last, and are not timed yet: each kind, and how often.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::engine) struct PutOff {
+    pub(in crate::engine) kinds: [(CommandId, u64); KINDS],
+    pub(in crate::engine) known: usize,
+    pub(in crate::engine) count: u64,
+}
+
+impl PutOff {
+    /// Adds a command if there is room for it.
+    #[inline]
+    pub(in crate::engine) fn add(&mut self, id: CommandId) -> bool {
+        if self.count == TOGETHER {
+            return false;
+        }
+        if let Some((_, count)) = self.kinds[..self.known].iter_mut().find(|(kind, _)| *kind == id) {
+            *count += 1;
+        } else if let Some(kind) = self.kinds.get_mut(self.known) {
+            *kind = (id, 1);
+            self.known += 1;
+        } else {
+            return false;
+        }
+        self.count += 1;
+        true
+    }
+}
+
+/// The start of a measurement within a request.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct Stopwatch {
+    pub(in crate::engine) started: Now,
+    pub(in crate::engine) stalled_us: u64,
+}
+
+/// The time of an engine: the current moment, what runs, and what is timed later.
+#[derive(Debug)]
+pub struct Timing {
+    started: Now,
+    pub(in crate::engine) now: Now,
+    pub(in crate::engine) running: Option<Running>,
+    pub(in crate::engine) put_off: PutOff,
+    /// When the current batch of requests began.
+    pub(in crate::engine) batch_began: Now,
+    /// The length of all stalls so far.
+    pub(in crate::engine) stalled_us: u64,
+    pub(in crate::engine) pause: Pause,
+    /// The clock is held: it moves only when a test moves it.
+    is_held: bool,
+}
+
+impl Timing {
+    /// The time of an engine that was created at that moment.
+    pub(in crate::engine) fn begun(now: Now) -> Timing {
+        Timing {
+            started: now,
+            now,
+            running: None,
+            put_off: PutOff::default(),
+            batch_began: now,
+            stalled_us: 0,
+            pause: Pause::default(),
+            is_held: true,
+        }
+    }
+
+    /// The running command that a request named, not one within it.
+    pub(in crate::engine) fn running_command(&self) -> Option<CommandId> {
+        self.running.map(|running| running.command)
+    }
+
+    /// The time that all clients are to wait once the running command has ended.
+    pub(in crate::engine) fn coming_stall_us(&self) -> u64 {
+        self.running.map_or(0, |running| self.stalled_us - running.stalled_us)
+    }
+
+    /// The pause in force, if any (CLIENT PAUSE).
+    pub fn pause(&self) -> &Pause {
+        &self.pause
+    }
+
+    /// The pause, to start or end it.
+    pub fn pause_mut(&mut self) -> &mut Pause {
+        &mut self.pause
+    }
+
+    /// Sets whether the clock is held, that is moved only by a test. On a held clock a key expires when its deadline is
+    /// reached. On a running clock it expires when the deadline has passed, as in Redis: a millisecond is not over
+    /// before the next begins, so no key lives for less than its time.
+    pub fn hold_time(&mut self, is_held: bool) {
+        self.is_held = is_held;
+    }
+
+    /// The time when the engine was created.
+    pub fn started(&self) -> Now {
+        self.started
+    }
+
+    /// The latest deadline that ends a key or field now.
+    #[inline]
+    pub fn due_ms(&self) -> i64 {
+        self.now.unix_ms() - self.grace_ms()
+    }
+
+    /// How much later than its deadline a key ends, in milliseconds.
+    #[inline]
+    pub(in crate::engine) fn grace_ms(&self) -> i64 {
+        i64::from(!self.is_held)
+    }
+}

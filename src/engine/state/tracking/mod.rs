@@ -1,0 +1,127 @@
+//! What client-side caching keeps: the clients that track, the keys that they know, and their prefixes.
+//!
+//! In the default mode it is remembered which client read which key ([`known`]); with BCAST a client names prefixes
+//! instead ([`prefixes`]). Messages are sent by [`crate::engine::exec::tracking`].
+
+pub(in crate::engine) mod known;
+pub(in crate::engine) mod prefixes;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::engine::state::tracking::known::Known;
+use crate::engine::state::tracking::prefixes::Prefixes;
+use crate::engine::state::{Session, SessionId};
+
+/// The tracking options of a client (CLIENT TRACKING).
+#[derive(Clone, Debug, Default)]
+pub struct Mode {
+    /// The client that gets the invalidations in its place (REDIRECT).
+    pub redirect: Option<SessionId>,
+    /// It gets invalidations of all keys that begin with its prefixes (BCAST).
+    pub broadcasts: bool,
+    /// The commands whose keys are tracked.
+    pub choice: Choice,
+    /// It gets no invalidations of keys that it changes itself (NOLOOP).
+    pub no_loop: bool,
+    /// CLIENT CACHING was called, which applies to the next command.
+    pub is_exception: bool,
+    /// The client of its REDIRECT has disconnected.
+    pub is_broken: bool,
+    /// Its prefixes, for BCAST.
+    pub prefixes: BTreeSet<Arc<[u8]>>,
+    /// The memory of its prefixes, in bytes.
+    pub prefix_bytes: usize,
+}
+
+/// The commands of a client whose keys are tracked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// All commands.
+    #[default]
+    All,
+    /// Only commands after CLIENT CACHING YES (OPTIN).
+    OnlyNamed,
+    /// All commands except those after CLIENT CACHING NO (OPTOUT).
+    UnlessNamed,
+}
+
+/// The state of client-side caching: the clients that track, and what they track.
+#[derive(Debug, Default)]
+pub struct Tracking {
+    pub(in crate::engine) clients: BTreeSet<SessionId>,
+    pub(in crate::engine) known: Known,
+    pub(in crate::engine) prefixes: Prefixes,
+    /// The session whose turn it is.
+    pub(in crate::engine) current: Option<SessionId>,
+    /// The command of that session runs, and has not replied yet.
+    pub(in crate::engine) is_running: bool,
+    /// The invalidations that follow that client's reply: of a key, or of all keys.
+    pub(in crate::engine) pending: Vec<Option<Box<[u8]>>>,
+    /// The reply of the running command follows the invalidations for its own client, instead of preceding them.
+    pub(in crate::engine) is_reply_last: bool,
+    /// The number of consecutive commands that found too many keys.
+    pub(in crate::engine) rounds: usize,
+}
+
+impl Tracking {
+    /// True when at least one client tracks keys.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        !self.clients.is_empty() || self.known.len() > 0
+    }
+
+    /// The number of clients that track.
+    pub fn clients(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// The number of keys in the tracking table.
+    pub fn keys(&self) -> usize {
+        self.known.len()
+    }
+
+    /// The number of pairs of a key and a client in the tracking table.
+    pub fn items(&self) -> usize {
+        self.known.items()
+    }
+
+    /// The number of tracked prefixes.
+    pub fn prefixes(&self) -> usize {
+        self.prefixes.len()
+    }
+
+    /// About how many bytes of memory tracking takes.
+    pub(in crate::engine) fn memory_bytes(&self) -> usize {
+        self.known.memory_bytes()
+    }
+
+    /// Ends the tracking of a client.
+    pub(in crate::engine) fn leave(&mut self, session: &mut Session) {
+        if let Some(mode) = session.tracking.take() {
+            self.clients.remove(&session.id);
+            mode.prefixes.iter().for_each(|prefix| self.prefixes.leave(prefix, session.id));
+        }
+    }
+}
+
+/// Attributing changes to sessions.
+impl Tracking {
+    /// A session's turn begins: changes from now on are attributed to it.
+    #[inline]
+    pub(in crate::engine) fn begin_turn(&mut self, session: SessionId) {
+        self.current = Some(session);
+    }
+
+    /// The session's command begins to run: invalidations by its own changes wait for the reply.
+    #[inline]
+    pub(in crate::engine) fn begin_command(&mut self, session: SessionId) {
+        (self.current, self.is_running) = (Some(session), true);
+    }
+
+    /// The session's turn is over.
+    #[inline]
+    pub(in crate::engine) fn end_turn(&mut self) {
+        self.current = None;
+    }
+}
