@@ -3,13 +3,13 @@
 //! It opens no socket and no file and starts no thread. The caller passes the time with each request. All that the
 //! engine needs from outside while a request runs is in [`Host`]: the clock again, to measure the commands of a batch
 //! and of a transaction; facts for INFO; the files of CONFIG REWRITE and ACL; the listeners; another server (MIGRATE);
-//! secrets. With [`state::host::NoHost`], which has none of these, the same seed, requests and moments give the same replies,
-//! byte for byte. The other promises of the project depend on that: a clock that tests move, many engines in one
-//! process, tests that never sleep.
+//! secrets. With [`state::host::NoHost`], which has none of these, the same seed, requests and moments give the same
+//! replies, byte for byte. The other promises of the project depend on that: a clock that tests move, many engines in
+//! one process, tests that never sleep.
 //!
 //! Three rooms, each of which uses only those before it: [`spec`] says what a command is, [`state`] is what the server
-//! knows, and [`exec`] is what happens. [`Engine`] composes the state. Its methods are what a host calls; anything else is
-//! a method of one struct of the state or a function of a module of `exec`.
+//! knows, and [`exec`] is what happens. [`Engine`] composes the state. Its methods are what a host calls; anything
+//! else is a method of one struct of the state or a function of a module of `exec`.
 //!
 //! The path of a request: [`Engine::run`] resolves the name, asks the gates (`exec/gates`), runs the stages around the
 //! command (`exec/stages`), and calls the handler, which reaches the data through [`Ctx`]. A data command skips gates

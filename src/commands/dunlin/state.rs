@@ -1,9 +1,9 @@
 //! DUNLIN DUMP, LOAD and DIFF: the data as text, written, loaded and compared.
 //!
-//! A text has one line for each command that creates a part of the data ([`pieces`]). A separate engine runs the lines;
-//! so a text is valid exactly if its commands are, and nothing changes before all have run there. Then its databases
-//! replace ours ([`crate::engine::exec::snapshots::take_over`]). A comparison compares the dumps of both engines, so the layout of a text does
-//! not matter.
+//! A text has one line for each command that creates a part of the data ([`pieces`]). A separate engine runs the
+//! lines; so a text is valid exactly if its commands are, and nothing changes before all have run there. Then its
+//! databases replace ours ([`crate::engine::exec::snapshots::take_over`]). A comparison compares the dumps of both
+//! engines, so the layout of a text does not matter.
 //!
 //! Costs: a dump takes a pass over all data; loading and comparing cost as much as the commands of the text, and twice
 //! the memory meanwhile.

@@ -1,4 +1,5 @@
-//! CLIENT LIST and CLIENT INFO: a line for each client ([`crate::engine::exec::client_line::describe_client`]), or for the caller.
+//! CLIENT LIST and CLIENT INFO: a line for each client ([`crate::engine::exec::client_line::describe_client`]), or for
+//! the caller.
 
 use crate::engine::exec::client_line;
 use crate::engine::{Args, Ctx, Engine, Error, Session, shown};
