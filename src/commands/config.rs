@@ -6,8 +6,6 @@
 
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};
-use crate::engine::exec::eviction;
-use crate::engine::exec::rights;
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, LogLevel, Secrets, ServerError, Settings,
     shown,
@@ -132,15 +130,9 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         engine.host.set_oom_score(&engine.settings.process);
         return Err(refusal);
     }
-    let is_password_other = engine.settings.password != settings.password;
-    engine.settings = settings;
-    if is_password_other {
-        let password = engine.settings.password.clone();
-        rights::set_default_password(engine, &password);
-    }
-    eviction::begin_evicting(engine);
+    cx.replace_settings(settings);
     for (parameter, _, _) in assignments {
-        engine.effects.push(Effect::Setting(parameter.name));
+        cx.effects().push(Effect::Setting(parameter.name));
     }
     cx.reply().ok();
     Ok(())
@@ -226,7 +218,7 @@ const REWRITE: Command = Command {
 
 /// Brings the configuration file up to date; with `all`, every parameter gets a line.
 pub(super) fn rewrite(cx: &mut Ctx<'_>, all: bool) -> Result<(), Error> {
-    let (engine, reply) = cx.engine_and_reply();
+    let engine = cx.engine();
     if engine.host.facts().config_file.is_empty() {
         return Err(ServerError::NoConfigFile.into());
     }
@@ -236,8 +228,8 @@ pub(super) fn rewrite(cx: &mut Ctx<'_>, all: bool) -> Result<(), Error> {
     let text = config::rewritten(&old, &engine.settings, users, all);
     engine.host.write_config(&text).map_err(ServerError::ConfigNotWritten)?;
     let line = "CONFIG REWRITE executed with success.".to_owned();
-    engine.effects.push(Effect::Log(LogLevel::Notice, line));
-    reply.ok();
+    cx.effects().push(Effect::Log(LogLevel::Notice, line));
+    cx.reply().ok();
     Ok(())
 }
 
@@ -254,9 +246,7 @@ const RESETSTAT: Command = Command {
 };
 
 fn reset_statistics(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let engine = cx.engine();
-    engine.stats.reset(engine.host.turns());
-    engine.scripts.cache.evicted = 0;
+    cx.reset_statistics();
     cx.reply().ok();
     Ok(())
 }

@@ -73,9 +73,8 @@ enum Figure {
 }
 
 fn stats(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let now = cx.now();
+    cx.sample_metrics();
     let (engine, reply) = cx.engine_and_reply();
-    engine.stats.sample(now, now, engine.databases.memory_bytes(), engine.host.turns());
     let figures = figures(engine);
     reply.map(figures.len());
     for (name, figure) in figures {

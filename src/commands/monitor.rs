@@ -1,6 +1,5 @@
 //! MONITOR: streams every command of every client as it runs.
 
-use crate::engine::exec::monitor;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 
 /// The rows of this family's commands.
@@ -22,8 +21,8 @@ fn monitor(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     if cx.is_nested() {
         return Err(Error::MonitorDenied);
     }
-    let session = cx.session().id;
-    if monitor::monitor(cx.engine(), session) {
+    let _session = cx.session().id;
+    if cx.monitor() {
         cx.reply().ok();
     }
     Ok(())

@@ -98,7 +98,7 @@ const RESET: Command = Command {
 };
 
 fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.engine().stats.slow_log.clear();
+    cx.stats_mut().slow_log.clear();
     cx.reply().ok();
     Ok(())
 }

@@ -37,13 +37,13 @@ impl<'s> Strict<'s> {
 
     /// Sets the level of a rule.
     pub fn set(self, rule: Rule, level: Level) -> Strict<'s> {
-        rules::set_rules(&mut self.shared.engine(), &[rule], level, None);
+        rules::set_rules(&mut self.shared.engine().observers, &[rule], level, None);
         self
     }
 
     /// Sets the level of all rules.
     pub fn set_all(self, level: Level) -> Strict<'s> {
-        rules::set_rules(&mut self.shared.engine(), &Rule::ALL, level, None);
+        rules::set_rules(&mut self.shared.engine().observers, &Rule::ALL, level, None);
         self
     }
 
@@ -52,14 +52,14 @@ impl<'s> Strict<'s> {
     pub fn limit(self, rule: Rule, limit: u64) -> Strict<'s> {
         let mut engine = self.shared.engine();
         let level = engine.observers.strict().map_or(Level::Off, |strict| strict.setting(rule).level);
-        rules::set_rules(&mut engine, &[rule], level, Some(limit));
+        rules::set_rules(&mut engine.observers, &[rule], level, Some(limit));
         drop(engine);
         self
     }
 
     /// Makes a rule ignore keys that match the glob.
     pub fn allow(self, rule: Rule, pattern: impl AsRef<[u8]>) -> Strict<'s> {
-        rules::allow_keys(&mut self.shared.engine(), &[rule], pattern.as_ref());
+        rules::allow_keys(&mut self.shared.engine().observers, &[rule], pattern.as_ref());
         self
     }
 
@@ -70,7 +70,7 @@ impl<'s> Strict<'s> {
 
     /// Deletes the findings, and the record of what was done to keys.
     pub fn clear(self) {
-        rules::clear_findings(&mut self.shared.engine());
+        rules::clear_findings(&mut self.shared.engine().observers);
     }
 
     /// # Panics

@@ -14,7 +14,7 @@ use crate::repeats::without_addresses;
 fn checked(seed: u64, level: Level) -> Play {
     let mut play = Play::new(seed);
     for rule in Rule::ALL {
-        set_rules(&mut play.world.engine, &[rule], level, rule.usual_limit().map(|_| 1));
+        set_rules(&mut play.world.engine.observers, &[rule], level, rule.usual_limit().map(|_| 1));
     }
     play
 }

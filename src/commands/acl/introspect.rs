@@ -50,7 +50,7 @@ pub(super) fn password(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
         return Err(RightsError::PasswordBits.into());
     }
     let digits = (bits as usize).div_ceil(4);
-    let secret = cx.engine().secret();
+    let secret = cx.secret();
     let blocks = (0_u32..).map(|number| Sha256::new().chain_update(secret).chain_update(number.to_le_bytes()));
     let bytes: Vec<u8> = blocks.flat_map(|block| block.finalize()).take(digits.div_ceil(2)).collect();
     cx.reply().bulk(&hexadecimal::text(&bytes).as_bytes()[..digits]);
@@ -101,7 +101,7 @@ pub(super) fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::SubcommandOrArity { container: "ACL", subcommand: shown(subcommand) });
     }
     if args.take("RESET") {
-        cx.engine().acl.log.clear();
+        cx.clear_acl_log();
         cx.reply().ok();
         return Ok(());
     }

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use crate::acl::{Selector, User};
-use crate::engine::exec::rights;
 use crate::engine::{Args, Ctx, Error, RightsError};
 use crate::resp::Reply;
 
 pub(super) fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
     let rules: Vec<Vec<u8>> = args.rest().map(<[u8]>::to_vec).collect();
-    let caller = cx.session().id;
-    rights::set_user(cx.engine(), Some(caller), name, &rules)?;
+    cx.set_user(name, &rules)?;
     cx.reply().ok();
     Ok(())
 }
@@ -20,8 +18,7 @@ pub(super) fn delete(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if args.rest().any(|name| name == b"default") {
         return Err(RightsError::DefaultStays.into());
     }
-    let caller = cx.session().id;
-    let removed = args.rest().filter(|name| rights::remove_user(cx.engine(), Some(caller), name)).count();
+    let removed = args.rest().filter(|name| cx.remove_user(name)).count();
     cx.reply().count(removed);
     Ok(())
 }
@@ -85,15 +82,14 @@ fn write_all(cx: &mut Ctx<'_>, text: impl Fn(&User) -> Vec<u8>) -> Result<(), Er
 
 pub(super) fn load(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     has_file(cx)?;
-    let caller = cx.session().id;
-    rights::load_users(cx.engine(), Some(caller)).map_err(RightsError::File)?;
+    cx.load_users().map_err(RightsError::File)?;
     cx.reply().ok();
     Ok(())
 }
 
 pub(super) fn save(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     has_file(cx)?;
-    if !rights::save_users(cx.engine()) {
+    if !cx.save_users() {
         return Err(RightsError::NotSaved.into());
     }
     cx.reply().ok();

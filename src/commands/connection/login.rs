@@ -4,7 +4,6 @@ use super::ANY_TIME;
 use super::client::{fits_client_list, name_the_client};
 use crate::commands::dunlin::of_login;
 use crate::engine::REDIS_VERSION;
-use crate::engine::exec::rights;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Secrets, shown};
 use crate::resp::Protocol;
 use crate::value::number;
@@ -47,9 +46,9 @@ fn default_needs_no_password(cx: &mut Ctx<'_>) -> bool {
 /// Authenticates the client. The user name may name a world, where the client acts as the default user. Returns false
 /// if the client must enter that world first: then nothing is replied yet, and the command runs again there.
 fn log_in(cx: &mut Ctx<'_>, user: &[u8], password: &[u8], word: &[u8]) -> Result<bool, Error> {
-    let (session, way) = (cx.session().id, of_login(cx, user)?);
+    let way = of_login(cx, user)?;
     let user = if way.is_some() { DEFAULT_USER } else { user };
-    rights::log_in(cx.engine(), session, user, password, word)?;
+    cx.log_in(user, password, word)?;
     way.map_or(Ok(true), |ask| Ok(cx.call_host(ask)?.is_some()))
 }
 

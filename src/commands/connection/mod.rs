@@ -6,8 +6,6 @@ mod client;
 mod login;
 
 use crate::commands::keys::existing_database;
-use crate::engine::exec::publish;
-use crate::engine::exec::rights;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 
 /// The commands of this family.
@@ -108,11 +106,10 @@ const RESET: Command = Command {
 
 fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     cx.unwatch();
-    let id = cx.session().id;
-    publish::unsubscribe_all(cx.engine(), id);
+    cx.unsubscribe_all();
     let session = cx.session_mut();
     session.reset();
-    rights::log_out(cx.engine(), id);
+    cx.log_out();
     cx.reply().simple("RESET");
     Ok(())
 }

@@ -11,7 +11,6 @@ use std::num::NonZeroUsize;
 
 use crate::commands::config;
 use crate::config::parse_memory;
-use crate::engine::exec::measure;
 use crate::engine::{
     Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, ReplyRoom, says, shown,
 };
@@ -274,7 +273,7 @@ fn populate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn set_packed_threshold(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let size = std::str::from_utf8(args.word()?).ok().and_then(parse_memory);
     let bytes = size.filter(|&bytes| bytes <= MOST_PACKED_BYTES).ok_or(Error::PackedThreshold)?;
-    cx.engine().settings.list_nodes.large = NonZeroUsize::new(bytes as usize);
+    cx.settings_mut().list_nodes.large = NonZeroUsize::new(bytes as usize);
     cx.reply().ok();
     Ok(())
 }
@@ -306,9 +305,9 @@ fn set_reply_room(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let tool = args.previous();
     let (name, word) = (args.word()?, args.word()?);
     if says(name, "RESIZING") {
-        cx.engine().switches.reply_room.shrinks = is_on(word);
+        cx.switches_mut().reply_room.shrinks = is_on(word);
     } else if says(name, "PEAK-RESET-TIME") {
-        cx.engine().switches.reply_room.peak_ms = match word {
+        cx.switches_mut().reply_room.peak_ms = match word {
             _ if says(word, "NEVER") => None,
             _ if says(word, "RESET") => ReplyRoom::default().peak_ms,
             _ => u64::try_from(number::parse_i64(word).ok_or(Error::NotAnInteger)?).ok(),
@@ -321,14 +320,14 @@ fn set_reply_room(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn change_history(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let histories = &mut cx.engine().switches.replid_generation;
+    let histories = &mut cx.switches_mut().replid_generation;
     *histories = histories.wrapping_add(1);
     cx.reply().ok();
     Ok(())
 }
 
 fn pause_cron(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let switches = &mut cx.engine().switches;
+    let switches = cx.switches_mut();
     switches.cron_paused = is_on(args.word()?);
     if !switches.cron_paused && std::mem::take(&mut switches.shutdown_pending) {
         cx.effects().push(Effect::Shutdown);
@@ -345,19 +344,19 @@ fn is_on(word: &[u8]) -> bool {
 }
 
 fn set_active_expire(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    cx.engine().switches.active_expiry = is_on(args.word()?);
+    cx.switches_mut().active_expiry = is_on(args.word()?);
     cx.reply().ok();
     Ok(())
 }
 
 fn set_disable_deny_scripts(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    cx.engine().switches.scripts_inspect = is_on(args.word()?);
+    cx.switches_mut().scripts_inspect = is_on(args.word()?);
     cx.reply().ok();
     Ok(())
 }
 
 fn skip_checksums(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    cx.engine().switches.verifies_checksums = leading_number(args.word()?) as i64 == 0;
+    cx.switches_mut().verifies_checksums = leading_number(args.word()?) as i64 == 0;
     cx.reply().ok();
     Ok(())
 }
@@ -366,7 +365,7 @@ fn skip_checksums(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn sleep(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let microseconds = leading_number(args.word()?) * 1e6;
     if (1.0..2f64.powi(63)).contains(&microseconds) {
-        measure::stall(cx.engine(), microseconds as u64);
+        cx.stall(microseconds as u64);
     }
     cx.reply().ok();
     Ok(())

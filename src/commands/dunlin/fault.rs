@@ -36,7 +36,7 @@ fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     options(cx.table(), &mut rule, &mut args)?;
     rule.disturbance = disturbance(&mut args)?;
     args.end()?;
-    cx.engine().observers.kit().faults.add(rule);
+    cx.observers_mut().kit().faults.add(rule);
     cx.reply().ok();
     Ok(())
 }
@@ -122,16 +122,16 @@ fn line(text: &[u8]) -> Result<String, Error> {
 fn remove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
     args.end()?;
-    let was_there = cx.engine().observers.kit().faults.remove(name);
-    cx.engine().observers.put_kit_away();
+    let was_there = cx.observers_mut().kit().faults.remove(name);
+    cx.observers_mut().put_kit_away();
     cx.reply().integer(was_there.into());
     Ok(())
 }
 
 fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
-    cx.engine().observers.kit().faults.clear();
-    cx.engine().observers.put_kit_away();
+    cx.observers_mut().kit().faults.clear();
+    cx.observers_mut().put_kit_away();
     cx.reply().ok();
     Ok(())
 }

@@ -45,17 +45,17 @@ fn start(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !(1..=MOST_ENTRIES).contains(&most) {
         return Err(ServerError::Kit(format!("the size of a journal must be 1 to {MOST_ENTRIES} commands")).into());
     }
-    cx.engine().observers.kit().journal = Some(Journal::of(most));
+    cx.observers_mut().kit().journal = Some(Journal::of(most));
     cx.reply().ok();
     Ok(())
 }
 
 fn change(cx: &mut Ctx<'_>, args: Args<'_>, change: fn(&mut Journal)) -> Result<(), Error> {
     args.end()?;
-    let kit = cx.engine().observers.kit.as_mut().filter(|kit| kit.journal.is_some()).ok_or_else(no_journal)?;
+    let kit = cx.observers_mut().kit.as_mut().filter(|kit| kit.journal.is_some()).ok_or_else(no_journal)?;
     kit.journal.iter_mut().for_each(change);
     kit.journal.take_if(|journal| !journal.is_on && journal.all().next().is_none());
-    cx.engine().observers.put_kit_away();
+    cx.observers_mut().put_kit_away();
     cx.reply().ok();
     Ok(())
 }

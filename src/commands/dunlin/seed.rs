@@ -15,7 +15,7 @@ pub(super) const SEED: Command = Command {
 
 fn seed(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let seed = args.integer()?;
-    cx.engine().seed(seed.cast_unsigned());
+    cx.reseed(seed.cast_unsigned());
     cx.reply().ok();
     Ok(())
 }

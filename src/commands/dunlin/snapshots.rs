@@ -2,7 +2,6 @@
 //! ([`crate::engine::exec::snapshots::roll_back`]).
 
 use super::ROW;
-use crate::engine::exec::snapshots;
 use crate::engine::{Args, Arity, Command, Ctx, Error};
 
 pub(super) const SNAPSHOT: Command = Command {
@@ -16,7 +15,7 @@ pub(super) const SNAPSHOT: Command = Command {
 
 fn snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    snapshots::take_snapshot(cx.engine(), name);
+    cx.take_snapshot(name);
     cx.reply().ok();
     Ok(())
 }
@@ -33,7 +32,7 @@ pub(super) const ROLLBACK: Command = Command {
 
 fn rollback(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    snapshots::roll_back(cx.engine(), name)?;
+    cx.roll_back(name)?;
     cx.reply().ok();
     Ok(())
 }
@@ -66,7 +65,7 @@ pub(super) const DROP_SNAPSHOT: Command = Command {
 
 fn drop_snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    cx.engine().databases.drop_snapshot(name)?;
+    cx.drop_snapshot(name)?;
     cx.reply().ok();
     Ok(())
 }

@@ -41,7 +41,8 @@ pub(super) const LOAD: Command = Command {
     cost: "That of the commands of the text",
     about: "Replaces all data and functions by those that the commands of a text create, or changes nothing.",
     run: |cx, mut args| {
-        load(cx.engine(), args.word()?)?;
+        let other = read(cx.engine(), args.word()?)?;
+        cx.take_over(other);
         cx.reply().ok();
         Ok(())
     },

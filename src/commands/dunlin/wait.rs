@@ -29,9 +29,9 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     args.end()?;
     can_come(cx, &condition)?;
     let (session, now_ms) = (cx.session().id, cx.now_ms());
-    let before = cx.engine().observers.take_waiter(session);
+    let before = cx.observers_mut().take_waiter(session);
     if waits::holds(cx.engine(), &condition) {
-        cx.engine().observers.put_kit_away();
+        cx.observers_mut().put_kit_away();
         cx.reply().ok();
         return Ok(());
     }
@@ -40,10 +40,10 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= now_ms) {
         let text = missed(&condition, waits::progress(cx.engine(), &condition));
-        cx.engine().observers.put_kit_away();
+        cx.observers_mut().put_kit_away();
         return Err(ServerError::Kit(text).into());
     }
-    cx.engine().observers.wait_until(Waiter { session, condition, deadline_ms });
+    cx.observers_mut().wait_until(Waiter { session, condition, deadline_ms });
     cx.block_until(deadline_ms, |_| {});
     Ok(())
 }

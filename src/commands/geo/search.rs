@@ -69,7 +69,7 @@ pub(super) fn search(cx: &mut Ctx<'_>, mut args: Args<'_>, kind: Kind) -> Result
     let event = if kind == Kind::Store { "geosearchstore" } else { "georadiusstore" };
     cx.store(target, stored, Event::sorted_set(event));
     // Each stored member counts as a change; the first is already counted.
-    cx.engine().stats.changes += count.saturating_sub(1) as u64;
+    cx.stats_mut().changes += count.saturating_sub(1) as u64;
     cx.reply().count(count);
     Ok(())
 }

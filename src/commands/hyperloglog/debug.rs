@@ -76,7 +76,7 @@ fn decode(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
 /// This counts as a change without a notification.
 fn make_dense(cx: &mut Ctx<'_>, key: &[u8]) -> Result<bool, Error> {
     let changed = cx.edit_text(key, None, |bytes| Ok(Changed::by(0, open(bytes, 0)?.make_dense()?)))?;
-    cx.engine().stats.changes += u64::from(changed);
+    cx.stats_mut().changes += u64::from(changed);
     Ok(changed)
 }
 

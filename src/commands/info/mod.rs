@@ -128,8 +128,8 @@ impl Section {
 
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
+    cx.sample_metrics();
     let (engine, reply) = cx.engine_and_reply();
-    engine.stats.sample(now, now, engine.databases.memory_bytes(), engine.host.turns());
     let scene = Scene { engine, facts: engine.host.facts(), usage: engine.host.usage(), now };
     let mut text = String::new();
     for section in SECTIONS.iter().filter(|section| section.is_asked_for(&args, engine)) {

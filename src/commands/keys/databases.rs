@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::existing_database;
-use crate::engine::exec::tracking;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags};
 use crate::value::number;
 
@@ -74,18 +73,15 @@ fn is_waited_for(mut args: Args<'_>) -> Result<bool, Error> {
 /// Counts the keys as freed in the background, as Redis does except within a transaction or script.
 fn count_flushed(cx: &mut Ctx<'_>, databases: Range<usize>, is_waited_for: bool) {
     if !(is_waited_for && cx.is_nested()) {
-        let engine = cx.engine();
-        let keys: usize = databases.map(|index| engine.databases.get(index).len()).sum();
-        engine.stats.freed_lazily += keys as u64;
+        let keys: usize = databases.map(|index| cx.engine().databases.get(index).len()).sum();
+        cx.stats_mut().freed_lazily += keys as u64;
     }
 }
 
 fn push_invalidations_first(cx: &mut Ctx<'_>, is_waited_for: bool) {
-    let is_nested = cx.is_nested();
-    let engine = cx.engine();
-    tracking::invalidate_all(engine);
-    if is_waited_for && !is_nested {
-        engine.observers.put_reply_last();
+    cx.invalidate_all();
+    if is_waited_for && !cx.is_nested() {
+        cx.observers_mut().put_reply_last();
     }
 }
 

@@ -57,7 +57,7 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (due_ms, index) = (cx.due_ms(), cx.database_index());
     let (engine, reply) = cx.engine_and_reply();
     let database = engine.databases.get(index);
-    let (mut found, mut due) = (Vec::new(), Vec::new());
+    let (mut found, mut due, mut looked_up) = (Vec::new(), Vec::new(), (0, 0));
     let next = database.scan(cursor, options.count, |slot| {
         let key = database.key(slot);
         if options.admits(key) {
@@ -66,8 +66,7 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     });
     if let Some(wanted) = options.type_name {
         // With a type filter each key is looked up.
-        engine.stats.keyspace_hits += found.len() as u64;
-        engine.stats.keyspace_misses += due.len() as u64;
+        looked_up = (found.len() as u64, due.len() as u64);
         found.retain(|slot| says(wanted, database.view(*slot).type_name()));
     }
     reply.array(2);
@@ -76,6 +75,9 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     for slot in found {
         reply.bulk(database.key(slot));
     }
+    let stats = cx.stats_mut();
+    stats.keyspace_hits += looked_up.0;
+    stats.keyspace_misses += looked_up.1;
     due.iter().for_each(|key| cx.end_if_due(key));
     Ok(())
 }
@@ -97,9 +99,9 @@ const TRIES: usize = 100;
 fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let (due_ms, index, mut tries) = (cx.due_ms(), cx.database_index(), 0);
     loop {
+        let chosen = cx.random_slot();
         let (engine, reply) = cx.engine_and_reply();
         let database = engine.databases.get(index);
-        let chosen = database.random(&mut || engine.generator.u64(..));
         let Some(due) = chosen.filter(|slot| is_due(database, *slot, due_ms)) else {
             reply.bulk_or_null(chosen.map(|slot| database.key(slot)));
             return Ok(());

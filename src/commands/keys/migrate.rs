@@ -141,7 +141,7 @@ fn migrate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let words = [&b"AUTH"[..]].into_iter().chain(options.login.iter().copied());
         write_request(&mut remote.login, 1 + options.login.len(), words);
     }
-    let report = cx.engine().host.send_remote(remote);
+    let report = cx.send_remote(remote);
     conclude(cx, &keys, options.copies, &report)
 }
 

@@ -37,7 +37,7 @@ fn unlink(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
         let is_large = cx.peek(key).is_some_and(|found| allocations_of(found.view()) > MANY_ALLOCATIONS);
         if cx.remove(key, Event::DEL) {
             removed += 1;
-            cx.engine().stats.freed_lazily += u64::from(is_large);
+            cx.stats_mut().freed_lazily += u64::from(is_large);
         }
     }
     cx.reply().count(removed);

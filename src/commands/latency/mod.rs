@@ -120,7 +120,7 @@ const RESET: Command = Command {
 };
 
 fn reset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let latency_monitor = &mut cx.engine().stats.latency_monitor;
+    let latency_monitor = &mut cx.stats_mut().latency_monitor;
     let forgotten = if args.is_empty() {
         latency_monitor.clear()
     } else {

@@ -5,7 +5,6 @@
 
 mod introspect;
 
-use crate::engine::exec::publish;
 use crate::engine::{Args, Arity, Channels, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic};
 
 /// The commands of this family.
@@ -48,7 +47,7 @@ const SPUBLISH: Command = Command {
 
 fn publish(cx: &mut Ctx<'_>, mut args: Args<'_>, topic: Topic) -> Result<(), Error> {
     let (channel, message) = (args.word()?, args.word()?);
-    let receivers = publish::publish(cx.engine(), topic, channel, message);
+    let receivers = cx.publish(topic, channel, message);
     cx.reply().count(receivers);
     Ok(())
 }
@@ -93,9 +92,9 @@ fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Resu
     if topic == Topic::Shard && cx.is_nested() {
         return Err(Error::ShardSubscribeDenied);
     }
-    let session = cx.session().id;
+    let _session = cx.session().id;
     for name in args.rest() {
-        publish::subscribe(cx.engine(), session, topic, name);
+        cx.subscribe(topic, name);
         confirm(cx, topic, kind, Some(name));
     }
     Ok(())
@@ -132,10 +131,10 @@ const SUNSUBSCRIBE: Command = Command {
 };
 
 fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Result<(), Error> {
-    let session = cx.session().id;
+    let _session = cx.session().id;
     if !args.is_empty() {
         for name in args.rest() {
-            publish::unsubscribe(cx.engine(), session, topic, name);
+            cx.unsubscribe(topic, name);
             confirm(cx, topic, kind, Some(name));
         }
         return Ok(());
@@ -144,7 +143,7 @@ fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Re
         confirm(cx, topic, kind, None);
     }
     while let Some(name) = cx.session().subscribed.first(topic) {
-        publish::unsubscribe(cx.engine(), session, topic, &name);
+        cx.unsubscribe(topic, &name);
         confirm(cx, topic, kind, Some(&name));
     }
     Ok(())

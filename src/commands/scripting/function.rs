@@ -1,7 +1,6 @@
 //! FUNCTION: manages the libraries of functions, and kills a function that takes too long.
 
 use super::super::help;
-use crate::engine::exec::scripts;
 use crate::engine::exec::scripts::load;
 use crate::engine::exec::scripts::load::Policy;
 use crate::engine::state::scripts::{Kind, Library};
@@ -40,7 +39,7 @@ const DELETE: Command = Command {
 };
 
 fn delete(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    load::delete_library(cx.engine(), args.word()?)?;
+    cx.delete_library(args.word()?)?;
     note_change(cx);
     cx.reply().ok();
     Ok(())
@@ -48,7 +47,7 @@ fn delete(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 /// Libraries are data, which a file would have to store.
 fn note_change(cx: &mut Ctx<'_>) {
-    cx.engine().stats.changes += 1;
+    cx.stats_mut().changes += 1;
 }
 
 const DUMP: Command = Command {
@@ -88,9 +87,9 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let functions = cx.engine().scripts.functions.registry.function_count();
     if is_freed_lazily && functions > MANY_FUNCTIONS {
         // Redis counts the engines that run functions, too.
-        cx.engine().stats.freed_lazily += functions as u64 + 1;
+        cx.stats_mut().freed_lazily += functions as u64 + 1;
     }
-    scripts::flush_functions(cx.engine());
+    cx.flush_functions();
     note_change(cx);
     cx.reply().ok();
     Ok(())
@@ -116,7 +115,7 @@ const KILL: Command = Command {
 };
 
 fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.engine().scripts.kill(Kind::Function)?;
+    cx.kill_script(Kind::Function)?;
     cx.reply().ok();
     Ok(())
 }
@@ -219,7 +218,7 @@ fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
         replaces = true;
     }
-    let name = load::load_library(cx.engine(), args.word()?, replaces)?;
+    let name = cx.load_library(args.word()?, replaces)?;
     note_change(cx);
     cx.reply().bulk(name.as_bytes());
     Ok(())
@@ -250,7 +249,7 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Some(word) if says(word, "FLUSH") => Policy::Flush,
         Some(_) => return Err(Error::RestorePolicy),
     };
-    load::restore_libraries(cx.engine(), payload, policy)?;
+    cx.restore_libraries(payload, policy)?;
     note_change(cx);
     cx.reply().ok();
     Ok(())

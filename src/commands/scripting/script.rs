@@ -1,8 +1,6 @@
 //! SCRIPT: manages the script cache, and kills a script that takes too long.
 
 use super::super::help;
-use crate::engine::exec::scripts;
-use crate::engine::exec::scripts::run;
 use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, says};
 
@@ -33,7 +31,7 @@ const LOAD: Command = Command {
 
 fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let source = args.word()?;
-    let digest = run::load_script(cx.engine(), source)?;
+    let digest = cx.load_script(source)?;
     cx.reply().bulk(digest.as_bytes());
     Ok(())
 }
@@ -79,7 +77,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             return Err(Error::ScriptFlushOption);
         }
     }
-    scripts::flush_scripts(cx.engine());
+    cx.flush_scripts();
     cx.reply().ok();
     Ok(())
 }
@@ -95,7 +93,7 @@ const KILL: Command = Command {
 };
 
 fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.engine().scripts.kill(Kind::Script)?;
+    cx.kill_script(Kind::Script)?;
     cx.reply().ok();
     Ok(())
 }

@@ -68,7 +68,7 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
     })?;
     match popped {
         // Redis reads a whole set once more to return it, which counts as a read.
-        Some(true) => cx.engine().stats.keyspace_hits += 1,
+        Some(true) => cx.stats_mut().keyspace_hits += 1,
         Some(false) => {}
         None => cx.reply().set(0),
     }

@@ -40,7 +40,7 @@ fn close(cx: &mut Ctx<'_>, id: SessionId) {
     if id == cx.session().id {
         cx.session_mut().closing = true;
     } else {
-        cx.engine().remove(id);
+        cx.close_session(id);
     }
 }
 

@@ -286,7 +286,7 @@ fn pause(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
     now.wait_end_ms(timeout_ms).ok_or(Error::TimeoutOutOfRange)?;
     let until = Now::from_us(now.unix_us.saturating_add(timeout_ms.saturating_mul(1000)));
-    cx.engine().timing.pause_mut().begin(now, until, scope);
+    cx.pause_mut().begin(now, until, scope);
     cx.reply().ok();
     Ok(())
 }
@@ -301,7 +301,7 @@ const UNPAUSE: Command = Command {
 };
 
 fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.engine().timing.pause_mut().end();
+    cx.pause_mut().end();
     cx.effects().push(Effect::Resume);
     cx.reply().ok();
     Ok(())

@@ -7,7 +7,6 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::SUBCOMMAND;
-use crate::engine::exec::tracking;
 use crate::engine::state::tracking::{Choice, Mode};
 use crate::engine::{Args, Arity, Command, Ctx, Error, SessionId, TrackingError, shown};
 
@@ -141,20 +140,15 @@ fn tracking(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         args.word()?;
     }
     let options = Options::parse(cx, args)?;
-    let session = cx.session().id;
     if on {
         let before = cx.session().tracking.as_deref();
         let choice = options.choice(before)?;
         options.check_prefixes(before)?;
         let (redirect, broadcasts, no_loop) = (options.redirect, options.broadcasts, options.no_loop);
         let prefixes = prefixes_of(&options);
-        tracking::track(
-            cx.engine(),
-            session,
-            Mode { redirect, broadcasts, choice, no_loop, prefixes, ..Mode::default() },
-        );
+        cx.track(Mode { redirect, broadcasts, choice, no_loop, prefixes, ..Mode::default() });
     } else if off {
-        tracking::untrack(cx.engine(), session);
+        cx.untrack();
     } else {
         return Err(Error::Syntax);
     }

@@ -8,7 +8,7 @@ pub use rules::check_rule;
 use super::{ROW, explained};
 use crate::engine::exec::kit::strict;
 use crate::engine::state::kit::{Finding, Level, Rule, Strict};
-use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, ServerError, says};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Observers, ServerError, says};
 use crate::resp::Reply;
 
 pub(super) const STRICT: Command = Command {
@@ -87,34 +87,34 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let text = if rules.len() > 1 { "each rule has a limit of its own" } else { "that rule has no limit" };
         return Err(ServerError::Kit(text.to_owned()).into());
     }
-    set_rules(cx.engine(), &rules, level, limit);
+    set_rules(cx.observers_mut(), &rules, level, limit);
     cx.reply().ok();
     Ok(())
 }
 
 /// Sets the level of rules, and their limit if one is given.
-pub fn set_rules(engine: &mut Engine, rules: &[Rule], level: Level, limit: Option<u64>) {
+pub fn set_rules(observers: &mut Observers, rules: &[Rule], level: Level, limit: Option<u64>) {
     for rule in rules {
-        let setting = strict::strict_setting(engine, check_rule, *rule);
+        let setting = observers.strict_setting(check_rule, *rule);
         setting.level = level;
         setting.limit = limit.or(setting.limit);
     }
-    engine.observers.put_kit_away();
+    observers.put_kit_away();
 }
 
 fn allow(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let rules = rules(&mut args)?;
     let pattern = args.word()?;
     args.end()?;
-    allow_keys(cx.engine(), &rules, pattern);
+    allow_keys(cx.observers_mut(), &rules, pattern);
     cx.reply().ok();
     Ok(())
 }
 
 /// Makes rules ignore keys that match a pattern.
-pub fn allow_keys(engine: &mut Engine, rules: &[Rule], pattern: &[u8]) {
+pub fn allow_keys(observers: &mut Observers, rules: &[Rule], pattern: &[u8]) {
     for rule in rules {
-        let allowed = &mut strict::strict_setting(engine, check_rule, *rule).allowed;
+        let allowed = &mut observers.strict_setting(check_rule, *rule).allowed;
         if !allowed.iter().any(|known| known == pattern) {
             allowed.push(pattern.to_vec());
         }
@@ -162,15 +162,15 @@ fn check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 
 fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
-    clear_findings(cx.engine());
+    clear_findings(cx.observers_mut());
     cx.reply().ok();
     Ok(())
 }
 
 /// Deletes the findings, and the record of what was done to keys.
-pub fn clear_findings(engine: &mut Engine) {
-    if let Some(strict) = engine.observers.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
+pub fn clear_findings(observers: &mut Observers) {
+    if let Some(strict) = observers.kit.as_mut().and_then(|kit| kit.strict.as_mut()) {
         strict.clear();
     }
-    engine.observers.put_kit_away();
+    observers.put_kit_away();
 }

@@ -24,6 +24,7 @@ pub(in crate::engine) mod databases;
 mod metadata;
 mod multi_key;
 mod peek;
+mod server;
 mod stored;
 mod text;
 mod transfer;
@@ -194,13 +195,19 @@ impl<'c> Ctx<'c> {
         self.engine.generator.usize(..bound)
     }
 
-    /// The whole engine, for commands about the server itself. Data is reached through the forms below.
-    pub fn engine(&mut self) -> &mut Engine {
+    /// A random key of the selected database; `None` when it is empty.
+    pub fn random_slot(&mut self) -> Option<Slot> {
+        let Engine { databases, generator, .. } = &mut *self.engine;
+        databases.get(self.database).random(&mut || generator.u64(..))
+    }
+
+    /// The whole engine, to read. What a handler may change of it beside the data is in `ctx/server`.
+    pub fn engine(&self) -> &Engine {
         self.engine
     }
 
-    /// The engine and the writer at once.
-    pub fn engine_and_reply(&mut self) -> (&mut Engine, &mut Reply<'c>) {
+    /// The engine, to read, and the writer at once.
+    pub fn engine_and_reply(&mut self) -> (&Engine, &mut Reply<'c>) {
         (self.engine, &mut self.reply)
     }
 

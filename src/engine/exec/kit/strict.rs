@@ -5,7 +5,7 @@ use crate::engine::exec::{kit, rights};
 use crate::engine::spec::{Command, CommandId, Flags, KeyFlags, Now};
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::strict::{Level, Rule, Script, Trace};
-use crate::engine::state::kit::{CheckRule, CheckedCommand, Finding, Setting, Source, Strict, Violation, quoted};
+use crate::engine::state::kit::{CheckedCommand, Finding, Source, Strict, Violation, quoted};
 use crate::resp::Request;
 use crate::value::View;
 
@@ -14,11 +14,6 @@ const SHOWN: usize = 200;
 
 /// An objection to a command, with the level of its rule.
 type RuleViolation = (Rule, Level, Violation);
-
-/// Sets the level of a rule; `check_rule` finds objections to commands.
-pub fn strict_setting(engine: &mut Engine, check_rule: CheckRule, rule: Rule) -> &mut Setting {
-    engine.observers.kit().strict.get_or_insert_with(|| Box::new(Strict::of(check_rule))).setting_mut(rule)
-}
 
 /// All findings, including those that can only be made now.
 pub fn findings(engine: &Engine) -> Vec<Finding> {

@@ -15,7 +15,7 @@ pub use watches::{Presence, Watches};
 use std::collections::BTreeSet;
 
 use crate::engine::state::fast_path::FastPath;
-use crate::engine::state::kit::{Kit, Source, Strict, Waiter};
+use crate::engine::state::kit::{CheckRule, Kit, Rule, Setting, Source, Strict, Waiter};
 use crate::engine::state::output_limits::Overfull;
 use crate::engine::state::push_queue::RecentPacks;
 use crate::engine::state::tracking::Tracking;
@@ -122,6 +122,11 @@ impl Observers {
         if let (Some(number), Some(journal)) = (number, &mut kit.journal) {
             journal.take_back(number);
         }
+    }
+
+    /// The setting of a rule of strict mode, to change it. `check_rule` is how rules are checked from the first one on.
+    pub fn strict_setting(&mut self, check_rule: CheckRule, rule: Rule) -> &mut Setting {
+        self.kit().strict.get_or_insert_with(|| Box::new(Strict::of(check_rule))).setting_mut(rule)
     }
 
     /// The rules, if any was ever set.
