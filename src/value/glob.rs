@@ -378,6 +378,14 @@ mod tests {
         }
     }
 
+    /// Redis 8.0.6 says the same: KEYS with these patterns finds a key of 3,000 times `a` up to a thousand stars.
+    #[test]
+    fn a_pattern_with_more_than_a_thousand_stars_matches_nothing() {
+        let stars = |count: usize, end: &[u8]| matches(&[&b"*a".repeat(count)[..], end].concat(), &[b'a'; 3000], false);
+        assert_eq!([999, 1000, 1001, 2000].map(|count| stars(count, b"")), [true, true, false, false]);
+        assert_eq!([999, 1000, 1001, 2000].map(|count| stars(count, b"*")), [true, true, false, false]);
+    }
+
     /// A pattern of a million bytes on a text of a million: each has a search that fails late, or never.
     #[test]
     fn a_million_bytes_of_pattern_are_looked_for_in_a_million_bytes_of_text() {

@@ -86,6 +86,7 @@ fn scores_are_numbers_and_zipmaps_end_where_they_say() {
         zipmap(b"\x01\xfe\xff\xff\xff\xffa\x01\0b\xff"),
         zipmap(b"\x01\x01a\x01\xffb\xff"),
         zipmap(b"\x01\x01a\xff"),
+        zipmap(b"\x01\x01a\x01\0b\xfe"),
         zipmap(b"\x02\x01a\x01\0b\x01a\x01\0c\xff"),
     ]);
 }

@@ -201,6 +201,9 @@ fn a_web_page_that_was_made_to_talk_to_us_hears_nothing() {
     let mut client = connect(server.addr());
     client.send("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nSET a 1\r\n");
     assert_eq!(client.rest(), b"");
+    let mut client = connect(server.addr());
+    client.send("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nSET a 1\r\n");
+    assert_eq!(client.rest(), b"");
     connect(server.addr()).ask("GET a\r\n", "$-1\r\n");
 }
 
