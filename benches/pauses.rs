@@ -10,8 +10,7 @@
 //! all rounds, and beside that the longest request of a single round.
 //!
 //! The least times hide delays that hit another request each time but are the engine's own: above all, waiting for the
-//! allocator while the other thread frees. What a client may experience lies between the longest least time and the
-//! last column.
+//! allocator while the other thread frees. The pause of a client is between the longest least time and the last column.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]

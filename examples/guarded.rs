@@ -1,7 +1,7 @@
-//! What a test sees of code that works on one's own machine and fails in production.
+//! A guarded test finds code that works on a developer's machine and fails in production.
 //!
-//! Run it with `cargo run --example guarded`: it tells what strict mode finds in the first way to count
-//! logins, and nothing of the second.
+//! Run it with `cargo run --example guarded`: it prints the findings of strict mode in the first way to count logins,
+//! and nothing of the second.
 
 use dunlin::{Level, TestServer, assert_reply, assert_ttl};
 use redis::{Commands, Connection, RedisResult};

@@ -1,6 +1,6 @@
-//! Real clients against the binary: what people type and what their libraries do on their first contact.
+//! Real clients against the program: redis-cli, client libraries and applications, as their users run them.
 //!
-//! Each test needs a program of its own. Where that is missing the test says what it skipped; in CI, where
+//! Each test needs an installed program. Where that is missing, the test prints that it is skipped; in CI, where
 //! `DUNLIN_TEST_EVERYTHING` is set, it fails instead.
 
 #[path = "clients/binary.rs"]
@@ -157,11 +157,11 @@ fn lettuce_keeps_to_the_patterns() {
 fn redis_rs_keeps_to_the_patterns() {
     let server = Binary::start();
     for protocol in ["resp2", "resp3"] {
-        redis_rs::blocking(&server, protocol).expect("it is content");
-        redis_rs::on_one_connection(&server, protocol).expect("it is content");
-        redis_rs::through_a_manager(&server, protocol).expect("it is content");
+        redis_rs::blocking(&server, protocol).expect("the client works");
+        redis_rs::on_one_connection(&server, protocol).expect("the client works");
+        redis_rs::through_a_manager(&server, protocol).expect("the client works");
     }
-    redis_rs::hearing_pushes(&server).expect("it is content");
+    redis_rs::hearing_pushes(&server).expect("the client works");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn pattern(name: &str) {
 }
 
 #[test]
-fn the_program_tells_its_version_and_how_it_is_used() {
+fn the_program_prints_its_version_and_its_help() {
     let told = |argument: &str| run(Command::new(env!("CARGO_BIN_EXE_dunlin")).arg(argument), "");
     assert!(told("--version").contains(env!("CARGO_PKG_VERSION")));
     assert!(told("--help").contains("dunlin [file] [--directive value ...]"));

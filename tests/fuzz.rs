@@ -1,8 +1,8 @@
-//! The fuzz targets for a short time, without a fuzzer: each runs its seeds, then seeds with random changes.
+//! Runs the fuzz targets for a short time, without a fuzzer: each runs its seeds, then seeds with random changes.
 //!
-//! The targets are functions of bytes in `tests/fuzz`; `fuzz/` hands them to libFuzzer, which `fuzz/run` starts. What
-//! is here repeats: a failure tells the bytes that it comes from. `DUNLIN_FUZZ_ROUNDS` is how many inputs each target
-//! gets, `DUNLIN_FUZZ_COMMANDS` how many commands the engine (200,000 by default), and `DUNLIN_FUZZ_SEED` the seed.
+//! The targets are functions of bytes in `tests/fuzz`; `fuzz/` passes them to libFuzzer, which `fuzz/run` starts. Runs
+//! are reproducible: a failure prints the input bytes. `DUNLIN_FUZZ_ROUNDS` is the number of inputs for each target,
+//! `DUNLIN_FUZZ_COMMANDS` the number of commands for the engine (200,000 by default), and `DUNLIN_FUZZ_SEED` the seed.
 
 #[path = "fuzz/batches.rs"]
 mod batches;
@@ -79,7 +79,7 @@ fn a_rollback_brings_everything_back_whatever_ran() {
 }
 
 #[test]
-fn what_begins_as_a_template_goes_on_as_what_it_was_taken_of() {
+fn a_server_from_a_template_behaves_as_the_server_that_it_was_taken_from() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     templates::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 20_000));
 }

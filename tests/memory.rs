@@ -1,8 +1,8 @@
-//! What the structures say they take, against what they asked the allocator for.
+//! Compares the memory that structures report with the memory that they allocate.
 //!
-//! An allocator that counts stands before the system's. Collections and databases are held to the byte: each of their
-//! parts knows its allocations. What the allocator adds to a request is not counted, here or there. It also guards the
-//! bytes behind each allocation.
+//! A counting allocator wraps the system's. Collections and databases must agree to the byte: each of their parts knows
+//! its allocations. The allocator's own overhead is not counted on either side. The wrapper also guards the bytes after
+//! each allocation.
 
 #![expect(unsafe_code, reason = "an allocator that counts is one; it hands every call on as it is")]
 
@@ -20,7 +20,7 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// Bytes that this thread asked for less those that it gave back, which may be another's.
+    /// The bytes that this thread allocated minus those that it freed, which another may have allocated.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -33,8 +33,8 @@ fn count(less: usize, more: usize) {
     HELD.set(HELD.get().wrapping_add(more).wrapping_sub(less));
 }
 
-/// Bytes behind each allocation that must stay as they are: whoever writes there has relied on being given more
-/// than asked for, as allocators may.
+/// The number of guard bytes after each allocation, which must not change: code that writes there relies on getting
+/// more than it requested, as allocators may give.
 const GUARD: [u8; 8] = *b"guarding";
 
 /// The layout with room for the guard.
@@ -43,18 +43,18 @@ fn guarded(layout: Layout) -> Layout {
 }
 
 thread_local! {
-    /// How often a guard was found changed.
+    /// The number of guards that were found changed.
     static TRESPASSES: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: every call is the system allocator's, with a little more room, which nobody else is told of.
+// SAFETY: every call is the system allocator's, with a little more room, which the caller does not know of.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(0, layout.size());
         // SAFETY: the layout is the caller's, with more bytes.
         let place = unsafe { System.alloc(guarded(layout)) };
         if !place.is_null() {
-            // SAFETY: the room behind the caller's bytes was asked for above.
+            // SAFETY: the room after the caller's bytes was allocated above.
             unsafe { place.add(layout.size()).cast::<[u8; 8]>().write_unaligned(GUARD) };
         }
         place
@@ -62,7 +62,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         count(layout.size(), 0);
-        // SAFETY: every place has its guard behind it.
+        // SAFETY: every allocation has its guard after it.
         if unsafe { place.add(layout.size()).cast::<[u8; 8]>().read_unaligned() } != GUARD {
             let _ = TRESPASSES.try_with(|found| found.set(found.get() + 1));
         }
@@ -96,8 +96,8 @@ fn member(number: usize) -> Vec<u8> {
     format!("member-{number:0length$}").into_bytes()
 }
 
-/// Fills a collection to each of the sizes, empties half of it, and fills it again with others; after each step what it
-/// says must be what was asked for. `put` and `take` get a number that stands for an element.
+/// Fills a collection to each of the sizes, empties half of it, and fills it again with others; after each step the
+/// reported memory must equal the allocated one. `put` and `take` get the number of an element.
 fn check_collection<T>(
     make: impl Fn() -> T,
     put: impl Fn(&mut T, usize),
@@ -259,7 +259,7 @@ fn a_database_says_what_it_takes() {
         (0..size).for_each(|number| put(&mut database, number));
         check(&database, "filled");
         for number in (0..size).filter(|number| number % 7 > 2) {
-            let slot = database.find(&key(number)).expect("it was put");
+            let slot = database.find(&key(number)).expect("the key exists");
             database.delete(slot);
         }
         check(&database, "emptied in part");
@@ -278,7 +278,7 @@ fn the_keys_of_a_large_database_together_take_what_it_does() {
     assert!(keys.abs_diff(whole) <= whole / 50, "{keys} bytes for all keys, {whole} for the database");
 }
 
-/// CVE-2021-3470: a server that used what its allocator gave it beyond what it had asked for.
+/// CVE-2021-3470: a server that used bytes of an allocation beyond the requested size.
 #[test]
 fn nothing_is_written_behind_what_was_asked_for() {
     let mut engine =
@@ -316,8 +316,8 @@ fn nothing_is_written_behind_what_was_asked_for() {
     assert_eq!(TRESPASSES.get(), before);
 }
 
-/// Worlds that nobody has put much into are as good as free: a suite may have one for each of its tests. Of what a
-/// world takes, the task that keeps its time is not counted, as another thread looks after it.
+/// Nearly empty worlds cost almost nothing: a suite may have one for each of its tests. The timer task of a world is
+/// not counted, as it belongs to another thread.
 #[test]
 fn a_world_with_a_client_and_a_key_takes_some_kilobytes() {
     const MOST_BYTES: usize = 24 << 10;
@@ -328,12 +328,12 @@ fn a_world_with_a_client_and_a_key_takes_some_kilobytes() {
     assert!(each < MOST_BYTES, "a world takes {each} bytes");
 }
 
-/// What worlds begin with they share, as long as they only look at it.
+/// Worlds share the data of their template, as long as they only read it.
 #[test]
 fn a_world_of_a_large_template_takes_some_kilobytes_too() {
     const MOST_BYTES: usize = 32 << 10;
     let server = dunlin::Server::builder().frozen().allow_debug().start().expect("the server starts");
-    server.call(["DEBUG", "POPULATE", "50000", "key", "64"]).expect("it fills");
+    server.call(["DEBUG", "POPULATE", "50000", "key", "64"]).expect("it is answered");
     server.make_template();
     let each = bytes_a_world(&server, 100, |client| {
         assert_eq!(client.call(["STRLEN", "key:777"]).expect("it answers"), 64);
@@ -341,7 +341,7 @@ fn a_world_of_a_large_template_takes_some_kilobytes_too() {
     assert!(each < MOST_BYTES, "a world takes {each} bytes");
 }
 
-/// What each of so many worlds takes, with a client that does something there; the first of all is not counted.
+/// The memory of each of a number of worlds, with a client that does something there; the first of all is not counted.
 fn bytes_a_world(server: &dunlin::Server, worlds: usize, act: impl Fn(&mut dunlin::Client)) -> usize {
     let enter = |number: usize| {
         let mut client = server.world(&format!("world-{number}")).and_then(|world| world.client()).expect("it is made");

@@ -1,6 +1,6 @@
-//! README's table of commands is what the rows give.
+//! README's table of commands equals the table that the rows give.
 //!
-//! To write it anew: `UPDATE=1 cargo test --test readme`.
+//! To rewrite it: `UPDATE=1 cargo test --test readme`.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn the_table_of_commands_is_what_the_rows_give() {
     }
 }
 
-/// A line for each group of commands, a container's subcommands in brackets behind it.
+/// A line for each group of commands, with a container's subcommands in brackets after it.
 fn table() -> String {
     let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for command in WITH_TEST_KIT.iter().copied().flatten() {

@@ -42,13 +42,13 @@ const ROOM_EXCEPTIONS: &[(&str, &str)] =
 
 const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 60;
-/// How wide a comment may be, in characters: as wide as rustfmt makes code, which it leaves comments out of.
+/// The maximum width of a comment, in characters: that of code, since rustfmt does not format comments.
 const COMMENT_COLUMNS: usize = 120;
 const ENGINE_FIELDS: usize = 13;
 /// How many methods `Engine` has in all files: what a host of it calls. Anything else is a method of a struct of its
 /// state, or a function of a module of `engine/exec`.
 const ENGINE_METHODS: usize = 40;
-/// How a doc comment does not begin: these words say nothing where an editor shows that comment alone.
+/// The words with which a doc comment must not begin: they say nothing where an editor shows that comment alone.
 const EMPTY_OPENINGS: &[&str] =
     &["The same", "So many", "So much", "It is.", "It is not.", "See above", "Its name.", "Who ", "Whose "];
 
@@ -58,7 +58,7 @@ const LONG_FILES: &[(&str, &str)] = &[];
 /// Functions that are longer, each with its reason.
 const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];
 
-/// Where a dependency lives, and why nowhere else: a file outside of its home may not name it.
+/// The home of each dependency: a file outside of it may not name the dependency.
 const HOMES: &[(&str, &[&str])] = &[
     ("tokio", &["src/server/", "src/testkit/", "src/main.rs", "tests/", "benches/", "examples/"]),
     ("parking_lot", &["src/server/", "tests/"]),
@@ -72,7 +72,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tracing", &["src/server/", "src/main.rs", "tests/"]),
 ];
 
-/// What must not stand in a layer: the word, the folder, and the reason.
+/// The words that a layer must not contain: the word, the folder, and the reason.
 const BANNED: &[(&str, &str, &str)] = &[
     ("std::fs", "src/engine/", "the engine opens no file"),
     ("std::net", "src/engine/", "the engine opens no socket"),
@@ -99,7 +99,7 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("yield_now", "examples/", "an example shows how nothing has to be asked again and again"),
 ];
 
-/// Where a banned word may stand all the same, each with its reason.
+/// Files that may contain a banned word nevertheless, each with its reason.
 const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/shared.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
     ("src/server/wakeup.rs", "time::sleep", "it is the one timer, and can be woken"),
@@ -324,7 +324,7 @@ fn unsafe_code_stands_only_where_it_is_named_here() {
     none(&faults);
 }
 
-/// The example that teaches how to add a command is the code itself.
+/// The example of CONTRIBUTING.md for adding a command is the code itself.
 #[test]
 fn the_command_that_contributing_shows_stands_in_the_source_as_shown() {
     let root = env!("CARGO_MANIFEST_DIR");
@@ -412,7 +412,7 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a comment goes on where it could have gone to a next line: one word, such as a link, cannot be broken.
+/// Whether a comment is too wide although it could be wrapped: a single word, such as a link, cannot.
 fn is_wide(comment: &str) -> bool {
     let words = comment.trim_start().trim_start_matches(['/', '!']);
     comment.chars().count() > COMMENT_COLUMNS && words.split_whitespace().nth(1).is_some()
@@ -429,7 +429,7 @@ fn none(faults: &[String]) {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// The rules themselves are checked on a text that breaks them: a rule that finds nothing anywhere would pass too.
+/// Checks the rules themselves on a text that breaks them: a rule that finds nothing would pass, too.
 #[test]
 fn the_rules_find_what_breaks_them() {
     let source = Source {

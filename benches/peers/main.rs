@@ -1,11 +1,11 @@
 //! This server compared with others on this machine: throughput, processor time and memory.
 //!
-//! `cargo bench --bench peers -- PROGRAM ...` starts each program, which takes redis-server's command line, afresh
-//! for each workload and round, in turns, on a free port of 127.0.0.1 and without files. Without a program it takes
-//! the `redis-server` and `valkey-server` that are on the PATH. `--only NAME,...` takes some workloads or data sets
-//! (`*` stands for anything), `--rounds N` and `--seconds S` say how often and how long each runs,
-//! `--report DIRECTORY` writes the table and a picture there. One thread of this program is all clients, so on two
-//! cores the server has the other one.
+//! `cargo bench --bench peers -- PROGRAM ...` starts each program, which takes redis-server's command line, afresh for
+//! each workload and round, in turns, on a free port of 127.0.0.1 and without files. Without a program it takes the
+//! `redis-server` and `valkey-server` that are on the PATH. `--only NAME,...` takes some workloads or data sets (`*`
+//! matches anything), `--rounds N` and `--seconds S` say how often and how long each runs, `--report DIRECTORY` writes
+//! the table and a picture there. One thread of this program is all clients, so on two cores the server has the other
+//! one.
 //!
 //! The figures come from `/proc`, so this runs on Linux only; elsewhere it does nothing.
 

@@ -72,7 +72,7 @@ pub struct Entry {
     pub id: u64,
     /// The refusal.
     pub refusal: Refusal,
-    /// How many times it happened.
+    /// The number of times that it happened.
     pub count: u64,
     /// The client of the last time, in the form of CLIENT LIST.
     pub client: Vec<u8>,

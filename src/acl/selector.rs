@@ -35,9 +35,9 @@ pub struct AccessRequest<'a> {
     pub is_free: bool,
     /// The word behind the command's name.
     pub first_argument: Option<&'a [u8]>,
-    /// Its keys, each with its index among the words.
+    /// The keys of the request, each with its index among the words.
     pub keys: Vec<(usize, &'a [u8], Access)>,
-    /// Its channels, each with its index among the words and whether it is a pattern.
+    /// The channels of the request, each with its index among the words and whether it is a pattern.
     pub channels: Vec<(usize, &'a [u8], bool)>,
 }
 
@@ -184,7 +184,7 @@ impl Selector {
         keys.iter().any(|(pattern, access)| access.reads && pattern == b"*")
     }
 
-    /// Its commands, its keys and its channels as rules, each in one line.
+    /// The commands, keys and channels of the selector as rules, each in one line.
     pub fn parts(&self) -> [Vec<u8>; 3] {
         let mut commands = Vec::new();
         self.commands.describe(&mut commands);

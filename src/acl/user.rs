@@ -15,7 +15,7 @@ pub struct User {
     needs_no_password: bool,
     sanitizes: bool,
     passwords: Listed<Password, ()>,
-    /// Its rights that are not in brackets.
+    /// The permissions of the user that are not in parentheses.
     root: Selector,
     others: Vec<Selector>,
 }
@@ -65,12 +65,12 @@ impl User {
         self.passwords.iter().map(|(password, ())| password)
     }
 
-    /// Its rights that are not in brackets.
+    /// The permissions of the user that are not in parentheses.
     pub fn root(&self) -> &Selector {
         &self.root
     }
 
-    /// Its further selectors, in brackets.
+    /// The further selectors of the user, which are in parentheses.
     pub fn others(&self) -> &[Selector] {
         &self.others
     }

@@ -8,7 +8,7 @@
 
 use crate::resp::split_words;
 
-/// What the command line requests.
+/// The action that the command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invocation {
     /// Print the version.

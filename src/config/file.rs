@@ -50,7 +50,8 @@ pub struct Loaded {
     pub warnings: Vec<String>,
 }
 
-/// Why the server cannot start with a configuration. `Display` writes the text that Redis prints before it exits with
+/// The reason why the server cannot start with a configuration. `Display` writes the text that Redis prints before it
+/// exits with
 /// 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fatal {
@@ -184,7 +185,7 @@ pub(crate) fn unsupported(actual: &str) -> String {
 const IGNORED: [&str; 4] =
     ["io-threads-do-reads", "list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"];
 
-/// Why a line was refused: for its own reason, or for one that already has a line number.
+/// The reason why a line was refused: its own, or one that already has a line number.
 enum Fault {
     Reason(String),
     Fatal(Fatal),

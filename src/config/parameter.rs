@@ -10,7 +10,7 @@ use crate::engine::Settings;
 use crate::resp::write_escaped;
 use crate::value::number;
 
-/// Where a value of type `T` is stored.
+/// The place where a value of type `T` is stored.
 #[derive(Debug)]
 pub(super) enum Held<T> {
     /// In a field of the settings.
@@ -21,7 +21,7 @@ pub(super) enum Held<T> {
     Idle(&'static str),
 }
 
-/// How a value is parsed and shown.
+/// The type of a value: how it is parsed and shown.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// `yes` or `no`.
@@ -32,17 +32,17 @@ pub(super) enum Kind {
     Memory(u64, u64, Held<u64>),
     /// Permissions of a file, in octal digits.
     Mode(Held<i64>),
-    /// One of these names.
+    /// A value that is one of these names.
     Choice(&'static [&'static str], Held<&'static str>),
     /// Any text.
     Text(Held<String>),
-    /// One word with special rules; the function parses it and returns it as it is shown.
+    /// A word with special rules; the function parses it and returns it as it is shown.
     Word(fn(&str) -> Result<String, String>, Held<String>),
     /// Any number of words with special rules; the function parses them and returns them as they are shown.
     Words(fn(&[&str]) -> Result<String, String>, Held<String>),
 }
 
-/// When a parameter can be set.
+/// The times when a parameter can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutability {
     /// At startup and by CONFIG SET.
@@ -85,7 +85,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// An alias, from older versions of Redis.
     pub alias: Option<&'static str>,
-    /// When it can be set.
+    /// The times when the parameter can be set.
     pub mutability: Mutability,
     /// The reaction to a configuration file with a value that is not supported.
     pub otherwise: Otherwise,

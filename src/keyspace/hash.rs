@@ -33,7 +33,7 @@ impl Hasher {
         Hasher::Guarded { key: key.next(), generation: self.generation().saturating_add(1) }
     }
 
-    /// How often the function was changed. Two functions of one seed are equal if their generations are.
+    /// The number of times that the function was changed. Two functions of one seed are equal if their generations are.
     pub(super) fn generation(&self) -> u8 {
         match *self {
             Hasher::Quick(_) => 0,

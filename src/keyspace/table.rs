@@ -72,7 +72,7 @@ impl<F: Fn(u32) -> u64> Hashes for F {
 impl<const LINES: usize> Table<LINES> {
     /// A segment with more handles than this splits.
     const FULL: u32 = (LINES * SLOTS * 15 / 16) as u32;
-    /// So does a segment above half of that in which a handle would be this many lines from its home.
+    /// A segment above half of that splits, too, when a handle would be this many lines from its home.
     const FAR: usize = 12;
     /// A segment with fewer handles than this may merge with a neighbour ...
     const SPARSE: u32 = (LINES * SLOTS / 6) as u32;

@@ -1,4 +1,4 @@
-//! How compiled code uses global names, read from the form in which Lua 5.1 would save it.
+//! Analysis of compiled code: its use of global names, read from the form in which Lua 5.1 would save it.
 //!
 //! Lua shows a function's instructions only in that form (`lua_dump`), so it is read here: the code of the function
 //! and of all nested functions. It never leaves the process, and none is ever loaded.
@@ -15,7 +15,7 @@
 
 use std::collections::BTreeSet;
 
-/// How compiled code, with all nested functions, uses global names.
+/// The use of global names in compiled code, with all nested functions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct GlobalUse {
     /// Whether it may assign a global.
@@ -29,7 +29,7 @@ const HEADER_BYTES: usize = 12;
 /// The deepest nesting of functions; the compiler allows no more.
 const MOST_DEPTH: usize = 256;
 
-/// How the code of a dump uses global names; `None` if that cannot be determined.
+/// The use of global names in the code of a dump; `None` if that cannot be determined.
 pub(super) fn global_use(dump: &[u8]) -> Option<GlobalUse> {
     let mut reader = Reader { rest: dump };
     let mut found = GlobalUse::default();

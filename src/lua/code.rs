@@ -111,7 +111,7 @@ impl Stack<'_> {
         unsafe { ffi::lua_setfenv(self.raw(), at) };
     }
 
-    /// How the function on top, which was just compiled, uses global names; `None` if that cannot be determined.
+    /// The use of global names in the function on top, which was just compiled; `None` if that cannot be determined.
     pub fn global_use(&mut self) -> Option<GlobalUse> {
         let mut dump: Vec<u8> = Vec::new();
         // SAFETY: `append` gets the vector, which lives until `lua_dump` returns; that raises no error.

@@ -75,14 +75,14 @@ pub trait ScriptHost: Any {
     fn check_interrupt(&mut self) -> Interrupt;
 }
 
-/// How a run goes on after an interrupt check.
+/// The decision of an interrupt check about the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// It continues.
+    /// The run continues.
     Continue,
-    /// It is suspended; [`Lua::resume`] continues it.
+    /// The run is suspended; [`Lua::resume`] continues it.
     Suspend,
-    /// It ends with an error, raised again and again until the script gives up.
+    /// The run ends with an error, which is raised again and again until the script gives up.
     Abort,
 }
 

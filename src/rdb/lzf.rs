@@ -35,7 +35,7 @@ const HASH_BITS: u32 = 16;
 /// The best compression ratio: three bytes stand for [`MOST_COPIED`], so nothing gets smaller than this part of it.
 const LEAST_PART: usize = MOST_COPIED / 3;
 
-/// Where three bytes were seen last; 0 means nowhere, so nothing is copied from the very beginning.
+/// The place where three bytes were seen last; 0 means nowhere, so nothing is copied from the very beginning.
 struct Seen(Vec<u32>);
 
 impl Seen {

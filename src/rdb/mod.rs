@@ -45,7 +45,7 @@ const FOOTER_BYTES: usize = 2 + 8;
 pub enum LoadError {
     /// The payload is damaged.
     Damaged,
-    /// The payload stands for more than there is room for.
+    /// The value in the payload is too large.
     TooLarge,
 }
 

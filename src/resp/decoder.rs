@@ -57,7 +57,7 @@ pub enum Frame<'b> {
 /// The reason why bytes are not the beginning of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// They break the protocol.
+    /// The bytes violate the protocol.
     #[error("the reply breaks the protocol")]
     Malformed,
     /// More than [`DEEPEST`] aggregates are nested.

@@ -23,7 +23,7 @@ use crate::value::{Item, number};
 #[derive(Debug)]
 pub struct Reply<'a> {
     pub(super) out: &'a mut Vec<u8>,
-    /// Where large strings are noted that need not be copied.
+    /// The list of large strings that need not be copied.
     shared_strings: Option<&'a mut SharedStrings>,
     protocol: Protocol,
     form: Form,
@@ -46,7 +46,7 @@ pub struct OpenArray {
 }
 
 impl OpenArray {
-    /// Where the elements of the array begin.
+    /// The place where the elements of the array begin.
     pub fn start(&self) -> usize {
         self.start
     }

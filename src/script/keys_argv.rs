@@ -18,12 +18,12 @@ const ESCAPES: &[&str] = &["KEYS", "ARGV", "_G", "load", "loadstring"];
 /// The most words of a shared table, which has that capacity from the beginning.
 const SHARED_WORDS: usize = 16;
 
-/// How a script uses `KEYS` and `ARGV`.
+/// The use of `KEYS` and `ARGV` in a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TableUse {
-    /// It only reads elements.
+    /// The script only reads their elements.
     ReadsElements,
-    /// It may do anything with them.
+    /// The script may use the tables in any way.
     Escapes,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct KeysArgv {
     is_shared: bool,
 }
 
-/// One of the two tables.
+/// One of the tables `KEYS` and `ARGV`.
 #[derive(Debug)]
 struct List {
     /// The global name, as a string of Lua.

@@ -58,7 +58,7 @@ pub struct Function {
     pub name: String,
     /// The description of its purpose.
     pub description: Option<Vec<u8>>,
-    /// Its flags.
+    /// The flags of the function.
     pub header: Header,
     /// The compiled function, if its library is loaded in an interpreter.
     pub(super) callback: Option<Compiled>,

@@ -104,8 +104,8 @@ pub struct Compiled {
     table_use: TableUse,
 }
 
-/// The most bytes of scripts and their values together. Redis has no such limit; a script that fills the memory of a
-/// developer's machine helps nobody.
+/// The most bytes of scripts and their values together. Redis has no such limit; but a script that fills the memory of
+/// a developer's machine does only harm.
 const MEMORY_BYTES: usize = 1 << 30;
 const _: () = assert!(MEMORY_BYTES < i32::MAX as usize, "Lua counts the signs of a bracket in an int");
 
@@ -140,7 +140,7 @@ pub struct LuaVm {
 /// The ending of a run.
 enum Ending {
     Over(Outcome),
-    /// It has returned a value too large to be written at once.
+    /// The script has returned a value too large to be written at once.
     Returned(Reference),
 }
 

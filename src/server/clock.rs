@@ -64,7 +64,7 @@ impl Clock {
         clock
     }
 
-    /// Another clock that shows the same time and runs at the same speed.
+    /// Creates another clock that shows the same time and runs at the same speed.
     pub(crate) fn like(&self) -> Clock {
         Clock {
             is_plain: AtomicBool::new(self.is_plain.load(Ordering::Acquire)),
@@ -119,7 +119,7 @@ impl Clock {
         self.speed() == 0.0
     }
 
-    /// How much real time passes until the clock shows `moment`; `None` if it never will.
+    /// The real time until the clock shows `moment`; `None` if it never will.
     pub(crate) fn time_until(&self, moment: Now) -> Option<Duration> {
         let (speed, rest) = (self.speed(), Duration::from_micros(moment.since_us(self.now())));
         // A time too long for a `Duration` (also one divided by speed 0) counts as never.

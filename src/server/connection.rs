@@ -108,8 +108,8 @@ pub(crate) struct Connection {
     holds_back: bool,
     /// Whether the engine may hold pushes for the session that were not sent.
     may_have_pushes: bool,
-    /// What the buffers hold, as reported to the engine. Spare room of `unread` is at most a quarter of it, and is not
-    /// counted.
+    /// The sizes of the buffers, as reported to the engine. Spare room of `unread` is at most a quarter of it, and is
+    /// not counted.
     buffers: Buffers,
     /// The bytes of all replies so far, whether sent or waiting in the write queue.
     produced: u64,
@@ -118,7 +118,7 @@ pub(crate) struct Connection {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It has not been polled yet.
+    /// The connection has not been polled yet.
     Fresh,
     /// Requests run as they arrive.
     Open,
@@ -140,7 +140,7 @@ impl From<io::Error> for Ended {
     }
 }
 
-/// Why a batch ended.
+/// The reason why a batch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     /// No complete request is left.

@@ -18,8 +18,8 @@ use std::task::Context;
 
 use super::clock::monotonic_ns;
 
-/// How long a connection runs requests before others are served. Shorter turns cost throughput, as each ends with a
-/// write; longer ones make others wait.
+/// The time for which a connection runs requests before others are served. Shorter turns cost throughput, as each ends
+/// with a write; longer ones make others wait.
 const TURN_NS: u64 = 30_000;
 
 /// The most bytes of replies that a turn produces; only the last reply may exceed it.

@@ -36,7 +36,7 @@ static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
 /// The lines that are still to be written, once the program has a log.
 static QUEUE: OnceLock<LogQueue> = OnceLock::new();
 
-/// How long the end of the process waits for lines to be written.
+/// The time that the end of the process waits for lines to be written.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The registry of events, filtered by level.

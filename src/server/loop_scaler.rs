@@ -25,15 +25,15 @@ const GAIN: f64 = 1.1;
 const AS_MUCH: f64 = 0.97;
 /// The load at which the work fits one loop fewer, as a share of the time of those loops.
 const FITS: f64 = 0.6;
-/// How long nothing is tried after the first trial that did not pay, in nanoseconds. It doubles with each further one.
+/// The time without a trial after the first trial that did not pay, in nanoseconds. It doubles with each further one.
 const REST_NS: u64 = 1_000_000_000;
 /// The longest time without a trial, in nanoseconds.
 const LONGEST_REST_NS: u64 = 64_000_000_000;
 
-/// What was measured in one window of time.
+/// The measurements of one window of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// When the window ended, on the monotonic clock.
+    /// The end of the window, on the monotonic clock.
     pub(super) end_ns: u64,
     /// The busy time of all loops, divided by the length of the window.
     pub(super) busy: f64,

@@ -30,7 +30,7 @@ const WINDOW_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Loops {
     per_loop: Box<[LoopStats]>,
-    /// How many of `per_loop` have a running loop.
+    /// The number of elements of `per_loop` that have a running loop.
     count: AtomicUsize,
     in_use: AtomicUsize,
     next_sample_ns: AtomicU64,
@@ -186,7 +186,7 @@ impl Loops {
     }
 }
 
-/// Which event loop serves a client.
+/// The event loop that serves a client.
 #[derive(Debug)]
 pub(crate) struct Place {
     loops: Arc<Loops>,
@@ -350,7 +350,7 @@ mod tests {
         client
     }
 
-    /// One client pops, blocking, what the other one pushes.
+    /// Lets one client pop, blocking, the element that the other one pushes.
     fn hand_over(mut taker: Client, mut bringer: Client) -> [Client; 2] {
         for number in 0..300 {
             taker.send("BLPOP queue 0\r\n");

@@ -31,7 +31,7 @@ use super::shared::Phase;
 use crate::engine::{RemoteFault, RemoteRequest, RemoteResult};
 use crate::resp::{Protocol, Reply};
 
-/// How long an unused connection is kept.
+/// The time for which an unused connection is kept.
 const KEPT: Duration = Duration::from_secs(10);
 /// The most connections that are kept.
 const MOST_KEPT: usize = 64;
@@ -177,7 +177,7 @@ impl ConnectionPool {
     }
 }
 
-/// Why a step failed.
+/// The reason why a step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trouble {
     /// The connection has ended.

@@ -209,8 +209,8 @@ pub(crate) fn make_room_for(clients: usize) -> usize {
     clients
 }
 
-/// Whether the process has no descriptors left but the last few. The system gives the lowest one that is free, so the
-/// latest tells how many there are.
+/// Whether the process has only a few descriptors left. The system returns the lowest free one, so the latest shows how
+/// many are in use.
 #[cfg(unix)]
 pub(crate) fn is_last_descriptor(latest: i64) -> bool {
     use nix::sys::resource::{Resource, getrlimit};

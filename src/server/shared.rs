@@ -28,10 +28,10 @@ use crate::engine::exec::tracking;
 use crate::engine::{ClockOrder, DueState, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
 use crate::resp::{ReplyBuffer, Request};
 
-/// How long a stall goes on at most once the server is asked to end.
+/// The most time that a stall continues once the server is asked to end.
 const STALL_PART: Duration = Duration::from_millis(50);
 
-/// How long callers that must not hang (signals) wait for the engine's lock.
+/// The time that callers which must not hang (signals) wait for the engine's lock.
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// One server, as its threads and its in-process clients see it.

@@ -27,8 +27,8 @@ pub(crate) enum Socket {
 }
 
 impl Stream {
-    /// Reads what has arrived. A read that does not fill `buffer` tells tokio that nothing is left, so the next poll
-    /// waits without asking the system once more.
+    /// Reads what has arrived. After a read that does not fill `buffer`, tokio knows that nothing is left, so the next
+    /// poll waits without another system call.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self {
             Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),

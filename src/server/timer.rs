@@ -30,14 +30,14 @@ pub(crate) struct Timer {
     timeout: Duration,
 }
 
-/// When the timer's next tick is.
+/// The moment of the timer's next tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextTick {
-    /// At once, because more is due.
+    /// The next tick is at once, because more is due.
     Again,
-    /// At this moment.
+    /// The next tick is at this moment.
     At(Now),
-    /// When [`super::wakeup::Wakeup::no_later_than`] is called; nothing is due.
+    /// The next tick is when [`super::wakeup::Wakeup::no_later_than`] is called; nothing is due.
     Never,
 }
 
@@ -151,12 +151,12 @@ mod tests {
     use crate::server::clock::Clock;
     use crate::server::run::{Plan, Server};
 
-    /// A server whose clock stands still, and whose timer runs only when the test calls it.
+    /// A server whose clock is stopped, and whose timer runs only when the test calls it.
     fn server() -> Server {
         server_at(Now::from_us(0))
     }
 
-    /// A server whose clock stands still at that moment, and whose timer runs only when the test calls it.
+    /// A server whose clock is stopped at that moment, and whose timer runs only when the test calls it.
     fn server_at(moment: Now) -> Server {
         let (clock, config_file) = (Clock::frozen(moment), String::new());
         let settings = Settings { test_kit: true, ..Settings::default() };
@@ -205,7 +205,8 @@ mod tests {
         prop::collection::vec(request, 1..12)
     }
 
-    /// Plays the requests, each of a client of its own, and lets time end: nobody waits any more then.
+    /// Runs the requests, each on a client of its own, and moves the clock to its end: then no client is blocked any
+    /// more.
     fn play(start_ms: i64, requests: &[String]) -> TestCaseResult {
         let server = server_at(Now::from_ms(start_ms).unwrap_or(Now::from_us(i64::MAX)));
         let shared = server.shared();
@@ -235,7 +236,7 @@ mod tests {
         Ok(())
     }
 
-    /// What comes of something that is not to go on for ever.
+    /// Runs something on a thread and returns its result; fails if it takes a minute.
     fn in_time<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, done) = mpsc::channel();
         thread::spawn(move || sender.send(act()));

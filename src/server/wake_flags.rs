@@ -1,7 +1,7 @@
 //! Wake flags of one connection: what other tasks want it to do (close, resume, send pushes).
 //!
-//! A connection is run by one task on one thread, and nobody else touches it. Another task that wants something of it
-//! sets a flag here and wakes that task, which checks the flags whenever it runs. The check costs one load while no
+//! A connection is run by one task on one thread, and no other task accesses it. Another task that wants something of
+//! it sets a flag here and wakes that task, which checks the flags whenever it runs. The check costs one load while no
 //! flag is set, which is nearly always.
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -9,7 +9,7 @@ use std::task::Waker;
 
 use parking_lot::Mutex;
 
-/// What another task wants a connection to do.
+/// An action that another task requests from a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeFlag {
     /// Close at once.

@@ -31,7 +31,7 @@ pub struct Builder {
     fault: Option<StartError>,
 }
 
-/// Why a server could not start.
+/// The reason why a server could not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {

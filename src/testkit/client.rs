@@ -28,7 +28,7 @@ pub struct Client {
     messages: VecDeque<Message>,
 }
 
-/// Why a call has no reply.
+/// The reason why a call has no reply.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CallError {

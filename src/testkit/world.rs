@@ -32,7 +32,7 @@ pub struct World {
     shared: Arc<Shared>,
     address: SocketAddr,
     password: String,
-    /// When the first world started, by the machine's clock, in microseconds.
+    /// The moment when the first world started, by the machine's clock, in microseconds.
     began_us: u64,
 }
 

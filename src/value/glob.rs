@@ -61,7 +61,7 @@ pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
 struct Segment<'a> {
     pattern: &'a [u8],
     length: usize,
-    /// Whether every byte stands for itself.
+    /// Whether every byte matches only itself.
     plain: bool,
     ignore_case: bool,
 }

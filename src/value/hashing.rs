@@ -1,4 +1,5 @@
-//! How members are hashed: rapidhash with fixed secrets, SipHash-1-3 with a key in a collection that was flooded.
+//! The hash functions of members: rapidhash with fixed secrets, and SipHash-1-3 with a key in a collection that was
+//! flooded.
 //!
 //! rapidhash takes a fifth of the time and no key, so the order of a scan is the same everywhere; but anyone who has
 //! read it can write any number of members with the same hash. The index notices ([`Flood`]) and its collection
@@ -95,7 +96,7 @@ impl Hashing {
         }
     }
 
-    /// How often the function was changed. Two functions of one seed are equal if their generations are.
+    /// The number of times that the function was changed. Two functions of one seed are equal if their generations are.
     pub(super) fn generation(&self) -> u8 {
         match *self {
             Hashing::Quick { .. } => 0,

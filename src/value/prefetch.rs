@@ -80,7 +80,7 @@ mod tests {
         format!("member-{number}").into_bytes()
     }
 
-    /// How many of all members, and of as many non-members, have a cell after a prefetch.
+    /// The number of members, and of as many non-members, that have a cell after a prefetch.
     fn seen(view: View<'_>) -> [usize; 2] {
         [0..LEN, LEN..2 * LEN].map(|numbers| {
             let mut prefetches: Vec<Prefetch<'_>> = numbers.filter_map(|number| view.prefetch(&name(number))).collect();

@@ -1,4 +1,4 @@
-//! The program itself, running while a test needs it.
+//! Runs the program for the time of a test.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -24,7 +24,7 @@ impl Binary {
         Binary { process, port }
     }
 
-    /// The port as a word for a command line.
+    /// The port as an argument for a command line.
     pub fn port(&self) -> String {
         self.port.to_string()
     }

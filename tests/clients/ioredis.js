@@ -1,4 +1,4 @@
-// What a Node.js backend does on its first day with a server: defaults, a pipeline, expiry, sorted sets, errors.
+// The first steps of a Node.js backend with a server: defaults, a pipeline, expiry, sorted sets, errors.
 const Redis = require("ioredis");
 const assert = require("assert");
 

@@ -1,8 +1,8 @@
 //! The tests that docs/test-kit shows in languages other than Rust, run as a reader would run them.
 //!
-//! A block names its file in its first line. All blocks of a language are written into one folder, where the
-//! language's own runner runs them in one process. That runner says how many tests passed: as many as the
-//! pages show, or nothing was tried.
+//! A block names its file in its first line. All blocks of a language are written into one folder, where the language's
+//! own runner runs them in one process. That runner prints how many tests passed; the number must be that of the tests
+//! on the pages.
 
 use std::env;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::programs::{Program, run};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// What tells a page's blocks of one language from others, and the tests in them.
+/// A language, and the marks by which its blocks on a page and the tests in them are found.
 struct Language {
     fence: &'static str,
     test: &'static str,
@@ -62,7 +62,7 @@ impl Language {
 impl Shown {
     /// A command in the folder that finds our program as a reader's would.
     fn command(&self, program: &Program) -> Command {
-        let ours = Path::new(env!("CARGO_BIN_EXE_dunlin")).parent().expect("the program lies in a folder");
+        let ours = Path::new(env!("CARGO_BIN_EXE_dunlin")).parent().expect("the program is in a folder");
         let others = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([ours.to_owned()].into_iter().chain(env::split_paths(&others)));
         let mut command = program.command();

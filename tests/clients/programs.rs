@@ -1,4 +1,4 @@
-//! Programs that are not ours, found on the machine or missing.
+//! Finds programs of others on the machine: redis-cli, interpreters, compilers.
 
 use std::env;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-# What a Python backend does on its first day with a server: defaults, a pipeline, expiry, sorted sets, server facts.
+# The first steps of a Python backend with a server: defaults, a pipeline, expiry, sorted sets, server facts.
 import sys
 import redis
 

@@ -1,5 +1,5 @@
-//! The patterns of a Rust backend with redis-rs: blocking, on tokio, and through a connection manager that comes back
-//! when its server does.
+//! The patterns of a Rust backend with redis-rs: blocking, on tokio, and through a connection manager that reconnects
+//! when its server is back.
 
 use std::collections::HashSet;
 use std::thread;

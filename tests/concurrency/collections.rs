@@ -1,4 +1,4 @@
-//! Sets: what has been seen, and who is there.
+//! Patterns with sets: deduplication of events, and the members of a room.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn each_event_is_handled_once_in_its_window_however_many_receive_it() {
 }
 
 #[test]
-fn a_room_holds_those_who_came_and_did_not_leave() {
+fn a_room_holds_exactly_the_members_that_joined_and_did_not_leave() {
     let server = Server::start().expect("it starts");
     at_once(&server, 8, |client, connection| {
         for number in 0..200 {

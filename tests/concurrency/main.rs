@@ -1,7 +1,7 @@
-//! The patterns that applications build, each with many real clients at once: what is promised to one holds for all.
+//! The patterns that applications build, each with many real clients at once: their guarantees hold under concurrency.
 //!
-//! Clients run on threads of their own, over sockets, with redis-rs. Where a pattern turns on time, the server's clock
-//! stands still until the test moves it. Queues that block stand with the server's own tests.
+//! Clients run on threads of their own, over sockets, with redis-rs. Where a pattern depends on time, the server's
+//! clock is frozen until the test moves it. Blocking queues are among the server's own tests.
 
 mod collections;
 #[path = "../server/patience.rs"]
@@ -22,7 +22,7 @@ fn connect(server: &Server) -> Connection {
     client.get_connection().expect("it connects")
 }
 
-/// Runs `act` in so many clients at once, each with its number and a connection of its own.
+/// Runs `act` in this many clients at once, each with its number and its own connection.
 fn at_once<R: Send>(server: &Server, clients: usize, act: impl Fn(usize, &mut Connection) -> R + Sync) -> Vec<R> {
     thread::scope(|scope| {
         let act = &act;

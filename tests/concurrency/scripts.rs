@@ -1,5 +1,5 @@
-//! Components whose steps must not be torn apart, each step a script: recent activity, events that are handled once,
-//! jobs that are due later, and a limiter with a window that slides.
+//! Patterns whose steps must be atomic, each step a script: recent activity, events that are handled once, delayed
+//! jobs, and a rate limiter with a sliding window.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ fn is_empty(server: &Server) -> bool {
     redis::cmd("DBSIZE").query(&mut connect(server)) == Ok(0)
 }
 
-/// Runs `act` beside `watch`, which is asked again and again until `act` has ended.
+/// Runs `act`, and calls `watch` again and again until `act` has ended.
 fn watched(server: &Server, mut watch: impl FnMut(&mut Connection) + Send, act: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -163,12 +163,12 @@ impl Scheduler<'_> {
             .zrem(PROCESSING, job)
             .zadd(DELAYED, job, next_due_ms)
             .query(self.connection)
-            .expect("it is put back");
+            .expect("the job is delayed");
         assert!(is_moved);
     }
 }
 
-/// What a worker did.
+/// The jobs that a worker did.
 #[derive(Default)]
 struct Work {
     done: Vec<String>,
@@ -187,7 +187,7 @@ fn work(scheduler: &mut Scheduler<'_>, set: &str, dies_at: usize) -> Work {
             work.abandoned.extend(jobs);
             continue;
         }
-        let put_off = jobs.pop().expect("there is one");
+        let put_off = jobs.pop().expect("a job is claimed");
         if jobs.is_empty() {
             jobs.push(put_off);
         } else {
@@ -229,7 +229,7 @@ fn fifty_workers_claim_a_hundred_thousand_jobs_and_none_is_lost_or_done_twice() 
     server.advance(Duration::from_millis(VISIBILITY_MS - 1));
     assert!(claim_all(PROCESSING, 1).iter().all(|work| work.abandoned.is_empty()), "nothing is given up yet");
 
-    // What was put off is due now, and what the dead had claimed can be claimed again, until all is done.
+    // Delayed jobs are due now, and jobs of dead workers can be claimed again, until all are done.
     for _ in 0..20 {
         server.advance(Duration::from_millis(VISIBILITY_MS));
         let works = claim_all(PROCESSING, usize::MAX).into_iter().chain(claim_all(DELAYED, usize::MAX));
@@ -256,7 +256,7 @@ fn a_window_that_slides_admits_exactly_its_limit() {
             let ask = |number: &usize| {
                 let mut call = script.key("rate:tenant-7:search");
                 call.arg(now_ms).arg(WINDOW_MS).arg(LIMIT).arg(format!("{now_ms}-{client}-{number}")).arg(60);
-                let (is_admitted, count): (bool, usize) = call.invoke(connection).expect("it is judged");
+                let (is_admitted, count): (bool, usize) = call.invoke(connection).expect("it is answered");
                 assert!((1..=LIMIT).contains(&count));
                 is_admitted
             };

@@ -1,4 +1,4 @@
-//! A queue on a stream: workers of one group, some of which fall over in the middle of their work.
+//! A queue on a stream: workers of one group, some of which crash in the middle of their work.
 
 use std::collections::{BTreeSet, HashMap};
 use std::thread;
@@ -18,7 +18,7 @@ const WORKERS: usize = 8;
 /// Entries with their fields and values.
 type Entries = Vec<(String, Vec<String>)>;
 
-/// What is new for that consumer, which waits a second for it; empty when nothing came.
+/// The new entries for that consumer, which waits a second for them; empty when there are none.
 fn read(connection: &mut Connection, consumer: &str, count: usize) -> RedisResult<Entries> {
     let read: Option<Vec<(String, Entries)>> = cmd("XREADGROUP")
         .arg(&["GROUP", "workers", consumer, "COUNT"])
@@ -28,10 +28,10 @@ fn read(connection: &mut Connection, consumer: &str, count: usize) -> RedisResul
     Ok(read.unwrap_or_default().into_iter().flat_map(|(_, entries)| entries).collect())
 }
 
-/// How many entries were given to nobody yet.
+/// The number of entries that were not delivered to any consumer yet.
 fn lag(connection: &mut Connection) -> usize {
     let groups: Vec<HashMap<String, redis::Value>> =
-        cmd("XINFO").arg(&["GROUPS", "jobs"]).query(connection).expect("it tells");
+        cmd("XINFO").arg(&["GROUPS", "jobs"]).query(connection).expect("it is answered");
     redis::from_redis_value_ref(&groups[0]["lag"]).expect("nothing was deleted, so it is known")
 }
 
@@ -40,8 +40,8 @@ fn acknowledge(connection: &mut Connection, id: &str) -> bool {
     cmd("XACK").arg(&["jobs", "workers", id]).query(connection) == Ok(1)
 }
 
-/// Works until there is nothing more, falling over now and then with what it was given. Answers the ids of the entries
-/// that it acknowledged.
+/// Works until no entries are left, and crashes now and then with the entries that it has. Returns the ids of the
+/// entries that it acknowledged.
 fn work(server: &Server, number: usize) -> Vec<String> {
     let (mut rng, mut lives, mut done) = (Rng::with_seed(number as u64), 0, Vec::new());
     let mut connection = connect(server);
@@ -97,8 +97,8 @@ fn a_group_of_workers_that_fall_over_does_every_job_and_acknowledges_each_once()
                 let () = cmd("XADD").arg(&["jobs", "*", "job", &name]).query(connection).expect("it is added");
             }
         });
-        // Time stands still, so when all of them wait, all jobs were given away.
-        server.wait_for_blocked("jobs", WORKERS as u64, PATIENCE).expect("they do");
+        // The clock is frozen, so when all workers wait, all jobs have been delivered.
+        server.wait_for_blocked("jobs", WORKERS as u64, PATIENCE).expect("all workers wait");
         assert_eq!(lag(&mut connection), 0);
         server.advance(Duration::from_secs(1));
         workers.into_iter().flat_map(|worker| worker.join().expect("no worker fails")).collect::<Vec<String>>()
@@ -109,6 +109,6 @@ fn a_group_of_workers_that_fall_over_does_every_job_and_acknowledges_each_once()
     assert_eq!(all.len(), JOBS, "each job is acknowledged, and none twice");
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), JOBS);
     let pending: (usize, redis::Value, redis::Value, redis::Value) =
-        cmd("XPENDING").arg(&["jobs", "workers"]).query(&mut connection).expect("it tells");
+        cmd("XPENDING").arg(&["jobs", "workers"]).query(&mut connection).expect("it is answered");
     assert_eq!(pending.0, 0, "nothing is pending");
 }

@@ -18,7 +18,7 @@ fn eight_writers_of_a_leaderboard_agree_with_a_model() {
         let mut mine = BTreeMap::new();
         for _ in 0..500 {
             let (user, points) = (format!("user-{}", rng.u8(..40)), rng.i64(1..100));
-            let total: i64 = connection.zincr(BOARD, &user, points).expect("it counts");
+            let total: i64 = connection.zincr(BOARD, &user, points).expect("it is answered");
             assert!(total >= points);
             *mine.entry(user).or_insert(0) += points;
         }
@@ -40,7 +40,7 @@ fn eight_writers_of_a_leaderboard_agree_with_a_model() {
 }
 
 #[test]
-fn lists_of_the_last_thirty_pages_keep_the_last_thirty_whoever_adds_to_them() {
+fn lists_of_the_last_thirty_pages_keep_the_last_thirty_with_several_writers() {
     const LISTS: usize = 5;
     let server = Server::builder().frozen().start().expect("it starts");
     at_once(&server, 8, |client, connection| {
@@ -70,7 +70,7 @@ fn lists_of_the_last_thirty_pages_keep_the_last_thirty_whoever_adds_to_them() {
 }
 
 #[test]
-fn who_stops_sending_heartbeats_is_no_longer_present() {
+fn a_client_without_heartbeats_is_no_longer_present() {
     const SEEN: &str = "user:presence:last-seen";
     const USERS: usize = 20;
     let server = Server::builder().frozen().start().expect("it starts");

@@ -1,4 +1,4 @@
-//! What happens when a collection or a database has come to hold as much as it can.
+//! Collections and databases at their capacity limits: what is refused then, and what still works.
 
 use crate::world::World;
 use dunlin::engine::Capacity;
@@ -18,7 +18,7 @@ fn fill(world: &mut World, command: &str) -> usize {
 }
 
 #[test]
-fn a_full_collection_takes_no_more_but_all_else_goes_on() {
+fn a_full_collection_accepts_no_more_members_and_everything_else_works() {
     let all = [
         ("SADD full member:#", "SCARD full", "SREM full member:1 member:2"),
         ("ZADD full # member:#", "ZCARD full", "ZREM full member:1 member:2"),
@@ -38,7 +38,7 @@ fn a_full_collection_takes_no_more_but_all_else_goes_on() {
 }
 
 #[test]
-fn what_would_not_fit_together_is_not_stored() {
+fn a_union_or_a_move_that_would_not_fit_is_refused() {
     let mut world = world(60_000, usize::MAX);
     for key in ["one", "two"] {
         for number in 0..2_000 {
@@ -60,7 +60,7 @@ fn a_request_that_is_too_large_by_itself_is_refused_whole() {
 }
 
 #[test]
-fn a_full_database_takes_no_more_keys_but_gives_them_and_their_deadlines_up() {
+fn a_full_database_accepts_no_more_keys_but_removes_keys_and_deadlines() {
     let mut world = world(60_000, 1 << 20);
     let taken = fill(&mut world, "SET key:# a-text-of-some-forty-bytes-to-fill-the-database-sooner");
     assert!(taken > 1_000);

@@ -1,10 +1,10 @@
-//! Clients that are ended, held up or told of, with a clock that moves.
+//! Clients that are killed, paused or listed, with a clock that moves.
 
 use crate::world::World;
 use dunlin::engine::{Effect, Flow};
 
 #[test]
-fn a_client_that_kills_itself_hears_of_it_and_is_closed() {
+fn a_client_that_kills_itself_gets_its_reply_and_is_closed() {
     let mut world = World::fresh();
     let id = world.client.number;
     let (reply, flow) = world.ask_as(world.client, &format!("CLIENT KILL ID {id} SKIPME NO"));
@@ -12,7 +12,7 @@ fn a_client_that_kills_itself_hears_of_it_and_is_closed() {
 }
 
 #[test]
-fn another_client_is_killed_by_a_wish() {
+fn killing_another_client_is_an_effect() {
     let mut world = World::fresh();
     let victim = world.join();
     assert_eq!(world.ask(&format!("CLIENT KILL ID {}", victim.number)), ":1\r\n");
@@ -44,7 +44,7 @@ fn a_client_grows_older_and_idle() {
 }
 
 #[test]
-fn the_end_of_the_server_is_a_wish_without_an_answer() {
+fn shutdown_is_an_effect_and_has_no_reply() {
     let mut world = World::fresh();
     let (reply, flow) = world.ask_as(world.client, "SHUTDOWN NOSAVE");
     assert_eq!((reply.as_str(), flow), ("", Flow::Close));
@@ -53,7 +53,7 @@ fn the_end_of_the_server_is_a_wish_without_an_answer() {
 }
 
 #[test]
-fn a_pause_that_is_ended_lets_everyone_go_on() {
+fn the_end_of_a_pause_resumes_all_clients() {
     let mut world = World::fresh();
     world.ask("CLIENT PAUSE 100000 WRITE");
     assert!(matches!(world.ask_as(world.client, "SET key value").1, Flow::Wait(_)));

@@ -1,4 +1,4 @@
-//! DEBUG where a real server would need a file, or would end.
+//! DEBUG RELOAD without files, and other subcommands of DEBUG that change the server.
 
 use fastrand::Rng;
 

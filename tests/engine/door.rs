@@ -1,4 +1,4 @@
-//! What follows a change, whichever handler made it.
+//! The consequences of a change of data, whichever handler made it: events, counts, removal of empty keys.
 
 use crate::world::World;
 
@@ -9,7 +9,7 @@ fn listening() -> World {
 }
 
 #[test]
-fn a_change_is_announced_under_its_name_and_counted() {
+fn a_change_has_its_event_and_is_counted() {
     let mut world = listening();
     world.ask("ZADD board 1 ann 2 ben");
     world.ask("ZINCRBY board 5 ann");
@@ -18,7 +18,7 @@ fn a_change_is_announced_under_its_name_and_counted() {
 }
 
 #[test]
-fn what_changed_nothing_is_neither_announced_nor_counted() {
+fn a_command_that_changes_nothing_has_no_event_and_is_not_counted() {
     let mut world = listening();
     world.ask("ZADD board 1 ann");
     world.events();
@@ -30,7 +30,7 @@ fn what_changed_nothing_is_neither_announced_nor_counted() {
 }
 
 #[test]
-fn a_collection_that_became_empty_is_removed_and_that_is_announced() {
+fn an_empty_collection_is_removed_with_an_event() {
     let mut world = listening();
     world.ask("ZADD board 1 ann");
     world.events();

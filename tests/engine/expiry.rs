@@ -13,7 +13,7 @@ fn a_key_is_there_until_its_last_millisecond_and_gone_on_its_deadline() {
 }
 
 #[test]
-fn nobody_needs_to_ask_for_a_key_to_be_gone_and_counted() {
+fn an_overdue_key_is_removed_and_counted_without_being_accessed() {
     let mut world = World::fresh();
     for index in 0..1000 {
         world.ask(&format!("SET key:{index} value PX {}", index + 1));
@@ -29,7 +29,7 @@ fn nobody_needs_to_ask_for_a_key_to_be_gone_and_counted() {
 }
 
 #[test]
-fn a_key_that_is_met_after_its_deadline_is_not_there_even_before_it_is_removed() {
+fn an_overdue_key_is_not_found_even_before_it_is_removed() {
     let mut world = World::fresh();
     world.ask("SET key value PX 10");
     world.pass_ms(10);
@@ -69,7 +69,7 @@ fn a_deadline_that_was_moved_or_cleared_no_longer_counts() {
 }
 
 #[test]
-fn a_slice_ends_where_it_was_told_to() {
+fn active_expiry_stops_at_its_limit() {
     let mut world = World::fresh();
     for index in 0..10 {
         world.ask(&format!("SET key:{index} value PX 1"));
@@ -80,7 +80,7 @@ fn a_slice_ends_where_it_was_told_to() {
 }
 
 #[test]
-fn without_active_expiry_a_key_stays_until_it_is_met() {
+fn without_active_expiry_a_key_stays_until_it_is_accessed() {
     let mut world = World::fresh();
     assert_eq!(world.ask("DEBUG SET-ACTIVE-EXPIRE 0"), "+OK\r\n");
     world.ask("SET key value PX 1");
@@ -140,7 +140,7 @@ fn a_deadline_of_now_ends_a_key_at_once_on_any_clock() {
 }
 
 #[test]
-fn a_scan_removes_the_overdue_keys_that_it_meets() {
+fn a_scan_removes_the_overdue_keys_that_it_finds() {
     for options in ["", "TYPE string", "MATCH due:*"] {
         let mut world = World::fresh();
         world.ask("DEBUG SET-ACTIVE-EXPIRE 0");

@@ -17,7 +17,7 @@ fn a_field_is_there_until_its_last_millisecond_and_gone_on_its_deadline() {
 }
 
 #[test]
-fn nobody_needs_to_ask_for_fields_to_be_gone() {
+fn overdue_fields_are_removed_without_being_accessed() {
     let mut world = World::fresh();
     for index in 0..1000 {
         world.ask(&format!("HSETEX hash:{} PX {} FIELDS 1 field:{index} value", index % 7, index + 1));
@@ -33,7 +33,7 @@ fn nobody_needs_to_ask_for_fields_to_be_gone() {
 }
 
 #[test]
-fn a_field_that_is_met_after_its_deadline_is_not_there_even_before_it_is_removed() {
+fn an_overdue_field_is_not_found_even_before_it_is_removed() {
     for command in ["HLEN hash", "EXISTS hash", "HEXISTS hash a", "HSTRLEN hash a", "DBSIZE"] {
         let mut world = World::fresh();
         world.ask("HSETEX hash PX 10 FIELDS 1 a 1");
@@ -61,7 +61,7 @@ fn keys_and_fields_end_in_the_order_of_their_deadlines() {
 }
 
 #[test]
-fn a_slice_ends_where_it_was_told_to_within_a_hash_too() {
+fn active_expiry_of_fields_stops_at_its_limit_within_a_hash_too() {
     let mut world = World::fresh();
     world.ask("HSETEX hash PX 1 FIELDS 6 a 1 b 2 c 3 d 4 e 5 f 6");
     world.pass_ms(1);
@@ -88,7 +88,7 @@ fn deadlines_of_fields_follow_their_hash() {
 }
 
 #[test]
-fn a_hash_that_goes_takes_the_deadlines_of_its_fields_with_it() {
+fn the_deadlines_of_fields_are_removed_with_their_hash() {
     for command in ["DEL hash", "SET hash text", "FLUSHDB", "HDEL hash a", "HPERSIST hash FIELDS 1 a", "HSET hash a 2"]
     {
         let mut world = World::fresh();

@@ -1,4 +1,4 @@
-//! A client that has read the quick hash function and floods a collection with members that it makes equal.
+//! Hash flooding: a client that knows the quick hash function fills a collection with members of equal hashes.
 
 use crate::world::World;
 use rapidhash::v3::RapidSecrets;
@@ -9,7 +9,7 @@ fn alike(count: u64) -> Vec<Vec<u8>> {
     (0..count).map(|number| [cancels, number.to_le_bytes()].concat()).collect()
 }
 
-/// Asks with words of any bytes.
+/// Sends a request whose words may have any bytes.
 fn send(world: &mut World, words: &[&[u8]]) -> Vec<u8> {
     world.send(world.client, words).0
 }
@@ -32,7 +32,7 @@ fn flooded(seed: u64) -> (World, Vec<u8>) {
 }
 
 #[test]
-fn a_flooded_collection_keeps_all_it_was_given() {
+fn a_flooded_collection_keeps_all_its_members() {
     let (mut world, _) = flooded(1);
     assert_eq!(world.ask("ZCARD board") + &world.ask("HLEN hash"), ":30000\r\n:30000\r\n");
     for member in alike(30_000).iter().step_by(997) {

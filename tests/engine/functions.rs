@@ -1,5 +1,5 @@
-//! Functions and scripts that are kept: what FUNCTION DUMP gives brings all libraries back, which scripts stay, and
-//! what INFO counts.
+//! Stored functions and scripts: FUNCTION DUMP restores all libraries, which scripts stay in the cache, and what INFO
+//! counts.
 
 use dunlin::engine::state::scripts::Digest;
 
@@ -25,7 +25,7 @@ fn content(reply: &[u8]) -> &[u8] {
 }
 
 #[test]
-fn what_is_dumped_brings_all_libraries_back() {
+fn a_function_dump_restores_all_libraries() {
     let mut world = World::fresh();
     (0..20).for_each(|library| load(&mut world, library));
     let listed = world.ask("FUNCTION LIST WITHCODE");
@@ -78,7 +78,7 @@ fn help_names_arguments_as_redis_does() {
 }
 
 #[test]
-fn what_is_garbage_after_loading_does_not_stay() {
+fn garbage_of_loading_libraries_is_collected() {
     let mut world = World::fresh();
     let source = |number: usize| {
         let garbage = "local t = {} for n = 1, 1000 do t[n] = {} end";
@@ -92,7 +92,7 @@ fn what_is_garbage_after_loading_does_not_stay() {
     assert!(bytes < 1_000_000, "200 times 50 KB have become {bytes} bytes");
 }
 
-/// Whether SCRIPT EXISTS tells of the script that returns the number.
+/// Whether SCRIPT EXISTS finds the script that returns the number.
 fn is_kept(world: &mut World, number: usize) -> bool {
     let digest = Digest::of(format!("return {number}").as_bytes());
     world.ask(&format!("SCRIPT EXISTS {}", digest.to_text())) == "*1\r\n:1\r\n"
@@ -105,7 +105,7 @@ fn evaluate(world: &mut World, numbers: std::ops::RangeInclusive<usize>) {
 }
 
 #[test]
-fn a_script_that_eval_has_kept_goes_with_time_even_if_it_is_loaded_afterwards() {
+fn a_script_cached_by_eval_is_evicted_even_if_it_is_loaded_afterwards() {
     let mut world = World::fresh();
     evaluate(&mut world, 1..=10);
     ask(&mut world, &[b"SCRIPT", b"LOAD", b"return 1"]);
@@ -118,7 +118,7 @@ fn a_script_that_eval_has_kept_goes_with_time_even_if_it_is_loaded_afterwards() 
 }
 
 #[test]
-fn how_many_scripts_made_room_is_told_beyond_a_flush() {
+fn the_number_of_evicted_scripts_outlasts_a_flush() {
     let mut world = World::fresh();
     evaluate(&mut world, 1..=502);
     assert!(world.ask("INFO stats").contains("evicted_scripts:2\r\n"));

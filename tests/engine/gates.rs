@@ -11,20 +11,20 @@ fn locked() -> World {
 }
 
 #[test]
-fn an_unknown_command_is_told_so_even_before_login() {
+fn an_unknown_command_is_reported_even_before_login() {
     let mut world = locked();
     assert_eq!(world.ask("NOSUCH a b"), "-ERR unknown command 'NOSUCH', with args beginning with: 'a' 'b' \r\n");
 }
 
 #[test]
-fn a_wrong_number_of_arguments_is_told_before_login_is_asked_for() {
+fn a_wrong_number_of_arguments_is_reported_before_a_missing_login() {
     let mut world = locked();
     assert_eq!(world.ask("GET"), "-ERR wrong number of arguments for 'get' command\r\n");
     assert_eq!(world.ask("GET key"), NOAUTH);
 }
 
 #[test]
-fn debug_is_refused_before_login_is_asked_for() {
+fn debug_is_refused_before_a_missing_login_is() {
     let mut world = World::with(|settings| {
         settings.password = "secret".to_owned();
         settings.debug_command = Permission::No;
@@ -42,7 +42,7 @@ fn a_login_opens_the_gate() {
 }
 
 #[test]
-fn a_web_page_that_talks_to_us_is_cut_off_without_an_answer() {
+fn a_request_of_a_web_page_closes_the_connection_without_a_reply() {
     let mut world = World::fresh();
     for line in ["POST / HTTP/1.1", "Host: localhost:6379"] {
         assert_eq!(world.ask_as(world.client, line), (String::new(), Flow::Abort));

@@ -1,4 +1,4 @@
-//! Keys and strings beyond their replies: what is announced, what is counted, what counts as use.
+//! Side effects of commands on keys and strings: events, counts, and what counts as an access.
 
 use crate::world::World;
 use dunlin::engine::Effect;
@@ -6,7 +6,7 @@ use dunlin::engine::Effect;
 /// A command, the events it is announced under, and as how many changes it counts.
 type Change = (&'static str, &'static [&'static str], u64);
 
-/// What Redis 8.0.6 announced (`notify-keyspace-events AKE`) and counted (`rdb_changes_since_last_save`).
+/// The events (`notify-keyspace-events AKE`) and counts (`rdb_changes_since_last_save`) of Redis 8.0.6.
 #[rustfmt::skip]
 const OF_STRINGS: &[Change] = &[
     ("set a 1", &["0 set a"], 1),
@@ -66,7 +66,7 @@ const OF_KEYS: &[Change] = &[
 ];
 
 #[test]
-fn changes_are_announced_and_counted_as_redis_does() {
+fn changes_have_the_events_and_counts_of_redis() {
     let mut world = World::fresh();
     world.engine.switches.records_key_events = true;
     for (command, events, count) in OF_STRINGS.iter().chain(OF_KEYS) {
@@ -95,7 +95,7 @@ fn only_what_reads_a_value_counts_as_use() {
 }
 
 #[test]
-fn a_client_that_touches_nothing_leaves_keys_idle() {
+fn a_no_touch_client_does_not_change_idle_times() {
     let mut world = World::fresh();
     world.ask("SET key value");
     world.ask("CLIENT NO-TOUCH ON");
@@ -121,7 +121,7 @@ fn hits_and_misses_are_counted_by_reads_alone() {
 }
 
 #[test]
-fn a_key_that_is_due_is_in_no_answer_though_nobody_has_removed_it() {
+fn an_overdue_key_is_in_no_reply_even_before_it_is_removed() {
     let mut world = World::fresh();
     world.ask("DEBUG SET-ACTIVE-EXPIRE 0");
     for index in 0..50 {
@@ -138,7 +138,7 @@ fn a_key_that_is_due_is_in_no_answer_though_nobody_has_removed_it() {
 }
 
 #[test]
-fn where_all_keys_are_due_no_key_is_random() {
+fn randomkey_finds_nothing_when_all_keys_are_overdue() {
     let mut world = World::fresh();
     world.ask("SET key value PX 10");
     world.pass_ms(10);
@@ -146,7 +146,7 @@ fn where_all_keys_are_due_no_key_is_random() {
 }
 
 #[test]
-fn a_key_that_is_due_makes_way_for_a_write_even_while_time_stands_still_for_keys() {
+fn a_write_replaces_an_overdue_key_even_while_a_pause_stops_expiry() {
     let mut world = World::fresh();
     world.ask("SET key:0 value PX 10");
     world.ask("CLIENT PAUSE 1000 WRITE");
@@ -158,7 +158,7 @@ fn a_key_that_is_due_makes_way_for_a_write_even_while_time_stands_still_for_keys
 }
 
 #[test]
-fn a_flush_hands_what_is_large_over_to_be_freed_elsewhere() {
+fn a_flush_frees_large_values_on_another_thread() {
     let mut world = World::fresh();
     world.ask("DEBUG POPULATE 5000 key 100");
     assert_eq!(world.ask("FLUSHALL SYNC"), "+OK\r\n");
@@ -168,7 +168,7 @@ fn a_flush_hands_what_is_large_over_to_be_freed_elsewhere() {
 }
 
 #[test]
-fn what_most_of_a_sorted_set_leaves_behind_is_freed_elsewhere() {
+fn most_of_a_sorted_set_is_freed_on_another_thread() {
     for (removal, left) in [("ZREMRANGEBYRANK set 0 -1", 0), ("ZREMRANGEBYRANK set 30 -1", 30), ("ZPOPMIN set 5000", 0)]
     {
         let mut world = World::fresh();
@@ -195,7 +195,7 @@ fn a_flush_of_one_database_leaves_the_others() {
 }
 
 #[test]
-fn a_deadline_goes_where_its_key_goes() {
+fn a_deadline_moves_with_its_key() {
     let mut world = World::fresh();
     world.ask("SET key value PX 1000");
     world.ask("RENAME key other");

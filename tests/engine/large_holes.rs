@@ -1,6 +1,6 @@
-//! Holes that show in what is large or tried often; known_holes.rs has the list.
+//! Known vulnerabilities that need large data or many rounds; known_holes.rs has the list.
 //!
-//! What takes long is done in part unless `DUNLIN_HOLE_ROUNDS` says how many rounds it is to be.
+//! Long tests run only a part of their rounds unless `DUNLIN_HOLE_ROUNDS` sets the number.
 
 use fastrand::Rng;
 
@@ -11,7 +11,7 @@ fn rounds(usual: u64) -> u64 {
     std::env::var("DUNLIN_HOLE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Sends a command with words behind it that are made of the numbers of a range.
+/// Sends a command with arguments that are made from the numbers of a range.
 fn ask_with(world: &mut World, command: &str, numbers: impl Iterator<Item = String>) -> Vec<u8> {
     let numbers: Vec<String> = numbers.collect();
     let words: Vec<&[u8]> = command.split(' ').chain(numbers.iter().map(String::as_str)).map(str::as_bytes).collect();
@@ -43,7 +43,7 @@ fn a_million_integers_stay_a_set_of_integers_and_come_back() {
     assert_eq!(world.ask("DEBUG DIGEST-VALUE numbers"), world.ask("DEBUG DIGEST-VALUE others"));
 }
 
-/// CVE-2025-32023: run lengths that lead behind the registers, by every way that bytes come into a key.
+/// CVE-2025-32023: run lengths that lead beyond the registers, by every way to write bytes into a key.
 #[test]
 fn sketches_with_any_bytes_changed_are_counted_or_refused() {
     let mut rng = Rng::with_seed(32_023);
@@ -92,7 +92,7 @@ fn sketches_with_any_bytes_changed_are_counted_or_refused() {
     assert!(answers.iter().all(|&count| count > 0), "each answer is given: {answers:?}");
 }
 
-/// CVE-2025-62507: more ids than there was room for; the number of them that Redis keeps beside is 8.
+/// CVE-2025-62507: more ids than there was room for; Redis has a fixed buffer for 8.
 #[test]
 fn entries_are_deleted_and_acknowledged_by_any_number_of_ids() {
     for count in [1, 8, 9, 10_000, 1_000_000] {
@@ -117,7 +117,7 @@ fn entries_are_deleted_and_acknowledged_by_any_number_of_ids() {
 
 /// RED-167788: subscriptions where there is no memory left.
 #[test]
-fn who_listens_to_a_million_channels_while_memory_is_short_is_answered() {
+fn a_client_can_subscribe_to_a_million_channels_while_memory_is_short() {
     const AT_ONCE: usize = 10_000;
     let mut world = World::fresh();
     world.ask("SET key value");
@@ -139,9 +139,9 @@ fn who_listens_to_a_million_channels_while_memory_is_short_is_answered() {
     assert!((processor_time() - start).as_secs() < 10, "who goes is let go");
 }
 
-/// R#13863: a search that does not end, as whatever it finds is gone, and may not be removed.
+/// R#13863: an endless search, as every key that it finds is overdue and must not be removed.
 #[test]
-fn a_random_key_is_looked_for_though_all_are_overdue_and_nobody_may_write() {
+fn randomkey_ends_though_all_keys_are_overdue_and_writes_are_paused() {
     let overdue = |keys: usize| {
         let mut world = World::fresh();
         for number in 0..keys {
@@ -155,7 +155,7 @@ fn a_random_key_is_looked_for_though_all_are_overdue_and_nobody_may_write() {
     assert!(world.ask("RANDOMKEY").starts_with('$'));
     assert!(world.ask("SCAN 0 COUNT 1000").starts_with('*'));
     assert_eq!(world.ask("DBSIZE"), ":100\r\n", "nothing is removed while writing is paused");
-    // As often as there are keys: each time takes as long however many there are.
+    // As many calls as there are keys: each takes the same time, whatever the number of keys.
     let work = |keys: usize| {
         let mut world = overdue(keys);
         let start = processor_time();

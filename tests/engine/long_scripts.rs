@@ -1,5 +1,5 @@
-//! Scripts that take longer than `busy-reply-threshold` in ways that are not instructions: what they are answered, what
-//! commands do for them, and what they wait for.
+//! Scripts that exceed `busy-reply-threshold` without running Lua instructions: in long replies, in commands that they
+//! call, and in library functions.
 
 use dunlin::engine::{Effect, Now, SessionId};
 
@@ -7,7 +7,7 @@ use crate::world::{START, World};
 
 const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
 
-/// A world in which a script is put aside when it is first asked, and a client beside the caller.
+/// A world in which a script is suspended at its first interrupt check, with a second client.
 fn slow_world() -> (World, SessionId) {
     let mut world = World::hurried(1_000, |settings| settings.busy_reply_threshold_ms = 1);
     let other = world.join();
@@ -36,7 +36,7 @@ const WITHOUT_END: &[&str] = &[
 ];
 
 #[test]
-fn a_script_whose_reply_has_no_end_is_put_aside_and_ended() {
+fn a_script_with_an_endless_reply_is_suspended_and_killed() {
     for script in WITHOUT_END {
         let (mut world, other) = slow_world();
         assert_eq!(eval(&mut world, script), "", "{script}");
@@ -52,7 +52,7 @@ fn a_script_whose_reply_has_no_end_is_put_aside_and_ended() {
 }
 
 #[test]
-fn a_large_reply_is_the_same_whether_others_are_heard_meanwhile() {
+fn a_large_reply_is_the_same_when_others_are_served_meanwhile() {
     let script = "local t = {} for n = 1, 60000 do t[n] = {n, 'text', {ok = 'fine'}, {err = 'MY error'}} end return t";
     let whole: String = (1..=60_000).map(|n| format!("*4\r\n:{n}\r\n$4\r\ntext\r\n+fine\r\n-MY error\r\n")).collect();
     let mut world = World::fresh();
@@ -84,7 +84,7 @@ fn calls_of_commands_count_as_work() {
 }
 
 #[test]
-fn texts_that_are_gone_through_count_as_work() {
+fn scanning_long_strings_counts_as_work() {
     for call in ["s:upper()", "s:lower()", "s:reverse()", "('%s'):format(s)", "s:find('y', 1, true)", "tonumber(s)"] {
         let (mut world, _) = slow_world();
         let reply =
@@ -94,7 +94,7 @@ fn texts_that_are_gone_through_count_as_work() {
 }
 
 #[test]
-fn time_stands_still_for_a_script_until_it_takes_too_long() {
+fn time_is_fixed_within_a_script_until_it_takes_too_long() {
     let (mut world, other) = slow_world();
     world.ask("SET key value PX 1000");
     let script = "local started = redis.call('TIME')

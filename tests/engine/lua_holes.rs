@@ -1,7 +1,7 @@
-//! Holes that were found in Lua 5.1, in Redis's sandbox and in others like it, each as a
-//! script that must not get through.
+//! Vulnerabilities of Lua 5.1, of Redis's sandbox and of others like it, each as a script that must not succeed.
 //!
-//! What a hole allowed is told at its test. A script may fail, but only with an error of Lua, and it leaves no trace.
+//! Each test describes what the vulnerability allowed. A script may fail, but only with an error of Lua, and it leaves
+//! no trace.
 
 use fastrand::Rng;
 
@@ -67,7 +67,7 @@ const CHANGES: &str = "
     for _, t in pairs(_G) do attack(t) end
     attack(_G)";
 
-/// What is global, and what libraries hold.
+/// The names of all globals, and of the functions in libraries.
 const NAMES: &[(&str, &str)] = &[
     (
         "_G",
@@ -128,7 +128,7 @@ fn a_command_takes_as_many_words_as_lua_unpacks_and_a_reply_may_nest_deep() {
     assert!(world.ask("INFO errorstats").contains("errorstat_ERR:count=1\r\n"));
 }
 
-/// CVE-2021-32672: the debugger read behind the end of what it was sent.
+/// CVE-2021-32672: the debugger read beyond the end of its input.
 #[test]
 fn there_is_no_debugger_to_send_frames_to() {
     let mut world = World::fresh();
@@ -153,7 +153,8 @@ fn scripts_see_these_names_and_no_others() {
     }
 }
 
-/// CVE-2022-24735 and CVE-2025-46818: what one script changed was run by the next, on behalf of somebody else.
+/// CVE-2022-24735 and CVE-2025-46818: a function that one script replaced was run by the next script, with the
+/// permissions of another user.
 #[test]
 fn no_script_changes_what_others_see() {
     attack(CHANGES);
@@ -179,7 +180,7 @@ fn no_script_changes_what_others_see() {
 
 /// CVE-2022-24735: the body of a script was put into the text of a function.
 #[test]
-fn an_end_too_many_ends_nothing() {
+fn a_surplus_end_keyword_does_not_escape_the_script() {
     for script in ["return 1 end function x() return 2", "end return 1", "end) (function() return 1"] {
         assert!(attack(script).starts_with("-ERR Error compiling script"), "{script}");
     }
@@ -197,7 +198,7 @@ fn keys_and_arguments_are_those_of_the_script_that_runs() {
 
 /// Scripts that do no more than this with them share two tables.
 #[test]
-fn who_reads_keys_and_arguments_finds_those_that_were_sent_and_nothing_else() {
+fn a_script_that_reads_keys_and_arguments_finds_exactly_those_that_were_sent() {
     const READ: &[u8] =
         b"return {#KEYS, #ARGV, tostring(KEYS[1]), tostring(ARGV[1]), tostring(ARGV[17]), tostring(ARGV.x)}";
     const TAKE: &[u8] = b"KEYS.x, ARGV.x, ARGV[1], KEYS[9] = 1, 2, 'taken', 3 setmetatable(ARGV, {__index = KEYS})";
@@ -219,9 +220,9 @@ fn who_reads_keys_and_arguments_finds_those_that_were_sent_and_nothing_else() {
     }
 }
 
-/// That is how scripts are told apart: by names, so by those that lead to the tables.
+/// Scripts are classified by the names that they use, so these names must be the only ways to the tables.
 #[test]
-fn nothing_leads_to_keys_and_arguments_but_their_names_all_globals_and_the_compilers() {
+fn keys_and_arguments_are_reachable_only_by_their_names_the_globals_and_the_compilers() {
     let mut world = World::fresh();
     let search = "
         local ways, seen = {KEYS = 1, ARGV = 1, _G = 1, load = 1, loadstring = 1}, {}
@@ -250,7 +251,7 @@ fn nothing_leads_to_keys_and_arguments_but_their_names_all_globals_and_the_compi
 
 /// CVE-2022-24736: a script that could not be loaded was run nevertheless.
 #[test]
-fn what_looks_like_lua_and_is_not_is_an_error() {
+fn malformed_source_is_an_error() {
     const PIECES: &[&str] = &[
         "local ",
         "x",
@@ -367,9 +368,9 @@ fn a_range_to_unpack_is_counted_right() {
     assert_eq!(reply, ":1\r\n");
 }
 
-/// Lua 5.1 would move two thousand million elements, and nobody could stop it.
+/// Lua 5.1 would move two thousand million elements, and could not be interrupted.
 #[test]
-fn nothing_is_inserted_so_low_that_it_takes_for_ever() {
+fn an_insert_at_a_very_low_position_is_an_error() {
     assert!(attack("table.insert({}, -2147483648, 1)").contains("position out of bounds"));
     assert_eq!(attack("local t = {1, 2} table.insert(t, -1, 9) return t[-1]"), ":9\r\n");
 }
@@ -417,7 +418,7 @@ fn tables_of_all_shapes_are_answered() {
 
 /// Libraries that were written anew had the faults of old, such as CVE-2024-31449 in Dragonfly.
 #[test]
-fn no_function_of_a_library_minds_its_arguments() {
+fn library_functions_survive_any_arguments() {
     let reply = attack(
         "local odd = {-2147483648, 2147483647, 0 / 0, 1 / 0, -1, 1e15, '', ('x'):rep(300), '%', '%1', '[', '>i16', {}, {1},
             true, function() return 1 end, coroutine.create(function() end), string}
@@ -446,7 +447,7 @@ fn no_function_of_a_library_minds_its_arguments() {
 
 /// A script that assigns no global name has the globals themselves for its environment, which it must not notice.
 #[test]
-fn globals_are_the_same_for_who_assigns_none() {
+fn globals_are_protected_in_scripts_that_assign_none() {
     let mut world = World::fresh();
     let cases = [
         ("return nope", "nonexistent global variable 'nope'"),
@@ -470,7 +471,7 @@ fn globals_are_the_same_for_who_assigns_none() {
 
 /// Some texts are read without C's help; the interpreter itself always has it.
 #[test]
-fn a_text_is_the_same_number_to_all_who_read_it() {
+fn a_string_converts_to_the_same_number_everywhere() {
     let script = b"
         for text in string.gmatch(ARGV[1], '[^,]+') do
             if tonumber(text) ~= text * 1 or tostring(tonumber(text)) ~= tostring(text * 1) then return text end

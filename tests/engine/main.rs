@@ -1,4 +1,4 @@
-//! The engine by itself: no socket, no thread, a clock that the test moves.
+//! Tests of the engine alone: no socket, no thread, a clock that the test moves.
 
 mod capacity;
 mod chance;

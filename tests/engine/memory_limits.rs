@@ -1,4 +1,4 @@
-//! What happens when memory is short: which commands are refused, which keys and clients go.
+//! `maxmemory` and `maxmemory-clients`: which commands are refused, and which keys and clients are evicted.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn full(count: usize, policy: &str) -> World {
 }
 
 #[test]
-fn without_eviction_what_may_add_is_refused_and_what_reads_or_removes_is_not() {
+fn without_eviction_commands_that_may_add_are_refused_and_others_are_not() {
     let mut world = World::fresh();
     world.ask("SET key value");
     world.ask("CONFIG SET maxmemory 1");
@@ -60,7 +60,7 @@ fn a_transaction_is_refused_when_it_is_queued_and_when_it_is_run() {
 }
 
 #[test]
-fn memory_stays_within_its_limit_under_every_policy_that_lets_keys_go() {
+fn memory_stays_within_its_limit_under_every_policy_that_evicts() {
     for policy in [
         "allkeys-lru",
         "allkeys-lfu",
@@ -123,7 +123,7 @@ fn volatile_ttl_takes_the_keys_that_fall_due_first() {
     assert!(left.iter().all(|&due| due >= gone), "a key went before one that falls due earlier");
 }
 
-/// The share of the keys that were used again among those that are gone, when a third of all has to go.
+/// The share of keys in use among the evicted ones, when a third of all keys is evicted.
 fn used_among_the_gone(policy: &str, samples: usize) -> f64 {
     let mut world = World::fresh();
     world.ask(&format!("CONFIG SET maxmemory-policy {policy} maxmemory-samples {samples} lfu-log-factor 1"));
@@ -143,7 +143,7 @@ fn used_among_the_gone(policy: &str, samples: usize) -> f64 {
 }
 
 #[test]
-fn keys_in_use_stay_and_others_go() {
+fn keys_in_use_stay_and_others_are_evicted() {
     for policy in ["allkeys-lru", "allkeys-lfu"] {
         let (few, many) = (used_among_the_gone(policy, 5), used_among_the_gone(policy, 10));
         assert!(few < 0.02 && many < 0.01, "{policy}: {few} and {many} of the keys that went were in use");
@@ -153,7 +153,7 @@ fn keys_in_use_stay_and_others_go() {
 }
 
 #[test]
-fn every_database_gives_its_share_of_random_keys() {
+fn random_eviction_takes_keys_of_every_database() {
     let mut world = World::fresh();
     for database in [0, 3, 5] {
         world.ask(&format!("SELECT {database}"));
@@ -168,7 +168,7 @@ fn every_database_gives_its_share_of_random_keys() {
 }
 
 #[test]
-fn the_same_seed_lets_the_same_keys_go() {
+fn the_same_seed_evicts_the_same_keys() {
     let gone = |seed: u64| {
         let mut world = World::seeded(seed, |settings| settings.policy = dunlin::engine::Policy::AllkeysLru);
         (0..500).for_each(|number| _ = world.ask(&format!("SET key:{number} value")));
@@ -192,7 +192,7 @@ fn an_evicted_key_is_announced_and_counted() {
 }
 
 #[test]
-fn a_script_is_refused_what_may_add_until_it_has_written() {
+fn a_script_may_not_add_while_memory_is_short_until_it_has_written() {
     let mut world = World::fresh();
     world.ask("CONFIG SET maxmemory 1");
     let mut eval = |source: &str| {
@@ -209,7 +209,7 @@ fn a_script_is_refused_what_may_add_until_it_has_written() {
 }
 
 #[test]
-fn a_counter_of_uses_can_be_asked_for_under_lfu_and_idle_time_under_the_others() {
+fn object_freq_needs_an_lfu_policy_and_object_idletime_another_one() {
     let mut world = World::with(|settings: &mut Settings| settings.lfu_log_factor = 0);
     world.ask("SET key value");
     world.pass_ms(5_000);
@@ -232,7 +232,7 @@ fn a_counter_of_uses_can_be_asked_for_under_lfu_and_idle_time_under_the_others()
 }
 
 #[test]
-fn the_largest_client_goes_first_and_one_that_asked_for_it_never() {
+fn the_largest_client_is_evicted_first_and_a_no_evict_client_never() {
     let mut world = World::fresh();
     let clients: BTreeMap<&str, _> =
         ["spared", "small", "large"].into_iter().map(|name| (name, world.join())).collect();

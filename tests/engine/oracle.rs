@@ -1,4 +1,4 @@
-//! A real server to ask, behind a socket that is a file.
+//! A real server for comparison, on a Unix socket.
 
 use redis::{Connection, Value};
 
@@ -20,7 +20,7 @@ impl Oracle {
         Oracle { connection, _process: process }
     }
 
-    /// What it answers.
+    /// Sends a request and returns the reply.
     pub fn ask(&mut self, words: &[&str]) -> Value {
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);

@@ -1,4 +1,4 @@
-//! What a fault of ours costs: the request in which it happened, and nothing else.
+//! A panic in a command costs the request in which it happened, and nothing else.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,5 +1,5 @@
-//! Users and their rights: the gate, and what becomes of sessions whose user changes. That keys which are used were
-//! checked is tried in `tests/matrix/checked_keys.rs`.
+//! Users and their permissions: the ACL gate, and sessions whose user changes. `tests/matrix/checked_keys.rs` tests
+//! that all used keys are checked.
 
 use dunlin::engine::{Arity, Flags, Flow, SessionId};
 use fastrand::Rng;
@@ -22,12 +22,12 @@ fn join_as(world: &mut World, rules: &str) -> SessionId {
 
 #[test]
 fn a_new_user_may_call_nothing_but_what_serves_to_log_in() {
-    // Kvrocks CVE-2026-41566: what is not allowed by name is refused, whatever commands come.
+    // Kvrocks CVE-2026-41566: a command that is not allowed by name is refused, also a new one.
     let mut world = World::fresh();
     let client = join_as(&mut world, "");
     let entries: Vec<_> =
         world.engine.table.entries().iter().map(|entry| (entry.name.clone(), entry.command)).collect();
-    // What a setting must enable first is refused before.
+    // A command that a setting must enable is refused before that.
     let is_enabled = |flags: Flags| !flags.has(Flags::PROTECTED) && !flags.has(Flags::EXTENDS);
     let entries = entries.iter().filter(|(_, command)| !command.is_container() && is_enabled(command.flags));
     for (name, command) in entries {
@@ -45,8 +45,8 @@ fn a_new_user_may_call_nothing_but_what_serves_to_log_in() {
 }
 
 #[test]
-fn a_command_that_is_too_short_is_told_so_before_its_keys_are_looked_for() {
-    // R#14847: keys were looked for behind the last word.
+fn the_arity_is_checked_before_keys_are_searched_for() {
+    // R#14847: keys were searched for beyond the last word.
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all ~a");
     let entries: Vec<_> =
@@ -66,8 +66,8 @@ fn a_command_that_is_too_short_is_told_so_before_its_keys_are_looked_for() {
 
 #[test]
 fn keys_are_found_in_requests_of_any_shape() {
-    // CVE-2023-36824: odd numbers of keys led behind the last word. All words differ, so what is told for a key is
-    // either a word of the request behind the command, or was read where there is none.
+    // CVE-2023-36824: odd numbers of keys led beyond the last word. All words differ, so each reported key is either a
+    // word of the request after the command, or was read out of bounds.
     let mut world = World::fresh();
     let names: Vec<String> = world.engine.table.entries().iter().map(|entry| entry.name.clone()).collect();
     for name in names {
@@ -101,7 +101,7 @@ fn keys_are_found_in_requests_of_any_shape() {
 }
 
 #[test]
-fn rights_that_are_gone_when_a_transaction_runs_are_gone() {
+fn permissions_are_checked_again_when_a_transaction_runs() {
     // R#15673.
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all ~*");
@@ -159,11 +159,11 @@ fn a_client_that_waits_is_closed_with_its_user() {
     assert_eq!(world.ask("ACL DELUSER ann"), ":1\r\n");
     assert!(world.engine.sessions.get(client).is_none_or(|session| session.closing));
     assert_eq!(world.ask("RPUSH list x"), ":1\r\n");
-    assert_eq!(world.ask("LLEN list"), ":1\r\n", "nobody takes what comes then");
+    assert_eq!(world.ask("LLEN list"), ":1\r\n", "no client takes the new element");
 }
 
 #[test]
-fn a_client_that_waits_and_loses_the_right_takes_nothing() {
+fn a_blocked_client_that_loses_its_permission_takes_nothing() {
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all ~*");
     world.ask_as(client, "BLPOP list 0");
@@ -173,7 +173,7 @@ fn a_client_that_waits_and_loses_the_right_takes_nothing() {
 }
 
 #[test]
-fn a_client_that_listens_and_loses_the_right_is_closed() {
+fn a_subscriber_that_loses_its_permission_is_closed() {
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all &news &other");
     world.ask_as(client, "SUBSCRIBE news");
@@ -185,7 +185,7 @@ fn a_client_that_listens_and_loses_the_right_is_closed() {
 }
 
 #[test]
-fn who_removes_itself_within_a_transaction_gets_a_whole_answer_and_is_closed() {
+fn a_user_that_deletes_itself_in_a_transaction_gets_a_complete_reply_and_is_closed() {
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all ~*");
     for command in ["MULTI", "ACL DELUSER ann", "ACL WHOAMI"] {
@@ -204,12 +204,12 @@ fn a_wrong_password_fills_no_memory() {
     assert_eq!(world.engine.acl.log.iter().len(), 128);
     assert!(world.ask("INFO stats").contains("acl_access_denied_auth:10000\r\n"));
     world.ask("CONFIG RESETSTAT");
-    // As in Redis, what was refused stays counted.
+    // As in Redis, refused commands stay counted.
     assert!(world.ask("INFO stats").contains("acl_access_denied_auth:10000\r\n"));
 }
 
 #[test]
-fn users_may_come_and_go_while_their_clients_wait_and_listen() {
+fn users_can_be_added_and_removed_while_their_clients_are_blocked_or_subscribed() {
     // R#13274, V#3800: a user that went while a client of it was being freed ended the server.
     let mut world = World::fresh();
     let mut chance = Rng::with_seed(3);

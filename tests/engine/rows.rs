@@ -1,11 +1,11 @@
-//! What our rows tell of a command is what Redis 8.0 tells of it.
+//! The rows of commands agree with COMMAND INFO and COMMAND DOCS of Redis 8.0.
 //!
-//! `tests/fixtures/commands.txt` holds what a real server tells: for each command the fields of COMMAND INFO and those
-//! of COMMAND DOCS, among them the tree of arguments. Sentences are our own: of summaries and complexities only their
+//! `tests/fixtures/commands.txt` has the replies of a real server: for each command the fields of COMMAND INFO and of
+//! COMMAND DOCS, including the tree of arguments. Sentences are our own: of summaries and complexities only their
 //! presence is compared, of the history only the versions.
 //!
-//! To write the file anew: `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine rows`. Whenever
-//! DUNLIN_ORACLE names a server it is asked again.
+//! To rewrite the file: `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine rows`. Whenever
+//! DUNLIN_ORACLE names a server, the file is compared with its replies.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::world::World;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/commands.txt");
 
-/// What is told of one command: fields by their names.
+/// The information about one command: fields by their names.
 type Told = BTreeMap<String, String>;
 
 /// Fields that differ for a reason.
 const DIFFERENT: &[(&str, &str, &str)] = &[];
 
 #[test]
-fn our_rows_tell_what_redis_tells() {
+fn our_rows_agree_with_redis() {
     if let Some(program) = Program::from_environment("COMMAND DOCS of a real server") {
         let told = written(&told_by_oracle(&program));
         if updates() {
@@ -181,7 +181,7 @@ fn read(text: &str) -> BTreeMap<String, Told> {
         match line.strip_prefix("  ").and_then(|field| field.split_once(": ")) {
             None => drop(told.insert(line.to_owned(), Told::new())),
             Some((field, value)) => {
-                let mut command = told.last_entry().expect("a field stands below a command");
+                let mut command = told.last_entry().expect("a field follows its command");
                 command.get_mut().insert(field.to_owned(), value.to_owned());
             }
         }

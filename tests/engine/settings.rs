@@ -1,4 +1,4 @@
-//! What CONFIG changes, and what it refuses to promise.
+//! CONFIG SET: what it changes, and which values without effect it refuses.
 
 use dunlin::engine::exec::rights;
 use dunlin::engine::{Effect, Permission};
@@ -14,7 +14,7 @@ fn settings_told(world: &mut World) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_setting_without_effect_is_not_promised() {
+fn config_set_refuses_values_without_effect() {
     let mut world = World::fresh();
     let no_jemalloc = "Active defragmentation cannot be enabled: it requires a Redis server compiled with a modified \
         Jemalloc like the one shipped by default with the Redis source distribution";
@@ -33,7 +33,7 @@ fn a_setting_without_effect_is_not_promised() {
 }
 
 #[test]
-fn a_setting_that_nothing_depends_on_keeps_what_it_is_given() {
+fn a_setting_that_nothing_depends_on_stores_any_value() {
     let mut world = World::fresh();
     for (parameter, value) in [
         ("lazyfree-lazy-eviction", "yes"),
@@ -49,7 +49,7 @@ fn a_setting_that_nothing_depends_on_keeps_what_it_is_given() {
 }
 
 #[test]
-fn the_working_directory_of_a_running_server_stays_whoever_asks() {
+fn the_working_directory_of_a_running_server_cannot_be_changed() {
     for (permission, reason) in [(Permission::No, "protected"), (Permission::Yes, "immutable")] {
         let mut world = World::with(|settings| settings.protected_configs = permission);
         let refusal = format!("(possibly related to argument 'dir') - can't set {reason} config");
@@ -58,14 +58,14 @@ fn the_working_directory_of_a_running_server_stays_whoever_asks() {
 }
 
 #[test]
-fn the_server_is_told_of_each_setting_by_the_name_of_its_row() {
+fn each_changed_setting_is_an_effect_with_the_name_of_its_row() {
     let mut world = World::fresh();
     world.ask("CONFIG SET TIMEOUT 5 zset-max-ziplist-value 6");
     assert_eq!(settings_told(&mut world), ["timeout", "zset-max-listpack-value"]);
 }
 
 #[test]
-fn a_refused_pair_leaves_all_settings_as_they_were_and_tells_nothing() {
+fn a_refused_pair_changes_no_setting_and_has_no_effect() {
     let mut world = World::fresh();
     world.ask("CONFIG SET timeout 5 maxclients 0");
     assert_eq!(world.engine.settings.timeout_s, 0);
@@ -73,7 +73,7 @@ fn a_refused_pair_leaves_all_settings_as_they_were_and_tells_nothing() {
 }
 
 #[test]
-fn a_client_that_came_while_a_password_was_set_is_let_in_when_it_is_cleared() {
+fn a_client_from_before_the_password_was_cleared_needs_no_login_afterwards() {
     let mut world = World::with(|settings| settings.password = "secret".to_owned());
     let stranger = world.join();
     assert!(world.ask_as(stranger, "PING").0.starts_with("-NOAUTH"));
@@ -90,7 +90,7 @@ fn the_limits_of_packed_sorted_sets_follow_config_set() {
 }
 
 #[test]
-fn a_rate_is_of_the_last_second_and_a_half() {
+fn a_rate_covers_the_last_second_and_a_half() {
     let mut world = World::fresh();
     world.ask("PING");
     for _ in 0..20 {
@@ -107,7 +107,7 @@ fn a_rate_is_of_the_last_second_and_a_half() {
 }
 
 #[test]
-fn too_many_error_codes_are_told_in_the_log() {
+fn too_many_error_codes_are_reported_in_the_log() {
     let mut world = World::fresh();
     for number in 0..130 {
         world.send(world.client, &[b"EVAL", format!("return {{err = 'E{number} made up'}}").as_bytes(), b"0"]);

@@ -1,4 +1,4 @@
-//! What takes long: the slow log, latency, and how long the calls of commands took.
+//! The slow log, the latency monitor, and the statistics of call durations.
 
 use dunlin::engine::{Flow, Now};
 use dunlin::resp::{Request, Span};
@@ -31,7 +31,7 @@ fn a_command_that_takes_long_is_logged_with_its_time_and_client() {
 }
 
 #[test]
-fn of_a_transaction_the_command_is_logged_that_took_long() {
+fn in_a_transaction_the_slow_command_is_logged() {
     let mut world = slow_world();
     world.ask("MULTI");
     world.ask("PING");
@@ -49,7 +49,12 @@ fn a_command_that_waits_is_logged_once_when_it_has_ended() {
     world.ask("LPUSH list a");
     assert_eq!(logged(&world), ["LPUSH list a", "BLPOP list 0"]);
     assert_eq!(
-        world.engine.stats.command(world.engine.table.find(b"blpop").expect("known")).latency_histogram.calls(),
+        world
+            .engine
+            .stats
+            .command(world.engine.table.find(b"blpop").expect("the command exists"))
+            .latency_histogram
+            .calls(),
         1
     );
 }
@@ -105,13 +110,13 @@ fn calls_are_counted_by_time_unless_that_is_off() {
     assert_eq!(world.ask("LATENCY HISTOGRAM ping"), "*0\r\n");
 }
 
-/// How often GET was called, and for how many microseconds in all.
+/// The number of calls of GET, and their total time in microseconds.
 fn gets(world: &World) -> (u64, u64, u64) {
-    let stats = world.engine.stats.command(world.engine.table.find(b"get").expect("known"));
+    let stats = world.engine.stats.command(world.engine.table.find(b"get").expect("the command exists"));
     (stats.calls, stats.elapsed_us, stats.latency_histogram.calls())
 }
 
-/// Runs GET within a batch; answers whether it is timed with what comes behind.
+/// Runs GET within a batch; returns whether it is timed together with the next command.
 fn get_in_batch(world: &mut World, key: &[u8], now: Now) -> bool {
     let text = [b"GET", key].concat();
     let spans = [Span { start: 0, end: 3 }, Span { start: 3, end: text.len() }];
@@ -137,7 +142,7 @@ fn brief_commands_of_a_batch_take_a_microsecond_at_most_of_what_a_longer_one_tak
 }
 
 #[test]
-fn no_command_is_timed_with_others_where_the_slow_log_is_to_know_of_all() {
+fn commands_are_timed_one_by_one_when_the_slow_log_records_all() {
     let mut world = World::with(|settings| settings.slow_from_us = Some(0));
     world.engine.begin_batch(START);
     let ends = Now::from_us(START.unix_us + 50);
@@ -146,7 +151,7 @@ fn no_command_is_timed_with_others_where_the_slow_log_is_to_know_of_all() {
 }
 
 #[test]
-fn keys_that_take_long_to_remove_are_no_spike_of_a_command() {
+fn slow_removal_of_keys_is_no_latency_sample_of_a_command() {
     let mut world = World::with(|settings| settings.spikes_from_ms = 1);
     world.ask("SET key value PX 5");
     world.pass_ms(10);

@@ -14,7 +14,7 @@ const LIBRARY: &[u8] = b"#!lua name=slow
     redis.register_function{function_name = 'reading', callback = function() while true do end end,
         flags = {'no-writes'}}";
 
-/// A world with the library, in which 20 milliseconds pass with each look at the clock, and a client beside the caller.
+/// A world with the library and a second client, in which 20 milliseconds pass with each reading of the clock.
 fn slow_world() -> (World, SessionId) {
     let mut world = World::hurried(20_000, |settings| settings.busy_reply_threshold_ms = 100);
     let loaded = world.send(world.client, &[b"FUNCTION", b"LOAD", LIBRARY]).0;
@@ -32,7 +32,7 @@ fn end(world: &mut World) -> String {
 }
 
 #[test]
-fn others_are_told_to_end_a_function_that_takes_long_and_can() {
+fn other_clients_get_busy_and_can_kill_a_slow_function() {
     for call in ["FCALL endless 1 key word", "FCALL_RO reading 0"] {
         let (mut world, other) = slow_world();
         assert_eq!(world.ask(call), "");
@@ -49,7 +49,7 @@ fn others_are_told_to_end_a_function_that_takes_long_and_can() {
 }
 
 #[test]
-fn function_stats_tells_which_function_runs_and_for_how_long() {
+fn function_stats_shows_the_running_function_and_its_duration() {
     let (mut world, other) = slow_world();
     world.ask("FCALL endless 1 key word");
     let stats = world.ask_as(other, "FUNCTION STATS").0;
@@ -85,7 +85,7 @@ fn a_script_is_not_ended_as_a_function() {
 }
 
 #[test]
-fn a_transaction_that_meets_a_busy_server_is_refused_as_a_whole() {
+fn a_transaction_on_a_busy_server_is_refused_as_a_whole() {
     let (mut world, other) = slow_world();
     world.ask("FCALL endless 0");
     assert_eq!(world.ask_as(other, "MULTI").0, "+OK\r\n");

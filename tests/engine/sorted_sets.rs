@@ -1,4 +1,4 @@
-//! What a transcript cannot say of sorted sets: chance, and what must cost nothing.
+//! Properties of sorted sets that transcripts cannot show: random choices, and requests that must not allocate.
 
 use crate::world::World;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ fn board(members: usize) -> World {
     world
 }
 
-/// How often each member is answered.
+/// The number of times that each member is returned.
 fn hits(world: &mut World, command: &str, times: usize) -> BTreeMap<String, usize> {
     let mut hits = BTreeMap::new();
     for _ in 0..times {
@@ -28,7 +28,7 @@ fn hits(world: &mut World, command: &str, times: usize) -> BTreeMap<String, usiz
 }
 
 #[test]
-fn every_member_is_answered_as_often_as_any_other() {
+fn every_member_is_chosen_equally_often() {
     let mut world = board(40);
     for (command, answered) in [
         ("ZRANDMEMBER board", 1),
@@ -44,7 +44,7 @@ fn every_member_is_answered_as_often_as_any_other() {
 }
 
 #[test]
-fn a_count_beyond_all_bounds_is_refused_before_anything_is_made_for_it() {
+fn an_excessive_count_is_refused_before_anything_is_allocated() {
     let mut world = board(3);
     assert_eq!(world.ask("ZRANDMEMBER board -4611686018427387903 WITHSCORES"), "-ERR value is out of range\r\n");
     assert_eq!(world.ask("ZRANDMEMBER board 4611686018427387903").lines().next(), Some("*3"));

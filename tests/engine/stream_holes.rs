@@ -1,4 +1,4 @@
-//! Holes that were found in streams; known_holes.rs has the list.
+//! Known vulnerabilities in streams; known_holes.rs has the list.
 
 use dunlin::resp::{Request, Span};
 
@@ -45,7 +45,7 @@ fn half_deleted(entries: usize) -> World {
 
 /// CVE-2022-31144: claiming what was deleted.
 #[test]
-fn what_was_deleted_is_told_when_it_is_claimed_and_is_pending_no_longer() {
+fn deleted_entries_are_reported_by_a_claim_and_no_longer_pending() {
     const ENTRIES: usize = 300;
     for count in [1, 2, 3, 10, 100, 299, 300, 301, 1_000, 1_000_000] {
         let mut world = half_deleted(ENTRIES);
@@ -71,7 +71,7 @@ fn what_was_deleted_is_told_when_it_is_claimed_and_is_pending_no_longer() {
 
 /// CVE-2022-35951: counts whose product with the size of an id is more than a number holds.
 #[test]
-fn a_count_that_is_beyond_all_entries_is_refused_or_takes_all() {
+fn a_count_above_the_number_of_entries_is_refused_or_takes_all() {
     let mut world = half_deleted(10);
     for count in
         ["8070450532247928833", "9223372036854775807", "1152921504606846976", "0", "-1", "18446744073709551616"]

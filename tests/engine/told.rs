@@ -1,9 +1,9 @@
-//! The names that INFO and CONFIG GET tell are those of Redis 8.0, in its order where it has one, and so are the values
-//! that parameters have to begin with.
+//! The names in INFO and CONFIG GET are those of Redis 8.0, in its order where it has one, and so are the default
+//! values of parameters.
 //!
-//! `tests/fixtures/told.txt` holds what a real server tells. To write it anew:
-//! `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine told`; whenever DUNLIN_ORACLE
-//! names a server it is asked again.
+//! `tests/fixtures/told.txt` has the replies of a real server. To rewrite it:
+//! `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine told`; whenever DUNLIN_ORACLE names a server,
+//! the file is compared with its replies.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ const ONLY_HERE: &[(&str, &str)] = &[
 /// Parameters whose values at the start are chosen by who starts it.
 const CHOSEN: &[&str] = &["dir", "port", "unixsocket", "save", "enable-debug-command"];
 
-/// Parameters that are told only by their names.
+/// Parameters of which only the names are compared.
 const HIDDEN: &[&str] = &[
     "aof-disable-auto-gc",
     "cluster-ping-interval",
@@ -49,7 +49,7 @@ const HIDDEN: &[&str] = &[
 ];
 
 #[test]
-fn info_and_config_tell_the_names_and_values_that_redis_tells() {
+fn info_and_config_show_the_names_and_values_of_redis() {
     if let Some(program) = Program::from_environment("the names of INFO and CONFIG on a real server") {
         let mut oracle = Oracle::start(&program);
         let told = HEAD.to_owned() + &told(|words| oracle.ask(words)).join("\n") + "\n";
@@ -82,7 +82,7 @@ fn told(mut ask: impl FnMut(&[&str]) -> Value) -> Vec<String> {
     for section in ["default", "everything"] {
         let text = text(&ask(&["INFO", section]));
         let names = text.lines().filter(|line| !line.is_empty()).map(|line| line.split(':').next().unwrap_or(line));
-        // Commands and errors depend on what was asked before, listeners on where.
+        // Lines about commands and errors depend on the requests before, and those about listeners on the machine.
         let names = names.filter(|name| {
             !["cmdstat_", "errorstat_", "latency_percentiles_", "listener"].iter().any(|n| name.starts_with(n))
         });

@@ -1,4 +1,4 @@
-//! What clients that cache what they read are told, and when.
+//! Client-side caching (CLIENT TRACKING): which invalidations a client gets, and when.
 
 use dunlin::engine::SessionId;
 use dunlin::engine::exec::tracking;
@@ -28,7 +28,7 @@ fn tracking(options: &str) -> (World, SessionId) {
 }
 
 #[test]
-fn a_key_that_makes_way_for_a_command_is_told_before_its_reply() {
+fn an_evicted_key_is_invalidated_before_the_reply_of_the_command() {
     let (mut world, _) = tracking("");
     world.ask("SET key value");
     world.ask("GET key");
@@ -39,7 +39,7 @@ fn a_key_that_makes_way_for_a_command_is_told_before_its_reply() {
 }
 
 #[test]
-fn a_change_of_ones_own_is_told_behind_the_reply_and_behind_what_a_client_publishes_to_itself_before_it() {
+fn a_clients_own_change_is_invalidated_after_the_reply() {
     let (mut world, _) = tracking("");
     world.ask("GET key");
     assert_eq!(world.ask("SET key value"), format!("+OK\r\n{}", invalidation("key")));
@@ -51,7 +51,7 @@ fn a_change_of_ones_own_is_told_behind_the_reply_and_behind_what_a_client_publis
 }
 
 #[test]
-fn a_flush_that_is_waited_for_is_answered_behind_what_it_tells() {
+fn a_synchronous_flush_replies_after_its_invalidation() {
     let (mut world, _) = tracking("");
     let null = ">2\r\n$10\r\ninvalidate\r\n_\r\n";
     assert_eq!(world.ask("FLUSHALL"), format!("{null}+OK\r\n"));
@@ -59,7 +59,7 @@ fn a_flush_that_is_waited_for_is_answered_behind_what_it_tells() {
 }
 
 #[test]
-fn keys_beyond_the_limit_are_forgotten_at_random_and_told() {
+fn keys_beyond_the_table_limit_are_invalidated_at_random() {
     let (mut world, other) = tracking("");
     world.ask("CONFIG SET tracking-table-max-keys 50");
     (0..60).for_each(|number| _ = world.ask(&format!("GET key:{number}")));
@@ -67,7 +67,7 @@ fn keys_beyond_the_limit_are_forgotten_at_random_and_told() {
     assert_eq!(world.engine.observers.tracking.keys(), 50);
     let client = world.client;
     let frames = told(&mut world, client);
-    // All but the last were told before some reply.
+    // All but the last were sent before some reply.
     assert!(frames.matches("invalidate").count() <= 10);
     world.ask("CONFIG SET tracking-table-max-keys 0");
     (0..60).for_each(|number| _ = world.ask(&format!("GET key:{number}")));
@@ -75,7 +75,7 @@ fn keys_beyond_the_limit_are_forgotten_at_random_and_told() {
 }
 
 #[test]
-fn a_client_is_told_when_whoever_was_told_in_its_place_is_gone() {
+fn a_client_is_notified_when_its_redirection_target_disconnects() {
     let mut world = World::fresh();
     let redirected = world.join();
     world.ask("HELLO 3");
@@ -92,7 +92,7 @@ fn a_client_is_told_when_whoever_was_told_in_its_place_is_gone() {
 }
 
 #[test]
-fn prefixes_are_told_once_at_the_end_of_a_turn_whatever_happened_in_it() {
+fn prefixes_are_invalidated_once_at_the_end_of_a_turn() {
     let (mut world, other) = tracking("BCAST PREFIX user: PREFIX job:");
     for command in ["SET user:2 a", "SET user:1 a", "DEL user:2", "SET other a", "SET job:1 a"] {
         world.ask_as(other, command);
@@ -104,7 +104,7 @@ fn prefixes_are_told_once_at_the_end_of_a_turn_whatever_happened_in_it() {
 }
 
 #[test]
-fn who_leaves_or_stops_hears_nothing_and_leaves_no_prefix() {
+fn a_client_that_disconnects_or_stops_tracking_leaves_no_prefix() {
     let (mut world, other) = tracking("BCAST PREFIX a");
     world.ask_as(other, "CLIENT TRACKING on BCAST PREFIX b");
     assert_eq!((world.engine.observers.tracking.prefixes(), world.engine.observers.tracking.clients()), (2, 2));
@@ -114,10 +114,10 @@ fn who_leaves_or_stops_hears_nothing_and_leaves_no_prefix() {
     assert!(!world.engine.observers.tracking.is_on());
 }
 
-/// R#15371: Redis 8.0 tells the names of keys by prefix to clients that have no right to them, and so do we; a key of
-/// the default mode was read, for which it takes the right.
+/// R#15371: Redis 8.0 sends the names of keys by prefix to clients without permission for them, and so does this
+/// server; a key of the default mode was read before, which needs the permission.
 #[test]
-fn prefixes_are_told_of_keys_without_a_right_as_in_redis_8_0_but_single_keys_only_with_one() {
+fn prefixes_cover_keys_without_permission_as_in_redis_8_0_but_single_keys_do_not() {
     let mut world = World::fresh();
     world.ask("ACL SETUSER ann on nopass +@all -@dangerous +client %R~mine:*");
     let (prefix, single) = (world.join(), world.join());

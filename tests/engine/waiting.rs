@@ -1,5 +1,5 @@
-//! Clients that wait, under everything that can happen meanwhile: 1,000 random histories, against a model that does it
-//! all the long way. A history that fails tells its seed.
+//! Blocked clients, and everything that can happen meanwhile: 1,000 random histories, compared with a simple model. A
+//! history that fails prints its seed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -54,7 +54,7 @@ struct Waiter {
     deadline_ms: Option<i64>,
 }
 
-/// What a server is, without any cleverness.
+/// The model: a server in its simplest form.
 #[derive(Debug, Default)]
 struct Model {
     keys: BTreeMap<usize, Held>,
@@ -211,7 +211,7 @@ impl Pair {
         self.compare();
     }
 
-    /// A client that does not wait asks for something.
+    /// Lets a client that is not blocked send a request.
     fn wish(&mut self) {
         let client = self.generator.usize(..CLIENTS);
         if self.world.engine.is_blocked(self.clients[client]) {
@@ -330,7 +330,7 @@ impl Pair {
     }
 }
 
-/// Tells the seed if the history fails.
+/// Prints the seed if the history fails.
 struct Told(u64);
 
 impl Drop for Told {
@@ -342,7 +342,7 @@ impl Drop for Told {
 }
 
 #[test]
-fn whoever_waits_gets_what_the_model_gives_him() {
+fn blocked_clients_get_what_the_model_gives_them() {
     for seed in 0..HISTORIES {
         let _told = Told(seed);
         let mut pair = Pair::new(seed);
@@ -358,7 +358,7 @@ fn whoever_waits_gets_what_the_model_gives_him() {
 }
 
 #[test]
-fn the_answer_comes_at_its_millisecond() {
+fn a_timeout_is_answered_at_its_millisecond() {
     let mut world = World::fresh();
     let client = world.join();
     world.ask_as(client, "BLPOP list 0.25");
@@ -379,7 +379,7 @@ struct Crowd {
     rng: fastrand::Rng,
     waiting: Vec<SessionId>,
     pushed: u32,
-    /// Who got each element, or that it was removed.
+    /// The client that got each element, or that it was removed.
     seen: BTreeMap<String, &'static str>,
 }
 
@@ -416,7 +416,7 @@ impl Crowd {
         self.hear();
     }
 
-    /// Another client waits, as anybody or as ann.
+    /// Lets another client block, as the default user or as ann.
     fn come(&mut self) {
         const WAYS: [&str; 6] = [
             "BLPOP other list 0",
@@ -432,7 +432,7 @@ impl Crowd {
             self.world.ask("ACL SETUSER ann on nopass +@all ~* &*");
             self.world.ask_as(client, "AUTH ann any");
         }
-        let way = *self.rng.choice(&WAYS).expect("there are some");
+        let way = *self.rng.choice(&WAYS).expect("the list is not empty");
         let (reply, flow) = self.world.ask_as(client, way);
         if !is_of_move(&reply) {
             self.note(&reply, "who came");
@@ -488,7 +488,7 @@ impl Crowd {
         self.world.ask("DEL other");
     }
 
-    /// Elements are somebody's now, and were nobody's before.
+    /// Records that elements were delivered to a client, which none was before.
     fn note(&mut self, reply: &str, whose: &'static str) {
         let is_element = |word: &&str| word.starts_with('e') && word[1..].parse::<u32>().is_ok();
         for element in reply.split("\r\n").filter(is_element) {
@@ -496,7 +496,7 @@ impl Crowd {
         }
     }
 
-    /// Takes what those who wait are told.
+    /// Takes the replies of blocked clients.
     fn hear(&mut self) {
         for client in self.waiting.clone() {
             let told = self.world.told(client);
@@ -509,30 +509,33 @@ impl Crowd {
                 self.waiting.retain(|waiting| *waiting != client);
             }
         }
-        assert!(self.waiting.iter().all(|client| self.world.engine.is_blocked(*client)), "whoever is there waits");
+        assert!(
+            self.waiting.iter().all(|client| self.world.engine.is_blocked(*client)),
+            "all connected clients are blocked"
+        );
         assert_eq!(self.world.engine.observers.waiting.sessions(), self.waiting.len());
     }
 }
 
-/// Whether it is the answer of BLMOVE, which tells of an element that is in a list still.
+/// Whether it is the reply of BLMOVE, which returns an element that is still in a list.
 fn is_of_move(reply: &str) -> bool {
     reply.starts_with('$')
 }
 
 /// CVE-2026-23479: clients that are served again while they are evicted, killed or lose their user.
 #[test]
-fn whoever_waits_may_go_in_any_way_and_nothing_is_lost() {
+fn blocked_clients_may_leave_in_any_way_and_nothing_is_lost() {
     for seed in 0..HISTORIES {
         let _told = Told(seed);
         let mut crowd = Crowd::new(seed);
         (0..2 * STEPS).for_each(|_| crowd.step());
         crowd.note_removed();
-        assert_eq!(crowd.seen.len(), crowd.pushed as usize, "every element is somebody's");
+        assert_eq!(crowd.seen.len(), crowd.pushed as usize, "every element was delivered or removed");
     }
 }
 
 #[test]
-fn what_ends_within_the_transaction_that_made_it_is_served_to_nobody() {
+fn a_key_that_expires_within_its_transaction_serves_no_blocked_client() {
     for (wait, push) in [
         ("BLPOP key 1", "RPUSH key a"),
         ("BZPOPMIN key 1", "ZADD key 1 a"),

@@ -1,11 +1,11 @@
-//! A small world to try the engine in: one engine, its clients, and the time.
+//! The environment of engine tests: one engine, its clients, and a clock that tests move.
 
 use dunlin::commands::FAMILIES;
 use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Effect, Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
 use dunlin::resp::{Request, Span};
 
-/// An engine with a client, at a moment that stands still until it is moved.
+/// An engine with a client, and a clock that is frozen until it is moved.
 pub struct World {
     pub engine: Engine,
     pub client: SessionId,
@@ -30,21 +30,21 @@ impl World {
         World::around(Engine::new(Table::of(FAMILIES), settings, seed, START, Box::new(NoHost::default())))
     }
 
-    /// The world of an engine that nobody has come to yet.
+    /// The world of an engine that has no clients yet.
     pub fn around(mut engine: Engine) -> World {
-        let client = engine.connect(START, Origin::default()).expect("the first client is welcome");
+        let client = engine.connect(START, Origin::default()).expect("there is room");
         World { engine, client, now: START }
     }
 
-    /// A world in which whoever looks at the machine's clock finds that so many microseconds have passed: every script
-    /// takes long.
+    /// A world in which each reading of the machine's clock finds that this many microseconds have passed, so that
+    /// every script takes long.
     pub fn hurried(step_us: u64, adjust: impl FnOnce(&mut Settings)) -> World {
         let mut settings = Settings::default();
         adjust(&mut settings);
         World::around(Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::advancing(step_us))))
     }
 
-    /// What a client was told since the last time, behind its replies.
+    /// Takes the pushes and late replies that a client got since the last call.
     pub fn told(&mut self, client: SessionId) -> String {
         let mut told = Vec::new();
         if let Some(session) = self.engine.sessions.get_mut(client) {
@@ -63,7 +63,7 @@ impl World {
         self.ask_as(self.client, command).0
     }
 
-    /// The same from a given client, with what its connection is to do next.
+    /// Sends a request as a given client; returns the reply, and what its connection does next.
     pub fn ask_as(&mut self, client: SessionId, command: &str) -> (String, Flow) {
         let words: Vec<&[u8]> = command.split_ascii_whitespace().map(str::as_bytes).collect();
         let (reply, flow) = self.send(client, &words);
@@ -95,12 +95,12 @@ impl World {
         self.now
     }
 
-    /// Has the engine do what is due.
+    /// Runs everything in the engine that is due.
     pub fn expire(&mut self) -> usize {
         self.engine.run_due(self.now, usize::MAX)
     }
 
-    /// When the engine has something to do next, in unix milliseconds.
+    /// The moment when something falls due in the engine next, in Unix milliseconds.
     pub fn next_due_ms(&self) -> Option<i64> {
         self.engine.next_due().map(Now::unix_ms)
     }

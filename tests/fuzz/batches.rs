@@ -1,4 +1,4 @@
-//! Pipelines under fire: a request in a batch gets the reply that it gets by itself, on the fast path and off it.
+//! Fuzzes pipelines: a request in a batch gets the same reply as by itself, on the fast path and off it.
 //!
 //! Two servers of one seed get the same requests. One of them runs them in batches, where most take the fast path and
 //! are timed together. The other runs each by itself, while a client that tracks keys closes the fast path.
@@ -75,7 +75,7 @@ fn run_batch(world: &mut World, client: SessionId, requests: &[Vec<Vec<u8>>]) ->
     engine.begin_batch(now);
     let run_one = |words: &Vec<Vec<u8>>| {
         let request = Requests::of(words.iter().map(Vec::as_slice));
-        let request = request.iter().next().expect("there is one");
+        let request = request.iter().next().expect("the batch has a request");
         let mut reply = Vec::new();
         let flow = engine.run(now, client, request, &mut reply);
         if !engine.is_timed_later() {

@@ -1,10 +1,10 @@
-//! Where choices come from: a seed, which never ends, or bytes, which a fuzzer changes one by one.
+//! The source of random choices: a seed, which never ends, or bytes, which a fuzzer changes one by one.
 
 /// A source of choices.
 pub enum Choices<'b> {
     /// The state of a generator; not 0.
     Seed(u64),
-    /// What is left of some bytes.
+    /// The bytes that are not used yet.
     Bytes(&'b [u8]),
 }
 

@@ -1,4 +1,4 @@
-//! Tells whether bytes begin with one complete, well-formed RESP2 or RESP3 frame.
+//! Checks whether bytes begin with one complete, well-formed RESP2 or RESP3 frame.
 
 /// The length of the frame that `bytes` begin with; `None` when it is incomplete or malformed.
 pub fn frame_length(bytes: &[u8]) -> Option<usize> {

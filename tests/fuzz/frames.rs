@@ -1,8 +1,8 @@
-//! Random replies, well formed: every type of RESP3 within every other, as the specification writes them.
+//! Generates random well-formed replies: every type of RESP3 within every other, as the specification allows.
 
 use fastrand::Rng;
 
-/// Puts a reply behind `out`, whose aggregates nest `depth` deep at most.
+/// Appends a reply to `out`, whose aggregates nest `depth` deep at most.
 pub fn write_frame(rng: &mut Rng, depth: u32, out: &mut Vec<u8>) {
     match rng.u8(..if depth == 0 { 11 } else { 16 }) {
         0 => write_line(b'+', &line(rng), out),
@@ -65,11 +65,11 @@ fn write_string(mark: u8, bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn line(rng: &mut Rng) -> Vec<u8> {
-    (0..rng.usize(..12)).map(|_| *rng.choice(b"abc \"\\\n*$").expect("there are some")).collect()
+    (0..rng.usize(..12)).map(|_| *rng.choice(b"abc \"\\\n*$").expect("the list is not empty")).collect()
 }
 
 fn bytes(rng: &mut Rng) -> Vec<u8> {
-    (0..rng.usize(..20)).map(|_| *rng.choice(b"a\r\n\0\xff$*").expect("there are some")).collect()
+    (0..rng.usize(..20)).map(|_| *rng.choice(b"a\r\n\0\xff$*").expect("the list is not empty")).collect()
 }
 
 fn double(rng: &mut Rng) -> String {

@@ -1,5 +1,5 @@
-//! Requests made of choices by what the command table tells: names, the literal words of each syntax line, few keys,
-//! odd numbers. Every command is among them but those left out, each for a reason.
+//! Generates random requests from the command table: names, the literal words of each syntax line, a few keys, unusual
+//! numbers. All commands are included, except those that are listed here with a reason.
 
 use crate::choices::Choices;
 use dunlin::engine::{Arity, Entry};
@@ -74,7 +74,7 @@ const NUMBERS: &[&[u8]] = &[
 
 const TEXTS: &[&[u8]] = &[b"a", b"b", b"c", b"member", b"*", b"k?", b"a\r\n-ERR b", b"\0\xff", b"GET", b"0123456789"];
 
-/// What RESTORE reads, before it is sealed: a string, a list, a set of integers.
+/// Payloads for RESTORE, without footer: a string, a list, a set of integers.
 const PAYLOADS: &[&[u8]] =
     &[b"\0\x01v", b"\x12\x01\x02\x0d\x0d\0\0\0\x02\0\x81a\x02\x07\x01\xff", b"\x0b\x0a\x02\0\0\0\x01\0\0\0\x05\0"];
 

@@ -1,4 +1,4 @@
-//! Any bytes as a number: no panic, and what is written is read back as the same number.
+//! Fuzzes the parsers of numbers: no panic, and a number that is written is parsed as the same number.
 
 use dunlin::value::number::{self, LongDouble};
 

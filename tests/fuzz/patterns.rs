@@ -1,4 +1,4 @@
-//! Any bytes as a pattern and a text: no panic, no endless search, and what must match does.
+//! Fuzzes glob patterns and texts: no panic, no endless search, and every required match is found.
 
 use dunlin::value::glob;
 
@@ -10,7 +10,7 @@ pub fn run(bytes: &[u8]) {
     let _ = glob::matches(pattern, text, true);
     let escaped: Vec<u8> = text.iter().flat_map(|&byte| [b'\\', byte]).collect();
     assert!(glob::matches(&escaped, text, false), "a text matches itself");
-    // As in Redis, nothing but the empty pattern matches an empty text.
+    // As in Redis, only the empty pattern matches an empty text.
     if text.is_empty() {
         return;
     }

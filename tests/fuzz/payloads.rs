@@ -1,5 +1,5 @@
-//! Any bytes as what DUMP would have answered: RESTORE refuses them, or makes a key of them that every command can work
-//! with and that comes back the same from one more DUMP and RESTORE.
+//! Fuzzes payloads of RESTORE: each is refused, or creates a key that works with every command and is the same after
+//! another DUMP and RESTORE.
 
 use crate::watch;
 use crate::world::World;
@@ -64,10 +64,10 @@ const TRAFFIC: &[&[&str]] = &[
     &["DEBUG", "RELOAD"],
 ];
 
-/// Bytes of memory that a byte of a payload may become. A byte of what is compressed stands for up to 88, and of a list
-/// of integers each byte may be an element.
+/// The most bytes of memory for each byte of a payload. A compressed byte represents up to 88, and each byte of a list
+/// of integers may be an element.
 const MOST_PER_BYTE: usize = 88 * 16;
-/// What a key takes beside its payload, in bytes of payload.
+/// The overhead of a key, in bytes of payload.
 const SPARE: usize = 64;
 
 thread_local! {
@@ -96,7 +96,7 @@ pub fn run(bytes: &[u8]) {
     });
 }
 
-/// What the key holds, if it holds something, is the same after a DUMP and a RESTORE.
+/// Checks that the value of the key, if it exists, is the same after a DUMP and a RESTORE.
 fn comes_back(world: &mut World) {
     let reply = ask(world, &[b"DUMP", b"key"]);
     let Some(payload) = content(&reply) else { return };
@@ -114,7 +114,7 @@ fn ask(world: &mut World, words: &[&[u8]]) -> Vec<u8> {
     watch::brief(shown, || world.send(world.client, words).0)
 }
 
-/// What all data takes.
+/// The memory of all data.
 fn memory_bytes(world: &World) -> usize {
     world.engine.databases.memory_bytes()
 }

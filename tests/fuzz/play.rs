@@ -1,9 +1,9 @@
-//! The command engine under fire: some clients send requests made of choices, in turns, while time passes.
+//! Fuzzes the command engine: several clients send random requests, one after the other, while time passes.
 //!
-//! After every request: its reply is exactly one well-formed frame, and so is whatever else a client is told; a refused
-//! request changed nothing; nothing panicked. Clients wait, listen, queue transactions and speak either protocol. A
-//! client whose replies can no longer be counted (it sent a command that is answered more or less than once, or was
-//! closed) is replaced by a new one.
+//! Checks after every request: its reply is exactly one well-formed frame, and so is every push; a refused request
+//! changed nothing; nothing panicked. Clients block, subscribe, queue transactions and use either protocol. A client
+//! whose replies can no longer be counted (it sent a command that has more or less than one reply, or was closed) is
+//! replaced by a new one.
 
 use crate::choices::Choices;
 use crate::frame::frame_length;
@@ -17,9 +17,9 @@ const CLIENTS: usize = 3;
 /// A client and what is known of it.
 struct Client {
     id: SessionId,
-    /// It hears of more than the replies to its requests.
+    /// The client gets pushes besides the replies to its requests.
     listens: bool,
-    /// It has no reply to its last request yet.
+    /// The client has no reply to its last request yet.
     waits: bool,
 }
 
@@ -30,7 +30,7 @@ pub struct Play {
     pub lines: &'static [&'static str],
     /// The request of the last round.
     pub asked: String,
-    /// What all clients heard in the last round.
+    /// The bytes that all clients received in the last round.
     pub heard: Vec<u8>,
     grammar: Grammar,
     clients: Vec<Client>,
@@ -85,7 +85,7 @@ impl Play {
         }
     }
 
-    /// A request of the grammar or a line, in which a number stands for every `#`.
+    /// A request of the grammar or a line, in which each `#` is replaced by a number.
     fn request(&self, choices: &mut Choices<'_>) -> Vec<Vec<u8>> {
         if self.lines.is_empty() || choices.below(2) == 0 {
             return self.grammar.request(choices);
@@ -137,14 +137,14 @@ impl Play {
             }
             Flow::Next => assert_eq!(frames(&reply), Some(1), "{context}: {text}"),
         }
-        // What a script did before it failed stays done.
+        // Changes that a script made before it failed remain.
         let is_script = words.first().is_some_and(|name| name.starts_with(b"EVAL") || name.starts_with(b"FCALL"));
         if reply.first() == Some(&b'-') && !is_script {
             assert_eq!(self.world.engine.stats.changes, before, "{context}: a refused request changed something");
         }
     }
 
-    /// Takes what clients are told beside their replies.
+    /// Takes the pushes and late replies of clients.
     fn hear(&mut self, context: &str) {
         for who in 0..CLIENTS {
             let client = &mut self.clients[who];
@@ -157,7 +157,7 @@ impl Play {
             self.heard.extend_from_slice(&told);
             let is_closing = session.closing;
             let count = frames(&told);
-            assert!(count.is_some(), "{context}: client {who} is told {}", String::from_utf8_lossy(&told));
+            assert!(count.is_some(), "{context}: client {who} got {}", String::from_utf8_lossy(&told));
             if client.waits && count > Some(0) {
                 assert_eq!(count, Some(1), "{context}: client {who} gets {}", String::from_utf8_lossy(&told));
                 client.waits = false;
@@ -175,7 +175,7 @@ impl Play {
     }
 }
 
-/// How many well-formed frames these bytes are.
+/// The number of well-formed frames in these bytes.
 fn frames(mut bytes: &[u8]) -> Option<usize> {
     let mut count = 0;
     while !bytes.is_empty() {
@@ -185,7 +185,7 @@ fn frames(mut bytes: &[u8]) -> Option<usize> {
     Some(count)
 }
 
-/// True for commands that are answered once for each channel, or after which a client hears of more.
+/// True for commands that have a reply for each channel, or after which a client gets pushes.
 fn listens(words: &[&[u8]]) -> bool {
     let word = |index: usize| words.get(index).map(|word| word.to_ascii_lowercase()).unwrap_or_default();
     word(0).ends_with(b"subscribe") || word(0) == b"monitor" || word(0) == b"client" && word(1) == b"tracking"

@@ -1,4 +1,4 @@
-//! The processor time that this thread has used, which others on the machine do not add to.
+//! The processor time that this thread has used, which does not depend on other processes.
 
 use std::time::Duration;
 

@@ -1,9 +1,8 @@
-//! The same seed and the same requests at the same moments: the same bytes, whatever is asked and whoever hears it.
-//! With another seed, each command that chooses answers otherwise.
+//! Determinism: the same seed and the same requests at the same moments give the same bytes to every client. With
+//! another seed, each command that chooses at random replies differently.
 //!
-//! Two plays go on side by side, of requests made of choices and of lines that ask for chance: random
-//! members, orders of scans, scripts, and what goes when memory is short. The third has another seed, and
-//! is compared command by command.
+//! Two servers get the same random requests and lines that need random choices: random members, orders of scans,
+//! scripts, and eviction. A third one has another seed, and is compared command by command.
 
 use std::collections::BTreeSet;
 
@@ -97,7 +96,7 @@ pub fn run(seed: u64, rounds: u64) {
     assert_eq!(differing, CHOOSING.iter().copied().collect());
 }
 
-/// What is answered otherwise by a server of another seed.
+/// The commands whose replies differ on a server with another seed.
 fn differing(seed: u64, other: u64) -> Vec<&'static str> {
     let [mut one, mut same, mut other] = [seed, seed, other].map(|seed| {
         let mut world = World::seeded(seed, |_| ());
@@ -117,9 +116,9 @@ fn differing(seed: u64, other: u64) -> Vec<&'static str> {
     CHOOSING.iter().filter(differs).copied().collect()
 }
 
-/// The lines of what was heard, without what follows from where in memory something lies: how much the interpreters of
-/// scripts take, whose tables are ordered by that, how long a text is that tells it, and in which order Lua has a set
-/// of RESP3 whose members are tables there.
+/// The received lines, without those that depend on addresses in memory: the memory of script interpreters, whose
+/// tables are ordered by addresses, the length of a text with that figure, and the order in which Lua has a RESP3 set
+/// whose members are tables.
 pub fn without_addresses(play: &Play) -> Vec<String> {
     let text = play.heard.escape_ascii().to_string();
     let is_info = text.contains("used_memory_lua:");

@@ -1,7 +1,7 @@
-//! Any bytes as a reply: no panic, and what is read is what another decoder, `redis-protocol`, reads.
+//! Fuzzes the decoder of replies: no panic, and the result equals that of another decoder, `redis-protocol`.
 //!
-//! Ours takes RESP2 and RESP3 at once and the other one of them at a time, and each is stricter than the other in some
-//! points; these are named below.
+//! Our decoder accepts RESP2 and RESP3 at once and the other one of them at a time, and each is stricter than the other
+//! in some points, which are named below.
 
 use dunlin::resp::{DEEPEST, DecodeError, Frame};
 use redis_protocol::resp2::decode::decode as decode_resp2;
@@ -18,12 +18,12 @@ enum Other {
     Resp3(OwnedFrame),
 }
 
-/// What a reply is read as depends on its own bytes alone, and no beginning of it is a reply. This is all that the
-/// fuzzer holds, as it soon finds bytes that only the other decoder takes for a reply.
+/// The decoded value depends only on the reply's own bytes, and no prefix of a reply is a reply. The fuzzer checks only
+/// this, as it soon finds bytes that only the other decoder accepts.
 pub fn run_alone(bytes: &[u8]) {
     let Ok(Some((frame, length))) = Frame::decode(bytes) else { return };
     assert!((1..=bytes.len()).contains(&length));
-    // As text, since a number that is none is not equal to itself.
+    // Compared as text, since NaN is not equal to itself.
     let again = Frame::decode(&bytes[..length]);
     assert_eq!(format!("{again:?}"), format!("{:?}", Ok::<_, DecodeError>(Some((frame, length)))));
     for end in [length / 2, length - 1] {
@@ -53,7 +53,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// What a well-formed reply is read as, by both; every beginning of it is incomplete.
+/// Checks that both decoders read a well-formed reply as the same value, and that each prefix of it is incomplete.
 #[allow(dead_code, reason = "the fuzzer has bytes only, the test has replies as well")]
 pub fn run_well_formed(bytes: &[u8]) {
     let (ours, length) = Frame::decode(bytes).expect("it is well formed").expect("it is complete");
@@ -72,7 +72,7 @@ pub fn run_well_formed(bytes: &[u8]) {
 fn decode_other(bytes: &[u8]) -> Result<Option<(Other, usize)>, ()> {
     match decode_resp3(bytes) {
         Ok(found) => Ok(found.map(|(frame, length)| (Other::Resp3(frame), length))),
-        // Its nulls of RESP2 are only RESP2.
+        // The other decoder accepts nulls of RESP2 only in RESP2.
         Err(_) => match decode_resp2(bytes) {
             Ok(found) => Ok(found.map(|(frame, length)| (Other::Resp2(frame), length))),
             Err(_) => Err(()),
@@ -158,7 +158,7 @@ fn is_same_resp3(ours: &Frame<'_>, other: &OwnedFrame) -> bool {
         (Frame::Array(items), OwnedFrame::Array { data, .. }) | (Frame::Push(items), OwnedFrame::Push { data, .. }) => {
             are_same(items, data.iter())
         }
-        // What is there twice is there once in the other's, which gathers a map from its end.
+        // Duplicate elements are there once in the result of the other decoder, which builds a map from its end.
         (Frame::Set(items), OwnedFrame::Set { data, .. }) if items.len() == data.len() => are_same(items, data.iter()),
         (Frame::Set(items), OwnedFrame::Set { data, .. }) => items.len() > data.len(),
         (Frame::Map(items), OwnedFrame::Map { data, .. }) if items.len() == data.len() * 2 => {

@@ -1,5 +1,5 @@
-//! Any bytes, cut anywhere, into the request parser: no panic, no request that reaches beyond what came, and the same
-//! requests whether the bytes come at once or one by one.
+//! Fuzzes the request parser with bytes that are split anywhere: no panic, no request beyond the received bytes, and
+//! the same requests whether the bytes arrive at once or one by one.
 
 use dunlin::resp::{Limits, Parser};
 

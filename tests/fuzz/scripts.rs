@@ -1,4 +1,5 @@
-//! Any bytes as the source of a script, and as what each library of scripts decodes: no panic, one well-formed end.
+//! Fuzzes the source of scripts and the input of the decoders that scripts can call: no panic, and one well-formed
+//! reply.
 
 use dunlin::commands::FAMILIES;
 use dunlin::engine::state::host::NoHost;
@@ -18,10 +19,10 @@ const READERS: &[&str] = &[
 pub fn run(bytes: &[u8]) {
     let Some((&kind, rest)) = bytes.split_first() else { return };
     let now = Now::from_us(1_767_268_800_000_000);
-    // With each look at the clock a second has passed, so that no script runs for long.
+    // With each reading of the clock a second has passed, so that no script runs for long.
     let host = Box::new(NoHost::advancing(1_000_000));
     let mut engine = Engine::new(Table::of(FAMILIES), Settings::default(), 1, now, host);
-    let client = engine.connect(now, Origin::default()).expect("the first client is welcome");
+    let client = engine.connect(now, Origin::default()).expect("there is room");
     let reader = READERS.get(usize::from(kind)).map(|reader| reader.as_bytes());
     let words = [&b"EVAL"[..], reader.unwrap_or(rest), b"0", rest];
     let (mut text, mut spans) = (Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
-//! Snapshots under fire: whatever runs after one was taken, rolling back to it brings everything back that it promises.
+//! Fuzzes snapshots: whatever runs after one was taken, rolling back to it restores everything that it promises.
 //!
-//! What is compared is all that can be seen of the data: every key's bytes as DUMP gives them, its encoding, deadline
-//! and note of use, the settings, users, sources of functions and names of scripts, and what chance gives next. What
-//! came back is told as text, too, and a server that loads the text holds the same.
+//! All that can be seen of the data is compared: every key's payload of DUMP, its encoding, deadline and access time,
+//! the settings, users, sources of functions and names of scripts, and the next random number. The restored state is
+//! also dumped as text, and a server that loads the text has the same state.
 
 use crate::choices::Choices;
 use crate::play::Play;
@@ -41,7 +41,7 @@ pub fn picture(engine: &Engine) -> Picture {
     Picture { keys, rules, now_us: engine.now().unix_us, chance: engine.generator.clone().u64(..) }
 }
 
-/// Has a play go on with snapshots taken, rolled back to and dropped in between; answers how often it was rolled back.
+/// Continues a play while snapshots are taken, rolled back to and dropped; returns the number of rollbacks.
 pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
     let (mut taken, mut rollbacks): (Vec<(String, Picture)>, usize) = (Vec::new(), 0);
     for round in 0..rounds {
@@ -55,14 +55,14 @@ pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
             }
             1 if !taken.is_empty() => {
                 taken.truncate(choices.below(taken.len()) + 1);
-                let (name, before) = taken.last().expect("one is left");
+                let (name, before) = taken.last().expect("a snapshot is left");
                 roll_back(play, name);
                 let after = picture(&play.world.engine);
                 assert_eq!(differences(before, &after), Vec::<String>::new(), "round {round}, {name}");
                 assert_eq!(*before, after, "round {round}, {name}");
                 play.check();
                 holds_as_text(&mut play.world, &format!("round {round}"));
-                // Who waits for what is there again takes it.
+                // A client that is blocked on a restored key takes its elements.
                 play.world.engine.unblock_ready();
                 rollbacks += 1;
             }
@@ -85,7 +85,7 @@ fn roll_back(play: &mut Play, name: &str) {
     play.world.pass_ms(-later_us / 1000);
 }
 
-/// What the text of a state makes has the same text and the same digest.
+/// Checks that a server that loads the text of a state has the same text and the same digest.
 fn holds_as_text(world: &mut World, context: &str) {
     let text = dunlin::dump(&world.engine);
     let mut other = World::fresh();

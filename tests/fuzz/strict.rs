@@ -1,5 +1,5 @@
-//! Strict mode under fire: rules that only warn change no byte of any reply, whatever is asked, and a command that a
-//! rule refuses gets one error and changes nothing, as the play itself holds.
+//! Fuzzes strict mode: rules that only warn change no byte of any reply, and a command that a rule refuses gets one
+//! error and changes nothing, as the play itself checks.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
-//! Templates under fire: whoever begins as one goes on as the server that it was taken of, and the template stays.
+//! Fuzzes templates: a server that begins as a template behaves as the server that it was taken from, and the template
+//! does not change.
 //!
-//! The server goes on beside one that began as the template and shares with it what neither has changed. Both are asked
-//! the same, much of it with a part of chance: an order of keys, a choice or a deadline that differs shows in a reply.
-//! Then one more begins as the template, and holds what there was when that was taken.
+//! The server and one that began as its template share all data that neither has changed. Both get the same requests,
+//! many of which choose at random: a different order of keys, choice or deadline shows in a reply. Then a third server
+//! begins as the template, and has the data of the moment when that was taken.
 
 use ::dunlin::commands::FAMILIES;
 use ::dunlin::engine::state::host::NoHost;
@@ -12,7 +13,7 @@ use crate::choices::Choices;
 use crate::snapshots::picture;
 use crate::world::{START, World};
 
-/// Requests for whose replies it does not matter what happened to the client before. A number stands for every `#`.
+/// Requests whose replies do not depend on the client's history. Each `#` is replaced by a number.
 const LINES: &[&str] = &[
     "SET key:# #",
     "SET key:# a-text-of-some-thirty-characters PX #",
@@ -45,7 +46,7 @@ const LINES: &[&str] = &[
     "EVAL return{redis.call('RANDOMKEY'),math.random(1000)} 0",
 ];
 
-/// How large the numbers are.
+/// The bound of the numbers.
 const NUMBERS: usize = 4000;
 
 /// Fills a server, and compares it with what begins as it is; the template of that is the next to be compared with.

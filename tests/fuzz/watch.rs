@@ -1,7 +1,7 @@
-//! No command and no input takes long.
+//! A limit for the time of every command and input.
 //!
-//! Time is the processor time of the thread, which nobody else on the machine adds to. Whoever never comes back is
-//! found by a thread that looks after the tests: it shows the input and ends the process.
+//! Time is the processor time of the thread, which does not depend on other processes. A test that never returns is
+//! found by a watchdog thread, which prints the input and ends the process.
 
 #[path = "processor_time.rs"]
 mod processor_time;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The most that a command or an input may take: a second, and three in a build that checks its arithmetic and what it
 /// asserts in all of its loops.
 const MOST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 3 } else { 1 });
-/// Somebody who has done nothing else between two of these looks is stuck.
+/// A test that has made no progress between two of these checks is stuck.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Does something that must not take long; `shown` says what it was.
@@ -26,14 +26,14 @@ pub fn brief<R>(shown: impl FnOnce() -> String, act: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What a test is at.
+/// The current input of a test.
 #[derive(Clone, Default)]
 pub struct Progress(Arc<Mutex<(u64, Vec<u8>)>>);
 
 impl Progress {
     /// The next input.
     pub fn note(&self, input: &[u8]) {
-        let mut at = self.0.lock().expect("nobody panics with it");
+        let mut at = self.0.lock().expect("no thread panics while it holds the lock");
         at.0 += 1;
         at.1.clear();
         at.1.extend_from_slice(input);
@@ -48,7 +48,7 @@ pub fn supervised(test: impl FnOnce(&Progress)) {
     std::thread::spawn(move || {
         let mut before = 0;
         while is_done.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-            let at = seen.0.lock().expect("nobody panics with it");
+            let at = seen.0.lock().expect("no thread panics while it holds the lock");
             if at.0 == before {
                 eprintln!("this input does not end: b\"{}\"", at.1.escape_ascii());
                 std::process::abort();

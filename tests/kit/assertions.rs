@@ -1,4 +1,4 @@
-//! The assertions: that they pass what is so, and what they say of what is not.
+//! The assertions of the test kit: they pass if the condition holds, and else fail with the right message.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn replies_are_compared_by_what_they_mean() {
 }
 
 #[test]
-fn a_reply_that_differs_is_told_with_its_command_and_what_was_run_before() {
+fn a_wrong_reply_is_reported_with_its_command_and_the_commands_before() {
     let redis = used(&["ZADD board 12 ada"]);
     let text = failure(|| assert_reply!(redis, "ZSCORE board ada" == 10));
     let expected = "the reply is not what was expected\n\
@@ -86,7 +86,7 @@ fn keys_are_there_or_not() {
 }
 
 #[test]
-fn deadlines_are_held_to_the_millisecond_when_time_stands_still() {
+fn deadlines_are_compared_to_the_millisecond_on_a_frozen_clock() {
     let redis = dunlin::Server::builder().frozen().test();
     let (key, minute) = ("session", Duration::from_secs(60));
     call(&redis, "SET session ann EX 60");
@@ -112,7 +112,7 @@ fn deadlines_are_held_to_the_millisecond_when_time_stands_still() {
 }
 
 #[test]
-fn deadlines_are_held_as_exactly_as_a_clock_that_runs_allows() {
+fn deadlines_are_compared_as_exactly_as_a_running_clock_allows() {
     let redis = dunlin::test();
     call(&redis, "SET session ann EX 3600");
     redis.call(["BLPOP", "nosuch", "0.005"]).expect("five milliseconds pass");
@@ -124,7 +124,7 @@ fn deadlines_are_held_as_exactly_as_a_clock_that_runs_allows() {
 }
 
 #[test]
-fn the_journal_is_held_to_numbers() {
+fn the_journal_is_compared_with_numbers() {
     let redis = used(&["GET user:1", "GET user:2", "SET other 1", "INCR user:1", "CONFIG GET port", "RPUSH other x"]);
     let most = 2;
     assert_journal!(redis, at most 2 GET);

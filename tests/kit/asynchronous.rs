@@ -1,4 +1,4 @@
-//! The kit in async tests, on a runtime of one thread: what waits there lets others go on.
+//! The test kit in async tests, on a runtime of one thread: a waiting call does not block the other tasks.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -9,7 +9,7 @@ use dunlin::{CallError, Reply, assert_reply};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether a future that is begun has to wait.
+/// Whether a future is pending after its first poll.
 async fn is_pending(mut future: Pin<&mut impl Future>) -> bool {
     poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
 }
@@ -19,7 +19,7 @@ fn job() -> Reply {
 }
 
 #[tokio::test]
-async fn a_wait_lets_the_task_that_is_waited_for_go_on() {
+async fn a_wait_does_not_stop_the_task_that_it_waits_for() {
     let redis = dunlin::test();
     let application = redis::Client::open(redis.url()).expect("the address is right");
     let mut worker = application.get_multiplexed_async_connection().await.expect("it listens");
@@ -27,7 +27,7 @@ async fn a_wait_lets_the_task_that_is_waited_for_go_on() {
         let mut command = redis::cmd("BLPOP");
         command.arg("queue").arg(50).query_async::<(String, String)>(&mut worker).await
     });
-    redis.wait_until_blocked_async("queue", PATIENCE).await.expect("it comes to wait");
+    redis.wait_until_blocked_async("queue", PATIENCE).await.expect("a client blocks");
     let mut producer = redis.client().expect("there is room");
     producer.call_async(["RPUSH", "queue", "job"]).await.expect("it is answered");
     assert_eq!(worker.await.expect("it ends").expect("it is answered"), ("queue".to_owned(), "job".to_owned()));
@@ -36,11 +36,11 @@ async fn a_wait_lets_the_task_that_is_waited_for_go_on() {
 }
 
 #[tokio::test]
-async fn calls_wait_beside_each_other() {
+async fn several_calls_can_wait_at_once() {
     let redis = dunlin::test();
     let (mut one, mut other) = (redis.client().expect("there is room"), redis.client().expect("there is room"));
     let produce = async {
-        redis.wait_until_blocked_async("queue", PATIENCE).await.expect("it comes to wait");
+        redis.wait_until_blocked_async("queue", PATIENCE).await.expect("a client blocks");
         other.call_async(["RPUSH", "queue", "job"]).await
     };
     let (taken, pushed) = tokio::join!(one.call_async(["BLPOP", "queue", "50"]), produce);
@@ -51,13 +51,13 @@ async fn calls_wait_beside_each_other() {
 }
 
 #[tokio::test]
-async fn listeners_are_waited_for() {
+async fn a_wait_for_subscribers_ends_when_they_subscribe() {
     let redis = dunlin::test();
     let mut listener = redis.client().expect("there is room");
     let (waited, _) = tokio::join!(redis.wait_for_subscribers_async("news", 1, PATIENCE), async {
         listener.call_async(["SUBSCRIBE", "news"]).await.expect("it is answered")
     });
-    waited.expect("there is one");
+    waited.expect("the subscriber exists");
     redis.freeze();
     let mut wait = pin!(redis.wait_for_subscribers_async("news", 2, PATIENCE));
     assert!(is_pending(wait.as_mut()).await);
@@ -92,12 +92,12 @@ async fn a_call_that_is_given_up_closes_its_client() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_killed_is_told_so() {
+async fn a_killed_client_gets_an_error() {
     let redis = dunlin::test();
     let mut client = redis.client().expect("there is room");
     let id = client.call_async(["CLIENT", "ID"]).await.expect("it is answered").integer().expect("a number");
     let (answer, ()) = tokio::join!(client.call_async(["BLPOP", "queue", "0"]), async {
-        redis.wait_until_blocked_async("queue", PATIENCE).await.expect("it comes to wait");
+        redis.wait_until_blocked_async("queue", PATIENCE).await.expect("a client blocks");
         redis.call(["CLIENT", "KILL", "ID", &id.to_string()]).expect("it is answered");
     });
     assert_eq!(answer, Err(CallError::Closed));

@@ -1,4 +1,4 @@
-//! One seed for everything.
+//! The seed, which fixes all random choices of a server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use crate::patience::PATIENCE;
 use crate::{call, served};
 
 #[test]
-fn after_the_same_seed_the_same_is_chosen() {
+fn the_same_seed_gives_the_same_choices() {
     let (_server, mut client) = served();
     let members: Vec<String> = (0..500).map(|number| format!("member:{number}")).collect();
     call(&mut client, ["SADD", "set"].into_iter().chain(members.iter().map(String::as_str)));
@@ -35,7 +35,7 @@ fn servers_of_one_seed_are_alike_from_the_start() {
     assert_eq!(chosen(), chosen());
 }
 
-/// Fills a server with what chance can choose from, and memory with more than it may hold; answers all that is told.
+/// Fills a server with data for random choices, and exceeds its memory limit; returns all replies.
 fn told_by(server: &Server) -> Vec<u8> {
     let mut connection = TcpStream::connect(server.addr()).expect("it listens");
     connection.set_read_timeout(Some(PATIENCE)).expect("a time can be set");

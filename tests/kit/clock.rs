@@ -1,4 +1,4 @@
-//! One clock for everything.
+//! The server's clock, which a test freezes, advances, sets or speeds up for everything at once.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -19,7 +19,7 @@ fn a_clock_that_is_frozen_shows_the_same_until_it_is_advanced() {
 }
 
 #[test]
-fn what_falls_due_on_the_way_happens_in_order_before_the_answer() {
+fn deadlines_on_the_way_are_run_in_order_before_the_reply() {
     let (server, mut client) = served();
     let mut listener = server.client().expect("there is room");
     call(&mut client, ["CONFIG", "SET", "notify-keyspace-events", "Ex"]);
@@ -62,7 +62,7 @@ fn the_end_of_a_wait_is_a_deadline_too() {
         let mut other = server.client().expect("there is room");
         move || call(&mut other, ["BLPOP", "queue", "5"])
     });
-    server.wait_until_blocked("queue", PATIENCE).expect("it is");
+    server.wait_until_blocked("queue", PATIENCE).expect("a client blocks");
     call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]);
     assert_eq!(waiting.join().expect("it ends"), Reply::Null);
 }
@@ -119,7 +119,7 @@ fn the_time_that_was_skipped_is_not_the_time_that_a_command_took() {
 }
 
 #[test]
-fn times_that_cannot_be_are_refused_and_change_nothing() {
+fn impossible_times_are_refused_and_change_nothing() {
     let (server, mut client) = served();
     server.freeze();
     let before = server.now();

@@ -1,4 +1,4 @@
-//! Faults, rule by rule.
+//! Injected faults, kind by kind.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -9,7 +9,7 @@ use dunlin::{CallError, Client, Reply, Server, State};
 use crate::patience::PATIENCE;
 use crate::{call, error, served};
 
-/// What the server sends for `requests` until it closes the connection.
+/// The bytes that the server sends for `requests` until it closes the connection.
 fn until_closed(server: &Server, requests: &[u8]) -> String {
     let mut wire = TcpStream::connect(server.addr()).expect("it listens");
     wire.write_all(requests).expect("it reads");
@@ -20,7 +20,7 @@ fn until_closed(server: &Server, requests: &[u8]) -> String {
     }
 }
 
-/// The same, the server being told that no more comes.
+/// The bytes that the server sends for `requests` when the client closes its sending half after them.
 fn to_the_end(server: &Server, requests: &[u8]) -> String {
     let mut wire = TcpStream::connect(server.addr()).expect("it listens");
     wire.write_all(requests).expect("it reads");
@@ -52,7 +52,7 @@ fn a_reply_is_lost_and_the_command_has_taken_effect() {
 }
 
 #[test]
-fn half_of_a_reply_comes_and_then_the_end() {
+fn half_a_reply_is_sent_and_then_the_connection_closes() {
     let (server, mut client) = served();
     server.fault("cut").command("ECHO").half_reply();
     assert_eq!(until_closed(&server, b"PING\r\nECHO 12345678\r\nPING\r\n"), "+PONG\r\n$8\r\n123");
@@ -76,7 +76,7 @@ fn a_reply_in_single_bytes_is_the_same_reply() {
             got
         }
     });
-    server.wait_until_blocked("queue", PATIENCE).expect("it is");
+    server.wait_until_blocked("queue", PATIENCE).expect("a client blocks");
     call(&mut server.client().expect("there is room"), ["RPUSH", "queue", "job"]);
     assert_eq!(got.join().expect("it ends"), b"*2\r\n$5\r\nqueue\r\n$3\r\njob\r\n+PONG\r\n"[..]);
 }
@@ -99,7 +99,7 @@ fn each_byte_is_a_write_of_its_own() {
 }
 
 #[test]
-fn a_delay_ends_when_the_clock_is_advanced_and_nobody_else_waits() {
+fn a_delay_ends_when_the_clock_is_advanced_and_delays_no_other_client() {
     let (server, mut client) = served();
     server.freeze();
     let journal = server.journal();
@@ -109,7 +109,7 @@ fn a_delay_ends_when_the_clock_is_advanced_and_nobody_else_waits() {
         call(&mut slow, ["CLIENT", "SETNAME", "slow"]);
         move || (call(&mut slow, ["SET", "key", "value"]), call(&mut slow, ["GET", "key"]))
     });
-    server.wait_until_fired("late", 1, PATIENCE).expect("it does");
+    server.wait_until_fired("late", 1, PATIENCE).expect("the rule is applied");
     assert_eq!(call(&mut client, ["SET", "other", "value"]), Reply::Status("OK".to_owned()));
     assert!(!call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]).is_null());
     let (set, got) = slow.join().expect("it is answered");
@@ -141,7 +141,7 @@ fn a_delayed_command_is_not_run_before_its_time_nor_for_a_client_that_left() {
 }
 
 #[test]
-fn who_met_silence_hears_nothing_any_more_and_others_go_on() {
+fn a_silenced_client_gets_no_more_replies_and_others_do() {
     let (server, mut client) = served();
     server.fault("silent").command("GET").times(1).silence();
     let mut wire = TcpStream::connect(server.addr()).expect("it listens");
@@ -154,7 +154,7 @@ fn who_met_silence_hears_nothing_any_more_and_others_go_on() {
 }
 
 #[test]
-fn errors_have_the_words_of_redis_and_hit_what_such_a_server_refuses() {
+fn simulated_states_have_the_error_texts_of_redis_and_refuse_the_same_commands() {
     let (server, mut client) = served();
     for (state, text, passes) in [
         (State::Loading, "LOADING Redis is loading the dataset in memory", ["INFO", "server"]),
@@ -193,7 +193,7 @@ fn an_error_within_a_transaction_spoils_it() {
 }
 
 #[test]
-fn a_rule_looks_at_command_key_client_and_the_nth_time() {
+fn a_rule_matches_command_key_client_and_the_nth_time() {
     let (_server, mut client) = served();
     call(&mut client, ["CLIENT", "SETNAME", "ann"]);
     add(&mut client, "rule COMMAND get KEY user:* CLIENT ann NTH 2 TIMES 2 ERROR no");
@@ -218,7 +218,7 @@ fn a_rule_looks_at_command_key_client_and_the_nth_time() {
 }
 
 #[test]
-fn the_same_seed_strikes_the_same_commands() {
+fn the_same_seed_disturbs_the_same_commands() {
     let (server, mut client) = served();
     server.fault("flaky").command("GET").percent(30.0).error("ERR flaky");
     let mut run = |seed| {
@@ -232,7 +232,7 @@ fn the_same_seed_strikes_the_same_commands() {
 }
 
 #[test]
-fn a_rule_that_cannot_be_is_refused_and_changes_nothing() {
+fn an_impossible_rule_is_refused_and_changes_nothing() {
     let (_server, mut client) = served();
     for rule in [
         "x",

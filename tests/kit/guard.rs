@@ -1,11 +1,11 @@
-//! The guard of a test: what it fails a test for, and what it tells when the test fails by itself.
+//! The guard of `dunlin::test()`: when it fails a test, and what it prints when the test itself fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
 use dunlin::{Level, Rule, Server, assert_journal, assert_reply};
 
-/// What a test says when it fails.
+/// The message with which a test fails.
 pub(crate) fn failure(test: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(test)).expect_err("it fails");
     payload.downcast_ref::<String>().cloned().unwrap_or_else(|| "no text".to_owned())
@@ -64,7 +64,7 @@ fn a_test_does_not_fail_for_warnings_nor_for_what_it_forgot() {
 }
 
 #[test]
-fn a_test_that_fails_by_itself_says_its_own_words() {
+fn a_failing_test_keeps_its_own_message() {
     let text = failure(|| {
         let redis = dunlin::test();
         redis.strict().set_all(Level::Error);
@@ -74,7 +74,7 @@ fn a_test_that_fails_by_itself_says_its_own_words() {
     assert_eq!(text, "its own words");
 }
 
-/// How a test fails that is looked at from outside.
+/// A test that fails, whose output another test checks.
 const FAILS: &str = "DUNLIN_TEST_FAILS";
 
 #[test]
@@ -92,7 +92,7 @@ fn a_test_that_fails_here_is_looked_at_from_outside() -> Result<(), String> {
     Ok(())
 }
 
-/// What the harness shows of a test that fails so.
+/// The output of the test harness for a test that fails in this way.
 fn told(how: &str) -> String {
     let program = std::env::current_exe().expect("it has a name");
     let mut test = Command::new(program);
@@ -103,7 +103,7 @@ fn told(how: &str) -> String {
 }
 
 #[test]
-fn a_test_that_fails_tells_the_seed_and_the_last_commands_once_and_one_that_passes_does_not() {
+fn a_failing_test_prints_the_seed_and_the_last_commands_once_and_a_passing_one_does_not() {
     let commands = "\nthe last commands:\n  #1 client 1: SET key value -> OK\n";
     let with_seed = format!("the server's seed: 42{commands}");
     let (by_itself, by_error) = (told("by itself"), told("by an error"));
@@ -120,7 +120,7 @@ fn a_test_that_fails_tells_the_seed_and_the_last_commands_once_and_one_that_pass
 }
 
 #[test]
-fn what_the_test_itself_asks_is_in_no_journal_and_meets_no_fault_and_no_rule() {
+fn commands_of_the_test_itself_are_not_recorded_disturbed_or_checked() {
     let redis = dunlin::test();
     redis.strict().set_all(Level::Error);
     redis.fault("down").error("ERR down");
@@ -136,7 +136,7 @@ fn what_the_test_itself_asks_is_in_no_journal_and_meets_no_fault_and_no_rule() {
 }
 
 #[test]
-fn its_clock_runs_unless_it_is_stopped() {
+fn the_clock_of_a_guarded_server_runs_unless_it_is_stopped() {
     let (running, still) = (dunlin::test(), Server::builder().frozen().test());
     let (before, then) = (running.now(), still.now());
     running.call(["BLPOP", "nosuch", "0.001"]).expect("a millisecond passes");

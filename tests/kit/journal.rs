@@ -1,4 +1,4 @@
-//! The journal.
+//! The journal of commands: what it records, counts, expects and exports.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -47,7 +47,7 @@ fn commands_are_counted_by_name_key_client_and_outcome() {
 }
 
 #[test]
-fn an_entry_tells_who_did_what_and_what_came_of_it() {
+fn an_entry_has_the_client_the_command_and_its_outcome() {
     let (server, mut test) = served();
     server.freeze();
     let mut ann = named(&server, "ann");
@@ -64,14 +64,14 @@ fn an_entry_tells_who_did_what_and_what_came_of_it() {
     assert_eq!((push.number, range.number, range.elapsed_us), (1, 2, 0));
     let listed = call(&mut test, ["DUNLIN", "JOURNAL", "LIST", "COMMAND", "LRANGE"]);
     let [Reply::Map(fields)] = listed.items().expect("it is an array") else { panic!("one: {listed:?}") };
-    let field = |name: &str| &fields.iter().find(|(key, _)| *key == name).expect("it is told").1;
+    let field = |name: &str| &fields.iter().find(|(key, _)| *key == name).expect("the field exists").1;
     assert_eq!((field("number"), field("database")), (&Reply::Integer(2), &Reply::Integer(3)));
     assert!(*field("client-name") == "ann" && *field("source") == "client" && *field("world") == "default");
     assert!(*field("reply") == "1) \"a b\"\n2) \"c\"");
 }
 
 #[test]
-fn a_command_that_there_is_not_is_no_good_news() {
+fn an_unknown_command_name_in_a_filter_is_refused() {
     let (server, mut client) = served();
     let journal = server.journal();
     let text = "ERR unknown command name 'KEYZ'";
@@ -85,7 +85,7 @@ fn a_command_that_there_is_not_is_no_good_news() {
 }
 
 #[test]
-fn what_is_secret_and_the_test_kit_itself_are_not_kept() {
+fn secrets_and_commands_of_the_test_kit_are_not_recorded() {
     let (server, mut test) = served();
     let journal = server.journal();
     error(&mut test, ["AUTH", "somebody", "a-secret"]);
@@ -121,7 +121,7 @@ fn commands_of_scripts_and_transactions_follow_the_one_that_runs_them_and_count_
 }
 
 #[test]
-fn a_command_that_waits_is_there_before_its_answer() {
+fn a_blocked_command_is_recorded_before_its_reply() {
     let (server, mut client) = served();
     let journal = server.journal();
     let waiting = std::thread::spawn({
@@ -136,7 +136,7 @@ fn a_command_that_waits_is_there_before_its_answer() {
 }
 
 #[test]
-fn only_the_last_ones_are_kept_and_numbers_go_on() {
+fn only_the_last_entries_are_kept_and_their_numbers_continue() {
     let (_server, mut client) = served();
     call(&mut client, ["DUNLIN", "JOURNAL", "START", "3"]);
     for number in 0..5 {
@@ -163,7 +163,7 @@ fn only_the_last_ones_are_kept_and_numbers_go_on() {
 }
 
 #[test]
-fn what_is_expected_is_so_or_the_error_lists_what_was_found() {
+fn an_expectation_holds_or_the_error_lists_the_entries() {
     let (_server, mut client) = served();
     call(&mut client, ["DUNLIN", "JOURNAL", "START"]);
     call(&mut client, ["GET", "user:1"]);

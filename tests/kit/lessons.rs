@@ -1,5 +1,5 @@
-//! The windows in which applications fail, opened on purpose, with a client that applications use: what is lost, what
-//! lives for ever, and what a retry does.
+//! Typical faults of applications, caused on purpose by fault rules, with a common client library: lost jobs, keys
+//! without a deadline, and unsafe retries.
 
 use dunlin::{Client, Reply, Server};
 use redis::{Commands, Connection, RedisResult};
@@ -84,7 +84,7 @@ fn a_job_popped_by_a_worker_that_dies_is_gone_but_a_moved_one_is_not() {
                 command.query::<redis::Value>(&mut worker)
             }
         });
-        server.wait_until_blocked("queue", std::time::Duration::from_secs(60)).expect("it is");
+        server.wait_until_blocked("queue", std::time::Duration::from_secs(60)).expect("a client blocks");
         call(&mut client, ["RPUSH", "queue", "job"]);
         assert!(worker.join().expect("it ends").is_err(), "{command}");
         assert_eq!(call(&mut client, ["LLEN", "queue"]), 0);
@@ -110,7 +110,7 @@ fn a_zadd_whose_reply_was_lost_does_no_harm_when_it_is_tried_again_and_an_increm
 }
 
 #[test]
-fn a_client_reads_a_reply_that_comes_byte_by_byte() {
+fn a_client_reads_a_reply_that_arrives_byte_by_byte() {
     let (server, mut client) = served();
     call(&mut client, ["RPUSH", "list", "a", "b", "c"]);
     server.fault("slow").split_reply();

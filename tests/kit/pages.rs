@@ -1,9 +1,9 @@
-//! What docs/test-kit shows of redis-cli happens.
+//! The examples with redis-cli in docs/test-kit work as shown.
 //!
-//! In a block marked `console`, a line with redis-cli's prompt is a command, and what follows is what redis-cli shows
-//! of the answer. A line that starts with `$ redis-cli --raw` or `$ redis-cli -x` is one too, whose answer is shown as
-//! it is; at its end, `> file` and `< file` stand for a file that later lines find again. The blocks of a page have one
-//! server, whose clock stands still at the beginning of 2026.
+//! In a block marked `console`, a line with redis-cli's prompt is a command, and the lines after it are the reply as
+//! redis-cli shows it. A line that starts with `$ redis-cli --raw` or `$ redis-cli -x` is one too, with a raw reply; `>
+//! file` and `< file` at its end mean a file that later lines can read. The blocks of a page share one server, whose
+//! clock is frozen at the beginning of 2026.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ const BEGINNING: Duration = Duration::from_secs(1_767_225_600);
 const PROMPT: &str = "127.0.0.1:6379> ";
 
 #[test]
-fn what_the_pages_show_happens() {
+fn the_examples_on_the_pages_work_as_shown() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/test-kit");
     for entry in fs::read_dir(folder).expect("there are pages") {
         let path = entry.expect("the folder can be read").path();
@@ -54,7 +54,7 @@ fn answer(client: &mut Client, line: &str, files: &mut BTreeMap<String, String>)
     let mut words = words(line.trim_start_matches("--raw ").trim_start_matches("-x "));
     words.extend(source.map(|file| files[file].clone().into_bytes()));
     let text = match client.call(words) {
-        Ok(reply) => reply.text().expect("it is shown as it is").into_owned(),
+        Ok(reply) => reply.text().expect("it has a raw form").into_owned(),
         Err(error) => format!("{error}\n"),
     };
     match target {

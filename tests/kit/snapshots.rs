@@ -1,4 +1,4 @@
-//! Snapshots: what everything was, by name, to be brought back.
+//! Named snapshots of the whole state, and rollbacks to them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ fn said(reply: &Reply) -> String {
     }
 }
 
-/// A server that tells the digest of its data.
+/// A server whose data has a digest (DEBUG DIGEST).
 fn digesting() -> (Server, Client) {
     let server = Server::builder().allow_debug().start().expect("it starts");
     let client = server.client().expect("there is room");
@@ -29,7 +29,7 @@ fn digesting() -> (Server, Client) {
 }
 
 #[test]
-fn a_rollback_brings_data_of_every_type_back() {
+fn a_rollback_restores_data_of_every_type() {
     let (_server, mut client) = digesting();
     let commands = [
         "SET text value",
@@ -122,7 +122,7 @@ fn a_name_that_is_taken_again_is_that_of_the_younger_snapshot() {
 }
 
 #[test]
-fn settings_users_scripts_functions_and_chance_come_back() {
+fn a_rollback_restores_settings_users_scripts_functions_and_the_random_generator() {
     let (server, mut client) = served();
     let library = |name: &str, value: &str| {
         format!("#!lua name={name}\nredis.register_function('{name}', function() return {value} end)")
@@ -147,7 +147,7 @@ fn settings_users_scripts_functions_and_chance_come_back() {
 }
 
 #[test]
-fn the_clock_shows_again_what_it_showed_and_runs_as_it_ran() {
+fn a_rollback_restores_the_time_and_speed_of_the_clock() {
     let (server, mut client) = served();
     server.freeze();
     let frozen = server.now();
@@ -166,7 +166,7 @@ fn the_clock_shows_again_what_it_showed_and_runs_as_it_ran() {
 }
 
 #[test]
-fn who_watches_a_key_that_a_rollback_changes_may_not_go_on() {
+fn a_rollback_that_changes_a_watched_key_breaks_the_transaction() {
     let (server, mut client) = served();
     call(&mut client, ["SET", "key", "1"]);
     server.snapshot("base");
@@ -183,7 +183,7 @@ fn who_watches_a_key_that_a_rollback_changes_may_not_go_on() {
 }
 
 #[test]
-fn who_waits_for_a_key_is_served_when_a_rollback_brings_it() {
+fn a_rollback_that_restores_a_key_serves_clients_blocked_on_it() {
     let (server, mut client) = served();
     call(&mut client, ["RPUSH", "queue", "job"]);
     server.snapshot("base");
@@ -192,7 +192,7 @@ fn who_waits_for_a_key_is_served_when_a_rollback_brings_it() {
         let mut other = server.client().expect("there is room");
         move || call(&mut other, ["BLPOP", "queue", "0"])
     });
-    server.wait_until_blocked("queue", PATIENCE).expect("it is");
+    server.wait_until_blocked("queue", PATIENCE).expect("a client blocks");
     server.rollback("base").expect("it is there");
     assert_eq!(said(&waiting.join().expect("it is served")), "queue job");
     assert_eq!(call(&mut client, ["EXISTS", "queue"]), 0);
@@ -200,7 +200,7 @@ fn who_waits_for_a_key_is_served_when_a_rollback_brings_it() {
     assert_eq!(call(&mut client, ["LLEN", "queue"]), 1);
 }
 
-/// How many changes of keys the server has counted.
+/// The number of changes of keys that the server has counted.
 fn changes(client: &mut Client) -> u64 {
     let info = call(client, ["INFO", "persistence"]);
     let text = info.text().expect("INFO is a text").into_owned();
@@ -219,7 +219,7 @@ fn run_case(client: &mut Client, case: usize) {
 }
 
 #[test]
-fn a_rollback_brings_back_what_has_changed_and_touches_nothing_else() {
+fn a_rollback_restores_changed_keys_and_touches_no_other() {
     let (server, mut client) = digesting();
     call(&mut client, ["DEBUG", "POPULATE", "400000", "key", "256"]);
     server.snapshot("fixture");
@@ -251,7 +251,7 @@ fn a_thousand_cases_leave_the_fixture_as_it_was() {
     assert_eq!(call(&mut client, ["DEBUG", "DIGEST"]), digest);
 }
 
-/// What comes on a connection after a request, up to `end`.
+/// The bytes that arrive on a connection after a request, up to `end`.
 fn heard(wire: &mut TcpStream, request: &str, end: &str) -> String {
     wire.write_all(request.as_bytes()).expect("it reads");
     let (mut got, mut byte) = (Vec::new(), [0]);
@@ -271,7 +271,7 @@ fn caching(server: &Server) -> TcpStream {
 }
 
 #[test]
-fn who_caches_a_key_hears_that_a_rollback_changed_it_and_of_no_other() {
+fn a_rollback_invalidates_the_cached_keys_that_it_changes_and_no_other() {
     let (server, mut client) = served();
     call(&mut client, ["MSET", "changed", "1", "same", "1"]);
     server.snapshot("base");
@@ -287,7 +287,7 @@ fn who_caches_a_key_hears_that_a_rollback_changed_it_and_of_no_other() {
 }
 
 #[test]
-fn who_caches_hears_that_nothing_holds_any_more_when_a_rollback_undoes_a_flush() {
+fn a_rollback_that_undoes_a_flush_invalidates_everything() {
     let (server, mut client) = served();
     call(&mut client, ["SET", "key", "1"]);
     server.snapshot("base");

@@ -1,4 +1,4 @@
-//! The state as text: told, compared and loaded.
+//! The state as text: dumping, comparing and loading it.
 
 use dunlin::{Client, Reply, Server};
 
@@ -11,7 +11,7 @@ fn run(client: &mut Client, lines: &[&str]) {
 }
 
 #[test]
-fn a_dump_tells_everything_in_a_fixed_order_and_as_commands() {
+fn a_state_dump_lists_everything_as_commands_in_a_fixed_order() {
     let (server, mut client) = served();
     run(
         &mut client,
@@ -59,7 +59,7 @@ SET "two words" "a \"quote\" and a\nline"
 }
 
 #[test]
-fn what_is_loaded_is_what_was_told() {
+fn a_loaded_state_equals_the_dumped_one() {
     let (server, mut client) = served();
     let other = Server::builder().allow_debug().start().expect("it starts");
     let mut other_client = other.client().expect("there is room");
@@ -92,7 +92,7 @@ fn what_is_loaded_is_what_was_told() {
 }
 
 #[test]
-fn a_difference_is_told_line_by_line() {
+fn a_difference_is_shown_line_by_line() {
     let (server, mut client) = served();
     run(
         &mut client,
@@ -125,7 +125,7 @@ fn a_world_is_compared_with_another() {
 }
 
 #[test]
-fn how_a_text_is_laid_out_makes_no_difference() {
+fn the_layout_of_a_state_text_does_not_matter() {
     let (server, mut client) = served();
     run(&mut client, &["RPUSH list a b", "SET key value"]);
     let text = "# the fixture\n\n  set 'key' \"value\"\r\nRPUSH list a b";
@@ -133,7 +133,7 @@ fn how_a_text_is_laid_out_makes_no_difference() {
 }
 
 #[test]
-fn a_text_with_a_fault_changes_nothing_and_its_line_is_told() {
+fn a_text_with_a_fault_changes_nothing_and_its_line_is_reported() {
     let (server, mut client) = served();
     run(&mut client, &["SET key value"]);
     let before = server.dump();
@@ -154,7 +154,7 @@ fn a_text_with_a_fault_changes_nothing_and_its_line_is_told() {
 }
 
 #[test]
-fn a_rollback_takes_back_what_was_loaded() {
+fn a_rollback_undoes_a_loaded_state() {
     let (server, mut client) = served();
     run(&mut client, &["SET key value"]);
     let before = server.dump();

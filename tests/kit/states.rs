@@ -1,9 +1,9 @@
-//! What a server refuses that loads, is busy, is a replica, has no memory left or not the slot: as a real Redis does,
-//! which is brought into each of these states.
+//! Simulated states of a server (loading, busy, replica, out of memory, another slot): it refuses the same commands as
+//! a real Redis in that state.
 //!
-//! Every command is sent with as many words as it needs at least. The real server's refusals stand in
-//! `tests/fixtures/states.txt`, written anew with `UPDATE=1 DUNLIN_ORACLE=... cargo test --test kit states`, and asked
-//! again whenever DUNLIN_ORACLE names a server.
+//! Every command is sent with the smallest number of words that it accepts. `tests/fixtures/states.txt` has the real
+//! server's refusals; `UPDATE=1 DUNLIN_ORACLE=... cargo test --test kit states` rewrites it, and it is compared with
+//! the server whenever DUNLIN_ORACLE names one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -68,7 +68,7 @@ fn states() -> [(&'static str, State); 6] {
 /// Each text that refuses, with the commands that it refuses.
 type Refusals = BTreeMap<String, Vec<String>>;
 
-/// Asks everything, and keeps what was refused because of a state.
+/// Sends every command, and collects the errors that a state causes.
 fn refusals(mut ask: impl FnMut(&[&str]) -> String) -> Refusals {
     let table = Table::of(FAMILIES);
     let mut refused = Refusals::new();
@@ -95,7 +95,7 @@ fn refusals(mut ask: impl FnMut(&[&str]) -> String) -> Refusals {
 
 fn ours(state: State) -> Refusals {
     let server = Server::start().expect("it starts");
-    // Who waits a second does not.
+    // At this speed, a command that waits a second does not take long.
     server.set_speed(10_000.0);
     server.fault("state").state(state);
     refusals(|words| match server.client().expect("there is room").call(words) {
@@ -104,7 +104,7 @@ fn ours(state: State) -> Refusals {
     })
 }
 
-/// A connection to a real server that is good for one line of an answer.
+/// A connection to a real server for one line of a reply.
 struct Real(TcpStream);
 
 impl Real {
@@ -131,10 +131,10 @@ impl Real {
     }
 }
 
-/// What brings a real server into a state. The last request is not answered while the state lasts.
+/// Requests that bring a real server into a state. The last one is not answered while the state lasts.
 fn provocation(state: &str) -> &'static [&'static str] {
     match state {
-        // It loads for a minute, and answers every few milliseconds meanwhile.
+        // The server loads for a minute, and replies every few milliseconds meanwhile.
         "LOADING" => &[
             "DEBUG POPULATE 200000",
             "CONFIG SET key-load-delay 300 loading-process-events-interval-bytes 1024",
@@ -180,7 +180,7 @@ fn sheet(mut of: impl FnMut(&'static str, State) -> Refusals) -> String {
 }
 
 #[test]
-fn a_server_in_a_state_refuses_what_a_real_one_refuses_in_its_words() {
+fn a_server_in_a_simulated_state_refuses_what_a_real_one_refuses_with_the_same_errors() {
     if let Some(program) = Program::from_environment("the states of a real server") {
         let told = sheet(|name, _| real(&program, name));
         if updates() {

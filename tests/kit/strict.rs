@@ -1,4 +1,4 @@
-//! Strict mode: each rule with what it finds, and with what looks like that and is right.
+//! Strict mode: each rule with commands that it finds, and with similar ones that are correct.
 
 use dunlin::{Client, Level, Reply, Rule, Server};
 
@@ -27,8 +27,8 @@ fn play(client: &mut Client, lines: &[&str]) -> Result<Reply, String> {
     client.call(words(last)).map_err(|error| error.to_string())
 }
 
-/// Each of these plays ends in a command against which the rule stands: it is let pass where that is a warning, refused
-/// with what is said where it is an error, and nothing where the rule is off.
+/// Each of these plays ends in a command that violates the rule: it runs where the rule is a warning, is refused with
+/// the message where it is an error, and has no finding where the rule is off.
 fn finds(rule: Rule, culprits: &[(&[&str], &str)]) {
     for (lines, text) in culprits {
         let told = format!("STRICT {}: {text}", rule.name());
@@ -47,7 +47,7 @@ fn finds(rule: Rule, culprits: &[(&[&str], &str)]) {
     }
 }
 
-/// None of these plays has a command against which the rule stands.
+/// None of these plays has a command that violates the rule.
 fn admits(rule: Rule, innocents: &[&[&str]]) {
     for lines in innocents {
         let (server, mut client) = held(rule, Level::Error);
@@ -58,11 +58,11 @@ fn admits(rule: Rule, innocents: &[&[&str]]) {
 }
 
 #[test]
-fn a_script_uses_the_keys_that_it_was_told_of() {
+fn a_script_must_use_only_its_declared_keys() {
     let says = |key: &str| {
         format!(
-            "the script uses {key}, which is not among its KEYS; pass every key by KEYS, as a cluster sends the script \
-             where they are"
+            "the script uses {key}, which is not among its KEYS; pass every key in KEYS, since a cluster sends the script \
+             to the node that has them"
         )
     };
     let script = " script: ";
@@ -93,7 +93,7 @@ fn a_script_uses_the_keys_that_it_was_told_of() {
 }
 
 #[test]
-fn keys_that_are_used_together_have_one_slot() {
+fn keys_that_are_used_together_must_be_in_one_slot() {
     let says = |first: &str, slot: u16, other: &str, other_slot: u16| {
         format!(
             "{first} is in slot {slot} of a cluster and {other} in slot {other_slot}; give them one hash tag, \
@@ -136,13 +136,13 @@ fn keys_that_are_used_together_have_one_slot() {
 }
 
 #[test]
-fn keys_is_for_few_keys() {
+fn keys_must_not_walk_through_many_keys() {
     let (server, mut client) = held(Rule::KeysCommand, Level::Error);
     server.strict().limit(Rule::KeysCommand, 2);
     call(&mut client, ["MSET", "a", "1", "b", "2"]);
     assert_eq!(call(&mut client, ["KEYS", "*"]).items().map(<[Reply]>::len), Some(2));
     call(&mut client, ["SET", "c", "3"]);
-    let text = "STRICT keys-command: KEYS looks at all 3 keys while everybody waits; use SCAN";
+    let text = "STRICT keys-command: KEYS scans all 3 keys while other clients wait; use SCAN";
     assert_eq!(error(&mut client, ["KEYS", "a"]), text);
     call(&mut client, ["SCAN", "0", "MATCH", "a"]);
     call(&mut client, ["SELECT", "1"]);
@@ -156,41 +156,41 @@ fn keys_is_for_few_keys() {
 }
 
 #[test]
-fn what_is_large_is_read_in_parts() {
+fn large_collections_must_be_read_in_parts() {
     let plays: [(&[&str], &str); 10] = [
         (
             &["SADD key a b c", "SMEMBERS key"],
-            "SMEMBERS reads all 3 elements of key at once; SSCAN it, or ask SISMEMBER or SCARD",
+            "SMEMBERS reads all 3 elements of key at once; use SSCAN, SISMEMBER or SCARD",
         ),
         (
             &["HSET key a 1 b 2 c 3", "HGETALL key"],
-            "HGETALL reads all 3 elements of key at once; HSCAN it, or HMGET what is needed",
+            "HGETALL reads all 3 elements of key at once; use HSCAN, or HMGET for the fields that are needed",
         ),
-        (&["HSET key a 1 b 2 c 3", "HKEYS key"], "HKEYS reads all 3 elements of key at once; HSCAN it"),
+        (&["HSET key a 1 b 2 c 3", "HKEYS key"], "HKEYS reads all 3 elements of key at once; use HSCAN"),
         (
             &["HSET key a 1 b 2 c 3", "HVALS key"],
-            "HVALS reads all 3 elements of key at once; HSCAN it, or HMGET what is needed",
+            "HVALS reads all 3 elements of key at once; use HSCAN, or HMGET for the fields that are needed",
         ),
         (&["RPUSH key a b c", "LRANGE key 0 -1"], "LRANGE reads all 3 elements of key at once; read a part of it"),
         (
             &["ZADD key 1 a 2 b 3 c", "ZRANGE key 0 -1 WITHSCORES"],
-            "ZRANGE reads all 3 elements of key at once; read a part of it by rank or score, or ZSCAN it",
+            "ZRANGE reads all 3 elements of key at once; read a part of it by rank or score, or use ZSCAN",
         ),
         (
             &["ZADD key 1 a 2 b 3 c", "ZREVRANGE key 0 -1"],
-            "ZREVRANGE reads all 3 elements of key at once; read a part of it by rank or score, or ZSCAN it",
+            "ZREVRANGE reads all 3 elements of key at once; read a part of it by rank or score, or use ZSCAN",
         ),
         (
             &["ZADD key 1 a 2 b 3 c", "ZRANGEBYSCORE key -inf +inf"],
-            "ZRANGEBYSCORE reads all 3 elements of key at once; LIMIT it",
+            "ZRANGEBYSCORE reads all 3 elements of key at once; use LIMIT",
         ),
         (
             &["XADD key 1 a b", "XADD key 2 a b", "XADD key 3 a b", "XRANGE key - +"],
-            "XRANGE reads all 3 elements of key at once; COUNT some and go on from the last id",
+            "XRANGE reads all 3 elements of key at once; use COUNT, and continue after the last id",
         ),
         (
             &["XADD key 1 a b", "XADD key 2 a b", "XADD key 3 a b", "XREVRANGE key + -"],
-            "XREVRANGE reads all 3 elements of key at once; COUNT some and go on from the last id",
+            "XREVRANGE reads all 3 elements of key at once; use COUNT, and continue after the last id",
         ),
     ];
     for (lines, text) in plays {
@@ -206,16 +206,16 @@ fn what_is_large_is_read_in_parts() {
     }
     let (server, mut client) = held(Rule::WholeReads, Level::Error);
     server.strict().limit(Rule::WholeReads, 0);
-    play(&mut client, &["RPUSH list a b", "LRANGE list 0 0", "LRANGE list 1 -1"]).expect("it is a part");
+    play(&mut client, &["RPUSH list a b", "LRANGE list 0 0", "LRANGE list 1 -1"]).expect("no rule is violated");
     play(&mut client, &["ZADD zset 1 a", "ZRANGE zset 0 9 REV", "ZRANGEBYSCORE zset -inf +inf LIMIT 0 9"])
-        .expect("so it is");
+        .expect("no rule is violated");
     play(&mut client, &["XADD stream 1 a b", "XRANGE stream - + COUNT 9", "SCARD set", "SMEMBERS set"])
-        .expect("so it is");
+        .expect("no rule is violated");
     server.strict().assert_none();
 }
 
 #[test]
-fn elements_are_small() {
+fn elements_must_be_small() {
     let large = "x".repeat(1025);
     let text = |key: &str| {
         format!("an element of 1025 bytes goes into {key}; keep an id there and the rest in a key of its own")
@@ -238,7 +238,7 @@ fn elements_are_small() {
 }
 
 #[test]
-fn a_collection_has_a_bound_when_the_test_ends() {
+fn a_collection_must_have_a_bound_when_the_test_ends() {
     let culprits = [
         ("LPUSH key a", "LPUSH key", "LTRIM it with each push, or EXPIRE it"),
         ("SADD key a", "SADD key", "EXPIRE it, as with a key for each hour"),
@@ -288,7 +288,7 @@ fn a_collection_has_a_bound_when_the_test_ends() {
 }
 
 #[test]
-fn what_was_there_before_the_rules_is_no_finding() {
+fn collections_from_before_the_rules_are_no_finding() {
     let (server, mut client) = served();
     call(&mut client, ["SADD", "countries", "de", "fr"]);
     server.strict().set_all(Level::Error);
@@ -298,15 +298,15 @@ fn what_was_there_before_the_rules_is_no_finding() {
 }
 
 #[test]
-fn a_key_gets_its_deadline_with_its_value() {
+fn a_key_must_get_its_deadline_with_its_value() {
     let says = |command: &str, instead: &str| {
         format!(
-            "key has no deadline since {command}, and would live for ever had the application died in \
+            "key has had no deadline since {command}, and would live for ever if the application had died in \
              between; {instead}"
         )
     };
     let both = "send both in one script or MULTI";
-    let set = format!("SET it with EX, or {both}");
+    let set = format!("use SET with EX, or {both}");
     finds(
         Rule::LateExpire,
         &[
@@ -336,16 +336,18 @@ fn a_key_gets_its_deadline_with_its_value() {
     let (server, mut client) = held(Rule::LateExpire, Level::Error);
     let mut other = server.client().expect("there is room");
     call(&mut client, ["SADD", "pooled", "a"]);
-    assert!(error(&mut other, ["EXPIRE", "pooled", "60"]).starts_with("STRICT late-expire: pooled has no deadline"));
+    assert!(
+        error(&mut other, ["EXPIRE", "pooled", "60"]).starts_with("STRICT late-expire: pooled has had no deadline")
+    );
     assert_eq!(call(&mut client, ["TTL", "pooled"]), -1);
 }
 
 #[test]
-fn scores_are_integers_that_can_be_told_apart() {
+fn scores_must_be_integers_that_a_double_can_represent() {
     let says = |member: &str, score: &str| {
         format!(
-            "the score of {member} would be {score}, and beyond 2^53 neighbours become one; keep one number in the \
-             score, and the rest in the member"
+            "the score of {member} would be {score}, and a double cannot hold every integer beyond 2^53; keep one \
+             number in the score, and the rest in the member"
         )
     };
     finds(
@@ -372,7 +374,7 @@ fn scores_are_integers_that_can_be_told_apart() {
 }
 
 #[test]
-fn nobody_waits_for_ever() {
+fn a_blocking_command_must_have_a_timeout() {
     for (line, innocent) in [
         ("BLPOP key 0", "BLPOP key 0.01"),
         ("BRPOP key 0.0", "BRPOP key 0.01"),
@@ -390,8 +392,8 @@ fn nobody_waits_for_ever() {
         let (server, mut client) = held(Rule::EndlessWaits, Level::Error);
         let name = line.split(' ').next().expect("it has a name");
         let text = format!(
-            "STRICT endless-waits: {name} would wait for ever; wait some seconds and call it again, so that its caller \
-             can be told to stop"
+            "STRICT endless-waits: {name} would wait for ever; use a timeout of some seconds and call it again, so that \
+             its caller can stop"
         );
         assert_eq!(play(&mut client, &[line]), Err(text));
         server.strict().clear();
@@ -405,7 +407,7 @@ fn nobody_waits_for_ever() {
 }
 
 #[test]
-fn a_command_that_is_refused_anyhow_is_not_judged() {
+fn a_command_that_fails_anyway_is_not_checked() {
     let (server, mut client) = served();
     server.strict().set_all(Level::Error);
     call(&mut client, ["ACL", "SETUSER", "reader", "on", "nopass", "+@read", "~*"]);
@@ -430,7 +432,7 @@ fn a_refused_command_changes_nothing_and_spoils_its_transaction() {
 }
 
 #[test]
-fn rolling_back_forgets_what_was_done_to_keys_and_keeps_what_was_found() {
+fn a_rollback_removes_the_traces_of_keys_and_keeps_the_findings() {
     let (server, mut client) = served();
     server.strict().set_all(Level::Error);
     call(&mut client, ["SADD", "before", "a"]);
@@ -460,7 +462,7 @@ fn a_deadline_that_has_passed_leaves_no_collection() {
 
 fn field<'r>(map: &'r Reply, name: &str) -> &'r Reply {
     let Reply::Map(fields) = map else { panic!("it is no map: {map:?}") };
-    &fields.iter().find(|(key, _)| *key == name).expect("it is told").1
+    &fields.iter().find(|(key, _)| *key == name).expect("the field exists").1
 }
 
 #[test]
@@ -507,7 +509,7 @@ fn rules_are_listed_and_set_over_the_wire() {
 }
 
 #[test]
-fn findings_are_told_checked_and_forgotten_over_the_wire() {
+fn findings_are_listed_checked_and_cleared_over_the_wire() {
     let (_server, mut client) = served();
     call(&mut client, ["DUNLIN", "STRICT", "SET", "ALL", "error"]);
     call(&mut client, ["DUNLIN", "STRICT", "SET", "late-expire", "warn"]);
@@ -526,7 +528,7 @@ fn findings_are_told_checked_and_forgotten_over_the_wire() {
     let id = call(&mut client, ["CLIENT", "ID"]).integer().expect("a number");
     let text = format!(
         "ERR strict mode found 1: error endless-waits: client {id} (web): BLPOP queue 0 (2 times): BLPOP would wait \
-         for ever; wait some seconds and call it again, so that its caller can be told to stop"
+         for ever; use a timeout of some seconds and call it again, so that its caller can stop"
     );
     assert_eq!(error(&mut client, ["DUNLIN", "STRICT", "CHECK"]), text);
     call(&mut client, ["DUNLIN", "STRICT", "CLEAR"]);

@@ -1,4 +1,4 @@
-//! Waiting until something is so.
+//! DUNLIN WAIT: waiting until a condition holds.
 
 use std::net::{Shutdown, TcpStream};
 use std::pin::pin;
@@ -14,7 +14,7 @@ fn spawn(server: &Server, words: &'static [&str]) -> std::thread::JoinHandle<Res
     std::thread::spawn(move || client.call(words).map_err(|error| error.to_string()))
 }
 
-/// What a wait answers that `end` ends: it has begun by then, and does not end before.
+/// The reply of a wait that `end` ends: it begins before `end` runs, and does not end before that.
 fn ended_by(server: &Server, words: &[&str], end: impl FnOnce()) -> Result<Reply, CallError> {
     let mut test = server.client().expect("there is room");
     let mut wait = pin!(test.call_async(words.iter().copied()));
@@ -38,7 +38,7 @@ fn blocked(client: &mut Client) -> i64 {
     let info = call(client, ["INFO", "clients"]);
     let text = info.text().expect("it is a text").into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("blocked_clients:"));
-    line.and_then(|number| number.parse().ok()).expect("it is told")
+    line.and_then(|number| number.parse().ok()).expect("the reply has the number")
 }
 
 #[test]
@@ -54,19 +54,19 @@ fn a_wait_ends_when_a_client_is_blocked_and_does_not_count_as_blocked() {
 }
 
 #[test]
-fn a_wait_ends_when_so_many_are_blocked() {
+fn a_wait_ends_when_a_number_of_clients_are_blocked() {
     let (server, mut client) = served();
     let mut workers = Vec::new();
     let begin = || workers.extend([(); 2].map(|()| spawn(&server, &["BLPOP", "queue", "0"])));
     let wait = ["DUNLIN", "WAIT", "BLOCKED", "queue", "2", "TIMEOUT", "60000"];
     assert_eq!(ended_by(&server, &wait, begin), ok());
-    server.wait_for_blocked("queue", 2, PATIENCE).expect("they are");
+    server.wait_for_blocked("queue", 2, PATIENCE).expect("two clients are blocked");
     call(&mut client, ["RPUSH", "queue", "job", "job"]);
     workers.into_iter().for_each(|worker| _ = worker.join().expect("it ends").expect("it is served"));
 }
 
 #[test]
-fn a_wait_ends_when_so_many_listen_to_a_channel() {
+fn a_wait_ends_when_a_number_of_clients_are_subscribed() {
     let (server, _client) = served();
     let mut listeners: Vec<Client> = (0..2).map(|_| server.client().expect("there is room")).collect();
     let subscribe = || listeners.iter_mut().for_each(|listener| _ = call(listener, ["SUBSCRIBE", "news"]));
@@ -75,7 +75,7 @@ fn a_wait_ends_when_so_many_listen_to_a_channel() {
 }
 
 #[test]
-fn a_wait_ends_when_the_journal_has_seen_it() {
+fn a_wait_ends_when_the_journal_has_the_command() {
     let (server, mut client) = served();
     let text = "ERR no journal; start one with DUNLIN JOURNAL START";
     assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "JOURNAL", "1"]), text);
@@ -87,7 +87,7 @@ fn a_wait_ends_when_the_journal_has_seen_it() {
 }
 
 #[test]
-fn at_its_end_a_wait_tells_how_far_it_came() {
+fn a_wait_that_times_out_reports_the_progress() {
     let (server, mut client) = served();
     server.freeze();
     let _journal = server.journal();
@@ -118,18 +118,18 @@ fn at_its_end_a_wait_tells_how_far_it_came() {
 }
 
 #[test]
-fn a_wait_ends_when_a_rule_has_struck_so_often() {
+fn a_wait_ends_when_a_rule_has_been_applied_a_number_of_times() {
     let (server, mut client) = served();
     server.fault("flaky").command("GET").error("ERR flaky");
     let fail = || (0..2).for_each(|_| assert_eq!(error(&mut client, ["GET", "key"]), "ERR flaky"));
     assert_eq!(ended_by(&server, &["DUNLIN", "WAIT", "FAULT", "flaky", "2"], fail), ok());
-    server.wait_until_fired("flaky", 1, PATIENCE).expect("it has");
+    server.wait_until_fired("flaky", 1, PATIENCE).expect("the rule is applied");
     let text = "ERR no fault rule 'flakey'; add one with DUNLIN FAULT ADD";
     assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "FAULT", "flakey", "1"]), text);
 }
 
 #[test]
-fn a_wait_ends_when_so_many_clients_are_there() {
+fn a_wait_ends_when_a_number_of_clients_are_connected() {
     let (server, _client) = served();
     let mut wires = Vec::new();
     let connect = || wires.extend([(); 3].map(|()| TcpStream::connect(server.addr()).expect("it listens")));
@@ -141,7 +141,7 @@ fn a_wait_ends_when_so_many_clients_are_there() {
 }
 
 #[test]
-fn a_test_that_goes_away_while_it_waits_leaves_nothing_behind() {
+fn a_test_that_disconnects_while_it_waits_leaves_nothing_behind() {
     let (server, mut client) = served();
     let mut wire = std::net::TcpStream::connect(server.addr()).expect("it listens");
     std::io::Write::write_all(&mut wire, b"DUNLIN WAIT BLOCKED queue\r\n").expect("it reads");
@@ -152,7 +152,7 @@ fn a_test_that_goes_away_while_it_waits_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_wait_that_cannot_be_is_refused() {
+fn an_impossible_wait_is_refused() {
     let (_server, mut client) = served();
     for words in [
         "BLOCKED",

@@ -22,7 +22,7 @@ fn text(text: &str) -> Reply {
     Reply::Bytes(text.into())
 }
 
-/// How many clients are in a world, as a client of another sees it.
+/// The number of clients in a world, as a client of another world sees it.
 fn clients_in(client: &mut Client, world: &str) -> Option<i64> {
     let Reply::Array(worlds) = client.call(["DUNLIN", "WORLDS"]).expect("it answers") else { panic!("it is a list") };
     let figures = worlds.iter().find(|figures| figure(figures, "name") == Reply::Bytes(world.into()))?;

@@ -1,8 +1,8 @@
-//! The keys that a command uses are keys whose rights were checked.
+//! Every key that a command uses was checked for the user's permission.
 //!
-//! What is a key follows from the syntax lines here, and from what happens to the data, but never from the rules of a
-//! row by which rights are checked: a row that misses a key is what these tests are there to find. A user has a right
-//! to the key `a` alone; `b` is somebody else's.
+//! The tests find keys by the syntax lines, and by changes of the data, but never by the key specifications of a row,
+//! by which permissions are checked: these tests exist to find a row that misses a key. The user has permission for the
+//! key `a` only; `b` belongs to another user.
 //!
 //! Not here: keys that a script uses without being given them, which are checked as those of any command.
 
@@ -123,7 +123,7 @@ impl Place {
         (String::from_utf8_lossy(&reply).into_owned(), flow)
     }
 
-    /// Nothing happened to `b`, as the events tell.
+    /// No event of `b` was published.
     fn check_events(&mut self, what: &str) {
         for event in self.world.events() {
             assert!(!event.ends_with(" b"), "{event} by {what}");
@@ -131,7 +131,7 @@ impl Place {
     }
 }
 
-/// The same request with `b` for each of its keys in turn, and `a` for the others.
+/// Builds the request with `b` for each of its keys in turn, and `a` for the others.
 fn with_foreign_keys(entry: &Entry, sample: &Sample) -> Vec<Vec<Vec<u8>>> {
     let says = |literal: &[u8]| sample.iter().position(|word| word.bytes == literal);
     let keys = sample.iter().filter(|word| word.role == Role::Key).count();
@@ -225,7 +225,7 @@ impl Requests<'_> {
     }
 }
 
-/// Which values there are in a round: every second time both of one type, so that they go together.
+/// The types of both values in a round: every second time the same type, so that commands accept both.
 fn kinds(round: usize) -> (usize, usize) {
     let (kind, other) = (round / 2 % VALUES.len(), round / 2 / VALUES.len() % VALUES.len());
     (kind, if round.is_multiple_of(2) { other } else { kind })
@@ -233,7 +233,7 @@ fn kinds(round: usize) -> (usize, usize) {
 
 #[test]
 fn keys_that_are_used_are_keys_that_were_checked() {
-    // CVE-2023-41053: a server with a `b` answers as one without it, and nothing ever happens to it.
+    // CVE-2023-41053: a server with a key `b` replies as one without it, and `b` never changes.
     let table = Table::of(FAMILIES);
     let mut requests = Requests::new(&table, 11);
     for round in 0..ROUNDS {
@@ -258,7 +258,7 @@ fn keys_that_are_used_are_keys_that_were_checked() {
 }
 
 #[test]
-fn what_may_only_be_read_is_not_changed() {
+fn read_only_keys_are_not_changed() {
     let table = Table::of(FAMILIES);
     let mut requests = Requests::new(&table, 12);
     for round in 0..ROUNDS {

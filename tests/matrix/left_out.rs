@@ -1,4 +1,4 @@
-//! What is not tried, or not compared to the last byte, each with its reason.
+//! Commands that are not tested against a real server, or not compared to the last byte, each with its reason.
 
 use dunlin::engine::{Entry, Flags};
 
@@ -6,7 +6,7 @@ use crate::sampler::Sample;
 use crate::server::Manner;
 use crate::shape::Sameness;
 
-/// Commands that are not tried against a real server at all. A name with a `|` is a subcommand.
+/// Commands that are never tested against a real server. A name with a `|` is a subcommand.
 const COMMANDS: &[(&str, &str)] = &[
     ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
     ("migrate", "it needs another server"),
@@ -35,7 +35,7 @@ const RESET: &[&str] = &[
     "unsubscribe",
 ];
 
-/// How a command is tried. What waits, and what makes others wait, is tried within a transaction.
+/// The way in which a command is tested. Commands that block, or make others wait, are sent within a transaction.
 pub(crate) fn manner(entry: &Entry) -> Manner {
     if entry.command.flags.has(Flags::BLOCKING) || entry.name == "client|pause" {
         Manner::Queued
@@ -46,7 +46,7 @@ pub(crate) fn manner(entry: &Entry) -> Manner {
     }
 }
 
-/// Values that are not tried with a command, told by whether they are left out.
+/// Values that are not tested with a command: a function returns whether a value is left out.
 type Values = fn(&str) -> bool;
 
 const VALUES: &[(&str, Values, &str)] = &[
@@ -81,7 +81,7 @@ pub(crate) fn count_of_keys(value: &str) -> bool {
     COUNTS_OF_KEYS.contains(&value)
 }
 
-/// Commands whose answer is the same only in kind, beside those whose row says `nondeterministic_output`.
+/// Commands of whose reply only the type is compared, in addition to those whose row has `nondeterministic_output`.
 const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("acl|cat", "there are fewer commands here than in Redis"),
     ("acl|genpass", "a password is chance"),
@@ -101,14 +101,14 @@ const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("hello", "it tells the number of the connection"),
 ];
 
-/// Commands whose answer has the same elements in any order, beside those whose row says so.
+/// Commands whose reply has the same elements in any order, in addition to those whose row says so.
 const ONLY_IN_CONTENTS: &[(&str, &str)] = &[
     ("sort", "members of equal weight come in the order of a table in Redis, which is chance"),
     ("sort_ro", "members of equal weight come in the order of a table in Redis, which is chance"),
 ];
 
-/// Commands that walks do not call from their syntax, beside those that are not tried at all. Most are among the lines
-/// of a walk, in a form whose outcome is certain.
+/// Commands that walks do not generate from their syntax, in addition to those that are never tested. Most are among
+/// the lines of a walk, in a form with a deterministic result.
 const OF_WALKS: &[(&str, &str)] = &[
     ("acl|setuser", "its rules are given by lines"),
     ("client|pause", "it would hold the walk itself up; lines pause for writers"),
@@ -134,8 +134,8 @@ const OF_WALKS: &[(&str, &str)] = &[
     ("waitaof", "lines wait for none, or for long"),
 ];
 
-/// Commands that change by chance, or tell what differs, and which walks compare in full all the same: their lines take
-/// care of chance, and what differs is put out of the way.
+/// Commands that choose at random, or report values that differ, but which walks compare in full nevertheless: their
+/// lines avoid random choices, and differing values are masked.
 const EXACT_IN_WALKS: &[&str] = &[
     "acl|log",
     "client|id",
@@ -160,7 +160,7 @@ const EXACT_IN_WALKS: &[&str] = &[
     "pubsub|numsub",
 ];
 
-/// What walks compare in any order: with a large COUNT a scan is over at once.
+/// Commands whose replies walks compare in any order: with a large COUNT a scan has one step.
 const UNORDERED_IN_WALKS: &[&str] =
     &["hscan", "pubsub|channels", "pubsub|shardchannels", "scan", "spop", "sscan", "zscan"];
 
@@ -177,15 +177,14 @@ pub(crate) fn sample_of_walks(name: &str, sample: &Sample) -> bool {
     is_span && (says(b"GT") || says(b"LT")) || name.ends_with("scan") || name == "xadd" && says(b"*")
 }
 
-/// True for requests that walks do not queue. EXEC answers with fewer replies than it announces after a login that
-/// fails, which Redis does not tell of while there are replies that were not sent yet, and after CLIENT REPLY. Whoever
-/// begins to monitor within a transaction is not known for it (see [`of_monitors`]).
+/// True for requests that walks do not queue. EXEC has fewer replies than it announces after a login that fails, which
+/// Redis does not report while there are unsent replies, and after CLIENT REPLY. A client that begins to monitor within
+/// a transaction is not recognized (see [`of_monitors`]).
 pub(crate) fn of_transactions(words: &[Vec<u8>]) -> bool {
     let is = |place: usize, name: &str| words.get(place).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
-    // Redis goes by whether memory was short before the transaction, or before the last limit was lifted.
+    // In Redis it depends on whether memory was short before the transaction, or before the last limit was raised.
     let limits_memory = words.iter().any(|word| word.starts_with(b"maxmemory"));
-    // Who becomes a stranger on the way is closed when his replies outgrow a buffer that
-    // is large or small as time goes.
+    // A client that loses its login is closed when its replies exceed a buffer whose size depends on timing.
     let makes_strangers = is(0, "acl") && is(1, "setuser") && is(2, "default");
     makes_strangers
         || is(0, "auth")
@@ -201,7 +200,7 @@ pub(crate) fn of_monitors(words: &[Vec<u8>]) -> bool {
     !words[0].eq_ignore_ascii_case(b"reset")
 }
 
-/// How much of the answers to a command walks compare.
+/// How exactly walks compare the replies of a command.
 pub(crate) fn sameness_in_walks(entry: &Entry) -> Sameness {
     if EXACT_IN_WALKS.contains(&entry.name.as_str()) {
         Sameness::Exact
@@ -212,8 +211,8 @@ pub(crate) fn sameness_in_walks(entry: &Entry) -> Sameness {
     }
 }
 
-/// True when a command that may wait is also tried where it may: not those that wait for replicas alone, as they wait
-/// for so long as they are told, and our clock stands still.
+/// True when a command that may block is also tested outside of transactions: not those that only wait for replicas, as
+/// they wait until their timeout, and our clock is frozen.
 pub(crate) fn may_be_tried_alone(entry: &Entry) -> bool {
     entry.command.flags.has(Flags::BLOCKING) && !entry.command.keys.is_empty()
 }
@@ -228,7 +227,7 @@ pub(crate) fn value(name: &str, value: &str) -> bool {
     VALUES.iter().any(|(command, is_left_out, _)| *command == name && is_left_out(value))
 }
 
-/// How much of the answers to a command can be compared.
+/// How exactly the replies of a command can be compared.
 pub(crate) fn sameness(entry: &Entry) -> Sameness {
     let has = |tip: &str| entry.command.tips.contains(&tip);
     if has("nondeterministic_output") || ONLY_IN_KIND.iter().any(|(name, _)| *name == entry.name) {

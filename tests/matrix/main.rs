@@ -1,17 +1,17 @@
-//! Every command with every type, with each two of its options, with every number at the edges of what fits, and cut
-//! short at every word: answered as a real Redis answers.
+//! Compares every command with a real Redis: with every type, with each pair of its options, with every boundary
+//! number, and truncated at every word.
 //!
-//! The requests are made from the rows of the command table, so a new command is tried without a word written here.
-//! What a real Redis 8.0 answers stands in `tests/fixtures`; it is asked again with
+//! The requests are generated from the rows of the command table, so a new command is tested without a change here.
+//! `tests/fixtures` has the replies of a real Redis 8.0, which are rewritten by
 //!
 //! ```text
 //! UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test matrix
 //! ```
 //!
-//! and only compared with the files when UPDATE is not set. Our side runs in the test's process. Beside the
-//! answer, after every request: every structure keeps its invariants, a refused request changed nothing, the
-//! client is in step. With a real server there is also a random walk, whose length DUNLIN_WALK_REQUESTS sets, and
-//! whose first seed DUNLIN_WALK_SEED.
+//! and only compared when UPDATE is not set. Our side runs in the test's process. Besides the reply, it is checked
+//! after every request that every structure keeps its invariants, that a refused request changed nothing, and that the
+//! client got exactly one reply. With a real server there is also a random walk, whose length DUNLIN_WALK_REQUESTS
+//! sets, and whose first seed DUNLIN_WALK_SEED.
 
 mod checked_keys;
 mod left_out;

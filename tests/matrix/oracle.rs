@@ -1,4 +1,4 @@
-//! A real server, brought back to the same start before every request.
+//! A real server, which is reset to the same data before every request.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::process::{Process, Program};
 use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
 
-/// How long a real server may take for one request before it counts as waiting.
+/// The time after which a real server without a reply to a request counts as blocked.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a client sends behind its request: its answer comes after the request's.
+/// The request that a client sends after the tested one: its reply comes after the other's.
 const END: &str = "the end of the answer";
 
 /// A `redis-server` of our own, with one client.
@@ -52,7 +52,7 @@ impl Oracle {
         answer.within(manner)
     }
 
-    /// Sends bytes, and behind them what marks the end of the answer.
+    /// Sends bytes, and after them the request that marks the end of the reply.
     fn send(&mut self, bytes: &[u8]) {
         let bytes = [bytes, &encoded(Form::Resp2, &owned(&["ECHO", END]))].concat();
         self.client.write_all(&bytes).expect("the real server reads");

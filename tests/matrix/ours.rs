@@ -1,4 +1,4 @@
-//! Our engine, new for every request, with the promises that hold for each of them.
+//! Our engine, new for every request, with the invariants that are checked after each of them.
 
 use dunlin::commands::FAMILIES;
 use dunlin::engine::state::host::NoHost;
@@ -57,10 +57,10 @@ impl World {
         let settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
         let mut engine = Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::default()));
         let origin = Origin { is_local: true, ..Origin::default() };
-        // A real server counts clients of its own, so number 1 is nobody there.
-        let first = engine.connect(START, origin.clone()).expect("the first client is welcome");
+        // A real server counts its internal clients, too, so no client has number 1 there.
+        let first = engine.connect(START, origin.clone()).expect("there is room");
         engine.disconnect(first);
-        let client = engine.connect(START, origin).expect("the second client is welcome");
+        let client = engine.connect(START, origin).expect("there is room");
         World { engine, client }
     }
 
@@ -69,7 +69,7 @@ impl World {
         session.protocol = Protocol::Resp3;
     }
 
-    /// Asks a request as the manner says.
+    /// Sends a request in the given manner.
     fn ask_in(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
         let (before, after) = manner.around();
         let mut all = self.ask_all(before);

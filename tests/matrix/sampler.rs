@@ -1,5 +1,4 @@
-//! Requests made from a command's row: the shortest one that is complete, and one more
-//! for each thing its syntax allows.
+//! Generates sample requests from a command's row: the shortest complete one, and one more for each part of its syntax.
 //!
 //! Nothing here knows a command. The tree of arguments gives the words and their order; a table of examples gives each
 //! argument a word by its name. The samples of a command are: all required arguments once; the same with each optional
@@ -20,7 +19,7 @@ pub(crate) struct Word {
     pub(crate) argument: String,
 }
 
-/// What a word of a sample stands for.
+/// The meaning of a word in a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The command's name or a literal word of its syntax.
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_sample_of_every_command_has_as_many_words_as_its_arity_asks_for() {
+    fn the_shortest_sample_of_every_command_has_the_length_of_its_arity() {
         let table = Table::of(FAMILIES);
         for entry in table.entries().iter().filter(|entry| !crate::left_out::command(&entry.name)) {
             let (Arity::Exactly(words) | Arity::AtLeast(words)) = entry.command.arity;

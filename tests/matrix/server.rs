@@ -1,4 +1,4 @@
-//! A server that is asked one request at a time, each from the same start.
+//! The interface of a server that gets one request at a time, each with the same initial data.
 
 use dunlin::engine::Family;
 
@@ -30,12 +30,12 @@ pub(crate) const DATA: &[&[&str]] = &[
     &["XREADGROUP", "GROUP", "group", "consumer", "COUNT", "1", "STREAMS", "stream", ">"],
     &["COPY", "stream", "stream2"],
     &["COPY", "stream", "stream3"],
-    // What is slow depends on the machine: here nothing is.
+    // Whether a command is slow depends on the machine: here none is.
     &["CONFIG", "SET", "slowlog-log-slower-than", "-1"],
     &["SLOWLOG", "RESET"],
 ];
 
-/// What a key holds: `timed` is a number with a deadline, `none` is not there.
+/// The value of a key: `timed` is a number with a deadline, `none` does not exist.
 pub(crate) const TYPES: [&str; 9] = ["text", "number", "timed", "zset", "list", "set", "hash", "stream", "none"];
 
 /// The type that the commands of a family work on.
@@ -55,7 +55,7 @@ pub(crate) fn key(holding: &str, nth: usize) -> String {
     if nth == 0 { holding.to_owned() } else { format!("{holding}{}", nth + 1) }
 }
 
-/// How a request is written, and in which protocol it is answered.
+/// The form in which a request is sent, and the protocol of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Resp2,
@@ -63,19 +63,20 @@ pub(crate) enum Form {
     Inline,
 }
 
-/// How a request is tried.
+/// The context in which a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// As it is; its answers come at once.
+    /// The request alone; its replies come at once.
     Alone,
-    /// Within a transaction, where nothing waits. What a transaction might leave behind, it takes back itself: a pause.
+    /// The request within a transaction, where nothing blocks. The transaction itself undoes a lasting effect: a pause.
     Queued,
-    /// As it is, and the client is reset behind it: its answers come before that, whatever the client has become.
+    /// The request, followed by a reset of the client: the replies come before that of the reset, whatever the client's
+    /// state.
     Reset,
 }
 
 impl Manner {
-    /// What is sent before the request, and behind it.
+    /// The requests that are sent before and after this one.
     pub(crate) fn around(self) -> (&'static [&'static [&'static str]], &'static [&'static [&'static str]]) {
         match self {
             Manner::Alone => (&[], &[]),
@@ -85,19 +86,19 @@ impl Manner {
     }
 }
 
-/// What a server says to one request.
+/// The reply of a server to one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) bytes: Vec<u8>,
     /// The server hung up.
     pub(crate) closed: bool,
-    /// It may answer later.
+    /// The reply may come later.
     pub(crate) waits: bool,
 }
 
 /// Someone who answers requests.
 pub(crate) trait Server {
-    /// Answers one request, asked by a new client of a server that holds [`DATA`].
+    /// Returns the reply to one request of a new client on a server that has [`DATA`].
     fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer;
     /// Answers one more request of the same client.
     fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer;
@@ -108,7 +109,7 @@ const YEAR_2500_MS: &str = "16725225600000";
 const STREAM_AT_FIRST: &str = "[[\"1-1\" [\"field\" \"10\"]] [\"2-1\" [\"field\" \"text\"]]] [[\"name\" \"group\" \
     \"consumers\" 1 \"pending\" 1 \"last-delivered-id\" \"1-1\" \"entries-read\" 1 \"lag\" 1]]";
 
-/// What [`state`] tells of a key while nothing but [`DATA`] came.
+/// The result of [`state`] for a key when only [`DATA`] was sent.
 pub(crate) fn state_at_first(key: &[u8]) -> &'static str {
     match key.strip_suffix(b"2").or(key.strip_suffix(b"3")).unwrap_or(key) {
         b"text" => "\"hello\"",
@@ -123,7 +124,7 @@ pub(crate) fn state_at_first(key: &[u8]) -> &'static str {
     }
 }
 
-/// What a key holds now, in few words.
+/// A short description of the current value of a key.
 pub(crate) fn state(server: &mut dyn Server, key: &[u8]) -> String {
     let mut ask = |words: &[&[u8]], sameness| told(server, words, sameness);
     let held = match ask(&[b"TYPE", key], Sameness::Exact).as_str() {
@@ -154,7 +155,7 @@ fn told(server: &mut dyn Server, words: &[&[u8]], sameness: Sameness) -> String 
     server.next_answer(&words).line(sameness)
 }
 
-/// What is told of a deadline: what a request said in full is the same everywhere; what is counted from now on is not.
+/// The description of a deadline: an absolute one is the same everywhere; one relative to now is not.
 fn until(unix_ms: &str) -> String {
     match unix_ms {
         "-1" | "-2" => String::new(),
@@ -179,7 +180,7 @@ pub(crate) fn encoded(form: Form, words: &[Vec<u8>]) -> Vec<u8> {
 }
 
 impl Answer {
-    /// The answer as one line of text.
+    /// The reply as one line of text.
     pub(crate) fn line(&self, sameness: Sameness) -> String {
         let mut lines: Vec<String> = self.replies().iter().map(|reply| line(reply, sameness)).collect();
         lines.extend(self.waits.then(|| "(waits)".to_owned()));

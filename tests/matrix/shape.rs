@@ -1,9 +1,9 @@
-//! A reply as one line of text, so that a fixture can list it.
+//! Writes a reply as one line of text, so that a fixture can list it.
 
 use crate::reply::Reply;
 use crate::words::quote;
 
-/// How much of a reply is the same each time.
+/// How much of a reply is reproducible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sameness {
     /// All of it.
@@ -16,7 +16,7 @@ pub(crate) enum Sameness {
 
 const LONGEST: usize = 60;
 
-/// The line that stands for `reply`.
+/// The line that represents `reply`.
 pub(crate) fn line(reply: &Reply, sameness: Sameness) -> String {
     let (mark, elements): (&str, Vec<String>) = match reply {
         Reply::Array(items) => ("", items.iter().map(|item| inner(item, sameness)).collect()),
@@ -33,7 +33,7 @@ fn inner_pair((key, value): &(Reply, Reply), sameness: Sameness) -> String {
     format!("{}: {}", inner(key, sameness), inner(value, sameness))
 }
 
-/// An element of a list: of the lists in it, only the kind is told where nothing else is the same.
+/// An element of a list: only the type of nested lists is written where nothing else is reproducible.
 fn inner(reply: &Reply, sameness: Sameness) -> String {
     match (sameness, reply) {
         (Sameness::Kind, Reply::Array(_)) => "array".to_owned(),

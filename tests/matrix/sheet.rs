@@ -1,12 +1,12 @@
-//! A fixture: what a server answers to many requests that differ in one place.
+//! A fixture: the replies of a server to many requests that differ in one place.
 //!
-//! A block is one or more templates, `> ZADD zset @ a`, and a line for each distinct answer with the values that get it
-//! in place of the `@`. `else` stands for all values of the list that are not named, `all` for all there are. Where
-//! RESP3 answers otherwise, it follows behind `[RESP3]`; what a command that waits answers outside of a transaction
-//! behind `[alone]`, if it answers at once and otherwise; what a key holds afterwards behind `[key]`, if that changed.
-//! Templates of one command with the same answers share a block.
+//! A block is one or more templates, `> ZADD zset @ a`, and a line for each distinct reply with the values that get it
+//! in place of the `@`. `else` means all values of the list that are not named, `all` means every value. A different
+//! reply in RESP3 follows after `[RESP3]`; the different reply of a blocking command outside of a transaction, if it
+//! replies at once, after `[alone]`; the new value of a key, if it changed, after `[key]`. Templates of one command
+//! with the same replies share a block.
 //!
-//! A sheet is made of a server by the same code for the real one and for ours, so two of them are compared as text.
+//! The same code writes the sheets of the real server and of ours, so two sheets are compared as text.
 
 use std::collections::BTreeMap;
 
@@ -20,20 +20,20 @@ use crate::shape::Sameness;
 pub(crate) struct Trial {
     /// The request with `@` for what is tried.
     pub(crate) template: String,
-    /// What is tried, as the sheet names it.
+    /// The name of the test in the sheet.
     pub(crate) value: String,
     pub(crate) words: Vec<Vec<u8>>,
     /// The keys among the words.
     pub(crate) keys: Vec<Vec<u8>>,
 }
 
-/// What a sheet tells beside the answers in RESP2 and RESP3.
+/// The parts of a sheet besides the replies in RESP2 and RESP3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beside {
     Nothing,
-    /// Where the answer differs when the request comes as an inline line.
+    /// The replies that differ when the request is sent inline.
     Inline,
-    /// What became of the keys.
+    /// The new values of the keys.
     Effects,
 }
 
@@ -69,12 +69,12 @@ struct Answered {
     line: String,
 }
 
-/// What the server answers, in all forms at once.
+/// The reply of the server in all forms.
 fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, beside: Beside) -> String {
     let (sameness, manner) = (left_out::sameness(entry), left_out::manner(entry));
     let (waits, mut alone) = (left_out::may_be_tried_alone(entry), None);
     if waits && !server.answer(manner, Form::Resp2, &trial.words).is_null() {
-        // It answers at once outside of a transaction too.
+        // The command replies at once outside of a transaction, too.
         alone = Some(server.answer(Manner::Alone, Form::Resp2, &trial.words).line(sameness));
     }
     let resp3 = server.answer(manner, Form::Resp3, &trial.words).line(sameness);
@@ -86,7 +86,7 @@ fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, beside: Beside
     if resp3 != resp2 {
         text.push_str(&format!("  [RESP3] {resp3}"));
     }
-    // What is changed by chance is not the same twice.
+    // A random change is not reproducible.
     let by_chance = sameness == Sameness::Kind && entry.command.flags.has(Flags::WRITE);
     if beside == Beside::Effects && !by_chance {
         text.push_str(&effects(server, &trial.keys));
@@ -100,7 +100,7 @@ fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, beside: Beside
     text
 }
 
-/// What the keys of the last request hold, as far as they hold something else than before.
+/// The values of the keys of the last request, as far as they have changed.
 fn effects(server: &mut dyn Server, keys: &[Vec<u8>]) -> String {
     let mut told = String::new();
     for (_, key) in keys.iter().enumerate().filter(|(nth, key)| !keys[..*nth].contains(key)) {
@@ -112,13 +112,13 @@ fn effects(server: &mut dyn Server, keys: &[Vec<u8>]) -> String {
     told
 }
 
-/// A line that is longer is refused before anything in it is looked at.
+/// A longer line is refused before it is parsed.
 fn fits_a_line(words: &[Vec<u8>]) -> bool {
     words.iter().map(|word| 4 * word.len() + 3).sum::<usize>() < 64 << 10
 }
 
-/// One line for each distinct answer, in the order in which they came first; the most
-/// frequent one stands last as `else`.
+/// Writes one line for each distinct reply, in the order of their first occurrence; the most frequent one is last, as
+/// `else`.
 fn grouped(answers: &[Answered]) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for Answered { value, line } in answers {

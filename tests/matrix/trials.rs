@@ -1,4 +1,4 @@
-//! The lists of requests that are tried, made from a command's samples.
+//! The lists of requests to send, generated from a command's samples.
 
 use dunlin::engine::Entry;
 
@@ -47,7 +47,7 @@ const EDGES: &[&str] = &[
     "[a",
 ];
 
-/// How many nines the longest number has.
+/// The number of nines in the longest number.
 const NINES: usize = 1 << 20;
 
 /// Every key of every sample with every type; of several keys the first two.
@@ -119,7 +119,7 @@ pub(crate) fn boundaries(entry: &Entry) -> Vec<Trial> {
     trials
 }
 
-/// Every sample cut short at every word behind the name, and with one more word, each request once.
+/// Every sample truncated at every word after the name, and with one more word, each request once.
 pub(crate) fn lengths(entry: &Entry) -> Vec<Trial> {
     let name = entry.name.split('|').count();
     let mut trials: Vec<Trial> = Vec::new();

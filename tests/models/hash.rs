@@ -1,4 +1,4 @@
-//! The hash beside the standard library's map, over random work of the kinds that hashes are used for.
+//! Compares the hash with the standard library's map, over random operations of typical kinds.
 
 use dunlin::value::hash::{Entry, Hash, Limits};
 use proptest::prelude::*;
@@ -9,9 +9,9 @@ enum Step {
     Insert(Vec<u8>, Vec<u8>),
     /// Gives a field a deadline, or takes it away.
     Expire(Vec<u8>, Option<i64>),
-    /// Time passes, and nobody removes what is due.
+    /// Time passes, and overdue fields are not removed.
     Pass(i64),
-    /// Removes what is due, at most so many.
+    /// Removes due fields, up to a maximum number.
     RemoveDue(usize),
     RemoveOverdue(Vec<u8>),
     /// Adds to the value of a field, if it is a number.
@@ -65,7 +65,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A hash, its model, and a scan that goes on while they change.
+/// A hash, its model, and a scan that continues while they change.
 struct Pair {
     hash: Hash,
     model: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -113,7 +113,7 @@ impl Pair {
         }
     }
 
-    /// Everybody who asks what is there at this moment is told the same.
+    /// All ways to read the live fields at this moment agree.
     fn check_fields(&self, seed: u64) {
         let is_there = |field: &[u8]| self.deadlines.get(field).is_none_or(|&at| at > self.now_ms);
         let expected: BTreeMap<_, _> = self.model.clone().into_iter().filter(|(field, _)| is_there(field)).collect();

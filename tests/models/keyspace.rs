@@ -1,12 +1,12 @@
-//! The keyspace against maps of the standard library.
+//! Compares the keyspace with maps of the standard library.
 
 use dunlin::keyspace::{Database, New, Slot, ValueMut};
 use dunlin::value::{Hash, Text, TextView, Value, View, Zset};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What the model knows of a key: the bytes of a text or the length of a sorted set or
-/// hash, a deadline, an access note.
+/// The state of a key in the model: the bytes of a text or the length of a sorted set or hash, a deadline, an access
+/// note.
 #[derive(Clone, Debug, PartialEq)]
 struct Known {
     contents: Contents,
@@ -121,7 +121,7 @@ impl Pair {
         match self.find(&key) {
             Some(slot) if keep => {
                 self.database.replace(slot, value);
-                self.model.get_mut(&key).expect("known").contents = contents;
+                self.model.get_mut(&key).expect("the key exists").contents = contents;
             }
             found => {
                 if let Some(slot) = found {
@@ -139,7 +139,7 @@ impl Pair {
         match self.find(&key) {
             Some(slot) => {
                 self.database.replace(slot, New::Value(value));
-                self.model.get_mut(&key).expect("known").contents = contents;
+                self.model.get_mut(&key).expect("the key exists").contents = contents;
             }
             None => {
                 self.database.insert(&key, New::Value(value));
@@ -157,7 +157,7 @@ impl Pair {
             zset.insert(member.as_bytes(), 1.0, &Default::default());
             true
         });
-        let contents = &mut self.model.get_mut(&key).expect("known").contents;
+        let contents = &mut self.model.get_mut(&key).expect("the key exists").contents;
         assert_eq!(matches!(contents, Contents::Members(_)), grown);
         if let Contents::Members(members) = contents {
             *members += 1;
@@ -174,7 +174,7 @@ impl Pair {
             Some(hash.len())
         });
         assert_eq!(self.database.key(slot), key);
-        let contents = &mut self.model.get_mut(&key).expect("known").contents;
+        let contents = &mut self.model.get_mut(&key).expect("the key exists").contents;
         assert_eq!(matches!(contents, Contents::Fields(_)), len.is_some());
         if let Some(len) = len {
             *contents = Contents::Fields(len);
@@ -186,7 +186,7 @@ impl Pair {
         let Some(Known { contents: Contents::Text { bytes, encoding }, .. }) = self.model.get_mut(&key) else { return };
         edit(bytes);
         *encoding = "raw";
-        let slot = self.database.find(&key).expect("known");
+        let slot = self.database.find(&key).expect("the key exists");
         let (slot, len) = self.database.edit_text(slot, |bytes| {
             edit(bytes);
             bytes.len()
@@ -199,7 +199,7 @@ impl Pair {
         let key = key_of(key);
         let Some(known) = self.model.get_mut(&key) else { return };
         known.contents = Contents::Text { bytes: number.to_string().into_bytes(), encoding: "int" };
-        let slot = self.database.find(&key).expect("known");
+        let slot = self.database.find(&key).expect("the key exists");
         self.database.set_int(slot, number);
     }
 
@@ -209,7 +209,7 @@ impl Pair {
         assert_eq!(slot.is_some(), self.model.contains_key(&key));
         let Some(slot) = slot else { return };
         let value = self.database.remove(slot);
-        let known = self.model.remove(&key).expect("known");
+        let known = self.model.remove(&key).expect("the key exists");
         assert_eq!(contents(value.view()), known.contents);
     }
 
@@ -217,7 +217,7 @@ impl Pair {
         let key = key_of(key);
         let Some(known) = self.model.get_mut(&key) else { return };
         known.deadline_ms = deadline_ms;
-        let slot = self.database.find(&key).expect("known");
+        let slot = self.database.find(&key).expect("the key exists");
         let slot = self.database.set_deadline(slot, deadline_ms);
         assert_eq!(self.database.key(slot), key);
     }
@@ -229,7 +229,7 @@ impl Pair {
             assert_eq!(self.database.deadline(slot), Some(deadline_ms));
             assert_eq!(self.database.next_deadline(), Some(deadline_ms));
             last_ms = deadline_ms;
-            let known = self.model.remove(self.database.key(slot)).expect("known");
+            let known = self.model.remove(self.database.key(slot)).expect("the key exists");
             assert_eq!(known.deadline_ms, Some(deadline_ms));
             self.database.delete(slot);
         }
@@ -259,7 +259,7 @@ impl Pair {
             Step::Access { key, access } => {
                 if let Some(known) = self.model.get_mut(&key_of(key)) {
                     known.access = access & 0xff_ffff;
-                    let slot = self.database.find(&key_of(key)).expect("known");
+                    let slot = self.database.find(&key_of(key)).expect("the key exists");
                     self.database.set_access(slot, access);
                 }
             }
@@ -313,7 +313,7 @@ fn contents(view: View<'_>) -> Contents {
     }
 }
 
-/// A hash of so many fields: a few stand in a record, many do not.
+/// A hash of this number of fields: a few are stored in the record, many are not.
 fn hash(fields: usize) -> Hash {
     let mut hash = Hash::new();
     grow(&mut hash, fields);
@@ -373,7 +373,7 @@ proptest! {
                 pair.take(step);
             }
             for number in 0..stay {
-                let slot = pair.find(&name(number)).expect("stays");
+                let slot = pair.find(&name(number)).expect("the key exists");
                 pair.database.edit_text(slot, |bytes| bytes.push(b'x'));
             }
         });
@@ -397,7 +397,7 @@ fn the_same_seed_and_steps_give_the_same_walk() {
 }
 
 #[test]
-fn a_clone_of_what_is_lent_goes_on_as_the_lender_would_and_leaves_it_as_it_is() {
+fn a_clone_of_a_fork_behaves_as_its_origin_and_does_not_change_it() {
     let mut database = Database::<2>::with_segments(13);
     for key in 0..3_000u32 {
         let value = if key % 3 == 0 { Value::Zset(Zset::new()) } else { Value::Hash(hash(key as usize % 40)) };
@@ -410,7 +410,7 @@ fn a_clone_of_what_is_lent_goes_on_as_the_lender_would_and_leaves_it_as_it_is() 
         |database: &Database<2>| -> Vec<Vec<u8>> { database.slots().map(|slot| database.key(slot).to_vec()).collect() };
     let changes = |database: &mut Database<2>| {
         for key in (0..3_000u32).step_by(7) {
-            let slot = database.find(&key.to_be_bytes()).expect("stored");
+            let slot = database.find(&key.to_be_bytes()).expect("the key exists");
             let slot = database.set_deadline(slot, Some(1));
             database.set_access(slot, 77);
         }
@@ -454,7 +454,7 @@ fn a_jump_of_years_pops_every_key_in_the_order_of_the_deadlines() {
     assert_eq!(database.average_ttl_ms(0), 2_999 * year_ms / 2);
     for number in 0..3_000 {
         assert_eq!(database.next_deadline(), Some(number * year_ms));
-        let (deadline_ms, slot) = database.first_due().expect("one is left");
+        let (deadline_ms, slot) = database.first_due().expect("a key with a deadline is left");
         assert_eq!((deadline_ms, database.deadline(slot)), (number * year_ms, Some(deadline_ms)));
         database.delete(slot);
     }
@@ -473,7 +473,8 @@ fn memory_is_given_back() {
         }
         database.check();
         assert!(database.memory() > 20_000 * 100);
-        (0..20_000u32).for_each(|key| drop(database.delete(database.find(&key.to_be_bytes()).expect("stored"))));
+        (0..20_000u32)
+            .for_each(|key| drop(database.delete(database.find(&key.to_be_bytes()).expect("the key exists"))));
         database.check();
         assert_eq!(database.memory(), 0);
         assert!(database.slack() < 20_000, "{} bytes", database.slack());
@@ -481,7 +482,7 @@ fn memory_is_given_back() {
 }
 
 #[test]
-fn every_key_that_goes_makes_the_memory_less() {
+fn every_removed_key_frees_memory() {
     let mut database = Database::new(11);
     for key in 0..50_000u32 {
         database.insert(&key.to_be_bytes(), New::Text(TextView::Bytes(&[b'v'; 100])));
@@ -489,7 +490,7 @@ fn every_key_that_goes_makes_the_memory_less() {
     let held = database.memory() + database.slack();
     for key in (0..50_000u32).filter(|key| key % 10 != 0) {
         let before = database.memory();
-        database.delete(database.find(&key.to_be_bytes()).expect("stored"));
+        database.delete(database.find(&key.to_be_bytes()).expect("the key exists"));
         assert!(before - database.memory() >= 100);
     }
     assert!(database.memory() < 50_000 / 10 * 180, "{} bytes", database.memory());

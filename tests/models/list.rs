@@ -1,4 +1,4 @@
-//! The list beside a vector, over random work of the kinds that lists are used for.
+//! Compares the list with a vector, over random operations of typical kinds.
 
 use dunlin::value::list::{End, Limits, List, Side};
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// A position of the list, or the one behind it.
+    /// A position in the list, or the one after its end.
     fn at(&self, at: &Index) -> usize {
         at.index(self.model.len() + 1)
     }

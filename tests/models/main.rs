@@ -1,4 +1,4 @@
-//! Structures against simple models of themselves.
+//! Compares data structures with simple models of them.
 
 mod hash;
 mod keyspace;

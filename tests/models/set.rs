@@ -1,4 +1,4 @@
-//! The set beside the standard library's, over random work of the kinds that sets are used for.
+//! Compares the set with the standard library's, over random operations of typical kinds.
 
 use dunlin::value::set::{Limits, Set};
 use proptest::prelude::*;
@@ -53,7 +53,7 @@ fn step<S: Strategy<Value = Vec<u8>>>(member: fn() -> S) -> impl Strategy<Value 
     ]
 }
 
-/// A set, its model, and a scan that goes on while they change.
+/// A set, its model, and a scan that continues while they change.
 struct Pair {
     set: Set,
     model: BTreeSet<Vec<u8>>,

@@ -1,5 +1,5 @@
-//! What comes and goes for long leaves a structure no more than a quarter larger than one built anew with the same
-//! contents. The sorted set's own soaks stand with its model.
+//! After long use, a structure is at most a quarter larger than a new one with the same contents. The sorted set's own
+//! soak tests are with its model.
 
 use dunlin::keyspace::{Database, New};
 use dunlin::value::list::{self, End};
@@ -7,7 +7,7 @@ use dunlin::value::text::TextView;
 use dunlin::value::{Hash, List, Set, hash, set};
 use fastrand::Rng;
 
-/// How many elements are held, and how often each is replaced.
+/// The number of elements, and how often each is replaced.
 const HELD: usize = 20_000;
 const TURNS: usize = 10;
 
@@ -22,7 +22,7 @@ fn name(rng: &mut Rng, number: usize) -> Vec<u8> {
     format!("{prefix}{number}").into_bytes()
 }
 
-/// Names that replace one another at random places: `replace` is told which goes and which comes.
+/// Replaces names at random places: `replace` gets the old and the new name.
 fn churn(mut replace: impl FnMut(Option<&[u8]>, &[u8])) {
     let mut rng = Rng::with_seed(7);
     let mut names: Vec<Vec<u8>> = Vec::new();

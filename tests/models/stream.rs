@@ -1,4 +1,4 @@
-//! The stream beside plain vectors and maps, over random work, with blocks of few entries.
+//! Compares the stream with plain vectors and maps, over random operations, with blocks of few entries.
 
 use dunlin::value::stream::{Id, Limits, Stream, Trim};
 use proptest::prelude::*;

@@ -1,11 +1,11 @@
-//! The sorted set beside a naive one, over random work of the kinds that sorted sets are used for.
+//! Compares the sorted set with a naive one, over random operations of typical kinds.
 
 use dunlin::value::zset::{Entry, LexBound, LexRange, Limits, ScoreRange, Zset};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
 
-/// A sorted set as one would write it in a minute.
+/// The model: the simplest sorted set.
 #[derive(Default)]
 struct Model {
     scores: BTreeMap<Vec<u8>, f64>,
@@ -97,7 +97,7 @@ fn share(at: f64, of: usize) -> usize {
     (at * of as f64) as usize
 }
 
-/// A sorted set, its model, and a scan that goes on while they change.
+/// A sorted set, its model, and a scan that continues while they change.
 struct Pair<const N: usize> {
     set: Zset<N>,
     model: Model,
@@ -246,7 +246,7 @@ impl<const N: usize> Pair<N> {
         }
     }
 
-    /// Proves the set's own invariants, and that it equals the model in all that can be asked.
+    /// Checks the set's own invariants, and that it equals the model in every query.
     fn compare(&self) {
         self.set.check();
         let ordered = self.model.ordered();
@@ -331,7 +331,7 @@ fn fresh_bytes_an_entry(set: &Zset) -> f64 {
 }
 
 #[test]
-fn ten_times_its_entries_come_and_go_and_a_set_stays_lean() {
+fn a_set_stays_lean_while_ten_times_its_entries_are_added_and_removed() {
     const ENTRIES: u64 = 20_000;
     let mut dice = Dice(1);
     let mut set = Zset::new();
@@ -353,7 +353,7 @@ fn ten_times_its_entries_come_and_go_and_a_set_stays_lean() {
 }
 
 #[test]
-fn a_queue_that_moves_on_for_long_stays_lean() {
+fn a_long_lived_queue_stays_lean() {
     const ENTRIES: u64 = 5_000;
     let mut set = Zset::new();
     for i in 0..10 * ENTRIES {
@@ -383,7 +383,7 @@ fn a_set_that_shrinks_gives_its_memory_back() {
 }
 
 #[test]
-fn a_scan_misses_nothing_that_stays_while_thousands_come_and_go() {
+fn a_scan_misses_no_lasting_entry_while_thousands_are_added_and_removed() {
     const STAYING: u32 = 300;
     for seed in 0..40 {
         let mut dice = Dice(seed);

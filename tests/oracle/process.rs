@@ -1,8 +1,8 @@
-//! The oracle: a real `redis-server` whose answers ours are held to, and the one way in which tests start it.
+//! The oracle: a real `redis-server` with whose replies ours are compared. All tests start it here.
 //!
-//! DUNLIN_ORACLE names the program; `tests/oracle/fetch` gets one, and `none` says that there is none to be had. The
-//! program is asked for its version before anything else: another version answers otherwise, and UPDATE=1 would write
-//! its answers into the project. Each process runs on a free port, in a folder of its own, and ends with the test.
+//! DUNLIN_ORACLE names the program; `tests/oracle/fetch` downloads one, and `none` means that there is none. The
+//! version of the program is checked before anything else: another version replies differently, and UPDATE=1 would
+//! write its replies into the project. Each process runs on a free port, in its own folder, and ends with the test.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The version that dunlin answers as, and so the only one that is asked.
+/// The version as which dunlin replies, and so the only one that is used.
 const VERSION: &str = "8.0.6";
 
 /// A `redis-server` of the right version.
@@ -23,7 +23,7 @@ pub(crate) struct Program(OsString);
 
 impl Program {
     /// The program that DUNLIN_ORACLE names. Without one, `task` is skipped, which is printed; it fails instead where
-    /// nothing may be skipped (DUNLIN_TEST_EVERYTHING) and where answers are to be written down (UPDATE).
+    /// nothing may be skipped (DUNLIN_TEST_EVERYTHING) and where replies are to be written (UPDATE).
     pub(crate) fn from_environment(task: &str) -> Option<Program> {
         let named = std::env::var_os("DUNLIN_ORACLE");
         if let Some(program) = named.clone().filter(|name| name != "none") {
@@ -59,7 +59,7 @@ fn fault_of(info: &str) -> Option<String> {
     (name.is_some() || is_dunlin).then(|| format!("it is {}, and no Redis", name.unwrap_or("dunlin")))
 }
 
-/// True when what the real server answers is to be written into the project.
+/// True when the real server's replies are to be written into the project.
 pub(crate) fn updates() -> bool {
     std::env::var_os("UPDATE").is_some_and(|value| value == "1")
 }
@@ -67,7 +67,7 @@ pub(crate) fn updates() -> bool {
 /// A `redis-server` process of our own; it ends with this value.
 pub(crate) struct Process {
     child: Child,
-    /// Where it listens; no port is open for one that was started on a socket file.
+    /// The port of the server; there is none for one that was started on a socket file.
     pub(crate) address: SocketAddr,
     folder: PathBuf,
 }
@@ -78,8 +78,8 @@ impl Process {
         Self::start_with(program, &[])
     }
 
-    /// Starts `program` as [`Process::start`] does, with more arguments. A port that was free a moment ago may be
-    /// somebody else's when the server wants it, so it is tried with several.
+    /// Starts `program` as [`Process::start`] does, with more arguments. A port that was free a moment ago may be in
+    /// use when the server binds it, so several are tried.
     pub(crate) fn start_with(program: &Program, arguments: &[&str]) -> io::Result<Self> {
         const FURTHER_TRIES: usize = 4;
         let try_once = || {
@@ -135,7 +135,7 @@ impl Process {
         Err(io::Error::other("the real server does not listen"))
     }
 
-    /// What INFO server answers.
+    /// The reply to INFO server.
     fn info(&self) -> io::Result<String> {
         let mut client = TcpStream::connect(self.address)?;
         client.write_all(b"INFO server\r\nQUIT\r\n")?;
@@ -147,7 +147,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself, after SHUTDOWN: nothing is left to do then.
+        // The process may have ended by itself, after SHUTDOWN: then nothing is left to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
@@ -172,7 +172,7 @@ mod tests {
         assert!(fault_of("redis_version:8.0.60\r\n").is_some() && fault_of("").is_some());
         let others = ["redis_version:8.0.6\r\nserver_name:valkey", "redis_version:8.0.6\r\ndunlin_version:0.1.0"];
         assert_eq!(
-            others.map(fault_of).map(|fault| fault.expect("it is another")),
+            others.map(fault_of).map(|fault| fault.expect("the version is refused")),
             ["it is valkey, and no Redis", "it is dunlin, and no Redis"]
         );
     }

@@ -1,4 +1,4 @@
-//! Payloads that broke a server once, or could: each is refused, and nothing else happens.
+//! Payloads that crash or corrupt servers: each is refused, and nothing else happens.
 
 use crate::restore::{DAMAGED, OK, listpack, restored, text};
 use crate::world::World;
@@ -11,9 +11,9 @@ fn all_are_refused(payloads: &[Vec<u8>]) {
     assert_eq!(world.ask("DBSIZE"), ":0\r\n");
 }
 
-/// CVE-2021-29478: an intset that tells more numbers than it has.
+/// CVE-2021-29478: an intset whose header has a larger length than its data.
 #[test]
-fn a_set_of_integers_has_as_many_as_it_tells() {
+fn a_set_of_integers_has_the_length_that_its_header_states() {
     let intset = |width: u32, count: u32, numbers: &[u8]| {
         [b"\x0b".to_vec(), text(&[&width.to_le_bytes(), &count.to_le_bytes(), numbers].concat())].concat()
     };
@@ -40,9 +40,9 @@ fn types_of_modules_are_refused() {
     ]);
 }
 
-/// Redis 8.10.1 (SLOT_INFO): what stands between the values of a file is no value, whatever it says.
+/// Redis 8.10.1 (SLOT_INFO): records between the values of a file are not values, whatever they contain.
 #[test]
-fn what_files_hold_beside_values_is_refused() {
+fn records_of_files_that_are_not_values_are_refused() {
     let mut payloads = Vec::new();
     for opcode in [8, 26, 27, 100].into_iter().chain(240..=255) {
         for rest in [&b""[..], b"\0", b"\x05", b"\x81\xff\xff\xff\xff\xff\xff\xff\xff", b"\x01a\x01b\0\x01c\x01d"] {
@@ -110,9 +110,9 @@ fn a_listpack_fits_together() {
     all_are_refused(&payloads);
 }
 
-/// A few bytes can stand for very many: what they would take is counted before it is taken.
+/// A few bytes can represent very many: their size is computed before it is allocated.
 #[test]
-fn what_a_payload_unpacks_to_has_an_end() {
+fn the_unpacked_size_of_a_payload_is_limited() {
     let mut world = World::fresh();
     world.engine.switches.capacity.collection_bytes = 1 << 20;
     let run = |length: u32| {

@@ -1,5 +1,5 @@
-//! Payloads: what DUMP answers brings the same value back, in the same form, here and on a real Redis; and no payload,
-//! however it was damaged, does more than be refused.
+//! Payloads of DUMP: RESTORE gives the same value in the same encoding, here and on a real Redis; and a damaged payload
+//! is always refused.
 
 #[path = "../oracle/process.rs"]
 #[expect(dead_code, reason = "shared with the tests that start a real server in other ways")]

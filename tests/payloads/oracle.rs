@@ -1,6 +1,6 @@
-//! Beside a real Redis: the same commands give the same payload on both, wherever it follows from the
-//! value, and each reads what the other wrote. Runs when DUNLIN_ORACLE names a redis-server;
-//! DUNLIN_PAYLOADS is how many values it tries.
+//! Compares payloads with a real Redis: the same commands give the same payload on both, wherever it follows from the
+//! value, and each restores the payloads of the other. Runs when DUNLIN_ORACLE names a redis-server; DUNLIN_PAYLOADS is
+//! the number of values.
 
 use crate::process::{Process, Program};
 use crate::restore::{OK, content};
@@ -8,8 +8,8 @@ use crate::samples::{Words, sample};
 use crate::world::World;
 use fastrand::Rng;
 
-/// The first bytes of a payload of a packed hash with deadlines: a form, and the first deadline, which Redis goes on
-/// telling when the field that it belonged to has lost it.
+/// The first bytes of a payload of a packed hash with deadlines: a type, and the first deadline, which Redis keeps when
+/// the field has lost its deadline.
 const TIMED: (u8, usize) = (25, 9);
 /// The first byte of the payload of a stream.
 const STREAM: u8 = 21;
@@ -42,11 +42,11 @@ fn make(other: &mut redis::Connection, commands: &[Words]) {
     for words in commands {
         words[1..].iter().fold(pipeline.cmd(&String::from_utf8_lossy(&words[0])), |command, word| command.arg(word));
     }
-    // What the real server refuses, ours refuses too: the payloads are what is compared.
+    // Our server refuses the commands that the real one refuses, too: only the payloads are compared.
     let _: redis::RedisResult<redis::Value> = pipeline.query(other);
 }
 
-/// Of streams with consumers, which tell when they were seen, only the length is the same.
+/// Payloads of streams with consumers have the times when these were seen, so only their length is equal.
 fn is_same(ours: &[u8], theirs: &[u8]) -> bool {
     if ours.first() == Some(&STREAM) {
         return ours.len() == theirs.len();
@@ -70,7 +70,7 @@ fn exchange(world: &mut World, other: &mut redis::Connection, ours: &[u8], their
         .query(other)
         .unwrap_or_else(|error| panic!("seed {seed}: the real server reads what we wrote: {error}"));
     if theirs.first() == Some(&STREAM) {
-        // Whoever restores a stream has the very same one, times and all.
+        // A restored stream is identical, including its times.
         let dumped = world.send(world.client, &[b"DUMP", b"other"]).0;
         assert!(content(&dumped) == Some(theirs), "seed {seed}: we write what we have read");
         let dumped: Vec<u8> = redis::cmd("DUMP").arg("other").query(other).expect("DUMP answers");
@@ -81,7 +81,7 @@ fn exchange(world: &mut World, other: &mut redis::Connection, ours: &[u8], their
     for words in [["OBJECT", "ENCODING"], ["DEBUG", "DIGEST-VALUE"]] {
         let ours = world.ask(&format!("{} {} other", words[0], words[1]));
         let told: redis::Value =
-            redis::cmd(words[0]).arg(words[1]).arg("other").query(other).expect("the real server tells");
+            redis::cmd(words[0]).arg(words[1]).arg("other").query(other).expect("the real server answers");
         let ours = redis::parse_redis_value(ours.as_bytes()).expect("our replies are well formed");
         assert_eq!(ours, told, "seed {seed}");
     }

@@ -1,4 +1,4 @@
-//! Payloads made by hand.
+//! Payloads that are built by hand, and their RESTORE.
 
 use crate::world::World;
 use dunlin::rdb;
@@ -6,7 +6,7 @@ use dunlin::rdb;
 pub(crate) const DAMAGED: &[u8] = b"-ERR Bad data format\r\n";
 pub(crate) const OK: &[u8] = b"+OK\r\n";
 
-/// What RESTORE answers to a payload that is sealed first.
+/// Adds a footer to a payload, and returns the reply of RESTORE to it.
 pub(crate) fn restored(world: &mut World, payload: &[u8]) -> Vec<u8> {
     let payload = rdb::with_footer(payload.to_vec());
     world.send(world.client, &[b"RESTORE", b"key", b"0", &payload, b"REPLACE"]).0

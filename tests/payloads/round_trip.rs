@@ -1,5 +1,5 @@
-//! A value that was dumped and restored is the same value in the same form; so is one whose payload is compressed, and
-//! one that DEBUG RELOAD saved and loaded.
+//! Round trips: a value that was dumped and restored is the same value in the same encoding; so is one with a
+//! compressed payload, and one that DEBUG RELOAD saved and loaded.
 
 use crate::restore::{OK, content};
 use crate::samples::{Words, sample};
@@ -19,12 +19,12 @@ pub(crate) fn make(world: &mut World, commands: &[Words]) {
     }
 }
 
-/// What tells values apart, whatever form they are in.
+/// A description by which values are compared, whatever their encoding.
 fn digest(world: &mut World, key: &[u8]) -> Vec<u8> {
     ask(world, &[b"DEBUG", b"DIGEST-VALUE", key])
 }
 
-/// What a stream's groups are, of which its digest does not tell.
+/// The groups of a stream, which its digest does not include.
 fn groups(world: &mut World, key: &[u8]) -> Vec<u8> {
     ask(world, &[b"XINFO", b"STREAM", key, b"FULL", b"COUNT", b"0"])
 }
@@ -37,7 +37,7 @@ fn form(world: &mut World, key: &[u8]) -> (String, Option<Vec<u8>>) {
 }
 
 #[test]
-fn what_was_dumped_is_restored_as_it_was() {
+fn a_dumped_value_is_restored_unchanged() {
     let mut world = World::fresh();
     let mut forms = std::collections::BTreeSet::new();
     for seed in 0..ROUNDS {
@@ -61,7 +61,7 @@ fn what_was_dumped_is_restored_as_it_was() {
 }
 
 #[test]
-fn what_was_saved_and_loaded_is_as_it_was() {
+fn a_saved_value_is_loaded_unchanged() {
     let mut world = World::fresh();
     for seed in 0..ROUNDS / 3 {
         make(&mut world, &sample(&mut Rng::with_seed(seed)));

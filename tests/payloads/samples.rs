@@ -1,4 +1,4 @@
-//! Commands that make a key of any type, in any form.
+//! Commands that create a key of any type, in any encoding.
 
 use fastrand::Rng;
 
@@ -22,7 +22,7 @@ fn command(name: &str, arguments: Vec<Vec<u8>>) -> Words {
     [vec![name.as_bytes().to_vec(), b"key".to_vec()], arguments].concat()
 }
 
-/// How many elements: few, about as many as a small form holds, or more.
+/// A number of elements: a few, about the limit of a small encoding, or more.
 fn size(rng: &mut Rng) -> usize {
     *rng.choice(&[1, 2, 3, 10, 127, 128, 129, 512, 513, 600]).unwrap_or(&1)
 }

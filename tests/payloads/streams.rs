@@ -1,4 +1,4 @@
-//! Streams as earlier versions of Redis wrote them, and such as nobody should have written.
+//! Payloads of streams: those of earlier versions of Redis, and invalid ones.
 //!
 //! Redis 5 wrote type 15, Redis 7.0 type 19, and Redis 7.2 and later type 21, which has more counters and times each.
 //! Source of the layout: the payloads that Redis 7.0.15 and 8.0.6 write.
@@ -14,7 +14,7 @@ const REDIS_7_2: u8 = 21;
 
 type Id = (u64, u64);
 
-/// What a payload tells of a group.
+/// A group in a payload.
 #[derive(Clone)]
 struct Group {
     pending: Vec<Id>,
@@ -162,9 +162,9 @@ fn shown(reply: &redis::Value) -> String {
     kept
 }
 
-/// CVE-2026-63639: consumers that share what is pending, or have what nobody has.
+/// CVE-2026-63639: consumers that share a pending entry, or have one that the group does not have.
 #[test]
-fn what_is_pending_has_one_consumer_and_stands_there_once() {
+fn a_pending_entry_belongs_to_one_consumer_once() {
     let sound = Group::sound();
     let with = |change: &dyn Fn(&mut Group)| {
         let mut group = sound.clone();

@@ -1,5 +1,5 @@
-//! A server that may open few files: those who are in are served, and others get in when some leave. CVE-2025-48367 is
-//! the same hole with connections that break off.
+//! A server without free file descriptors: connected clients are served, and others are accepted when some leave.
+//! CVE-2025-48367 is the same fault with connections that break off.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -30,7 +30,7 @@ fn a_server_without_descriptors_serves_those_it_has_and_does_not_spin() {
 
 /// Each world counts its own clients for `maxclients`, and none of these worlds has more than two.
 #[test]
-fn clients_of_many_worlds_hear_when_all_descriptors_are_used() {
+fn clients_of_many_worlds_get_an_error_when_all_descriptors_are_used() {
     let mut program = Limited::start();
     let mut served = Vec::new();
     let refused = (0..48).find_map(|number| {
@@ -49,7 +49,7 @@ fn clients_of_many_worlds_hear_when_all_descriptors_are_used() {
     program.end();
 }
 
-/// Whether a client that comes now is served, and not told that there are too many.
+/// Whether a client that connects now is served, and not refused because there are too many.
 fn answers(address: SocketAddr) -> bool {
     let mut reply = [0; 7];
     let exchange = TcpStream::connect(address).and_then(|mut stream| {
@@ -80,10 +80,10 @@ impl Limited {
         let lines = BufReader::new(process.stdout.take().expect("its output is a pipe")).lines();
         let ready = lines.map_while(Result::ok).find(|line| line.contains(" ready on ")).expect("it gets ready");
         let address = ready.split(" ready on ").nth(1).and_then(|places| places.split(", ").next()?.parse().ok());
-        Limited { process, address: address.expect("it says where") }
+        Limited { process, address: address.expect("the line has the address") }
     }
 
-    /// How long it has run on a processor, in hundredths of a second.
+    /// The processor time of the server, in hundredths of a second.
     fn ticks(&self) -> u64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("it runs");
         let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();

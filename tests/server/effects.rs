@@ -1,4 +1,4 @@
-//! What commands do beyond the data: to other clients, to the clock, to the server.
+//! Effects of commands besides changes of data: on other clients, on the clock, on the server.
 
 use std::thread;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn a_client_that_another_one_kills_is_gone_at_once() {
 }
 
 #[test]
-fn a_client_that_kills_itself_hears_the_reply_first_and_nothing_after_it() {
+fn a_client_that_kills_itself_gets_the_reply_first_and_nothing_after_it() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     client.send("PING\r\nCLIENT KILL ID 1 SKIPME no\r\nSET a 1\r\n");
@@ -72,7 +72,7 @@ fn a_pause_of_a_running_clock_ends_by_itself() {
 }
 
 #[test]
-fn a_client_that_goes_while_it_is_paused_leaves_nothing_behind() {
+fn a_client_that_disconnects_during_a_pause_leaves_nothing_behind() {
     let server = Server::builder().frozen().start().expect("it starts");
     let mut other = connect(server.addr());
     other.ask("CLIENT PAUSE 5000 WRITE\r\n", "+OK\r\n");
@@ -107,7 +107,7 @@ fn debug_sleep_moves_a_frozen_clock_instead_of_sleeping() {
     let mut client = connect(server.addr());
     client.ask("SET a 1 EX 3600\r\nDEBUG SLEEP 3599\r\nGET a\r\n", "+OK\r\n+OK\r\n$1\r\n1\r\n");
     client.ask("DEBUG SLEEP 1\r\nGET a\r\n", "+OK\r\n$-1\r\n");
-    assert_eq!(server.now().duration_since(before).expect("it went on"), Duration::from_secs(3600));
+    assert_eq!(server.now().duration_since(before).expect("the clock moved forward"), Duration::from_secs(3600));
 }
 
 /// The figure of that name among those of INFO.
@@ -143,7 +143,7 @@ fn the_turns_of_the_event_loops_are_counted_with_the_time_that_they_and_commands
 }
 
 #[test]
-fn room_for_replies_shrinks_unless_it_may_not() {
+fn the_reply_buffer_shrinks_unless_that_is_off() {
     let server = Server::builder().allow_debug().start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask("PING\r\n", "+PONG\r\n");
@@ -181,12 +181,12 @@ fn shutdown_ends_an_embedded_server_and_not_the_process() {
 }
 
 #[test]
-fn the_clients_listed_are_told_with_what_they_sent_and_left_unread() {
+fn client_list_shows_the_input_and_the_unread_output_of_clients() {
     let server = Server::start().expect("it starts");
     let mut first = connect(server.addr());
     first.ask("SET a 1\r\n", "+OK\r\n");
     first.send("*2\r\n$3\r\nGET\r\n$5\r\nab");
-    // Redis 8.0.6 tells the word that is there apart from the beginning of the next one.
+    // Redis 8.0.6 counts the complete word separately from the beginning of the next one.
     let mut lister = server.client().expect("there is room");
     let line = loop {
         let list = lister.call(["CLIENT", "LIST", "ID", "1"]).expect("it is answered");

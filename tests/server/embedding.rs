@@ -1,4 +1,4 @@
-//! A server in the process of a test.
+//! The embedding interface: a server in the process of a test.
 
 use std::net::TcpListener;
 use std::thread;
@@ -33,7 +33,7 @@ fn a_direct_client_reads_replies_that_nest_deep_and_says_so_when_it_is_too_deep(
     assert_eq!(reply, "x");
     let refused = CallError::Refused("ERR the reply nests more than 1024 deep".to_owned());
     assert_eq!(client.call(["EVAL", script, "0", "1025"]), Err(refused));
-    assert_eq!(client.call(["PING"]).expect("it goes on"), "PONG");
+    assert_eq!(client.call(["PING"]).expect("the client still works"), "PONG");
 }
 
 #[test]
@@ -46,12 +46,12 @@ fn a_direct_client_and_one_on_a_socket_see_the_same() {
 }
 
 #[test]
-fn an_error_is_told_as_the_server_words_it() {
+fn an_error_has_the_text_of_the_server() {
     let server = Server::start().expect("it starts");
     let mut client = server.client().expect("there is room");
     let refused = client.call(["SET", "key"]);
     assert_eq!(refused, Err(CallError::Refused("ERR wrong number of arguments for 'set' command".to_owned())));
-    assert_eq!(client.call(["SET", "key", "value"]).expect("it goes on"), "OK");
+    assert_eq!(client.call(["SET", "key", "value"]).expect("the client still works"), "OK");
 }
 
 #[test]

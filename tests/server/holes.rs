@@ -1,4 +1,4 @@
-//! Holes of other servers that take sockets to be tried; tests/engine/known_holes.rs has the list.
+//! Known vulnerabilities of other servers whose tests need sockets; tests/engine/known_holes.rs has the list.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::patience::PATIENCE;
 use crate::wire::connect;
 
 #[test]
-fn clients_that_come_and_go_at_once_keep_nobody_out() {
+fn clients_that_connect_and_leave_at_once_keep_no_client_out() {
     let server = Server::start().expect("it starts");
     let mut patient = connect(server.addr());
     for round in 0..2000 {
@@ -22,12 +22,12 @@ fn clients_that_come_and_go_at_once_keep_nobody_out() {
     }
 }
 
-/// CVE-2025-48367: connections that fail before they are looked at.
+/// CVE-2025-48367: connections that fail before they are handled.
 #[test]
-fn clients_that_break_off_at_once_keep_nobody_out() {
+fn clients_that_reset_at_once_keep_no_client_out() {
     let server = Server::start().expect("it starts");
     let mut patient = connect(server.addr());
-    // The row asks for 100,000, which DUNLIN_HOLE_ROUNDS is for.
+    // The row requires 100,000, which DUNLIN_HOLE_ROUNDS sets.
     let usual = 10_000;
     let rounds = std::env::var("DUNLIN_HOLE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
     for round in 0..rounds {

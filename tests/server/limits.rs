@@ -1,4 +1,4 @@
-//! What a client may not do, and what happens to one that does.
+//! Limits for clients, and the consequences of exceeding them.
 
 use dunlin::Server;
 
@@ -8,7 +8,7 @@ use crate::wire::{bulk, connect, request};
 const MEBIBYTE: usize = 1 << 20;
 
 #[test]
-fn one_client_too_many_is_told_so_and_a_place_that_becomes_free_is_free() {
+fn one_client_too_many_gets_an_error_and_a_freed_place_is_available() {
     let server = Server::builder().set("maxclients", "2").start().expect("it starts");
     let mut first = connect(server.addr());
     first.ask("SET a 1\r\n", "+OK\r\n");
@@ -58,7 +58,7 @@ fn a_stranger_who_does_not_read_is_closed() {
         assert!(sent < 1 << 30, "the server takes everything");
     }
     connect(server.addr()).ask("GET a\r\n", "-NOAUTH Authentication required.\r\n");
-    // Many of them, whose replies nobody reads: what waits for all of them together stays small.
+    // Many of them that do not read their replies: the unsent bytes of all together stay few.
     let strangers: Vec<_> = (0..STRANGERS).map(|_| connect(server.addr())).collect();
     let mut most = 0;
     for mut stranger in strangers {
@@ -68,10 +68,10 @@ fn a_stranger_who_does_not_read_is_closed() {
     assert!(most <= 16 * MEBIBYTE, "{most} bytes for {STRANGERS} strangers");
 }
 
-/// So many strangers come at once.
+/// The number of strangers that connect at once.
 const STRANGERS: usize = 200;
 
-/// What all clients take, as the server counts it.
+/// The memory of all clients, as the server counts it.
 fn bytes_of_clients(server: &Server) -> usize {
     let mut friend = connect(server.addr());
     friend.ask("AUTH secret\r\n", "+OK\r\n");
@@ -97,7 +97,7 @@ fn a_stranger_who_asks_for_too_much_at_once_is_closed() {
 }
 
 #[test]
-fn a_stranger_may_not_begin_what_he_does_not_finish() {
+fn a_stranger_may_not_leave_a_request_unfinished() {
     let server = Server::builder().password("secret").start().expect("it starts");
     let mut client = connect(server.addr());
     client.send("*2\r\n$16385\r\n");
@@ -122,7 +122,7 @@ fn a_stranger_may_not_begin_what_he_does_not_finish() {
 }
 
 #[test]
-fn a_request_longer_than_the_limit_is_closed_without_a_word() {
+fn a_request_longer_than_the_limit_closes_the_connection_without_a_reply() {
     let server = Server::builder().set("client-query-buffer-limit", "1mb").start().expect("it starts");
     let mut client = connect(server.addr());
     client.send(format!("*2\r\n$3\r\nGET\r\n${}\r\n", 2 * MEBIBYTE));
@@ -130,7 +130,7 @@ fn a_request_longer_than_the_limit_is_closed_without_a_word() {
     assert_eq!(client.rest(), b"");
 }
 
-/// Redis 8.0.6 does so, too: the line ends behind the word have been read as well before the request runs.
+/// Redis 8.0.6 does so, too: the line ends after the word have been read, too, before the request runs.
 #[test]
 fn a_word_as_long_as_the_limit_is_closed_before_it_is_run() {
     let server = Server::builder().set("client-query-buffer-limit", "1mb").start().expect("it starts");
@@ -167,12 +167,12 @@ fn all_strangers_together_get_little_query_buffer() {
     let strangers: Vec<std::net::TcpStream> = (0..STRANGERS)
         .map(|_| {
             let stranger = std::net::TcpStream::connect(server.addr()).expect("the server listens");
-            // It may be closed before all is sent.
+            // The connection may be closed before everything is sent.
             let _ = std::io::Write::write_all(&mut &stranger, &unfinished);
             stranger
         })
         .collect();
-    let mut site = server.client().expect("it is let in");
+    let mut site = server.client().expect("there is room");
     let held = || {
         let list = site.call(["CLIENT", "LIST"]).expect("it is answered");
         let list = list.text().expect("it is text").into_owned();
@@ -188,7 +188,7 @@ fn all_strangers_together_get_little_query_buffer() {
     friend.ask("AUTH secret\r\n", "+OK\r\n");
     drop(strangers);
     wait_until("they are gone", || held().0 == 2);
-    // What they held is free again.
+    // Their memory is free again.
     let mut stranger = connect(server.addr());
     stranger.send(&unfinished[..unfinished.len() - 4]);
     stranger.send(b"$5\r\nabcde\r\n");
@@ -196,7 +196,7 @@ fn all_strangers_together_get_little_query_buffer() {
 }
 
 #[test]
-fn what_a_transaction_has_queued_counts_as_if_it_had_not_been_read() {
+fn queued_commands_of_a_transaction_count_as_query_buffer() {
     let server = Server::builder().set("client-query-buffer-limit", "1mb").start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask("CLIENT SETNAME one\r\nMULTI\r\n", "+OK\r\n+OK\r\n");
@@ -238,9 +238,9 @@ fn listed(client: &mut dunlin::Client, name: &str, field: &str) -> Option<usize>
 }
 
 #[test]
-fn what_has_come_of_a_request_is_counted_as_words_and_as_what_is_not_yet_one() {
+fn the_received_part_of_a_request_is_counted_as_words_and_as_unparsed_bytes() {
     let server = Server::start().expect("it starts");
-    let (mut site, mut sender) = (server.client().expect("it is let in"), connect(server.addr()));
+    let (mut site, mut sender) = (server.client().expect("there is room"), connect(server.addr()));
     sender.ask("CLIENT SETNAME ann\r\n", "+OK\r\n");
     sender.send("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1000000\r\n");
     sender.send(vec![b'x'; 300_000]);
@@ -253,11 +253,11 @@ fn what_has_come_of_a_request_is_counted_as_words_and_as_what_is_not_yet_one() {
 #[test]
 fn a_client_that_sends_too_much_is_closed_before_its_request_is_run_and_is_listed_no_more() {
     let server = Server::builder().set("maxmemory-clients", "1mb").start().expect("it starts");
-    let (mut site, mut sender) = (server.client().expect("it is let in"), connect(server.addr()));
+    let (mut site, mut sender) = (server.client().expect("there is room"), connect(server.addr()));
     sender.ask("CLIENT SETNAME ann\r\n", "+OK\r\n");
     sender.send(request(&[b"SET", b"a", &vec![b'x'; 900_000]]));
     sender.expect("+OK\r\n");
-    // It may be closed before all is sent.
+    // The connection may be closed before everything is sent.
     sender.send_as_far_as_it_goes(request(&[b"SET", b"a", &vec![b'y'; 2 * MEBIBYTE]]));
     assert_eq!(sender.rest(), b"");
     assert_eq!(listed(&mut site, "ann", "qbuf"), None);
@@ -267,7 +267,7 @@ fn a_client_that_sends_too_much_is_closed_before_its_request_is_run_and_is_liste
 #[test]
 fn a_client_is_closed_for_a_reply_beyond_its_limit_as_redis_counts_it() {
     let server = Server::start().expect("it starts");
-    let mut site = server.client().expect("it is let in");
+    let mut site = server.client().expect("there is room");
     for number in 0..100 {
         site.call(["SADD", "s", &format!("{number:01000}")]).expect("it is answered");
     }

@@ -1,4 +1,4 @@
-//! Where clients come in, when that changes while the server runs. The refusals are those of Redis 8.0.6.
+//! Listeners that are changed while the server runs. The errors are those of Redis 8.0.6.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
@@ -6,7 +6,7 @@ use dunlin::Server;
 
 use crate::wire::connect;
 
-/// A port that nobody has at this moment.
+/// A port that is free at this moment.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     listener.local_addr().expect("it is bound").port()
@@ -17,12 +17,13 @@ fn is_open(address: SocketAddr) -> bool {
 }
 
 #[test]
-fn another_port_is_open_at_once_and_the_old_one_closed_but_to_those_who_are_in() {
+fn a_new_port_is_open_at_once_and_the_old_one_is_closed_but_keeps_its_clients() {
     for threads in ["1", "3"] {
         let server = Server::builder().set("io-threads", threads).start().expect("it starts");
         let (old, port) = (server.addr(), free_port());
         let mut clients: Vec<_> = (0..4).map(|_| connect(old)).collect();
-        // Who is answered is in; who only waits at the door is turned away with it, as at Redis.
+        // A client that got a reply stays connected; one that was not accepted yet is closed with the listener, as in
+        // Redis.
         clients.iter_mut().for_each(|client| client.ask("PING\r\n", "+PONG\r\n"));
         clients[1].ask(format!("CONFIG SET port {port}\r\n"), "+OK\r\n");
         assert!(!is_open(old));
@@ -51,7 +52,7 @@ fn other_addresses_of_the_same_port_take_the_place_of_the_old_ones() {
 }
 
 #[test]
-fn where_it_cannot_listen_all_stays_as_it_was() {
+fn a_failed_change_of_listeners_changes_nothing() {
     let server = Server::start().expect("it starts");
     let taken = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let port = taken.local_addr().expect("it is bound").port();
@@ -93,7 +94,7 @@ fn the_first_of_both_parameters_is_blamed_and_both_change_at_once() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn one_address_that_cannot_be_had_spoils_all() {
+fn one_unavailable_address_refuses_the_whole_change() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     for addresses in ["127.0.0.1 203.0.113.1", "127.0.0.2 127.0.0.2", " 127.0.0.1", "127.0.0.1  127.0.0.2"] {
@@ -106,7 +107,7 @@ fn one_address_that_cannot_be_had_spoils_all() {
 }
 
 #[test]
-fn many_who_come_at_once_are_all_let_in() {
+fn many_clients_that_connect_at_once_are_all_accepted() {
     let server = Server::builder().set("max-new-connections-per-cycle", "1").start().expect("it starts");
     let mut clients: Vec<_> = (0..50).map(|_| connect(server.addr())).collect();
     clients.iter_mut().for_each(|client| client.send("PING\r\n"));

@@ -1,5 +1,5 @@
-//! The server from the outside: sockets, limits, time and the embedding interface. What commands answer is tested by
-//! the transcripts; here are the things that lie between a client's bytes and the engine.
+//! The server from the outside: sockets, limits, time and the embedding interface. Transcripts test the replies of
+//! commands; these tests are about everything between a client's bytes and the engine.
 
 #[cfg(target_os = "linux")]
 mod descriptors;

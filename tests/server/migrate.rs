@@ -1,4 +1,4 @@
-//! Keys that go to another server: one of ours, one that a test plays, and a real one if DUNLIN_ORACLE names it.
+//! MIGRATE to another server: one of ours, one that a test simulates, and a real one if DUNLIN_ORACLE names it.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
@@ -44,7 +44,7 @@ impl Played {
     }
 
     fn accept(&self) -> Wire<TcpStream> {
-        let (stream, _) = self.listener.accept().expect("somebody comes");
+        let (stream, _) = self.listener.accept().expect("the server connects");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
         Wire::new(stream)
     }
@@ -63,7 +63,7 @@ fn migrate(to: SocketAddr, rest: &str) -> String {
     format!("MIGRATE {} {} {rest}", to.ip(), to.port())
 }
 
-/// What a RESTORE of that key, which holds that text, looks like on its way, but for its checksum.
+/// The bytes of a RESTORE of that key, which holds that text, without its checksum.
 fn restore(key: &str, text: &str, ttl_ms: &str, option: Option<&str>) -> Vec<u8> {
     let mut world = connect_alone();
     let payload = world.dump(text);
@@ -72,7 +72,7 @@ fn restore(key: &str, text: &str, ttl_ms: &str, option: Option<&str>) -> Vec<u8>
     request(&words)
 }
 
-/// A server to ask for payloads.
+/// A server that provides payloads.
 struct Alone {
     _server: Server,
     client: Wire<TcpStream>,
@@ -101,7 +101,7 @@ fn keys_of_every_type_go_to_another_server_with_all_that_belongs_to_them() {
 }
 
 #[test]
-fn keys_go_to_a_real_server_and_come_back() {
+fn keys_migrate_to_a_real_server_and_back() {
     let Some(program) = Program::from_environment("MIGRATE to a real server") else { return };
     let (here, there) = (start(), Process::start(&program).expect("the real server starts"));
     go_and_come_back(here.addr(), there.address);
@@ -175,13 +175,13 @@ fn requests_are_those_that_redis_sends() {
 }
 
 #[test]
-fn who_may_not_log_in_there_keeps_the_keys_here() {
+fn a_refused_login_at_the_target_keeps_the_keys() {
     let (server, target) = (start(), Played::open());
     let mut client = connect(server.addr());
     ask(&mut client, "MSET a 1 b 2", "+OK");
     client.send(format!("{}\r\n", migrate(target.address, "\"\" 0 5000 AUTH secret KEYS a b")));
     let mut peer = target.accept();
-    // Whatever else is answered, as a server does that wants no password.
+    // The login is refused although the server accepts everything else, as one without a password does.
     peer.send("-ERR no password is set\r\n+OK\r\n+OK\r\n+OK\r\n");
     client.expect("-ERR Target instance replied with error: ERR no password is set\r\n");
     ask(&mut client, "EXISTS a b", ":2");
@@ -191,7 +191,7 @@ fn who_may_not_log_in_there_keeps_the_keys_here() {
     peer.expect(request(&[b"SELECT", b"99"]));
     peer.send("-ERR DB index is out of range\r\n+OK\r\n");
     client.expect("-ERR Target instance replied with error: ERR DB index is out of range\r\n");
-    // What database that connection has now is not known.
+    // The selected database of that connection is unknown now.
     client.send(format!("{}\r\n", migrate(target.address, "a 0 5000")));
     peer.expect(restore("a", "1", "0", None));
     peer.expect(request(&[b"SELECT", b"0"]));
@@ -244,7 +244,7 @@ fn a_connection_that_was_closed_meanwhile_is_opened_anew_once() {
 }
 
 #[test]
-fn a_server_that_is_silent_or_not_there_is_not_waited_for_longer_than_was_said() {
+fn a_silent_or_missing_target_is_waited_for_until_the_timeout_only() {
     let (server, target) = (start(), Played::open());
     let mut client = connect(server.addr());
     ask(&mut client, "SET a 1", "+OK");
@@ -257,7 +257,7 @@ fn a_server_that_is_silent_or_not_there_is_not_waited_for_longer_than_was_said()
 }
 
 #[test]
-fn what_others_write_meanwhile_is_not_lost() {
+fn writes_of_other_clients_during_a_migration_are_not_lost() {
     let (server, target) = (start(), Played::open());
     let (mut client, mut other) = (connect(server.addr()), connect(server.addr()));
     ask(&mut client, "SET a 1", "+OK");
@@ -289,7 +289,7 @@ fn a_transaction_and_a_script_wait_for_it_too() {
 }
 
 #[test]
-fn a_server_that_is_told_to_end_waits_for_no_other() {
+fn a_server_that_ends_does_not_wait_for_a_migration() {
     let (server, target) = (start(), Played::open());
     let mut client = connect(server.addr());
     ask(&mut client, "SET a 1", "+OK");
@@ -303,7 +303,7 @@ fn a_server_that_is_told_to_end_waits_for_no_other() {
 }
 
 #[test]
-fn passwords_are_shown_to_nobody() {
+fn passwords_of_migrate_are_shown_nowhere() {
     let (server, target) = (start(), Played::open());
     let (mut client, mut watcher) = (connect(server.addr()), connect(server.addr()));
     ask(&mut client, "SET auth 1", "+OK");

@@ -1,4 +1,5 @@
-//! The process in its system: in the background, named by a file, watched over, with a score and processors of its own.
+//! The process and its system: running in the background, the pid file, supervision, the OOM score and processor
+//! affinity.
 
 use std::fs;
 use std::os::unix::net::{UnixDatagram, UnixStream};
@@ -44,7 +45,7 @@ impl Background {
         Background(id.expect("it was waited for"))
     }
 
-    /// A field of what the system tells of the process, from its state on.
+    /// A field of the process in /proc, counted from its state on.
     fn told(&self, field: usize) -> String {
         let told = fs::read_to_string(format!("/proc/{}/stat", self.0)).expect("it runs");
         let fields = told.rsplit(") ").next().unwrap_or_default();
@@ -54,7 +55,7 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // It has ended by then if all went well.
+        // The process has ended by then if all went well.
         let kill = format!("kill -s KILL {} 2>/dev/null", self.0);
         let _ = Command::new("sh").args(["-c", &kill]).status();
     }
@@ -102,7 +103,7 @@ fn in_the_background_it_has_a_session_of_its_own_and_a_file_names_it_until_it_en
 }
 
 #[test]
-fn what_is_wrong_in_the_configuration_is_told_before_it_goes_into_the_background() {
+fn configuration_errors_are_reported_before_it_goes_into_the_background() {
     let output = dunlin(&["--daemonize", "yes", "--port", "x"]).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("argument couldn't be parsed into an integer"));
@@ -118,7 +119,7 @@ fn a_process_in_the_foreground_is_named_by_a_file_if_that_is_wanted() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_and_not_missed() {
+fn a_pid_file_that_cannot_be_written_does_no_harm() {
     let mut program = start(&["--port", "0", "--pidfile", "/no/such/folder/id"]);
     connect(program.address()).ask("PING\r\n", "+PONG\r\n");
     program.signal("TERM");
@@ -160,18 +161,18 @@ fn a_score_is_set_at_the_start_too() {
 }
 
 #[test]
-fn systemd_is_told_when_it_is_ready_and_when_it_ends() {
+fn systemd_is_notified_when_it_is_ready_and_when_it_ends() {
     let folder = Folder::of("systemd");
     let socket = folder.0.join("notify");
     let systemd = UnixDatagram::bind(&socket).expect("the folder takes sockets");
     systemd.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
     let hear = || {
         let mut message = [0; 256];
-        let length = systemd.recv(&mut message).expect("it is told something");
+        let length = systemd.recv(&mut message).expect("a message arrives");
         String::from_utf8_lossy(&message[..length]).into_owned()
     };
     for wanted in ["systemd", "auto"] {
-        // Who is watched over stays in the foreground.
+        // A supervised process stays in the foreground.
         let mut command = dunlin(&["--port", "0", "--supervised", wanted, "--daemonize", "yes"]);
         let mut program = begin(command.env("NOTIFY_SOCKET", &socket), "");
         assert!(hear().starts_with("STATUS="));
@@ -200,7 +201,7 @@ fn upstart_sees_it_stop_itself_and_lets_it_go_on() {
 }
 
 #[test]
-fn who_is_to_watch_and_is_not_there_is_missed_in_the_log_alone() {
+fn a_missing_supervisor_is_only_logged() {
     for (wanted, missed) in [("systemd", "NOTIFY_SOCKET not found"), ("upstart", "UPSTART_JOB not found")] {
         let file = path(&format!("{wanted}.log"));
         let mut command = dunlin(&["--port", "0", "--supervised", wanted, "--logfile", &file.display().to_string()]);
@@ -213,17 +214,17 @@ fn who_is_to_watch_and_is_not_there_is_missed_in_the_log_alone() {
     }
 }
 
-/// What the system tells of a process.
+/// A field of the process's status in /proc.
 fn status(id: u32, field: &str) -> String {
     let told = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
-    let line = told.lines().find_map(|line| line.strip_prefix(field)).expect("the system tells it");
+    let line = told.lines().find_map(|line| line.strip_prefix(field)).expect("the field exists");
     line.trim_start_matches(':').trim().to_owned()
 }
 
 #[test]
-fn it_runs_on_the_processors_and_with_the_pages_that_it_is_told_to() {
+fn it_runs_on_the_configured_processors_and_with_the_configured_pages() {
     let allowed = status(std::process::id(), "Cpus_allowed_list");
-    let first = allowed.split([',', '-']).next().expect("there is one");
+    let first = allowed.split([',', '-']).next().expect("the list is not empty");
     let program = start(&["--port", "0", "--server-cpulist", first, "--disable-thp", "no"]);
     connect(program.address()).ask("PING\r\n", "+PONG\r\n");
     assert_eq!(status(program.id(), "Cpus_allowed_list"), first);

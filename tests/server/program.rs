@@ -1,4 +1,4 @@
-//! The program: how it starts, what it says, how it ends.
+//! The program: its start, its log, its end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -58,8 +58,8 @@ impl Running {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        let places = self.ready.split(" ready on ").nth(1).expect("the line says where");
-        places.split(", ").next().expect("there is a first").parse().expect("it is an address")
+        let places = self.ready.split(" ready on ").nth(1).expect("the line has the address");
+        places.split(", ").next().expect("the list is not empty").parse().expect("it is an address")
     }
 
     pub(crate) fn end(&mut self) -> (ExitStatus, Vec<String>) {
@@ -98,10 +98,10 @@ fn port_0_is_a_port_that_the_system_picks_and_the_program_names() {
 
 #[test]
 #[cfg(unix)]
-fn the_log_reads_as_that_of_redis_for_who_waits_for_its_words() {
+fn the_log_has_the_lines_of_redis_that_programs_wait_for() {
     let path = path("log-lines.sock");
     let mut program = start(&["--port", "0", "--bind", "127.0.0.1", "--unixsocket", &path.display().to_string()]);
-    // A signal that came before it has said all this would be told in between.
+    // A signal before these lines would add its own line between them.
     let begun: Vec<String> = program.lines.by_ref().map_while(Result::ok).take(3).collect();
     program.signal("TERM");
     let (id, rest) = (program.id(), program.end().1);
@@ -129,7 +129,7 @@ fn with_a_unix_socket_port_0_is_no_port() {
 
 #[test]
 #[cfg(unix)]
-fn it_ends_in_order_when_the_system_asks_it_to() {
+fn it_ends_in_order_on_a_signal() {
     for signal in ["INT", "TERM"] {
         let path = path(&format!("{signal}.sock"));
         let mut program = start(&["--port", "0", "--unixsocket", &path.display().to_string()]);
@@ -142,7 +142,7 @@ fn it_ends_in_order_when_the_system_asks_it_to() {
 
 #[test]
 #[cfg(unix)]
-fn it_serves_on_when_its_terminal_goes() {
+fn it_keeps_serving_after_sighup() {
     let mut program = start(&["--port", "0"]);
     let mut client = connect(program.address());
     program.signal("HUP");
@@ -153,11 +153,11 @@ fn it_serves_on_when_its_terminal_goes() {
 
 #[test]
 #[cfg(unix)]
-fn it_ends_even_while_it_keeps_everyone_waiting() {
+fn it_ends_even_while_it_stalls_all_clients() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
     client.send("DEBUG LOG begun\r\nDEBUG SLEEP 1000000\r\n");
-    program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("begun")).expect("it logs that");
+    program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("begun")).expect("the line is logged");
     program.signal("TERM");
     assert!(program.end().0.success());
 }
@@ -173,7 +173,8 @@ fn insist(program: &mut Running) -> (ExitStatus, Vec<String>) {
     program.end()
 }
 
-/// What hangs is a command that takes a minute and more, with the engine in its hands. The status is that of Redis.
+/// The process hangs in a command that takes more than a minute and holds the engine's lock. The exit status is that of
+/// Redis.
 #[test]
 #[cfg(unix)]
 fn the_second_signal_ends_a_process_that_hangs() {
@@ -197,7 +198,7 @@ fn the_second_signal_ends_a_process_that_does_nothing_by_itself() {
 
 #[test]
 #[cfg(unix)]
-fn a_log_that_nobody_reads_keeps_nobody_waiting() {
+fn a_log_without_a_reader_stalls_no_client() {
     const LINES: usize = 3000;
     const DROPPED: &str = " lines of the log were dropped: they were not read in time";
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
@@ -215,7 +216,7 @@ fn a_log_that_nobody_reads_keeps_nobody_waiting() {
 
 #[test]
 #[cfg(unix)]
-fn signals_end_a_process_whose_log_nobody_reads() {
+fn signals_end_a_process_whose_log_has_no_reader() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     // More than a pipe holds.
     let line = format!("DEBUG LOG {}\r\n", "x".repeat(1000));
@@ -234,7 +235,7 @@ fn shutdown_ends_the_program() {
 }
 
 #[test]
-fn who_sees_his_connection_end_with_the_program_cannot_come_again() {
+fn after_shutdown_has_closed_a_connection_no_new_one_is_accepted() {
     for threads in ["1", "3"] {
         let mut program = start(&["--port", "0", "--io-threads", threads]);
         let mut clients: Vec<_> = (0..8).map(|_| connect(program.address())).collect();
@@ -249,14 +250,14 @@ fn who_sees_his_connection_end_with_the_program_cannot_come_again() {
 
 #[test]
 #[cfg(unix)]
-fn a_shutdown_that_has_to_wait_can_be_called_off() {
+fn a_waiting_shutdown_can_be_aborted() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
     for told in ["called off", "done"] {
         client.ask("SHUTDOWN ABORT\r\n", "-ERR No shutdown in progress.\r\n");
         client.ask("DEBUG PAUSE-CRON 1\r\n", "+OK\r\n");
         program.signal("TERM");
-        program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("SIGTERM")).expect("it logs that");
+        program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("SIGTERM")).expect("the line is logged");
         if told == "done" {
             client.send("DEBUG PAUSE-CRON 0\r\n");
             break;
@@ -272,7 +273,7 @@ fn a_shutdown_that_has_to_wait_can_be_called_off() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_named_and_the_end() {
+fn a_port_in_use_is_reported_and_ends_the_program() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let port = taken.local_addr().expect("it is bound").port().to_string();
     let output = run_to_end(&["--port", &port]);
@@ -284,7 +285,7 @@ fn a_port_that_is_taken_is_named_and_the_end() {
 }
 
 #[test]
-fn a_file_the_standard_input_and_the_command_line_say_how_to_run() {
+fn settings_come_from_a_file_the_standard_input_and_the_command_line() {
     let (file, included) = (path("redis.conf"), path("included.conf"));
     fs::write(&file, format!("port 1\ndatabases 3\nmaxclients 7\ninclude {}\n", included.display()))
         .expect("it is written");
@@ -301,7 +302,7 @@ fn a_file_the_standard_input_and_the_command_line_say_how_to_run() {
 }
 
 #[test]
-fn the_log_goes_where_it_is_wanted_and_says_as_much_as_is_wanted() {
+fn the_log_has_the_configured_target_and_level() {
     let file = path("log");
     let arguments =
         ["--port", "0", "--logfile", &file.display().to_string(), "--loglevel", "warning", "--save", "900 1"];
@@ -320,7 +321,7 @@ fn the_log_goes_where_it_is_wanted_and_says_as_much_as_is_wanted() {
 
 /// Redis 8.0.6 answered so.
 #[test]
-fn a_command_with_another_name_is_called_by_that_alone_and_rules_name_it_as_ever() {
+fn a_renamed_command_has_only_its_new_name_and_acl_rules_use_the_old_one() {
     let arguments = ["--port", "0", "--rename-command", "flushdb", "badger", "--rename-command", "config", ""];
     let program = start(&arguments);
     let mut client = connect(program.address());
@@ -339,7 +340,7 @@ fn a_command_with_another_name_is_called_by_that_alone_and_rules_name_it_as_ever
 }
 
 #[test]
-fn what_it_does_not_understand_it_refuses() {
+fn unknown_options_and_missing_files_are_refused() {
     let output = run_to_end(&["--no-such-thing", "1"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("Bad directive or wrong number of arguments"));
@@ -348,9 +349,9 @@ fn what_it_does_not_understand_it_refuses() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/file"));
 }
 
-/// CVE-2018-12326, CVE-2025-27151: arguments, paths and lines that are longer than anybody expects.
+/// CVE-2018-12326, CVE-2025-27151: very long arguments, paths and lines.
 #[test]
-fn arguments_and_lines_of_any_length_are_refused_in_words() {
+fn arguments_and_lines_of_any_length_are_refused_with_a_message() {
     // A system takes no longer argument than 128 KiB.
     let (word, line) = ("x".repeat(120_000), "y".repeat(1 << 20));
     let said = |output: &Output| [output.stdout.as_slice(), &output.stderr].concat().len();
@@ -369,7 +370,7 @@ fn arguments_and_lines_of_any_length_are_refused_in_words() {
         assert_eq!(output.status.code(), Some(1), "{:.20} {}", arguments[0], arguments.len());
         assert!((1..1 << 20).contains(&said(&output)), "{} bytes", said(&output));
     }
-    // Every parameter there is, and behind it one that is wrong, as some take any text.
+    // Every parameter, followed by an invalid one, as some accept any text.
     let server = dunlin::Server::start().expect("it starts");
     let parameters = server.client().expect("a client comes in").call(["CONFIG", "GET", "*"]).expect("it is answered");
     let Reply::Map(parameters) = parameters else { panic!("CONFIG GET answers {parameters}") };
@@ -389,7 +390,7 @@ fn arguments_and_lines_of_any_length_are_refused_in_words() {
 }
 
 #[test]
-fn it_tells_its_version_and_how_it_is_used() {
+fn it_prints_its_version_and_its_help() {
     let version = run_to_end(&["--version"]);
     let told = String::from_utf8_lossy(&version.stdout);
     assert!(version.status.success() && told.starts_with("Redis server v=8.0.6 sha="), "{told}");

@@ -1,4 +1,4 @@
-//! Queues with clients that wait, over sockets: nothing is lost, nothing is given twice.
+//! Queues with blocked clients, over sockets: no job is lost or delivered twice.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,8 +60,8 @@ fn twenty_workers_and_five_producers_lose_and_double_nothing() {
     assert_eq!(done.into_iter().collect::<BTreeSet<_>>(), all_jobs());
 }
 
-/// Each worker moves a job to a list of its own, does it, and removes it there. Every seventh job it dies instead, and
-/// who finds its list puts the job back.
+/// Each worker moves a job to its own list, does it, and removes it there. At every seventh job it dies instead, and
+/// another worker that finds its list puts the job back.
 #[test]
 fn jobs_of_workers_that_crash_are_done_by_others() {
     let server = Server::start().expect("it starts");
@@ -78,7 +78,7 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
             if number % 7 == 0 {
                 crashes.fetch_add(1, Ordering::Relaxed);
                 connection = connect(&server);
-                let _: Option<String> = connection.rpoplpush(&own, "jobs").expect("it is put back");
+                let _: Option<String> = connection.rpoplpush(&own, "jobs").expect("the job is put back");
                 continue;
             }
             let (_, count, _): (u32, usize, u32) = redis::pipe()
@@ -89,7 +89,7 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
                 .query(&mut connection)
                 .expect("it is done");
             if count == PRODUCERS * JOBS_EACH {
-                let _: () = connection.lpush("finished", "all of them").expect("it is told");
+                let _: () = connection.lpush("finished", "all of them").expect("the list accepts it");
             }
         }
     };
@@ -119,7 +119,7 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
 }
 
 #[test]
-fn a_client_that_vanishes_while_it_waits_takes_nothing_along() {
+fn a_client_that_disconnects_while_it_is_blocked_takes_nothing() {
     let server = Server::start().expect("it starts");
     let mut other = connect(&server);
     for round in 0..50 {

@@ -1,4 +1,4 @@
-//! Requests come in any pieces and any number.
+//! Requests in any pieces and any number, and their replies.
 
 use dunlin::Server;
 use fastrand::Rng;
@@ -7,7 +7,7 @@ use crate::patience::wait_until;
 use crate::wire::{bulk, connect, request};
 
 #[test]
-fn a_request_may_come_byte_by_byte() {
+fn a_request_may_arrive_byte_by_byte() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     for byte in [request(&[b"SET", b"key", b"value"]), b"GET key\r\n".to_vec()].concat() {
@@ -22,7 +22,7 @@ fn requests_of_any_size_in_any_pieces_come_back_whole() {
     let server = Server::start().expect("it starts");
     let (mut client, mut rng) = (connect(server.addr()), Rng::with_seed(1));
     for round in 0..10_000 {
-        let most = *rng.choice(&[1, 20, 200, 2_000, 20_000, 70_000, 300_000]).expect("there are some");
+        let most = *rng.choice(&[1, 20, 200, 2_000, 20_000, 70_000, 300_000]).expect("the list is not empty");
         let length = if rng.u8(..4) == 0 { rng.usize(..most) } else { rng.usize(..most.min(300)) };
         let text: Vec<u8> = (0..length).map(|place| (place * 31 + round) as u8).collect();
         let bytes = request(&[b"ECHO", &text]).repeat(rng.usize(1..3));
@@ -38,7 +38,7 @@ fn requests_of_any_size_in_any_pieces_come_back_whole() {
 }
 
 #[test]
-fn the_end_of_one_request_and_the_beginning_of_the_next_may_come_together() {
+fn the_end_of_one_request_and_the_beginning_of_the_next_may_arrive_together() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask("SET a 1\r\n*2\r\n$3\r\nGE", "+OK\r\n");
@@ -47,7 +47,7 @@ fn the_end_of_one_request_and_the_beginning_of_the_next_may_come_together() {
 }
 
 #[test]
-fn ten_thousand_requests_whose_replies_nobody_reads_are_answered_in_the_end() {
+fn ten_thousand_requests_are_answered_even_if_their_replies_are_read_late() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     let value = vec![b'x'; 4096];
@@ -96,7 +96,7 @@ fn a_client_that_streams_requests_lets_others_in_between() {
     };
     std::thread::scope(|scope| {
         let stream = std::net::TcpStream::connect(server.addr()).expect("the server listens");
-        let mut replies = stream.try_clone().expect("a socket can be");
+        let mut replies = stream.try_clone().expect("a socket can be cloned");
         let (is_over, requests) = (&is_over, &requests);
         scope.spawn(move || {
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
@@ -115,7 +115,7 @@ fn a_client_that_streams_requests_lets_others_in_between() {
 }
 
 #[test]
-fn a_large_value_goes_in_and_out() {
+fn a_large_value_is_stored_and_returned() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     let value: Vec<u8> = (0..20_000_003_u32).map(|index| index.to_le_bytes()[1]).collect();
@@ -123,9 +123,9 @@ fn a_large_value_goes_in_and_out() {
     client.ask("GET key\r\n", bulk(&value));
 }
 
-/// It is sent from where it is stored, long after the next commands have run.
+/// The string is sent from its place in memory, long after the next commands have run.
 #[test]
-fn a_large_string_comes_as_it_was_when_it_was_asked_for() {
+fn a_large_string_is_sent_as_it_was_when_it_was_requested() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     let before: Vec<u8> = (0..3_000_000_u32).map(|index| index.to_le_bytes()[1]).collect();
@@ -152,7 +152,7 @@ fn a_large_string_comes_as_it_was_when_it_was_asked_for() {
     client.expect(replies);
 }
 
-/// Where others look at a reply, or it is moved, it is made of one piece.
+/// A reply that others read, or that is moved, is made contiguous.
 #[test]
 fn large_strings_keep_their_place_among_other_replies() {
     let server = Server::start().expect("it starts");
@@ -187,7 +187,7 @@ fn clients_share_the_data_and_nothing_else() {
 }
 
 #[test]
-fn what_is_no_request_is_answered_after_the_requests_before_it_and_ends_the_connection() {
+fn invalid_input_is_answered_after_the_requests_before_it_and_closes_the_connection() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     client.send("SET a 1\r\n*1\r\n!4\r\nSET a 2\r\n");
@@ -196,7 +196,7 @@ fn what_is_no_request_is_answered_after_the_requests_before_it_and_ends_the_conn
 }
 
 #[test]
-fn a_web_page_that_was_made_to_talk_to_us_hears_nothing() {
+fn a_request_of_a_web_page_gets_no_reply() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     client.send("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nSET a 1\r\n");
@@ -208,7 +208,7 @@ fn a_web_page_that_was_made_to_talk_to_us_hears_nothing() {
 }
 
 #[test]
-fn who_sends_and_says_no_more_gets_all_replies() {
+fn a_client_that_closes_its_sending_half_gets_all_replies() {
     let server = Server::start().expect("it starts");
     let stream = std::net::TcpStream::connect(server.addr()).expect("the server listens");
     let half = stream.try_clone().expect("a socket can be shared");
@@ -253,7 +253,7 @@ fn every_command_of_a_pipeline_is_timed_once() {
     }
 }
 
-/// What they will look at is fetched from memory before the first of them runs; the guess what that is may be wrong.
+/// Their data is prefetched before the first of them runs; the guess which data that is may be wrong.
 #[test]
 fn a_pipeline_about_large_collections_is_answered_in_order() {
     const MEMBERS: usize = 12_000;

@@ -1,4 +1,4 @@
-//! Scripts that take longer than `busy-reply-threshold`: what others are told, and how such a script ends.
+//! Scripts that exceed `busy-reply-threshold`: the replies to other clients, and the end of such a script.
 
 use std::thread;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn eval(script: &str) -> Vec<u8> {
     request(&[b"EVAL", script.as_bytes(), b"0"])
 }
 
-/// Asks until the server says that it is busy.
+/// Sends requests until the server replies that it is busy.
 fn wait_until_busy(client: &mut Client) {
     wait_until("the script takes too long", || {
         client.send("PING\r\n");
@@ -37,7 +37,7 @@ fn stuck(server: &Server, script: &str) -> (Client, Client) {
 }
 
 #[test]
-fn a_script_that_has_changed_nothing_can_be_ended_however_it_clings_on() {
+fn a_script_that_has_changed_nothing_can_be_killed_whatever_it_does() {
     for script in [
         "while true do end",
         "while true do pcall(function() while true do end end) end",
@@ -66,7 +66,7 @@ fn a_script_that_has_changed_nothing_can_be_ended_however_it_clings_on() {
 }
 
 #[test]
-fn a_script_that_has_written_cannot_be_ended_but_the_server_can() {
+fn a_script_that_has_written_cannot_be_killed_but_the_server_can_end() {
     let server = impatient();
     let (mut caller, mut other) = stuck(&server, "redis.call('SET', 'key', 'value') while true do end");
     other.send("SCRIPT KILL\r\n");
@@ -79,10 +79,10 @@ fn a_script_that_has_written_cannot_be_ended_but_the_server_can() {
     assert_eq!(caller.rest(), b"");
 }
 
-/// A script that goes on until a while of the machine's time has passed.
+/// A script that runs for a while of the machine's time.
 const SOME_TIME: &str = "local start = os.clock() while os.clock() - start < 0.6 do end ";
 
-/// A script that goes on until more clients have come: [`let_go`] ends it. A few may leave meanwhile.
+/// A script that runs until more clients have connected: [`let_go`] ends it. A few may leave meanwhile.
 const UNTIL_GUESTS_COME: &str =
     "local function clients() return tonumber(redis.call('INFO', 'clients'):match('connected_clients:(%d+)')) end
     local before = clients() repeat until clients() >= before + 3 ";
@@ -94,7 +94,7 @@ fn let_go(server: &Server) -> Vec<Client> {
 }
 
 #[test]
-fn a_transaction_goes_on_behind_a_script_that_took_long() {
+fn a_transaction_continues_after_a_slow_script() {
     let server = impatient();
     let (mut caller, mut other) = (connect(server.addr()), connect(server.addr()));
     caller.ask("MULTI\r\nSET before 1\r\n", "+OK\r\n+QUEUED\r\n");
@@ -109,7 +109,7 @@ fn a_transaction_goes_on_behind_a_script_that_took_long() {
 }
 
 #[test]
-fn what_its_caller_left_behind_is_finished() {
+fn a_script_whose_client_disconnected_is_finished() {
     let server = impatient();
     let (caller, mut other) = stuck(&server, &format!("{UNTIL_GUESTS_COME} redis.call('SET', 'key', 'value')"));
     drop(caller);
@@ -122,7 +122,7 @@ fn what_its_caller_left_behind_is_finished() {
 }
 
 #[test]
-fn who_waits_is_served_when_the_script_has_ended_and_sees_one_step() {
+fn blocked_clients_are_served_after_a_slow_script_which_is_one_step() {
     let server = impatient();
     let (mut waiting, mut watching) = (connect(server.addr()), connect(server.addr()));
     waiting.send("BLPOP list 0\r\n");
@@ -140,7 +140,7 @@ fn who_waits_is_served_when_the_script_has_ended_and_sees_one_step() {
 }
 
 #[test]
-fn nobody_is_told_without_a_threshold() {
+fn without_a_threshold_no_client_gets_busy() {
     let server = Server::builder().set("busy-reply-threshold", "0").start().expect("it starts");
     let (mut caller, mut other) = (connect(server.addr()), connect(server.addr()));
     caller.send(eval(&format!("{SOME_TIME} return 7")));
@@ -149,7 +149,7 @@ fn nobody_is_told_without_a_threshold() {
 }
 
 #[test]
-fn a_direct_client_waits_for_its_script_and_others_are_told() {
+fn a_direct_client_waits_for_its_slow_script_and_others_get_busy() {
     let server = impatient();
     let mut other = connect(server.addr());
     thread::scope(|scope| {
@@ -165,7 +165,7 @@ fn a_direct_client_waits_for_its_script_and_others_are_told() {
 }
 
 #[test]
-fn time_stands_still_within_a_script_that_takes_no_longer_than_it_may() {
+fn time_is_fixed_within_a_script_below_the_threshold() {
     let server = Server::builder().set("busy-reply-threshold", "20").start().expect("it starts");
     let mut client = connect(server.addr());
     let script = format!(
@@ -203,7 +203,7 @@ fn many_servers_of_one_process_run_scripts_at_once() {
 }
 
 #[test]
-fn of_scripts_that_came_with_eval_the_last_five_hundred_stay() {
+fn the_last_five_hundred_scripts_of_eval_are_cached() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     let name = |script: &str| String::from_utf8(dunlin::script::sha1_hex(script.as_bytes()).into()).expect("digits");

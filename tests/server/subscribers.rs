@@ -1,4 +1,4 @@
-//! Subscribers over sockets and without: who does not read, who goes away in the middle, who listens in-process.
+//! Subscribers over sockets and in-process: those that do not read, and those that disconnect amid messages.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ fn field(client: &mut Client, section: &str, name: &str) -> String {
     line.trim_start_matches(':').to_owned()
 }
 
-/// Publishes until only so many subscribers are left: the server hears of a closed connection from the system.
+/// Publishes until only this number of subscribers is left: the system notifies the server of a closed connection.
 fn publish_until(client: &mut Client, payload: &str, left: i64) {
     wait_until("fewer subscribers", || client.call(["PUBLISH", "news", payload]).expect("it is answered") == left);
 }
 
 #[test]
-fn a_subscriber_that_does_not_read_is_cut_off_and_the_others_hear_everything() {
+fn a_subscriber_that_does_not_read_is_closed_and_the_others_get_everything() {
     let server = Server::start().expect("it starts");
-    let (mut publisher, mut ann) = (server.client().expect("it is let in"), server.client().expect("it is let in"));
+    let (mut publisher, mut ann) = (server.client().expect("there is room"), server.client().expect("there is room"));
     ann.call(["SUBSCRIBE", "news"]).expect("it subscribes");
     let mut deaf = connect(server.addr());
     deaf.ask("SUBSCRIBE news\r\n", "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
@@ -32,7 +32,7 @@ fn a_subscriber_that_does_not_read_is_cut_off_and_the_others_hear_everything() {
     let mut heard = 0;
     loop {
         let receivers = publisher.call(["PUBLISH", "news", &payload]).expect("it is answered");
-        let message = ann.next_message().expect("ann is connected").expect("ann is told at once");
+        let message = ann.next_message().expect("ann is connected").expect("the message is there");
         assert_eq!(message.payload, payload.as_bytes());
         heard += 1;
         if receivers == 1 {
@@ -45,9 +45,9 @@ fn a_subscriber_that_does_not_read_is_cut_off_and_the_others_hear_everything() {
 }
 
 #[test]
-fn over_the_soft_limit_a_subscriber_is_kept_for_so_many_seconds_of_the_servers_clock() {
+fn a_subscriber_over_the_soft_limit_is_kept_for_its_seconds_of_the_servers_clock() {
     let server = Server::builder().frozen().start().expect("it starts");
-    let (mut publisher, mut ann) = (server.client().expect("it is let in"), server.client().expect("it is let in"));
+    let (mut publisher, mut ann) = (server.client().expect("there is room"), server.client().expect("there is room"));
     let limits = ["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 64kb 60"];
     publisher.call(limits).expect("it is a setting");
     ann.call(["SUBSCRIBE", "news"]).expect("it subscribes");
@@ -65,9 +65,9 @@ fn over_the_soft_limit_a_subscriber_is_kept_for_so_many_seconds_of_the_servers_c
 }
 
 #[test]
-fn a_page_that_closes_in_the_middle_of_live_updates_is_forgotten() {
+fn a_subscriber_that_disconnects_amid_messages_is_removed() {
     let server = Server::start().expect("it starts");
-    let mut site = server.client().expect("it is let in");
+    let mut site = server.client().expect("there is room");
     let (mut stays, mut leaves) = (connect(server.addr()), connect(server.addr()));
     for page in [&mut stays, &mut leaves] {
         page.ask("SUBSCRIBE news\r\n", "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
@@ -82,7 +82,7 @@ fn a_page_that_closes_in_the_middle_of_live_updates_is_forgotten() {
 #[test]
 fn a_client_in_process_keeps_messages_apart_from_replies() {
     let server = Server::start().expect("it starts");
-    let (mut ann, mut bob) = (server.client().expect("it is let in"), server.client().expect("it is let in"));
+    let (mut ann, mut bob) = (server.client().expect("there is room"), server.client().expect("there is room"));
     ann.call(["PSUBSCRIBE", "n*"]).expect("it subscribes");
     bob.call(["PUBLISH", "news", "first"]).expect("it is answered");
     assert_eq!(ann.call(["PUBLISH", "now", "second"]).expect("it is answered"), 1);
@@ -97,11 +97,11 @@ fn a_client_in_process_keeps_messages_apart_from_replies() {
 }
 
 #[test]
-fn many_subscribers_hear_all_messages_in_their_order_however_they_are_woken() {
+fn many_subscribers_get_all_messages_in_order_however_they_are_woken() {
     const LISTENERS: usize = 300;
     let server = Server::start().expect("it starts");
     let mut wires: Vec<_> = (0..LISTENERS).map(|_| connect(server.addr())).collect();
-    let mut clients: Vec<Client> = (0..10).map(|_| server.client().expect("it is let in")).collect();
+    let mut clients: Vec<Client> = (0..10).map(|_| server.client().expect("there is room")).collect();
     wires.iter_mut().for_each(|wire| {
         wire.ask("SUBSCRIBE news\r\n", "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
     });
@@ -125,7 +125,7 @@ fn many_subscribers_hear_all_messages_in_their_order_however_they_are_woken() {
 #[test]
 fn a_client_in_process_waits_for_a_message_of_another_thread() {
     let server = Server::start().expect("it starts");
-    let mut ann = server.client().expect("it is let in");
+    let mut ann = server.client().expect("there is room");
     ann.call(["SUBSCRIBE", "__keyevent@0__:expired"]).expect("it subscribes");
     ann.call(["CONFIG", "SET", "notify-keyspace-events", "Ex"]).expect("it is a setting");
     ann.call(["SET", "visitor", "ann", "PX", "20"]).expect("it is set");
@@ -134,14 +134,14 @@ fn a_client_in_process_waits_for_a_message_of_another_thread() {
 }
 
 #[test]
-fn a_client_of_the_redis_crate_hears_what_is_published() {
+fn a_client_of_the_redis_crate_gets_published_messages() {
     let server = Server::start().expect("it starts");
     let client = redis::Client::open(server.url()).expect("it is a URL");
     let mut connection = client.get_connection().expect("it connects");
     let mut listening = connection.as_pubsub();
     listening.subscribe("news").expect("it subscribes");
     listening.set_read_timeout(Some(PATIENCE)).expect("sockets have timeouts");
-    server.client().expect("it is let in").call(["PUBLISH", "news", "hello"]).expect("it is answered");
+    server.client().expect("there is room").call(["PUBLISH", "news", "hello"]).expect("it is answered");
     let message = listening.get_message().expect("it was published");
     assert_eq!((message.get_channel_name(), message.get_payload_bytes()), ("news", &b"hello"[..]));
 }

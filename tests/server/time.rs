@@ -1,4 +1,4 @@
-//! Time passes when the test says so, and things happen at their moment.
+//! The clock of a server in tests: time passes when the test says so, and deadlines are exact.
 
 use std::time::{Duration, SystemTime};
 
@@ -68,14 +68,14 @@ fn the_end_of_time_can_be_reached() {
     server.advance(Duration::MAX);
 }
 
-/// Asks until no key is left: the server removes them on a thread of its own.
+/// Sends DBSIZE until no key is left: the server removes them on its own thread.
 fn wait_until_empty(server: &Server) {
     let mut client = server.client().expect("there is room");
     wait_until("no key is left", || client.call(["DBSIZE"]).expect("it is answered") == 0);
 }
 
 #[test]
-fn keys_go_at_their_time_though_nobody_touches_them() {
+fn keys_expire_on_time_without_being_accessed() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask("SET later value PX 1000000\r\nSET key value PX 20\r\nPEXPIRE later 30\r\n", "+OK\r\n+OK\r\n:1\r\n");
@@ -83,7 +83,7 @@ fn keys_go_at_their_time_though_nobody_touches_them() {
 }
 
 #[test]
-fn keys_whose_time_came_during_a_pause_go_when_it_ends() {
+fn keys_that_fall_due_during_a_pause_expire_when_it_ends() {
     let server = Server::builder().frozen().start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask("SET key value PX 1000\r\nCLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n+OK\r\n");
@@ -93,7 +93,7 @@ fn keys_whose_time_came_during_a_pause_go_when_it_ends() {
 }
 
 #[test]
-fn keys_whose_time_came_while_nothing_expired_go_when_it_does_again() {
+fn keys_that_fall_due_while_expiry_is_off_expire_when_it_is_on_again() {
     let server = Server::builder().frozen().allow_debug().start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask("DEBUG SET-ACTIVE-EXPIRE 0\r\nSET key value PX 1000\r\n", "+OK\r\n+OK\r\n");
@@ -103,7 +103,7 @@ fn keys_whose_time_came_while_nothing_expired_go_when_it_does_again() {
 }
 
 #[test]
-fn a_pause_of_a_millisecond_lets_go_of_whom_it_held() {
+fn a_pause_of_a_millisecond_resumes_the_clients_that_it_held_back() {
     let server = Server::start().expect("it starts");
     let (mut first, mut second) = (connect(server.addr()), connect(server.addr()));
     for round in 0..50 {
@@ -115,7 +115,7 @@ fn a_pause_of_a_millisecond_lets_go_of_whom_it_held() {
 }
 
 #[test]
-fn a_pause_that_a_leap_of_the_clock_skips_lets_go_of_whom_it_held() {
+fn a_pause_that_a_jump_of_the_clock_skips_resumes_the_clients_that_it_held_back() {
     let server = Server::builder().frozen().start().expect("it starts");
     let (mut held, mut other) = (connect(server.addr()), connect(server.addr()));
     other.ask("CLIENT PAUSE 1000 WRITE\r\n", "+OK\r\n");

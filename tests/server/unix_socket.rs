@@ -1,4 +1,4 @@
-//! The Unix socket.
+//! The Unix socket: its permissions, and its file.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -25,7 +25,7 @@ fn connect(path: &PathBuf) -> Wire<UnixStream> {
 }
 
 #[test]
-fn it_serves_with_the_permissions_asked_for_and_is_gone_with_the_server() {
+fn the_socket_has_the_configured_permissions_and_is_removed_with_the_server() {
     let path = path("serves");
     let server = Server::builder().unix_socket(&path).set("unixsocketperm", "700").start().expect("it starts");
     connect(&path).ask("SET a 1\r\n", "+OK\r\n");
@@ -34,14 +34,14 @@ fn it_serves_with_the_permissions_asked_for_and_is_gone_with_the_server() {
     assert!(!path.exists());
 }
 
-/// What tells a file from one that comes in its place.
+/// The identity of a file, which differs from that of a file that replaces it.
 fn file(found: &fs::Metadata) -> (u64, Option<SystemTime>) {
     (found.ino(), found.created().ok())
 }
 
-/// CVE-2023-45145: whoever is quick enough to connect before the permissions are set.
+/// CVE-2023-45145: a client that connects before the permissions are set.
 #[test]
-fn nobody_connects_before_the_permissions_are_set() {
+fn no_client_connects_before_the_permissions_are_set() {
     let path = path("quick");
     let (is_over, connected) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -64,7 +64,7 @@ fn nobody_connects_before_the_permissions_are_set() {
         let server = Server::builder().unix_socket(&path).set("unixsocketperm", "700").start().expect("it starts");
         wait_until("somebody is quick", || connected.load(Ordering::Relaxed) > 0 || quick.is_finished());
         is_over.store(true, Ordering::Relaxed);
-        quick.join().expect("who connects finds the permissions set");
+        quick.join().expect("the thread does not panic");
         drop(server);
     });
 }
@@ -79,7 +79,7 @@ fn a_socket_that_a_killed_server_left_is_taken_over() {
 }
 
 #[test]
-fn a_file_that_is_no_socket_is_left_alone() {
+fn a_file_that_is_not_a_socket_is_not_replaced() {
     let path = path("file");
     fs::write(&path, "precious").expect("it can be written");
     let refused = Server::builder().unix_socket(&path).start();

@@ -1,4 +1,4 @@
-//! The file of users, and users in the configuration.
+//! The ACL file, and users in the configuration.
 
 use std::fs;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ fn a_server_does_not_start_with_a_file_that_has_a_fault() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_and_stays() {
+fn an_acl_file_that_cannot_be_written_is_reported_and_stays() {
     let file = UserFile::holding("stays", "");
     let server = Server::builder().set("aclfile", file.path()).start().expect("it starts");
     let mut client = connect(server.addr());

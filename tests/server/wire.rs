@@ -1,4 +1,4 @@
-//! A client that says exactly which bytes go out and which come back.
+//! A raw client: tests give the exact bytes to send and to expect.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -44,7 +44,7 @@ impl<S: Read + Write> Wire<S> {
         self.expect(expected);
     }
 
-    /// Reads so many bytes.
+    /// Reads this number of bytes.
     pub fn read_bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.stream.read_exact(&mut bytes).expect("the server answers");

@@ -2,11 +2,11 @@
 
 /// A function and its length.
 pub struct Function {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
     /// The line on which it begins.
     pub line: usize,
-    /// How many lines it takes, braces included.
+    /// The number of its lines, including braces.
     pub lines: usize,
 }
 

@@ -19,7 +19,7 @@ const WITHOUT: &[(&[u32], &str)] = &[
     (&[68], "it is open, as in Redis 8.0"),
 ];
 
-/// What is wrong with one change: its old lines are to be in the file exactly once.
+/// The faults of one change: its old lines must be in the file exactly once.
 pub fn faults_of(list: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut faults = Vec::new();
     for entry in list.split("\n== ").skip(1) {

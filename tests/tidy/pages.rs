@@ -1,6 +1,6 @@
-//! The pages about the test kit: what each of them shows in which languages.
+//! The pages about the test kit: each must show its test in every language.
 
-/// What every page shows a test in: the name of the language, and how its blocks begin.
+/// The languages of every page: the name of the language, and the beginning of its blocks.
 const LANGUAGES: &[(&str, &str)] = &[
     ("Rust", "\n```rust"),
     ("Python", "\n```python\n"),
@@ -12,7 +12,8 @@ const LANGUAGES: &[(&str, &str)] = &[
 /// A page that speaks one language alone, with the reason.
 const ONE_LANGUAGE: &[(&str, &str, &str)] = &[("rust.md", "Rust", "it tells what only Rust has")];
 
-/// What the page of that name lacks; `tour` is the source that has the Rust of all pages compiled and run.
+/// The languages that the page of that name lacks; `tour` is the source in which the Rust blocks of all pages are
+/// compiled and run.
 pub fn faults_of(name: &str, text: &str, tour: &str) -> Vec<String> {
     let only = ONE_LANGUAGE.iter().find(|(page, ..)| *page == name).map(|(_, language, _)| *language);
     let missing =

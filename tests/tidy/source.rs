@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 
 /// One source file.
 pub struct Source {
-    /// Its path from the project's root, with slashes.
+    /// The path of the file from the project's root, with slashes.
     pub path: String,
-    /// What it says.
+    /// The text of the file.
     pub text: String,
 }
 
 impl Source {
-    /// Its lines without comments, each with its number.
+    /// The lines of code, each with its number.
     pub fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         self.lines().filter(|(_, line)| !line.trim_start().starts_with("//"))
     }
 
-    /// Its lines that are comments, each with its number.
+    /// The lines that are comments, each with its number.
     pub fn comments(&self) -> impl Iterator<Item = (usize, &str)> {
         self.lines().filter(|(_, line)| line.trim_start().starts_with("//"))
     }

@@ -1,7 +1,7 @@
-//! Transcripts: text files with commands and the answers that a real Redis gave, played against several servers.
+//! Transcripts: text files with commands and the replies of a real Redis, played against several servers.
 //!
-//! The files under this folder are the specification of what a client sees. `README.md` here tells how to write one,
-//! how to rewrite the answers from a real server, and what the environment variables mean.
+//! The files under this folder are the specification of what a client sees. `README.md` here describes how to write
+//! one, how to rewrite the replies from a real server, and the environment variables.
 
 mod runner;
 

@@ -59,7 +59,7 @@ pub enum Shape {
     UnixTime,
     /// The literal word itself, without an argument.
     Token,
-    /// One of these alternatives.
+    /// One of several alternatives.
     OneOf(Vec<Argument>),
     /// These arguments, one after the other.
     Block(Vec<Argument>),

@@ -279,7 +279,7 @@ fn set_packed_threshold(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Erro
 }
 
 /// DEBUG RELOAD. Nothing is saved: the values are loaded from memory. So there is no file to load from, as `NOSAVE`
-/// requires. And as Redis cannot load keys that already exist unless told to merge, `NOFLUSH` needs `MERGE`.
+/// requires. And as Redis cannot load keys that already exist without `MERGE`, `NOFLUSH` needs it.
 fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (mut merge, mut flush, mut save) = (false, true, true);
     while !args.is_empty() {
@@ -332,7 +332,7 @@ fn pause_cron(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !switches.cron_paused && std::mem::take(&mut switches.shutdown_pending) {
         cx.effects().push(Effect::Shutdown);
     }
-    // Whatever fell due in the meantime runs when the pause ends.
+    // Everything that fell due in the meantime runs when the pause ends.
     cx.effects().push(Effect::Setting("timeout"));
     cx.reply().ok();
     Ok(())

@@ -335,7 +335,7 @@ fn turns(scene: &Scene<'_>) -> Turns {
     scene.engine.host.turns().since(scene.engine.stats.turns_before)
 }
 
-/// How long memory has been over its limit now.
+/// The time for which memory has been over its limit, in microseconds.
 fn short_us(scene: &Scene<'_>) -> u64 {
     scene.engine.databases.pressure.short_us(scene.engine.host.elapsed_us())
 }

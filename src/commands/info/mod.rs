@@ -55,7 +55,7 @@ struct Section {
 }
 
 enum Lines {
-    /// One for each field.
+    /// One line for each field.
     Fields(&'static [Field]),
     /// The function that writes the lines.
     List(fn(&Scene<'_>, &mut String)),

@@ -93,7 +93,7 @@ pub(super) const RANDOMKEY: Command = Command {
     ..Command::ROW
 };
 
-/// How often a random choice may hit expired keys that are not removed because of a pause.
+/// The number of times that a random choice may hit expired keys that are not removed because of a pause.
 const TRIES: usize = 100;
 
 fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {

@@ -106,7 +106,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// How many elements are popped, and the form of the reply.
+/// The number of elements to pop, and the form of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Portion {
     /// One element, by itself.

@@ -75,8 +75,8 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
     Ok(())
 }
 
-/// Whether so many members are popped that the remaining ones are moved to a new set instead. Redis has this limit, and
-/// clients can see it: the new set starts with the smallest encoding.
+/// Whether the remaining members are few compared with the popped ones, so that they are moved to a new set instead.
+/// Redis has this limit, and clients can see it: the new set starts with the smallest encoding.
 fn leaves_few(left: usize, popped: usize) -> bool {
     left.saturating_mul(5) <= popped
 }

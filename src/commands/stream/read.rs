@@ -110,7 +110,7 @@ struct Wish<'a> {
     ids: Vec<&'a [u8]>,
 }
 
-/// The id that stands for `>`: new entries of the group.
+/// The id that represents `>`: new entries of the group.
 const NEW: Id = Id::MAX;
 
 impl<'a> Wish<'a> {

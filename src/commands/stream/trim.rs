@@ -55,7 +55,7 @@ pub(super) struct TrimOptions {
     pub(super) makes_stream: bool,
 }
 
-/// What to remove, and how.
+/// The entries to remove, and whether exactly or approximately.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trimming {
     which: Trim,

@@ -23,7 +23,7 @@ pub(super) struct Run {
     pub(super) in_one: usize,
     /// The position of its first byte in the other.
     pub(super) in_other: usize,
-    /// Its length in bytes.
+    /// The length of the subsequence in bytes.
     pub(super) length: usize,
 }
 

@@ -42,7 +42,7 @@ pub(super) fn presence(engine: &Engine, database: usize, key: &[u8]) -> Presence
     Presence::of(engine.databases.get(database), key, engine.timing.due_ms())
 }
 
-/// Notes that a key is used now.
+/// Records that a key is accessed now.
 #[inline]
 pub(super) fn note_access(engine: &mut Engine, database: usize, slot: Slot) {
     let (now, database) = (engine.now(), engine.databases.get_mut(database));
@@ -50,7 +50,7 @@ pub(super) fn note_access(engine: &mut Engine, database: usize, slot: Slot) {
     database.set_access(slot, noted);
 }
 
-/// Notes that a key is new.
+/// Records that a key is new.
 pub(super) fn note_new(engine: &mut Engine, database: usize, slot: Slot) {
     let noted = initial(None, &engine.settings, engine.now());
     engine.databases.get_mut(database).set_access(slot, noted);

@@ -218,7 +218,7 @@ pub(in crate::engine) fn stop_waiting(engine: &mut Engine, session: SessionId) {
     }
 }
 
-/// Replies to a session that waited, behind the `told` frames that were queued before it resumed; from now on it
+/// Replies to a session that was blocked, after the `told` frames that were queued before it resumed; from now on it
 /// runs commands again.
 pub(super) fn answer(engine: &mut Engine, session: SessionId, told: usize, mut out: Vec<u8>) {
     let now = engine.now();

@@ -1,4 +1,4 @@
-//! What follows a change of a key: WATCH, key tracking, key events and blocked clients are notified.
+//! The consequences of a change of a key: WATCH, key tracking, key events and blocked clients are notified.
 //!
 //! Invariant: every change of data passes through [`changed`] or, where only some of this applies, through one of the
 //! functions beside it. So nothing that observes keys can be forgotten.

@@ -1,7 +1,8 @@
-//! A client in one line of `field=value`, in Redis 8.0's order of fields: CLIENT LIST shows it, ACL LOG keeps it.
+//! The line that describes a client as `field=value`, in Redis 8.0's order of fields: CLIENT LIST shows it, ACL LOG
+//! stores it.
 //!
-//! Figures about buffers are our own. `rbs` and `rbp` are the room that the connection keeps for replies and the most
-//! that they took of it; Redis's is never less than 1 KiB. What waits in it counts as `omem`, and `obl` is 0.
+//! Figures about buffers are our own. `rbs` and `rbp` are the size of the connection's reply buffer and the most that
+//! replies used of it; Redis's is never below 1 KiB. Unsent replies in it count as `omem`, and `obl` is 0.
 
 use std::fmt::Display;
 
@@ -34,8 +35,7 @@ fn flags(session: &Session, engine: &Engine) -> String {
 }
 
 impl Engine {
-    /// A client is closed because its unfinished request, which begins so, is too long: counts it,
-    /// and gives the line for the log.
+    /// Counts a client that is closed because its unfinished request is too long, and returns the line for the log.
     pub fn end_query(&mut self, session: SessionId, unfinished: &[u8]) -> String {
         self.stats.query_buffer_disconnections += 1;
         let client_info = self.sessions.get(session).map_or_else(String::new, |session| client_info(self, session));
@@ -48,7 +48,7 @@ impl Engine {
     }
 }
 
-/// The line of a client, whose request has so many bytes if it is being run.
+/// The line of a client; `request_bytes` is the size of its running request, or 0.
 pub fn describe_client(engine: &Engine, session: &Session, request_bytes: usize) -> Vec<u8> {
     let mut text = Vec::new();
     write_line(&mut text, session, request_bytes, engine);
@@ -60,8 +60,8 @@ pub(super) fn client_info(engine: &Engine, session: &Session) -> String {
     String::from_utf8_lossy(&describe_client(engine, session, 0)).into_owned()
 }
 
-/// Whether a client that has begun a transaction sent more than it may: what is queued counts as if it had not been
-/// read, beside `unread_bytes` that have not run.
+/// Whether a client inside MULTI exceeds the limit of the query buffer: the queued commands count as if they had not
+/// been read, in addition to `unread_bytes` that have not run.
 pub fn has_queued_too_much(engine: &Engine, session: SessionId, unread_bytes: usize) -> bool {
     let client = engine.sessions.get(session);
     let transaction = client.and_then(|client| client.transaction.as_ref());

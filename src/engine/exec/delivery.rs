@@ -54,7 +54,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Queues a frame for a session behind its first `told` unread frames, before all later ones.
+    /// Queues a frame for a session after its first `told` unread frames, before all later ones.
     pub(super) fn tell_after(&mut self, told: usize, session: SessionId, frame: Arc<[u8]>) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
         if told == client.push_queue.frames() {

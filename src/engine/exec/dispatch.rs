@@ -16,7 +16,7 @@ use crate::engine::state::timing::Running;
 use crate::engine::state::{Effect, LogLevel, Session, SessionId};
 use crate::resp::{ProtocolError, Reply, ReplyBuffer, Request};
 
-/// What the connection does after a request.
+/// The action of the connection after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Goes on with the next request.

@@ -1,4 +1,4 @@
-//! What falls due: everything that the engine does at a moment though no request comes, in one list.
+//! Everything that falls due, in one list: what the engine does at a moment without a request.
 //!
 //! The timer sleeps until [`Engine::next_due`] and then calls [`Engine::run_due`]. A server compares the [`DueState`]
 //! before and after a batch, and wakes the timer earlier if something may fall due earlier now. A test that moves the
@@ -22,7 +22,7 @@ enum Asker {
     Clock,
 }
 
-/// One kind of thing that falls due: when the next one does.
+/// A kind of thing that falls due: the function returns the moment of the next one.
 type Source = fn(&Engine, Asker) -> Option<Now>;
 
 /// Keys and fields of hashes, which have deadlines in the data.
@@ -32,7 +32,7 @@ const KEYS: Source = |engine, asker| {
     Now::from_ms(deadline_ms.saturating_add(grace_ms))
 };
 
-/// Everything else that falls due.
+/// Everything that falls due besides keys.
 const OTHERS: [Source; 4] = [
     // Timeouts of blocked clients, and commands that the test kit delays.
     |engine, _| engine.observers.waiting.next_deadline().and_then(Now::from_ms),

@@ -97,8 +97,8 @@ pub(super) fn run_fast(
     dispatch::end_command(engine, &call, ending, turn, output.flatten(turn.start))
 }
 
-/// Whether the request of a brief command may be timed together with others, as far as can be told before it has
-/// run. The first of a batch is timed by itself, as it may be the only one.
+/// Whether the request of a brief command may be timed together with others, as far as is known before it has run. The
+/// first of a batch is timed by itself, as it may be the only one.
 #[inline]
 pub(in crate::engine) fn is_brief(engine: &Engine, request: Request<'_>) -> bool {
     matches!(engine.observers.fast_path, FastPath::For(_))

@@ -50,8 +50,9 @@ pub(super) fn meet_fields(engine: &mut Engine, database: usize, key: &[u8], act:
     }
 }
 
-/// Has `act` remove fields from the hash at `slot` whose end has come, and tells of it. Answers how many went, and
-/// whether the key went with them; if not, it is still at `slot`, where only a hash without deadlines ever moves.
+/// Calls `act` to remove overdue fields from the hash at `slot`, and publishes that. Returns the number of removed
+/// fields, and whether the key was removed, too; if not, it is still at `slot`, where only a hash without deadlines
+/// ever moves.
 pub(super) fn end_fields(
     engine: &mut Engine,
     database: usize,

@@ -38,7 +38,7 @@ impl Asked<'_> {
 /// The result of a gate that does not refuse: the moment until which the command is held back, if it is.
 type Passed = Result<Option<Now>, Error>;
 
-/// One gate.
+/// A check before a command runs, which may refuse it or hold it back.
 pub(super) struct Gate {
     #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "the assertion that names it is in debug builds"))]
     name: &'static str,

@@ -1,10 +1,11 @@
-//! Prefetch: what the requests of a pipeline will look at is fetched from memory before the first of them runs.
+//! Prefetch: the memory that the requests of a pipeline will read is fetched into the processor's caches before the
+//! first of them runs.
 //!
-//! Where there are many keys, their records are far. Where there are few, what is far lies within them, if anything:
-//! the members of a large collection. Nothing changes by it, and no command knows of it.
+//! In a database with many keys, it fetches the records of the keys. In one with few keys, it fetches the members of
+//! large collections, as the records are probably cached. It changes nothing, and no command depends on it.
 //!
-//! That the second word of a request is a key, and which one is a member, is a guess: nearly always right, and harmless
-//! where it is not.
+//! It guesses that the second word of a request is a key, and which word is a member: the guess is nearly always right,
+//! and a wrong one does no harm.
 
 use crate::engine::Engine;
 use crate::engine::state::SessionId;
@@ -12,14 +13,15 @@ use crate::keyspace::Database;
 use crate::resp::Request;
 use crate::value::{Prefetch, View};
 
-/// Databases of fewer keys may lie in the processor's caches.
+/// The number of keys from which on records are prefetched: smaller databases may be in the processor's caches.
 const MANY_KEYS: usize = 10_000;
 
-/// Members that are prefetched together: as many lines as a processor waits for at once, and some more.
+/// The number of members that are prefetched together: as many cache lines as a processor loads in parallel, and some
+/// more.
 const TOGETHER: usize = 16;
 
 impl Engine {
-    /// Has memory fetch what the next requests of a session will look at.
+    /// Prefetches the memory that the next requests of a session will read.
     pub fn prefetch<'a>(&self, session: SessionId, requests: impl Iterator<Item = Request<'a>>) {
         let Some(client) = self.sessions.get(session) else { return };
         let data = self.databases.get(client.database);
@@ -37,7 +39,7 @@ impl Engine {
     }
 }
 
-/// A prefetch of the member that a request names, if it is about a large collection.
+/// Returns a prefetch of the member that a request names, if the key holds a large collection.
 fn prefetch_of<'d>(data: &'d Database, request: Request<'_>) -> Option<Prefetch<'d>> {
     let view = data.view(data.find(request.get(1)?)?);
     let member = match view {

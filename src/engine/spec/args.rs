@@ -1,20 +1,21 @@
-//! The words of a request, taken one by one by the handler that parses them.
+//! The arguments of a request, which a handler takes one by one as it parses them.
 //!
-//! Parsing comes before acting: a handler takes everything it needs from here before it opens a key for writing, so a
-//! request that is refused changed nothing.
+//! Parsing comes before acting: a handler parses everything before it opens a key for writing, so a request that is
+//! refused has changed nothing.
 
 use crate::engine::spec::{Error, Now};
 use crate::resp::Request;
 use crate::value::number;
 use crate::value::number::LongDouble;
 
-/// Whether `word` is `name`, in any case. Redis compares such words as C strings: what stands behind a NUL is not seen.
+/// Whether `word` is `name`, in upper or lower case. Redis compares such words as C strings: bytes after a NUL are
+/// ignored.
 pub fn says(word: &[u8], name: &str) -> bool {
     word.split_at_checked(name.len())
         .is_some_and(|(head, rest)| head.eq_ignore_ascii_case(name.as_bytes()) && matches!(rest, [] | [0, ..]))
 }
 
-/// A cursor over the arguments of a command, its name (and subcommand) left out.
+/// A cursor over the arguments of a command, without its name (and subcommand).
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
     request: Request<'a>,
@@ -22,27 +23,27 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// The words of `request` from the one at `first` on.
+    /// Creates a cursor over the words of `request` from the one at `first` on.
     pub fn new(request: Request<'a>, first: usize) -> Args<'a> {
         Args { request, next: first }
     }
 
-    /// The request that the words are of.
+    /// The request that the arguments belong to.
     pub(in crate::engine) fn request(&self) -> Request<'a> {
         self.request
     }
 
-    /// How many bytes all words of the request have together at most. O(1).
+    /// An upper bound of the sum of the lengths of all words of the request, in bytes. O(1).
     pub(in crate::engine) fn buffer_bytes(&self) -> usize {
         self.request.buffer_bytes()
     }
 
-    /// How many bytes all words of the request have together, those that were taken too.
+    /// The sum of the lengths of all words of the request in bytes, including those already taken.
     pub fn request_bytes(&self) -> usize {
         (0..self.request.len()).filter_map(|index| self.request.get(index)).map(<[u8]>::len).sum()
     }
 
-    /// How many words are left.
+    /// The number of words that are left.
     pub fn left(&self) -> usize {
         self.request.len().saturating_sub(self.next)
     }
@@ -52,7 +53,7 @@ impl<'a> Args<'a> {
         self.left() == 0
     }
 
-    /// The next word, which stays where it is.
+    /// The next word, without taking it.
     pub fn peek(&self) -> Option<&'a [u8]> {
         self.request.get(self.next)
     }
@@ -62,18 +63,18 @@ impl<'a> Args<'a> {
         self.next.checked_sub(1).and_then(|index| self.request.get(index)).unwrap_or_default()
     }
 
-    /// The next word.
+    /// Takes the next word.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none.
     pub fn word(&mut self) -> Result<&'a [u8], Error> {
-        // Not `ok_or`: the error would be made, and dropped, for each word that is there.
+        // Not `ok_or`: that would create and drop an error for each word that exists.
         let Some(word) = self.peek() else { return Err(Error::Syntax) };
         self.next += 1;
         Ok(word)
     }
 
-    /// The next word as a key.
+    /// Takes the next word as a key.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none.
@@ -81,7 +82,7 @@ impl<'a> Args<'a> {
         self.word()
     }
 
-    /// The next word as a 64-bit integer.
+    /// Takes the next word as a 64-bit integer.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none, [`Error::NotAnInteger`] when it is no canonical integer.
@@ -90,7 +91,7 @@ impl<'a> Args<'a> {
         Ok(number)
     }
 
-    /// The next word as a number that is `least` or more.
+    /// Takes the next word as a number that is `least` or more.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none, `refusal` for anything else.
@@ -99,7 +100,7 @@ impl<'a> Args<'a> {
         number.filter(|&number| number >= least).ok_or(refusal)
     }
 
-    /// The next word as a 32-bit integer, which is how the number of a database is read.
+    /// Takes the next word as a 32-bit integer, such as the number of a database.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none, [`Error::NotAnInteger`] when it is no canonical integer,
@@ -108,7 +109,7 @@ impl<'a> Args<'a> {
         i32::try_from(self.integer()?).map_err(|_| Error::OutOfInt32)
     }
 
-    /// The next word as a double.
+    /// Takes the next word as a double.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none, [`Error::NotAFloat`] when it is no number.
@@ -117,8 +118,8 @@ impl<'a> Args<'a> {
         Ok(number)
     }
 
-    /// The next word as seconds to wait: the moment, in unix milliseconds, at which that is over;
-    /// `None` for 0, which is for ever.
+    /// Takes the next word as a timeout in seconds, and returns its end in Unix milliseconds; `None` for 0, which means
+    /// no timeout.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none, [`Error::TimeoutNotAFloat`], [`Error::TimeoutNegative`] or
@@ -133,8 +134,8 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The next word as milliseconds to wait: the moment, in unix milliseconds, at which that is over;
-    /// `None` for 0, which is for ever.
+    /// Takes the next word as a timeout in milliseconds, and returns its end in Unix milliseconds; `None` for 0, which
+    /// means no timeout.
     ///
     /// # Errors
     /// [`Error::Syntax`] when there is none, [`Error::TimeoutNotAnInteger`], [`Error::TimeoutNegative`] or
@@ -147,23 +148,23 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Takes the next word if it is `name`, in any case.
+    /// Takes the next word if it is `name`, in upper or lower case.
     pub fn take(&mut self, name: &str) -> bool {
         let found = self.peek().is_some_and(|word| says(word, name));
         self.next += usize::from(found);
         found
     }
 
-    /// Takes `name` (in any case) if at least `values` more words follow it: how Redis tells an option from a stray
-    /// word at the end.
+    /// Takes `name` (in upper or lower case) if at least `values` more words follow it: this is how Redis distinguishes
+    /// an option from a stray word at the end.
     pub fn take_with(&mut self, name: &str, values: usize) -> bool {
         self.left() > values && self.take(name)
     }
 
-    /// Nothing may be left.
+    /// Checks that no word is left.
     ///
     /// # Errors
-    /// [`Error::Syntax`] when a word is.
+    /// [`Error::Syntax`] when a word is left.
     pub fn end(&self) -> Result<(), Error> {
         if self.is_empty() { Ok(()) } else { Err(Error::Syntax) }
     }

@@ -2,15 +2,15 @@
 
 use crate::engine::spec::{Begin, Command, Find, Flags, KeyFlags, KeySpec};
 
-/// The one range of keys that COMMAND INFO tells clients of before key specifications: the first and the last key
-/// (negative: from the end) and the step; all 0 when no key stands at a fixed place.
+/// The one range of keys that COMMAND INFO shows for clients that do not know key specifications: the first and the
+/// last key (negative: from the end) and the step; all 0 when no key is at a fixed place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyRange {
     /// The first key.
     pub first: i32,
     /// The last key.
     pub last: i32,
-    /// How far one key is from the next.
+    /// The distance from one key to the next.
     pub step: i32,
 }
 
@@ -40,18 +40,17 @@ pub const CATEGORIES: [&str; 21] = [
 ];
 
 impl Command {
-    /// The range of its keys, as far as they stand at fixed places.
+    /// The range of the command's keys, as far as they are at fixed places.
     pub fn key_range(&self) -> KeyRange {
         self.walk_keys().0
     }
 
-    /// Its flags as COMMAND INFO lists them: those of the row, and `movablekeys` where
-    /// fixed places do not tell all keys.
+    /// The flags as COMMAND INFO lists them: those of the row, and `movablekeys` if some keys are not at fixed places.
     pub fn all_flags(&self) -> Flags {
         if self.walk_keys().1 { self.flags.and(Flags::MOVABLE_KEYS) } else { self.flags }
     }
 
-    /// The range of its keys, and whether it misses some.
+    /// The range of the command's keys, and whether some keys are outside of it.
     fn walk_keys(&self) -> (KeyRange, bool) {
         if let [only] = self.keys
             && let Some(range) = range_of(only)
@@ -74,12 +73,13 @@ impl Command {
         (whole.unwrap_or_default(), misses_some)
     }
 
-    /// The ACL categories it is in, in Redis's order.
+    /// The ACL categories of the command, in Redis's order.
     pub fn categories(&self) -> impl Iterator<Item = &'static str> + '_ {
         CATEGORIES.into_iter().filter(|category| self.is_in(category))
     }
 
-    /// True when it is in that ACL category. The family's category is that of a container's subcommands alone.
+    /// True when the command is in that ACL category. In a container, only the subcommands are in the family's
+    /// category.
     pub fn is_in(&self, category: &str) -> bool {
         let flags = self.flags;
         match category {

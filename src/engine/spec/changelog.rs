@@ -1,15 +1,15 @@
-//! What changed about a command from one version of Redis to the next.
+//! The history of a command: what changed from one version of Redis to the next.
 //!
-//! A row holds its changes oldest first. What a change brought is named by the words of the row's syntax line, so that
-//! COMMAND DOCS tells it twice from one place: as a line of the command's history, and as `since` of each argument that
-//! came with it. The sentences are ours, the versions are Redis's.
+//! A row lists its changes, the oldest first. A change names the arguments that it added by the words of the row's
+//! syntax, so that COMMAND DOCS shows it in two places from one source: as a line of the command's history, and as
+//! `since` of each added argument. The sentences are ours, the versions are Redis's.
 
 /// One change of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The version of Redis that had it first.
+    /// The first version of Redis that had this change.
     pub version: &'static str,
-    /// The words that it concerns: literal words, or the names of arguments that stand without one.
+    /// The words of the syntax that it concerns: literal words, or the names of arguments without one.
     pub words: &'static [&'static str],
     kind: Kind,
 }
@@ -22,32 +22,32 @@ enum Kind {
 }
 
 impl Change {
-    /// Arguments came: `words` stand for them.
+    /// A change that added arguments, which `words` name.
     pub const fn brings(version: &'static str, words: &'static [&'static str]) -> Change {
         Change { version, words, kind: Kind::Brings }
     }
 
-    /// Arguments should no longer be used: `words` stand for them.
+    /// A change that deprecated arguments, which `words` name.
     pub const fn outdates(version: &'static str, words: &'static [&'static str]) -> Change {
         Change { version, words, kind: Kind::Outdates }
     }
 
-    /// Something else, in a sentence.
+    /// Another change, described in a sentence.
     pub const fn says(version: &'static str, sentence: &'static str) -> Change {
         Change { version, words: &[], kind: Kind::Says(sentence) }
     }
 
-    /// True when arguments came with it.
+    /// True when the change added arguments.
     pub fn is_arrival(&self) -> bool {
         self.kind == Kind::Brings
     }
 
-    /// True when arguments are deprecated by it.
+    /// True when the change deprecated arguments.
     pub fn is_deprecation(&self) -> bool {
         self.kind == Kind::Outdates
     }
 
-    /// The change in a sentence.
+    /// The description of the change in a sentence.
     pub fn sentence(&self) -> String {
         match self.kind {
             Kind::Brings => format!("Accepts {}.", listed(self.words)),

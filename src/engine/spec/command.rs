@@ -1,8 +1,8 @@
-//! What a command is: one row with its name, shape, keys, flags, words about it, and the function that runs it.
+//! The row of a command: its name, syntax, keys, flags, documentation, and the function that runs it.
 //!
-//! The rows themselves stand in `commands/`, each above its function; a [`crate::engine::Table`] is made of them. All
-//! that is shown or checked about a command derives from its row: the arity and login gates, COMMAND and its
-//! subcommands, ACL categories, the keys that a request touches, statistics by name, the README's table.
+//! The rows are in `commands/`, each above its function; a [`crate::engine::Table`] is built from them. Everything that
+//! is reported or checked about a command derives from its row: the arity and login gates, COMMAND and its subcommands,
+//! ACL categories, the keys of a request, statistics by name, the README's table.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::engine::exec::Ctx;
 use crate::engine::spec::{Args, Change, Error, KeyFlags, KeySpec, Secrets};
 use crate::resp::Request;
 
-/// The function behind a command: it parses all of `args`, then acts through the context and writes one reply.
+/// The function that runs a command: it parses all of `args`, then acts through the context and writes one reply.
 pub type Handler = for<'c, 'a> fn(&mut Ctx<'c>, Args<'a>) -> Result<(), Error>;
 
 /// The flags of commands that a gate asks about for them alone, so that they never take the fast path.
@@ -20,55 +20,55 @@ pub(in crate::engine) const GATED: [Flags; 2] = [Flags::PROTECTED, Flags::EXTEND
 /// A command, declared once.
 #[derive(Debug)]
 pub struct Command {
-    /// Its name in upper case; of a subcommand, the second word alone.
+    /// The command's name in upper case; for a subcommand, only the second word.
     pub name: &'static str,
-    /// Its arguments in the notation of Redis's documentation: `[x]` may be left out, `a|b` is a choice, `x ...`
-    /// repeats, words in upper case are literal. `label:` before a group or a word gives it another name than its own
-    /// (`commands/command/syntax.rs` tells all).
+    /// The arguments in the notation of Redis's documentation: `[x]` is optional, `a|b` is a choice, `x ...` repeats,
+    /// words in upper case are literal. `label:` before a group or a word gives it another name than its own
+    /// (`commands/command/syntax.rs` describes all of it).
     pub syntax: &'static str,
-    /// Its arguments as HELP tells them, where those are other words than in `syntax`.
+    /// The arguments as HELP shows them, where that differs from `syntax`.
     pub usage: &'static str,
-    /// What it belongs to: its documentation group and ACL category.
+    /// The family of the command, which gives its documentation group and ACL category.
     pub family: Family,
-    /// How many words it takes, its name counted.
+    /// The number of words that a request may have, including the name.
     pub arity: Arity,
-    /// What it may do and where it may run.
+    /// The properties of the command: what it may do and where it may run.
     pub flags: Flags,
-    /// It takes no longer than what is [`Flags::FAST`], though Redis does not say so.
+    /// Whether the command is as quick as one with [`Flags::FAST`], although Redis does not flag it so.
     pub is_quick: bool,
-    /// What it may do where that follows from its arguments, in place of `flags`: a script says it in its first line.
+    /// Computes the flags from the request, in place of `flags`: a script declares them in its first line.
     pub flags_of: Option<fn(&Engine, Request<'_>) -> Flags>,
-    /// Where its keys stand.
+    /// The rules that find the keys of a request.
     pub keys: &'static [KeySpec],
-    /// Which of its words are keys where `keys` does not tell it exactly; what happens to them
-    /// is what the first of those says.
+    /// Finds the words that are keys, where `keys` does not give them exactly; their access is that of the first rule
+    /// in `keys`.
     pub keys_by: Option<fn(Request<'_>) -> Range<usize>>,
-    /// What happens to its keys where that follows from its other arguments ([`KeyFlags::VARIABLE`]).
+    /// Computes the access to the keys from the other arguments ([`KeyFlags::VARIABLE`]).
     pub access_of: Option<fn(Request<'_>) -> KeyFlags>,
-    /// Which of its arguments are channels that it tells or listens to.
+    /// The arguments that are channels to publish to or to subscribe to.
     pub channels: Channels,
-    /// The version of Redis that had it first.
+    /// The first version of Redis that had the command.
     pub since: &'static str,
-    /// What changed since then, oldest first.
+    /// The changes since that version, the oldest first.
     pub history: &'static [Change],
-    /// Its cost in Redis, as documented there.
+    /// The time complexity as Redis documents it.
     pub cost: &'static str,
-    /// What it does, in one line of our own.
+    /// A summary of the command in one line of our own.
     pub about: &'static str,
     /// Hints for clients and proxies, such as `nondeterministic_output`.
     pub tips: &'static [&'static str],
-    /// The version it is deprecated since, and what replaces it.
+    /// The version that deprecated the command, and its replacement.
     pub deprecated: Option<(&'static str, &'static str)>,
-    /// Which of its arguments are secret.
+    /// The arguments that are secret, so that logs and MONITOR hide them.
     pub secrets: Secrets,
-    /// Its subcommands; a container's own function never runs when it has some.
+    /// The subcommands; the handler of a container that has some never runs.
     pub subcommands: &'static [Command],
-    /// Runs it.
+    /// The handler, which runs the command.
     pub run: Handler,
 }
 
 impl Command {
-    /// A row to take the rest from (`..Command::ROW`), where nothing is special.
+    /// The default values of a row, for `..Command::ROW`.
     pub const ROW: Command = Command {
         name: "",
         syntax: "",
@@ -107,50 +107,50 @@ impl Command {
 
     /// Whether a short request takes next to no time, unless its reply is long.
     pub(in crate::engine) fn is_brief(&self) -> bool {
-        // Whatever XADD trims is gone at once.
+        // XADD may trim many entries at once.
         self.may_run_fast() && self.flags.has(Flags::FAST) && self.family != Family::Stream || self.is_quick
     }
 
-    /// True when it has subcommands.
+    /// True when the command has subcommands.
     pub fn is_container(&self) -> bool {
         !self.subcommands.is_empty()
     }
 
-    /// True when it runs a script, or is about them.
+    /// True when the command runs or manages scripts.
     pub fn is_of_scripts(&self) -> bool {
         self.family == Family::Scripting
     }
 
-    /// The subcommand of that name, in any case.
+    /// The subcommand with that name, in upper or lower case.
     pub fn subcommand(&self, name: &[u8]) -> Option<&'static Command> {
         self.subcommands.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
     }
 }
 
-/// Stands in the row of a container, where dispatch always finds a subcommand first.
+/// The handler in the row of a container: it never runs, because dispatch always finds a subcommand first.
 fn unreachable_container(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     Err(Error::Syntax)
 }
 
-/// Which arguments of a command are channels that it tells or listens to.
+/// The arguments of a command that are channels to publish to or to subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channels {
-    /// None.
+    /// No argument is a channel.
     None,
-    /// The first.
+    /// The first argument is a channel.
     First,
-    /// All.
+    /// All arguments are channels.
     All,
-    /// All, and they are patterns of channels.
+    /// All arguments are patterns of channels.
     Patterns,
 }
 
-/// How many words a request has, the name counted.
+/// The number of words that a request of a command may have, including the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
-    /// That many and no others.
+    /// Exactly this number of words.
     Exactly(u8),
-    /// That many or more.
+    /// This number of words or more.
     AtLeast(u8),
 }
 
@@ -163,7 +163,7 @@ impl Arity {
         }
     }
 
-    /// As COMMAND INFO says it: negative for a minimum.
+    /// The number as COMMAND INFO shows it: negative for a minimum.
     pub fn signed(self) -> i64 {
         match self {
             Arity::Exactly(count) => i64::from(count),
@@ -172,7 +172,7 @@ impl Arity {
     }
 }
 
-/// What a command belongs to.
+/// A family of commands, which gives a documentation group and an ACL category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the name of a family of commands")]
 pub enum Family {
@@ -195,7 +195,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The group that COMMAND DOCS names.
+    /// The group in COMMAND DOCS.
     pub fn group(self) -> &'static str {
         match self {
             Family::Bitmap => "bitmap",
@@ -217,8 +217,7 @@ impl Family {
         }
     }
 
-    /// The ACL category that all of its commands are in; the families `Cluster`, `PubSub` and
-    /// `Server` have none of their own.
+    /// The ACL category that all commands of the family are in; `Cluster`, `PubSub` and `Server` have none.
     pub fn category(self) -> Option<&'static str> {
         match self {
             Family::Bitmap => Some("bitmap"),
@@ -239,100 +238,100 @@ impl Family {
     }
 }
 
-/// A set of flags, joined with [`Flags::and`].
+/// A set of flags of a command, joined with [`Flags::and`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags(u32);
 
 impl Flags {
     /// No flag.
     pub const NONE: Flags = Flags(0);
-    // Those that COMMAND INFO tells, in its order.
-    /// It may change data.
+    // Flags that COMMAND INFO shows, in its order.
+    /// The command may change data.
     pub const WRITE: Flags = Flags(1);
-    /// It reads data and changes none.
+    /// The command reads data and changes none.
     pub const READONLY: Flags = Flags(1 << 1);
-    /// It may make the data larger: refused when memory is short.
+    /// The command may make the data larger: it is refused when memory is short.
     pub const DENYOOM: Flags = Flags(1 << 2);
-    /// An administrator's command.
+    /// The command is for administrators.
     pub const ADMIN: Flags = Flags(1 << 3);
-    /// It belongs to publish and subscribe.
+    /// The command belongs to publish and subscribe.
     pub const PUBSUB: Flags = Flags(1 << 4);
     /// Scripts may not call it.
     pub const NOSCRIPT: Flags = Flags(1 << 5);
-    /// It may wait.
+    /// The command may block its client.
     pub const BLOCKING: Flags = Flags(1 << 6);
-    /// It runs while data is loaded.
+    /// The command runs while data is loaded.
     pub const LOADING: Flags = Flags(1 << 7);
-    /// It runs on a replica whose data is stale.
+    /// The command runs on a replica whose data is stale.
     pub const STALE: Flags = Flags(1 << 8);
-    /// MONITOR does not show it.
+    /// MONITOR does not show the command.
     pub const SKIP_MONITOR: Flags = Flags(1 << 9);
-    /// The slow log does not show it.
+    /// The slow log does not record the command.
     pub const SKIP_SLOWLOG: Flags = Flags(1 << 10);
-    /// A cluster's node takes it for a slot that it is being given.
+    /// A cluster's node accepts the command for a slot that is being imported.
     pub const ASKING: Flags = Flags(1 << 11);
-    /// Constant or logarithmic time.
+    /// The command takes constant or logarithmic time.
     pub const FAST: Flags = Flags(1 << 12);
-    /// It runs before login.
+    /// The command runs before login.
     pub const NO_AUTH: Flags = Flags(1 << 13);
-    /// No asynchronous loading.
+    /// The command does not run while data is loaded asynchronously.
     pub const NO_ASYNC_LOADING: Flags = Flags(1 << 14);
-    /// Not inside MULTI.
+    /// The command does not run inside MULTI.
     pub const NO_MULTI: Flags = Flags(1 << 15);
-    /// It can be called without any keys though it has some.
+    /// The command can be called without keys although it has key arguments.
     pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 16);
-    /// Its keys cannot be told from fixed places alone. No row says it: it follows from the
-    /// keys ([`Command::all_flags`]).
+    /// The keys cannot be found by fixed places alone. No row sets this flag: it follows from `keys`
+    /// ([`Command::all_flags`]).
     pub const MOVABLE_KEYS: Flags = Flags(1 << 17);
-    /// It runs while a script is busy.
+    /// The command runs while a script is busy.
     pub const ALLOW_BUSY: Flags = Flags(1 << 18);
 
-    // Those by which a command is in other ACL categories than its family and its other flags say.
+    // Flags for ACL categories that follow neither from the family nor from the other flags.
     /// ACL category `dangerous`.
     pub const DANGEROUS: Flags = Flags(1 << 19);
-    /// ACL category `keyspace` though the family does not say so.
+    /// ACL category `keyspace`, in addition to the family's.
     pub const KEYSPACE: Flags = Flags(1 << 20);
     /// ACL category `connection` instead of the family's.
     pub const CONNECTION: Flags = Flags(1 << 21);
-    /// ACL categories `admin` and `dangerous` though it is no administrator's command.
+    /// ACL categories `admin` and `dangerous`, without the flag `admin`.
     pub const FOR_ADMINS: Flags = Flags(1 << 22);
     /// ACL categories `list`, `set` and `sortedset` instead of the family's.
     pub const COLLECTIONS: Flags = Flags(1 << 23);
 
-    // Those that are told nowhere, or otherwise.
-    /// It may concern replicas though it is no write: a script, a message.
+    // Internal flags, which COMMAND INFO does not show.
+    /// The command may concern replicas although it is no write: a script, a message.
     pub const MAY_REPLICATE: Flags = Flags(1 << 24);
-    /// Needs a setting (`enable-debug-command`) to be on.
+    /// The command needs the setting `enable-debug-command`.
     pub const PROTECTED: Flags = Flags(1 << 25);
-    /// Needs a setting (`enable-module-command`) to be on.
+    /// The command needs the setting `enable-module-command`.
     pub const EXTENDS: Flags = Flags(1 << 26);
-    /// For the server's own use: COMMAND DOCS says so.
+    /// The command is for the server's own use, which COMMAND DOCS shows.
     pub const SYSTEM: Flags = Flags(1 << 27);
-    /// Runs at once where others are queued (EXEC).
+    /// The command runs at once inside MULTI, where others are queued (EXEC).
     pub const UNQUEUED: Flags = Flags(1 << 28);
-    /// Runs what was queued, and so passes the gates with the flags of all that too.
+    /// The command runs the queue of a transaction, so it passes the gates with the flags of all queued commands, too.
     pub const RUNS_QUEUE: Flags = Flags(1 << 29);
-    /// A subscriber that speaks RESP2 may call it.
+    /// A RESP2 client with subscriptions may call the command.
     pub const WHILE_LISTENING: Flags = Flags(1 << 30);
-    /// It belongs to the test kit: it is neither kept nor disturbed by it.
+    /// The command belongs to the test kit, which neither records nor disturbs it.
     pub const TEST_KIT: Flags = Flags(1 << 31);
 
-    /// The first set without the other.
+    /// The flags of this set that are not in the other.
     pub const fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
 
-    /// Both sets.
+    /// The flags of both sets.
     pub const fn and(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 
-    /// True when all of `other` is set.
+    /// True when all flags of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The names that COMMAND INFO lists, in Redis's order.
+    /// The names of the flags that COMMAND INFO lists, in Redis's order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         const NAMES: [(Flags, &str); 19] = [
             (Flags::WRITE, "write"),

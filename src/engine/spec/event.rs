@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Something that happens to a key: a name from Redis's documentation of keyspace notifications.
+/// An event of a key, with its name in Redis's documentation of keyspace notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The class of the event.
@@ -28,20 +28,20 @@ pub enum Class {
     SortedSet,
     /// `x`: a key reached its deadline.
     Expired,
-    /// `e`: a key was removed for want of memory.
+    /// `e`: a key was evicted, because memory was short.
     Evicted,
     /// `t`: streams.
     Stream,
-    /// `d`: types that modules bring.
+    /// `d`: types that modules add.
     Module,
-    /// `n`: a key came into being.
+    /// `n`: a key was created.
     New,
-    /// `m`: a key was looked up that does not exist.
+    /// `m`: a key that does not exist was looked up.
     Miss,
 }
 
 impl Class {
-    /// All, each at the place that its number names.
+    /// All classes, in the order of their numbers.
     const ALL: [Class; 12] = [
         Class::Generic,
         Class::String,
@@ -74,7 +74,7 @@ impl Class {
         }
     }
 
-    /// Whether `A` stands for it too.
+    /// Whether `A` includes this class.
     fn is_of_all(self) -> bool {
         !matches!(self, Class::New | Class::Miss)
     }
@@ -95,7 +95,7 @@ pub struct Notifications {
 }
 
 impl Notifications {
-    /// Those that `notify-keyspace-events` names; `None` if it has a letter that names none.
+    /// The notifications that a value of `notify-keyspace-events` selects; `None` if it has an unknown letter.
     pub fn named(text: &str) -> Option<Notifications> {
         let mut named = Notifications::default();
         for letter in text.chars() {
@@ -109,7 +109,7 @@ impl Notifications {
         Some(named)
     }
 
-    /// Whether events of that class are published.
+    /// Whether events of this class are published.
     pub fn has(self, class: Class) -> bool {
         self.classes & class.bit() != 0
     }
@@ -120,7 +120,7 @@ impl Notifications {
 }
 
 impl fmt::Display for Notifications {
-    /// As CONFIG GET shows it; next to `A` it does not show `n`.
+    /// Writes the value as CONFIG GET shows it; after `A`, `n` is not shown.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = Notifications::bits_of_all();
         if self.classes & all == all {
@@ -149,14 +149,14 @@ impl Event {
     pub const PERSIST: Event = Event::generic("persist");
     /// A key reached its deadline.
     pub const EXPIRED: Event = Event { class: Class::Expired, name: "expired" };
-    /// A key was removed for want of memory.
+    /// A key was evicted, because memory was short.
     pub const EVICTED: Event = Event { class: Class::Evicted, name: "evicted" };
     /// Fields of a hash reached their deadline.
     pub const FIELDS_EXPIRED: Event = Event::hash("hexpired");
 
-    /// A key came into being.
+    /// A key was created.
     pub const NEW: Event = Event { class: Class::New, name: "new" };
-    /// A key was looked up that does not exist.
+    /// A key that does not exist was looked up.
     pub const MISS: Event = Event { class: Class::Miss, name: "keymiss" };
 
     /// An event of any type.

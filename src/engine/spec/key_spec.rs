@@ -1,53 +1,53 @@
-//! Where the keys of a command stand in a request, and what happens to them: rules of a command's row.
+//! Key specifications: the rules in a command's row that find the keys in a request and describe the access to them.
 //!
-//! They are those of Redis's key specifications, since COMMAND INFO tells them; where Redis has no rule for what a
-//! command does, there is one here that COMMAND INFO calls unknown. What keys a request has by all rules of its command
-//! is told by `keys`.
+//! They are Redis's key specifications, since COMMAND INFO shows them; where Redis has no rule for a command, there is
+//! one here that COMMAND INFO calls unknown. The module `keys` applies all rules of a command to a request.
 
 use crate::engine::spec::says;
 use crate::resp::Request;
 use crate::value::number;
 
-/// Where some keys of a command stand and what happens to them.
+/// One rule: where some keys of a command are, and the access to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeySpec {
-    /// Where the search begins.
+    /// The place where the search for keys begins.
     pub begin: Begin,
-    /// How the keys follow from there.
+    /// The way in which the keys follow from that place.
     pub find: Find,
-    /// What happens to them.
+    /// The access to these keys.
     pub access: KeyFlags,
-    /// What COMMAND INFO says beside, if anything.
+    /// Notes that COMMAND INFO shows; may be empty.
     pub notes: &'static str,
 }
 
 impl KeySpec {
-    /// The one key that is the first argument.
+    /// The rule for one key, which is the first argument.
     pub const fn one(access: KeyFlags) -> KeySpec {
         KeySpec::at(1, access)
     }
 
-    /// The one key at that word.
+    /// The rule for one key, which is the word at `index`.
     pub const fn at(index: i32, access: KeyFlags) -> KeySpec {
         KeySpec::range(index, 0, 1, access)
     }
 
-    /// All arguments.
+    /// The rule for a command whose arguments are all keys.
     pub const fn all(access: KeyFlags) -> KeySpec {
         KeySpec::range(1, -1, 1, access)
     }
 
-    /// Every `step`th word from `index` on, up to `last` words further, or as many before the end as it is negative.
+    /// The rule for every `step`th word from `index` on, up to `last` words further; a negative `last` counts from the
+    /// end.
     pub const fn range(index: i32, last: i32, step: i32, access: KeyFlags) -> KeySpec {
         KeySpec { begin: Begin::Index(index), find: Find::Range { last, step, limit: 0 }, access, notes: "" }
     }
 
-    /// As many keys as the word at `index` says, from the next word on.
+    /// The rule for a number of keys that the word at `index` gives, from the next word on.
     pub const fn counted(index: i32, access: KeyFlags) -> KeySpec {
         KeySpec { begin: Begin::Index(index), find: Find::Count { at: 0, first: 1, step: 1 }, access, notes: "" }
     }
 
-    /// This rule with notes, which COMMAND INFO shows.
+    /// Adds notes to this rule, which COMMAND INFO shows.
     pub const fn noting(self, notes: &'static str) -> KeySpec {
         KeySpec { notes, ..self }
     }
@@ -58,15 +58,15 @@ impl KeySpec {
         if places.last().is_some_and(|&last| last >= request.len()) { Vec::new() } else { places }
     }
 
-    /// True when keys and what belongs to each of them are not as many: such a request is
-    /// refused, and none of its keys is read.
+    /// True when the number of keys differs from the number of values that belong to them: such a request is refused,
+    /// and none of its keys is read.
     pub(in crate::engine) fn is_unbalanced(&self, request: Request<'_>) -> bool {
         let Find::Range { limit: parts @ 2.., .. } = self.find else { return false };
         self.begin.place(request).is_some_and(|begin| (request.len() as i64 - begin) % i64::from(parts) != 0)
     }
 
-    /// The words that are keys by this rule, some of which may be missing at the end. `None` when the search for them
-    /// does not begin, or what `count` reads is no number that keys can have.
+    /// The places of the keys by this rule, the last of which may be beyond the end of the request. `None` when the
+    /// search finds no beginning, or when `count` reads an impossible number of keys.
     pub(in crate::engine) fn announced_places(
         &self,
         request: Request<'_>,
@@ -97,20 +97,20 @@ impl KeySpec {
     }
 }
 
-/// Where the search for keys begins.
+/// The place where the search for keys begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// At that word.
+    /// The word at this place.
     Index(i32),
-    /// At the word after that keyword, looked for from a place on (counted from the end when negative).
+    /// The word after this keyword, which is searched for from a place on (counted from the end when negative).
     Keyword(&'static str, i32),
-    /// At the word after each use of that keyword from a place on, if there is any: a command that takes it twice goes
-    /// by the last. COMMAND INFO has no word for that and calls it a keyword.
+    /// The word after each use of this keyword from a place on, if there is any: a command that accepts it twice uses
+    /// the last. COMMAND INFO has no rule for that and calls it a keyword.
     EachKeyword(&'static str, i32),
-    /// At a place that follows from no word of the request.
+    /// A place that does not follow from any word of the request.
     Unknown,
-    /// At the word after the last option of that name, which may be missing; the others have so many words behind them.
-    /// COMMAND INFO has no rule for it and calls it unknown.
+    /// The word after the last option with this name, if there is one; the list has the other options and the number of
+    /// values of each. COMMAND INFO has no rule for it and calls it unknown.
     Option(&'static str, &'static [(&'static str, usize)]),
 }
 
@@ -133,20 +133,21 @@ impl Begin {
         }
     }
 
-    /// Whether a request may do without the key.
+    /// True when a request may leave out these keys.
     pub fn is_optional(self) -> bool {
         matches!(self, Begin::Unknown | Begin::Option(..) | Begin::EachKeyword(..))
     }
 }
 
-/// The places behind all uses of a keyword from a place on.
+/// The places after all uses of a keyword, from the place `from` on.
 fn behind_each(request: Request<'_>, keyword: &str, from: i32) -> Vec<usize> {
     let from = usize::try_from(from).unwrap_or(0);
     let is_keyword = |place: &usize| request.get(place - 1).is_some_and(|word| says(word, keyword));
     (from + 1..request.len()).filter(is_keyword).collect()
 }
 
-/// The place behind the last option of that name, which has a word behind it as each of `others` has so many.
+/// The place after the last option with that name, which has one value; `others` gives the number of values of each
+/// other option.
 fn last_option(request: Request<'_>, name: &str, others: &[(&str, usize)]) -> Option<usize> {
     let mut found = None;
     let mut place = 2;
@@ -162,70 +163,71 @@ fn last_option(request: Request<'_>, name: &str, others: &[(&str, usize)]) -> Op
     found
 }
 
-/// How keys follow from where the search began.
+/// The way in which the keys follow from the beginning of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Find {
-    /// Up to `last` words further (before the end when negative), every `step`th; `limit` 2 takes only the first half.
+    /// Every `step`th word, up to `last` words further (from the end when negative); `limit` 2 takes only the first
+    /// half.
     Range {
-        /// The last key, from the beginning of the search.
+        /// The last key, relative to the beginning of the search.
         last: i32,
-        /// How far one key is from the next.
+        /// The distance from one key to the next.
         step: i32,
         /// The part of the remaining words that holds keys, as a divisor; 0 and 1 take all.
         limit: i32,
     },
-    /// As many as a word announces.
+    /// A number of keys that one word gives.
     Count {
-        /// The word that announces, from the beginning of the search.
+        /// The word with the number, relative to the beginning of the search.
         at: i32,
-        /// The first key, from the beginning of the search.
+        /// The first key, relative to the beginning of the search.
         first: i32,
-        /// How far one key is from the next.
+        /// The distance from one key to the next.
         step: i32,
     },
 }
 
-/// What happens to a key, as COMMAND INFO's key specifications say it.
+/// The access to a key, in the flags of COMMAND INFO's key specifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyFlags(u16);
 
 impl KeyFlags {
-    /// Nothing.
+    /// No flag.
     pub const NONE: KeyFlags = KeyFlags(0);
-    /// Read and written.
+    /// The key is read and written.
     pub const RW: KeyFlags = KeyFlags(1);
-    /// Only read.
+    /// The key is only read.
     pub const RO: KeyFlags = KeyFlags(1 << 1);
-    /// Overwritten without being read.
+    /// The key is overwritten without being read.
     pub const OW: KeyFlags = KeyFlags(1 << 2);
-    /// Removed.
+    /// The key is removed.
     pub const RM: KeyFlags = KeyFlags(1 << 3);
-    /// Its data comes back to the client or goes into another key.
+    /// The data of the key is returned to the client or copied to another key.
     pub const ACCESS: KeyFlags = KeyFlags(1 << 4);
-    /// Its data changes depending on what it was.
+    /// The data of the key changes depending on its old content.
     pub const UPDATE: KeyFlags = KeyFlags(1 << 5);
-    /// Data is added, none is lost.
+    /// Data is added to the key, and none is removed.
     pub const INSERT: KeyFlags = KeyFlags(1 << 6);
-    /// Data is lost.
+    /// Data of the key is removed.
     pub const DELETE: KeyFlags = KeyFlags(1 << 7);
-    /// It looks like a key and is none.
+    /// The word looks like a key but is none.
     pub const NOT_KEY: KeyFlags = KeyFlags(1 << 8);
-    /// Some keys may be missed.
+    /// The rule may miss some keys.
     pub const INCOMPLETE: KeyFlags = KeyFlags(1 << 9);
-    /// What happens to it depends on the arguments.
+    /// The access depends on the arguments.
     pub const VARIABLE: KeyFlags = KeyFlags(1 << 10);
 
-    /// Both sets.
+    /// The flags of both sets.
     pub const fn and(self, other: KeyFlags) -> KeyFlags {
         KeyFlags(self.0 | other.0)
     }
 
-    /// True when all of `other` is set.
+    /// True when all flags of `other` are set.
     pub const fn has(self, other: KeyFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The names that COMMAND INFO lists, in Redis's order.
+    /// The names of the flags that COMMAND INFO lists, in Redis's order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         const NAMES: [(KeyFlags, &str); 11] = [
             (KeyFlags::RO, "RO"),

@@ -1,29 +1,29 @@
-//! The keys of a request: where they stand and what happens to each, by the row of its command.
+//! The keys of a request: their places and the access to each, by the row of its command.
 //!
-//! One rule serves all who ask: rights are checked for the keys that are found here, COMMAND GETKEYS tells them, and
-//! the tests hold handlers to them.
+//! All users of keys share one rule: permissions are checked for the keys that are found here, COMMAND GETKEYS returns
+//! them, and tests check that handlers use no others.
 
 use crate::engine::spec::{Command, Find, KeyFlags, KeySpec};
 use crate::resp::Request;
 use crate::value::number;
 
 impl Command {
-    /// What happens to the keys that `spec` finds in a request.
+    /// The access to the keys that `spec` finds in a request.
     pub fn access(&self, spec: &KeySpec, request: Request<'_>) -> KeyFlags {
         let by_words = self.access_of.filter(|_| spec.access.has(KeyFlags::VARIABLE));
         by_words.map_or(spec.access, |access_of| access_of(request))
     }
 
-    /// True when it may have keys.
+    /// True when a request of this command may have keys.
     pub fn has_keys(&self) -> bool {
         self.keys.iter().any(|spec| !spec.access.has(KeyFlags::NOT_KEY))
     }
 
-    /// The places of all keys in a request, and what happens to each. None of a request so malformed that nothing will
-    /// happen to any.
+    /// The places of all keys in a request, and the access to each. Empty for a request so malformed that no key will
+    /// be accessed.
     ///
-    /// Where a number of keys is none, Redis goes by the digits that it begins with, does not tell what happens, and
-    /// comes to the key of the result last.
+    /// Where the number of keys is not a number, Redis uses the digits that it begins with, reports no access, and puts
+    /// the key of the result last.
     pub fn keys_of(&self, request: Request<'_>) -> Vec<(usize, KeyFlags)> {
         if let (Some(keys_by), Some(first)) = (self.keys_by, self.keys.first()) {
             return keys_by(request)

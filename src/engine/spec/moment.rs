@@ -1,6 +1,6 @@
 //! [`Now`]: a moment on the server's clock, as the caller passes it to the engine.
 
-/// A moment: microseconds since the Unix epoch, on the server's clock, which a test may hold still or move.
+/// A moment: microseconds since the Unix epoch, on the server's clock, which a test may stop or move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Now {
     /// Microseconds since 1970-01-01 00:00 UTC.
@@ -8,23 +8,23 @@ pub struct Now {
 }
 
 impl Now {
-    /// That many microseconds since the Unix epoch.
+    /// The moment that is `unix_us` microseconds after the Unix epoch.
     pub fn from_us(unix_us: i64) -> Now {
         Now { unix_us }
     }
 
-    /// The last millisecond that a clock reaches; deadlines of keys may lie beyond it.
+    /// The last millisecond that a clock reaches; deadlines of keys may be later.
     pub const LAST_MS: i64 = i64::MAX / 1000;
 
-    /// That many milliseconds since the Unix epoch, or the first moment if it is before that; `None` if no clock ever
-    /// reaches it.
+    /// The moment that is `unix_ms` milliseconds after the Unix epoch, or the first moment if it is before that; `None`
+    /// if no clock ever reaches it.
     pub fn from_ms(unix_ms: i64) -> Option<Now> {
         let unix_us = if unix_ms < 0 { Some(unix_ms.saturating_mul(1000)) } else { unix_ms.checked_mul(1000) };
         unix_us.map(Now::from_us)
     }
 
-    /// When a wait of so many milliseconds that begins now is over, in unix milliseconds: at the end of time at the
-    /// latest. `None` if it is too long for a number.
+    /// The end of a wait of `length_ms` that begins now, in Unix milliseconds, but not after [`Now::LAST_MS`]. `None`
+    /// if it exceeds 64 bits.
     pub fn wait_end_ms(self, length_ms: i64) -> Option<i64> {
         Some(self.unix_ms().checked_add(length_ms)?.min(Now::LAST_MS))
     }

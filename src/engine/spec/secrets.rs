@@ -3,11 +3,11 @@
 use crate::engine::spec::{Command, says};
 use crate::resp::Request;
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 pub const REDACTED: &[u8] = b"(redacted)";
 
 impl Command {
-    /// The words of a request with [`REDACTED`] in the place of what is secret.
+    /// The words of a request, with [`REDACTED`] in place of each secret.
     pub fn words_shown<'a>(&self, request: Request<'a>) -> impl Iterator<Item = &'a [u8]> {
         let words = request.iter().enumerate();
         words.map(move |(index, word)| if self.secrets.hide(request, index) { REDACTED } else { word })
@@ -17,25 +17,24 @@ impl Command {
 /// The arguments of a command that are not to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrets {
-    /// None.
+    /// No argument is secret.
     None,
-    /// All.
+    /// All arguments are secret.
     All,
-    /// All but the first so many words.
+    /// All words are secret except this number of words at the beginning.
     Behind(usize),
-    /// This many arguments after that word.
+    /// This number of arguments after that word is secret.
     After(&'static str, usize),
-    /// This many arguments after each of these options, which begin at the word `first` and end with the option
-    /// `last`.
+    /// The values of some options are secret; options begin at the word `first` and end with the option `last`.
     Options {
         /// The place of the first word that may be an option.
         first: usize,
-        /// What follows this option are no options.
+        /// The option after which no more options follow.
         last: &'static str,
-        /// The options with secrets, and how many words each has.
+        /// The options with secret values, and the number of values of each.
         secret: &'static [(&'static str, usize)],
     },
-    /// The one argument after each of these words.
+    /// The one argument after each of these words is secret.
     ValuesOf(&'static [&'static str]),
 }
 

@@ -1,21 +1,21 @@
 //! The command table: every row found by its name in one probe, numbered for statistics.
 //!
-//! It is made once from the families that `commands/` hands in and never changes, but for names that `rename-command`
-//! gives at the start: a command is called by the new one alone, and goes by its own everywhere else. A name is hashed
-//! without regard to case into a table of four times as many places as there are commands, so almost every look-up
-//! compares one name. A copy shares all of it: any number of engines can share one table.
+//! It is built once from the families that `commands/` passes and never changes, except for the names that
+//! `rename-command` sets at the start: requests call such a command by its new name only, and everything else still
+//! uses its own name. The hash of a name ignores case, and the table has four times as many slots as commands, so
+//! almost every look-up compares one name. Copies share the table: any number of engines can use one.
 
 use std::sync::Arc;
 
 use crate::engine::spec::{Command, Error, Flags, shown};
 use crate::resp::Request;
 
-/// Where a command stands in the table; statistics are kept by it.
+/// The number of a command in the table; statistics are indexed by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandId(u16);
 
 impl CommandId {
-    /// Its place in [`Table::entries`].
+    /// The index in [`Table::entries`].
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -24,24 +24,24 @@ impl CommandId {
 /// A command or subcommand with what the table adds to its row.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The row.
+    /// The command's row.
     pub command: &'static Command,
     /// The name in lower case; a subcommand's is `container|subcommand`.
     pub name: String,
-    /// The name that requests call it by, or its container; empty if none does.
+    /// The name by which requests call the command, or its container; empty if they cannot.
     called: String,
     /// True for the second word of a container.
     pub is_subcommand: bool,
-    /// [`Command::may_run_fast`].
+    /// The result of [`Command::may_run_fast`], stored for quick access.
     pub(in crate::engine) may_run_fast: bool,
-    /// [`Command::is_brief`].
+    /// The result of [`Command::is_brief`], stored for quick access.
     pub(in crate::engine) is_brief: bool,
-    /// The place of the first subcommand's entry; they follow one another in the order of the row.
+    /// The index of the first subcommand's entry; the others follow in the order of the row.
     first_child: u16,
 }
 
 impl Entry {
-    /// Whether a request can call it, or its container.
+    /// Whether requests can call the command, or its container.
     pub fn is_callable(&self) -> bool {
         !self.called.is_empty()
     }
@@ -51,16 +51,16 @@ impl Entry {
     }
 }
 
-/// All commands that exist.
+/// All commands that exist, with a hash table of their names.
 #[derive(Clone, Debug)]
 pub struct Table {
     entries: Arc<[Entry]>,
     places: Arc<[Place]>,
-    /// How far a mixed word is shifted to become a place.
+    /// The number of bits by which a hash is shifted to become a slot.
     shift: u32,
 }
 
-/// A place in the table, by the name of the command that stands there: in lower case, and where its letters are.
+/// A slot of the hash table: the name of its command in lower case, and which of its bytes are letters.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     name: Name,
@@ -76,7 +76,7 @@ impl Place {
 }
 
 impl Table {
-    /// The table of all rows of all `families`.
+    /// Builds the table from all rows of all `families`.
     pub fn of(families: &'static [&'static [Command]]) -> Table {
         let mut entries = Vec::new();
         for command in families.iter().copied().flatten() {
@@ -109,7 +109,7 @@ impl Table {
         table
     }
 
-    /// Gives every command that is called by a name its place among so many.
+    /// Builds the hash table with the given number of slots: each command that can be called by a name gets one.
     fn settle(&mut self, places: usize) {
         let mut settled = vec![Place::of(b"", None); places];
         for (index, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.is_called_by_itself()) {
@@ -122,11 +122,11 @@ impl Table {
         self.places = settled.into();
     }
 
-    /// This table with other names for commands: pairs of a command's name and the new one, in their order. A command
-    /// whose new name is empty cannot be called.
+    /// Renames commands by pairs of a command's name and its new one, in this order. A command whose new name is empty
+    /// cannot be called.
     ///
     /// # Errors
-    /// No command has that name, or one has the new name; in Redis's words.
+    /// Redis's text if no command has the name, or if a command already has the new one.
     pub fn renamed(mut self, renames: &[(String, String)]) -> Result<Table, &'static str> {
         for (name, called) in renames {
             let id = self.find(name.as_bytes()).ok_or("No such command in rename-command")?;
@@ -156,7 +156,7 @@ impl Table {
         (0..self.entries.len()).map(|index| CommandId(index as u16))
     }
 
-    /// A command that runs itself; of a container its subcommands, which run instead.
+    /// The command itself; for a container, its subcommands, which run instead.
     pub fn with_subcommands(&self, id: CommandId) -> impl Iterator<Item = CommandId> + use<> {
         let entry = self.entry(id);
         let (first, count) = match entry.command.subcommands.len() as u16 {
@@ -166,18 +166,19 @@ impl Table {
         (first..first + count).map(CommandId)
     }
 
-    /// The entry of that number.
+    /// The entry with this number.
     #[inline]
     pub fn entry(&self, id: CommandId) -> &Entry {
         &self.entries[id.index()]
     }
 
-    /// The command or subcommand that goes by that name, in any case, whatever it is called by. O(commands).
+    /// The command or subcommand with this name of its own, in upper or lower case, even if it was renamed.
+    /// O(commands).
     pub fn known(&self, name: &[u8]) -> Option<CommandId> {
         self.ids().find(|id| self.entry(*id).name.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// The command that is called by that name, in any case; not a subcommand.
+    /// The command that requests call by this name, in upper or lower case; not a subcommand.
     #[inline]
     pub fn find(&self, name: &[u8]) -> Option<CommandId> {
         let wanted = Name::of(name);
@@ -203,7 +204,7 @@ impl Table {
         Some(CommandId(container.first_child + at as u16))
     }
 
-    /// The command that is called by that name: `get`, or `client|list` for a subcommand.
+    /// The command that requests call by this name: `get`, or `client|list` for a subcommand.
     pub fn find_full(&self, name: &[u8]) -> Option<CommandId> {
         match name.iter().position(|&byte| byte == b'|') {
             None => self.find(name),
@@ -211,10 +212,10 @@ impl Table {
         }
     }
 
-    /// The command that `request` names, and how many of its words the name takes.
+    /// The command that `request` names, and the number of words in its name.
     ///
     /// # Errors
-    /// The command or subcommand is not known.
+    /// [`Error::UnknownCommand`] or [`Error::UnknownSubcommand`].
     pub fn resolve(&self, request: Request<'_>) -> Result<(CommandId, usize), Error> {
         let name = request.get(0).unwrap_or_default();
         let id = self.find(name).ok_or_else(|| unknown_command(request))?;
@@ -227,7 +228,7 @@ impl Table {
         Ok((child, 2))
     }
 
-    /// Where a name is looked for first, in whatever case its letters are.
+    /// The slot at which the search for a name begins; it does not depend on the case of letters.
     #[inline]
     fn home(&self, name: Name) -> usize {
         let word = (name.first | SMALL) ^ (name.last | SMALL).rotate_left(32) ^ name.length as u64;
@@ -235,8 +236,8 @@ impl Table {
     }
 }
 
-/// A name as far as two words hold it: its first eight bytes and its last, or fewer if it is shorter. Names of up to
-/// sixteen bytes are the same if and only if these are.
+/// The first eight and the last eight bytes of a name, or fewer if it is shorter. Names of up to sixteen bytes are
+/// equal if and only if these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Name {
     first: u64,
@@ -244,10 +245,10 @@ struct Name {
     length: usize,
 }
 
-/// The longest name that is all in two words, in bytes.
+/// The length in bytes of the longest name that a [`Name`] holds completely.
 const NAME_BYTES: usize = 16;
 
-/// The bit of each byte that tells a small letter from a capital one.
+/// The bit of each byte that is set in lower-case letters and not in upper-case ones.
 const SMALL: u64 = each(0x20);
 
 impl Name {
@@ -269,7 +270,7 @@ impl Name {
         Name { first, last, length: name.len() }
     }
 
-    /// True when it is that name, in lower case, but for the case of letters.
+    /// True when this name equals `name`, which is in lower case, without regard to case.
     fn is(&self, name: &Name, letters: &Name) -> bool {
         let differs = (self.first ^ name.first) & !letters.first | (self.last ^ name.last) & !letters.last;
         differs == 0 && self.length == name.length
@@ -280,7 +281,7 @@ impl Name {
         Name { first: small(self.first), last: small(self.last), ..self }
     }
 
-    /// The bits in which small letters differ from capital ones, where there are letters.
+    /// The bits in which lower-case letters differ from upper-case ones, for those bytes that are letters.
     fn letters(self) -> Name {
         let bits = |word: u64| between(word, b'a', b'z') >> 2;
         Name { first: bits(self.first), last: bits(self.last), ..self }
@@ -291,7 +292,7 @@ const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// The highest bit of each byte that is between two others, both below 128: each is tried by the carry into that bit.
+/// Sets the highest bit of each byte that is from `first` to `last`, both below 128: the carry into that bit shows it.
 fn between(word: u64, first: u8, last: u8) -> u64 {
     let low = word & each(0x7f);
     let is_past = low.wrapping_add(each(0x7f - last));
@@ -299,7 +300,7 @@ fn between(word: u64, first: u8, last: u8) -> u64 {
     (is_from ^ is_past) & !word & each(0x80)
 }
 
-/// How much of a name or of arguments an error repeats, in bytes.
+/// The most bytes of a name or of arguments that an error repeats.
 const SHOWN_BYTES: usize = 128;
 
 fn start(word: &[u8], room: usize) -> String {

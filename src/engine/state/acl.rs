@@ -1,4 +1,4 @@
-//! The users, the log of what was denied to them, and the commands as ACL rules see them.
+//! The users, the log of refused commands and logins (ACL LOG), and the command table as ACL rules use it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use crate::acl::{Commands, Log, Users};
 use crate::engine::spec::{CATEGORIES, CommandId, Entry, Table};
 
-/// Users, and the log of what was refused.
+/// The users, and the log of refused commands and logins.
 #[derive(Debug, Default)]
 pub struct Acl {
     /// The users, shared with snapshots.
     pub users: Arc<Users>,
-    /// What was refused.
+    /// The log of refused commands and logins.
     pub log: Log,
 }
 
-/// Rules name commands by the names they go by, whatever they are called by.
+/// Rules name commands by their own names, even if `rename-command` gave them others.
 impl Commands for Table {
     fn index(&self, name: &[u8]) -> Option<usize> {
         self.known(name).map(CommandId::index)

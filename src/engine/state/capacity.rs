@@ -1,14 +1,14 @@
 //! Capacity limits of one collection and one database.
 //!
-//! Cells and records have handles of 32 bits, which is what keeps them small, and so there is an end: 8 GiB of cells in
-//! a large sorted set, set or hash (one with over 255 bytes counts as 14), 64 GiB of records in a database (a value
-//! that stands apart counts as nothing, its record as some twenty). A command that may add is refused before it begins,
-//! with Redis's words for a full memory, if what it could add at worst would not fit; what removes always runs. A
-//! sixteenth of the cells and a quarter of the records are left free for what moves, and for changes that are no
-//! additions but take some bytes more: a deadline, another name.
+//! Cells and records have handles of 32 bits to keep them small, which limits them: 8 GiB of cells in a large sorted
+//! set, set or hash (a member of more than 255 bytes counts as 14), and 64 GiB of records in a database (a value with
+//! memory of its own does not count, its record counts as some twenty bytes). A command that may add data is refused
+//! before it begins, with Redis's error for full memory, if the most that it could add would not fit; a command that
+//! removes always runs. A sixteenth of the cells and a quarter of the records are kept free for data that moves, and
+//! for changes that add nothing but take a few more bytes: a deadline, another name.
 //!
-//! At worst, a command with several keys stores all their cells, with scores that take eight bytes more each, and one
-//! with a single key stores its own words, each with what a cell has beside it.
+//! At most, a command with several keys stores all their cells, each with a score of eight more bytes, and one with a
+//! single key stores its own words, each with the overhead of a cell.
 
 use crate::engine::spec::{Args, Command};
 use crate::keyspace::Database;
@@ -16,9 +16,9 @@ use crate::keyspace::Database;
 /// The capacity limits of one collection and one database; tests choose tiny ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
-    /// Bytes of cells of one collection.
+    /// The limit for the cells of one collection, in bytes.
     pub collection_bytes: usize,
-    /// Bytes of records of one database.
+    /// The limit for the records of one database, in bytes.
     pub record_bytes: usize,
 }
 
@@ -28,7 +28,7 @@ impl Default for Capacity {
     }
 }
 
-/// A word, as bytes of a request, becomes at most so many times its bytes and these.
+/// A word of a request takes at most its length times `FACTOR`, plus `WORD_BYTES`, when it is stored.
 const FACTOR: usize = 2;
 
 const WORD_BYTES: usize = 32;
@@ -44,7 +44,7 @@ impl Capacity {
     }
 }
 
-/// The bytes of cells that a command with these keys may store, beside what it brings.
+/// The bytes of cells that a command with these keys may store, in addition to its own words.
 fn cells_of<'k>(database: &Database, keys: impl Iterator<Item = &'k [u8]>) -> usize {
     let (mut count, mut bytes) = (0, 0usize);
     for key in keys {

@@ -1,8 +1,9 @@
 //! The numbered databases.
 //!
-//! While there are snapshots, what happens to databases as wholes is noted here, and what happens to keys in each of
-//! them ([`crate::keyspace`]): so everything can be brought back, in the reverse order. Invariant: all databases have
-//! as many levels as there are lists of moves, also those that a move holds, which have those up to its list.
+//! While there are snapshots, changes of whole databases (swaps, replacements) are recorded here, and changes of keys
+//! in each database ([`crate::keyspace`]): so everything can be undone, in the reverse order. Invariant: the number of
+//! levels of every database is the number of lists of moves; a database that a move holds has the levels up to the list
+//! of that move.
 
 use crate::engine::spec::Error;
 use crate::engine::state::Pressure;
@@ -13,31 +14,31 @@ use crate::keyspace::{Database, LazyFree};
 #[derive(Debug)]
 pub struct Databases {
     all: Vec<Database>,
-    /// How short memory is for them.
+    /// The state of memory against `maxmemory`.
     pub pressure: Pressure,
-    /// What they can be brought back to, and the rest of the engine with them.
+    /// The snapshots to which the databases, and the rest of the engine, can be rolled back.
     pub(in crate::engine) snapshots: Snapshots,
-    /// What happened to databases as wholes since each snapshot, the youngest last.
+    /// The changes of whole databases since each snapshot, the latest snapshot last.
     moves: Vec<Vec<Move>>,
 }
 
-/// What happened to databases as wholes.
+/// A change of whole databases, with what is needed to undo it.
 #[derive(Debug)]
 pub(in crate::engine) enum Move {
-    /// Two changed places.
+    /// Two databases were swapped.
     Swapped(usize, usize),
-    /// Another came in the place of this one.
+    /// This database was replaced by another.
     Replaced(usize, Box<Database>),
 }
 
 impl Databases {
-    /// `count` empty databases whose hashing is seeded by `seed`.
+    /// Creates `count` empty databases whose hashing is seeded by `seed`.
     pub fn new(count: usize, seed: u64) -> Databases {
         let all = (0..count as u64).map(|number| Database::new(seed.wrapping_add(number))).collect();
         Databases::of(all)
     }
 
-    /// Seeds their hashing anew, as if they had been created with that seed.
+    /// Changes the seeds of hashing, as if the databases had been created with that seed.
     pub(in crate::engine) fn reseed(&mut self, seed: u64) {
         for (number, database) in (0..).zip(&mut self.all) {
             database.reseed(seed.wrapping_add(number));
@@ -48,22 +49,22 @@ impl Databases {
         Databases { all, pressure: Pressure::default(), snapshots: Snapshots::default(), moves: Vec::new() }
     }
 
-    /// As many empty databases that order their keys as these do.
+    /// Creates the same number of empty databases, which order their keys as these do.
     pub fn like_empty(&self) -> Databases {
         Databases::of(self.all.iter().map(Database::like_empty).collect())
     }
 
-    /// Copies of all of them, to make others of.
+    /// Copies all databases, copy-on-write.
     pub(in crate::engine) fn fork(&self) -> Vec<Database> {
         self.all.iter().map(Database::fork).collect()
     }
 
-    /// Those databases, of which nothing is copied until it changes, and no snapshots.
+    /// Creates copy-on-write copies of these databases, without snapshots.
     pub(in crate::engine) fn forked(bases: &[Database]) -> Databases {
         Databases::of(bases.to_vec())
     }
 
-    /// All of them, in the order of their numbers.
+    /// All databases, in the order of their numbers.
     pub fn into_all(self) -> Vec<Database> {
         self.all
     }
@@ -73,12 +74,12 @@ impl Databases {
         self.all.len()
     }
 
-    /// The one of that number, which exists: sessions select only such.
+    /// The database with this number, which must exist: sessions select only such.
     pub fn get(&self, index: usize) -> &Database {
         &self.all[index]
     }
 
-    /// The one of that number, to be changed.
+    /// The database with this number, for changes.
     pub fn get_mut(&mut self, index: usize) -> &mut Database {
         &mut self.all[index]
     }
@@ -96,7 +97,7 @@ impl Databases {
         self.all.swap(one, other);
     }
 
-    /// Puts a database that has no past in the place of one, and answers what is no longer needed.
+    /// Replaces a database by one that has no levels yet, and returns the memory to free.
     pub fn replace(&mut self, index: usize, mut database: Database) -> LazyFree {
         database.begin_after(self.moves.len());
         let before = self.put(index, database);
@@ -109,28 +110,28 @@ impl Databases {
         }
     }
 
-    /// Puts a database in the place of one, without a note, and answers that one.
+    /// Replaces a database without recording it, and returns the old one.
     pub(in crate::engine) fn put(&mut self, index: usize, database: Database) -> Database {
         std::mem::replace(&mut self.all[index], database)
     }
 
-    /// Empties one, and answers what is no longer needed.
+    /// Empties a database, and returns the memory to free.
     pub fn empty(&mut self, index: usize) -> LazyFree {
         if self.moves.is_empty() { self.all[index].clear() } else { self.replace(index, self.all[index].like_empty()) }
     }
 
-    /// From now on it is noted what changes.
+    /// Begins a level: changes from now on are recorded in it.
     pub(in crate::engine) fn begin_level(&mut self) {
         self.all.iter_mut().for_each(Database::begin_level);
         self.moves.push(Vec::new());
     }
 
-    /// What happened to databases as wholes since the youngest level began. It is for the caller to undo.
+    /// Takes the changes of whole databases since the latest level began, for the caller to undo.
     pub(in crate::engine) fn take_moves(&mut self) -> Vec<Move> {
         self.moves.last_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Ends a level, counted from the oldest: what was noted in it goes to the one before, if there is one.
+    /// Ends a level, counted from the oldest: its records go to the level before, if there is one.
     pub(in crate::engine) fn end_level(&mut self, number: usize) {
         let held = self.moves.iter_mut().flatten().filter_map(|moved| match moved {
             Move::Swapped(..) => None,
@@ -143,17 +144,17 @@ impl Databases {
         }
     }
 
-    /// All of them in the order of their numbers.
+    /// All databases, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &Database> {
         self.all.iter()
     }
 
-    /// When the earliest key or field of any falls due, in unix milliseconds.
+    /// The earliest deadline of any key or field, in Unix milliseconds.
     pub fn next_deadline(&self) -> Option<i64> {
         self.all.iter().filter(|database| !database.is_empty()).filter_map(Database::next_deadline).min()
     }
 
-    /// All keys of all of them.
+    /// The number of keys in all databases.
     pub fn len(&self) -> usize {
         self.all.iter().map(Database::len).sum()
     }
@@ -163,7 +164,7 @@ impl Databases {
         self.len() == 0
     }
 
-    /// Bytes that keys, values and their tables take.
+    /// The memory of keys, values and their tables, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.all.iter().filter(|database| !database.is_empty()).map(Database::memory).sum()
     }

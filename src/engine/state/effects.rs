@@ -1,8 +1,8 @@
 //! Effects: actions outside the engine that a command requests.
 //!
 //! The engine cannot close a socket, free memory on another thread or end the process. It records the effect here, and
-//! the server carries it out after each request or tick, while it still holds the engine's lock. An effect that nobody
-//! carries out changes nothing inside, so the engine stays deterministic.
+//! the server carries it out after each request or tick, while it still holds the engine's lock. An effect that is not
+//! carried out changes nothing in the engine, so the engine stays deterministic.
 
 use crate::engine::spec::Now;
 use crate::engine::state::{LogLevel, SessionId, Template};
@@ -14,7 +14,7 @@ pub struct Effects {
     wishes: Vec<Effect>,
 }
 
-/// One action that the server carries out.
+/// An action that the server carries out.
 #[derive(Debug)]
 pub enum Effect {
     /// Close that session's connection once its replies are sent (CLIENT KILL).
@@ -59,7 +59,7 @@ pub enum ClockOrder {
     Reach(Now),
     /// Jump to that moment; nothing happens on the way.
     Set(Now),
-    /// Run at this multiple of real time; at 0 the clock stands still.
+    /// Run at this multiple of real time; 0 stops the clock.
     Speed(f64),
 }
 

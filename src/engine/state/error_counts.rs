@@ -1,20 +1,20 @@
 //! Counts of error replies, by the code that each begins with (INFO's `errorstats`).
 //!
-//! Scripts can invent codes. When there are too many, all are dropped and none is counted any more until CONFIG
-//! RESETSTAT, as in Redis.
+//! Scripts can invent codes. When there are too many, all are dropped and no error is counted until CONFIG RESETSTAT,
+//! as in Redis.
 
 use std::collections::BTreeMap;
 
-/// How many codes are told apart.
+/// The maximum number of different codes.
 pub(in crate::engine) const MOST_CODES: usize = 128;
 
-/// Letters of the longest code.
+/// The length of the longest code, in characters.
 const CODE_LETTERS: usize = 30;
 
-/// What stands in the place of codes once there were too many.
+/// The only entry after there were too many codes.
 const GIVEN_UP: &str = "ERRORSTATS_DISABLED";
 
-/// Counts of errors.
+/// The counts of error replies, by code.
 #[derive(Debug, Default)]
 pub struct ErrorCounts {
     by_code: BTreeMap<String, u64>,
@@ -22,10 +22,10 @@ pub struct ErrorCounts {
 }
 
 impl ErrorCounts {
-    /// Counts errors of that line.
+    /// Counts an error line `times` times.
     ///
     /// # Errors
-    /// It has a code too many; all that there were, and from now on none is counted.
+    /// The code is one too many: the list of all previous codes. From now on no error is counted.
     pub fn count(&mut self, line: &str, times: u64) -> Result<(), String> {
         if self.has_given_up {
             return Ok(());
@@ -44,13 +44,14 @@ impl ErrorCounts {
         Err(before.into_keys().collect::<Vec<_>>().join(", "))
     }
 
-    /// The codes, in order, and how often each was answered.
+    /// The codes in alphabetical order, and the count of each.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.by_code.iter().map(|(code, count)| (code.as_str(), *count))
     }
 }
 
-/// The first word of a line. One that is too long, or alone, is none, and the line counts as an `ERR`.
+/// The code of an error line, which is its first word. A line whose first word is too long, or its only one, counts as
+/// `ERR`.
 fn code_of(line: &str) -> &str {
     let end = line.char_indices().take(CODE_LETTERS + 1).find(|(_, letter)| matches!(letter, ' ' | '\r' | '\n'));
     end.map_or("ERR", |(end, _)| &line[..end])

@@ -90,22 +90,22 @@ pub trait Host: Send + std::fmt::Debug {
     fn usage(&self) -> Usage;
     /// The turns of the event loops since the start.
     fn turns(&self) -> Turns;
-    /// Microseconds since some moment, by a clock that nobody sets; 0 for a host without a clock.
+    /// Microseconds since some moment, by a monotonic clock; 0 for a host without a clock.
     fn elapsed_us(&self) -> u64;
     /// The time on the clock that the caller reads before each request, to measure parts of a batch or a transaction;
-    /// `None` where only the caller knows the time, which then stands still until the caller passes a later one.
+    /// `None` where only the caller knows the time, which then stays unchanged until the caller passes a later one.
     fn now(&self) -> Option<Now>;
-    /// The speed of that clock, as a multiple of real time; 0 where it stands still.
+    /// The speed of that clock, as a multiple of real time; 0 when it is stopped.
     fn clock_speed(&self) -> f64;
     /// The text of the configuration file that the server was started with, empty if the file is missing.
     ///
     /// # Errors
-    /// Why it cannot be read, in the words of the system.
+    /// The system's message why it cannot be read.
     fn read_config(&self) -> Result<Vec<u8>, String>;
     /// Replaces the text of the configuration file, atomically.
     ///
     /// # Errors
-    /// Why it cannot be written, in the words of the system.
+    /// The system's message why it cannot be written.
     fn write_config(&self, text: &[u8]) -> Result<(), String>;
     /// Raises the descriptor limit for this number of clients, as far as the system allows. Returns the number of
     /// clients that there is room for.
@@ -117,16 +117,16 @@ pub trait Host: Send + std::fmt::Debug {
     /// Reads the file of users (ACL LOAD).
     ///
     /// # Errors
-    /// Why it cannot be read, in the words of the system.
+    /// The system's message why it cannot be read.
     fn read_users(&self, path: &str) -> Result<Vec<u8>, String>;
     /// Replaces the file of users, atomically (ACL SAVE).
     ///
     /// # Errors
-    /// Why it cannot be written, in the words of the system.
+    /// The system's message why it cannot be written.
     fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String>;
     /// Sends requests to another server, and waits for the result.
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult;
-    /// Bytes that nobody can guess; `None` for a host without entropy.
+    /// Bytes that cannot be guessed; `None` for a host without entropy.
     fn secret(&self) -> Option<[u8; 32]>;
 }
 

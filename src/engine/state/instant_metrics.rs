@@ -1,9 +1,9 @@
 //! Instantaneous metrics: rates over the last second or so (INFO's `instantaneous_*`), and the peak of memory.
 //!
-//! The first request that comes a tenth of a second or more after the last sample takes a sample of all counters, so
+//! The first request that arrives a tenth of a second or more after the last sample takes a sample of all counters, so
 //! an idle server takes none. A sample has the time at which the engine ran last before it, as nothing was counted
-//! since; so what happened in a moment is not spread over the silence behind it. A rate covers the last 1.6 seconds,
-//! as in Redis, and is computed when INFO asks for it. Otherwise this costs one comparison a request.
+//! since; so a burst is not spread over the silence after it. A rate covers the last 1.6 seconds, as in Redis, and is
+//! computed when INFO asks for it. Otherwise the cost is one comparison per request.
 
 use std::collections::VecDeque;
 
@@ -11,27 +11,27 @@ use crate::engine::spec::Now;
 use crate::engine::state::Stats;
 use crate::engine::state::host::Turns;
 
-/// What the last notes tell.
+/// The samples of the last 1.6 seconds, and the peak of memory.
 #[derive(Clone, Debug, Default)]
 pub struct InstantMetrics {
-    /// The most bytes that the data took whenever somebody looked.
+    /// The largest size of the data in bytes at any sample.
     pub peak_memory_bytes: usize,
     notes: VecDeque<(Now, Counts)>,
     due: Now,
 }
 
-/// What happened in a second, or until a moment.
+/// The counters: per second as a rate, or their totals at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Commands that ran.
+    /// The number of commands that ran.
     pub commands: u64,
-    /// Bytes received.
+    /// The number of bytes received.
     pub received_bytes: u64,
-    /// Bytes sent.
+    /// The number of bytes sent.
     pub sent_bytes: u64,
-    /// Turns of the event loops.
+    /// The number of cycles of the event loops.
     pub turns: u64,
-    /// How long those took, in microseconds.
+    /// The time that those cycles took, in microseconds.
     pub busy_us: u64,
 }
 
@@ -40,7 +40,7 @@ const BETWEEN_NOTES_US: i64 = 100_000;
 const WINDOW_US: i64 = 1_600_000;
 
 impl Counts {
-    /// What `of` makes of each of its figures and the other's.
+    /// Combines each counter with the same counter of `other` by `of`.
     fn with(self, other: Counts, of: impl Fn(u64, u64) -> u64) -> Counts {
         Counts {
             commands: of(self.commands, other.commands),
@@ -57,28 +57,28 @@ fn share(count: u64, part: u64, whole: u64) -> u64 {
 }
 
 impl InstantMetrics {
-    /// True when it is time for a note.
+    /// True when it is time for a sample.
     #[inline]
     pub fn is_due(&self, now: Now) -> bool {
         now >= self.due
     }
 
-    /// Forgets what happened: the clock was moved.
+    /// Forgets all samples, because the clock was moved.
     pub fn forget(&mut self) {
         *self = InstantMetrics { peak_memory_bytes: self.peak_memory_bytes, ..InstantMetrics::default() };
     }
 
-    /// What happened per second of late, by the clock that shows `now`.
+    /// The rates per second over the last 1.6 seconds before `now`.
     pub fn rates(&self, now: Now) -> Counts {
         let Some(&(_, last)) = self.notes.back() else { return Counts::default() };
         let before = self.counts_at(Now::from_us(now.unix_us.saturating_sub(WINDOW_US)));
         let since = last.with(before, u64::saturating_sub);
         let rates = since.with(since, |count, _| share(count, 1_000_000, WINDOW_US.unsigned_abs()));
-        // An idle server takes so few turns that none would be left of them.
+        // An idle server has so few cycles that they would be rounded to 0.
         Counts { turns: rates.turns.max(since.turns.min(1)), busy_us: rates.busy_us.max(since.busy_us.min(1)), ..rates }
     }
 
-    /// What had been counted at a moment. Between two notes it is taken to have come evenly.
+    /// The totals at a moment, interpolated evenly between two samples.
     fn counts_at(&self, moment: Now) -> Counts {
         let place = self.notes.partition_point(|(noted, _)| *noted <= moment);
         let (before, after) = (place.checked_sub(1).and_then(|place| self.notes.get(place)), self.notes.get(place));
@@ -102,8 +102,9 @@ impl InstantMetrics {
 }
 
 impl Stats {
-    /// Notes what was counted until `before`, when the engine was told the time last, and nothing since. `memory_bytes`
-    /// is what the data takes now, and `turns` are all so far. Between notes only the peak is looked at.
+    /// Takes a sample of the counters, if one is due. Nothing was counted since `before`, when the engine last got the
+    /// time. `memory_bytes` is the size of the data now, and `turns` counts all cycles so far. Between samples only the
+    /// peak is updated.
     pub fn sample(&mut self, before: Now, now: Now, memory_bytes: usize, turns: Turns) {
         let recent = &mut self.instant_metrics;
         recent.peak_memory_bytes = recent.peak_memory_bytes.max(memory_bytes);
@@ -127,7 +128,7 @@ impl Stats {
 mod tests {
     use super::*;
 
-    /// What one does who is told the time and then runs so many commands.
+    /// Does as the engine does: gets the time, then runs a number of commands.
     fn run(stats: &mut Stats, before_ms: &mut i64, now_ms: i64, commands: u64) {
         let moment = |ms: i64| Now::from_us(ms * 1000);
         if stats.instant_metrics.is_due(moment(now_ms)) {

@@ -1,28 +1,29 @@
 //! The latency histogram of one command: its percentiles (INFO latencystats) and LATENCY HISTOGRAM.
 //!
-//! Redis counts nanoseconds in buckets that are exact to two digits, and shows the bounds of those buckets. So does
-//! this: from 256 on, each power of two is cut into 128. Calls are timed in microseconds, so those up to 131 have a
-//! bucket each; a vector holds them, so that the usual call costs one addition. The few longer ones are in a map.
+//! Redis counts nanoseconds in buckets that are exact to two digits, and shows the bounds of those buckets. This
+//! histogram does so, too: from 256 on, each power of two has 128 buckets. Calls are timed in microseconds, so each
+//! microsecond up to 131 has its own bucket; these are in a vector, so that the usual call costs one addition. The few
+//! longer ones are in a map.
 //!
 //! Costs: O(1) for a short call, logarithmic in the number of buckets for a long one; no memory before the first call.
-//! Source: the figures that Redis 8.0.6 shows of commands that take known times.
+//! Source: the figures that Redis 8.0.6 shows for commands that take known times.
 
 use std::collections::BTreeMap;
 
-/// Calls by how long they took.
+/// The counts of calls, by their duration.
 #[derive(Clone, Debug, Default)]
 pub struct LatencyHistogram {
-    /// Calls of so many microseconds, one bucket each.
+    /// The counts of short calls, one bucket per microsecond.
     short: Vec<u64>,
-    /// Longer ones, by the first nanosecond of their bucket.
+    /// The counts of longer calls, by the first nanosecond of their bucket.
     long: BTreeMap<u64, u64>,
     calls: u64,
 }
 
-/// From so many microseconds on, a bucket is wider than a microsecond.
+/// The number of microseconds from which on a bucket is wider than a microsecond.
 const LONG_US: u64 = 132;
 
-/// What took longer is counted as this long: a second.
+/// The longest duration, one second: a longer call counts as one of this duration.
 const LONGEST_NS: u64 = 1_000_000_000;
 
 /// The bound of the first step of [`LatencyHistogram::steps`]; each further one is twice the last.
@@ -32,13 +33,13 @@ impl LatencyHistogram {
     /// A histogram without calls.
     pub const NONE: LatencyHistogram = LatencyHistogram { short: Vec::new(), long: BTreeMap::new(), calls: 0 };
 
-    /// Counts a call of so many microseconds.
+    /// Counts a call that took `elapsed_us` microseconds.
     #[inline]
     pub fn add(&mut self, elapsed_us: u64) {
         self.add_several(elapsed_us, 1);
     }
 
-    /// Counts `calls` of so many microseconds each.
+    /// Counts `calls` that took `elapsed_us` microseconds each.
     #[inline]
     pub fn add_several(&mut self, elapsed_us: u64, calls: u64) {
         self.calls += calls;
@@ -59,14 +60,14 @@ impl LatencyHistogram {
         }
     }
 
-    /// How many calls there were.
+    /// The number of calls.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// The time, in nanoseconds, that so many percent of the calls took at most.
+    /// The time in nanoseconds that `percent` of the calls did not exceed.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
-        // As many as that, to the nearest, and at least one.
+        // The number of calls, rounded to the nearest, and at least one.
         let wanted = ((percent / 100.0 * self.calls as f64 + 0.5) as u64).max(1);
         let mut counted = 0;
         let bucket = self.buckets().find(|(_, count)| {
@@ -80,8 +81,8 @@ impl LatencyHistogram {
         }
     }
 
-    /// How many calls took at most so many microseconds, for doubling times, where that
-    /// are more than for the one before.
+    /// The steps of LATENCY HISTOGRAM: times in microseconds, each twice the last, with the number of calls that took
+    /// at most this long. A step with no more calls than the one before is left out.
     pub fn steps(&self) -> Vec<(u64, u64)> {
         let (mut steps, mut step_ns, mut counted) = (Vec::new(), FIRST_STEP_NS, 0);
         for (first_ns, count) in self.buckets() {
@@ -95,7 +96,7 @@ impl LatencyHistogram {
         steps
     }
 
-    /// The buckets that hold calls: the first nanosecond of each, and how many.
+    /// The buckets that have calls: the first nanosecond of each, and its count.
     fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         let short = self.short.iter().zip(0..).map(|(count, us)| (first_of_bucket(nanoseconds(us)), *count));
         let long = self.long.iter().map(|(first_ns, count)| (*first_ns, *count));
@@ -109,12 +110,12 @@ fn push_step(steps: &mut Vec<(u64, u64)>, step_ns: u64, counted: u64) {
     }
 }
 
-/// Even no time at all is counted as one nanosecond.
+/// Converts a duration to nanoseconds; 0 counts as one nanosecond.
 fn nanoseconds(elapsed_us: u64) -> u64 {
     elapsed_us.saturating_mul(1000).clamp(1, LONGEST_NS)
 }
 
-/// The power of two, as its exponent, that is the width of the bucket of so many nanoseconds.
+/// The width of the bucket of a duration, as the exponent of a power of two.
 fn width(ns: u64) -> u32 {
     (u64::BITS - (ns | 0xff).leading_zeros()) - 8
 }

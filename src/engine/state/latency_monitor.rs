@@ -1,11 +1,11 @@
 //! The latency monitor (LATENCY): the longest delay of each second, by kind of event.
 //!
-//! Each kind keeps its last 160 samples, at most one for each second: the longest of that second. The engine decides
-//! what is recorded; while `latency-monitor-threshold` is 0, nothing is.
+//! Each kind keeps its last 160 samples, at most one per second: the longest of that second. The engine decides which
+//! delays are recorded; while `latency-monitor-threshold` is 0, none is.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// The number of samples of each kind that are kept.
+/// The maximum number of samples of each kind.
 pub const MOST_SAMPLES: usize = 160;
 
 /// The samples of all kinds.
@@ -18,21 +18,21 @@ pub struct LatencyMonitor {
 #[derive(Debug, Default)]
 pub struct Series {
     samples: VecDeque<Sample>,
-    /// The longest ever, in milliseconds.
+    /// The longest delay ever, in milliseconds.
     pub longest_ms: u64,
 }
 
-/// The longest spike of a second.
+/// The longest delay of one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// The second, since the Unix epoch.
+    /// The second, counted from the Unix epoch.
     pub unix_s: i64,
-    /// How long it took, in milliseconds.
+    /// The delay in milliseconds.
     pub elapsed_ms: u64,
 }
 
 impl LatencyMonitor {
-    /// Notes that something took so long.
+    /// Records a delay.
     pub fn add(&mut self, kind: &'static str, sample: Sample) {
         self.series.entry(kind).or_default().add(sample);
     }
@@ -47,12 +47,12 @@ impl LatencyMonitor {
         self.series.iter().map(|(kind, series)| (*kind, series))
     }
 
-    /// Forgets the samples of that kind; false when there are none.
+    /// Removes the samples of that kind; false when there are none.
     pub fn forget(&mut self, kind: &[u8]) -> bool {
         std::str::from_utf8(kind).is_ok_and(|kind| self.series.remove(kind).is_some())
     }
 
-    /// Forgets all samples; answers of how many kinds there were some.
+    /// Removes all samples; returns the number of kinds that had some.
     pub fn clear(&mut self) -> usize {
         std::mem::take(&mut self.series).len()
     }

@@ -1,11 +1,13 @@
-//! The last use of a key, or how often it was used: 24 bits in its record, which mean what Redis's mean.
+//! LRU and LFU: when, or how often, a key was accessed, in 24 bits of its record with the meaning that they have in
+//! Redis.
 //!
-//! Under most policies they are a clock of seconds, which wraps after 194 days: when the key was last used. Under an
-//! LFU policy they are 16 bits of minutes and 8 of a counter, which grows the more slowly the larger it is and loses
-//! one for every `lfu-decay-time` minutes without a use. A change between the two kinds of policies leaves the bits as
-//! they are, as Redis does; they mean something again when the key was used.
+//! Under most policies they are a clock of seconds, which wraps after 194 days: the time of the last access. Under an
+//! LFU policy they are 16 bits of minutes and 8 bits of a counter, which grows more slowly the larger it is and loses
+//! one for every `lfu-decay-time` minutes without an access. A change between the two kinds of policies leaves the bits
+//! as they are, as in Redis; they are meaningful again after the next access of the key.
 //!
-//! Every read and write that counts as a use records it; OBJECT IDLETIME and FREQ report it, and eviction reads it.
+//! Every read and write that counts as an access updates the bits; OBJECT IDLETIME and FREQ report them, and eviction
+//! is based on them.
 //!
 //! Source: Redis's documentation of `lfu-log-factor` and `lfu-decay-time`, and the answers of Redis 8.0.6.
 
@@ -16,30 +18,30 @@ const CLOCK_MASK: i64 = (1 << 24) - 1;
 
 const MINUTES_MASK: u32 = 0xffff;
 
-/// The counter of a new key: high enough not to be the first to go.
+/// The counter of a new key: high enough that it is not evicted first.
 const FIRST_COUNT: u8 = 5;
 
-/// A use that is told instead of seen (RESTORE).
+/// An access that RESTORE gives instead of one that happened (IDLETIME, FREQ).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LruHint {
     /// Seconds since the last access.
     Idle(i64),
-    /// As often as that counter says.
+    /// The counter of accesses.
     Frequency(u8),
 }
 
-/// The moment as the clock of seconds tells it.
+/// The value of the clock of seconds at a moment.
 #[inline]
 pub fn clock(now: Now) -> u32 {
     (now.unix_s() & CLOCK_MASK) as u32
 }
 
-/// Seconds since the use that `noted` stands for.
+/// The number of seconds since the access that `noted` records.
 pub fn idle_s(noted: u32, now: Now) -> i64 {
     i64::from(clock(now).wrapping_sub(noted)) & CLOCK_MASK
 }
 
-/// The counter that `noted` stands for, less one for every `decay_minutes` that have passed; 0 takes nothing.
+/// The counter in `noted`, less one for every `decay_minutes` that have passed; 0 means no decay.
 pub fn frequency(noted: u32, now: Now, decay_minutes: u32) -> u8 {
     let (then, now) = (noted >> 8, minutes(now));
     let elapsed = if now >= then { now - then } else { MINUTES_MASK - then + now };
@@ -47,7 +49,7 @@ pub fn frequency(noted: u32, now: Now, decay_minutes: u32) -> u8 {
     (noted as u8).saturating_sub(u8::try_from(periods).unwrap_or(u8::MAX))
 }
 
-/// The moment as the clock of minutes tells it.
+/// The value of the clock of minutes at a moment.
 fn minutes(now: Now) -> u32 {
     now.unix_s().div_euclid(60) as u32 & MINUTES_MASK
 }
@@ -56,14 +58,14 @@ fn counted(count: u8, now: Now) -> u32 {
     minutes(now) << 8 | u32::from(count)
 }
 
-/// The counter after one more use, which it counts with a probability that falls as it grows.
+/// The counter after one more access, which is counted with a probability that falls as the counter grows.
 fn raised(count: u8, log_factor: u32, generator: &mut fastrand::Rng) -> u8 {
     let beyond_first = f64::from(count.saturating_sub(FIRST_COUNT));
     let probability = 1.0 / (beyond_first * f64::from(log_factor) + 1.0);
     count.saturating_add(u8::from(count < u8::MAX && generator.f64() < probability))
 }
 
-/// What is noted of a key that is used now and of which `noted` tells what was noted before.
+/// The new bits of a key that is accessed now; `noted` returns the old ones.
 #[inline]
 pub(in crate::engine) fn used(
     noted: impl FnOnce() -> u32,
@@ -78,7 +80,7 @@ pub(in crate::engine) fn used(
     counted(raised(count, settings.lfu_log_factor, generator), now)
 }
 
-/// What is noted of a new key, of whose use that is told. What the policy in force does not go by is forgotten.
+/// The bits of a new key, from `hint` if it fits the policy in force.
 pub(in crate::engine) fn initial(hint: Option<LruHint>, settings: &Settings, now: Now) -> u32 {
     match (hint, settings.policy.counts_uses()) {
         (Some(LruHint::Frequency(count)), true) => counted(count, now),

@@ -1,26 +1,26 @@
-//! CLIENT PAUSE: commands wait, and keys do not expire, until a moment comes or CLIENT UNPAUSE.
+//! CLIENT PAUSE: commands wait, and keys do not expire, until a moment or CLIENT UNPAUSE.
 
 use crate::engine::spec::Now;
 
-/// Which commands a pause holds back.
+/// The commands that a pause holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PauseScope {
-    /// Those that may change data.
+    /// Commands that may change data.
     Write,
-    /// All.
+    /// All commands.
     All,
 }
 
-/// A pause, or none.
+/// The current pause, if there is one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pause {
     current: Option<(Now, PauseScope)>,
-    /// How many requests were held back so far.
+    /// The number of requests that were held back so far.
     turns: u64,
 }
 
 impl Pause {
-    /// Begins or prolongs a pause. The later end and the wider scope of the old and the new one hold.
+    /// Begins or extends a pause: the later end and the wider scope of the old and the new one apply.
     pub fn begin(&mut self, now: Now, until: Now, scope: PauseScope) {
         self.current = match self.current.filter(|&(end, _)| now < end) {
             Some((end, held)) => Some((end.max(until), held.max(scope))),
@@ -28,7 +28,7 @@ impl Pause {
         };
     }
 
-    /// Counts another request that is held back; returns how many were before it.
+    /// Counts another request that is held back; returns its number, from 1 on.
     pub(in crate::engine) fn next_turn(&mut self) -> u64 {
         self.turns += 1;
         self.turns
@@ -44,18 +44,18 @@ impl Pause {
         self.current.is_some_and(|(end, _)| now < end)
     }
 
-    /// Until when a command waits: `writes` tells whether it may change data.
+    /// The moment until which a command waits; `writes` is true when it may change data. `None` if it need not wait.
     pub fn holds_back(&self, now: Now, writes: bool) -> Option<Now> {
         let (end, scope) = self.current?;
         (now < end && (writes || scope == PauseScope::All)).then_some(end)
     }
 
-    /// When it ends, or would have ended had anybody looked.
+    /// The end of the pause, which may be in the past.
     pub fn until(&self) -> Option<Now> {
         self.current.map(|(end, _)| end)
     }
 
-    /// What lasts: its end and scope.
+    /// The end and scope of the pause that is in force at `now`.
     pub fn current(&self, now: Now) -> Option<(Now, PauseScope)> {
         self.current.filter(|&(end, _)| now < end)
     }

@@ -8,7 +8,7 @@
 pub struct RemoteRequest {
     /// The other server: a name or an address.
     pub host: String,
-    /// Its port.
+    /// The port of the other server.
     pub port: u16,
     /// The database there that the requests are for.
     pub database: i64,
@@ -18,7 +18,7 @@ pub struct RemoteRequest {
     pub requests: Vec<u8>,
     /// The number of requests.
     pub count: usize,
-    /// How long each step may take: to connect, to send a part, to wait for a line.
+    /// The time limit of each step (to connect, to send a part, to wait for a line), in milliseconds.
     pub timeout_ms: u64,
 }
 
@@ -29,11 +29,11 @@ pub struct RemoteResult {
     pub refusal: Option<Vec<u8>>,
     /// The lines that answered the requests, without their ends: all, or fewer if there was a fault.
     pub replies: Vec<Vec<u8>>,
-    /// Why there are no more of them.
+    /// The fault that ended the replies early.
     pub fault: Option<RemoteFault>,
 }
 
-/// At which step the other server was lost, or took too long.
+/// The step at which the connection to the other server was lost or timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteFault {
     /// The other server could not be reached.
@@ -45,12 +45,12 @@ pub enum RemoteFault {
 }
 
 impl RemoteResult {
-    /// One of nothing but a fault.
+    /// Creates a result with a fault and nothing else.
     pub fn of(fault: RemoteFault) -> RemoteResult {
         RemoteResult { fault: Some(fault), ..RemoteResult::default() }
     }
 
-    /// The line in which the other server refused the request of that number, or all of them.
+    /// The error line with which the other server refused the request with that number, or all of them.
     pub fn refusal_of(&self, number: usize) -> Option<&[u8]> {
         let reply = self.replies.get(number)?;
         self.refusal.as_ref().or(reply.starts_with(b"-").then_some(reply)).map(Vec::as_slice)

@@ -27,7 +27,7 @@ impl SessionId {
     pub(in crate::engine) const FIRST: SessionId = SessionId { place: 0, number: 0 };
 }
 
-/// How a session reaches the server.
+/// The transport by which a session reaches the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Transport {
     /// A TCP connection.
@@ -54,8 +54,8 @@ pub struct Origin {
     pub is_local: bool,
     /// The index of the event loop that serves it, from 0.
     pub event_loop: usize,
-    /// It belongs to the test itself: it is always accepted, and the test kit does not record, disturb or check its
-    /// commands.
+    /// The client belongs to the test itself: it is always accepted, and the test kit does not record, disturb or check
+    /// its commands.
     pub is_test_client: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct Buffers {
 pub struct ReplyRoom {
     /// The buffer shrinks when all replies are sent.
     pub shrinks: bool,
-    /// The buffer shrinks to the peak of the last so many milliseconds; `None` for the peak since the start.
+    /// The buffer shrinks to the peak of the last `peak_ms` milliseconds; `None` for the peak since the start.
     pub peak_ms: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl Default for ReplyRoom {
 pub struct Session {
     /// The session's id.
     pub id: SessionId,
-    /// Its transport and addresses.
+    /// The transport and addresses of the connection.
     pub origin: Origin,
     /// The protocol of its replies.
     pub protocol: Protocol,
@@ -133,15 +133,15 @@ pub struct Session {
     pub library_version: Vec<u8>,
     /// The replies that it wants (CLIENT REPLY).
     pub reply_mode: ReplyMode,
-    /// It wants no reply to the next command (CLIENT REPLY SKIP).
+    /// The client wants no reply to the next command (CLIENT REPLY SKIP).
     pub skips_next: bool,
-    /// It is exempt from client eviction (CLIENT NO-EVICT).
+    /// The client is exempt from client eviction (CLIENT NO-EVICT).
     pub no_evict: bool,
-    /// Its reads do not change the access times of keys (CLIENT NO-TOUCH).
+    /// The client's reads do not change the access times of keys (CLIENT NO-TOUCH).
     pub no_touch: bool,
-    /// When it connected.
+    /// The moment when the client connected.
     pub connected: Now,
-    /// When it last sent a command.
+    /// The moment when the client last sent a command.
     pub active: Now,
     /// The last command that it called.
     pub last_command: Option<CommandId>,
@@ -153,27 +153,27 @@ pub struct Session {
     pub buffers: Buffers,
     /// Pushes and late replies that its connection has not taken yet.
     pub push_queue: PushQueue,
-    /// Its transaction, between MULTI and EXEC.
+    /// The client's transaction, between MULTI and EXEC.
     pub transaction: Option<Arc<Transaction>>,
     /// The connection closes without sending its replies: the client does not read them.
     pub cut_off: bool,
-    /// Its next reply is sent byte by byte (a fault of the test kit).
+    /// The next reply is sent byte by byte (a fault of the test kit).
     pub in_bytes: bool,
     /// The connection closes once its queued pushes are sent (a fault of the test kit).
     pub hangs_up: bool,
-    /// Its channels and patterns.
+    /// The channels and patterns to which the client is subscribed.
     pub subscribed: Subscribed,
-    /// It monitors every command (MONITOR).
+    /// The client receives every command (MONITOR).
     pub monitors: bool,
     /// A pause held its last request back: the number of requests held back before.
     pub held_back: Option<u64>,
     /// The moment at which it is closed because too much output waits for it, unless it reads before.
     pub overfull_until: Option<Now>,
-    /// Its options of client-side caching (CLIENT TRACKING), while it tracks.
+    /// The options of client-side caching (CLIENT TRACKING), while tracking is on.
     pub tracking: Option<Box<tracking::Mode>>,
     /// The memory of its watched keys, in bytes.
     pub watched_bytes: usize,
-    /// Its pending host call, or the result of one.
+    /// The session's pending host call, or the result of one.
     pub host_call: Option<Box<PendingHostCall>>,
     /// The memory that it is counted with for client eviction.
     accounted: AccountedMemory,

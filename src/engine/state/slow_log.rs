@@ -1,8 +1,8 @@
 //! SLOWLOG: the last commands that took long, each with its arguments cut short.
 //!
-//! The log has at most as many entries as `slowlog-max-len` says when one is added: a smaller number takes effect with
-//! the next entry. What is secret in a request is not kept. An entry has a number of its own, which grows as long as
-//! the server runs, also when the log is emptied.
+//! The log has at most `slowlog-max-len` entries when one is added: a smaller number takes effect with the next entry.
+//! Secrets in a request are not stored. Each entry has a number, which grows as long as the server runs, also when the
+//! log is emptied.
 //!
 //! Source: the entries of Redis 8.0.6.
 
@@ -21,13 +21,13 @@ pub struct SlowLog {
 /// A command that took long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowCommand {
-    /// Its number among all entries ever added.
+    /// The entry's number among all entries ever added.
     pub number: u64,
-    /// When it ended, in unix seconds.
+    /// The end of the command, in Unix seconds.
     pub unix_s: i64,
-    /// How long it took, in microseconds.
+    /// The duration of the command, in microseconds.
     pub elapsed_us: u64,
-    /// Its words, cut short.
+    /// The words of the request, cut short.
     pub words: Vec<Vec<u8>>,
     /// The address of its client.
     pub address: String,
@@ -35,14 +35,14 @@ pub struct SlowCommand {
     pub client_name: Vec<u8>,
 }
 
-/// The number of words of a command that are kept; of more, the last one says how many.
+/// The maximum number of stored words; if there are more, the last stored one gives the number of the others.
 const MOST_WORDS: usize = 32;
 
-/// The number of bytes of a word that are kept.
+/// The maximum number of stored bytes of a word.
 const MOST_BYTES: usize = 128;
 
 impl SlowLog {
-    /// Adds an entry, whose number is given here, and forgets the oldest ones beyond `most`.
+    /// Adds an entry, sets its number, and removes the oldest entries beyond `most`.
     pub fn add(&mut self, entry: SlowCommand, most: usize) {
         self.entries.push_front(SlowCommand { number: self.next_number, ..entry });
         self.next_number += 1;

@@ -1,8 +1,8 @@
 //! The undo log: the previous state of changed keys, for databases that can be rolled back.
 //!
-//! While somebody may roll back, a database keeps levels, the youngest last. The first change of a key since the
-//! youngest level began notes its state there: absent, or its deadline and access, and its value once that changes.
-//! Every change passes a method of [`Database`], and each of those notes first; so callers cannot miss one.
+//! While a rollback is possible, a database keeps levels, the youngest last. The first change of a key since the
+//! youngest level began records its state there: absent, or its deadline and access, and its value once that changes.
+//! Every change passes a method of [`Database`], and each of those records first; so callers cannot miss one.
 //!
 //! Invariants: a level has, for every key that changed since it began, the state at its beginning, and nothing of
 //! other keys; older levels do not contain what younger ones do.

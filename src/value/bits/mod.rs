@@ -14,7 +14,7 @@ pub mod field;
 
 use std::ops::Range;
 
-/// How BITOP combines several strings into one.
+/// The operation by which BITOP combines several strings into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Bits that are set in all strings.
@@ -62,7 +62,7 @@ fn cut(bytes: &[u8], range: Range<u64>) -> Option<(&[u8], u8, u8)> {
 
 /// Words that are added side by side.
 type Lanes = [u64; 4];
-/// How many lanes are added up to one whose bits are counted.
+/// The number of lanes that are added up to one whose bits are counted.
 const BLOCK_LANES: usize = 8;
 const BLOCK_BYTES: usize = BLOCK_LANES * size_of::<Lanes>();
 

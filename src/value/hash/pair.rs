@@ -1,4 +1,4 @@
-//! How a table stores a field with its value: `field length, 1 byte (or 255 and 8 more) | field | value`.
+//! The form in which a table stores a field with its value: `field length, 1 byte (or 255 and 8 more) | field | value`.
 
 use super::Entry;
 use crate::value::item::Item;

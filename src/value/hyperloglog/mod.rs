@@ -57,7 +57,7 @@ type Histogram = [u32; 64];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupted;
 
-/// How a sketch stores its registers.
+/// The form in which a sketch stores its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// All registers, side by side, 6 bits each.
@@ -101,7 +101,7 @@ impl<'a> Sketch<'a> {
         form_of(bytes).map(|form| Sketch { bytes, form })
     }
 
-    /// How the registers are stored.
+    /// The form in which the registers are stored.
     pub fn form(&self) -> Form {
         self.form
     }
@@ -182,7 +182,7 @@ impl<'a> SketchMut<'a> {
         SketchMut { bytes, form: Form::Sparse, sparse_bytes }
     }
 
-    /// How the registers are stored.
+    /// The form in which the registers are stored.
     pub fn form(&self) -> Form {
         self.form
     }

@@ -176,9 +176,9 @@ pub(super) fn raise(
 
 /// The position of a register among the runs.
 struct Spot {
-    /// Where the run before begins, or the run itself if it is the first.
+    /// The place where the previous run begins, or the run itself if it is the first.
     before: usize,
-    /// Where the register's run begins.
+    /// The place where the register's run begins.
     at: usize,
     /// The index of the first register of its run.
     first: usize,

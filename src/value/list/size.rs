@@ -1,4 +1,4 @@
-//! When a list is small, and when a node is full: counted in the bytes that Redis's listpack would take.
+//! Size limits of lists and their nodes, counted in the bytes that Redis's listpack would take.
 //!
 //! `OBJECT ENCODING` shows a client which form a list has, and Redis chooses it by the size of its own layout, which
 //! is not ours. So each packed node carries the size that a listpack of its items would have, and limits are compared
@@ -13,7 +13,7 @@ const GUESS: usize = 8;
 /// The most bytes of a node whose items are counted.
 const SAFE: usize = 8192;
 
-/// When a list outgrows one small packed node, and when a node of it is full.
+/// The limits above which a list outgrows one small packed node, and a node of it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// `list-max-listpack-size`: that many items, or -1 to -5 for 4, 8, 16, 32 or 64 KiB.

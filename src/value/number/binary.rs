@@ -16,7 +16,7 @@ pub(super) struct Exact {
 /// A binary floating-point format, in terms of the last bit of its numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
-    /// How many bits a mantissa has, at most 64.
+    /// The number of bits of a mantissa, at most 64.
     pub(super) precision: u32,
     pub(super) min_exponent: i64,
     pub(super) max_exponent: i64,

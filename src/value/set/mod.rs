@@ -32,7 +32,7 @@ use std::ops::ControlFlow;
 /// A sample of more than one in this many members walks over the whole table.
 const DENSE: usize = 4;
 
-/// When a set turns from one form into another, and how.
+/// The limits at which a set changes its form, and the seed for the hashes of flooded sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most members of a set of integers (`set-max-intset-entries`).

@@ -1,4 +1,4 @@
-//! How numbers and items are encoded in the bytes of a block.
+//! The encoding of numbers and items in the bytes of a block.
 //!
 //! - A number takes seven bits a byte, the lowest first; the highest bit means that another byte follows.
 //! - An item is a code and its content. Codes 0 to 8: that many bytes of an integer, its sign folded

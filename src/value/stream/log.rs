@@ -40,7 +40,7 @@ pub struct Log {
 pub enum Trim {
     /// All but that many of the last ones (MAXLEN).
     ToLength(usize),
-    /// Those before that id (MINID).
+    /// The entries before that id (MINID).
     Before(Id),
 }
 

@@ -1,4 +1,4 @@
-//! When a block is full, counted in the bytes of the listpack that Redis would have for it.
+//! Size limits of blocks, counted in the bytes of the listpack that Redis would have for them.
 //!
 //! Approximate trimming removes whole blocks, so a client can see where they begin and end. Redis decides that by the
 //! size of its own layout, which is not ours, so each block carries the size that its listpack would have.
@@ -14,7 +14,7 @@ use super::id::Id;
 use crate::value::item::Item;
 use crate::value::listpack;
 
-/// When a block takes no more entries, and how much it can hold at most.
+/// The limits above which a block accepts no more entries, and the most that it can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// `stream-node-max-bytes`: bytes of a listpack, 0 for the greatest possible size.

@@ -1,4 +1,4 @@
-//! The cases, by family. [`super::measure::Case`] says how a line is read.
+//! The cases, by family. [`super::measure::Case`] describes the notation of a line.
 
 use super::measure::Case;
 

@@ -9,9 +9,9 @@ use dunlin::resp::{Request, Span};
 pub use processor_time::processor_time;
 use std::time::Duration;
 
-/// Requests whose work is measured, after others that prepare it. A line is one request, in which
+/// Requests whose work is measured, after others that prepare it. A line is one request, with this notation:
 ///
-/// | stands | for |
+/// | notation | meaning |
 /// |---|---|
 /// | `{a# b}` | what is in the braces n times, with 0, 1, 2 ... for `#` and `9999999`, `9999998` ... for `^` |
 /// | `!` | n |
@@ -39,7 +39,7 @@ const MOST: f64 = 20.0;
 /// The work of the smaller size is at least this, unless that size would be more than that.
 const ENOUGH: Duration = Duration::from_millis(2);
 const LARGEST: usize = 16_384;
-/// What takes no longer than this at the larger size needs no second look.
+/// A case that takes no longer than this at the larger size is not measured again.
 const BRIEF: Duration = Duration::from_millis(20);
 const ATTEMPTS: usize = 4;
 
@@ -52,7 +52,7 @@ struct Ready {
     spans: Vec<Span>,
 }
 
-/// What to say of a case whose work grows faster than its size.
+/// The message for a case whose work grows faster than its size, if it does.
 pub fn grows_too_fast(case: &Case) -> Option<String> {
     let refused = std::cell::RefCell::new(None);
     let work = |size| {
@@ -65,7 +65,7 @@ pub fn grows_too_fast(case: &Case) -> Option<String> {
     refused.into_inner().or(slow)
 }
 
-/// The same of any work that can be done at a size.
+/// Measures any work that can be done at a size.
 pub fn too_fast(name: &str, work: impl Fn(usize) -> Duration) -> Option<String> {
     let mut size = 256;
     let mut small = work(size);

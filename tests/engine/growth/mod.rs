@@ -1,21 +1,21 @@
-//! What a client sends costs about as much as it is long: eight times as many words, elements or commands take about
+//! The cost of a request is proportional to its length: eight times as many words, elements or commands take about
 //! eight times the work.
 //!
-//! Each [`Case`] is measured at one size and at eight times that size, in the processor time of the thread, which
-//! others on the machine do not add to. What is quadratic takes 64 times as long; up to 20 times is let pass, as caches
-//! are small. A size is large enough when it takes some milliseconds. What misses the bound is measured again, since
-//! even processor time varies.
+//! Each [`Case`] is measured at one size and at eight times that size, in the processor time of the thread, so that
+//! other processes do not matter. Quadratic work takes 64 times as long; up to 20 times is accepted, as caches are
+//! small. A size is large enough when it takes some milliseconds. A case that exceeds the bound is measured again,
+//! since even processor time varies.
 //!
-//! Every command whose syntax repeats something has a case: a test holds the table to the rows of the commands. No case
-//! measures what costs more than its length by its nature:
+//! Every command whose syntax repeats something has a case: a test compares the table with the rows of the commands. No
+//! case measures work that must cost more than its length:
 //!
 //! | what | cost | why |
 //! |---|---|---|
 //! | LCS | N * M | every byte of one text with every byte of the other, bounded by proto-max-bulk-len |
 //! | n times LINSERT, LREM, LPOS, LINDEX or LSET in the middle of a list | N each | a list has no index but its nodes |
-//! | SINTER, SDIFF, ZINTER, ZDIFF and their kin of n keys of n members | N * M | each member is asked of each key |
+//! | SINTER, SDIFF, ZINTER, ZDIFF and their kin of n keys of n members | N * M | each member is looked up in each key |
 //! | n times a command that answers n elements | N each | the answer is that long |
-//! | n clients that watch, track or wait for one key, n times | N each | each of them is told |
+//! | n clients that watch, track or wait for one key, n times | N each | each of them is notified |
 //! | n calls by a user of n patterns | N each | each pattern may be the one that allows it |
 //! | n times XDEL in one block of n entries | N each | only where stream-node-max-* or a payload made it so long |
 
@@ -66,7 +66,7 @@ fn check(cases: &[Case]) {
 }
 
 #[test]
-fn what_is_sent_costs_about_what_it_is_long() {
+fn the_cost_of_a_request_grows_with_its_length() {
     let only = std::env::var("DUNLIN_GROWTH").unwrap_or_default();
     let cases: Vec<Case> = CASES.iter().filter(|case| case.name().contains(&only)).copied().collect();
     assert!(!cases.is_empty(), "no case has {only} in its name");

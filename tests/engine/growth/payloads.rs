@@ -55,7 +55,7 @@ const FORMS: &[Form] = &[
 ];
 
 #[test]
-fn a_payload_of_any_form_costs_about_what_it_is_long() {
+fn the_cost_of_a_payload_grows_with_its_length() {
     let only = std::env::var("DUNLIN_GROWTH").unwrap_or_default();
     let forms = FORMS.iter().filter(|(form, _)| form.contains(&only));
     let slow: Vec<String> = forms.filter_map(|(form, make)| too_fast(form, |size| restored(*make, size))).collect();
@@ -77,7 +77,7 @@ fn restored(make: fn(usize) -> Vec<u8>, size: usize) -> Duration {
 
 /// A whole library, and one with many functions. Their number is bounded by the time that loading may take.
 #[test]
-fn libraries_are_restored_in_the_time_that_they_are_long() {
+fn the_cost_of_restoring_libraries_grows_with_their_length() {
     let work = |size: usize| {
         let mut world = World::fresh();
         let function = |at: usize| format!("redis.register_function('f{at}',function()end)\n");
@@ -163,7 +163,7 @@ fn id(ms: usize) -> Vec<u8> {
     [number(ms), number(0)].concat()
 }
 
-/// A listpack of entries that are alive, and of dead ones behind them.
+/// A listpack of live entries, followed by deleted ones.
 fn block(live: usize, dead: usize) -> Vec<u8> {
     block_of(live, dead, 1)
 }
@@ -188,7 +188,7 @@ fn block_of(live: usize, dead: usize, field_bytes: usize) -> Vec<u8> {
     packed(&body, count + 1 + live + dead)
 }
 
-/// How long an element is, in groups of seven bits.
+/// The length of an element, in groups of seven bits.
 fn way_back(length: usize) -> Vec<u8> {
     let groups = (0..5).rev().map(|group| (length >> (7 * group)) as u8 & 0x7f);
     let mut groups: Vec<u8> = groups.skip_while(|&group| group == 0).collect();

@@ -1,4 +1,4 @@
-//! Who comes into a world, how, and what becomes of it when they leave.
+//! Entering and leaving worlds, templates, and the end of worlds.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,7 +12,7 @@ use super::{clients_in, ok, text, two};
 use crate::patience::wait_until;
 use crate::{call, error, served};
 
-/// What the server sends for `requests`, being told that no more comes.
+/// The bytes that the server sends for `requests` when the client closes its sending half after them.
 fn answers(server: &Server, requests: &str) -> String {
     let mut wire = TcpStream::connect(server.addr()).expect("it listens");
     wire.write_all(requests.replace('\n', "\r\n").as_bytes()).expect("it reads");
@@ -40,7 +40,7 @@ fn hello_answers_from_the_world_that_it_leads_into() {
 }
 
 #[test]
-fn what_a_client_told_about_itself_it_takes_along() {
+fn a_client_keeps_its_name_and_library_when_it_changes_worlds() {
     let (server, _) = served();
     let told = "HELLO 3\nCLIENT SETNAME me\nCLIENT SETINFO LIB-NAME mine\nSELECT 5\n\
                 DUNLIN WORLD ann\nCLIENT INFO\nHGETALL key\n";
@@ -52,7 +52,7 @@ fn what_a_client_told_about_itself_it_takes_along() {
 }
 
 #[test]
-fn a_client_goes_from_world_to_world_and_back() {
+fn a_client_can_move_from_world_to_world_and_back() {
     let (_server, mut client) = served();
     for (place, world) in ["ann", "ben", "default", "ann"].into_iter().enumerate() {
         assert_eq!(call(&mut client, ["DUNLIN", "WORLD", world]), ok());
@@ -64,7 +64,7 @@ fn a_client_goes_from_world_to_world_and_back() {
 }
 
 #[test]
-fn what_a_client_watched_and_listened_to_it_leaves_behind() {
+fn a_client_loses_its_watches_and_subscriptions_when_it_changes_worlds() {
     let (_server, [ann, _], [mut client, mut other]) = two();
     call(&mut client, ["SUBSCRIBE", "news"]);
     call(&mut client, ["WATCH", "key"]);
@@ -79,7 +79,7 @@ fn what_a_client_watched_and_listened_to_it_leaves_behind() {
 }
 
 #[test]
-fn what_it_was_told_before_comes_before() {
+fn messages_from_the_old_world_are_still_delivered() {
     let (_server, [ann, _], [mut client, _]) = two();
     call(&mut client, ["SUBSCRIBE", "news"]);
     call(&mut ann.client().expect("there is room"), ["PUBLISH", "news", "last"]);
@@ -108,7 +108,7 @@ fn a_subscriber_that_speaks_resp2_stays_where_it_is() {
 }
 
 #[test]
-fn what_waits_is_answered_before_the_client_goes() {
+fn a_blocked_command_is_answered_before_the_client_changes_worlds() {
     let (server, mut first) = served();
     let mut wire = TcpStream::connect(server.addr()).expect("it listens");
     wire.write_all(b"BLPOP queue 0\r\nAUTH world.ann any\r\nLLEN queue\r\n").expect("it reads");
@@ -148,7 +148,7 @@ fn without_the_test_kit_there_are_no_worlds() {
 }
 
 #[test]
-fn who_does_not_know_the_password_comes_into_no_world() {
+fn a_wrong_password_opens_no_world() {
     let server = Server::builder().password("secret").start().expect("the server starts");
     let got = answers(&server, "AUTH world.ann any\nDUNLIN WORLD ann\nAUTH world.ann secret\nDUNLIN WORLD\n");
     assert!(got.starts_with("-WRONGPASS"), "{got}");
@@ -217,7 +217,7 @@ fn a_temporary_world_ends_when_the_script_of_its_last_client_does() {
 }
 
 #[test]
-fn a_world_that_is_dropped_takes_its_connections_along_and_comes_again_fresh() {
+fn a_dropped_world_closes_its_connections_and_is_created_again_empty() {
     let (server, [ann, _], [mut direct, mut ben]) = two();
     let mut wire = redis::Client::open(ann.url()).and_then(|client| client.get_connection()).expect("it connects");
     let _: () = wire.set("key", "value").expect("it answers");
@@ -231,7 +231,7 @@ fn a_world_that_is_dropped_takes_its_connections_along_and_comes_again_fresh() {
 }
 
 #[test]
-fn who_waits_in_a_world_that_is_dropped_waits_no_more() {
+fn a_client_blocked_in_a_dropped_world_is_closed() {
     let (_server, [ann, _], [mut worker, mut ben]) = two();
     let waits = thread::spawn(move || worker.call(["BLPOP", "queue", "0"]));
     ann.wait_until_blocked("queue", Duration::from_secs(60)).expect("it waits");
@@ -240,7 +240,7 @@ fn who_waits_in_a_world_that_is_dropped_waits_no_more() {
 }
 
 #[test]
-fn shutdown_in_a_world_is_the_end_of_that_world_alone() {
+fn shutdown_in_a_world_ends_only_that_world() {
     let (server, _, [mut ann, mut ben]) = two();
     assert_eq!(ann.call(["SHUTDOWN", "NOSAVE"]), Err(CallError::Closed));
     assert_eq!(call(&mut ben, ["PING"]), Reply::Status("PONG".to_owned()));
@@ -340,7 +340,7 @@ fn each_world_has_the_libraries_of_the_template_for_itself() {
 }
 
 #[test]
-fn rules_of_strict_mode_come_with_the_template_and_what_they_found_does_not() {
+fn a_template_has_the_rules_of_strict_mode_but_not_their_findings() {
     let (server, mut client) = served();
     call(&mut client, ["DUNLIN", "STRICT", "SET", "endless-waits", "error"]);
     let refused = error(&mut client, ["BLPOP", "jobs", "0"]);
@@ -407,7 +407,7 @@ fn many_clients_use_many_worlds_in_parallel() {
 }
 
 #[test]
-fn clients_come_and_go_while_a_temporary_world_ends_and_begins() {
+fn clients_connect_and_leave_while_a_temporary_world_ends_and_begins() {
     let (server, _first) = served();
     thread::scope(|scope| {
         for _ in 0..4 {

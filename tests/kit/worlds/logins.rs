@@ -1,8 +1,9 @@
-//! Who a client is in the world that it enters: never somebody that it has not logged in as.
+//! The user of a client in the world that it enters: never one as which it has not logged in.
 //!
 //! Each case begins with a key `secret` in the first world and the user `bob` there, who may enter worlds, and read
-//! other keys. Its steps are requests of `bob`'s connection, which has logged in as him; of `admin`, who calls the
-//! first world directly; and of `owner`, who calls the world `w` so. Each says how the answer begins.
+//! other keys. Its steps are requests of `bob`'s connection, which has logged in as this user; of `admin`, which calls
+//! the first world directly; and of `owner`, which calls the world `w` directly. Each step has the beginning of the
+//! reply.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -51,15 +52,15 @@ fn play(case: &str, steps: &str) {
     let mut bob = Wire::to(&server);
     assert_eq!(bob.ask("AUTH bob pw"), "+OK");
     for step in steps.lines().map(str::trim).filter(|step| !step.is_empty()) {
-        let (who, step) = step.split_once(": ").expect("somebody asks");
+        let (who, step) = step.split_once(": ").expect("the step has a client");
         let (request, expected) = step.split_once(" -> ").expect("there is an answer");
         let answer = match who {
             "bob" => bob.ask(request),
             "admin" => ask_directly(&mut admin, request),
             "owner" => {
-                ask_directly(&mut server.world("w").expect("it is there").client().expect("it is let in"), request)
+                ask_directly(&mut server.world("w").expect("it is there").client().expect("there is room"), request)
             }
-            other => panic!("nobody is called {other}"),
+            other => panic!("no client is called {other}"),
         };
         assert!(answer.trim_start_matches('+').starts_with(expected), "{case}: {who}: {request}: {answer}");
     }
@@ -72,7 +73,7 @@ const WAYS_TO_LOCK: [(&str, &str); 3] = [
     ("the default user was given a password", "admin: ACL SETUSER default resetpass >top -> OK"),
 ];
 
-/// What happens while he is in `w`, and who he is afterwards: himself, or somebody who has to log in.
+/// The events while the client is in `w`, and its user afterwards: the same, or none, so that it has to log in.
 const MEANWHILE: [(&str, &str); 17] = [
     ("he comes back as himself", "bob: DUNLIN WORLD default -> OK\nbob: ACL WHOAMI -> bob\nbob: GET secret -> -NOPERM"),
     ("over a third world too", "bob: DUNLIN WORLD v -> OK\nbob: DUNLIN WORLD default -> OK\nbob: ACL WHOAMI -> bob"),
@@ -135,7 +136,7 @@ const MEANWHILE: [(&str, &str); 17] = [
 ];
 
 #[test]
-fn who_comes_back_into_the_first_world_is_who_he_was_or_has_to_log_in() {
+fn a_client_that_returns_to_the_first_world_has_its_old_user_or_must_log_in() {
     for (lock, locked) in WAYS_TO_LOCK {
         for (case, steps) in MEANWHILE {
             let goes = "bob: DUNLIN WORLD w -> OK\nbob: ACL WHOAMI -> default";
@@ -145,7 +146,7 @@ fn who_comes_back_into_the_first_world_is_who_he_was_or_has_to_log_in() {
 }
 
 #[test]
-fn where_nobody_has_to_log_in_who_is_unknown_is_the_default_user() {
+fn an_unknown_client_is_the_default_user_where_no_login_is_needed() {
     for (case, steps) in [
         ("himself", "bob: DUNLIN WORLD default -> OK\nbob: ACL WHOAMI -> bob"),
         ("removed", "admin: ACL DELUSER bob -> other\nbob: DUNLIN WORLD default -> OK\nbob: ACL WHOAMI -> default"),
@@ -160,7 +161,7 @@ fn where_nobody_has_to_log_in_who_is_unknown_is_the_default_user() {
 }
 
 #[test]
-fn the_default_user_keeps_his_login_where_the_password_is_the_same() {
+fn the_default_user_stays_logged_in_where_the_password_is_the_same() {
     for (case, steps) in [
         (
             "there and back",
@@ -183,7 +184,7 @@ fn the_default_user_keeps_his_login_where_the_password_is_the_same() {
 }
 
 #[test]
-fn users_of_a_template_accept_who_has_their_password() {
+fn users_of_a_template_accept_clients_with_their_password() {
     for (case, steps) in [
         ("the same", "bob: DUNLIN WORLD w -> OK\nbob: ACL WHOAMI -> bob\nbob: GET secret -> -NOPERM"),
         (

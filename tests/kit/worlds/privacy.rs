@@ -1,4 +1,4 @@
-//! What one world has is nobody else's.
+//! Worlds are isolated: data, settings, users, clocks and everything else of one are private.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn keys_and_databases_are_private() {
 }
 
 #[test]
-fn messages_are_heard_in_their_own_world() {
+fn messages_stay_in_their_own_world() {
     let (_server, worlds, [mut ann, mut ben]) = two();
     let mut listener = worlds[0].client().expect("there is room");
     call(&mut listener, ["SUBSCRIBE", "news"]);
@@ -34,7 +34,7 @@ fn messages_are_heard_in_their_own_world() {
 }
 
 #[test]
-fn who_waits_is_served_by_his_own_world() {
+fn a_blocked_client_is_served_only_by_its_own_world() {
     let (_server, worlds, [mut ann, mut ben]) = two();
     let mut worker = worlds[0].client().expect("there is room");
     let waits = std::thread::spawn(move || worker.call(["BLPOP", "queue", "0"]));
@@ -69,7 +69,7 @@ fn settings_are_private() {
 }
 
 #[test]
-fn a_world_cannot_move_the_doors_nor_write_the_files_of_the_server() {
+fn a_world_cannot_change_the_listeners_or_write_the_files_of_the_server() {
     let (_server, _worlds, [mut ann, _]) = two();
     assert!(error(&mut ann, ["CONFIG", "SET", "port", "0"]).contains("port"));
     assert_eq!(error(&mut ann, ["CONFIG", "REWRITE"]), "ERR The server is running without a config file");
@@ -162,7 +162,7 @@ fn journals_and_faults_are_private() {
 }
 
 #[test]
-fn clients_see_and_end_none_but_those_of_their_world() {
+fn clients_see_and_kill_only_clients_of_their_world() {
     let (_server, [ann, _], [mut in_ann, mut in_ben]) = two();
     let listed =
         |client: &mut dunlin::Client| call(client, ["CLIENT", "LIST"]).text().expect("it is a text").lines().count();

@@ -1,6 +1,7 @@
-//! Requests that a walk takes often, as others only mean something after them, and those that need more than syntax.
+//! Requests that a walk sends often, because others have an effect only after them, and requests that cannot be
+//! generated from the syntax.
 //!
-//! A word that begins with `@` stands for one of the words of the argument of that name.
+//! A word that begins with `@` is replaced by one of the words for the argument of that name.
 
 pub(crate) const LINES: &[&str] = &[
     "MULTI",
@@ -161,7 +162,7 @@ pub(crate) const LINES: &[&str] = &[
     "DEBUG DIGEST-VALUE @key @key",
 ];
 
-/// What falls due at once: keys and fields that end, and waits.
+/// Requests with deadlines that fall due at once: of keys, fields and blocked clients.
 pub(crate) const DUE_AT_ONCE: &[&str] = &[
     "SET @key @text PX 20",
     "PSETEX @key 20 @text",

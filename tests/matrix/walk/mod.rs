@@ -1,13 +1,13 @@
-//! A random walk: many requests of several clients, one after the other, to a real server and to ours.
+//! A random walk: many requests of several clients, one after the other, sent to a real server and to ours.
 //!
-//! Where the other sheets ask every request from the same start, here each one meets what those before it have left: a
-//! client listens, waits, queues, tracks or has few rights, scripts and functions are there, payloads of values come
-//! back. The requests are samples of every command with other words in their places, now and then with a word too many
-//! or too few, and lines that make something of them. After every request, what each client hears is compared, and from
-//! time to time what is left behind.
+//! The other sheets send every request with the same initial data; here each request follows all those before it: a
+//! client is subscribed, blocked, in a transaction, tracking or has few permissions, scripts and functions exist,
+//! payloads of values are restored. The requests are samples of every command with random words, now and then with one
+//! too many or too few, and lines that build on them. After every request, everything that each client receives is
+//! compared, and from time to time the whole state.
 //!
-//! A walk is many outings, each with new servers and a seed of its own. One that finds a difference is taken again with
-//! that seed: it is told, with the last requests.
+//! A walk has many outings, each with new servers and its own seed. The seed of an outing that finds a difference is
+//! printed with the last requests, so that it can be repeated.
 
 mod lines;
 mod pair;
@@ -38,24 +38,25 @@ use vocabulary::Vocabulary;
 /// The clients of each server, the walk's own among them.
 const CLIENTS: usize = 5;
 
-/// How many requests an outing has.
+/// The number of requests in an outing.
 const OUTING: usize = 2500;
 
-/// How many of the last requests are told when answers differ, unless DUNLIN_WALK_TOLD says otherwise.
+/// The number of last requests that are printed when replies differ, unless DUNLIN_WALK_TOLD sets it.
 const TOLD: usize = 40;
 
-/// How often what is left behind is compared, unless DUNLIN_WALK_LOOKS says otherwise: 1 finds the very request.
+/// The number of requests between comparisons of the whole state, unless DUNLIN_WALK_LOOKS sets it: 1 finds the exact
+/// request.
 const LOOKS: usize = 50;
 
-/// How often clients get back what lets them do something.
+/// How often clients get their permissions and modes back.
 const AMENDS: usize = 40;
 
-/// How rarely something is asked that falls due at once, and for how long it is waited then: several times as long.
+/// How rarely a request with an immediate deadline is sent, and the time that passes then: several times as long.
 const DUE: usize = 60;
 const LONG_ENOUGH: Duration = Duration::from_millis(40);
 
-/// Walks for so many requests, beginning with the outing of that seed. What an outing that was cut short has left out,
-/// further outings make up for; one that finds a difference counts as whole.
+/// Walks for this number of requests, beginning with the outing of that seed. Further outings replace the requests of
+/// those that ended early; one that finds a difference counts as complete.
 pub(crate) fn compare(real: &Program, seed: u64, requests: usize) {
     let table = Table::of(FAMILIES);
     let (mut faults, mut whole) = (Vec::new(), Tally::default());
@@ -83,7 +84,7 @@ fn number(name: &str, otherwise: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise).max(1)
 }
 
-/// A word of a request as it is told.
+/// A word of a request as it is printed.
 fn told(word: &[u8]) -> String {
     if word.len() > 64 && word.iter().all(|byte| *byte == word[0]) {
         return format!("{{{}*{}}}", char::from(word[0]), word.len());
@@ -128,14 +129,14 @@ impl<'t> Outing<'t> {
 
     fn begin(&mut self, is_large: bool) {
         let limit = if is_large { "1" } else { "128" };
-        // What is slow depends on the machine: every request is, or none.
+        // Whether a request is slow depends on the machine: every one is, or none.
         let slow = if self.seed % 4 < 2 { "0" } else { "-1" };
         let settings = [
             &["ACL", "SETUSER", "walker", "on", "nopass", "+@all", "allkeys", "allchannels"][..],
             &["AUTH", "walker", "any"],
             &["CONFIG", "SET", "zset-max-listpack-entries", limit, "zset-max-listpack-value", "100000"],
             &["CONFIG", "SET", "slowlog-log-slower-than", slow],
-            // So often a real server looks for what is due.
+            // The rate at which a real server searches for due keys.
             &["CONFIG", "SET", "hz", "500", "slowlog-max-len", "2000"],
             &["CONFIG", "RESETSTAT"],
         ];
@@ -156,7 +157,7 @@ impl<'t> Outing<'t> {
         assert!(heard.as_ref().is_none_or(|sides| sides[0] == sides[1]), "clients have other numbers: {heard:?}");
         let number = match heard.as_ref().map(|sides| sides[0].as_slice()) {
             Some([Reply::Integer(number)]) => number.clone(),
-            // Who has to log in, or has few rights, learns no number.
+            // A client that has to log in, or has few permissions, does not get its number.
             _ => "1".to_owned(),
         };
         self.words.clients.resize(CLIENTS, String::new());
@@ -164,7 +165,7 @@ impl<'t> Outing<'t> {
         self.words.clients[OWN] = "99999".to_owned();
     }
 
-    /// Goes on for so many requests. The answer is what differs.
+    /// Continues for this number of requests. Returns the difference, if there is one.
     fn take(&mut self, requests: usize) -> Option<String> {
         for step in 0..requests {
             let who = 1 + self.words.below(CLIENTS - 1);
@@ -233,7 +234,7 @@ impl<'t> Outing<'t> {
         }
         self.told.push(format!("{who}: {}", words.iter().map(|word| told(word)).collect::<Vec<_>>().join(" ")));
         let heard = if is_due {
-            // What is held back would fall due when nobody waits for it.
+            // A held-back request would fall due when no one waits for it.
             self.pair.ask_own(&[b"CLIENT", b"UNPAUSE"]);
             self.pair.ask_and_wait(who, &words, LONG_ENOUGH)
         } else {
@@ -266,7 +267,7 @@ impl<'t> Outing<'t> {
         }
     }
 
-    /// In every fourth outing most requests stand in transactions: what begins one, or ends it.
+    /// In every fourth outing most requests are in transactions: returns a request that begins or ends one.
     fn bracket(&mut self, who: usize) -> Option<Vec<Vec<u8>>> {
         let (word, rarely) = if self.said[who].is_in_transaction() { ("EXEC", 6) } else { ("MULTI", 3) };
         (self.seed % 4 == 3 && self.words.below(rarely) == 0).then(|| vec![word.as_bytes().to_vec()])
@@ -316,7 +317,7 @@ impl<'t> Outing<'t> {
 }
 
 impl Drop for Outing<'_> {
-    /// A fault that ends the walk is told with its requests too.
+    /// A panic that ends the walk is printed with its requests, too.
     fn drop(&mut self) {
         if thread::panicking() {
             let _ = writeln!(io::stderr(), "{}", self.told_of(self.told.len(), "it went no further"));

@@ -1,8 +1,8 @@
-//! A real server and ours, side by side, each with the same clients over real connections, who ask in turns.
+//! A real server and ours, each with the same clients over real connections, which send requests one after the other.
 //!
-//! The first client is the walk's own: it asks what all others have left behind, and shows when a request is over. When
-//! it has been answered twice, one after the other, every client has what the request before was good for, be it a
-//! reply, a message or the end of its connection.
+//! The first client is the walk's own: it reads the state that all others have left, and shows when a request is
+//! complete. When it has got two replies, one after the other, every client has all consequences of the request before,
+//! be it a reply, a message or the end of its connection.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,18 +17,18 @@ use crate::server::{Form, encoded};
 /// The place of the walk's own client.
 pub(crate) const OWN: usize = 0;
 
-/// How long a server may take for anything that must come.
+/// The most time that a server may take for anything that must arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long, and how often, one server may lag behind the other.
+/// The time, and the number of times, that one server may lag behind the other.
 const LAG: Duration = Duration::from_millis(5);
 const LAGS: usize = 100;
 
-/// How often a real server has looked for what is due when it has found all of it, and how long it waits meanwhile.
+/// The number of expiry cycles after which a real server has found everything that is due, and the time between them.
 const LOOKS: usize = 40;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
-/// What one client hears.
+/// The bytes that one client receives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Heard {
     pub(crate) replies: Vec<Reply>,
@@ -43,7 +43,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Both with so many clients. Their clients have the same numbers.
+    /// Starts both servers with this number of clients, which have the same numbers on both.
     pub(crate) fn new(real: Process, ours: Server, clients: usize) -> Pair {
         let mut sides = [("real", real.address), ("other", ours.addr())].map(|(name, address)| Side {
             name,
@@ -66,8 +66,8 @@ impl Pair {
         pair
     }
 
-    /// What each client of the real server hears, and of ours, when the client of that place asks this. `None` when the
-    /// walk's own client is gone.
+    /// Sends a request from one client; returns what each client of the real server, and of ours, receives. `None` when
+    /// the walk's own client is gone.
     pub(crate) fn ask(&mut self, who: usize, words: &[Vec<u8>]) -> Option<[Vec<Heard>; 2]> {
         for side in &mut self.sides {
             side.links[who].send(&encoded(Form::Resp2, words));
@@ -75,7 +75,7 @@ impl Pair {
         self.settle().then(|| self.hear())
     }
 
-    /// The same where what is asked falls due at once: so much time passes, on both, before anybody is heard.
+    /// Sends a request whose deadline falls due at once: this time passes on both servers before anything is read.
     pub(crate) fn ask_and_wait(&mut self, who: usize, words: &[Vec<u8>], time: Duration) -> Option<[Vec<Heard>; 2]> {
         for side in &mut self.sides {
             side.links[who].send(&encoded(Form::Resp2, words));
@@ -83,7 +83,7 @@ impl Pair {
         self.settle();
         self.ours.advance(time);
         wait(time);
-        // A real server looks for what is due between two rounds of requests, in one database after the other.
+        // A real server searches for due keys between two rounds of requests, in one database after the other.
         let mut look = || {
             wait(BETWEEN_LOOKS);
             self.settle()
@@ -91,7 +91,7 @@ impl Pair {
         (0..LOOKS).all(|_| look()).then(|| self.hear())
     }
 
-    /// What both answer to the walk's own client.
+    /// The replies of both servers to the walk's own client.
     pub(crate) fn ask_own(&mut self, words: &[&[u8]]) -> [Reply; 2] {
         let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
         for side in &mut self.sides {
@@ -112,7 +112,7 @@ impl Pair {
         self.settle();
     }
 
-    /// Waits until both have done what they were asked. False when the walk's own client is gone.
+    /// Waits until both servers have run all requests. False when the walk's own client is gone.
     fn settle(&mut self) -> bool {
         let ping = encoded(Form::Resp2, &[b"PING".to_vec()]);
         for _ in 0..2 {
@@ -125,7 +125,7 @@ impl Pair {
         true
     }
 
-    /// What all clients have heard by now.
+    /// Everything that all clients have received by now.
     fn hear(&mut self) -> [Vec<Heard>; 2] {
         let mut heard = self.sides.each_mut().map(Side::hear);
         for _ in 0..LAGS {

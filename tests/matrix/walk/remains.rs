@@ -1,11 +1,10 @@
-//! What a walk has left behind on a server: every key of every database, the users, the
-//! functions, and what was counted.
+//! The state of a server after a walk: every key of every database, the users, the functions, and the statistics.
 
 use crate::reply::Reply;
 use crate::walk::pair::Pair;
 use crate::walk::volatile;
 
-/// How many databases a walk uses.
+/// The number of databases that a walk uses.
 const DATABASES: usize = 3;
 
 const KEYS: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -26,8 +25,8 @@ const OVERALL: &[&[&str]] = &[
     &["INFO", "memory"],
 ];
 
-/// Fields of INFO that are the same when all else is. How many keys have expired is not among them: Redis counts them
-/// when it finds them, if they are still there.
+/// Fields of INFO that are equal when everything else is. The number of expired keys is not among them: Redis counts
+/// keys when it finds them, if they still exist.
 const FIELDS: &[&str] = &[
     "errorstat_",
     "db",
@@ -76,7 +75,7 @@ pub(super) fn difference(pair: &mut Pair) -> Option<String> {
     found
 }
 
-/// The same of what is not about keys.
+/// The state that does not concern keys.
 pub(super) fn overall_difference(pair: &mut Pair) -> Option<String> {
     OVERALL.iter().find_map(|words| {
         let request: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
@@ -120,7 +119,7 @@ fn compared(pair: &mut Pair, request: &[&[u8]], command: &str) -> Option<String>
     (answers[0] != answers[1]).then(|| format!("{shown}:\n  {}", unlike(&answers).join("\n  ")))
 }
 
-/// Where both differ, line by line.
+/// The lines in which both differ.
 fn unlike(answers: &[Vec<String>; 2]) -> Vec<String> {
     let only = |own: &Vec<String>, other: &Vec<String>, who: &str| {
         own.iter().filter(|line| !other.contains(line)).map(|line| format!("{who}: {line}")).collect::<Vec<_>>()
@@ -156,7 +155,7 @@ fn without_times(line: &str) -> String {
     format!("{name}:{}", parts.split(',').filter(is_kept).collect::<Vec<_>>().join(","))
 }
 
-/// What tables order by chance is sorted; of a hash, fields and values alike.
+/// Sorts elements that tables order at random; in a hash, fields and values together.
 fn sorted(command: &str, mut lines: Vec<String>) -> Vec<String> {
     if command.starts_with("info|")
         || matches!(

@@ -1,4 +1,4 @@
-//! What a client of a walk has said last, and so what is to be compared of what it hears.
+//! The last request of a client of a walk, on which the comparison of its replies depends.
 
 use dunlin::engine::{Entry, Table};
 
@@ -8,7 +8,7 @@ use crate::shape::{Sameness, line};
 use crate::walk::pair::Heard;
 use crate::walk::volatile;
 
-/// How many letters of a long reply are shown.
+/// The number of characters of a long reply that are shown.
 const SHOWN: usize = 600;
 
 /// A client's last request, and those that it has queued.
@@ -22,13 +22,13 @@ pub(super) struct Said<'t> {
 }
 
 impl<'t> Said<'t> {
-    /// It asks this.
+    /// Records that the client sends this request.
     pub(super) fn begin(&mut self, table: &'t Table, words: &[Vec<u8>]) {
         self.last = meant(table, words);
         self.waits = true;
     }
 
-    /// It heard this. A push may be about anything, unless the request was about pushes.
+    /// Records the data that the client received. A push may concern anything, unless the request was about pushes.
     pub(super) fn end(&mut self, heard: &Heard) {
         let is_about_pushes = self.command().ends_with("subscribe");
         if !heard.replies.iter().any(|reply| is_about_pushes || !matches!(reply, Reply::Push(_))) {
@@ -46,12 +46,12 @@ impl<'t> Said<'t> {
         }
     }
 
-    /// True when it is shown what others ask.
+    /// True when the client receives the requests of others (MONITOR).
     pub(super) fn monitors(&self) -> bool {
         self.monitors
     }
 
-    /// True while what it asks is queued.
+    /// True while the client's requests are queued (MULTI).
     pub(super) fn is_in_transaction(&self) -> bool {
         self.in_transaction
     }
@@ -81,17 +81,17 @@ fn meant<'t>(table: &'t Table, words: &[Vec<u8>]) -> Option<&'t Entry> {
     called.or(Some(entry))
 }
 
-/// What comparing the replies of two servers has shown.
+/// The result of comparing the replies of two servers.
 pub(super) enum Verdict {
-    /// They are the same to the byte.
+    /// The replies are equal to the byte.
     Exact,
-    /// They are the same but for what may differ.
+    /// The replies are equal except for parts that may differ.
     Masked,
-    /// They differ, in this.
+    /// The replies differ; the difference.
     Unlike(String),
 }
 
-/// Compares what a client hears; `asks` when it is the one that has just asked something.
+/// Compares the data that a client receives; `asks` is true for the client that has just sent a request.
 pub(super) fn compared(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) -> Verdict {
     match real == ours {
         true => Verdict::Exact,
@@ -99,13 +99,13 @@ pub(super) fn compared(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) 
     }
 }
 
-/// How what a client hears differs beyond what may differ, if it does.
+/// The difference in the data that a client receives, beyond the parts that may differ, if there is one.
 fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) -> Option<String> {
     let [told_real, told_ours] = [real, ours].map(|heard| volatile::arranged(heard.replies.clone()));
     let all_alike = |real: &[Reply], ours: &[Reply]| {
         real.len() == ours.len() && real.iter().zip(ours).all(|(real, ours)| are_alike(said, real, ours))
     };
-    // What goes on after a wait has a turn of its own here, at whose end prefixes are told.
+    // A request that continues after a wait has its own turn here, at whose end prefixes are invalidated.
     let is_same = real.closed == ours.closed
         && (all_alike(&told_real, &told_ours)
             || !asks && all_alike(&tracking_last(&told_real), &tracking_last(&told_ours)));
@@ -124,8 +124,8 @@ fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) -> Option<Str
     Some(format!("{:?}\n  real: {shown_real}\n  ours: {shown_ours}", said.command()))
 }
 
-/// Redis tells of a change before or behind its event, as each command has it; and who of those of a prefix is told
-/// first, and so when it is known that somebody is gone, is chance.
+/// Redis sends an invalidation before or after the event, depending on the command; and the order of the clients of a
+/// prefix, and so the moment when a disconnected one is noticed, is random.
 fn tracking_last(replies: &[Reply]) -> Vec<Reply> {
     let mut sorted = replies.to_vec();
     sorted.sort_by_key(is_about_tracking);
@@ -142,7 +142,7 @@ fn is_about_tracking(reply: &Reply) -> u8 {
     }
 }
 
-/// Which of the answers of EXEC differ, if they do.
+/// The first reply within EXEC that differs, if any.
 fn unlike_in_queue(said: &Said<'_>, real: &[Reply], ours: &[Reply]) -> Option<String> {
     let answers = real.iter().zip(ours).find_map(|pair| match pair {
         (Reply::Array(real), Reply::Array(ours)) if said.command() == "exec" && real.len() == ours.len() => {
@@ -158,7 +158,7 @@ fn unlike_in_queue(said: &Said<'_>, real: &[Reply], ours: &[Reply]) -> Option<St
     Some(format!("answer {nth} of {queued}: {command}\n  real: {real}\n  ours: {ours}"))
 }
 
-/// Of two long texts, what stands around the place from which on they differ.
+/// The parts of two long texts around the place where they begin to differ.
 fn around_difference(one: &str, other: &str) -> [String; 2] {
     let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
     let start = same.saturating_sub(SHOWN / 2);
@@ -181,8 +181,8 @@ fn are_alike(said: &Said<'_>, real: &Reply, ours: &Reply) -> bool {
     is_behind() || is_like(said.last, real, ours)
 }
 
-/// Whether both are alike as the answer to what was queued at that place. A command that is answered several times
-/// makes it uncertain which one that is, and whether its answer stands in that of EXEC or behind it.
+/// Whether both are equal as the replies to the command that was queued at that place. A command that has several
+/// replies makes it uncertain which one that is, and whether its reply is within that of EXEC or after it.
 fn is_answer_of_queue(said: &Said<'_>, answers: usize, place: usize, real: &Reply, ours: &Reply) -> bool {
     let several = |entry: &Option<&Entry>| entry.is_some_and(|entry| entry.name.ends_with("subscribe"));
     let is_certain = said.queued.len() == answers && !said.queued.iter().any(several);

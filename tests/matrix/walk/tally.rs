@@ -1,9 +1,9 @@
-//! How much of a walk was compared, and how closely.
+//! Counts how much of a walk was compared, and how exactly.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How many of the commands with masked replies are shown.
+/// The number of commands with masked replies that are shown.
 const SHOWN: usize = 10;
 
 /// Counts requests.
@@ -25,7 +25,7 @@ impl Tally {
         }
     }
 
-    /// How many steps were taken.
+    /// The number of steps.
     pub(super) fn steps(&self) -> usize {
         self.exact + self.masked.values().sum::<usize>() + self.not_asked
     }

@@ -1,10 +1,11 @@
-//! The words of a walk: for each argument of a syntax line some that fit, some that nearly do, and some that do not.
+//! The words of a walk: for each argument of a syntax line some valid ones, some nearly valid ones, and some invalid
+//! ones.
 //!
-//! Few words, so that requests meet what others have left; and what came back before (ids, payloads) is used again.
+//! There are few words, so that requests use the keys of others; and returned values (ids, payloads) are used again.
 
 use crate::sampler::{Role, Word};
 
-/// What an argument may be given, by its name.
+/// The words for an argument, by its name.
 const BY_NAME: &[(&[&str], &[&str])] = &[
     (&["timeout"], &["0", "0", "1000", "-1", "x"]),
     (&["maxage"], &["100000", "-1", "x"]),
@@ -42,7 +43,7 @@ const BY_NAME: &[(&[&str], &[&str])] = &[
     (&["longitude"], &["13.361389", "15.087269", "-180", "180", "181", "x"]),
     (&["latitude"], &["38.115556", "37.502669", "-85.05", "85.06", "x"]),
     (&["radius", "width", "height"], &["200", "1", "0", "100000", "-1", "x"]),
-    // DECODE of a sketch that is cut off shows what stands behind it in Redis's memory.
+    // DECODE of a truncated sketch shows bytes after it in Redis's memory.
     (&["subcommand"], &["GETREG", "ENCODING", "TODENSE", "x"]),
     (&["section"], &["keyspace", "nosuch"]),
     (&["seconds"], &["100000", "100000", "100000", "-1", "0", "x", "9223372036854775807"]),
@@ -52,7 +53,7 @@ const BY_NAME: &[(&[&str], &[&str])] = &[
     (&["unix-time-milliseconds"], &["32503680000000", "32503680000000", "-1", "x", "9223372036854775807"]),
 ];
 
-/// Ids of streams, beside those that entries had.
+/// Ids of streams, in addition to those of entries.
 const IDS: &[&str] =
     &["0", "-", "+", "$", ">", "0-0", "5", "7-*", "(5-0", "18446744073709551615-18446744073709551615", "x"];
 
@@ -118,7 +119,7 @@ const KEYS: &[&str] = &["a", "b", "c", "d", "e"];
 const NUMBERS: &[&str] =
     &["0", "1", "2", "3", "-1", "-2", "10", "1.5", "-0.5", "1e3", "inf", "-inf", "x", "9223372036854775807"];
 
-/// Without those of which Redis reads the first digits where it only looks for keys (tracking).
+/// Without numbers of which Redis reads only the first digits when it searches for keys (tracking).
 const COUNTS_OF_KEYS: &[&str] = &["0", "1", "2", "3", "-1", "x"];
 
 const BOUNDS: &[&str] = &["-inf", "+inf", "(1", "1", "2", "0", "-1", "-2", "[a", "(b", "[c", "-", "+", "(x"];
@@ -126,10 +127,10 @@ const BOUNDS: &[&str] = &["-inf", "+inf", "(1", "1", "2", "0", "-1", "-2", "[a",
 const TEXTS: &[&str] =
     &["a", "b", "c", "d", "", "7", "3.5", "a longer word, one that is not kept in a number", "@long"];
 
-/// How many bytes a long text has: more than a packed element may have, a node of a list, a packet.
+/// The length of a long text in bytes: more than the limits of a packed element, of a node of a list, and of a packet.
 const LONG: &[usize] = &[65, 600, 5000, 70_000];
 
-/// How many words that came back are kept of a kind.
+/// The number of returned words of a kind that are kept.
 const KEPT: usize = 8;
 
 /// The words, and those that came back.
@@ -204,7 +205,7 @@ impl Vocabulary {
         let known = match name {
             "key" => Some(KEYS),
             "text" => Some(TEXTS),
-            // What a script makes of a map is in an order of chance.
+            // A script returns the elements of a map in random order.
             "calling" => Some(&SCRIPTS[..2]),
             "number" => Some(NUMBERS),
             "next-id" => return self.next_id(),
@@ -215,7 +216,7 @@ impl Vocabulary {
         self.meant(word)
     }
 
-    /// What a word of the lists above stands for.
+    /// The text that a word of the lists above represents.
     fn meant(&mut self, word: &str) -> Vec<u8> {
         match word {
             "@long" => vec![b'l'; *self.pick(LONG)],

@@ -1,13 +1,12 @@
-//! What in a reply differs between two servers that do the same: times, addresses, sizes, and what Redis itself has
-//! from chance. It is put out of the way, so that all the rest is compared.
+//! The parts of a reply that differ between two servers that do the same: times, addresses, sizes, and random choices
+//! of Redis itself. They are masked, so that everything else is compared.
 
 use crate::reply::Reply;
 
-/// What stands in the place of something that is not compared.
+/// The text that replaces a part that is not compared.
 const ANY: &[u8] = b"...";
 
-/// Fields of lines that tell of clients, which depend on sockets, times and buffers: also on
-/// whether a reply is still in one.
+/// Fields of CLIENT LIST that depend on sockets, times and buffers: also on whether a reply is still in one.
 const OF_CLIENTS: &[&str] = &[
     "addr",
     "laddr",
@@ -40,8 +39,8 @@ const FIELDS: &[&str] = &[
     "modules",
 ];
 
-/// What a client hears, without what differs: patterns are told of a message in an order of
-/// chance, and channels are left in one.
+/// Sorts received replies whose order is random: the deliveries of one message to patterns, and the confirmations of
+/// leaving several channels.
 pub(super) fn arranged(mut replies: Vec<Reply>) -> Vec<Reply> {
     let shown = |reply: &Reply| format!("{reply:?}");
     for run in replies.chunk_by_mut(are_of_one_message) {
@@ -60,7 +59,7 @@ pub(super) fn arranged(mut replies: Vec<Reply>) -> Vec<Reply> {
     replies
 }
 
-/// The channel that a client is told that it has left.
+/// The channel in a confirmation of UNSUBSCRIBE.
 fn channel_left(reply: &Reply) -> Option<&Reply> {
     match reply {
         Reply::Array(items) | Reply::Push(items) => match items.as_slice() {
@@ -71,7 +70,7 @@ fn channel_left(reply: &Reply) -> Option<&Reply> {
     }
 }
 
-/// The same without the channel that a client is told that it has left: which of several comes first is chance.
+/// Masks the channel in a confirmation of UNSUBSCRIBE: the order of several is random.
 pub(super) fn without_channel_left(mut reply: Reply) -> Reply {
     if channel_left(&reply).is_some()
         && let Reply::Array(items) | Reply::Push(items) = &mut reply
@@ -81,7 +80,7 @@ pub(super) fn without_channel_left(mut reply: Reply) -> Reply {
     reply
 }
 
-/// Whether both are told because of patterns, and of the same message.
+/// Whether both are deliveries of the same message to patterns.
 fn are_of_one_message(one: &Reply, other: &Reply) -> bool {
     match (one, other) {
         (Reply::Array(one), Reply::Array(other)) | (Reply::Push(one), Reply::Push(other)) => {
@@ -105,7 +104,7 @@ pub(super) fn settled(command: &str, reply: Reply) -> Reply {
         "role" => within_place(reply, 1),
         "dump" => payload(reply),
         "config|get" => in_order_of_names(reply),
-        // Whoever changes the policy has what was kept by the one read by the other.
+        // After a change of the policy, the bits of one kind are read as the other.
         "object|idletime" | "object|freq" if matches!(reply, Reply::Integer(_)) => Reply::Simple(ANY.to_vec()),
         "xpending" => within_items(reply, &|entry| within_place(entry, 2)),
         "slowlog|get" => {
@@ -146,11 +145,10 @@ fn payload(reply: Reply) -> Reply {
     }
 }
 
-/// How many seconds the moments may differ from which deadlines are counted: our clock stands
-/// still while the other goes on.
+/// The most seconds by which deadlines may differ: our clock is frozen while the other runs.
 const APART_S: i64 = 600;
 
-/// Whether both tell deadlines, in seconds or milliseconds, that are the same but for when they were set and asked for.
+/// Whether both are deadlines, in seconds or milliseconds, that differ only by the times when they were set and read.
 pub(super) fn are_near(command: &str, real: &Reply, ours: &Reply) -> bool {
     let apart = match command.trim_start_matches('h') {
         "ttl" | "expiretime" => APART_S,
@@ -170,10 +168,10 @@ pub(super) fn are_near(command: &str, real: &Reply, ours: &Reply) -> bool {
     }
 }
 
-/// How many entries of the slow log are compared.
+/// The number of entries of the slow log that are compared.
 const SLOW: usize = 20;
 
-/// The walk's own requests are among the slow ones, some of them now before another client's, now behind it.
+/// The walk's own requests are among the slow ones, sometimes before another client's, sometimes after it.
 fn without_pings(reply: Reply) -> Reply {
     let ping = Reply::Array(vec![Reply::Bulk(b"PING".to_vec())]);
     let is_ping = |entry: &Reply| matches!(entry, Reply::Array(parts) if parts.get(3) == Some(&ping));
@@ -186,7 +184,7 @@ fn without_pings(reply: Reply) -> Reply {
     }
 }
 
-/// Secrets are hidden here in every request; in Redis only once they were looked at.
+/// Secrets are hidden here in every request; in Redis only after they were parsed.
 fn without_secrets(entry: Reply) -> Reply {
     let Reply::Array(mut parts) = entry else { return entry };
     if let Some(Reply::Array(words)) = parts.get_mut(3)
@@ -224,7 +222,7 @@ fn client_lines(text: &str) -> String {
         _ => field.to_owned(),
     };
     let line = |line: &str| line.split(' ').map(field).collect::<Vec<_>>().join(" ");
-    // The walk's own client may have asked something else meanwhile.
+    // The walk's own client may have sent other requests meanwhile.
     text.split('\n').filter(|line| !line.contains(" user=walker ")).map(line).collect::<Vec<_>>().join("\n")
 }
 
@@ -247,7 +245,7 @@ fn within_items(reply: Reply, change: &dyn Fn(Reply) -> Reply) -> Reply {
     }
 }
 
-/// The list without what stands at one place of it.
+/// Masks the element at one place of a list.
 fn within_place(reply: Reply, place: usize) -> Reply {
     match reply {
         Reply::Array(mut items) => {
@@ -296,7 +294,7 @@ fn without_fields(reply: Reply) -> Reply {
     }
 }
 
-/// XINFO STREAM FULL tells when each pending entry was delivered: `[id consumer time count]`, `[id time count]`.
+/// XINFO STREAM FULL shows when each pending entry was delivered: `[id consumer time count]`, `[id time count]`.
 fn without_delivery_times(reply: Reply) -> Reply {
     let reply = match reply {
         Reply::Array(items) => match items.as_slice() {

@@ -16,7 +16,7 @@ pub(crate) struct Section {
     pub(crate) steps: Vec<Step>,
 }
 
-/// One thing to do, and what is expected to come back.
+/// A step: one action, and the expected reply.
 #[derive(Debug)]
 pub(crate) struct Step {
     /// The line of the file, counted from 1.
@@ -176,7 +176,7 @@ fn command(text: &str) -> Result<Vec<Vec<u8>>, String> {
     }
 }
 
-/// `+1500ms`, `+2s`, `+3m`, `+4h` or `+5d`; what stands behind it is a remark.
+/// Parses `+1500ms`, `+2s`, `+3m`, `+4h` or `+5d`; text after it is a remark.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("a time must be written like +1500ms, +2s, +3m, +4h or +5d, not `{text}`");
     let written = text.split_whitespace().next().and_then(|word| word.strip_prefix('+')).ok_or_else(wrong)?;

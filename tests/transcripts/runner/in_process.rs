@@ -1,7 +1,7 @@
-//! Our engine as a target, without a socket: what a session sends is parsed and run on the spot.
+//! Our engine as a target, without a socket: the bytes that a session sends are parsed and run at once.
 //!
-//! Every section has an engine of its own. The clock stands still until a transcript moves it, so times are exact, and
-//! nothing ever has to be waited for: when the engine has no answer now, there is none.
+//! Every section has its own engine. The clock is frozen until a transcript moves it, so times are exact, and no test
+//! ever waits: when the engine has no reply now, there is none.
 
 use super::format::Section;
 use super::matching::Clock;
@@ -76,7 +76,7 @@ struct World {
     clients: BTreeMap<u64, Client>,
 }
 
-/// What belongs to one session outside of the engine.
+/// The state of one session outside of the engine.
 struct Client {
     session: SessionId,
     parser: Parser,
@@ -157,7 +157,7 @@ impl World {
         true
     }
 
-    /// Gives a session what it is told, and runs what it sent while it was blocked.
+    /// Delivers the pushes of a session, and runs the requests that it sent while it was blocked.
     fn tell(&mut self, session: SessionId) {
         if let Some(client) = self.clients.get_mut(&session.number)
             && let Some(told) = self.engine.sessions.get_mut(session)

@@ -1,4 +1,4 @@
-//! Compares what came back with what a transcript expects.
+//! Compares replies with the expectations of a transcript.
 
 use super::reply::Protocol;
 
@@ -54,7 +54,7 @@ pub(crate) enum Clock {
     Wall,
 }
 
-/// What a step expects: lines for a reply, or bytes.
+/// The expectation of a step: lines for a reply, or bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     resp2: Vec<Expectation>,
@@ -102,7 +102,7 @@ pub(crate) fn accepts(expected: &[Expectation], lines: &[String], clock: Clock) 
     fixed.len() == lines.len() && fixed.iter().zip(lines).all(|(one, line)| one.accepts(line, clock))
 }
 
-/// How much smaller a number may be with a wall clock.
+/// The amount by which a number may be smaller with a real clock.
 const SLACK: i64 = 400;
 
 /// Whether two lines are equal but for numbers, and the numbers of `actual` are the expected ones or a little less.

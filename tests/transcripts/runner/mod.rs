@@ -1,4 +1,4 @@
-//! Plays transcripts: finds the files, plays their sections against a target, tells what differs.
+//! Plays transcripts: finds the files, plays their sections against a target, and reports differences.
 
 pub(crate) mod format;
 pub(crate) mod in_process;
@@ -57,7 +57,7 @@ impl Transcript {
         reports
     }
 
-    /// Tells how many sections `check` leaves out for `target`, and for want of which commands.
+    /// Prints the number of sections that `check` leaves out for `target`, and the commands that are missing.
     pub(crate) fn tell_what_is_left_out(&self, target: &dyn Target) {
         let unknown: Vec<String> = self.sections.iter().filter_map(|section| section.unknown(target)).collect();
         if !unknown.is_empty() {

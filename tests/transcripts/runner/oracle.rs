@@ -1,7 +1,7 @@
-//! A real Redis as a target: the one that knows the answers.
+//! A real Redis as a target, whose replies are the expectations.
 //!
-//! One server process serves one file. Between two sections it is emptied; it is started anew where a section used a
-//! command whose traces FLUSHALL does not remove. Its clock cannot be moved, so time passes by waiting.
+//! One server process serves one file. Its data is removed between two sections; it is restarted where a section used a
+//! command whose effects FLUSHALL does not undo. Its clock cannot be moved, so time passes by waiting.
 
 use super::format::Section;
 use super::matching::Clock;

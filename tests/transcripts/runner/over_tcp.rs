@@ -1,6 +1,6 @@
 //! Our server as a target, over TCP, as every client reaches it.
 //!
-//! Every section has a server of its own, on a free port. Its clock stands still until a transcript moves it.
+//! Every section has its own server, on a free port. Its clock is frozen until a transcript moves it.
 
 use super::format::Section;
 use super::in_process;

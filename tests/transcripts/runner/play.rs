@@ -1,4 +1,4 @@
-//! Plays the steps of a section against a target, and gives back what came.
+//! Plays the steps of a section against a target, and returns the replies.
 
 use super::format::{Action, Step};
 use super::matching::{self, Clock};
@@ -9,28 +9,28 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
-/// Stands for the reply that did not come.
+/// The text for a missing reply.
 pub(crate) const SILENCE: &str = "(nothing)";
-/// Stands for the reply on a connection that the server closed.
+/// The text for a reply on a connection that the server closed.
 const CLOSED: &str = "(closed)";
 
-/// How long an answer may take that must come.
+/// The most time for a reply that must arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long to listen where nothing is expected.
+/// The time to wait where no reply is expected.
 const SILENCE_PATIENCE: Duration = Duration::from_millis(60);
-/// How long to listen for bytes that were not expected.
+/// The time to wait for bytes that are not expected.
 const SURPLUS_PATIENCE: Duration = Duration::from_millis(150);
 
-/// What a step gave.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Got {
     /// A reply, rendered.
     Lines(Vec<String>),
-    /// Bytes, and whether the connection was closed behind them.
+    /// Bytes, and whether the connection was closed after them.
     Bytes(Vec<u8>, bool),
     /// This step has no answer.
     Done,
-    /// The target cannot play this step, nor those behind it.
+    /// The target cannot play this step, nor those after it.
     Beyond,
 }
 
@@ -112,7 +112,7 @@ impl<'t> Player<'t> {
             }
             self.connections.insert(step.connection.clone(), connection);
         }
-        Ok(self.connections.get_mut(&step.connection).expect("it was put in above if it was not there"))
+        Ok(self.connections.get_mut(&step.connection).expect("it was inserted above if it was missing"))
     }
 }
 

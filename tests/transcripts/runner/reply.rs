@@ -149,7 +149,7 @@ fn size(line: &[u8]) -> Decoded<usize> {
 /// In which order the elements of a reply are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// As they came.
+    /// In the order in which they arrived.
     Given,
     /// The elements of the reply sorted.
     Sorted,
@@ -157,7 +157,7 @@ pub(crate) enum Order {
     InnerSorted,
 }
 
-/// The lines that stand for `reply` on a connection that speaks `protocol`.
+/// The lines that represent `reply` on a connection that uses `protocol`.
 pub(crate) fn render(reply: &Reply, protocol: Protocol, order: Order) -> Vec<String> {
     match reply {
         Reply::Array(items) => elements(items, ") ", "(empty array)", protocol, order),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nulls_are_told_apart() {
+    fn the_kinds_of_null_are_distinguished() {
         assert_eq!(shown(b"$-1\r\n", Protocol::Resp2), ["(nil)"]);
         assert_eq!(shown(b"*-1\r\n", Protocol::Resp2), ["(nil array)"]);
         assert_eq!(shown(b"_\r\n", Protocol::Resp3), ["(nil)"]);

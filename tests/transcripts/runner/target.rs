@@ -1,4 +1,4 @@
-//! What the runner needs of a server: bytes in, bytes out, a clock that moves, a fresh start.
+//! The interface of a server for the runner: bytes in, bytes out, a clock, a fresh start.
 //!
 //! A target knows nothing of replies; [`super::play`] encodes commands and decodes answers for all of them alike.
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A server that transcripts can be played against.
 pub(crate) trait Target {
-    /// Which clock the server reads.
+    /// The kind of clock that the server reads.
     fn clock(&self) -> Clock;
     /// Whether the server offers the command that `words` name; a section that needs another one is left out.
     fn knows(&self, _words: &[Vec<u8>]) -> bool {
@@ -34,7 +34,7 @@ pub(crate) trait Link {
     fn receive(&mut self, buffer: &mut Vec<u8>, patience: Duration) -> io::Result<Received>;
 }
 
-/// What came over a [`Link`].
+/// The data that arrived over a [`Link`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     Bytes,
@@ -91,11 +91,11 @@ pub(crate) fn exchange(address: SocketAddr, commands: &str, patience: Duration) 
     Ok(answers)
 }
 
-/// Returns when the server at `address` has taken up what was sent to it before on other connections.
+/// Returns when the server at `address` has read everything that was sent to it before on other connections.
 ///
-/// It reads its sockets in the order in which they became readable, so an answer on a later connection comes after the
-/// work of the earlier ones; the second connection is for those that came in the same round. What is asked is refused
-/// for want of a word, which a server does even while a pause holds all commands back.
+/// It reads its sockets in the order in which they became readable, so a reply on a later connection comes after the
+/// work of the earlier ones; the second connection is for those of the same round. The request is refused because a
+/// word is missing, which a server does even while a pause holds back all commands.
 pub(crate) fn settle(address: SocketAddr) -> io::Result<()> {
     for _ in 0..2 {
         let mut link = TcpLink::open(address)?;
@@ -107,5 +107,5 @@ pub(crate) fn settle(address: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// How long a server may take to hear of a request.
+/// The most time that a server may take to read a request.
 const SETTLED: Duration = Duration::from_secs(20);

@@ -1,7 +1,7 @@
-//! Rewrites the expectations of a file from what a real server answered.
+//! Rewrites the expectations of a file from the replies of a real server.
 //!
-//! Only expectations that no longer hold change. A line that is a glob, or near, stays where it is: when it does not
-//! fit any more, the check that follows the update says so, and a person decides.
+//! Only expectations that no longer hold change. A line that is a glob, or near, stays unchanged: when it no longer
+//! matches, the check that follows the update reports it, and a person decides.
 
 use super::format::{Action, Section, Step};
 use super::matching::{self, Clock, Expectation};
@@ -9,7 +9,7 @@ use super::play::Got;
 use super::reply::{self, Protocol};
 use super::words::quote;
 
-/// What one step gave in both protocols.
+/// The replies of one step in both protocols.
 pub(crate) struct Answers {
     pub resp2: Got,
     pub resp3: Got,
@@ -50,7 +50,7 @@ fn replacement(step: &Step, answers: &Answers) -> Option<Vec<String>> {
     }
 }
 
-/// `lines` as exact expectations, but with the globs of `old` where they stand on the same line.
+/// `lines` as exact expectations, but with the globs of `old` where they are on the same line.
 fn merged(old: &[Expectation], lines: &[String]) -> Vec<Expectation> {
     if matching::accepts(old, lines, Clock::Wall) {
         return old.to_vec();

@@ -9,7 +9,7 @@
 /// One argument, decoded.
 pub(crate) type Word = Vec<u8>;
 
-/// Splits `line` into the arguments that it stands for.
+/// Splits `line` into the arguments that it represents.
 pub(crate) fn split(line: &str) -> Result<Vec<Word>, String> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
@@ -30,7 +30,7 @@ pub(crate) fn split(line: &str) -> Result<Vec<Word>, String> {
     Ok(words)
 }
 
-/// `{1..3: a%}` at the start of `text`: the words it stands for, and what follows it.
+/// `{1..3: a%}` at the start of `text`: the words that it represents, and the text after it.
 fn counted(text: &str) -> Result<Option<(Vec<Word>, &str)>, String> {
     let Some((range, rest)) = text.strip_prefix('{').and_then(|inner| inner.split_once(':')) else {
         return Ok(None);
@@ -77,7 +77,7 @@ fn one_word(text: &str) -> Result<(Word, &str), String> {
     Ok((word, &text[at..]))
 }
 
-/// Reads up to the closing quote; gives the place behind it.
+/// Reads up to the closing quote; returns the place after it.
 fn double_quoted(text: &str, start: usize, word: &mut Word) -> Result<usize, String> {
     let bytes = text.as_bytes();
     let mut at = start;
@@ -102,7 +102,7 @@ fn double_quoted(text: &str, start: usize, word: &mut Word) -> Result<usize, Str
     }
 }
 
-/// Reads up to the closing quote; gives the place behind it.
+/// Reads up to the closing quote; returns the place after it.
 fn single_quoted(text: &str, start: usize, word: &mut Word) -> Result<usize, String> {
     let bytes = text.as_bytes();
     let mut at = start;

@@ -39,8 +39,8 @@ fn undeclared_key(checked: &CheckedCommand<'_>) -> Option<Violation> {
     let declared = checked.declared?;
     let (key, _) = checked.keys.iter().find(|(key, _)| declared.iter().all(|known| **known != **key))?;
     let text = format!(
-        "the script uses {}, which is not among its KEYS; pass every key by KEYS, as a cluster sends the \
-         script where they are",
+        "the script uses {}, which is not among its KEYS; pass every key in KEYS, since a cluster sends the \
+         script to the node that has them",
         quoted(key)
     );
     violation_of_key(key, text)
@@ -65,21 +65,21 @@ fn keys_command(databases: &Databases, checked: &CheckedCommand<'_>, limit: u64)
     if checked.name != "keys" || count <= limit {
         return None;
     }
-    Some(Violation { key: None, text: format!("KEYS looks at all {count} keys while everybody waits; use SCAN") })
+    Some(Violation { key: None, text: format!("KEYS scans all {count} keys while other clients wait; use SCAN") })
 }
 
 /// Commands that read a whole collection: the words after the key with which they do, and what to do instead.
 const WHOLE: &[(&str, &[&str], &str)] = &[
-    ("smembers", &[], "SSCAN it, or ask SISMEMBER or SCARD"),
-    ("hgetall", &[], "HSCAN it, or HMGET what is needed"),
-    ("hkeys", &[], "HSCAN it"),
-    ("hvals", &[], "HSCAN it, or HMGET what is needed"),
+    ("smembers", &[], "use SSCAN, SISMEMBER or SCARD"),
+    ("hgetall", &[], "use HSCAN, or HMGET for the fields that are needed"),
+    ("hkeys", &[], "use HSCAN"),
+    ("hvals", &[], "use HSCAN, or HMGET for the fields that are needed"),
     ("lrange", &["0", "-1"], "read a part of it"),
-    ("zrange", &["0", "-1"], "read a part of it by rank or score, or ZSCAN it"),
-    ("zrevrange", &["0", "-1"], "read a part of it by rank or score, or ZSCAN it"),
-    ("zrangebyscore", &["-inf", "+inf"], "LIMIT it"),
-    ("xrange", &["-", "+"], "COUNT some and go on from the last id"),
-    ("xrevrange", &["+", "-"], "COUNT some and go on from the last id"),
+    ("zrange", &["0", "-1"], "read a part of it by rank or score, or use ZSCAN"),
+    ("zrevrange", &["0", "-1"], "read a part of it by rank or score, or use ZSCAN"),
+    ("zrangebyscore", &["-inf", "+inf"], "use LIMIT"),
+    ("xrange", &["-", "+"], "use COUNT, and continue after the last id"),
+    ("xrevrange", &["+", "-"], "use COUNT, and continue after the last id"),
 ];
 
 fn whole_read(databases: &Databases, checked: &CheckedCommand<'_>, limit: u64) -> Option<Violation> {
@@ -130,11 +130,11 @@ fn late_expire(databases: &Databases, strict: &Strict, checked: &CheckedCommand<
     let data = databases.get(checked.database);
     data.find(key).filter(|slot| data.deadline(*slot).is_none())?;
     let instead = match &*write.command {
-        "set" | "setnx" | "getset" => "SET it with EX, or send both in one script or MULTI",
+        "set" | "setnx" | "getset" => "use SET with EX, or send both in one script or MULTI",
         _ => "send both in one script or MULTI",
     };
     let text = format!(
-        "{} has no deadline since {}, and would live for ever had the application died in between; {instead}",
+        "{} has had no deadline since {}, and would live for ever if the application had died in between; {instead}",
         quoted(key),
         write.command.to_uppercase()
     );
@@ -162,8 +162,8 @@ fn lossy_score(databases: &Databases, checked: &CheckedCommand<'_>) -> Option<Vi
     });
     let (score, member) = lossy?;
     let text = format!(
-        "the score of {} would be {score:.0}, and beyond 2^53 neighbours become one; keep one number in the score, and \
-         the rest in the member",
+        "the score of {} would be {score:.0}, and a double cannot hold every integer beyond 2^53; keep one number in \
+         the score, and the rest in the member",
         quoted(member)
     );
     violation_of_key(key, text)
@@ -186,7 +186,7 @@ fn endless_wait(checked: &CheckedCommand<'_>) -> Option<Violation> {
     }
     let name = checked.name.to_uppercase();
     let text = format!(
-        "{name} would wait for ever; wait some seconds and call it again, so that its caller can be told to stop"
+        "{name} would wait for ever; use a timeout of some seconds and call it again, so that its caller can stop"
     );
     Some(Violation { key: checked.keys.first().map(|(key, _)| key.to_vec()), text })
 }

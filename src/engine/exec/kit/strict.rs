@@ -122,7 +122,7 @@ fn checked<'a>(
 }
 
 fn violations(engine: &Engine, strict: &Strict, checked: &CheckedCommand<'_>) -> Vec<RuleViolation> {
-    // What a transaction runs was checked when it was sent.
+    // The commands of a transaction were checked when they were sent.
     if checked.source == Source::Transaction {
         return Vec::new();
     }

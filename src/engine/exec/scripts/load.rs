@@ -17,7 +17,7 @@ use crate::script::{LibraryError, LuaVm, RegisteredFunctions, read_title};
 /// The most time that the source of a library may run.
 const LOAD_TIMEOUT_US: u64 = 500_000;
 
-/// What FUNCTION RESTORE does with existing libraries.
+/// The policy of FUNCTION RESTORE for existing libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// Existing libraries stay, and a restored one of the same name is an error (APPEND).

@@ -23,16 +23,16 @@ use crate::engine::state::Scripts;
 use crate::engine::state::scripts::Functions;
 use crate::script::LuaVm;
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug)]
 pub(in crate::engine) enum Ending {
-    /// It has replied.
+    /// The command has replied.
     Answered,
-    /// It is blocked.
+    /// The command is blocked.
     Waits(Box<crate::engine::Block>),
-    /// It is a script, or a transaction with one in it, that was suspended.
+    /// The command is a script, or a transaction with one, that was suspended.
     Rests,
-    /// It has called the engine's host.
+    /// The command has called the engine's host.
     CallsHost,
 }
 

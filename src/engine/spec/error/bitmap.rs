@@ -1,29 +1,29 @@
-//! What commands on bits refuse.
+//! Errors of the bitmap commands.
 
 use thiserror::Error as Texts;
 
-/// Why a command on the bits of a string was refused.
+/// The reason why a bitmap command failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Texts)]
 pub enum BitmapError {
-    /// A place of a bit that is no number, negative, or beyond the longest string.
+    /// A bit offset is not a number, negative, or beyond the longest string (SETBIT, GETBIT, BITFIELD).
     #[error("ERR bit offset is not an integer or out of range")]
     Offset,
-    /// SETBIT sets a bit to 0 or 1.
+    /// The value for SETBIT is neither 0 nor 1.
     #[error("ERR bit is not an integer or out of range")]
     Bit,
-    /// BITPOS looks for 0 or 1.
+    /// The bit that BITPOS searches for is neither 0 nor 1.
     #[error("ERR The bit argument must be 1 or 0.")]
     SoughtBit,
-    /// BITOP NOT with several sources.
+    /// BITOP NOT has more than one source key.
     #[error("ERR BITOP NOT must be called with a single source key.")]
     NotOfSeveral,
-    /// No type of a field.
+    /// A type of BITFIELD is none of i1 to i64 and u1 to u63.
     #[error("ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.")]
     FieldType,
-    /// BITFIELD knows no such way of dealing with a number that does not fit.
+    /// OVERFLOW of BITFIELD is neither WRAP, SAT nor FAIL.
     #[error("ERR Invalid OVERFLOW type specified")]
     Overflow,
-    /// BITFIELD_RO was to write.
+    /// BITFIELD_RO has a subcommand that writes.
     #[error("ERR BITFIELD_RO only supports the GET subcommand")]
     ReadOnly,
 }

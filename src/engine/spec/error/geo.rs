@@ -1,47 +1,47 @@
-//! What commands on places on earth refuse.
+//! Errors of the geospatial commands.
 
 use thiserror::Error as Texts;
 
-/// Why a command on places on earth was refused.
+/// The reason why a geospatial command failed.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum GeoError {
-    /// A longitude or latitude out of range: both, as C prints them.
+    /// A longitude or latitude is out of range; both, as C prints them.
     #[error("ERR invalid longitude,latitude pair {0}")]
     InvalidPosition(String),
-    /// No unit of length.
+    /// A unit of length is none of m, km, ft and mi.
     #[error("ERR unsupported unit provided. please use M, KM, FT, MI")]
     Unit,
-    /// A radius that is no number.
+    /// The radius of BYRADIUS or GEORADIUS is not a number.
     #[error("ERR need numeric radius")]
     RadiusNotANumber,
-    /// A radius below 0.
+    /// The radius of BYRADIUS or GEORADIUS is negative.
     #[error("ERR radius cannot be negative")]
     NegativeRadius,
-    /// A width that is no number.
+    /// The width of BYBOX is not a number.
     #[error("ERR need numeric width")]
     WidthNotANumber,
-    /// A height that is no number.
+    /// The height of BYBOX is not a number.
     #[error("ERR need numeric height")]
     HeightNotANumber,
-    /// A width or height below 0.
+    /// The width or height of BYBOX is negative.
     #[error("ERR height or width cannot be negative")]
     NegativeBox,
-    /// The member to search around is not there.
+    /// The member to search around does not exist (FROMMEMBER, GEORADIUSBYMEMBER).
     #[error("ERR could not decode requested zset member")]
     NoSuchMember,
-    /// COUNT of nothing.
+    /// COUNT of GEOSEARCH or GEORADIUS is not positive.
     #[error("ERR COUNT must be > 0")]
     CountNotPositive,
-    /// ANY without COUNT.
+    /// GEOSEARCH or GEORADIUS has ANY without COUNT.
     #[error("ERR the ANY argument requires COUNT argument")]
     AnyWithoutCount,
-    /// Details were asked for where the result is stored: by what.
+    /// WITHDIST, WITHHASH or WITHCOORD is used where the result is stored; the command or option that stores it.
     #[error("ERR {0} is not compatible with WITHDIST, WITHHASH and WITHCOORD options")]
     DetailsStored(&'static str),
-    /// A search without its middle; the command as the client sent it.
+    /// A search has neither FROMMEMBER nor FROMLONLAT, or both; the command as the client sent it.
     #[error("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for {0}")]
     NoMiddle(String),
-    /// A search without its shape; the command as the client sent it.
+    /// A search has neither BYRADIUS nor BYBOX, or both; the command as the client sent it.
     #[error("ERR exactly one of BYRADIUS and BYBOX can be specified for {0}")]
     NoShape(String),
 }

@@ -1,20 +1,20 @@
-//! Errors of the test kit: the replies to refused subcommands of DUNLIN.
+//! Errors of the test kit: the replies to subcommands of DUNLIN that fail.
 
 use thiserror::Error as Texts;
 
-/// The reason why a subcommand of DUNLIN was refused.
+/// The reason why a subcommand of DUNLIN failed.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum KitError {
-    /// The words of a subcommand are not in its syntax.
+    /// The arguments of a subcommand do not match its syntax.
     #[error("ERR syntax error, usage: DUNLIN {0}")]
     Syntax(String),
-    /// No command has this name.
+    /// A filter or rule names a command that does not exist.
     #[error("ERR unknown command name '{0}'")]
     NoCommand(String),
     /// No snapshot has this name.
     #[error("ERR no snapshot named '{0}'")]
     NoSnapshot(String),
-    /// This is not a valid name for a world.
+    /// A name is not valid for a world.
     #[error("ERR the name of a world must be 1 to 64 letters, digits, '-', '_' or '.'")]
     WorldName,
     /// No world has this name.
@@ -43,7 +43,7 @@ pub enum KitError {
     Line {
         /// The number of the line, from 1 on.
         number: usize,
-        /// What is wrong with it.
+        /// The reason why the line is invalid.
         reason: String,
     },
 }

@@ -1,6 +1,6 @@
-//! Every error a command can answer, each with its exact text.
+//! Every error that a command can return, each with its exact text.
 //!
-//! One variant is one text, and the text stands nowhere else. The wording is Redis 8.0's, since clients and tests match
+//! One variant has one text, which is written nowhere else. The wording is Redis 8.0's, since clients and tests match
 //! on it. Errors of files and sockets are not here: the engine has neither.
 
 mod bitmap;
@@ -26,19 +26,19 @@ pub use tracking::TrackingError;
 use crate::script::LibraryError;
 use thiserror::Error as Texts;
 
-/// Why a command was refused. Its `Display` is the line that the client reads, code first.
+/// The reason why a command failed. Its `Display` is the line that the client receives, the error code first.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum Error {
     // Finding a command.
-    /// No command of that name; the name and the start of the arguments, as the client sent them.
+    /// No command has this name; the error repeats the name and the first arguments.
     #[error("ERR unknown command '{name}', with args beginning with: {arguments}")]
     UnknownCommand {
-        /// The name, cut to 128 bytes.
+        /// The name as the client sent it, cut to 128 bytes.
         name: String,
         /// The first arguments, quoted, cut to 128 bytes.
         arguments: String,
     },
-    /// A container command has no such subcommand.
+    /// A container command, such as CONFIG, has no subcommand of this name.
     #[error("ERR unknown subcommand '{subcommand}'. Try {container} HELP.")]
     UnknownSubcommand {
         /// The container's name in upper case.
@@ -46,11 +46,11 @@ pub enum Error {
         /// The subcommand, cut to 128 bytes.
         subcommand: String,
     },
-    /// Too few or too many arguments; the command's full name in lower case.
+    /// A command has too few or too many arguments; its full name in lower case.
     #[error("ERR wrong number of arguments for '{0}' command")]
     WrongArity(String),
 
-    /// A container's subcommand does not exist, or not with so many arguments.
+    /// A handler finds an unknown subcommand or a wrong number of arguments (DEBUG, XINFO and others).
     #[error("ERR unknown subcommand or wrong number of arguments for '{subcommand}'. Try {container} HELP.")]
     SubcommandOrArity {
         /// The container's name in upper case.
@@ -60,16 +60,16 @@ pub enum Error {
     },
 
     // Gates.
-    /// What the command could add might not fit.
+    /// A command that may add data is refused: memory is above `maxmemory`, or the value would be too large.
     #[error("OOM command not allowed when used memory > 'maxmemory'.")]
     OutOfMemory,
-    /// A script would need memory, and does not say that it may run while that is short.
+    /// A function, or script with a `#!` line, without `allow-oom` is called while memory is above `maxmemory`.
     #[error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'")]
     ScriptWithoutMemory,
-    /// The session has not logged in.
+    /// A client that has not logged in calls a command that needs a login.
     #[error("NOAUTH Authentication required.")]
     NoAuth,
-    /// DEBUG is not enabled.
+    /// DEBUG is called while `enable-debug-command` does not allow it.
     #[error(
         "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
          local connection, otherwise you need to set this option in the configuration file, and then restart the \
@@ -77,141 +77,141 @@ pub enum Error {
     )]
     DebugDisabled,
 
-    // Rights.
-    /// Something about users and their rights.
+    // Permissions.
+    /// An error about users and their permissions.
     #[error(transparent)]
     Rights(#[from] RightsError),
 
-    // Listening.
-    /// A subscriber that speaks RESP2 called something else; the command's full name in lower case.
+    // Subscribers and monitors.
+    /// A RESP2 client with subscriptions calls another kind of command; its full name in lower case.
     #[error(
         "ERR Can't execute '{0}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
          context"
     )]
     OnlyListens(String),
-    /// A client that watches commands wants to read or write data: Redis takes it for a replica.
+    /// A client in MONITOR mode, which Redis treats as a replica, calls a command that reads or writes data.
     #[error("ERR Replica can't interact with the keyspace")]
     ReplicaTouchesKeys,
-    /// MONITOR where nothing may wait.
+    /// MONITOR is called inside MULTI or by a script.
     #[error("ERR MONITOR isn't allowed for DENY BLOCKING client")]
     MonitorDenied,
-    /// SSUBSCRIBE where nothing may wait.
+    /// SSUBSCRIBE is called inside MULTI or by a script.
     #[error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")]
     ShardSubscribeDenied,
 
     // Arguments.
-    /// An option is unknown, misplaced or contradicts another.
+    /// An option is unknown, in the wrong place or in conflict with another; or an argument is missing.
     #[error("ERR syntax error")]
     Syntax,
-    /// Not a 64-bit signed integer in canonical form.
+    /// An argument is not a 64-bit signed integer in canonical form.
     #[error("ERR value is not an integer or out of range")]
     NotAnInteger,
-    /// An integer outside of what the argument can mean.
+    /// A count with WITHVALUES or WITHSCORES is too large to be doubled (HRANDFIELD, ZRANDMEMBER).
     #[error("ERR value is out of range")]
     OutOfRange,
-    /// A count that makes a reply too long. Where that is the client's limit, it is closed.
+    /// A negative count makes the reply too long. Where the client's output limit is the reason, it is closed.
     #[error("ERR value is out of range")]
     ReplyTooLong,
-    /// An integer that must not be negative.
+    /// A count is negative or not an integer (LPOP, SPOP, ZPOPMIN and others).
     #[error("ERR value is out of range, must be positive")]
     NotPositive,
-    /// Not a number.
+    /// An argument, or the value to increment, is not a floating-point number.
     #[error("ERR value is not a valid float")]
     NotAFloat,
-    /// A number of keys that must be positive.
+    /// `numkeys` is not a positive integer (LMPOP, ZMPOP, SINTERCARD and others).
     #[error("ERR numkeys should be greater than 0")]
     NumkeysNotPositive,
-    /// A number of keys that is more than the words that follow it.
+    /// `numkeys` is larger than the number of arguments after it (EVAL, FCALL, SINTERCARD).
     #[error("ERR Number of keys can't be greater than number of args")]
     NumkeysTooLarge,
-    /// A count of elements that must be positive.
+    /// COUNT of LMPOP, ZMPOP and their blocking forms is not a positive integer.
     #[error("ERR count should be greater than 0")]
     CountNotPositive,
-    /// A limit that must not be negative.
+    /// LIMIT of SINTERCARD or ZINTERCARD is negative or not an integer.
     #[error("ERR LIMIT can't be negative")]
     NegativeLimit,
-    /// A count that cannot be negated.
+    /// A count or rank is the smallest 64-bit integer, which cannot be negated (LREM, LPOS, SRANDMEMBER).
     #[error("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")]
     CountOutOfRange,
-    /// A database number that is not there.
+    /// A database number is negative or not below `databases`.
     #[error("ERR DB index is out of range")]
     DatabaseOutOfRange,
 
     // Configuration.
-    /// No parameter of that name.
+    /// CONFIG SET names a parameter that does not exist.
     #[error("ERR Unknown option or number of arguments for CONFIG SET - '{0}'")]
     ConfigUnknown(String),
-    /// A parameter cannot be set, or not to that value.
+    /// CONFIG SET names a parameter that cannot be set at run time, or gives an invalid value.
     #[error("ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}")]
     ConfigRefused {
-        /// The parameter.
+        /// The parameter as the client sent it.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 
-    // The server itself, and others.
-    /// What was asked of the server itself, or of servers together.
+    // The server itself and other servers.
+    /// An error about the server itself, or about other servers.
     #[error(transparent)]
     Server(#[from] ServerError),
 
-    // Telling of commands.
-    /// The request whose keys are asked for names no command.
+    // COMMAND GETKEYS.
+    /// COMMAND GETKEYS is given a request whose command does not exist.
     #[error("ERR Invalid command specified")]
     InvalidCommandGiven,
-    /// The command whose keys are asked for has none.
+    /// COMMAND GETKEYS is given a request whose command takes no keys.
     #[error("ERR The command has no key arguments")]
     NoKeyArguments,
-    /// The request whose keys are asked for is too short or too long.
+    /// COMMAND GETKEYS is given a request with the wrong number of arguments.
     #[error("ERR Invalid number of arguments specified for command")]
     InvalidArityGiven,
-    /// The request whose keys are asked for is malformed.
+    /// COMMAND GETKEYS is given a request in which no keys can be found.
     #[error("ERR Invalid arguments specified for command")]
     InvalidArgumentsGiven,
 
     // Data.
-    /// The key holds another type.
+    /// The key holds a value of another type than the command needs.
     #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]
     WrongType,
-    /// What elements are to be sorted by is no number.
+    /// SORT without ALPHA finds an element, or a value of its BY pattern, that is not a number.
     #[error("ERR One or more scores can't be converted into double")]
     WeightNotADouble,
-    /// The key must exist.
+    /// A key that must exist does not (RENAME, LSET, XSETID, XINFO, DEBUG OBJECT).
     #[error("ERR no such key")]
     NoSuchKey,
 
-    // Deadlines.
-    /// A deadline that is not positive, or too far away; the command's name in lower case.
+    // Expiry of keys.
+    /// An expire time is too far away, or not positive where it must be; the command's name in lower case.
     #[error("ERR invalid expire time in '{0}' command")]
     InvalidExpireTime(&'static str),
 
-    /// EXPIRE with NX and another condition.
+    /// EXPIRE or one of its variants has NX together with XX, GT or LT.
     #[error("ERR NX and XX, GT or LT options at the same time are not compatible")]
     ExpireNxAndOthers,
-    /// EXPIRE with both.
+    /// EXPIRE or one of its variants has both GT and LT.
     #[error("ERR GT and LT options at the same time are not compatible")]
     ExpireGtAndLt,
-    /// An option that is none; as the client sent it.
+    /// EXPIRE or one of its variants has an unknown option; as the client sent it.
     #[error("ERR Unsupported option {0}")]
     UnsupportedOption(String),
 
     // Keys and databases.
-    /// From a key to itself.
+    /// COPY or MOVE has the same source and destination.
     #[error("ERR source and destination objects are the same")]
     SameObject,
-    /// SWAPDB's first argument is no number.
+    /// The first argument of SWAPDB is not a number.
     #[error("ERR invalid first DB index")]
     FirstDatabaseInvalid,
-    /// SWAPDB's second argument is no number.
+    /// The second argument of SWAPDB is not a number.
     #[error("ERR invalid second DB index")]
     SecondDatabaseInvalid,
-    /// OBJECT FREQ where nobody counts.
+    /// OBJECT FREQ is called while `maxmemory-policy` is not an LFU policy.
     #[error(
         "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \
          between policies at runtime LRU and LFU data will take some time to adjust."
     )]
     NoLfuPolicy,
-    /// OBJECT IDLETIME under a policy that goes by how often keys are used.
+    /// OBJECT IDLETIME is called while `maxmemory-policy` is an LFU policy.
     #[error(
         "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between \
          policies at runtime LRU and LFU data will take some time to adjust."
@@ -219,378 +219,378 @@ pub enum Error {
     LfuPolicy,
 
     // Scanning.
-    /// Not an unsigned 64-bit integer.
+    /// The cursor of SCAN, HSCAN, SSCAN or ZSCAN is not an unsigned 64-bit integer.
     #[error("ERR invalid cursor")]
     InvalidCursor,
-    /// NOVALUES where there are no fields.
+    /// SCAN, SSCAN or ZSCAN has the option NOVALUES, which only HSCAN has.
     #[error("ERR NOVALUES option can only be used in HSCAN")]
     NoValuesOfHash,
 
     // Lists.
-    /// LSET where there is no element.
+    /// LSET names an index at which the list has no element.
     #[error("ERR index out of range")]
     IndexOutOfRange,
-    /// LPOS counts matches from 1.
+    /// RANK of LPOS is 0; ranks count from 1, or from -1 backwards.
     #[error(
         "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start \
          from the end of the list"
     )]
     RankZero,
-    /// LPOS for fewer than no matches.
+    /// COUNT of LPOS is negative.
     #[error("ERR COUNT can't be negative")]
     CountNegative,
-    /// LPOS among fewer than no elements.
+    /// MAXLEN of LPOS is negative.
     #[error("ERR MAXLEN can't be negative")]
     MaxlenNegative,
 
     // Sorted sets.
-    /// ZADD with both.
+    /// ZADD or GEOADD has both NX and XX.
     #[error("ERR XX and NX options at the same time are not compatible")]
     NxAndXx,
-    /// ZADD with two of them.
+    /// ZADD has two of GT, LT and NX.
     #[error("ERR GT, LT, and/or NX options at the same time are not compatible")]
     GtLtNx,
-    /// ZADD INCR with several members.
+    /// ZADD with INCR has more than one pair of score and member.
     #[error("ERR INCR option supports a single increment-element pair")]
     IncrOnePair,
-    /// Infinity and minus infinity were to be added.
+    /// ZINCRBY or ZADD with INCR would add infinity and minus infinity.
     #[error("ERR resulting score is not a number (NaN)")]
     ScoreNotANumber,
-    /// No bound of a range of scores.
+    /// A bound of a range of scores is not a number (ZRANGEBYSCORE, ZCOUNT and others).
     #[error("ERR min or max is not a float")]
     ScoreBounds,
-    /// No bound of a range of members.
+    /// A bound of a range of members does not begin with `[` or `(` and is not `-` or `+` (ZRANGEBYLEX and others).
     #[error("ERR min or max not valid string range item")]
     LexBounds,
-    /// LIMIT with a range of ranks.
+    /// ZRANGE or ZRANGESTORE has LIMIT without BYSCORE or BYLEX.
     #[error("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")]
     LimitByRank,
-    /// WITHSCORES with a range of members.
+    /// ZRANGE has both WITHSCORES and BYLEX.
     #[error("ERR syntax error, WITHSCORES not supported in combination with BYLEX")]
     ScoresByLex,
-    /// No keys to combine; the command's name in lower case.
+    /// `numkeys` of ZUNION, ZINTER, ZDIFF or a variant is below 1; the command's name in lower case.
     #[error("ERR at least 1 input key is needed for '{0}' command")]
     NoInputKeys(&'static str),
-    /// A factor of scores that is no number.
+    /// An argument of WEIGHTS is not a number (ZUNION, ZINTER and variants).
     #[error("ERR weight value is not a float")]
     WeightNotAFloat,
 
     // Strings.
-    /// A string would become longer than `proto-max-bulk-len`.
+    /// A string would become longer than `proto-max-bulk-len`, or than memory allows.
     #[error("ERR string exceeds maximum allowed size (proto-max-bulk-len)")]
     StringTooLong,
-    /// A place in a string that is negative.
+    /// The offset of SETRANGE is negative.
     #[error("ERR offset is out of range")]
     OffsetOutOfRange,
-    /// A whole number would leave 64 bits.
+    /// INCRBY, HINCRBY or a variant would leave the range of 64-bit integers.
     #[error("ERR increment or decrement would overflow")]
     IncrementOverflow,
-    /// A decrement that has no negative.
+    /// The decrement of DECRBY is the smallest 64-bit integer, which cannot be negated.
     #[error("ERR decrement would overflow")]
     DecrementOverflow,
-    /// A sum that is no number.
+    /// The result of INCRBYFLOAT or HINCRBYFLOAT would be infinite or not a number.
     #[error("ERR increment would produce NaN or Infinity")]
     NotFinite,
-    /// LCS of something else.
+    /// LCS names a key that holds another type than a string.
     #[error("ERR The specified keys must contain string values")]
     NotBothStrings,
-    /// LCS with both LEN and IDX.
+    /// LCS has both LEN and IDX.
     #[error("ERR If you want both the length and indexes, please just use IDX.")]
     LcsLengthAndPlaces,
-    /// LCS of a string of 4 GiB or more.
+    /// LCS names a string of 4 GiB or more.
     #[error("ERR String too long for LCS")]
     StringsTooLongForLcs,
-    /// LCS of strings whose table would be too large.
+    /// The table that LCS needs for these two strings would be larger than `proto-max-bulk-len`.
     #[error("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")]
     LcsMemory,
 
-    /// Of bits.
+    /// An error of a bitmap command.
     #[error(transparent)]
     Bitmap(#[from] BitmapError),
-    /// Of HyperLogLogs.
+    /// An error of a HyperLogLog command.
     #[error(transparent)]
     HyperLogLog(#[from] HyperLogLogError),
-    /// Of RESTORE.
+    /// An error of RESTORE.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// Of places on earth.
+    /// An error of a geospatial command.
     #[error(transparent)]
     Geo(#[from] GeoError),
-    /// Of streams.
+    /// An error of a stream command.
     #[error(transparent)]
     Stream(#[from] StreamError),
 
     // Hashes.
-    /// A whole number was to be added to another value.
+    /// HINCRBY finds a field whose value is not an integer.
     #[error("ERR hash value is not an integer")]
     HashValueNotAnInteger,
-    /// A number was to be added to another value.
+    /// HINCRBYFLOAT finds a field whose value is not a number.
     #[error("ERR hash value is not a float")]
     HashValueNotAFloat,
-    /// A number to add that is none.
+    /// The increment of HINCRBYFLOAT is infinite.
     #[error("ERR value is NaN or Infinity")]
     NanOrInfinity,
 
-    /// `FIELDS` is not where it must be.
+    /// The word FIELDS is missing or in another place (HEXPIRE, HTTL, HGETEX and others).
     #[error("ERR Mandatory argument FIELDS is missing or not at the right position")]
     FieldsMissing,
-    /// A number of fields that must be positive.
+    /// The number of fields is not a positive integer (HTTL, HPERSIST, HGETDEL, HGETEX and others).
     #[error("ERR Number of fields must be a positive integer")]
     FieldsNotPositive,
-    /// A number of fields that must be positive, in the words of HEXPIRE.
+    /// The number of fields of HEXPIRE or one of its variants is not a positive integer.
     #[error("ERR Parameter `numFields` should be greater than 0")]
     NumFieldsNotPositive,
-    /// A number of fields that must be positive, in the words of HSETEX.
+    /// The number of fields of HSETEX is not a positive 32-bit integer.
     #[error("ERR invalid number of fields")]
     InvalidFieldCount,
-    /// Another number of fields than announced.
+    /// The number of fields differs from the number of arguments after it (HEXPIRE, HTTL and others).
     #[error("ERR The `numfields` parameter must match the number of arguments")]
     NotSoManyFields,
-    /// A field was to live for less than no time.
+    /// The expire time of a hash field is negative (HEXPIRE, HGETEX, HSETEX and variants).
     #[error("ERR invalid expire time, must be >= 0")]
     NegativeExpireTime,
-    /// HSETEX with both, or with one twice.
+    /// HSETEX has both FNX and FXX, or one of them twice.
     #[error("ERR Only one of FXX or FNX arguments can be specified")]
     FnxAndFxx,
-    /// HSETEX with several of them.
+    /// HSETEX has more than one of EX, PX, EXAT, PXAT and KEEPTTL.
     #[error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")]
     SeveralExpireTimes,
-    /// HSETEX has no such option; as the client sent it.
+    /// HSETEX has an unknown option; as the client sent it.
     #[error("ERR unknown argument: {0}")]
     UnknownArgument(String),
 
     // Connections.
-    /// An integer beyond 32 bits.
+    /// A number that must fit into 32 bits, such as a database number, does not.
     #[error("ERR value is out of range, value must between -2147483648 and 2147483647")]
     OutOfInt32,
-    /// A password was given and none is set.
+    /// AUTH is called with a password alone while the default user has none.
     #[error(
         "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
          configuration is correct?"
     )]
     AuthWithoutPassword,
-    /// No such user, or the wrong password.
+    /// AUTH or HELLO names a user that does not exist or is disabled, or has the wrong password.
     #[error("WRONGPASS invalid username-password pair or user is disabled.")]
     WrongPassword,
-    /// HELLO before login, without AUTH.
+    /// HELLO is called without AUTH before login.
     #[error(
         "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> \
          <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
     )]
     HelloBeforeAuth,
-    /// HELLO's version is no number.
+    /// The protocol version of HELLO is not a number.
     #[error("ERR Protocol version is not an integer or out of range")]
     ProtocolNotAnInteger,
-    /// HELLO's version is not spoken here.
+    /// The protocol version of HELLO is neither 2 nor 3.
     #[error("NOPROTO unsupported protocol version")]
     UnsupportedProtocol,
-    /// HELLO has no such option.
+    /// HELLO has an unknown option, or one without its value; as the client sent it.
     #[error("ERR Syntax error in HELLO option '{0}'")]
     HelloOption(String),
-    /// A client's name that would break a line of CLIENT LIST.
+    /// A client's name (CLIENT SETNAME, HELLO SETNAME) has characters that would break a line of CLIENT LIST.
     #[error("ERR Client names cannot contain spaces, newlines or special characters.")]
     ClientName,
-    /// CLIENT SETINFO has no such option.
+    /// CLIENT SETINFO names an unknown attribute; as the client sent it.
     #[error("ERR Unrecognized option '{0}'")]
     ClientInfoOption(String),
-    /// A library's name or version that would break a line of CLIENT LIST.
+    /// A value of CLIENT SETINFO has characters that would break a line of CLIENT LIST; the attribute's name.
     #[error("ERR {0} cannot contain spaces, newlines or special characters.")]
     ClientInfoValue(String),
-    /// No such kind of client.
+    /// CLIENT LIST or CLIENT KILL names an unknown type of client; as the client sent it.
     #[error("ERR Unknown client type '{0}'")]
     ClientType(String),
-    /// CLIENT LIST ID takes numbers.
+    /// An argument of CLIENT LIST ID is not a number.
     #[error("ERR Invalid client ID")]
     ClientId,
-    /// CLIENT KILL ID takes numbers from 1.
+    /// The argument of CLIENT KILL ID is not a positive integer.
     #[error("ERR client-id should be greater than 0")]
     ClientIdNotPositive,
-    /// CLIENT KILL MAXAGE takes a number.
+    /// The argument of CLIENT KILL MAXAGE is not an integer.
     #[error("ERR maxage is not an integer or out of range")]
     MaxAgeNotAnInteger,
-    /// CLIENT KILL MAXAGE takes seconds from 1.
+    /// The argument of CLIENT KILL MAXAGE is not positive.
     #[error("ERR maxage should be greater than 0")]
     MaxAgeNotPositive,
-    /// CLIENT KILL found nobody.
+    /// CLIENT KILL with an address finds no client that has it.
     #[error("ERR No such client")]
     NoSuchClient,
-    /// There is no such user.
+    /// CLIENT KILL USER names a user that does not exist.
     #[error("ERR No such user '{0}'")]
     NoSuchUser(String),
-    /// CLIENT PAUSE has no such mode.
+    /// The mode of CLIENT PAUSE is neither WRITE nor ALL.
     #[error("ERR CLIENT PAUSE mode must be WRITE or ALL")]
     PauseMode,
-    /// A time to wait that is no number.
+    /// A timeout in milliseconds is not an integer (WAIT, XREAD BLOCK, CLIENT PAUSE and others).
     #[error("ERR timeout is not an integer or out of range")]
     TimeoutNotAnInteger,
-    /// Seconds to wait that are no number.
+    /// A timeout in seconds is not a number (BLPOP, BLMOVE, BZPOPMIN and others).
     #[error("ERR timeout is not a float or out of range")]
     TimeoutNotAFloat,
-    /// A time to wait below 0.
+    /// A timeout is negative.
     #[error("ERR timeout is negative")]
     TimeoutNegative,
-    /// A time to wait beyond the end of time.
+    /// A timeout ends later than a 64-bit time in milliseconds can express.
     #[error("ERR timeout is out of range")]
     TimeoutOutOfRange,
 
-    // Transactions and waiting.
-    /// EXEC where nothing was queued.
+    // Transactions and blocked commands.
+    /// EXEC is called outside a transaction.
     #[error("ERR EXEC without MULTI")]
     ExecWithoutMulti,
-    /// DISCARD where nothing was queued.
+    /// DISCARD is called outside a transaction.
     #[error("ERR DISCARD without MULTI")]
     DiscardWithoutMulti,
-    /// MULTI after MULTI.
+    /// MULTI is called inside a transaction.
     #[error("ERR MULTI calls can not be nested")]
     NestedMulti,
-    /// WATCH after MULTI.
+    /// WATCH is called inside a transaction.
     #[error("ERR WATCH inside MULTI is not allowed")]
     WatchInMulti,
-    /// A command that cannot be queued.
+    /// A command that cannot be queued is called inside a transaction.
     #[error("ERR Command not allowed inside a transaction")]
     NotInTransaction,
-    /// A request was refused when it was to be queued.
+    /// EXEC discards the transaction, because a request was refused when it was queued.
     #[error("EXECABORT Transaction discarded because of previous errors.")]
     TransactionFaulty,
-    /// EXEC itself was refused; why.
+    /// EXEC itself is refused, for example because memory is short; the reason.
     #[error("EXECABORT Transaction discarded because of: {0}")]
     TransactionRefused(String),
-    /// Somebody else ended the wait.
+    /// A blocked command ends, because CLIENT UNBLOCK with ERROR was called for its client.
     #[error("UNBLOCKED client unblocked via CLIENT UNBLOCK")]
     Unblocked,
-    /// CLIENT UNBLOCK has no such reason.
+    /// The last argument of CLIENT UNBLOCK is neither TIMEOUT nor ERROR.
     #[error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")]
     UnblockReason,
 
     // Scripts.
-    /// There is no script of that name.
+    /// EVALSHA names a script that is not in the cache.
     #[error("NOSCRIPT No matching script. Please use EVAL.")]
     NoScript,
-    /// A script's first line is wrong; why.
+    /// The first line of a script (`#!lua ...`) is invalid; the reason.
     #[error("ERR {0}")]
     Shebang(String),
-    /// A script cannot be compiled; why.
+    /// A script does not compile; Lua's message.
     #[error("ERR Error compiling script (new function): {0}")]
     ScriptDoesNotCompile(String),
-    /// A script failed; the whole line.
+    /// A script or function failed while it ran; the whole error line.
     #[error("{line}")]
     ScriptFailed {
-        /// What the client reads.
+        /// The line that the client receives.
         line: String,
-        /// The error was counted when the command failed that the script called.
+        /// Whether the error was already counted, when a command failed that the script called.
         is_counted: bool,
     },
-    /// A script called a command that does not exist.
+    /// A script calls a command that does not exist.
     #[error("ERR Unknown Redis command called from script")]
     UnknownInScript,
-    /// A script called a command with too few or too many arguments.
+    /// A script calls a command with too few or too many arguments.
     #[error("ERR Wrong number of args calling Redis command from script")]
     WrongArityInScript,
-    /// A script called a command that scripts may not call.
+    /// A script calls a command that has the flag `noscript`.
     #[error("ERR This Redis command is not allowed from script")]
     NotInScript,
-    /// A script that does not write called a command that does.
+    /// A script called by EVAL_RO, FCALL_RO or with `no-writes` calls a command that writes.
     #[error("ERR Write commands are not allowed from read-only scripts.")]
     WriteInReadOnlyScript,
-    /// A script takes too long, and only commands that can end it are heard.
+    /// A script runs longer than `busy-reply-threshold`, and the command is not one that may run meanwhile.
     #[error("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.")]
     Busy,
-    /// A function takes too long, and only commands that can end it are heard.
+    /// A function runs longer than `busy-reply-threshold`, and the command is not one that may run meanwhile.
     #[error("BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.")]
     BusyFunction,
-    /// No script is there that could be ended.
+    /// SCRIPT KILL or FUNCTION KILL is called while no script exceeds `busy-reply-threshold`.
     #[error("NOTBUSY No scripts in execution right now.")]
     NotBusy,
-    /// The script that takes too long has written.
+    /// SCRIPT KILL or FUNCTION KILL is called for a script that has already written.
     #[error(
         "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the \
          script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
     )]
     Unkillable,
-    /// A number of keys that must not be negative.
+    /// `numkeys` of EVAL, FCALL or a variant is negative.
     #[error("ERR Number of keys can't be negative")]
     NumkeysNegative,
-    /// SCRIPT FLUSH with another word.
+    /// The argument of SCRIPT FLUSH is neither SYNC nor ASYNC.
     #[error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")]
     ScriptFlushOption,
-    /// SCRIPT DEBUG with another word.
+    /// The argument of SCRIPT DEBUG is neither YES, SYNC nor NO.
     #[error("ERR Use SCRIPT DEBUG YES/SYNC/NO")]
     ScriptDebugOption,
-    /// SCRIPT DEBUG would start a debugger.
+    /// SCRIPT DEBUG YES or SYNC is called; this server has no debugger for scripts.
     #[error("ERR there is no script debugger in this server")]
     NoScriptDebugger,
 
     // Functions.
-    /// A script that may write was called by a command that only reads.
+    /// EVAL_RO or FCALL_RO calls a function, or a script with a `#!` line, without the flag `no-writes`.
     #[error("ERR Can not execute a script with write flag using *_ro command.")]
     WritesThoughReading,
-    /// There is no function of that name.
+    /// FCALL names a function that does not exist.
     #[error("ERR Function not found")]
     NoFunction,
-    /// There is no library of that name.
+    /// FUNCTION DELETE names a library that does not exist.
     #[error("ERR Library not found")]
     NoLibrary,
-    /// A number of keys that is no number.
+    /// `numkeys` of FCALL or FCALL_RO is not an integer.
     #[error("ERR Bad number of keys provided")]
     NumkeysNotANumber,
-    /// What is wrong with a library.
+    /// The source of a function library is invalid, or its name or a function is already in use.
     #[error("ERR {0}")]
     Library(#[from] LibraryError),
-    /// FUNCTION LOAD with another word.
+    /// FUNCTION LOAD has an unknown option; as the client sent it.
     #[error("ERR Unknown option given: {0}")]
     FunctionLoadOption(String),
-    /// FUNCTION LIST with another word.
+    /// FUNCTION LIST has an unknown option; as the client sent it.
     #[error("ERR Unknown argument {0}")]
     FunctionListArgument(String),
-    /// FUNCTION LIST LIBRARYNAME without a name.
+    /// FUNCTION LIST has LIBRARYNAME without a name.
     #[error("ERR library name argument was not given")]
     FunctionListNameless,
-    /// FUNCTION FLUSH with another word.
+    /// The argument of FUNCTION FLUSH is neither SYNC nor ASYNC.
     #[error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")]
     FunctionFlushOption,
-    /// FUNCTION RESTORE with another word.
+    /// The policy of FUNCTION RESTORE is neither FLUSH, APPEND nor REPLACE.
     #[error("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.")]
     RestorePolicy,
-    /// A payload is not what DUMP gave, or of a later version.
+    /// The payload of RESTORE or FUNCTION RESTORE has a wrong checksum, or a later version.
     #[error("ERR DUMP payload version or checksum are wrong")]
     PayloadWrong,
 
-    /// Of the test kit.
+    /// An error of the test kit.
     #[error(transparent)]
     Kit(#[from] KitError),
-    /// Of tracking keys.
+    /// An error of CLIENT TRACKING or CLIENT CACHING.
     #[error(transparent)]
     Tracking(#[from] TrackingError),
 
     // DEBUG and SHUTDOWN.
-    /// DEBUG PROTOCOL has no such type.
+    /// DEBUG PROTOCOL names an unknown type.
     #[error(
         "ERR Wrong protocol type name. Please use one of the following: \
          string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false"
     )]
     ProtocolType,
-    /// DEBUG RELOAD with another word.
+    /// DEBUG RELOAD has an unknown option.
     #[error("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")]
     ReloadOption,
-    /// DEBUG RELOAD of what cannot be loaded.
+    /// DEBUG RELOAD has NOSAVE (there is no file to load), or NOFLUSH without MERGE while there is data.
     #[error("ERR Error trying to load the RDB dump, check server logs.")]
     NotLoaded,
-    /// DEBUG QUICKLIST-PACKED-THRESHOLD of no size, or of too large a one.
+    /// DEBUG QUICKLIST-PACKED-THRESHOLD is not given a size, or one that is too large.
     #[error("ERR argument must be a memory value bigger than 1 and smaller than 4gb")]
     PackedThreshold,
-    /// RESP2 cannot say it.
+    /// DEBUG PROTOCOL PUSH is called by a RESP2 client.
     #[error("ERR RESP2 is not supported by this command")]
     NotInResp2,
-    /// There is no shutdown to be called off.
+    /// SHUTDOWN ABORT is called while no shutdown is in progress.
     #[error("ERR No shutdown in progress.")]
     NoShutdown,
-    /// The data could not be saved before the end: there are no files to save it to.
+    /// SHUTDOWN SAVE is called: this server has no files to save data to.
     #[error("ERR Errors trying to SHUTDOWN. Check logs.")]
     ShutdownFailed,
 }
 
-/// Bytes of a client as an error repeats them: up to the first NUL, each byte as the character of its number, which
-/// [`crate::resp::Reply::error`] writes as that byte again.
+/// Converts bytes of a client for an error text: up to the first NUL, each byte becomes the character with its number,
+/// which [`crate::resp::Reply::error`] writes as that byte again.
 pub fn shown(bytes: &[u8]) -> String {
     bytes.iter().take_while(|&&byte| byte != 0).copied().map(char::from).collect()
 }

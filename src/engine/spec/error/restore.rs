@@ -1,23 +1,23 @@
-//! What RESTORE refuses.
+//! Errors of RESTORE.
 
 use thiserror::Error as Texts;
 
-/// Why a key was not restored.
+/// The reason why RESTORE failed.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum RestoreError {
-    /// There is such a key, and REPLACE was not said.
+    /// The key already exists, and RESTORE has no REPLACE.
     #[error("BUSYKEY Target key name already exists.")]
     Busy,
     /// The time to live is negative.
     #[error("ERR Invalid TTL value, must be >= 0")]
     NegativeTtl,
-    /// The idle time is negative.
+    /// IDLETIME is negative.
     #[error("ERR Invalid IDLETIME value, must be >= 0")]
     NegativeIdleTime,
-    /// The frequency is no byte.
+    /// FREQ is not from 0 to 255.
     #[error("ERR Invalid FREQ value, must be >= 0 and <= 255")]
     FrequencyOutOfRange,
-    /// The payload is sealed, and yet damaged.
+    /// The payload has a correct checksum, but its content is damaged.
     #[error("ERR Bad data format")]
     BadFormat,
 }

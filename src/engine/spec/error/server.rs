@@ -1,25 +1,24 @@
-//! Errors about the server itself and about other servers: its logs, its configuration
-//! file, modules, replicas, clusters.
+//! Errors about the server itself (its logs, configuration file, modules) and about other servers (replicas, clusters).
 
 use thiserror::Error as Texts;
 
-/// Why a command about the server was refused. Its `Display` is the line that the client reads, code first.
+/// The reason why a command about servers failed. Its `Display` is the line that the client receives, code first.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum ServerError {
-    // Looking into the server.
-    /// SLOWLOG GET of fewer than no entries, or of something else.
+    // Logs, configuration file and modules.
+    /// The count of SLOWLOG GET is below -1, or not an integer.
     #[error("ERR count should be greater than or equal to -1")]
     SlowLogCount,
-    /// LATENCY GRAPH of a kind of which there are no samples; as the client sent it.
+    /// LATENCY GRAPH names an event that has no samples; as the client sent it.
     #[error("ERR No samples available for event '{0}'")]
     NoSpikes(String),
-    /// CONFIG REWRITE where there is no file.
+    /// CONFIG REWRITE is called while the server runs without a configuration file.
     #[error("ERR The server is running without a config file")]
     NoConfigFile,
-    /// CONFIG REWRITE could not write; why.
+    /// CONFIG REWRITE cannot write the file; the reason.
     #[error("ERR Rewriting config file: {0}")]
     ConfigNotWritten(String),
-    /// MODULE is not enabled.
+    /// MODULE is called while `enable-module-command` does not allow it.
     #[error(
         "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", you can run it from \
          a local connection, otherwise you need to set this option in the configuration file, and then restart the \
@@ -27,67 +26,67 @@ pub enum ServerError {
     )]
     ModuleDisabled,
 
-    /// MODULE LOAD, which always fails.
+    /// MODULE LOAD is called, which always fails here.
     #[error("ERR Error loading the extension. Please check the server logs.")]
     ModuleNotLoaded,
-    /// MODULE UNLOAD of what is not loaded.
+    /// MODULE UNLOAD is called; no module is ever loaded here.
     #[error("ERR Error unloading module: no such module with that name")]
     NoModule,
 
     // DEBUG.
-    /// DEBUG LISTPACK of a value that is none in Redis either.
+    /// DEBUG LISTPACK names a value that is not a listpack in Redis either.
     #[error("ERR Not a listpack encoded object.")]
     NotAListpack,
-    /// DEBUG HTSTATS of a database that there is not.
+    /// DEBUG HTSTATS names a database that does not exist.
     #[error("ERR Out of range database")]
     NoSuchDatabase,
 
     // The test kit.
-    /// A test wants this answer.
+    /// The test kit answers with an error that a test has set (a fault rule or strict mode).
     #[error("{0}")]
     Injected(String),
-    /// A command of the test kit cannot be obeyed, or what a test expects is not so; why.
+    /// A command of the test kit cannot be carried out, or an expectation does not hold; the reason.
     #[error("ERR {0}")]
     Kit(String),
 
     // Other servers.
-    /// A command of clusters.
+    /// A command is called that works only in a cluster.
     #[error("ERR This instance has cluster support disabled")]
     NoCluster,
-    /// Another server was to be followed, or wanted to follow.
+    /// A command would begin replication: REPLICAOF, SYNC, PSYNC, REPLCONF.
     #[error("ERR this server does not replicate")]
     NoReplication,
-    /// MIGRATE with a key, and KEYS beside it.
+    /// MIGRATE has both a key and the option KEYS.
     #[error("ERR When using MIGRATE KEYS option, the key argument must be set to the empty string")]
     KeyBesideKeys,
-    /// Another server could not be reached.
+    /// MIGRATE cannot connect to the other server.
     #[error("IOERR error or timeout connecting to the client")]
     Unreachable,
-    /// Another server was lost, or took too long, while it was written to or read from.
+    /// MIGRATE lost the connection or timed out; during `writing` or `reading`.
     #[error("IOERR error or timeout {0} to target instance")]
     Interrupted(&'static str),
-    /// Another server refused a key; its words, code first.
+    /// The other server replied to MIGRATE with an error; its text, the error code first.
     #[error("ERR Target instance replied with error: {0}")]
     Target(String),
-    /// The port of another server is none.
+    /// The port of REPLICAOF is not a port number.
     #[error("ERR Invalid master port")]
     PrimaryPort,
-    /// Something was to be written, and there must be replicas for that.
+    /// A write is refused: there are fewer replicas than `min-replicas-to-write`.
     #[error("NOREPLICAS Not enough good replicas to write.")]
     NoReplicas,
-    /// FAILOVER ABORT.
+    /// FAILOVER ABORT is called while no failover is in progress.
     #[error("ERR No failover in progress.")]
     NoFailover,
-    /// FAILOVER, which needs a replica.
+    /// FAILOVER is called, but there are no replicas.
     #[error("ERR FAILOVER requires connected replicas.")]
     FailoverWithoutReplicas,
-    /// FAILOVER within no time.
+    /// TIMEOUT of FAILOVER is not positive.
     #[error("ERR FAILOVER timeout must be greater than 0")]
     FailoverTimeout,
-    /// WAITAOF for a file that is not written.
+    /// WAITAOF waits for the local append-only file, which does not exist here.
     #[error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")]
     WaitWithoutFile,
-    /// WAITAOF for more than this server itself.
+    /// `numlocal` of WAITAOF is neither 0 nor 1.
     #[error("ERR value is out of range, value must between 0 and 1")]
     NotZeroOrOne,
 }

@@ -1,88 +1,88 @@
-//! What commands on streams refuse.
+//! Errors of the stream commands.
 
 use thiserror::Error as Texts;
 
-/// Why a command on streams was refused.
+/// The reason why a stream command failed.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum StreamError {
-    /// Not an id of an entry.
+    /// An argument is not a stream ID.
     #[error("ERR Invalid stream ID specified as stream command argument")]
     InvalidStreamId,
-    /// `(` before the last id there is.
+    /// The start of XRANGE or another command is `(` before the largest possible ID.
     #[error("ERR invalid start ID for the interval")]
     IntervalStart,
-    /// `(` before the first id there is.
+    /// The end of XRANGE or another command is `(` before the smallest possible ID.
     #[error("ERR invalid end ID for the interval")]
     IntervalEnd,
-    /// Both ways to trim, or one twice.
+    /// XADD or XTRIM has both MAXLEN and MINID, or one of them twice.
     #[error("ERR syntax error, MAXLEN and MINID options at the same time are not compatible")]
     SeveralTrims,
-    /// A length below 0.
+    /// MAXLEN of XADD or XTRIM is negative.
     #[error("ERR The MAXLEN argument must be >= 0.")]
     TrimLengthNegative,
-    /// A limit below 0.
+    /// LIMIT of XADD or XTRIM is negative.
     #[error("ERR The LIMIT argument must be >= 0.")]
     TrimLimitNegative,
-    /// LIMIT where nothing is trimmed.
+    /// XADD or XTRIM has LIMIT without MAXLEN or MINID.
     #[error("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy")]
     TrimLimitAlone,
-    /// LIMIT where all must go.
+    /// XADD or XTRIM has LIMIT without `~`.
     #[error("ERR syntax error, LIMIT cannot be used without the special ~ option")]
     TrimLimitExact,
-    /// XTRIM that does not say what must go.
+    /// XTRIM has neither MAXLEN nor MINID.
     #[error("ERR syntax error, XTRIM must be called with a trimming strategy")]
     TrimMissing,
-    /// 0-0 is no entry's id.
+    /// The ID for XADD is 0-0, which no entry can have.
     #[error("ERR The ID specified in XADD must be greater than 0-0")]
     EntryIdZero,
-    /// No id is left.
+    /// XADD finds that the stream's last ID is the largest possible one.
     #[error("ERR The stream has exhausted the last possible ID, unable to add more items")]
     EntryIdsExhausted,
-    /// An id that is not behind all others.
+    /// The ID for XADD is not greater than the stream's last ID.
     #[error("ERR The ID specified in XADD is equal or smaller than the target stream top item")]
     EntryIdTooSmall,
-    /// An entry of more than a gibibyte.
+    /// The fields and values for XADD have more than 1 GiB together.
     #[error("ERR Elements are too large to be stored")]
     EntryTooLarge,
-    /// XSETID with an id before that of an entry.
+    /// The ID for XSETID is smaller than that of the last entry.
     #[error("ERR The ID specified in XSETID is smaller than the target stream top item")]
     LastIdTooSmall,
-    /// XSETID with an id before one that was deleted.
+    /// The ID for XSETID is smaller than the largest deleted ID.
     #[error("ERR The ID specified in XSETID is smaller than current max_deleted_entry_id")]
     LastIdBeforeDeleted,
-    /// XSETID with an id before the one that it says was deleted.
+    /// The ID for XSETID is smaller than its MAXDELETEDID.
     #[error("ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id")]
     LastIdBeforeGiven,
-    /// XSETID with a count below 0.
+    /// ENTRIESADDED of XSETID is negative.
     #[error("ERR entries_added must be positive")]
     AddedNegative,
-    /// XSETID with fewer entries than there are.
+    /// ENTRIESADDED of XSETID is smaller than the number of entries.
     #[error("ERR The entries_added specified in XSETID is smaller than the target stream length")]
     AddedTooSmall,
-    /// XREAD with keys and ids that do not pair up; its name, and what stands for an id.
+    /// XREAD or XREADGROUP has an odd number of keys and IDs after STREAMS.
     #[error("ERR Unbalanced '{command}' list of streams: for each stream key an {ids} must be specified.")]
     UnbalancedStreams {
         /// The command's name in lower case.
         command: &'static str,
-        /// What an id can be.
+        /// The kinds of IDs that the command accepts.
         ids: &'static str,
     },
-    /// XREAD with an option of XREADGROUP.
+    /// XREAD has GROUP or NOACK, which only XREADGROUP has; the option.
     #[error("ERR The {0} option is only supported by XREADGROUP. You called XREAD instead.")]
     OnlyReadGroup(&'static str),
-    /// XREADGROUP without GROUP.
+    /// XREADGROUP has no GROUP.
     #[error("ERR Missing GROUP option for XREADGROUP")]
     GroupMissing,
-    /// XREADGROUP with an id that only XREAD has.
+    /// XREADGROUP has the ID `$` or `+`, which only XREAD accepts.
     #[error(
         "ERR The {0} ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by \
          specifying a proper ID, or use the > ID to get new messages. The {0} ID would just return an empty result set."
     )]
     MeaninglessId(char),
-    /// XREAD with the id that only XREADGROUP has.
+    /// XREAD has the ID `>`, which only XREADGROUP accepts.
     #[error("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.")]
     NewEntriesWithoutGroup,
-    /// XREADGROUP of a group that is not there.
+    /// XREADGROUP names a stream or a group that does not exist.
     #[error("NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option")]
     NoGroupToRead {
         /// The key.
@@ -90,7 +90,7 @@ pub enum StreamError {
         /// The group.
         group: String,
     },
-    /// A group that is not there, or its key.
+    /// XPENDING, XCLAIM or XAUTOCLAIM names a stream or a group that does not exist.
     #[error("NOGROUP No such key '{key}' or consumer group '{group}'")]
     NoKeyOrGroup {
         /// The key.
@@ -98,7 +98,7 @@ pub enum StreamError {
         /// The group.
         group: String,
     },
-    /// A group that is not there.
+    /// XGROUP or XINFO CONSUMERS names a group that an existing stream does not have.
     #[error("NOGROUP No such consumer group '{group}' for key name '{key}'")]
     NoGroup {
         /// The key.
@@ -106,33 +106,33 @@ pub enum StreamError {
         /// The group.
         group: String,
     },
-    /// XGROUP of no stream.
+    /// XGROUP names a key that does not exist.
     #[error(
         "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM \
          option to create an empty stream automatically."
     )]
     GroupNeedsKey,
-    /// A group of that name is there.
+    /// XGROUP CREATE names a group that already exists.
     #[error("BUSYGROUP Consumer Group name already exists")]
     GroupExists,
-    /// A number of entries that were read.
+    /// ENTRIESREAD of XGROUP is below -1.
     #[error("ERR value for ENTRIESREAD must be positive or -1")]
     EntriesReadNegative,
-    /// A number that is none: which argument, and of which command.
+    /// A numeric argument of XCLAIM or XAUTOCLAIM is not an integer.
     #[error("ERR Invalid {argument} argument for {command}")]
     InvalidClaimNumber {
-        /// The argument.
+        /// The argument's name.
         argument: &'static str,
         /// The command's name in upper case.
         command: &'static str,
     },
-    /// XCLAIM has no such option; as the client sent it.
+    /// XCLAIM has an unknown option; as the client sent it.
     #[error("ERR Unrecognized XCLAIM option '{0}'")]
     ClaimOption(String),
-    /// XAUTOCLAIM of fewer than one entry, or of too many.
+    /// COUNT of XAUTOCLAIM is not a positive integer, or is too large.
     #[error("ERR COUNT must be > 0")]
     ClaimCount,
-    /// XAUTOCLAIM of more entries than memory could hold.
+    /// COUNT of XAUTOCLAIM is so large that Redis could not allocate memory for it.
     #[error("ERR Insufficient memory, failed allocating transient memory, COUNT too high.")]
     ClaimCountTooHigh,
 }

@@ -1,68 +1,68 @@
-//! What CLIENT TRACKING and CLIENT CACHING refuse.
+//! Errors of CLIENT TRACKING and CLIENT CACHING.
 
 use thiserror::Error as Texts;
 
-/// Why a client cannot track keys so.
+/// The reason why CLIENT TRACKING or CLIENT CACHING failed.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
 pub enum TrackingError {
-    /// CLIENT TRACKING with two redirections.
+    /// CLIENT TRACKING has REDIRECT twice.
     #[error("ERR A client can only redirect to a single other client")]
     RedirectsTwice,
-    /// CLIENT TRACKING redirects to a client that is not there.
+    /// CLIENT TRACKING redirects to a client that does not exist.
     #[error("ERR The client ID you want redirect to does not exist")]
     RedirectsNowhere,
-    /// CLIENT TRACKING has prefixes for a mode without.
+    /// CLIENT TRACKING has PREFIX without BCAST.
     #[error("ERR PREFIX option requires BCAST mode to be enabled")]
     PrefixWithoutBroadcast,
-    /// CLIENT TRACKING changes from one mode to the other.
+    /// CLIENT TRACKING would switch BCAST on or off while tracking is on.
     #[error(
         "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it \
          with a different mode."
     )]
     BroadcastSwitched,
-    /// CLIENT TRACKING wants exceptions in a mode that knows none.
+    /// CLIENT TRACKING has OPTIN or OPTOUT together with BCAST.
     #[error("ERR OPTIN and OPTOUT are not compatible with BCAST")]
     BroadcastWithChoice,
-    /// CLIENT TRACKING wants exceptions both ways.
+    /// CLIENT TRACKING has both OPTIN and OPTOUT.
     #[error("ERR You can't specify both OPTIN mode and OPTOUT mode")]
     BothChoices,
-    /// CLIENT TRACKING wants exceptions the other way than before.
+    /// CLIENT TRACKING would switch between OPTIN and OPTOUT while tracking is on.
     #[error(
         "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it \
          with a different mode."
     )]
     ChoiceSwitched,
-    /// CLIENT TRACKING has a prefix that overlaps with one from before.
+    /// A prefix for CLIENT TRACKING overlaps with one that the client already has.
     #[error(
         "ERR Prefix '{given}' overlaps with an existing prefix '{existing}'. Prefixes for a single client must not \
          overlap."
     )]
     PrefixExists {
-        /// The prefix.
+        /// The new prefix.
         given: String,
-        /// The one from before.
+        /// The prefix that the client already has.
         existing: String,
     },
-    /// CLIENT TRACKING has two prefixes that overlap.
+    /// Two prefixes of one CLIENT TRACKING command overlap.
     #[error(
         "ERR Prefix '{given}' overlaps with another provided prefix '{other}'. Prefixes for a single client must not \
          overlap."
     )]
     PrefixesOverlap {
-        /// The one.
+        /// The first prefix.
         given: String,
-        /// The other, behind it.
+        /// A later prefix of the same command.
         other: String,
     },
-    /// CLIENT CACHING of a client that does not track.
+    /// CLIENT CACHING is called by a client that has no tracking.
     #[error(
         "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
     )]
     CachingWithoutTracking,
-    /// CLIENT CACHING YES where everything is tracked anyway.
+    /// CLIENT CACHING YES is called by a client whose tracking has no OPTIN.
     #[error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")]
     CachingYesWithoutOptin,
-    /// CLIENT CACHING NO where it says nothing.
+    /// CLIENT CACHING NO is called by a client whose tracking has no OPTOUT.
     #[error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")]
     CachingNoWithoutOptout,
 }

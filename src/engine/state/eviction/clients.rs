@@ -39,7 +39,7 @@ impl ClientsLimit {
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::engine) struct AccountedMemory {
     bytes: usize,
-    /// Its place among the clients that may be evicted; `None` if it is exempt.
+    /// The client's place among those that may be evicted; `None` if it is exempt.
     magnitude: Option<u32>,
 }
 

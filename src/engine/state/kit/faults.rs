@@ -52,7 +52,7 @@ pub enum Disturbance {
     State(State),
 }
 
-/// What happens to a command, or to its reply.
+/// The way in which a command, or its reply, fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
     /// The command runs after a delay.
@@ -77,17 +77,17 @@ pub enum Failure {
 /// A state in which a server refuses commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It loads its data.
+    /// The server loads its data.
     Loading,
     /// A script runs for too long.
     Busy,
-    /// It is a replica.
+    /// The server is a replica.
     ReadOnly,
     /// Memory is short.
     OutOfMemory,
-    /// It is a replica without its master.
+    /// The server is a replica without its master.
     MasterDown,
-    /// It is a node of a cluster that does not own the slot of the keys.
+    /// The server is a node of a cluster, and does not own the slot of the keys.
     Moved {
         /// The slot.
         slot: u16,
@@ -195,7 +195,7 @@ impl Fault {
         true
     }
 
-    /// What it does to a command of these flags.
+    /// The failure that it causes for a command with these flags.
     pub(in crate::engine) fn failure(&self, flags: Flags) -> Failure {
         match &self.disturbance {
             Disturbance::Failure(failure) => failure.clone(),

@@ -38,9 +38,9 @@ pub struct Journal {
 /// A recorded command.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its number since the journal began, from 1.
+    /// The entry's number since the journal began, from 1.
     pub number: u64,
-    /// When it began.
+    /// The moment when the command began.
     pub moment: Now,
     /// The id of its client, as CLIENT ID returns it.
     pub client: u64,
@@ -50,12 +50,12 @@ pub struct Entry {
     pub database: usize,
     /// The source that ran it.
     pub source: Source,
-    /// How long it ran, in microseconds.
+    /// The duration of the command, in microseconds.
     pub elapsed_us: u64,
     pub(in crate::engine) request: Requests,
     pub(in crate::engine) protocol: Protocol,
     pub(in crate::engine) reply: Option<Vec<u8>>,
-    /// If it was blocked: the number of entries when its reply came.
+    /// The number of entries when the reply came, if the command was blocked.
     pub(in crate::engine) waited: Option<u64>,
     pub(in crate::engine) has_secrets: bool,
     pub(in crate::engine) command: Option<CommandId>,
@@ -238,7 +238,7 @@ impl Journal {
     /// Checks that the journal has as many commands as expected.
     ///
     /// # Errors
-    /// What was expected and what was found.
+    /// The expected and the actual number of commands.
     pub fn expect(&self, bound: Bound, filter: &Filter, table: &Table) -> Result<(), String> {
         let found: Vec<&Entry> = self.matching(filter, table).collect();
         if bound.admits(found.len() as u64) {

@@ -171,7 +171,7 @@ impl Subscriptions {
         names
     }
 
-    /// True when a message would reach nobody, whatever its channel.
+    /// True when there are no channels or patterns, so that a message would reach no client.
     pub fn are_deaf(&self) -> bool {
         self.channels.is_empty() && self.patterns.in_order.is_empty()
     }

@@ -1,8 +1,8 @@
 //! Blocked sessions: the keys that each waits for (BLPOP and similar commands), in order, and their timeouts.
 //!
 //! A session that blocks gets a ticket, which is added to the queue of each of its keys, so the lowest ticket in a
-//! queue came first. A key that is created, gets what somebody waits for, or is deleted, is recorded as ready, once,
-//! if a session waits for it; it is served when the command or transaction that changed it is done.
+//! queue came first. A key that is created, gets new elements, or is deleted, is recorded as ready, once, if a session
+//! waits for it; it is served when the command or transaction that changed it is done.
 //!
 //! Invariant: a session is in a queue exactly if its wait names that key, with the wait's ticket, and in the list of
 //! deadlines exactly if its wait has one. No queue is empty.
@@ -33,7 +33,7 @@ pub struct Waiting {
 pub struct Wait {
     /// The blocked command.
     pub command: CommandId,
-    /// Its request, as the client sent it.
+    /// The request of the blocked command, as the client sent it.
     pub request: Requests,
     /// The request that is run when a key is ready, if it is not the client's.
     pub again: Option<Requests>,
@@ -49,7 +49,7 @@ pub struct Wait {
     pub at_last: fn(&mut Reply<'_>),
     /// The time that the command has run so far, in microseconds.
     pub spent_us: u64,
-    /// Its ticket: its place in the order of all waits.
+    /// The ticket of the wait: its place in the order of all waits.
     ticket: u64,
 }
 

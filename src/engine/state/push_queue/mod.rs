@@ -22,7 +22,7 @@ use crate::engine::state::push_queue::packs::{FRAMES_A_PACK, Pack};
 /// From this size on a frame is handed to the connection as it is, instead of copied.
 const LARGE_BYTES: usize = 16 << 10;
 
-/// How many frames wait by themselves before some of them are packed.
+/// The number of frames that are queued singly before some of them are packed.
 const LOOSE_FRAMES: usize = 2 * FRAMES_A_PACK;
 
 /// Frames in the order in which they are to be sent.
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// What is done to one of three queues, or to all of them.
+    /// An operation on one of three queues, or on all of them.
     #[derive(Clone, Debug)]
     enum Step {
         Publish { times: usize, length: usize },

@@ -1,35 +1,36 @@
-//! Frames that wait in the queues of many subscribers, packed into blocks that those subscribers share.
+//! Blocks of frames that wait in the push queues of many subscribers, which share these blocks.
 //!
-//! A frame of a short message takes 40 bytes, and a pointer to it another 16 for each client that has not read it.
-//! With 1,000 subscribers that do not read, the pointers are most of the memory, even those to messages of a kilobyte.
-//! So a queue replaces [`FRAMES_A_PACK`] frames by one block. Subscribers of one channel have the same frames in their
-//! queues, so the block that the first of them makes serves the others too: [`RecentPacks`] knows the latest blocks by
-//! the frames that went into them. A queue that began with another message packs fewer frames once, up to where a
-//! recent block ends, and from there on agrees with the others.
+//! A frame of a short message takes 40 bytes, and a pointer to it another 16 for each client that has not read it. With
+//! 1,000 subscribers that do not read, the pointers are most of the memory, even those to messages of a kilobyte. So a
+//! queue replaces [`FRAMES_A_PACK`] frames by one block. Subscribers of one channel have the same frames in their
+//! queues, so the others share the block that the first of them creates: [`RecentPacks`] finds the latest blocks by
+//! their frames. A queue that began with another message packs fewer frames once, up to the end of a recent block, and
+//! has the same blocks as the others from there on.
 //!
-//! A block of small frames has a copy of their bytes, which is less than their pointers even for a single client. A
-//! block of larger ones has the pointers, so queues that do not agree still share the frames.
+//! A block of small frames has a copy of their bytes, which takes less than their pointers even for a single client. A
+//! block of larger frames has the pointers, so queues with different blocks still share the frames.
 //!
-//! Costs: a small frame is copied once for all clients whose queues agree, and once for each other client, which is
-//! what Redis does with every message. Looking for a recent block takes some 20 comparisons of pointers a frame.
+//! Costs: a small frame is copied once for all clients whose queues have the same blocks, and once for each other
+//! client, as Redis does with every message. The search for a recent block takes some 20 comparisons of pointers per
+//! frame.
 
 use std::collections::VecDeque;
 use std::iter;
 use std::sync::Arc;
 
-/// How many frames one block holds, unless it ends where a recent one begins.
+/// The number of frames in one block, unless it ends where a recent one begins.
 pub(in crate::engine) const FRAMES_A_PACK: usize = 256;
 
-/// Frames that have more bytes than this together are not copied into a block: it has their pointers.
+/// The most bytes that a block of copied frames has; a block of more bytes has pointers to its frames.
 const MOST_COPIED_BYTES: usize = 64 << 10;
 
-/// How many of the latest blocks are known.
+/// The number of the latest blocks that are remembered.
 const RECENT: usize = 8;
 
-/// Frames one behind the other, at least one.
+/// A block of one or more consecutive frames.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Pack {
-    /// The bytes of small frames, and where each frame ends.
+    /// The bytes of small frames, and the end of each frame.
     Copied { bytes: Box<[u8]>, ends: Box<[u32]> },
     /// Larger frames, and the sum of their bytes.
     Shared { frames: Box<[Arc<[u8]>]>, bytes: usize },
@@ -69,7 +70,7 @@ impl Pack {
         }
     }
 
-    /// The first `count` frames, and the others. There is at least one of each.
+    /// Splits the block into its first `count` frames and the others. There is at least one of each.
     pub(in crate::engine) fn split(&self, count: usize) -> [Pack; 2] {
         match self {
             Pack::Copied { bytes, ends } => {
@@ -87,13 +88,13 @@ impl Pack {
     }
 }
 
-/// The latest blocks, by the frames that are in them.
+/// The latest blocks, found by the frames in them.
 #[derive(Debug, Default)]
 pub struct RecentPacks {
     packs: VecDeque<Recent>,
 }
 
-/// The frames live as long as the block is known, so a pointer to one of them is never another frame's.
+/// A block that is remembered. It keeps its frames alive, so a pointer to one of them never becomes another frame's.
 #[derive(Debug)]
 struct Recent {
     frames: Box<[Arc<[u8]>]>,
@@ -101,7 +102,7 @@ struct Recent {
 }
 
 impl RecentPacks {
-    /// Where in `frames` those of a recent block stand, and that block.
+    /// Finds the frames of a recent block in `frames`: their place, and that block.
     pub(in crate::engine) fn find(&self, frames: &[&Arc<[u8]>]) -> Option<(usize, Arc<Pack>)> {
         self.packs.iter().find_map(|recent| {
             let place = frames.iter().position(|frame| Arc::ptr_eq(frame, &recent.frames[0]))?;
@@ -111,7 +112,7 @@ impl RecentPacks {
         })
     }
 
-    /// The number of `frames` up to the end of a recent block that ends among them.
+    /// The number of `frames` up to the end of a recent block, if one ends among them.
     pub(in crate::engine) fn find_end(&self, frames: &[&Arc<[u8]>]) -> Option<usize> {
         self.packs.iter().find_map(|recent| {
             let last = recent.frames.last()?;
@@ -119,7 +120,7 @@ impl RecentPacks {
         })
     }
 
-    /// Remembers a block of `frames`.
+    /// Remembers a new block of `frames`.
     pub(in crate::engine) fn add(&mut self, frames: &[&Arc<[u8]>], pack: &Arc<Pack>) {
         self.packs.truncate(RECENT - 1);
         let frames = frames.iter().map(|&frame| Arc::clone(frame)).collect();

@@ -48,7 +48,7 @@ pub struct CachedScript {
     source: Arc<[u8]>,
     /// The compiled function of the virtual machine; `None` when that was replaced.
     pub(in crate::engine) compiled: Option<Compiled>,
-    /// It came from SCRIPT LOAD.
+    /// The script was loaded by SCRIPT LOAD.
     is_loaded: bool,
     used: u64,
 }

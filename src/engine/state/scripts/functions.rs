@@ -16,7 +16,7 @@ use crate::script::{Function, LibraryError, LuaVm, RegisteredFunctions};
 pub struct Library {
     /// The source of the library.
     pub source: Arc<[u8]>,
-    /// Its functions, in the order in which it registered them.
+    /// The functions of the library, in the order in which it registered them.
     pub functions: Vec<Arc<Function>>,
 }
 
@@ -41,7 +41,7 @@ pub struct Functions {
 #[derive(Debug)]
 pub(in crate::engine) struct PendingLibrary {
     pub(in crate::engine) registered: RegisteredFunctions,
-    /// When loading has taken too long, in microseconds of the world's own clock.
+    /// The moment at which loading has taken too long, in microseconds of the world's own clock.
     pub(in crate::engine) until_us: u64,
 }
 

@@ -74,7 +74,7 @@ pub struct BusyFunction<'s> {
     pub name: &'s str,
     /// The request that called it.
     pub request: Request<'s>,
-    /// When it began, in microseconds of the world's own clock.
+    /// The beginning of the script, in microseconds of the world's own clock.
     pub started_us: u64,
 }
 
@@ -85,11 +85,11 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) command: CommandId,
     /// The name of the script in errors.
     pub(in crate::engine) name: Name,
-    /// It was called by a read-only command.
+    /// The script was called by a read-only command.
     pub(in crate::engine) is_read_only: bool,
-    /// Its first line allows it to run while memory is short.
+    /// The script's first line allows it to run while memory is short.
     pub(in crate::engine) allows_oom: bool,
-    /// It called a command that writes, so it cannot be killed any more.
+    /// The script called a command that writes, so it cannot be killed any more.
     pub(in crate::engine) has_written: bool,
     /// The protocol of the replies that it gets.
     pub(in crate::engine) protocol: Protocol,
@@ -112,7 +112,7 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) words: Requests,
     /// A client has killed it.
     pub(in crate::engine) is_killed: bool,
-    /// Its client has disconnected.
+    /// The client of the script has disconnected.
     pub(in crate::engine) is_detached: bool,
     /// The transaction that it is part of.
     pub(in crate::engine) outer: Option<Outer>,

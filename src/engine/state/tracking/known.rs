@@ -33,7 +33,7 @@ pub(in crate::engine) struct Known {
 /// The clients that have read a key.
 #[derive(Debug)]
 pub(in crate::engine) enum Readers {
-    /// One client, as with most keys.
+    /// A single client, as for most keys.
     One(SessionId),
     /// Several clients.
     Many(BTreeSet<SessionId>),

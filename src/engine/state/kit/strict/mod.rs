@@ -40,17 +40,17 @@ pub struct CheckedCommand<'a> {
     pub database: usize,
     /// The command.
     pub command: &'static Command,
-    /// Its full name in lower case.
+    /// The command's full name in lower case.
     pub name: &'a str,
-    /// Its words.
+    /// The words of the request.
     pub request: Request<'a>,
-    /// Its keys, and what happens to each.
+    /// The keys of the request, and the access to each.
     pub keys: Vec<(&'a [u8], KeyFlags)>,
     /// The first key of the script or transaction that it is part of.
     pub first_key: Option<&'a [u8]>,
     /// The keys that were passed to the script which calls it.
     pub declared: Option<&'a [Box<[u8]>]>,
-    /// It adds to a collection and trims it at once.
+    /// The command adds to a collection and trims it at once.
     pub is_bounded: bool,
 }
 
@@ -76,9 +76,9 @@ pub struct Finding {
     pub client_name: Vec<u8>,
     /// The command, shortened, without secrets.
     pub command: String,
-    /// What is wrong with it, and what to do instead.
+    /// The fault, and what to do instead.
     pub text: String,
-    /// How often it was found.
+    /// The number of times that it was found.
     pub times: u64,
 }
 

@@ -36,7 +36,7 @@ pub enum Level {
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules, in the order in which they are listed.
     pub const ALL: [Rule; 9] = [
         Rule::UndeclaredKeys,
         Rule::CrossSlot,
@@ -54,7 +54,7 @@ impl Rule {
         self.row().0
     }
 
-    /// What the rule forbids, in one line.
+    /// A description in one line of the fault that the rule finds.
     pub fn about(self) -> &'static str {
         self.row().1
     }
@@ -77,9 +77,9 @@ impl Rule {
         match self {
             Rule::UndeclaredKeys => ("undeclared-keys", "a script uses keys that are not among its KEYS", None),
             Rule::CrossSlot => {
-                ("cross-slot", "keys of one command, script or transaction lie in different slots of a cluster", None)
+                ("cross-slot", "keys of one command, script or transaction are in different slots of a cluster", None)
             }
-            Rule::KeysCommand => ("keys-command", "KEYS, where there are more keys than the limit", Some(100)),
+            Rule::KeysCommand => ("keys-command", "KEYS in a database of more keys than the limit", Some(100)),
             Rule::WholeReads => {
                 ("whole-reads", "a collection of more elements than the limit is read at once", Some(1000))
             }
@@ -95,7 +95,7 @@ impl Rule {
                 ("late-expire", "a key gets its deadline in another step than its value, and may never get it", None)
             }
             Rule::LossyScores => ("lossy-scores", "a score is beyond 2^53, where not every integer exists", None),
-            Rule::EndlessWaits => ("endless-waits", "a command is told to wait for ever", None),
+            Rule::EndlessWaits => ("endless-waits", "a blocking command has no timeout", None),
         }
     }
 }
