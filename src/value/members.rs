@@ -12,10 +12,10 @@
 //!
 //! Costs: those of the index, and a comparison for each hash.
 
+use crate::value::arena::Handle;
 use crate::value::hashing::{Hashing, quick};
-use crate::value::zset::arena::Handle;
-use crate::value::zset::cursor::CURSOR_BITS;
-use crate::value::zset::index::{self, Index};
+
+use crate::value::index::{self, CURSOR_BITS, Index};
 use fastrand::Rng;
 use std::ops::ControlFlow;
 

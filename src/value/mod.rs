@@ -5,6 +5,7 @@
 //! them out as a `View`. To add a type, add one variant to each of the three enums and let the compiler point at the
 //! places to change.
 
+mod arena;
 pub mod bits;
 mod columns;
 pub(crate) mod deadlines;
@@ -14,6 +15,7 @@ pub mod hash;
 pub(crate) mod hashing;
 pub mod hexadecimal;
 pub mod hyperloglog;
+mod index;
 mod integers;
 pub mod item;
 pub mod list;
@@ -23,6 +25,7 @@ pub mod number;
 mod packed_list;
 mod prefetch;
 pub mod set;
+mod slab;
 mod sorted_chunks;
 pub mod stream;
 mod table;

@@ -14,9 +14,9 @@
 use std::hint::black_box;
 
 use crate::value::View;
+use crate::value::arena::{Arena, Handle};
 use crate::value::members::Members;
 use crate::value::zset::NODE;
-use crate::value::zset::arena::{Arena, Handle};
 use crate::value::zset::order::Order;
 
 /// The least number of members: smaller collections may be in the processor's caches.
@@ -63,7 +63,7 @@ impl<'a, const N: usize> Prefetch<'a, N> {
         black_box(cells.clone().fold(0, |sum, (prefetch, cell)| sum ^ prefetch.arena.touch_line(cell)));
         let places = cells.filter_map(|(prefetch, cell)| Some((prefetch, cell, prefetch.order?)));
         let touch_line = |(prefetch, cell, order): (&Prefetch<'_, N>, Handle, &Order<N>)| {
-            order.touch_line(prefetch.arena, prefetch.arena.score(cell))
+            order.touch_line(prefetch.arena, prefetch.arena.number(cell))
         };
         black_box(places.fold(0, |sum, place| sum ^ touch_line(place)));
     }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A cell is stored once and whole, in about its own bytes and two more, and the index spends seven on it. A
-//! [`Layout`] defines which part of a cell is its key. The arena and the index are those of the sorted set. The score
-//! there is the deadline here, in unix milliseconds; 0, for none, takes no byte.
+//! [`Layout`] defines which part of a cell is its key. The number of a cell ([`crate::value::arena`]) is its deadline
+//! in unix milliseconds; 0, for none, takes no byte.
 //!
 //! - Invariant: the cells of the arena and those of the index are the same set; no two keys are equal; `deadlines`
 //!   are those of all cells that have one, and `None` when no cell has.
@@ -15,11 +15,11 @@
 //! Costs: look-up, change and a random cell O(1); a walk over all O(n), a cache line or two a cell; setting a cell's
 //! deadline O(log n) and about 16 bytes.
 
+use crate::value::arena::{Arena, Handle};
 use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
 use crate::value::prefetch::Prefetch;
-use crate::value::zset::arena::{Arena, Handle};
 use fastrand::Rng;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -74,13 +74,13 @@ impl<L: Layout> Table<L> {
 
     /// The cell with a key.
     pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        self.find(self.members.hash(key), key).map(|cell| self.arena.member(cell))
+        self.find(self.members.hash(key), key).map(|cell| self.arena.bytes(cell))
     }
 
     /// The cell with a key, unless its deadline is `now_ms` or earlier.
     pub(super) fn get_at(&self, key: &[u8], now_ms: i64) -> Option<&[u8]> {
         let cell = self.find(self.members.hash(key), key).filter(|&cell| self.is_there(cell, now_ms))?;
-        Some(self.arena.member(cell))
+        Some(self.arena.bytes(cell))
     }
 
     /// Stores a cell without a deadline, in place of the one with its key, if any; returns whether there was none.
@@ -101,9 +101,9 @@ impl<L: Layout> Table<L> {
             self.add(hash, cell);
             return true;
         };
-        let deadline_ms = if keep { self.arena.score(old) } else { 0.0 };
-        if self.arena.member(old).len() == cell.len() && self.arena.score(old) == deadline_ms {
-            self.arena.member_mut(old).copy_from_slice(cell);
+        let deadline_ms = if keep { self.arena.number(old) } else { 0.0 };
+        if self.arena.bytes(old).len() == cell.len() && self.arena.number(old) == deadline_ms {
+            self.arena.bytes_mut(old).copy_from_slice(cell);
         } else {
             self.unlink(old);
             let handle = self.arena.insert(cell, deadline_ms);
@@ -117,7 +117,7 @@ impl<L: Layout> Table<L> {
 
     /// The deadline of the cell with a key, 0 for none; `None` if there is no such cell.
     pub(super) fn deadline(&self, key: &[u8]) -> Option<i64> {
-        self.find(self.members.hash(key), key).map(|cell| self.arena.score(cell) as i64)
+        self.find(self.members.hash(key), key).map(|cell| self.arena.number(cell) as i64)
     }
 
     /// Sets the deadline of the cell with a key, 0 for none. Nothing happens if there is no such cell.
@@ -125,7 +125,7 @@ impl<L: Layout> Table<L> {
         let hash = self.members.hash(key);
         let Some(cell) = self.find(hash, key) else { return };
         self.unlink(cell);
-        if self.arena.rescore(cell, deadline_ms as f64) {
+        if self.arena.set_number(cell, deadline_ms as f64) {
             self.link(cell);
         } else {
             let copy = self.arena.widen(cell, deadline_ms as f64);
@@ -144,7 +144,7 @@ impl<L: Layout> Table<L> {
     /// All deadlines with their cells, the earliest first.
     pub(super) fn by_deadline(&self) -> impl Iterator<Item = (i64, &[u8])> {
         let deadlines = self.deadlines.iter().flat_map(|deadlines| deadlines.iter());
-        deadlines.map(|(deadline_ms, cell)| (deadline_ms, self.arena.member(cell)))
+        deadlines.map(|(deadline_ms, cell)| (deadline_ms, self.arena.bytes(cell)))
     }
 
     /// Removes the cell with a key; returns whether there was one.
@@ -157,22 +157,22 @@ impl<L: Layout> Table<L> {
 
     /// Every cell once.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.members.cells().map(|cell| self.arena.member(cell))
+        self.members.cells().map(|cell| self.arena.bytes(cell))
     }
 
     /// Every cell once, each with its deadline, 0 for none.
     pub(super) fn iter_timed(&self) -> impl Iterator<Item = (&[u8], i64)> + Clone {
-        self.members.cells().map(|cell| (self.arena.member(cell), self.arena.score(cell) as i64))
+        self.members.cells().map(|cell| (self.arena.bytes(cell), self.arena.number(cell) as i64))
     }
 
     /// Every cell once, without those whose deadline is `now_ms` or earlier.
     pub(super) fn iter_at(&self, now_ms: i64) -> impl Iterator<Item = &[u8]> + Clone {
-        self.members.cells().filter(move |&cell| self.is_there(cell, now_ms)).map(|cell| self.arena.member(cell))
+        self.members.cells().filter(move |&cell| self.is_there(cell, now_ms)).map(|cell| self.arena.bytes(cell))
     }
 
     /// A random cell, each as likely as another.
     pub(super) fn random(&self, generator: &mut Rng) -> Option<&[u8]> {
-        (self.len() > 0).then(|| self.arena.member(self.members.random(generator)))
+        (self.len() > 0).then(|| self.arena.bytes(self.members.random(generator)))
     }
 
     /// Visits `count` different cells, every choice of them equally likely. Fast where they are few of many.
@@ -181,7 +181,7 @@ impl<L: Layout> Table<L> {
         while seen.len() < count.min(self.len()) {
             let cell = self.members.random(generator);
             if seen.insert(cell) {
-                visit(self.arena.member(cell));
+                visit(self.arena.bytes(cell));
             }
         }
     }
@@ -190,7 +190,7 @@ impl<L: Layout> Table<L> {
     /// is removed.
     pub(super) fn remove_random(&mut self, generator: &mut Rng, visit: impl FnOnce(&[u8])) {
         let cell = self.members.random(generator);
-        let bytes = self.arena.member(cell);
+        let bytes = self.arena.bytes(cell);
         visit(bytes);
         let hash = self.members.hash(L::key(bytes));
         self.remove_cell(hash, cell);
@@ -205,8 +205,8 @@ impl<L: Layout> Table<L> {
         if other.len() > self.len().saturating_mul(SKEW) || !self.members.are_ordered_as(&other.members) {
             return self.iter().filter(|cell| other.get(L::key(cell)) == Some(cell)).try_for_each(visit);
         }
-        let is_same = |cell, other_cell| self.arena.member(cell) == other.arena.member(other_cell);
-        self.members.common(&other.members, is_same, |cell| visit(self.arena.member(cell)))
+        let is_same = |cell, other_cell| self.arena.bytes(cell) == other.arena.bytes(other_cell);
+        self.members.common(&other.members, is_same, |cell| visit(self.arena.bytes(cell)))
     }
 
     /// Visits about `count` cells from a cursor on, 0 to start, and returns the next cursor, 0 when done. A cell whose
@@ -225,7 +225,7 @@ impl<L: Layout> Table<L> {
     ) -> u64 {
         self.members.scan(cursor, count, |cell| {
             if self.is_there(cell, now_ms) {
-                visit(self.arena.member(cell));
+                visit(self.arena.bytes(cell));
             }
         })
     }
@@ -239,12 +239,12 @@ impl<L: Layout> Table<L> {
     pub(super) fn check(&self) {
         let cells = self.arena.check();
         assert_eq!(cells.len(), self.len(), "as many cells as are counted");
-        self.members.check(&cells, |cell| L::key(self.arena.member(cell)));
+        self.members.check(&cells, |cell| L::key(self.arena.bytes(cell)));
         for &cell in &cells {
-            let key = L::key(self.arena.member(cell));
+            let key = L::key(self.arena.bytes(cell));
             assert_eq!(self.find(self.members.hash(key), key), Some(cell), "no two keys are equal");
         }
-        let deadline = |&cell: &Handle| (self.arena.score(cell) as i64, cell);
+        let deadline = |&cell: &Handle| (self.arena.number(cell) as i64, cell);
         let mut deadlines: Vec<_> = cells.iter().map(deadline).filter(|&(deadline_ms, _)| deadline_ms != 0).collect();
         deadlines.sort_unstable();
         assert_eq!(self.deadlines.is_none(), deadlines.is_empty());
@@ -252,13 +252,13 @@ impl<L: Layout> Table<L> {
     }
 
     fn is_there(&self, cell: Handle, now_ms: i64) -> bool {
-        let deadline_ms = self.arena.score(cell) as i64;
+        let deadline_ms = self.arena.number(cell) as i64;
         deadline_ms == 0 || deadline_ms > now_ms
     }
 
     /// Adds a cell's deadline to the order, if it has one.
     fn link(&mut self, cell: Handle) {
-        let deadline_ms = self.arena.score(cell) as i64;
+        let deadline_ms = self.arena.number(cell) as i64;
         if deadline_ms != 0 {
             self.deadlines.get_or_insert_default().insert(deadline_ms, cell);
         }
@@ -266,7 +266,7 @@ impl<L: Layout> Table<L> {
 
     /// Removes a cell's deadline from the order, if it has one.
     fn unlink(&mut self, cell: Handle) {
-        let deadline_ms = self.arena.score(cell) as i64;
+        let deadline_ms = self.arena.number(cell) as i64;
         if deadline_ms != 0
             && let Some(deadlines) = &mut self.deadlines
         {
@@ -285,12 +285,12 @@ impl<L: Layout> Table<L> {
     }
 
     fn find(&self, hash: u64, key: &[u8]) -> Option<Handle> {
-        self.members.find(hash, |cell| L::key(self.arena.member(cell)) == key)
+        self.members.find(hash, |cell| L::key(self.arena.bytes(cell)) == key)
     }
 
     fn add(&mut self, hash: u64, cell: &[u8]) {
         let handle = self.arena.insert(cell, 0.0);
-        self.members.insert(hash, handle, |cell| L::key(self.arena.member(cell)));
+        self.members.insert(hash, handle, |cell| L::key(self.arena.bytes(cell)));
     }
 
     /// Moves some cells out of a chunk that is being drained, if there is one.
@@ -300,7 +300,7 @@ impl<L: Layout> Table<L> {
             let copy = self.arena.duplicate(cell);
             self.unlink(cell);
             self.link(copy);
-            self.members.replace(self.members.hash(L::key(self.arena.member(copy))), cell, copy);
+            self.members.replace(self.members.hash(L::key(self.arena.bytes(copy))), cell, copy);
             self.arena.release(cell);
         }
     }

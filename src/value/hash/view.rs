@@ -5,11 +5,11 @@
 use super::pair::Pair;
 use super::timed::Timed;
 use super::{Entry, Fields, Hash};
+use crate::value::arena::LARGEST_HEAD;
 use crate::value::item::Item;
 use crate::value::packed_list::{self, PackedListView};
 use crate::value::prefetch::Prefetch;
 use crate::value::table::Table;
-use crate::value::zset::arena::LARGEST_HEAD;
 use either::Either;
 use fastrand::Rng;
 

@@ -19,12 +19,12 @@
 //! Costs: integers: look-up O(log n), change moves the integers behind it; packed: a scan of at most `limits.entries`
 //! codes; table: O(1).
 
+use crate::value::arena::LARGEST_HEAD;
 use crate::value::integers::Integers;
 use crate::value::item::Item;
 use crate::value::packed_list::PackedList;
 use crate::value::prefetch::Prefetch;
 use crate::value::table::{Layout, Table};
-use crate::value::zset::arena::LARGEST_HEAD;
 use either::Either;
 use fastrand::Rng;
 use std::ops::ControlFlow;

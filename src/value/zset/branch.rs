@@ -8,9 +8,9 @@
 //! - Invariant: a separator is the first entry of its node; separators ascend; `counts[i]` is the sum of the counts of
 //!   node `i`.
 
-use super::arena::{Arena, Handle};
 use super::row::Row;
 use super::search_key::SearchKey;
+use crate::value::arena::{Arena, Handle};
 use std::ops::Range;
 
 #[derive(Clone, Default)]

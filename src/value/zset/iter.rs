@@ -7,8 +7,8 @@
 //! - Costs: an end is sought, in O(log n), when it is first used; then O(1) an entry.
 
 use super::Entry;
-use super::arena::Arena;
 use super::order::{LeafCursor, Order};
+use crate::value::arena::Arena;
 use std::ops::Range;
 
 /// The number of entries that are read at once.
@@ -62,7 +62,7 @@ impl<'a, const N: usize> Iter<'a, N> {
                 None => self.order.seek(self.positions.start),
             };
             self.front.cursor = Some(cursor);
-            *read = self.arena.entry(self.order.cell(cursor));
+            *read = Entry::of(self.arena, self.order.cell(cursor));
         }
         self.positions.start += count;
         self.front.waiting = 0..count;
@@ -76,7 +76,7 @@ impl<'a, const N: usize> Iter<'a, N> {
                 None => self.order.seek(self.positions.end - 1),
             };
             self.back.cursor = Some(cursor);
-            *read = self.arena.entry(self.order.cell(cursor));
+            *read = Entry::of(self.arena, self.order.cell(cursor));
         }
         self.positions.end -= count;
         self.back.waiting = 0..count;

@@ -1,7 +1,7 @@
 //! The large form of a sorted set: every member once, in a cell that an order and an index share.
 //!
 //! ```text
-//! member --hash--> index --handle--> arena: cell (score, member) <--handle-- order --position--> rank, range
+//! member --hash--> index --handle--> arena: cell (member, score) <--handle-- order --position--> rank, range
 //! ```
 //!
 //! - Invariant: the cells of the arena, those of the members' index and those of the order are the same set; the order
@@ -13,10 +13,10 @@
 //! Costs: look-up O(1); rank, change, range start O(log n); a range then O(1) an entry, and O(1) amortised to remove.
 
 use super::Entry;
-use super::arena::{Arena, Handle};
 use super::iter::Iter;
 use super::order::Order;
 use super::search_key::{SearchKey, sortable};
+use crate::value::arena::{Arena, Handle};
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
 use crate::value::prefetch::Prefetch;
@@ -43,7 +43,7 @@ impl<const N: usize> Large<N> {
         let mut cells = Vec::with_capacity(len);
         for entry in entries {
             let cell = arena.insert(entry.member, entry.score);
-            members.insert(members.hash(entry.member), cell, |cell| arena.member(cell));
+            members.insert(members.hash(entry.member), cell, |cell| arena.bytes(cell));
             cells.push(cell);
         }
         arena.shrink_to_fit();
@@ -64,7 +64,7 @@ impl<const N: usize> Large<N> {
     }
 
     pub(super) fn score(&self, member: &[u8]) -> Option<f64> {
-        self.find(self.members.hash(member), member).map(|cell| self.arena.score(cell))
+        self.find(self.members.hash(member), member).map(|cell| self.arena.number(cell))
     }
 
     /// A prefetch of a member and its leaf.
@@ -79,7 +79,7 @@ impl<const N: usize> Large<N> {
     ) -> (Option<f64>, Option<f64>) {
         let hash = self.members.hash(member);
         let found = self.find(hash, member);
-        let before = found.map(|cell| self.arena.score(cell));
+        let before = found.map(|cell| self.arena.number(cell));
         let Some(after) = decide(before) else { return (before, before) };
         debug_assert!(!after.is_nan(), "a score is never NaN");
         match (found, before) {
@@ -92,7 +92,7 @@ impl<const N: usize> Large<N> {
     pub(super) fn remove(&mut self, member: &[u8]) -> Option<f64> {
         let hash = self.members.hash(member);
         let cell = self.find(hash, member)?;
-        let score = self.arena.score(cell);
+        let score = self.arena.number(cell);
         let entry_path = self.order.locate(&self.arena, cell);
         self.order.remove(&self.arena, &entry_path);
         self.discard(hash, cell);
@@ -102,7 +102,7 @@ impl<const N: usize> Large<N> {
 
     pub(super) fn rank(&self, member: &[u8]) -> Option<(usize, f64)> {
         let cell = self.find(self.members.hash(member), member)?;
-        Some((self.order.rank(&self.arena, cell), self.arena.score(cell)))
+        Some((self.order.rank(&self.arena, cell), self.arena.number(cell)))
     }
 
     /// The entries at `positions`, which must be within the set.
@@ -137,7 +137,7 @@ impl<const N: usize> Large<N> {
             self.order.remove_some(&self.arena, positions.start, left, &mut removed);
             left -= removed.len();
             // Hashes first: the cells are far apart, and their fetches overlap as none waits for another.
-            hashes.extend(removed.iter().map(|&cell| self.members.hash(self.arena.member(cell))));
+            hashes.extend(removed.iter().map(|&cell| self.members.hash(self.arena.bytes(cell))));
             for (hash, cell) in hashes.drain(..).zip(removed.drain(..)) {
                 self.discard(hash, cell);
             }
@@ -147,23 +147,23 @@ impl<const N: usize> Large<N> {
 
     /// Visits about `count` entries from a cursor on, in the index's order, which changes of scores do not affect.
     pub(super) fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
-        self.members.scan(cursor, count, |cell| visit(self.arena.entry(cell)))
+        self.members.scan(cursor, count, |cell| visit(Entry::of(&self.arena, cell)))
     }
 
     pub(super) fn check(&self) {
         let cells = self.arena.check();
         assert_eq!(cells.len(), self.len(), "as many cells as entries");
-        self.members.check(&cells, |cell| self.arena.member(cell));
+        self.members.check(&cells, |cell| self.arena.bytes(cell));
         self.order.check(&self.arena);
     }
 
     fn find(&self, hash: u64, member: &[u8]) -> Option<Handle> {
-        self.members.find(hash, |cell| self.arena.member(cell) == member)
+        self.members.find(hash, |cell| self.arena.bytes(cell) == member)
     }
 
     fn add(&mut self, hash: u64, member: &[u8], score: f64) {
         let cell = self.arena.insert(member, score);
-        self.members.insert(hash, cell, |cell| self.arena.member(cell));
+        self.members.insert(hash, cell, |cell| self.arena.bytes(cell));
         self.order.insert(&self.arena, cell);
     }
 
@@ -174,7 +174,7 @@ impl<const N: usize> Large<N> {
         }
         let entry_path = self.order.locate(&self.arena, cell);
         let rises = sortable(after) > sortable(before);
-        if self.arena.rescore(cell, after) {
+        if self.arena.set_number(cell, after) {
             return self.order.reposition(&self.arena, &entry_path, cell, rises);
         }
         let wider = self.arena.widen(cell, after);
@@ -197,7 +197,7 @@ impl<const N: usize> Large<N> {
             let entry_path = self.order.locate(&self.arena, cell);
             let copy = self.arena.duplicate(cell);
             self.order.replace(&self.arena, &entry_path, copy);
-            self.members.replace(self.members.hash(self.arena.member(copy)), cell, copy);
+            self.members.replace(self.members.hash(self.arena.bytes(copy)), cell, copy);
             self.arena.release(cell);
         }
     }

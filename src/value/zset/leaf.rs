@@ -17,10 +17,10 @@
 //! cache is searched in the time of one fetch; bisection waits for four, one after the other. A change moves at most
 //! 480 bytes.
 
-use super::arena::{Arena, Handle};
 use super::row::Row;
 use super::search_key::{SearchKey, sortable};
-use super::slab::NONE;
+use crate::value::arena::{Arena, Handle};
+use crate::value::slab::NONE;
 use std::ops::Range;
 
 /// A frame spreads the scores it is chosen for over at most this many bits, which leaves three times as much room
@@ -186,7 +186,7 @@ impl<const N: usize> Leaf<N> {
         if self.frame.shift == 0 || last.mark - first.mark > COARSE * N as u32 {
             return;
         }
-        let score = |cell| sortable(arena.score(cell));
+        let score = |cell| sortable(arena.number(cell));
         self.frame = Frame::spanning(score(first.cell), score(last.cell), 0);
         for slot in self.slots.iter_mut() {
             slot.mark = self.frame.mark(score(slot.cell));
@@ -196,7 +196,7 @@ impl<const N: usize> Leaf<N> {
     /// Panics unless each mark follows from its score.
     pub(super) fn check(&self, arena: &Arena) {
         for slot in self.slots.iter() {
-            let score = sortable(arena.score(slot.cell));
+            let score = sortable(arena.number(slot.cell));
             assert!(self.frame.covers(score) && self.frame.mark(score) == slot.mark, "a mark follows from its score");
         }
     }

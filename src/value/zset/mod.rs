@@ -23,10 +23,7 @@
 //! Scores are never NaN. `-0.0` and `0.0` are equal in the order; the packed form turns the one into the other, the
 //! large form keeps the sign and returns it, as Redis's two forms do. So a set with a `-0.0` is not packed again.
 
-pub(super) mod arena;
 mod branch;
-pub(super) mod cursor;
-pub(super) mod index;
 mod iter;
 mod large;
 mod leaf;
@@ -34,12 +31,11 @@ pub(super) mod order;
 mod packed;
 mod row;
 mod search_key;
-mod slab;
 
+use crate::value::arena::{Arena, Handle, LARGEST_HEAD};
 use crate::value::hashing::Hashing;
 use crate::value::members;
 use crate::value::prefetch::Prefetch;
-use arena::LARGEST_HEAD;
 use large::Large;
 use packed::Packed;
 use std::cmp::Ordering;
@@ -72,7 +68,12 @@ pub struct Entry<'a> {
     pub score: f64,
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
+    /// The entry in a cell.
+    fn of(arena: &'a Arena, cell: Handle) -> Entry<'a> {
+        Entry { member: arena.bytes(cell), score: arena.number(cell) }
+    }
+
     fn order(&self, other: &Entry<'_>) -> Ordering {
         self.score.partial_cmp(&other.score).unwrap_or(Ordering::Equal).then_with(|| self.member.cmp(other.member))
     }

@@ -1,6 +1,6 @@
 //! A search key: a point in the order of (score, member).
 
-use super::arena::{Arena, Handle};
+use crate::value::arena::{Arena, Handle};
 
 /// A point in the order, between entries or at one.
 pub(super) struct SearchKey<'a> {
@@ -41,14 +41,14 @@ impl<'a> SearchKey<'a> {
 
     /// Whether a cell is before the point.
     pub(super) fn is_after(&self, arena: &Arena, cell: Handle) -> bool {
-        let score = sortable(arena.score(cell));
+        let score = sortable(arena.number(cell));
         score < self.score || score == self.score && self.wins_tie(arena, cell)
     }
 
     /// Whether a cell of the point's score is before the point, or at it.
     pub(super) fn reaches(&self, arena: &Arena, cell: Handle) -> bool {
         match self.tie {
-            Tie::At(member) => arena.member(cell) <= member,
+            Tie::At(member) => arena.bytes(cell) <= member,
             _ => self.wins_tie(arena, cell),
         }
     }
@@ -56,8 +56,8 @@ impl<'a> SearchKey<'a> {
     fn wins_tie(&self, arena: &Arena, cell: Handle) -> bool {
         match self.tie {
             Tie::Before => false,
-            Tie::At(member) => arena.member(cell) < member,
-            Tie::Behind(member) => arena.member(cell) <= member,
+            Tie::At(member) => arena.bytes(cell) < member,
+            Tie::Behind(member) => arena.bytes(cell) <= member,
             Tie::Beyond => true,
         }
     }

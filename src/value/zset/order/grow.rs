@@ -3,17 +3,18 @@
 //!
 //! Each iteration of [`Order::insert`] makes room at one level, from the top down, and then searches again.
 
-use super::super::arena::{Arena, Handle};
+use super::super::Entry;
 use super::super::branch::{Branch, Separator};
 use super::super::leaf::Leaf;
 use super::super::search_key::{SearchKey, sortable};
-use super::super::slab::NONE;
 use super::{Order, Path, Step};
+use crate::value::arena::{Arena, Handle};
+use crate::value::slab::NONE;
 
 impl<const N: usize> Order<N> {
     /// Inserts a cell at the position that its entry in the arena gives.
     pub(in super::super) fn insert(&mut self, arena: &Arena, cell: Handle) {
-        let entry = arena.entry(cell);
+        let entry = Entry::of(arena, cell);
         let key = SearchKey::at(entry.score, entry.member);
         loop {
             let path = self.descend(arena, &key);
@@ -55,7 +56,7 @@ impl<const N: usize> Order<N> {
     /// Adds a new root above the root.
     fn raise(&mut self, arena: &Arena) {
         let cell = self.first_cell(self.root, self.height);
-        let separator = Separator { score: sortable(arena.score(cell)), cell, node: self.root };
+        let separator = Separator { score: sortable(arena.number(cell)), cell, node: self.root };
         let mut branch = Branch::default();
         branch.insert(0, separator, self.len);
         self.root = self.branches.insert(branch);
@@ -85,7 +86,7 @@ impl<const N: usize> Order<N> {
 
     /// Puts a cell into a leaf of its own, at one end of the order.
     fn start_leaf(&mut self, arena: &Arena, path: &Path, cell: Handle, is_last: bool) {
-        let score = sortable(arena.score(cell));
+        let score = sortable(arena.number(cell));
         let mut leaf = Leaf::new();
         leaf.insert(0, cell, score);
         let step = path.steps[self.height - 1];
@@ -138,6 +139,6 @@ impl<const N: usize> Order<N> {
     fn insert_leaf(&mut self, arena: &Arena, branch: u32, at: usize, previous: u32, leaf: Leaf<N>) {
         let cell = leaf.cell(0);
         let node = self.link_behind(previous, leaf);
-        self.branches[branch].insert(at, Separator { score: sortable(arena.score(cell)), cell, node }, 0);
+        self.branches[branch].insert(at, Separator { score: sortable(arena.number(cell)), cell, node }, 0);
     }
 }

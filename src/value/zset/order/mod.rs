@@ -27,11 +27,12 @@
 mod grow;
 mod shrink;
 
-use super::arena::{Arena, Handle};
+use super::Entry;
 use super::branch::{Branch, Separator};
 use super::leaf::Leaf;
 use super::search_key::{SearchKey, sortable};
-use super::slab::{NONE, Slab};
+use crate::value::arena::{Arena, Handle};
+use crate::value::slab::{NONE, Slab};
 use std::ops::Range;
 
 /// More levels than handles can fill: a branch that is not at an end of its level splits in halves.
@@ -111,10 +112,10 @@ impl<const N: usize> Order<N> {
         for chunk in cells.chunks(N) {
             let mut leaf = Leaf::new();
             for (at, &cell) in chunk.iter().enumerate() {
-                leaf.insert(at, cell, sortable(arena.score(cell)));
+                leaf.insert(at, cell, sortable(arena.number(cell)));
             }
             let node = order.link_behind(order.last, leaf);
-            level.push((Separator { score: sortable(arena.score(chunk[0])), cell: chunk[0], node }, chunk.len()));
+            level.push((Separator { score: sortable(arena.number(chunk[0])), cell: chunk[0], node }, chunk.len()));
         }
         while level.len() > 1 {
             order.height += 1;
@@ -149,7 +150,7 @@ impl<const N: usize> Order<N> {
 
     /// The position of a cell.
     pub(super) fn rank(&self, arena: &Arena, cell: Handle) -> usize {
-        let entry = arena.entry(cell);
+        let entry = Entry::of(arena, cell);
         let key = SearchKey::at(entry.score, entry.member);
         let (leaf, before) = self.find_leaf(arena, &key);
         before + self.leaves[leaf].find(cell, key.score)
@@ -208,7 +209,7 @@ impl<const N: usize> Order<N> {
 
     /// Finds a cell by its entry in the arena.
     pub(super) fn locate(&self, arena: &Arena, cell: Handle) -> EntryPath {
-        let entry = arena.entry(cell);
+        let entry = Entry::of(arena, cell);
         let key = SearchKey::at(entry.score, entry.member);
         let path = self.descend(arena, &key);
         let at = self.leaves[path.leaf].find(cell, key.score);
@@ -218,7 +219,7 @@ impl<const N: usize> Order<N> {
     /// Moves `cell`, which is the cell at `entry_path` or replaces it, to the position that its entry in the arena
     /// now gives.
     pub(super) fn reposition(&mut self, arena: &Arena, entry_path: &EntryPath, cell: Handle, rises: bool) {
-        let entry = arena.entry(cell);
+        let entry = Entry::of(arena, cell);
         let key = SearchKey::at(entry.score, entry.member);
         let leaf = &mut self.leaves[entry_path.path.leaf];
         let last = leaf.len() - 1;
@@ -290,7 +291,7 @@ impl<const N: usize> Order<N> {
     /// Updates the separators above the leaf of a path to the leaf's first entry.
     fn update_separators_above(&mut self, arena: &Arena, path: &Path) {
         let Some(cell) = self.leaves[path.leaf].first() else { return };
-        let score = sortable(arena.score(cell));
+        let score = sortable(arena.number(cell));
         self.set_separators_from(path, self.height, score, cell);
     }
 
@@ -365,7 +366,7 @@ impl<const N: usize> Order<N> {
             self.branches[branch].set_count(at, leaf.len());
             if at > leaves.start {
                 let cell = leaf.cell(0);
-                self.branches[branch].set_separator(at, sortable(arena.score(cell)), cell);
+                self.branches[branch].set_separator(at, sortable(arena.number(cell)), cell);
             }
         }
     }
@@ -387,7 +388,7 @@ impl<const N: usize> Order<N> {
         let cursors = |cursor: &LeafCursor| Some(self.next(*cursor)).filter(|cursor| cursor.leaf != NONE);
         let cells =
             std::iter::successors((self.len > 0).then(|| self.seek(0)), cursors).map(|cursor| self.cell(cursor));
-        let entries: Vec<_> = cells.map(|cell| arena.entry(cell)).collect();
+        let entries: Vec<_> = cells.map(|cell| Entry::of(arena, cell)).collect();
         assert_eq!(entries.len(), self.len);
         assert!(entries.windows(2).all(|pair| pair[0].order(&pair[1]).is_lt()), "entries ascend");
     }
@@ -411,7 +412,7 @@ impl<const N: usize> Order<N> {
             assert_eq!(separator.cell, self.first_cell(separator.node, height - 1), "a separator is the first entry");
             assert_eq!(
                 separator.score,
-                sortable(arena.score(separator.cell)),
+                sortable(arena.number(separator.cell)),
                 "a separator has the first entry's score"
             );
         }

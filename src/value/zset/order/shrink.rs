@@ -1,8 +1,8 @@
 //! How the order shrinks: a leaf under half is joined with a neighbour or evened out, an empty node is removed, and a
 //! root with a single node is replaced by that node.
 
-use super::super::arena::{Arena, Handle};
 use super::{EntryPath, Order, Path, Step};
+use crate::value::arena::{Arena, Handle};
 use std::ops::Range;
 
 impl<const N: usize> Order<N> {

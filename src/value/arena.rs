@@ -1,11 +1,13 @@
-//! Cells: each member with its score, stored once, under a handle of four bytes.
+//! An arena of cells: each stores some bytes and a number, under a handle of four bytes.
 //!
-//! The ordered nodes and the member index both hold handles, so a member costs its own bytes once. A cell does not
-//! move until its member is removed, its score needs more bytes, or its chunk is drained.
+//! Large sorted sets, sets and hashes keep their elements here. The bytes are a member, or a field with its value; the
+//! number is a score, or the deadline of a field. Whatever finds the element (the member index, the order of a sorted
+//! set, the deadlines of a hash) holds its handle, so an element costs its own bytes once. A cell does not move until
+//! its element is removed, its number needs more bytes, or its chunk is drained.
 //!
 //! ```text
 //! live cell    +----------------+------------------+-----------------------+--------+ filled up to an even size,
-//!              | width | length | score, `width`   | length, 1 byte if 14  | member | at least 10
+//!              | width | length | number, `width`  | length, 1 byte if 14  | bytes  | at least 10
 //!              | 4 bit | 4 bit  | bytes            | place, 4 bytes if 15  |        |
 //!              +----------------+------------------+-----------------------+--------+
 //! free cell    +----------------+------+-------------+-------------+
@@ -14,43 +16,43 @@
 //! filler       |   15  | grains |  bytes too few for a free cell
 //! ```
 //!
-//! - A score of width `w < 8` is an integer, sign folded into the lowest bit; width 8 is the bits of the `f64`.
-//! - Members over 255 bytes have an allocation of their own and leave a number in the cell.
+//! - A number of width `w < 8` is an integer, sign folded into the lowest bit; width 8 is the bits of the `f64`. So 0
+//!   takes no byte.
+//! - More than 255 bytes have an allocation of their own and leave its number in the cell.
 //! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells. The callers that store cells ensure that there are
 //!   no more ([`Arena::cell_bytes`]); a removal may take one more chunk for the cells that it moves.
 //! - Invariant: the cells of a chunk are back to back, and `idle` is the sum of the sizes of those that are not live.
 //! - Memory: freed cells are used again at their size, or cut. Once an eighth of all bytes is idle, the idlest chunk is
-//!   drained: [`super::large`] moves its live cells away, a few with each removal, and the chunk is given back.
+//!   drained: the owner moves its live cells away, a few with each removal, and the chunk is given back.
 //!
 //! Costs: O(1), one cache line to read a cell of usual size.
 
-use super::Entry;
-use super::slab::Slab;
+use crate::value::slab::Slab;
 
 /// Identifies a cell.
-pub(in crate::value) type Handle = u32;
+pub(super) type Handle = u32;
 
 /// Handles count grains of this many bytes.
 const GRAIN: usize = 2;
 const CHUNK: usize = 16 * 1024;
 const GRAINS_PER_CHUNK: u32 = (CHUNK / GRAIN) as u32;
-/// The least size of a cell: a free one needs it for its links, and a score can be read as eight bytes.
+/// The least size of a cell: a free one needs it for its links, and a number can be read as eight bytes.
 const LEAST: usize = 10;
 const FREE: u8 = 15;
-/// The width that means "the bits of the score itself".
+/// The width that means "the bits of the `f64` itself".
 const RAW: usize = 8;
 const LENGTH_FOLLOWS: usize = 14;
 const PLACE_FOLLOWS: usize = 15;
-/// The longest member inside a cell.
+/// The most bytes that are stored inside a cell.
 const INLINE: usize = 255;
 /// Every integer up to this magnitude has an exact `f64`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 const NONE: Handle = Handle::MAX;
-/// The most bytes of a cell besides its member.
-pub(in crate::value) const LARGEST_HEAD: usize = 1 + RAW + 1 + LEAST;
+/// The most bytes of a cell besides those that it stores.
+pub(super) const LARGEST_HEAD: usize = 1 + RAW + 1 + LEAST;
 
 #[derive(Clone, Default)]
-pub(in crate::value) struct Arena {
+pub(super) struct Arena {
     chunks: Vec<Chunk>,
     /// The chunk for new cells.
     open: usize,
@@ -65,7 +67,7 @@ pub(in crate::value) struct Arena {
     /// The capacity of all chunks, in bytes.
     allocated: usize,
     draining: Option<Drain>,
-    /// Members that are too long for a cell.
+    /// Bytes that are too long for a cell.
     long: Slab<Box<[u8]>>,
     long_bytes: usize,
 }
@@ -101,7 +103,7 @@ enum Cell {
     Filler {
         size: usize,
     },
-    /// The last byte used is before `end`; `place` is the number of a long member.
+    /// The last byte used is before `end`; `place` is the number of long bytes in the slab.
     Live {
         end: usize,
         place: Option<u32>,
@@ -118,42 +120,44 @@ impl Cell {
 }
 
 impl Arena {
-    /// Stores an entry.
-    pub(in crate::value) fn insert(&mut self, member: &[u8], score: f64) -> Handle {
-        let (value, width) = code(score);
+    /// Stores bytes and a number in a cell.
+    pub(super) fn insert(&mut self, bytes: &[u8], number: f64) -> Handle {
+        let (value, width) = code(number);
         let head = 1 + width;
-        let (tag, size) = match member.len() {
+        let (tag, size) = match bytes.len() {
             length if length < LENGTH_FOLLOWS => (length, head + length),
             length if length <= INLINE => (LENGTH_FOLLOWS, head + 1 + length),
             _ => (PLACE_FOLLOWS, head + 4),
         };
         let handle = self.allocate(sized(size));
-        let place = if tag == PLACE_FOLLOWS { self.insert_long(member) } else { 0 };
+        let place = if tag == PLACE_FOLLOWS { self.insert_long(bytes) } else { 0 };
         let cell = self.cell_mut(handle);
         cell[0] = (width | tag << 4) as u8;
         cell[1..head].copy_from_slice(&value.to_le_bytes()[..width]);
         match tag {
             PLACE_FOLLOWS => cell[head..head + 4].copy_from_slice(&place.to_le_bytes()),
             LENGTH_FOLLOWS => {
-                cell[head] = member.len() as u8;
-                cell[head + 1..size].copy_from_slice(member);
+                cell[head] = bytes.len() as u8;
+                cell[head + 1..size].copy_from_slice(bytes);
             }
-            _ => cell[head..size].copy_from_slice(member),
+            _ => cell[head..size].copy_from_slice(bytes),
         }
         handle
     }
 
     /// A byte of the cache line in which a cell begins, so that it is loaded.
-    pub(in crate::value) fn touch_line(&self, handle: Handle) -> u8 {
+    pub(super) fn touch_line(&self, handle: Handle) -> u8 {
         self.cell(handle)[0]
     }
 
-    pub(in crate::value) fn score(&self, handle: Handle) -> f64 {
+    /// The number in a cell.
+    pub(super) fn number(&self, handle: Handle) -> f64 {
         let cell = self.cell(handle);
         decode(cell, usize::from(cell[0] & 15))
     }
 
-    pub(in crate::value) fn member(&self, handle: Handle) -> &[u8] {
+    /// The bytes in a cell.
+    pub(super) fn bytes(&self, handle: Handle) -> &[u8] {
         let cell = self.cell(handle);
         let head = 1 + usize::from(cell[0] & 15);
         match usize::from(cell[0] >> 4) {
@@ -163,8 +167,8 @@ impl Arena {
         }
     }
 
-    /// A member's bytes, for overwriting.
-    pub(in crate::value) fn member_mut(&mut self, handle: Handle) -> &mut [u8] {
+    /// A cell's bytes, for overwriting.
+    pub(super) fn bytes_mut(&mut self, handle: Handle) -> &mut [u8] {
         let cell = self.cell_mut(handle);
         let head = 1 + usize::from(cell[0] & 15);
         match usize::from(cell[0] >> 4) {
@@ -180,15 +184,11 @@ impl Arena {
         }
     }
 
-    pub(super) fn entry(&self, handle: Handle) -> Entry<'_> {
-        Entry { member: self.member(handle), score: self.score(handle) }
-    }
-
-    /// Writes a score into its cell, if the cell is wide enough.
-    pub(in crate::value) fn rescore(&mut self, handle: Handle, score: f64) -> bool {
+    /// Writes a number into its cell, if the cell is wide enough; returns whether it is.
+    pub(super) fn set_number(&mut self, handle: Handle, number: f64) -> bool {
         let cell = self.cell_mut(handle);
         let width = usize::from(cell[0] & 15);
-        let (value, needed) = if width == RAW { (score.to_bits(), RAW) } else { code(score) };
+        let (value, needed) = if width == RAW { (number.to_bits(), RAW) } else { code(number) };
         let fits = needed <= width;
         if fits {
             cell[1..1 + width].copy_from_slice(&value.to_le_bytes()[..width]);
@@ -196,15 +196,15 @@ impl Arena {
         fits
     }
 
-    /// Creates a second cell for the entry of a live one, with another score; to be followed by [`Arena::release`].
-    pub(in crate::value) fn widen(&mut self, handle: Handle, score: f64) -> Handle {
+    /// Creates a second cell for the bytes of a live one, with another number; to be followed by [`Arena::release`].
+    pub(super) fn widen(&mut self, handle: Handle, number: f64) -> Handle {
         let head = 1 + usize::from(self.cell(handle)[0] & 15);
         let end = match read(self.cell(handle)) {
             Cell::Live { end, .. } => end,
             Cell::Free { .. } | Cell::Filler { .. } => head,
         };
         let tail = self.cell(handle)[head..end].to_vec();
-        let (value, width) = code(score);
+        let (value, width) = code(number);
         let copy = self.allocate(sized(1 + width + tail.len()));
         let tag = self.cell(handle)[0] & 0xf0;
         let cell = self.cell_mut(copy);
@@ -214,17 +214,17 @@ impl Arena {
         copy
     }
 
-    /// Removes an entry.
-    pub(in crate::value) fn remove(&mut self, handle: Handle) {
+    /// Removes a cell, with its long bytes if it has some.
+    pub(super) fn remove(&mut self, handle: Handle) {
         if let Cell::Live { place: Some(place), .. } = read(self.cell(handle)) {
-            self.long_bytes -= self.long.remove(place).map_or(0, |member| member.len());
+            self.long_bytes -= self.long.remove(place).map_or(0, |bytes| bytes.len());
         }
         self.release(handle);
     }
 
     /// A live cell that should move, if too much is idle; the caller moves it with [`Arena::duplicate`] and
     /// [`Arena::release`]. Chunks without one are given back on the way.
-    pub(in crate::value) fn next_to_move(&mut self) -> Option<Handle> {
+    pub(super) fn next_to_move(&mut self) -> Option<Handle> {
         loop {
             let mut drain = self.draining.or_else(|| self.start_draining())?;
             let bytes = &self.chunks[drain.chunk].bytes;
@@ -243,7 +243,7 @@ impl Arena {
     }
 
     /// Creates a second cell with the bytes of a live one.
-    pub(in crate::value) fn duplicate(&mut self, handle: Handle) -> Handle {
+    pub(super) fn duplicate(&mut self, handle: Handle) -> Handle {
         let size = read(self.cell(handle)).size();
         let copy = self.allocate(size);
         let bytes = self.cell(handle)[..size].to_vec();
@@ -251,14 +251,14 @@ impl Arena {
         copy
     }
 
-    /// Frees a cell, but not a long member's own allocation.
-    pub(in crate::value) fn release(&mut self, handle: Handle) {
+    /// Frees a cell, but not the separate allocation of long bytes.
+    pub(super) fn release(&mut self, handle: Handle) {
         let size = read(self.cell(handle)).size();
         self.mark_free(handle, size);
     }
 
     /// Gives back the unused memory of the last chunk.
-    pub(in crate::value) fn shrink_to_fit(&mut self) {
+    pub(super) fn shrink_to_fit(&mut self) {
         self.chunks.shrink_to_fit();
         if let Some(chunk) = self.chunks.get_mut(self.open) {
             self.allocated -= chunk.bytes.capacity();
@@ -267,18 +267,18 @@ impl Arena {
         }
     }
 
-    pub(in crate::value) fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         let tables = self.chunks.capacity() * size_of::<Chunk>() + (self.vacant.capacity() + self.free.capacity()) * 4;
         self.allocated + tables + self.long.memory() + self.long_bytes
     }
 
     /// Bytes of all chunks.
-    pub(in crate::value) fn cell_bytes(&self) -> usize {
+    pub(super) fn cell_bytes(&self) -> usize {
         self.allocated
     }
 
     /// Panics unless the invariants hold, and returns all live cells.
-    pub(in crate::value) fn check(&self) -> Vec<Handle> {
+    pub(super) fn check(&self) -> Vec<Handle> {
         let (mut live, mut linked) = (Vec::new(), 0);
         let (mut used, mut idle, mut free_cells) = (0, 0, 0);
         for (number, chunk) in self.chunks.iter().enumerate() {
@@ -323,9 +323,9 @@ impl Arena {
         &mut self.chunks[(handle / GRAINS_PER_CHUNK) as usize].bytes[at..]
     }
 
-    fn insert_long(&mut self, member: &[u8]) -> u32 {
-        self.long_bytes += member.len();
-        self.long.insert(member.into())
+    fn insert_long(&mut self, bytes: &[u8]) -> u32 {
+        self.long_bytes += bytes.len();
+        self.long.insert(bytes.into())
     }
 
     /// Allocates a cell of `size` bytes: one that was freed, or part of it, or a new one.
@@ -496,14 +496,14 @@ fn set_word(cell: &mut [u8], at: usize, value: u32) {
     cell[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Encodes a score in the fewest bytes that restore it, the sign of zero included.
-fn code(score: f64) -> (u64, usize) {
-    let integer = score as i64;
-    if score.abs() <= EXACT && (integer as f64).to_bits() == score.to_bits() {
+/// Encodes a number in the fewest bytes that restore it, the sign of zero included.
+fn code(number: f64) -> (u64, usize) {
+    let integer = number as i64;
+    if number.abs() <= EXACT && (integer as f64).to_bits() == number.to_bits() {
         let folded = (integer << 1 ^ integer >> 63) as u64;
         (folded, (64 - folded.leading_zeros()).div_ceil(8) as usize)
     } else {
-        (score.to_bits(), RAW)
+        (number.to_bits(), RAW)
     }
 }
 
@@ -521,15 +521,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_and_scores_of_every_kind_come_back() {
-        let scores = [0.0, -0.0, 1.0, -1.0, 127.0, -128.0, 1e6, 1_783_012_441_000.0, 0.5, f64::INFINITY, -EXACT, 1e300];
+    fn bytes_and_numbers_of_every_kind_come_back() {
+        let numbers =
+            [0.0, -0.0, 1.0, -1.0, 127.0, -128.0, 1e6, 1_783_012_441_000.0, 0.5, f64::INFINITY, -EXACT, 1e300];
         let lengths = [0, 1, 13, 14, 15, 254, 255, 256, 70_000];
         let mut arena = Arena::default();
-        let entries: Vec<_> = lengths.iter().flat_map(|&len| scores.map(|score| (vec![b'm'; len], score))).collect();
-        let cells: Vec<_> = entries.iter().map(|(member, score)| arena.insert(member, *score)).collect();
+        let stored: Vec<_> = lengths.iter().flat_map(|&len| numbers.map(|number| (vec![b'm'; len], number))).collect();
+        let cells: Vec<_> = stored.iter().map(|(bytes, number)| arena.insert(bytes, *number)).collect();
         assert_eq!(arena.check(), cells);
-        for (cell, (member, score)) in cells.iter().zip(&entries) {
-            assert_eq!((arena.member(*cell), arena.score(*cell).to_bits()), (&member[..], score.to_bits()));
+        for (cell, (bytes, number)) in cells.iter().zip(&stored) {
+            assert_eq!((arena.bytes(*cell), arena.number(*cell).to_bits()), (&bytes[..], number.to_bits()));
         }
     }
 
@@ -555,13 +556,13 @@ mod tests {
     }
 
     #[test]
-    fn a_score_fits_its_cell_or_says_that_it_does_not() {
+    fn a_number_fits_its_cell_or_the_cell_reports_that_it_does_not() {
         let mut arena = Arena::default();
         let cell = arena.insert(b"counter", 100.0);
-        assert!(arena.rescore(cell, -100.0) && !arena.rescore(cell, 1000.0) && !arena.rescore(cell, 0.5));
-        assert_eq!(arena.score(cell), -100.0);
+        assert!(arena.set_number(cell, -100.0) && !arena.set_number(cell, 1000.0) && !arena.set_number(cell, 0.5));
+        assert_eq!(arena.number(cell), -100.0);
         let wider = arena.widen(cell, 0.5);
-        assert_eq!(arena.entry(wider), Entry { member: b"counter", score: 0.5 });
+        assert_eq!((arena.bytes(wider), arena.number(wider)), (&b"counter"[..], 0.5));
         arena.release(cell);
         assert_eq!(arena.check(), [wider]);
     }

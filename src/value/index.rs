@@ -1,5 +1,5 @@
-//! The member index of a large set: from a hash to the handle of a cell. It stores no member; its callers compare
-//! them.
+//! The member index of large sorted sets, sets and hashes: from a hash to the handle of a cell in an arena. It stores
+//! no member; its callers compare them.
 //!
 //! Hash space is cut into segments by the leading bits of hashes (extendible hashing). A segment is a short array of
 //! slots sorted by tag, sixteen further bits, with gaps: a slot is at its tag's proportional position ("share") in
@@ -31,15 +31,19 @@
 //!
 //! Sources: extendible hashing (Fagin et al. 1979); linear probing in sorted order (Amble & Knuth 1974).
 
-use super::arena::Handle;
-use super::cursor::Cursor;
+mod cursor;
+
+pub(super) use cursor::CURSOR_BITS;
+
+use crate::value::arena::Handle;
 use crate::value::hashing::Flood;
+use cursor::Cursor;
 use std::iter;
 use std::ops::ControlFlow;
 
 /// The leading bits of a hash that can choose a segment.
-pub(super) const PREFIX_BITS: u32 = 24;
-pub(super) const TAG_BITS: u32 = 16;
+const PREFIX_BITS: u32 = 24;
+const TAG_BITS: u32 = 16;
 /// A segment of this many bytes splits instead of growing.
 const MOST_BYTES: usize = 2048;
 const LEAST_BYTES: usize = 128;
@@ -53,7 +57,7 @@ const FAIR: usize = 32;
 const ALIKE: usize = 8;
 
 #[derive(Clone)]
-pub(in crate::value) struct Index {
+pub(super) struct Index {
     directory: Vec<u32>,
     /// The directory has `1 << bits` numbers.
     bits: u32,
@@ -214,7 +218,7 @@ fn tag_of(hash: u64) -> u16 {
 }
 
 /// Like [`Index::scan`], over hashed entries that are in no index, with the cursors of an index of one segment.
-pub(in crate::value) fn scan_unindexed<T>(
+pub(super) fn scan_unindexed<T>(
     hashed: impl Iterator<Item = (u64, T)>,
     cursor: u64,
     count: usize,
@@ -238,7 +242,7 @@ pub(in crate::value) fn scan_unindexed<T>(
 impl Index {
     /// An empty index with segments of the size that they will have with `len` cells, which saves growing and
     /// splitting.
-    pub(in crate::value) fn with_room(len: usize) -> Index {
+    pub(super) fn with_room(len: usize) -> Index {
         let bits = (0..PREFIX_BITS).find(|&bits| bytes_for(len >> bits) <= MOST_BYTES).unwrap_or(PREFIX_BITS);
         let directory = (0..1 << bits).collect();
         let mut index = Index { directory, bits, segments: vec![], vacant: vec![], bytes: 0, len: 0 };
@@ -248,35 +252,30 @@ impl Index {
         index
     }
 
-    pub(in crate::value) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    pub(in crate::value) fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         (self.directory.capacity() + self.vacant.capacity()) * 4
             + self.segments.capacity() * size_of::<Segment>()
             + self.bytes
     }
 
     /// The cell with this hash for which `is_wanted` holds.
-    pub(in crate::value) fn find(&self, hash: u64, is_wanted: impl Fn(Handle) -> bool) -> Option<Handle> {
+    pub(super) fn find(&self, hash: u64, is_wanted: impl Fn(Handle) -> bool) -> Option<Handle> {
         let segment = &self.segments[self.segment_of(hash)];
         segment.find(tag_of(hash), is_wanted).map(|at| segment.slots[at].cell())
     }
 
     /// A byte of the cache line that [`Index::find`] reads first, so that it is loaded.
-    pub(in crate::value) fn touch_line(&self, hash: u64) -> u8 {
+    pub(super) fn touch_line(&self, hash: u64) -> u8 {
         let segment = &self.segments[self.segment_of(hash)];
         segment.slots[segment.share(tag_of(hash))].tag as u8
     }
 
     /// Adds a cell that is not in the index, except on [`Flood`]. `hash_of` returns the hash of any cell that is.
-    pub(in crate::value) fn insert(
-        &mut self,
-        hash: u64,
-        cell: Handle,
-        hash_of: impl Fn(Handle) -> u64,
-    ) -> Result<(), Flood> {
+    pub(super) fn insert(&mut self, hash: u64, cell: Handle, hash_of: impl Fn(Handle) -> u64) -> Result<(), Flood> {
         loop {
             let number = self.segment_of(hash);
             let segment = &mut self.segments[number];
@@ -297,7 +296,7 @@ impl Index {
     }
 
     /// Replaces a cell by another one with the same hash.
-    pub(in crate::value) fn replace(&mut self, hash: u64, old: Handle, cell: Handle) {
+    pub(super) fn replace(&mut self, hash: u64, old: Handle, cell: Handle) {
         let number = self.segment_of(hash);
         let segment = &mut self.segments[number];
         if let Some(at) = segment.find(tag_of(hash), |other| other == old) {
@@ -305,7 +304,7 @@ impl Index {
         }
     }
 
-    pub(in crate::value) fn remove(&mut self, hash: u64, cell: Handle) {
+    pub(super) fn remove(&mut self, hash: u64, cell: Handle) {
         let number = self.segment_of(hash);
         let segment = &mut self.segments[number];
         let Some(at) = segment.find(tag_of(hash), |other| other == cell) else { return };
@@ -317,7 +316,7 @@ impl Index {
     }
 
     /// Visits about `count` cells from a cursor on, and returns the next cursor, 0 at the end.
-    pub(in crate::value) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Handle)) -> u64 {
+    pub(super) fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Handle)) -> u64 {
         let Cursor { mut prefix, mut tag, depth } = Cursor::from(cursor);
         let mut visited = 0;
         loop {
@@ -347,14 +346,14 @@ impl Index {
     }
 
     /// Every cell once, in no meaningful order.
-    pub(in crate::value) fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
+    pub(super) fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
         self.segments.iter().flat_map(Segment::used).map(Slot::cell)
     }
 
     /// Visits the cells that, by `is_same`, have an equal cell of the same hash in another index, until `visit`
     /// breaks off. It hashes nothing, and compares cells only when their tags are equal: both indices have the same
     /// order.
-    pub(in crate::value) fn common(
+    pub(super) fn common(
         &self,
         other: &Index,
         is_same: impl Fn(Handle, Handle) -> bool,
@@ -378,7 +377,7 @@ impl Index {
     ///
     /// It draws random positions on a board of all segments side by side, each as wide as the widest, until a slot is
     /// hit.
-    pub(in crate::value) fn random(&self, generator: &mut fastrand::Rng) -> Handle {
+    pub(super) fn random(&self, generator: &mut fastrand::Rng) -> Handle {
         loop {
             let at = generator.usize(..self.directory.len());
             let segment = &self.segments[self.directory[at] as usize];
@@ -391,7 +390,7 @@ impl Index {
     }
 
     /// Panics unless the invariants hold for exactly these cells.
-    pub(in crate::value) fn check(&self, cells: &[Handle], hash_of: impl Fn(Handle) -> u64) {
+    pub(super) fn check(&self, cells: &[Handle], hash_of: impl Fn(Handle) -> u64) {
         assert_eq!(self.directory.len(), 1 << self.bits);
         let mut seen = 0;
         for (number, segment) in self.segments.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The cursor of a scan over an index: a position in the order of (segment, tag), in one number.
 
-use super::index::{PREFIX_BITS, TAG_BITS};
+use super::{PREFIX_BITS, TAG_BITS};
 
 /// The progress of a scan: all segments before `prefix` are done, and of the segment there, which had that depth, all
 /// tags before `tag`.
