@@ -6,6 +6,7 @@
 
 use super::help;
 use crate::config::{self, Assigned, Mutability, Parameter};
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, LogLevel, Secrets, ServerError, Settings,
     shown,
@@ -130,7 +131,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         engine.host.set_oom_score(&engine.settings.process);
         return Err(refusal);
     }
-    cx.replace_settings(settings);
+    operations::replace_settings(cx, settings);
     for (parameter, _, _) in assignments {
         cx.effects().push(Effect::Setting(parameter.name));
     }
@@ -246,7 +247,7 @@ const RESETSTAT: Command = Command {
 };
 
 fn reset_statistics(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.reset_statistics();
+    operations::reset_statistics(cx);
     cx.reply().ok();
     Ok(())
 }

@@ -6,8 +6,9 @@
 
 use super::help;
 use crate::engine::exec::eviction;
+use crate::engine::exec::operations;
 use crate::engine::state::host::Usage;
-use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec, Lookup};
 use crate::resp::Reply;
 
 /// The commands of this family.
@@ -46,7 +47,7 @@ fn usage(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
     }
     args.end()?;
-    match cx.peek(key).map(|key| key.memory_bytes()) {
+    match cx.lookup(key, Lookup::NO_TRACE).map(|key| key.memory_bytes()) {
         Some(bytes) => cx.reply().count(bytes),
         None => cx.reply().null(),
     }
@@ -73,7 +74,7 @@ enum Figure {
 }
 
 fn stats(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.sample_metrics();
+    operations::sample_metrics(cx);
     let (engine, reply) = cx.engine_and_reply();
     let figures = figures(engine);
     reply.map(figures.len());

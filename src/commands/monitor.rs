@@ -1,5 +1,6 @@
 //! MONITOR: streams every command of every client as it runs.
 
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 
 /// The rows of this family's commands.
@@ -22,7 +23,7 @@ fn monitor(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
         return Err(Error::MonitorDenied);
     }
     let _session = cx.session().id;
-    if cx.monitor() {
+    if operations::monitor(cx) {
         cx.reply().ok();
     }
     Ok(())

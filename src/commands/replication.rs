@@ -3,7 +3,7 @@
 //! The replies of ROLE, WAIT and the like are true of such a server. Replication from or to another server is refused,
 //! since OK would be a promise. A client in WAIT blocks until its timeout, as in Redis.
 
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, ServerError, says};
+use crate::engine::{Args, Arity, Block, Command, Ctx, Error, Family, Flags, ServerError, says};
 use crate::resp::Reply;
 use crate::value::number;
 
@@ -186,6 +186,6 @@ fn wait_for(cx: &mut Ctx<'_>, replicas: i64, deadline_ms: Option<i64>, answer: f
     if replicas <= 0 {
         answer(cx.reply());
     } else {
-        cx.block_until(deadline_ms, answer);
+        cx.block(Block::until(deadline_ms, answer), answer);
     }
 }

@@ -19,7 +19,11 @@ pub mod exec;
 pub mod spec;
 pub mod state;
 
-pub use exec::{Changed, Ctx, Deadline, DueState, Flow, MetadataChange, Peek, Stored};
+pub use exec::{
+    Changed, Ctx, Deadline, DueState, Flow, Lookup, MetadataChange, Missing, Peek, Stored, expire_fields,
+    flush_database, may_read_all_keys, note_expired_fields, push_reply, reload_databases, swap_databases,
+    unblock_client, unwatch_all, watch_key,
+};
 pub use spec::{
     Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, Command, CommandId, Entry, Error, Event,
     Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange, KeySpec, KitError, Notifications,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::acl::{Denial, Entry};
+use crate::engine::exec::operations;
 use crate::engine::exec::rights;
 use crate::engine::{Args, CATEGORIES, Ctx, Error, RightsError, shown};
 use crate::resp::{Reply, Request, Span};
@@ -50,7 +51,7 @@ pub(super) fn password(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
         return Err(RightsError::PasswordBits.into());
     }
     let digits = (bits as usize).div_ceil(4);
-    let secret = cx.secret();
+    let secret = operations::secret(cx);
     let blocks = (0_u32..).map(|number| Sha256::new().chain_update(secret).chain_update(number.to_le_bytes()));
     let bytes: Vec<u8> = blocks.flat_map(|block| block.finalize()).take(digits.div_ceil(2)).collect();
     cx.reply().bulk(&hexadecimal::text(&bytes).as_bytes()[..digits]);
@@ -101,7 +102,7 @@ pub(super) fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::SubcommandOrArity { container: "ACL", subcommand: shown(subcommand) });
     }
     if args.take("RESET") {
-        cx.clear_acl_log();
+        operations::clear_acl_log(cx);
         cx.reply().ok();
         return Ok(());
     }

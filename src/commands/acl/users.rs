@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::acl::{Selector, User};
+use crate::engine::exec::operations;
 use crate::engine::{Args, Ctx, Error, RightsError};
 use crate::resp::Reply;
 
 pub(super) fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
     let rules: Vec<Vec<u8>> = args.rest().map(<[u8]>::to_vec).collect();
-    cx.set_user(name, &rules)?;
+    operations::set_user(cx, name, &rules)?;
     cx.reply().ok();
     Ok(())
 }
@@ -18,7 +19,7 @@ pub(super) fn delete(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if args.rest().any(|name| name == b"default") {
         return Err(RightsError::DefaultStays.into());
     }
-    let removed = args.rest().filter(|name| cx.remove_user(name)).count();
+    let removed = args.rest().filter(|name| operations::remove_user(cx, name)).count();
     cx.reply().count(removed);
     Ok(())
 }
@@ -82,14 +83,14 @@ fn write_all(cx: &mut Ctx<'_>, text: impl Fn(&User) -> Vec<u8>) -> Result<(), Er
 
 pub(super) fn load(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     has_file(cx)?;
-    cx.load_users().map_err(RightsError::File)?;
+    operations::load_users(cx).map_err(RightsError::File)?;
     cx.reply().ok();
     Ok(())
 }
 
 pub(super) fn save(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     has_file(cx)?;
-    if !cx.save_users() {
+    if !operations::save_users(cx) {
         return Err(RightsError::NotSaved.into());
     }
     cx.reply().ok();

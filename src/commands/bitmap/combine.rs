@@ -32,7 +32,7 @@ fn bitop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if operation == Operation::Not && keys.len() != 1 {
         return Err(BitmapError::NotOfSeveral.into());
     }
-    let (views, _) = cx.views_while(&keys, |view| matches!(view, View::Text(_)));
+    let (views, _) = cx.views(&keys, |view| matches!(view, View::Text(_)));
     let sources: Result<Vec<Cow<'_, [u8]>>, Error> = views.into_iter().map(bytes_of).collect();
     let sources = sources?;
     let sources: Vec<&[u8]> = sources.iter().map(AsRef::as_ref).collect();

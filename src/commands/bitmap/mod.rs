@@ -41,7 +41,7 @@ fn edit<R>(
     act: impl FnOnce(&mut [u8], bool) -> (usize, R),
 ) -> Result<R, Error> {
     let length = usize::try_from(last / 8 + 1).map_err(|_| Error::StringTooLong)?;
-    cx.edit_text(key, Event::string("setbit"), |bytes| {
+    cx.update_text(key, Event::string("setbit"), |bytes| {
         let grows = bytes.len() < length;
         if grows {
             lengthen(bytes, length)?;

@@ -4,6 +4,7 @@ use super::ANY_TIME;
 use super::client::{fits_client_list, name_the_client};
 use crate::commands::dunlin::of_login;
 use crate::engine::REDIS_VERSION;
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Secrets, shown};
 use crate::resp::Protocol;
 use crate::value::number;
@@ -48,7 +49,7 @@ fn default_needs_no_password(cx: &mut Ctx<'_>) -> bool {
 fn log_in(cx: &mut Ctx<'_>, user: &[u8], password: &[u8], word: &[u8]) -> Result<bool, Error> {
     let way = of_login(cx, user)?;
     let user = if way.is_some() { DEFAULT_USER } else { user };
-    cx.log_in(user, password, word)?;
+    operations::log_in(cx, user, password, word)?;
     way.map_or(Ok(true), |ask| Ok(cx.call_host(ask)?.is_some()))
 }
 

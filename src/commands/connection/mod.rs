@@ -6,7 +6,8 @@ mod client;
 mod login;
 
 use crate::commands::keys::existing_database;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
+use crate::engine::exec::operations;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, unwatch_all};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[PING, ECHO, SELECT, QUIT, RESET, login::AUTH, login::HELLO, client::CLIENT];
@@ -105,11 +106,11 @@ const RESET: Command = Command {
 };
 
 fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.unwatch();
-    cx.unsubscribe_all();
+    unwatch_all(cx);
+    operations::unsubscribe_all(cx);
     let session = cx.session_mut();
     session.reset();
-    cx.log_out();
+    operations::log_out(cx);
     cx.reply().simple("RESET");
     Ok(())
 }

@@ -8,7 +8,7 @@
 
 use sha1::{Digest, Sha1};
 
-use crate::engine::{Args, Ctx, Error};
+use crate::engine::{Args, Ctx, Error, Lookup};
 use crate::keyspace::{Database, Slot};
 use crate::value::hexadecimal;
 use crate::value::number;
@@ -45,7 +45,7 @@ pub(super) fn values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     cx.reply().array(args.left());
     for key in args.rest() {
         let mut hash = Hash::default();
-        if cx.exists(key) {
+        if cx.lookup(key, Lookup::NO_TRACE).is_some() {
             let database = cx.database();
             if let Some(slot) = database.find(key) {
                 add_value(&mut hash, database, slot);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::config;
 use crate::engine::state::lru;
-use crate::engine::{Args, Ctx, Effect, Error, LogLevel, ServerError, Settings};
+use crate::engine::{Args, Ctx, Effect, Error, LogLevel, Lookup, ServerError, Settings};
 use crate::rdb::{self, Writer};
 use crate::value::{Item, List, View};
 
@@ -15,7 +15,7 @@ use crate::value::{Item, List, View};
 /// never shared.
 pub(super) fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (now, settings) = (cx.now(), cx.settings().clone());
-    let key = cx.peek_at_remains(args.key()?).ok_or(Error::NoSuchKey)?;
+    let key = cx.lookup(args.key()?, Lookup::NO_TRACE.and(Lookup::WITH_EXPIRED)).ok_or(Error::NoSuchKey)?;
     let view = key.view();
     let mut saved = Writer::new(settings.rdb_compression);
     saved.value(view);
@@ -48,7 +48,7 @@ fn nodes_of(list: &List, settings: &Settings) -> String {
 /// Writes the elements of a value that is a listpack in Redis to the log, which is the standard output unless it is a
 /// file.
 pub(super) fn listpack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let key = cx.peek_at_remains(args.key()?).ok_or(Error::NoSuchKey)?;
+    let key = cx.lookup(args.key()?, Lookup::NO_TRACE.and(Lookup::WITH_EXPIRED)).ok_or(Error::NoSuchKey)?;
     let view = key.view();
     if !matches!(view.encoding(), "listpack" | "listpackex") {
         return Err(ServerError::NotAListpack.into());

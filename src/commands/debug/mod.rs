@@ -7,12 +7,12 @@ mod digest;
 mod encoding;
 mod protocol;
 
-use std::num::NonZeroUsize;
-
 use crate::commands::config;
 use crate::config::parse_memory;
+use crate::engine::exec::operations;
 use crate::engine::{
-    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, ReplyRoom, says, shown,
+    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, Lookup, ReplyRoom,
+    reload_databases, says, shown,
 };
 use crate::keyspace::New;
 use crate::value::number;
@@ -257,7 +257,7 @@ fn populate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     for index in 0..count {
         let key = [prefix, format!(":{index}").as_bytes()].concat();
-        if cx.exists(&key) {
+        if cx.lookup(&key, Lookup::NO_TRACE).is_some() {
             continue;
         }
         let mut value = format!("value:{index}").into_bytes();
@@ -273,7 +273,7 @@ fn populate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn set_packed_threshold(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let size = std::str::from_utf8(args.word()?).ok().and_then(parse_memory);
     let bytes = size.filter(|&bytes| bytes <= MOST_PACKED_BYTES).ok_or(Error::PackedThreshold)?;
-    cx.settings_mut().list_nodes.large = NonZeroUsize::new(bytes as usize);
+    operations::set_list_node_bytes(cx, bytes as usize);
     cx.reply().ok();
     Ok(())
 }
@@ -294,7 +294,7 @@ fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !save || (!flush && !merge && !is_empty) {
         return Err(Error::NotLoaded);
     }
-    cx.reload();
+    reload_databases(cx);
     cx.effects().push(Effect::Log(LogLevel::Warning, "DB reloaded by DEBUG RELOAD".to_owned()));
     cx.reply().ok();
     Ok(())
@@ -365,7 +365,7 @@ fn skip_checksums(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn sleep(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let microseconds = leading_number(args.word()?) * 1e6;
     if (1.0..2f64.powi(63)).contains(&microseconds) {
-        cx.stall(microseconds as u64);
+        operations::stall(cx, microseconds as u64);
     }
     cx.reply().ok();
     Ok(())

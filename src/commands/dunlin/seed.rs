@@ -1,6 +1,7 @@
 //! DUNLIN SEED: makes random choices repeatable.
 
 use super::ROW;
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Command, Ctx, Error};
 
 pub(super) const SEED: Command = Command {
@@ -15,7 +16,7 @@ pub(super) const SEED: Command = Command {
 
 fn seed(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let seed = args.integer()?;
-    cx.reseed(seed.cast_unsigned());
+    operations::reseed(cx, seed.cast_unsigned());
     cx.reply().ok();
     Ok(())
 }

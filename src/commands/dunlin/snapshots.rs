@@ -2,6 +2,7 @@
 //! ([`crate::engine::exec::snapshots::roll_back`]).
 
 use super::ROW;
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Command, Ctx, Error};
 
 pub(super) const SNAPSHOT: Command = Command {
@@ -15,7 +16,7 @@ pub(super) const SNAPSHOT: Command = Command {
 
 fn snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    cx.take_snapshot(name);
+    operations::take_snapshot(cx, name);
     cx.reply().ok();
     Ok(())
 }
@@ -32,7 +33,7 @@ pub(super) const ROLLBACK: Command = Command {
 
 fn rollback(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    cx.roll_back(name)?;
+    operations::roll_back(cx, name)?;
     cx.reply().ok();
     Ok(())
 }
@@ -65,7 +66,7 @@ pub(super) const DROP_SNAPSHOT: Command = Command {
 
 fn drop_snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    cx.drop_snapshot(name)?;
+    operations::drop_snapshot(cx, name)?;
     cx.reply().ok();
     Ok(())
 }

@@ -13,6 +13,7 @@ mod pieces;
 
 use super::{ROW, explained};
 use crate::commands::FAMILIES;
+use crate::engine::exec::operations;
 use crate::engine::exec::snapshots;
 use crate::engine::state::host::NoHost;
 use crate::engine::{
@@ -42,7 +43,7 @@ pub(super) const LOAD: Command = Command {
     about: "Replaces all data and functions by those that the commands of a text create, or changes nothing.",
     run: |cx, mut args| {
         let other = read(cx.engine(), args.word()?)?;
-        cx.take_over(other);
+        operations::take_over(cx, other);
         cx.reply().ok();
         Ok(())
     },

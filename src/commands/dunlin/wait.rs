@@ -5,7 +5,7 @@ use super::journal::no_journal;
 use super::{ROW, explained};
 use crate::engine::exec::kit::waits;
 use crate::engine::state::kit::{Condition, Filter, Waiter};
-use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
+use crate::engine::{Args, Arity, Block, Command, Ctx, Error, ServerError, says};
 
 pub(super) const WAIT: Command = Command {
     name: "WAIT",
@@ -44,7 +44,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(ServerError::Kit(text).into());
     }
     cx.observers_mut().wait_until(Waiter { session, condition, deadline_ms });
-    cx.block_until(deadline_ms, |_| {});
+    cx.block(Block::until(deadline_ms, |_| {}), |_| {});
     Ok(())
 }
 

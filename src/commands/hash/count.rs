@@ -1,6 +1,6 @@
 //! HINCRBY and HINCRBYFLOAT: increment numeric fields. A missing field counts as 0; its deadline stays.
 
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::value::Item;
 use crate::value::hash::Hash;
 use crate::value::number::LongDouble;
@@ -69,7 +69,7 @@ fn change<R>(
 ) -> Result<R, Error> {
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
     super::meet(cx, key, std::iter::once(field));
-    let result = cx.upsert(key, true, event, |hash: &mut Hash| {
+    let result = cx.update(key, Missing::Create, event, |hash: &mut Hash, _| {
         let mut digits = Vec::new();
         let result = act(hash.at(due_ms).get(field), &mut digits)?;
         hash.update(field, &digits, &limits);

@@ -2,7 +2,7 @@
 
 use super::expire_args::{Moment, Unit, take_fields};
 use super::{NO_FIELD, check_type, refuse_all};
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::value::hash::Hash;
 
 /// The reply for a field whose condition does not hold.
@@ -54,7 +54,7 @@ fn expire(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static st
     let moment = unit.moment(args.word()?, cx.now_ms(), command)?;
     let condition = Condition::take(&mut args);
     take_fields(&mut args, Error::NumFieldsNotPositive)?;
-    let found = cx.edit_and_reply(key, moment.event(), |hash: &mut Hash, reply| {
+    let found = cx.update(key, Missing::Skip, moment.event(), |hash: &mut Hash, reply| {
         hash.make_timed();
         reply.array(args.left());
         let mut changed = 0;

@@ -3,7 +3,10 @@
 use super::expire_args::{HPERSIST_EVENT, Moment, Unit, take_fields};
 use super::set::HSET_EVENT;
 use super::{answer_and_change, check_type, meet};
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, shown};
+use crate::engine::{
+    Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, Missing, note_expired_fields,
+    shown,
+};
 use crate::value::View;
 use crate::value::hash::{Hash, Limits};
 
@@ -151,10 +154,10 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             cx.reply().integer(0);
             return Ok(());
         }
-        cx.tell_of_ended_fields(key, found.overdue);
+        note_expired_fields(cx, key, found.overdue);
     }
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
-    cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| {
+    cx.update(key, Missing::Create, HSET_EVENT, |hash: &mut Hash, _| {
         if options.wanted.is_some() {
             // The fields are deleted before they are set, and so lose their deadlines; the hash is not deleted with
             // them.
@@ -163,7 +166,7 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Ok(set_all(hash, args, options.keep, &limits))
     })?;
     if let Some(moment) = options.moment {
-        cx.edit(key, moment.event(), |hash: &mut Hash| Ok(moment.apply_all(hash, names(args))))?;
+        cx.update(key, Missing::Skip, moment.event(), |hash: &mut Hash, _| Ok(moment.apply_all(hash, names(args))))?;
     }
     cx.reply().integer(1);
     Ok(())
@@ -182,7 +185,7 @@ struct Found {
 impl Found {
     fn of(cx: &mut Ctx<'_>, key: &[u8], args: Args<'_>, wanted: bool) -> Found {
         let due_ms = cx.due_ms();
-        let Some(View::Hash(hash)) = cx.peek(key).map(|key| key.view()) else {
+        let Some(View::Hash(hash)) = cx.lookup(key, Lookup::NO_TRACE).map(|key| key.view()) else {
             return Found { is_wanted: !wanted, looked_at: 0, overdue: 0 };
         };
         let unwanted = names(args).position(|field| hash.at(due_ms).contains(field) != wanted);

@@ -20,10 +20,10 @@ mod scan;
 mod set;
 mod ttl;
 
-use crate::engine::{Args, Changed, Command, Ctx, Error, Event};
+use crate::engine::{Args, Changed, Command, Ctx, Error, Event, Lookup, Missing, Peek, expire_fields};
 use crate::resp::Reply;
+use crate::value::Item;
 use crate::value::hash::{Fields, Hash};
-use crate::value::{Item, View};
 
 /// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
@@ -85,7 +85,7 @@ fn answer_and_change(
     change: impl Fn(&mut Hash, &[u8]) -> bool,
 ) -> Result<(), Error> {
     let due_ms = cx.due_ms();
-    let found = cx.edit_and_reply(key, event, |hash: &mut Hash, reply| {
+    let found = cx.update(key, Missing::Skip, event, |hash: &mut Hash, reply| {
         prepare(hash);
         reply.array(args.left());
         let mut changed = 0;
@@ -106,7 +106,7 @@ fn answer_and_change(
 
 /// Deletes those of the named fields that have expired.
 fn meet<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = &'f [u8]>) {
-    cx.meet_fields(key, |hash, due_ms| names.filter(|name| hash.remove_overdue(name, due_ms)).count());
+    expire_fields(cx, key, |hash, due_ms| names.filter(|name| hash.remove_overdue(name, due_ms)).count());
 }
 
 /// Checks that `key` is a hash or missing, before the arguments are checked, as Redis does.
@@ -115,10 +115,8 @@ fn meet<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = &'f [u8]>)
 /// [`Error::WrongType`] if it has another type.
 /// [`Error::WrongType`] when it holds something else.
 fn check_type(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
-    match cx.peek(key).map(|key| key.view()) {
-        None | Some(View::Hash(_)) => Ok(()),
-        Some(_) => Err(Error::WrongType),
-    }
+    cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Hash>).transpose()?;
+    Ok(())
 }
 
 /// Replies for each remaining field that it does not exist.

@@ -2,7 +2,9 @@
 
 use super::expire_args::take_fields;
 use super::{answer_and_change, check_type, meet};
-use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
+};
 use crate::value::hash::Hash;
 
 /// The event for deleted fields.
@@ -26,7 +28,7 @@ pub(super) const HDEL: Command = Command {
 /// Counts expired fields that are still stored, as Redis does.
 fn hdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    let removed = cx.edit(key, HDEL_EVENT, |hash: &mut Hash| {
+    let removed = cx.update(key, Missing::Skip, HDEL_EVENT, |hash: &mut Hash, _| {
         let removed = args.rest().filter(|field| hash.remove(field)).count();
         Ok(Changed::by(removed, removed))
     })?;

@@ -1,6 +1,8 @@
 //! HSET, its older name HMSET, and HSETNX: set fields. A field that is set loses its deadline.
 
-use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
+};
 use crate::value::hash::Hash;
 
 /// The event for fields that were set.
@@ -51,7 +53,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>, command: &str) -> Result<usize, Err
     }
     let limits = cx.settings().packed_hash;
     let pairs = args.left() / 2;
-    let added = cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| {
+    let added = cx.update(key, Missing::Create, HSET_EVENT, |hash: &mut Hash, _| {
         hash.make_room(pairs, &limits);
         let mut added = 0;
         while let (Ok(field), Ok(value)) = (args.word(), args.word()) {
@@ -78,7 +80,7 @@ fn hsetnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field, value) = (args.key()?, args.word()?, args.word()?);
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
     super::meet(cx, key, std::iter::once(field));
-    let added = cx.upsert(key, true, HSET_EVENT, |hash: &mut Hash| {
+    let added = cx.update(key, Missing::Create, HSET_EVENT, |hash: &mut Hash, _| {
         let is_new = !hash.at(due_ms).contains(field);
         if is_new {
             hash.insert(field, value, &limits);

@@ -3,7 +3,7 @@
 
 use super::expire_args::{HPERSIST_EVENT, take_fields};
 use super::{NO_FIELD, check_type, fields, refuse_all};
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::value::hash::Hash;
 
 const NO_DEADLINE: i64 = -1;
@@ -84,7 +84,7 @@ fn hpersist(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, due_ms) = (args.key()?, cx.due_ms());
     check_type(cx, key)?;
     take_fields(&mut args, Error::FieldsNotPositive)?;
-    let found = cx.edit_and_reply(key, HPERSIST_EVENT, |hash: &mut Hash, reply| {
+    let found = cx.update(key, Missing::Skip, HPERSIST_EVENT, |hash: &mut Hash, reply| {
         reply.array(args.left());
         let mut cleared = 0;
         for field in args.rest() {

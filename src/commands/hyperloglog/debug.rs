@@ -2,7 +2,8 @@
 
 use super::{open, sketch_of};
 use crate::engine::{
-    Args, Arity, Changed, Command, Ctx, Error, Family, Flags, HyperLogLogError, KeyFlags, KeySpec, says, shown,
+    Args, Arity, Changed, Command, Ctx, Error, Family, Flags, HyperLogLogError, KeyFlags, KeySpec, Lookup, Peek, says,
+    shown,
 };
 use crate::value::hyperloglog::{REGISTERS, self_test};
 
@@ -25,10 +26,10 @@ fn pfdebug(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if says(subcommand, "SIMD") {
         return simd(cx, key);
     }
-    let text = cx.text_to_change(key)?.ok_or(HyperLogLogError::Missing)?;
+    let text = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()?.ok_or(HyperLogLogError::Missing)?;
     let form = sketch_of(text)?.form();
     // The text is raw from then on, whichever subcommand was called.
-    cx.edit_text(key, None, |_| Ok(Changed::by(0, ())))?;
+    cx.update_text(key, None, |_| Ok(Changed::by(0, ())))?;
     if says(subcommand, "GETREG") {
         getreg(cx, key)
     } else if says(subcommand, "DECODE") {
@@ -57,7 +58,7 @@ fn simd(cx: &mut Ctx<'_>, switch: &[u8]) -> Result<(), Error> {
 fn getreg(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
     make_dense(cx, key)?;
     let mut registers = [0; REGISTERS];
-    if let Some(text) = cx.text_to_change(key)? {
+    if let Some(text) = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()? {
         sketch_of(text)?.merge_into(&mut registers)?;
     }
     let reply = cx.reply();
@@ -67,7 +68,7 @@ fn getreg(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
 }
 
 fn decode(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
-    let text = cx.text_to_change(key)?.ok_or(HyperLogLogError::Missing)?;
+    let text = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()?.ok_or(HyperLogLogError::Missing)?;
     let runs = sketch_of(text)?.runs().ok_or(HyperLogLogError::NotSparse)?;
     cx.reply().bulk(runs.as_bytes());
     Ok(())
@@ -75,7 +76,7 @@ fn decode(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
 
 /// This counts as a change without a notification.
 fn make_dense(cx: &mut Ctx<'_>, key: &[u8]) -> Result<bool, Error> {
-    let changed = cx.edit_text(key, None, |bytes| Ok(Changed::by(0, open(bytes, 0)?.make_dense()?)))?;
+    let changed = cx.update_text(key, None, |bytes| Ok(Changed::by(0, open(bytes, 0)?.make_dense()?)))?;
     cx.stats_mut().changes += u64::from(changed);
     Ok(changed)
 }

@@ -9,7 +9,7 @@
 mod debug;
 
 use crate::engine::{
-    Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, HyperLogLogError, KeyFlags, KeySpec,
+    Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, HyperLogLogError, KeyFlags, KeySpec, Lookup, Peek,
 };
 use crate::value::TextView;
 use crate::value::hyperloglog::{Corrupted, Form, REGISTERS, Registers, Sketch, SketchMut, count_of};
@@ -43,7 +43,7 @@ fn pfadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let limit = cx.settings().sparse_hll_bytes;
     let is_new = is_new(cx, key)?;
-    let changes = cx.edit_text(key, ADDED, |bytes| {
+    let changes = cx.update_text(key, ADDED, |bytes| {
         let mut sketch = if is_new { SketchMut::fresh(bytes, limit) } else { open(bytes, limit)? };
         let changes = sketch.add_all(args.rest())? + usize::from(is_new);
         if changes > 0 {
@@ -57,7 +57,7 @@ fn pfadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 /// Whether the key is missing; an existing value must be a HyperLogLog.
 fn is_new(cx: &mut Ctx<'_>, key: &[u8]) -> Result<bool, Error> {
-    let sketch = cx.text_to_change(key)?.map(sketch_of).transpose()?;
+    let sketch = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()?.map(sketch_of).transpose()?;
     Ok(sketch.is_none())
 }
 
@@ -101,7 +101,7 @@ fn pfcount(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     reply.integer(count.cast_signed());
     if !kept || is_embedded {
-        cx.edit_text(key, None, |bytes| {
+        cx.update_text(key, None, |bytes| {
             open(bytes, 0)?.cache_count(count);
             Ok(Changed::by(usize::from(!kept), ()))
         })?;
@@ -151,7 +151,7 @@ fn pfmerge(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (registers, is_dense) = merged(cx, &keys)?;
     let limit = cx.settings().sparse_hll_bytes;
     let is_new = is_new(cx, target)?;
-    cx.edit_text(target, ADDED, |bytes| {
+    cx.update_text(target, ADDED, |bytes| {
         let mut sketch = if is_new { SketchMut::fresh(bytes, limit) } else { open(bytes, limit)? };
         if is_dense {
             sketch.make_dense()?;

@@ -11,6 +11,7 @@ mod lists;
 
 use fields::Field;
 
+use crate::engine::exec::operations;
 use crate::engine::state::host::{Facts, Usage};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Engine, Error, Family, Flags, Now};
 use crate::keyspace::Database;
@@ -128,7 +129,7 @@ impl Section {
 
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
-    cx.sample_metrics();
+    operations::sample_metrics(cx);
     let (engine, reply) = cx.engine_and_reply();
     let scene = Scene { engine, facts: engine.host.facts(), usage: engine.host.usage(), now };
     let mut text = String::new();

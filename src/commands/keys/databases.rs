@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::existing_database;
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags};
+use crate::engine::exec::operations;
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, flush_database, swap_databases};
 use crate::value::number;
 
 pub(super) const DBSIZE: Command = Command {
@@ -41,7 +42,7 @@ fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let is_waited_for = is_waited_for(args)?;
     let index = cx.database_index();
     count_flushed(cx, index..index + 1, is_waited_for);
-    cx.empty(index);
+    flush_database(cx, index);
     push_invalidations_first(cx, is_waited_for);
     cx.reply().ok();
     Ok(())
@@ -54,7 +55,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let is_waited_for = is_waited_for(args)?;
     let all = 0..cx.databases().count();
     count_flushed(cx, all.clone(), is_waited_for);
-    all.for_each(|index| cx.empty(index));
+    all.for_each(|index| flush_database(cx, index));
     push_invalidations_first(cx, is_waited_for);
     cx.reply().ok();
     Ok(())
@@ -79,7 +80,7 @@ fn count_flushed(cx: &mut Ctx<'_>, databases: Range<usize>, is_waited_for: bool)
 }
 
 fn push_invalidations_first(cx: &mut Ctx<'_>, is_waited_for: bool) {
-    cx.invalidate_all();
+    operations::invalidate_all(cx);
     if is_waited_for && !cx.is_nested() {
         cx.observers_mut().put_reply_last();
     }
@@ -101,7 +102,7 @@ fn swapdb(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let one = number_in(args.word()?).ok_or(Error::FirstDatabaseInvalid)?;
     let other = number_in(args.word()?).ok_or(Error::SecondDatabaseInvalid)?;
     let (one, other) = (existing_database(cx, one)?, existing_database(cx, other)?);
-    cx.swap(one, other);
+    swap_databases(cx, one, other);
     cx.reply().ok();
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! DUMP, RESTORE and RESTORE-ASKING: serialized values of keys.
 
 use crate::engine::{
-    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RestoreError,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, RestoreError,
     state::lru::LruHint,
 };
 use crate::rdb::{self, LoadError};
@@ -102,7 +102,7 @@ impl Options {
 fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, ttl, payload) = (args.key()?, args.word()?, args.word()?);
     let options = Options::parse(&mut args)?;
-    if !options.replace && cx.exists(key) {
+    if !options.replace && cx.lookup(key, Lookup::NO_TRACE).is_some() {
         return Err(RestoreError::Busy.into());
     }
     let deadline_ms = deadline(ttl, options.is_absolute, cx.now_ms())?;
@@ -115,7 +115,8 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= cx.now_ms()) {
         cx.remove(key, Event::DEL);
     } else {
-        cx.bring(key, value, deadline_ms, options.hint, RESTORED);
+        let database = cx.database_index();
+        cx.restore(database, key, value, deadline_ms, options.hint, RESTORED);
     }
     cx.reply().ok();
     Ok(())

@@ -1,6 +1,6 @@
 //! EXPIRE and related commands: set a key's deadline. A deadline that has already passed deletes the key.
 
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, shown};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, shown};
 
 const MS_PER_S: i64 = 1000;
 
@@ -69,8 +69,9 @@ fn expire(
     let origin_ms = if origin == Origin::Now { cx.now_ms() } else { 0 };
     let deadline_ms = number.integer()?.checked_mul(ms_per_unit).and_then(|ms| ms.checked_add(origin_ms));
     let Some(deadline_ms) = deadline_ms else { return Err(Error::InvalidExpireTime(command)) };
-    let expires =
-        cx.exists_to_change(key) && cx.expire(key, deadline_ms, |current_ms| conditions.admit(current_ms, deadline_ms));
+    let found = cx.lookup(key, Lookup::WRITE);
+    let expires = found.is_some_and(|found| conditions.admit(found.deadline_ms(), deadline_ms))
+        && cx.set_deadline(key, Some(deadline_ms));
     cx.reply().integer(i64::from(expires));
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! KEYS, SCAN and RANDOMKEY: list or choose keys.
 
 use crate::commands::scanning::{self, Options, Scanned};
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, says};
+use crate::engine::exec::operations;
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, Lookup, says};
 use crate::keyspace::{Database, Slot};
 use crate::value::glob;
 
@@ -78,7 +79,7 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let stats = cx.stats_mut();
     stats.keyspace_hits += looked_up.0;
     stats.keyspace_misses += looked_up.1;
-    due.iter().for_each(|key| cx.end_if_due(key));
+    delete_expired(cx, &due);
     Ok(())
 }
 
@@ -99,7 +100,7 @@ const TRIES: usize = 100;
 fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let (due_ms, index, mut tries) = (cx.due_ms(), cx.database_index(), 0);
     loop {
-        let chosen = cx.random_slot();
+        let chosen = operations::random_slot(cx);
         let (engine, reply) = cx.engine_and_reply();
         let database = engine.databases.get(index);
         let Some(due) = chosen.filter(|slot| is_due(database, *slot, due_ms)) else {
@@ -114,9 +115,14 @@ fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             return Ok(());
         }
         let (key, before) = (database.key(due).to_vec(), database.len());
-        cx.end_if_due(&key);
+        delete_expired(cx, &[key]);
         tries += usize::from(cx.database().len() == before);
     }
+}
+
+/// Deletes keys whose deadlines have passed, which a look-up does unless a pause keeps them.
+fn delete_expired(cx: &mut Ctx<'_>, keys: &[Vec<u8>]) {
+    keys.iter().for_each(|key| _ = cx.lookup(key, Lookup::NO_TRACE));
 }
 
 /// True if the key's deadline has passed: it no longer exists for clients, though it may not be removed yet.

@@ -9,8 +9,9 @@
 
 use std::ops::Range;
 
+use crate::engine::exec::operations;
 use crate::engine::{
-    Args, Arity, Begin, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, RemoteFault,
+    Args, Arity, Begin, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, RemoteFault,
     RemoteRequest, RemoteResult, Secrets, ServerError, says, shown,
 };
 use crate::rdb;
@@ -117,7 +118,8 @@ fn migrate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let timeout_ms = number::parse_i64(timeout).ok_or(Error::NotAnInteger)?;
     let database = number::parse_i64(database).ok_or(Error::NotAnInteger)?;
     let mut requests = Vec::new();
-    let goes = |key: &&[u8]| cx.meet(key) && write_restore(cx, key, options.replaces, &mut requests);
+    let goes =
+        |key: &&[u8]| cx.lookup(key, Lookup::READ).is_some() && write_restore(cx, key, options.replaces, &mut requests);
     let keys: Vec<&[u8]> = options.keys.iter().copied().filter(goes).collect();
     if keys.is_empty() {
         cx.reply().simple("NOKEY");
@@ -141,7 +143,7 @@ fn migrate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let words = [&b"AUTH"[..]].into_iter().chain(options.login.iter().copied());
         write_request(&mut remote.login, 1 + options.login.len(), words);
     }
-    let report = cx.send_remote(remote);
+    let report = operations::send_remote(cx, remote);
     conclude(cx, &keys, options.copies, &report)
 }
 
@@ -154,7 +156,7 @@ fn write_request<'w>(out: &mut Vec<u8>, count: usize, words: impl Iterator<Item 
 /// Adds the request that restores a key on the other server; false if the key does not exist here.
 fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>) -> bool {
     let (now_ms, compresses) = (cx.now_ms(), cx.settings().rdb_compression);
-    let Some(found) = cx.peek(key) else { return false };
+    let Some(found) = cx.lookup(key, Lookup::NO_TRACE) else { return false };
     // An existing key lives for at least another millisecond: 0 would mean for ever.
     let ttl_ms = found.deadline_ms().map_or(0, |deadline_ms| deadline_ms.saturating_sub(now_ms).max(1)).to_string();
     let payload = rdb::dump(found.view(), compresses);

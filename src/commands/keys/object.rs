@@ -2,8 +2,7 @@
 
 use crate::commands::help;
 use crate::engine::state::lru;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Now, Peek};
-use crate::resp::Reply;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, Peek};
 use crate::value::{TextView, View};
 use std::ops::Range;
 
@@ -28,7 +27,7 @@ const ENCODING: Command = Command {
     since: "2.2.3",
     about: "Returns the encoding of a key's value.",
     tips: &["nondeterministic_output"],
-    run: |cx, args| inspect(cx, args, |reply, key, _| reply.bulk(key.view().encoding().as_bytes())),
+    run: encoding,
     ..Command::ROW
 };
 
@@ -54,13 +53,20 @@ const FREQ: Command = Command {
     ..ENCODING
 };
 
-/// Lets `write` report on the key, or replies null if it does not exist.
-fn inspect(cx: &mut Ctx<'_>, mut args: Args<'_>, write: fn(&mut Reply<'_>, Peek<'_>, Now)) -> Result<(), Error> {
-    let now = cx.now();
-    let (key, reply) = cx.inspect(args.key()?);
-    match key {
-        Some(key) => write(reply, key, now),
-        None => reply.null(),
+/// The look-up of all of them: it counts as a hit or a miss, but is no access, and a miss is no event.
+const INSPECT: Lookup = Lookup::NO_TOUCH.and(Lookup::NO_NOTIFY);
+
+fn encoding(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let name = cx.lookup(args.key()?, INSPECT).map(|key| key.view().encoding());
+    cx.reply().bulk_or_null(name.map(str::as_bytes));
+    Ok(())
+}
+
+/// Replies with the number that `number` reads from the key, or null if the key does not exist.
+fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, number: impl FnOnce(Peek<'_>) -> i64) -> Result<(), Error> {
+    match cx.lookup(args.key()?, INSPECT).map(number) {
+        Some(number) => cx.reply().integer(number),
+        None => cx.reply().null(),
     }
     Ok(())
 }
@@ -72,9 +78,9 @@ const SHARED_REFERENCES: i64 = i32::MAX as i64;
 /// Redis shares no numbers while it must store for each key when or how often it was accessed.
 fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if cx.settings().max_memory_bytes > 0 && cx.settings().policy.goes_by_use() {
-        return inspect(cx, args, |reply, _, _| reply.integer(1));
+        return answer(cx, args, |_| 1);
     }
-    inspect(cx, args, |reply, key, _| reply.integer(references(key.view())))
+    answer(cx, args, |key| references(key.view()))
 }
 
 fn references(view: View<'_>) -> i64 {
@@ -88,25 +94,21 @@ fn idletime(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if cx.settings().policy.counts_uses() {
         return refuse_for(cx, args, Error::LfuPolicy);
     }
-    inspect(cx, args, |reply, key, now| reply.integer(lru::idle_s(key.access(), now)))
+    let now = cx.now();
+    answer(cx, args, |key| lru::idle_s(key.access(), now))
 }
 
-fn freq(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+fn freq(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if !cx.settings().policy.counts_uses() {
         return refuse_for(cx, args, Error::NoLfuPolicy);
     }
     let (now, decay_minutes) = (cx.now(), cx.settings().lfu_decay_minutes);
-    let (key, reply) = cx.inspect(args.key()?);
-    match key {
-        Some(key) => reply.integer(lru::frequency(key.access(), now, decay_minutes).into()),
-        None => reply.null(),
-    }
-    Ok(())
+    answer(cx, args, |key| lru::frequency(key.access(), now, decay_minutes).into())
 }
 
 /// Replies with `error` (the policy in force has no such value) if the key exists, and with null if not.
 fn refuse_for(cx: &mut Ctx<'_>, mut args: Args<'_>, error: Error) -> Result<(), Error> {
-    if cx.inspect(args.key()?).0.is_some() {
+    if cx.lookup(args.key()?, INSPECT).is_some() {
         return Err(error);
     }
     cx.reply().null();

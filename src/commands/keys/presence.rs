@@ -1,6 +1,6 @@
 //! EXISTS, TOUCH and TYPE: whether keys exist, and their type.
 
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup};
 
 pub(super) const EXISTS: Command = Command {
     name: "EXISTS",
@@ -18,7 +18,7 @@ pub(super) const EXISTS: Command = Command {
 };
 
 fn exists(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let found = args.rest().filter(|key| cx.glance(key).is_some()).count();
+    let found = args.rest().filter(|key| cx.lookup(key, Lookup::NO_TOUCH).is_some()).count();
     cx.reply().count(found);
     Ok(())
 }
@@ -33,7 +33,7 @@ pub(super) const TOUCH: Command = Command {
 };
 
 fn touch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let found = args.rest().filter(|key| cx.touch(key)).count();
+    let found = args.rest().filter(|key| cx.lookup(key, Lookup::FORCE_TOUCH).is_some()).count();
     cx.reply().count(found);
     Ok(())
 }
@@ -51,7 +51,7 @@ pub(super) const TYPE: Command = Command {
 };
 
 fn type_of(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let name = cx.glance(args.key()?).map_or("none", |key| key.view().type_name());
+    let name = cx.lookup(args.key()?, Lookup::NO_TOUCH).map_or("none", |key| key.view().type_name());
     cx.reply().simple(name);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! DEL and UNLINK: delete keys. In Redis they differ in where the memory is freed. Here both free large values in the
 //! background, so neither delays other clients; they differ in what INFO counts as `lazyfreed_objects`.
 
-use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup};
 use crate::value::View;
 use crate::value::stream::Group;
 
@@ -34,7 +34,8 @@ const MANY_ALLOCATIONS: usize = 64;
 fn unlink(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let mut removed = 0;
     for key in args.rest() {
-        let is_large = cx.peek(key).is_some_and(|found| allocations_of(found.view()) > MANY_ALLOCATIONS);
+        let is_large =
+            cx.lookup(key, Lookup::NO_TRACE).is_some_and(|found| allocations_of(found.view()) > MANY_ALLOCATIONS);
         if cx.remove(key, Event::DEL) {
             removed += 1;
             cx.stats_mut().freed_lazily += u64::from(is_large);

@@ -12,7 +12,8 @@
 //! Source: the behaviour of Redis 8.0.6, asked.
 
 use crate::engine::{
-    Args, Arity, Begin, Changed, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, RightsError,
+    Args, Arity, Begin, Changed, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, Lookup, Missing,
+    RightsError, expire_fields, may_read_all_keys,
 };
 use crate::resp::Reply;
 use crate::value::list::List;
@@ -67,7 +68,7 @@ const STORED: KeySpec = KeySpec {
 
 fn sort(cx: &mut Ctx<'_>, mut args: Args<'_>, may_store: bool) -> Result<(), Error> {
     let key = args.key()?;
-    let may_read_all = cx.may_read_all_keys(&args);
+    let may_read_all = may_read_all_keys(cx, &args);
     let options = Options::parse(&mut args, may_store, may_read_all)?;
     let elements = match options.order {
         Order::Kept => kept(cx, key, &options)?,
@@ -214,7 +215,7 @@ impl<'a> Pattern<'a> {
         let key = [before, element, behind].concat();
         let due_ms = cx.due_ms();
         if let Some(field) = field {
-            cx.meet_fields(&key, |hash, due_ms| hash.remove_overdue(field, due_ms).into());
+            expire_fields(cx, &key, |hash, due_ms| hash.remove_overdue(field, due_ms).into());
         }
         let (view, reply) = cx.view(&key);
         match (view, field) {
@@ -232,7 +233,7 @@ impl<'a> Pattern<'a> {
 /// the start. They are ordered by their bytes if they are stored or if a script calls, so that the result does not
 /// depend on the set's encoding.
 fn kept(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements, Error> {
-    let is_set = matches!(cx.peek(key).map(|key| key.view()), Some(View::Set(_)));
+    let is_set = matches!(cx.lookup(key, Lookup::NO_TRACE).map(|key| key.view()), Some(View::Set(_)));
     if is_set && (options.target.is_some() || cx.is_in_script()) {
         return by_text(cx, key, &Options { by: None, get: Vec::new(), ..*options });
     }
@@ -310,7 +311,7 @@ fn copied<'a>(items: impl DoubleEndedIterator<Item = Item<'a>>, is_reversed: boo
 
 /// Redis converts a sorted set that it sorts to a skiplist, which a client can see.
 fn outgrow(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
-    cx.edit(key, SORT_STORED, |zset: &mut Zset| {
+    cx.update(key, Missing::Skip, SORT_STORED, |zset: &mut Zset, _| {
         zset.outgrow();
         Ok(Changed::by(0, ()))
     })?;

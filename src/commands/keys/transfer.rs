@@ -1,7 +1,7 @@
 //! RENAME, RENAMENX, MOVE and COPY: move or copy a key to another name or database. The deadline moves, too.
 
 use super::existing_database;
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup};
 
 const RENAME_FROM: Event = Event::generic("rename_from");
 const RENAME_TO: Event = Event::generic("rename_to");
@@ -25,7 +25,7 @@ pub(super) const RENAME: Command = Command {
 
 fn rename(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, name) = (args.key()?, args.key()?);
-    if !cx.exists(key) {
+    if cx.lookup(key, Lookup::NO_TRACE).is_none() {
         return Err(Error::NoSuchKey);
     }
     if key != name {
@@ -51,11 +51,12 @@ pub(super) const RENAMENX: Command = Command {
 
 fn renamenx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, name) = (args.key()?, args.key()?);
-    if !cx.exists(key) {
+    if cx.lookup(key, Lookup::NO_TRACE).is_none() {
         return Err(Error::NoSuchKey);
     }
     let database = cx.database_index();
-    let renamed = !cx.exists(name) && cx.relocate(key, RENAME_FROM, name, database, RENAME_TO);
+    let renamed =
+        cx.lookup(name, Lookup::NO_TRACE).is_none() && cx.relocate(key, RENAME_FROM, name, database, RENAME_TO);
     cx.reply().integer(i64::from(renamed));
     Ok(())
 }
@@ -78,7 +79,9 @@ fn move_key(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if database == cx.database_index() {
         return Err(Error::SameObject);
     }
-    let moved = cx.exists(key) && !cx.exists_in(database, key) && cx.relocate(key, MOVE_FROM, key, database, MOVE_TO);
+    let moved = cx.lookup(key, Lookup::NO_TRACE).is_some()
+        && cx.lookup_in(database, key, Lookup::NO_TRACE).is_none()
+        && cx.relocate(key, MOVE_FROM, key, database, MOVE_TO);
     cx.reply().integer(i64::from(moved));
     Ok(())
 }
@@ -113,7 +116,17 @@ fn copy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if database == cx.database_index() && from == to {
         return Err(Error::SameObject);
     }
-    let copied = cx.meet(from) && (replace || !cx.exists_in(database, to)) && cx.duplicate(from, to, database, COPY_TO);
+    let is_free =
+        cx.lookup(from, Lookup::READ).is_some() && (replace || cx.lookup_in(database, to, Lookup::NO_TRACE).is_none());
+    let copied = is_free && copy_value(cx, from, to, database);
     cx.reply().integer(i64::from(copied));
     Ok(())
+}
+
+/// Copies the value of `from`, with its deadline, to `to` in database `database`; false when there is none.
+fn copy_value(cx: &mut Ctx<'_>, from: &[u8], to: &[u8], database: usize) -> bool {
+    let copy = cx.lookup(from, Lookup::NO_TRACE).map(|found| (found.view().to_value(), found.deadline_ms()));
+    let Some((value, deadline_ms)) = copy else { return false };
+    cx.restore(database, to, value, deadline_ms, None, COPY_TO);
+    true
 }

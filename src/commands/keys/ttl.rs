@@ -1,6 +1,6 @@
 //! TTL, PERSIST and related commands: read and clear deadlines. The reply is -1 without a deadline, -2 without a key.
 
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup};
 
 const MS_PER_S: i64 = 1000;
 const NO_KEY: i64 = -2;
@@ -50,7 +50,7 @@ pub(super) const PEXPIRETIME: Command = Command {
 /// Replies with `convert` of the key's deadline and the present time, both in unix milliseconds.
 fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, convert: fn(i64, i64) -> i64) -> Result<(), Error> {
     let now_ms = cx.now_ms();
-    let answered = match cx.glance(args.key()?).map(|key| key.deadline_ms()) {
+    let answered = match cx.lookup(args.key()?, Lookup::NO_TOUCH).map(|key| key.deadline_ms()) {
         None => NO_KEY,
         Some(None) => NO_DEADLINE,
         Some(Some(deadline_ms)) => convert(deadline_ms, now_ms),
@@ -82,7 +82,7 @@ pub(super) const PERSIST: Command = Command {
 
 fn persist(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    let persisted = cx.exists_to_change(key) && cx.persist(key);
+    let persisted = cx.lookup(key, Lookup::WRITE).is_some() && cx.set_deadline(key, None);
     cx.reply().integer(i64::from(persisted));
     Ok(())
 }

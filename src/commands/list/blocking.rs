@@ -6,7 +6,7 @@
 use super::end;
 use super::pop::{POPPED, Portion, Wanted, pop_first};
 use super::transfer::{Ends, transfer};
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Block, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::List;
 use crate::value::list::End;
 
@@ -40,7 +40,7 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
     let keys = args.words(args.left() - 1)?;
     let deadline_ms = args.timeout(cx.now())?;
     if !pop_first(cx, keys.iter().copied(), end, Portion::KeyAndOne)? {
-        cx.block_or::<List>(&keys, deadline_ms, |reply| reply.null_array());
+        cx.block(Block::on::<List>(&keys, deadline_ms), |reply| reply.null_array());
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ fn blmpop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let wanted = Wanted::parse(&mut args)?;
     let deadline_ms = timeout.timeout(cx.now())?;
     if !pop_first(cx, wanted.keys.iter().copied(), wanted.end, Portion::KeyAndSeveral(wanted.count))? {
-        cx.block_or::<List>(&wanted.keys, deadline_ms, |reply| reply.null_array());
+        cx.block(Block::on::<List>(&wanted.keys, deadline_ms), |reply| reply.null_array());
     }
     Ok(())
 }
@@ -121,7 +121,7 @@ fn transfer_or_wait(
     deadline_ms: Option<i64>,
 ) -> Result<(), Error> {
     if !transfer(cx, source, destination, ends)? {
-        cx.block_or::<List>(&[source], deadline_ms, |reply| reply.null());
+        cx.block(Block::on::<List>(&[source], deadline_ms), |reply| reply.null());
     }
     Ok(())
 }

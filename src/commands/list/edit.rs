@@ -1,7 +1,9 @@
 //! LSET, LINSERT, LREM and LTRIM: change a list between its ends. A list that loses its last element is deleted.
 
 use super::{position, positions};
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Stored};
+use crate::engine::{
+    Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, Missing,
+};
 use crate::value::list::{End, Side};
 use crate::value::{List, Value};
 
@@ -22,14 +24,11 @@ pub(super) const LSET: Command = Command {
 /// The index is parsed last: the error for a missing list comes first.
 fn lset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    let list = cx.peek(key).ok_or(Error::NoSuchKey)?;
-    if List::of(list.view()).is_none() {
-        return Err(Error::WrongType);
-    }
+    cx.lookup(key, Lookup::NO_TRACE).ok_or(Error::NoSuchKey)?.read::<List>()?;
     // Redis keeps only the lowest 32 bits of this index, so 2^32 is the head.
     let (index, element) = (i64::from(args.integer()? as i32), args.word()?);
     let limits = cx.settings().list_nodes;
-    cx.edit(key, Event::list("lset"), |list: &mut List| {
+    cx.update(key, Missing::Skip, Event::list("lset"), |list: &mut List, _| {
         let position = position(list.len(), index).unwrap_or(usize::MAX);
         if list.set(position, element, &limits) { Ok(Changed::by(1, ())) } else { Err(Error::IndexOutOfRange) }
     })?;
@@ -56,7 +55,7 @@ fn linsert(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let side = side(&mut args)?;
     let (pivot, element) = (args.word()?, args.word()?);
     let limits = cx.settings().list_nodes;
-    let len = cx.edit(key, Event::list("linsert"), |list: &mut List| {
+    let len = cx.update(key, Missing::Skip, Event::list("linsert"), |list: &mut List, _| {
         let found = list.positions(pivot, End::Head, usize::MAX).next();
         let is_inserted = list.insert(found.unwrap_or(usize::MAX), side, element, &limits);
         Ok(Changed::by(usize::from(is_inserted), is_inserted.then_some(list.len())))
@@ -107,7 +106,7 @@ fn lrem(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
     };
     let limits = cx.settings().list_nodes;
-    let removed = cx.edit(key, Event::list("lrem"), |list: &mut List| {
+    let removed = cx.update(key, Missing::Skip, Event::list("lrem"), |list: &mut List, _| {
         let removed = list.remove_equal(element, from, most, &limits);
         Ok(Changed::by(removed, removed))
     })?;
@@ -127,7 +126,7 @@ pub(super) const LTRIM: Command = Command {
 fn ltrim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, start, stop) = (args.key()?, args.integer()?, args.integer()?);
     let limits = cx.settings().list_nodes;
-    cx.edit(key, Event::list("ltrim"), |list: &mut List| {
+    cx.update(key, Missing::Skip, Event::list("ltrim"), |list: &mut List, _| {
         let before = list.len();
         let gone = list.trim(positions(before, start, stop), &limits);
         Ok(Changed::by(before - list.len(), ()).announced().leaving(gone.map(Value::List)))

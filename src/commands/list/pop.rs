@@ -5,7 +5,7 @@
 //! too.
 
 use super::{end, popped};
-use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::resp::Reply;
 use crate::value::list::{End, Limits};
 use crate::value::{List, Value};
@@ -158,8 +158,9 @@ impl Portion {
 /// [`Error::WrongType`].
 pub(crate) fn pop_from(cx: &mut Ctx<'_>, key: &[u8], end: End, portion: Portion) -> Result<bool, Error> {
     let limits = cx.settings().list_nodes;
-    let done =
-        cx.edit_and_reply(key, popped(end), |list: &mut List, reply| Ok(portion.take(list, key, end, &limits, reply)))?;
+    let done = cx.update(key, Missing::Skip, popped(end), |list: &mut List, reply| {
+        Ok(portion.take(list, key, end, &limits, reply))
+    })?;
     Ok(done.is_some())
 }
 

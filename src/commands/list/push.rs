@@ -1,7 +1,7 @@
 //! LPUSH and RPUSH add elements at the ends of a list; LPUSHX and RPUSHX only if the list exists.
 
 use super::pushed;
-use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::value::List;
 use crate::value::list::End;
 
@@ -52,7 +52,7 @@ const PUSHING: Command = Command {
 fn push(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End, create: bool) -> Result<(), Error> {
     let key = args.key()?;
     let limits = cx.settings().list_nodes;
-    let len = cx.upsert(key, create, pushed(end), |list: &mut List| {
+    let len = cx.update(key, Missing::create_if(create), pushed(end), |list: &mut List, _| {
         list.push(end, args.rest(), &limits);
         Ok(Changed::by(args.left(), list.len()))
     })?;

@@ -2,7 +2,9 @@
 
 use super::pop::POPPED;
 use super::{end, popped, pushed};
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Stored};
+use crate::engine::{
+    Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, Missing, Peek,
+};
 use crate::value::List;
 use crate::value::list::End;
 
@@ -69,18 +71,16 @@ pub(crate) struct Ends {
 /// [`Error::WrongType`] if one of them has another type; a missing source is detected first.
 pub(crate) fn transfer(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], ends: Ends) -> Result<bool, Error> {
     let Some(element) = last(cx, source, ends.from)? else { return Ok(false) };
-    if cx.peek(destination).is_some_and(|other| List::of(other.view()).is_none()) {
-        return Err(Error::WrongType);
-    }
+    cx.lookup(destination, Lookup::NO_TRACE).map(Peek::read::<List>).transpose()?;
     let limits = cx.settings().list_nodes;
     if source == destination {
         rotate(cx, source, ends)?;
     } else {
-        cx.upsert(destination, true, pushed(ends.to), |list: &mut List| {
+        cx.update(destination, Missing::Create, pushed(ends.to), |list: &mut List, _| {
             list.push_moved(ends.to, &element, &limits);
             Ok(Changed::by(0, ()).announced())
         })?;
-        cx.edit(source, popped(ends.from), |list: &mut List| {
+        cx.update(source, Missing::Skip, popped(ends.from), |list: &mut List, _| {
             list.pop(ends.from, &limits);
             Ok(Changed::by(1, ()))
         })?;
@@ -91,8 +91,8 @@ pub(crate) fn transfer(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], ends
 
 /// A copy of the element at an end of the list at `key`.
 fn last(cx: &mut Ctx<'_>, key: &[u8], end: End) -> Result<Option<Vec<u8>>, Error> {
-    let Some(peek) = cx.peek(key) else { return Ok(None) };
-    let list = List::of(peek.view()).ok_or(Error::WrongType)?;
+    let Some(found) = cx.lookup(key, Lookup::NO_TRACE) else { return Ok(None) };
+    let list = found.read::<List>()?;
     let element = match end {
         End::Head => list.get(0),
         End::Tail => list.get(list.len() - 1),
@@ -103,10 +103,10 @@ fn last(cx: &mut Ctx<'_>, key: &[u8], end: End) -> Result<Option<Vec<u8>>, Error
 /// Moves an element of a list to an end of this list.
 fn rotate(cx: &mut Ctx<'_>, key: &[u8], ends: Ends) -> Result<(), Error> {
     let limits = cx.settings().list_nodes;
-    cx.edit(key, pushed(ends.to), |list: &mut List| {
+    cx.update(key, Missing::Skip, pushed(ends.to), |list: &mut List, _| {
         list.rotate(ends.from, ends.to, &limits);
         Ok(Changed::by(0, ()).announced())
     })?;
-    cx.edit(key, popped(ends.from), |_: &mut List| Ok(Changed::by(1, ())))?;
+    cx.update(key, Missing::Skip, popped(ends.from), |_: &mut List, _| Ok(Changed::by(1, ())))?;
     Ok(())
 }

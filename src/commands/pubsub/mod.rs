@@ -5,7 +5,8 @@
 
 mod introspect;
 
-use crate::engine::{Args, Arity, Channels, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic};
+use crate::engine::exec::operations;
+use crate::engine::{Args, Arity, Channels, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic, push_reply};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[
@@ -47,7 +48,7 @@ const SPUBLISH: Command = Command {
 
 fn publish(cx: &mut Ctx<'_>, mut args: Args<'_>, topic: Topic) -> Result<(), Error> {
     let (channel, message) = (args.word()?, args.word()?);
-    let receivers = cx.publish(topic, channel, message);
+    let receivers = operations::publish(cx, topic, channel, message);
     cx.reply().count(receivers);
     Ok(())
 }
@@ -94,7 +95,7 @@ fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Resu
     }
     let _session = cx.session().id;
     for name in args.rest() {
-        cx.subscribe(topic, name);
+        operations::subscribe(cx, topic, name);
         confirm(cx, topic, kind, Some(name));
     }
     Ok(())
@@ -134,7 +135,7 @@ fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Re
     let _session = cx.session().id;
     if !args.is_empty() {
         for name in args.rest() {
-            cx.unsubscribe(topic, name);
+            operations::unsubscribe(cx, topic, name);
             confirm(cx, topic, kind, Some(name));
         }
         return Ok(());
@@ -143,7 +144,7 @@ fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Re
         confirm(cx, topic, kind, None);
     }
     while let Some(name) = cx.session().subscribed.first(topic) {
-        cx.unsubscribe(topic, &name);
+        operations::unsubscribe(cx, topic, &name);
         confirm(cx, topic, kind, Some(&name));
     }
     Ok(())
@@ -156,7 +157,7 @@ fn confirm(cx: &mut Ctx<'_>, topic: Topic, kind: &str, name: Option<&[u8]>) {
         Topic::Shard => subscribed.count(Topic::Shard),
         Topic::Channel | Topic::Pattern => subscribed.count(Topic::Channel) + subscribed.count(Topic::Pattern),
     };
-    cx.push(|reply| {
+    push_reply(cx, |reply| {
         reply.push(3);
         reply.bulk(kind.as_bytes());
         reply.bulk_or_null(name);

@@ -1,6 +1,7 @@
 //! FCALL, and its read-only form.
 
 use super::eval::{FLAGS, READ, READING_FLAGS, WRITTEN};
+use crate::engine::exec::operations;
 use crate::engine::exec::scripts::run::FunctionCall;
 use crate::engine::state::scripts;
 use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags};
@@ -45,7 +46,7 @@ pub(super) const FCALL_RO: Command = Command {
 
 fn fcall(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    let function = cx.find_function(name).ok_or(Error::NoFunction)?;
+    let function = operations::find_function(cx, name).ok_or(Error::NoFunction)?;
     let count = args.integer().map_err(|_| Error::NumkeysNotANumber)?;
     if count > args.left() as i64 {
         return Err(Error::NumkeysTooLarge);

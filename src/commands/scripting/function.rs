@@ -1,6 +1,7 @@
 //! FUNCTION: manages the libraries of functions, and kills a function that takes too long.
 
 use super::super::help;
+use crate::engine::exec::operations;
 use crate::engine::exec::scripts::load;
 use crate::engine::exec::scripts::load::Policy;
 use crate::engine::state::scripts::{Kind, Library};
@@ -39,7 +40,7 @@ const DELETE: Command = Command {
 };
 
 fn delete(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    cx.delete_library(args.word()?)?;
+    operations::delete_library(cx, args.word()?)?;
     note_change(cx);
     cx.reply().ok();
     Ok(())
@@ -89,7 +90,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         // Redis counts the engines that run functions, too.
         cx.stats_mut().freed_lazily += functions as u64 + 1;
     }
-    cx.flush_functions();
+    operations::flush_functions(cx);
     note_change(cx);
     cx.reply().ok();
     Ok(())
@@ -115,7 +116,7 @@ const KILL: Command = Command {
 };
 
 fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.kill_script(Kind::Function)?;
+    operations::kill_script(cx, Kind::Function)?;
     cx.reply().ok();
     Ok(())
 }
@@ -218,7 +219,7 @@ fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
         replaces = true;
     }
-    let name = cx.load_library(args.word()?, replaces)?;
+    let name = operations::load_library(cx, args.word()?, replaces)?;
     note_change(cx);
     cx.reply().bulk(name.as_bytes());
     Ok(())
@@ -249,7 +250,7 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Some(word) if says(word, "FLUSH") => Policy::Flush,
         Some(_) => return Err(Error::RestorePolicy),
     };
-    cx.restore_libraries(payload, policy)?;
+    operations::restore_libraries(cx, payload, policy)?;
     note_change(cx);
     cx.reply().ok();
     Ok(())

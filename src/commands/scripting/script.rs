@@ -1,6 +1,7 @@
 //! SCRIPT: manages the script cache, and kills a script that takes too long.
 
 use super::super::help;
+use crate::engine::exec::operations;
 use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, says};
 
@@ -31,7 +32,7 @@ const LOAD: Command = Command {
 
 fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let source = args.word()?;
-    let digest = cx.load_script(source)?;
+    let digest = operations::load_script(cx, source)?;
     cx.reply().bulk(digest.as_bytes());
     Ok(())
 }
@@ -77,7 +78,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             return Err(Error::ScriptFlushOption);
         }
     }
-    cx.flush_scripts();
+    operations::flush_scripts(cx);
     cx.reply().ok();
     Ok(())
 }
@@ -93,7 +94,7 @@ const KILL: Command = Command {
 };
 
 fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.kill_script(Kind::Script)?;
+    operations::kill_script(cx, Kind::Script)?;
     cx.reply().ok();
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! It draws dunlins at low tide with the engine's generator: the same seed and history give the same shore. As in
 //! Redis, a version that drew nothing returns only the last line, and unknown words are ignored.
 
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, REDIS_VERSION};
 
 pub(super) const LOLWUT: Command = Command {
@@ -23,7 +24,8 @@ const DRAWING: [i64; 3] = [5, 6, 8];
 
 fn lolwut(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let version = if args.take_with("VERSION", 1) { args.integer()? } else { DRAWING[2] };
-    let mut text = if DRAWING.contains(&version) { shore(&mut |bound| cx.random_below(bound)) } else { String::new() };
+    let draws = DRAWING.contains(&version);
+    let mut text = if draws { shore(&mut |bound| operations::random_below(cx, bound)) } else { String::new() };
     text.push_str(&format!("Redis ver. {REDIS_VERSION}\n"));
     cx.reply().verbatim("txt", text.as_bytes());
     Ok(())

@@ -1,6 +1,8 @@
 //! SADD: adds members.
 
-use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
+};
 use crate::value::Set;
 
 pub(super) const SADD: Command = Command {
@@ -22,7 +24,7 @@ pub(super) const ADDED: Event = Event::set("sadd");
 fn sadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let limits = cx.settings().packed_set;
-    let added = cx.upsert(key, true, ADDED, |set: &mut Set| {
+    let added = cx.update(key, Missing::Create, ADDED, |set: &mut Set, _| {
         if set.is_empty() {
             *set = Set::for_members(args.peek().unwrap_or_default(), args.left(), &limits);
         } else {

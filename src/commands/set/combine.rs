@@ -102,7 +102,7 @@ type Combine = fn(&[Option<&Set>], &Limits) -> Set;
 fn answer(cx: &mut Ctx<'_>, args: Args<'_>, combine: Combine) -> Result<(), Error> {
     let keys: Vec<_> = args.rest().collect();
     let limits = cx.settings().packed_set;
-    let (views, reply) = cx.views_while(&keys, |view| matches!(view, View::Set(_)));
+    let (views, reply) = cx.views(&keys, |view| matches!(view, View::Set(_)));
     match sets(views)?.as_slice() {
         [only] => write_members(reply, *only),
         sets => write_members(reply, Some(&combine(sets, &limits))),
@@ -114,7 +114,7 @@ fn store(cx: &mut Ctx<'_>, mut args: Args<'_>, combine: Combine, event: Event) -
     let target = args.key()?;
     let keys: Vec<_> = args.rest().collect();
     let limits = cx.settings().packed_set;
-    let (views, _) = cx.views_while(&keys, |view| matches!(view, View::Set(_)));
+    let (views, _) = cx.views(&keys, |view| matches!(view, View::Set(_)));
     let result = combine(&sets(views)?, &limits);
     let count = result.len();
     cx.store(target, result, event);
@@ -124,7 +124,7 @@ fn store(cx: &mut Ctx<'_>, mut args: Args<'_>, combine: Combine, event: Event) -
 
 fn sinter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let keys: Vec<_> = args.rest().collect();
-    let (views, reply) = cx.views_while(&keys, |view| matches!(view, View::Set(_)));
+    let (views, reply) = cx.views(&keys, |view| matches!(view, View::Set(_)));
     let sets = sets(views)?;
     let open = reply.open_array();
     let mut found = 0;
@@ -150,7 +150,7 @@ fn sintercard(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
         limit = args.at_least(0, Error::NegativeLimit)?;
     }
-    let (views, reply) = cx.views_while(&keys, |view| matches!(view, View::Set(_)));
+    let (views, reply) = cx.views(&keys, |view| matches!(view, View::Set(_)));
     let mut found = 0;
     visit_common(&sets(views)?, |_| {
         found += 1;

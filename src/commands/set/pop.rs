@@ -1,7 +1,9 @@
 //! SPOP: removes random members.
 
 use super::write_members;
-use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
+};
 use crate::value::{Set, Value, number};
 use fastrand::Rng;
 
@@ -38,7 +40,7 @@ fn spop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn pop_one(cx: &mut Ctx<'_>, key: &[u8], generator: &mut Rng) -> Result<(), Error> {
-    let popped = cx.edit_and_reply(key, POPPED, |set: &mut Set, reply| {
+    let popped = cx.update(key, Missing::Skip, POPPED, |set: &mut Set, reply| {
         set.pop_each(1, generator, |member| reply.item(member));
         Ok(Changed::by(1, ()))
     })?;
@@ -50,7 +52,7 @@ fn pop_one(cx: &mut Ctx<'_>, key: &[u8], generator: &mut Rng) -> Result<(), Erro
 
 fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> Result<(), Error> {
     let limits = cx.settings().packed_set;
-    let popped = cx.edit_and_reply(key, POPPED, |set: &mut Set, reply| {
+    let popped = cx.update(key, Missing::Skip, POPPED, |set: &mut Set, reply| {
         let count = count.min(set.len());
         let is_all = count == set.len();
         let gone = if is_all {

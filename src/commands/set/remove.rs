@@ -1,6 +1,8 @@
 //! SREM: removes members.
 
-use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
+};
 use crate::value::Set;
 
 pub(super) const SREM: Command = Command {
@@ -21,7 +23,7 @@ pub(super) const REMOVED: Event = Event::set("srem");
 
 fn srem(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    let removed = cx.edit(key, REMOVED, |set: &mut Set| {
+    let removed = cx.update(key, Missing::Skip, REMOVED, |set: &mut Set, _| {
         let removed = args.rest().filter(|member| set.remove(member)).count();
         Ok(Changed::by(removed, removed))
     })?;

@@ -2,8 +2,10 @@
 
 use super::add::ADDED;
 use super::remove::REMOVED;
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
-use crate::value::{Set, View};
+use crate::engine::{
+    Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, Missing, Peek,
+};
+use crate::value::Set;
 
 pub(super) const SMOVE: Command = Command {
     name: "SMOVE",
@@ -38,17 +40,14 @@ fn smove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 /// Whether the set at `key` has a member; `None` if the key does not exist.
 fn holds(cx: &mut Ctx<'_>, key: &[u8], member: &[u8]) -> Result<Option<bool>, Error> {
-    match cx.peek(key).map(|key| key.view()) {
-        None => Ok(None),
-        Some(View::Set(set)) => Ok(Some(set.contains(member))),
-        Some(_) => Err(Error::WrongType),
-    }
+    let set = cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Set>).transpose()?;
+    Ok(set.map(|set| set.contains(member)))
 }
 
 fn carry(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], member: &[u8]) -> Result<(), Error> {
     let limits = cx.settings().packed_set;
-    cx.edit(source, REMOVED, |set: &mut Set| Ok(Changed::by(usize::from(set.remove(member)), ())))?;
-    cx.upsert(destination, true, ADDED, |set: &mut Set| {
+    cx.update(source, Missing::Skip, REMOVED, |set: &mut Set, _| Ok(Changed::by(usize::from(set.remove(member)), ())))?;
+    cx.update(destination, Missing::Create, ADDED, |set: &mut Set, _| {
         if set.is_empty() {
             *set = Set::for_members(member, 1, &limits);
         }

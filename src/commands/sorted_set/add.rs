@@ -3,7 +3,9 @@
 //! Each member is looked up once: its present score determines the new one ([`Mode::score_after`]). All scores are
 //! parsed before the first is set, and a call with a single pair, by far the most frequent, allocates nothing.
 
-use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
+};
 use crate::value::zset::{Limits, Zset};
 
 pub(super) const ZADD: Command = Command {
@@ -82,7 +84,7 @@ pub(in crate::commands) fn put_all(
     others: &[Pair<'_>],
 ) -> Result<Tally, Error> {
     let limits = cx.settings().packed_zset;
-    let tally = cx.upsert(key, !mode.xx, mode.event(), |zset: &mut Zset| {
+    let tally = cx.update(key, Missing::create_if(!mode.xx), mode.event(), |zset: &mut Zset, _| {
         zset.make_room(1 + others.len(), &limits);
         let mut tally = Tally::default();
         tally.put(zset, mode, first, &limits)?;

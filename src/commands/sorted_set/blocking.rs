@@ -4,7 +4,7 @@
 //! client blocks on the keys, and the command runs again from the start when one of them becomes a sorted set.
 
 use super::pop::{End, POPPED, Wanted, take};
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeySpec};
+use crate::engine::{Args, Arity, Block, Change, Command, Ctx, Error, Family, Flags, KeySpec};
 use crate::value::zset::Zset;
 
 pub(super) const BZPOPMIN: Command = Command {
@@ -51,7 +51,7 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
             return Ok(());
         }
     }
-    cx.block_or::<Zset>(&keys, deadline_ms, |reply| reply.null_array());
+    cx.block(Block::on::<Zset>(&keys, deadline_ms), |reply| reply.null_array());
     Ok(())
 }
 
@@ -76,7 +76,7 @@ fn bzmpop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let wanted = Wanted::parse(&mut args)?;
     let deadline_ms = timeout.timeout(cx.now())?;
     if !wanted.pop(cx)? {
-        cx.block_or::<Zset>(&wanted.keys, deadline_ms, |reply| reply.null_array());
+        cx.block(Block::on::<Zset>(&wanted.keys, deadline_ms), |reply| reply.null_array());
     }
     Ok(())
 }

@@ -108,7 +108,7 @@ const DIFF_COST: &str = "O(L+(N-K)*log(N)) at worst, L being the members of all 
 
 fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, operation: Operation, name: &'static str) -> Result<(), Error> {
     let keys = keys(&mut args, name)?;
-    let (views, reply) = cx.views_while(&keys, |view| matches!(view, View::Zset(_) | View::Set(_)));
+    let (views, reply) = cx.views(&keys, |view| matches!(view, View::Zset(_) | View::Set(_)));
     let sources = sources(views)?;
     let options = Options::parse(&mut args, operation, keys.len(), true)?;
     let mut members = operation.run(&sources, &options);
@@ -124,7 +124,7 @@ fn store(cx: &mut Ctx<'_>, mut args: Args<'_>, operation: Operation, name: &'sta
     let target = args.key()?;
     let keys = keys(&mut args, name)?;
     let limits = cx.settings().packed_zset;
-    let (views, _) = cx.views_while(&keys, |view| matches!(view, View::Zset(_) | View::Set(_)));
+    let (views, _) = cx.views(&keys, |view| matches!(view, View::Zset(_) | View::Set(_)));
     let sources = sources(views)?;
     let options = Options::parse(&mut args, operation, keys.len(), false)?;
     let result = Zset::from_entries(operation.run(&sources, &options), &limits);
@@ -136,7 +136,7 @@ fn store(cx: &mut Ctx<'_>, mut args: Args<'_>, operation: Operation, name: &'sta
 
 fn zintercard(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let keys = keys(&mut args, "zintercard")?;
-    let (views, reply) = cx.views_while(&keys, |view| matches!(view, View::Zset(_) | View::Set(_)));
+    let (views, reply) = cx.views(&keys, |view| matches!(view, View::Zset(_) | View::Set(_)));
     let mut sources = sources(views)?;
     let mut limit = 0;
     while !args.is_empty() {

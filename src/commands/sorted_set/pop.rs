@@ -1,7 +1,7 @@
 //! ZPOPMIN, ZPOPMAX and ZMPOP: remove the members with the lowest or highest scores.
 
 use super::{Entries, write_entries, write_pair};
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::resp::Reply;
 use crate::value::Value;
 use crate::value::zset::Zset;
@@ -119,7 +119,7 @@ pub(super) fn take(
     count: usize,
     answer: impl FnOnce(&mut Reply<'_>, Entries<'_>),
 ) -> Result<bool, Error> {
-    let popped = cx.edit_and_reply(key, end.event(), |zset: &mut Zset, reply| {
+    let popped = cx.update(key, Missing::Skip, end.event(), |zset: &mut Zset, reply| {
         let positions = end.positions(zset, count);
         answer(reply, Entries::new(zset, positions.clone(), end == End::Max));
         let (popped, rest) = zset.cut_range(positions);

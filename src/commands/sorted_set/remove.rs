@@ -1,7 +1,9 @@
 //! ZREM and ZREMRANGEBY*: remove members by name or by range. A set that loses its last member is deleted.
 
 use super::bounds::{Bounds, By};
-use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
+};
 use crate::value::Value;
 use crate::value::zset::Zset;
 
@@ -22,7 +24,7 @@ pub(super) const ZREM: Command = Command {
 
 fn zrem(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    let removed = cx.edit(key, Event::sorted_set("zrem"), |zset: &mut Zset| {
+    let removed = cx.update(key, Missing::Skip, Event::sorted_set("zrem"), |zset: &mut Zset, _| {
         let removed = args.rest().filter(|member| zset.remove(member).is_some()).count();
         Ok(Changed::by(removed, removed))
     })?;
@@ -70,7 +72,7 @@ const REMOVING_RANGE: Command = Command {
 fn remove_range(cx: &mut Ctx<'_>, mut args: Args<'_>, by: By, event: Event) -> Result<(), Error> {
     let key = args.key()?;
     let bounds = Bounds::parse(by, args.word()?, args.word()?)?;
-    let removed = cx.edit(key, event, |zset: &mut Zset| {
+    let removed = cx.update(key, Missing::Skip, event, |zset: &mut Zset, _| {
         let (removed, rest) = zset.cut_range(bounds.positions(zset, false));
         Ok(Changed::by(removed, removed).leaving(rest.map(Value::Zset)))
     })?;

@@ -27,7 +27,7 @@ fn xack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let ids = ids(&mut args)?;
-    let acknowledged = cx.edit_metadata(key, |stream: &mut Stream, _| {
+    let acknowledged = cx.update_metadata(key, |stream: &mut Stream, _| {
         let done = stream.edit_group(group, |_, group| ids.iter().filter(|id| group.acknowledge(**id)).count());
         Ok(MetadataChange::by(done.unwrap_or(0), None, done))
     })?;

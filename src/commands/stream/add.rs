@@ -3,7 +3,8 @@
 use super::trim::{TrimOptions, XTRIM_EVENT};
 use super::write_id;
 use crate::engine::{
-    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, StreamError, says,
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing, StreamError,
+    says,
 };
 use crate::value::Stream;
 use crate::value::stream::{Id, Limits, Log, MOST_BYTES};
@@ -43,21 +44,20 @@ fn xadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(StreamError::EntryIdZero.into());
     }
     let now_ms = u64::try_from(cx.now_ms()).unwrap_or(0);
-    let added = cx.upsert(key, options.makes_stream, ADDED, |stream: &mut Stream| {
+    let added = cx.update(key, Missing::create_if(options.makes_stream), ADDED, |stream: &mut Stream, _| {
         let id = wanted.id_in(stream.log(), now_ms)?;
         if args.rest().map(<[u8]>::len).sum::<usize>() > MOST_BYTES {
             return Err(StreamError::EntryTooLarge.into());
         }
         stream.log_mut().push(id, args.rest(), &limits);
-        Ok(Changed::by(1, id))
+        Ok(Changed::by(1, id).ready())
     })?;
     let Some(id) = added else {
         cx.reply().null();
         return Ok(());
     };
-    cx.signal(key);
     if let Some(trim) = options.trim {
-        cx.edit(key, XTRIM_EVENT, |stream: &mut Stream| {
+        cx.update(key, Missing::Skip, XTRIM_EVENT, |stream: &mut Stream, _| {
             let is_shorter = trim.carry_out(stream) > 0;
             Ok(if is_shorter { Changed::by(0, ()).announced() } else { Changed::by(0, ()) })
         })?;

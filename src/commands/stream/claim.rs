@@ -4,7 +4,7 @@
 
 use super::{find_group, id, interval_start, write_entry, write_id, write_ids};
 use crate::engine::{
-    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, MetadataChange, Stored,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, MetadataChange, Peek,
     StreamError, shown,
 };
 use crate::resp::Reply;
@@ -33,7 +33,7 @@ fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     find_group(cx.read::<Stream>(key)?.0, key, group)?;
     let now_ms = cx.now_ms();
     let (consumer, claim) = Claim::parse(&mut args, now_ms)?;
-    cx.edit_metadata(key, |stream: &mut Stream, reply| {
+    cx.update_metadata(key, |stream: &mut Stream, reply| {
         let changed = stream.edit_group(group, |log, group| {
             let is_further = claim.last > group.last;
             group.last = group.last.max(claim.last);
@@ -187,15 +187,15 @@ const UNBEARABLE_COUNT: i64 = 1 << 43;
 
 fn xautoclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group, consumer) = (args.key()?, args.word()?, args.word()?);
-    cx.meet(key);
+    cx.lookup(key, Lookup::READ);
     let sweep = Sweep::parse(&mut args)?;
-    let stream = cx.peek(key).map(|peek| Stream::of(peek.view()).ok_or(Error::WrongType)).transpose()?;
+    let stream = cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Stream>).transpose()?;
     find_group(stream, key, group)?;
     if sweep.count >= UNBEARABLE_COUNT {
         return Err(StreamError::ClaimCountTooHigh.into());
     }
     let now_ms = cx.now_ms();
-    cx.edit_metadata(key, |stream: &mut Stream, reply| {
+    cx.update_metadata(key, |stream: &mut Stream, reply| {
         let changed = stream.edit_group(group, |log, group| {
             let mut taker = Taker::new(group, consumer, now_ms);
             sweep.carry_out(&mut taker, log, reply);

@@ -1,7 +1,9 @@
 //! XDEL: deletes entries by id.
 
 use super::ids;
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Stored};
+use crate::engine::{
+    Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, Missing, Peek,
+};
 use crate::value::Stream;
 
 pub(super) const XDEL: Command = Command {
@@ -21,16 +23,12 @@ pub(super) const XDEL: Command = Command {
 /// The ids are parsed last: for a missing stream or another type, no word is an invalid id.
 fn xdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    match cx.peek(key) {
-        None => {
-            cx.reply().integer(0);
-            return Ok(());
-        }
-        Some(peek) if Stream::of(peek.view()).is_none() => return Err(Error::WrongType),
-        Some(_) => {}
+    if cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Stream>).transpose()?.is_none() {
+        cx.reply().integer(0);
+        return Ok(());
     }
     let ids = ids(&mut args)?;
-    let deleted = cx.edit(key, Event::stream("xdel"), |stream: &mut Stream| {
+    let deleted = cx.update(key, Missing::Skip, Event::stream("xdel"), |stream: &mut Stream, _| {
         let deleted = ids.iter().filter(|id| stream.log_mut().delete(**id)).count();
         Ok(Changed::by(deleted, deleted))
     })?;

@@ -3,8 +3,8 @@
 use super::{parse_any_id, parse_id};
 use crate::commands::help;
 use crate::engine::{
-    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, MetadataChange, Stored,
-    StreamError, says, shown,
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, MetadataChange,
+    Missing, Peek, StreamError, says, shown,
 };
 use crate::value::Stream;
 use crate::value::stream::Id;
@@ -113,7 +113,7 @@ fn refusal(args: &Args<'_>) -> Error {
 
 /// The stream at `key`.
 fn stream<'c>(cx: &'c mut Ctx<'_>, key: &[u8]) -> Result<Option<&'c Stream>, Error> {
-    cx.peek(key).map(|peek| Stream::of(peek.view()).ok_or(Error::WrongType)).transpose()
+    cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Stream>).transpose()
 }
 
 /// The stream at `key`, which must exist and have the group.
@@ -146,12 +146,12 @@ fn create(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     let event = Event::stream("xgroup-create");
     if found.is_none() {
-        cx.upsert(key, true, event, |stream: &mut Stream| {
+        cx.update(key, Missing::Create, event, |stream: &mut Stream, _| {
             stream.add_group(group, last, options.read);
             Ok(Changed::by(1, ()))
         })?;
     } else {
-        cx.edit_metadata(key, |stream: &mut Stream, _| match stream.add_group(group, last, options.read) {
+        cx.update_metadata(key, |stream: &mut Stream, _| match stream.add_group(group, last, options.read) {
             true => Ok(MetadataChange::by(1, Some(event), ())),
             false => Err(StreamError::GroupExists.into()),
         })?;
@@ -169,7 +169,7 @@ fn set_id(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(refusal);
     }
     let last = if says(id, "$") { found.log().last() } else { parse_any_id(id, 0)? };
-    cx.edit_metadata(key, |stream: &mut Stream, _| {
+    cx.update_metadata(key, |stream: &mut Stream, _| {
         stream.edit_group(group, |_, group| (group.last, group.read) = (last, options.read));
         Ok(MetadataChange::by(1, Some(Event::stream("xgroup-setid")), ()))
     })?;
@@ -181,11 +181,10 @@ fn destroy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group) = (args.key()?, args.word()?);
     let is_there = stream(cx, key)?.ok_or(StreamError::GroupNeedsKey)?.group(group).is_some();
     if is_there {
-        cx.edit_metadata(key, |stream: &mut Stream, _| {
+        cx.update_metadata(key, |stream: &mut Stream, _| {
             stream.remove_group(group);
-            Ok(MetadataChange::by(1, Some(Event::stream("xgroup-destroy")), ()))
+            Ok(MetadataChange::by(1, Some(Event::stream("xgroup-destroy")), ()).ready())
         })?;
-        cx.signal(key);
     }
     cx.reply().integer(is_there.into());
     Ok(())
@@ -195,7 +194,7 @@ fn create_consumer(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group, consumer) = (args.key()?, args.word()?, args.word()?);
     stream_with_group(cx, key, group)?;
     let now_ms = cx.now_ms();
-    let is_new = cx.edit_metadata(key, |stream: &mut Stream, _| {
+    let is_new = cx.update_metadata(key, |stream: &mut Stream, _| {
         let is_new = stream.edit_group(group, |_, group| group.add_consumer(consumer, now_ms).1).unwrap_or(false);
         Ok(MetadataChange::by(is_new.into(), is_new.then_some(Event::stream("xgroup-createconsumer")), is_new))
     })?;
@@ -206,7 +205,7 @@ fn create_consumer(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn delete_consumer(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group, consumer) = (args.key()?, args.word()?, args.word()?);
     stream_with_group(cx, key, group)?;
-    let pending = cx.edit_metadata(key, |stream: &mut Stream, _| {
+    let pending = cx.update_metadata(key, |stream: &mut Stream, _| {
         let pending = stream.edit_group(group, |_, group| group.remove_consumer(consumer)).flatten();
         let event = pending.map(|_| Event::stream("xgroup-delconsumer"));
         Ok(MetadataChange::by(pending.is_some().into(), event, pending))

@@ -7,8 +7,8 @@
 
 use super::{all_if_zero, count, parse_id, write_entries, write_entry, write_id};
 use crate::engine::{
-    Args, Arity, Begin, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, MetadataChange, Now,
-    StreamError, says, shown,
+    Args, Arity, Begin, Block, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, Lookup,
+    MetadataChange, Now, StreamError, says, shown,
 };
 use crate::resp::{Protocol, Reply, Requests};
 use crate::value::Stream;
@@ -74,8 +74,8 @@ fn read(cx: &mut Ctx<'_>, mut args: Args<'_>, is_group: bool) -> Result<(), Erro
     match wish.deadline_ms {
         None => cx.reply().null_array(),
         Some(deadline_ms) => {
-            let again = again(&request, &after);
-            cx.block_as::<Stream>(&wish.keys, deadline_ms, is_group, again, |reply| reply.null_array());
+            let block = Block::on::<Stream>(&wish.keys, deadline_ms).again(again(&request, &after), is_group);
+            cx.block(block, |reply| reply.null_array());
         }
     }
     Ok(())
@@ -197,10 +197,10 @@ impl<'a> Wish<'a> {
     /// Delivers a stream's entries to the consumer, which is created if needed; returns false if there are none.
     fn give(&self, cx: &mut Ctx<'_>, key: &[u8], reader: Reader<'_>, after: Id) -> Result<bool, Error> {
         let now_ms = cx.now_ms();
-        if !cx.meet(key) {
+        if cx.lookup(key, Lookup::READ).is_none() {
             return Ok(false);
         }
-        let is_replied = cx.edit_metadata(key, |stream: &mut Stream, reply| {
+        let is_replied = cx.update_metadata(key, |stream: &mut Stream, reply| {
             let given = stream.edit_group(reader.group, |log, group| {
                 let (consumer, is_new) = group.add_consumer(reader.consumer, now_ms);
                 group.consumer_mut(consumer).seen_ms = now_ms;

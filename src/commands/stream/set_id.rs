@@ -2,7 +2,7 @@
 
 use super::id;
 use crate::engine::{
-    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, MetadataChange, Stored,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, MetadataChange,
     StreamError,
 };
 use crate::value::Stream;
@@ -39,9 +39,9 @@ fn xsetid(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             return Err(Error::Syntax);
         }
     }
-    let stream = cx.peek(key).ok_or(Error::NoSuchKey)?;
-    admit(Stream::of(stream.view()).ok_or(Error::WrongType)?, last, added)?;
-    cx.edit_metadata(key, |stream: &mut Stream, _| {
+    let stream = cx.lookup(key, Lookup::NO_TRACE).ok_or(Error::NoSuchKey)?;
+    admit(stream.read::<Stream>()?, last, added)?;
+    cx.update_metadata(key, |stream: &mut Stream, _| {
         let log = stream.log_mut();
         log.set_last(last);
         if let Some(added) = added {

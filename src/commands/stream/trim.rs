@@ -2,7 +2,7 @@
 
 use super::id;
 use crate::engine::{
-    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, StreamError,
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing, StreamError,
 };
 use crate::value::Stream;
 use crate::value::stream::{Limits, Trim};
@@ -37,7 +37,7 @@ fn xtrim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(StreamError::TrimMissing.into());
     }
     let trim = options.resolve(&cx.settings().stream_blocks)?.ok_or(StreamError::TrimMissing)?;
-    let gone = cx.edit(key, XTRIM_EVENT, |stream: &mut Stream| {
+    let gone = cx.update(key, Missing::Skip, XTRIM_EVENT, |stream: &mut Stream, _| {
         let gone = trim.carry_out(stream);
         Ok(Changed::by(gone, gone))
     })?;

@@ -1,7 +1,9 @@
 //! INCR, DECR and related commands: strings as numbers. A missing key counts as 0, and the deadline stays.
 
 use super::write_text;
-use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, Peek,
+};
 use crate::keyspace::New;
 use crate::value::TextView;
 use crate::value::number::LongDouble;
@@ -59,7 +61,7 @@ fn decrby(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn add(cx: &mut Ctx<'_>, key: &[u8], increment: i64) -> Result<(), Error> {
-    let sum = cx.count_text(key, INCRBY_EVENT, |text| {
+    let sum = cx.update_int(key, INCRBY_EVENT, |text| {
         let number = text.map_or(Some(0), |text| text.as_int()).ok_or(Error::NotAnInteger)?;
         number.checked_add(increment).ok_or(Error::IncrementOverflow)
     })?;
@@ -79,7 +81,7 @@ pub(super) const INCRBYFLOAT: Command = Command {
 
 fn incrbyfloat(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, increment) = (args.key()?, args.word()?);
-    let old = match cx.text_to_change(key)? {
+    let old = match cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()? {
         Some(text) => LongDouble::parse(text.as_bytes(&mut itoa::Buffer::new())).ok_or(Error::NotAFloat)?,
         None => LongDouble::ZERO,
     };

@@ -1,6 +1,8 @@
 //! APPEND and SETRANGE: change the bytes of a string in place. The string is raw afterwards; its deadline stays.
 
-use crate::engine::{Args, Arity, Changed, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{
+    Args, Arity, Changed, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, Peek,
+};
 use crate::keyspace::New;
 use crate::value::TextView;
 
@@ -23,14 +25,14 @@ pub(super) const APPEND: Command = Command {
 
 fn append(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, value) = (args.key()?, args.word()?);
-    let Some(text) = cx.text_to_change(key)? else {
+    let Some(text) = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()? else {
         cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, APPEND_EVENT);
         cx.reply().count(value.len());
         return Ok(());
     };
     let length = text.len();
     admit_length(cx, length, value.len())?;
-    cx.edit_text(key, APPEND_EVENT, |bytes| {
+    cx.update_text(key, APPEND_EVENT, |bytes| {
         bytes.extend_from_slice(value);
         Ok(Changed::by(1, ()))
     })?;
@@ -55,7 +57,7 @@ pub(super) const SETRANGE: Command = Command {
 fn setrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, offset, value) = (args.key()?, args.integer()?, args.word()?);
     let offset = usize::try_from(offset).map_err(|_| Error::OffsetOutOfRange)?;
-    let length = cx.text_to_change(key)?.map_or(0, |text| text.len());
+    let length = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()?.map_or(0, |text| text.len());
     if value.is_empty() {
         cx.reply().count(length);
         return Ok(());
@@ -65,7 +67,7 @@ fn setrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if end > length {
         admit_memory(end)?;
     }
-    cx.edit_text(key, SETRANGE_EVENT, |bytes| {
+    cx.update_text(key, SETRANGE_EVENT, |bytes| {
         if bytes.len() < end {
             bytes.resize(end, 0);
         }

@@ -135,11 +135,11 @@ fn getex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     match change {
         Change::None => {}
         Change::Persist => {
-            cx.persist(key);
+            cx.set_deadline(key, None);
         }
         Change::Expire(expiration) => {
             let deadline_ms = expiration.deadline_ms(now, "getex")?;
-            cx.expire(key, deadline_ms, |_| true);
+            cx.set_deadline(key, Some(deadline_ms));
         }
     }
     Ok(())

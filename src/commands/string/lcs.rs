@@ -22,7 +22,7 @@ pub(super) const LCS: Command = Command {
 fn lcs(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let keys = [args.key()?, args.key()?];
     let limit_bytes = cx.settings().max_bulk_bytes;
-    let (views, reply) = cx.views(&keys);
+    let (views, reply) = cx.views(&keys, |_| true);
     let (mut digits, mut other_digits) = (itoa::Buffer::new(), itoa::Buffer::new());
     let one = bytes_of(views.first(), &mut digits)?;
     let other = bytes_of(views.get(1), &mut other_digits)?;

@@ -1,7 +1,7 @@
 //! MGET, MSET and MSETNX: several strings at once. Other clients see all changes of MSET or none.
 
 use super::{SET_EVENT, write_text};
-use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec, Lookup};
 use crate::keyspace::New;
 use crate::value::{TextView, View};
 
@@ -21,7 +21,7 @@ pub(super) const MGET: Command = Command {
 
 fn mget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let keys: Vec<&[u8]> = args.rest().collect();
-    let (views, reply) = cx.views(&keys);
+    let (views, reply) = cx.views(&keys, |_| true);
     reply.array(views.len());
     for view in views {
         match view {
@@ -71,7 +71,7 @@ pub(super) const MSETNX: Command = Command {
 
 fn msetnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let pairs = pairs(&mut args, "msetnx")?;
-    let all_missing = !pairs.iter().any(|(key, _)| cx.exists_to_change(key));
+    let all_missing = !pairs.iter().any(|(key, _)| cx.lookup(key, Lookup::WRITE).is_some());
     if all_missing {
         for (key, value) in pairs {
             cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, SET_EVENT);

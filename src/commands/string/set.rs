@@ -2,7 +2,9 @@
 
 use super::expire_args::{Expiration, Unit};
 use super::{SET_EVENT, write_text_or_null};
-use crate::engine::{Args, Arity, Change, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec, says};
+use crate::engine::{
+    Args, Arity, Change, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec, Lookup, says,
+};
 use crate::keyspace::New;
 use crate::resp::Request;
 use crate::value::TextView;
@@ -75,8 +77,8 @@ impl Condition {
     fn admits(self, cx: &mut Ctx<'_>, key: &[u8]) -> bool {
         match self {
             Condition::Always => true,
-            Condition::Missing => !cx.exists_to_change(key),
-            Condition::Present => cx.exists(key),
+            Condition::Missing => cx.lookup(key, Lookup::WRITE).is_none(),
+            Condition::Present => cx.lookup(key, Lookup::NO_TRACE).is_some(),
         }
     }
 }

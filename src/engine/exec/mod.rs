@@ -20,6 +20,7 @@ pub mod host_call;
 pub mod kit;
 pub mod measure;
 pub mod monitor;
+pub mod operations;
 mod prefetch;
 pub mod publish;
 pub mod rights;
@@ -29,6 +30,10 @@ mod stages;
 mod template;
 pub mod tracking;
 
-pub use ctx::{Changed, Ctx, Deadline, MetadataChange, Peek, Stored};
+pub use ctx::{
+    Changed, Ctx, Deadline, Lookup, MetadataChange, Missing, Peek, Stored, expire_fields, flush_database,
+    may_read_all_keys, note_expired_fields, push_reply, reload_databases, swap_databases, unblock_client, unwatch_all,
+    watch_key,
+};
 pub use dispatch::Flow;
 pub use due::DueState;

@@ -3,6 +3,7 @@
 use either::Either;
 
 use super::list::ClientType;
+use crate::engine::exec::operations;
 use crate::engine::{Args, Ctx, Error, Now, Session, SessionId, shown};
 use crate::value::number;
 
@@ -40,7 +41,7 @@ fn close(cx: &mut Ctx<'_>, id: SessionId) {
     if id == cx.session().id {
         cx.session_mut().closing = true;
     } else {
-        cx.close_session(id);
+        operations::close_session(cx, id);
     }
 }
 

@@ -5,8 +5,10 @@ mod list;
 mod tracking;
 
 use crate::commands::help;
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags, Now, PauseScope, ReplyMode, says, shown,
+    unblock_client,
 };
 use crate::value::number;
 
@@ -286,7 +288,7 @@ fn pause(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
     now.wait_end_ms(timeout_ms).ok_or(Error::TimeoutOutOfRange)?;
     let until = Now::from_us(now.unix_us.saturating_add(timeout_ms.saturating_mul(1000)));
-    cx.pause_mut().begin(now, until, scope);
+    operations::pause_clients(cx, until, scope);
     cx.reply().ok();
     Ok(())
 }
@@ -301,7 +303,7 @@ const UNPAUSE: Command = Command {
 };
 
 fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    cx.pause_mut().end();
+    operations::end_pause(cx);
     cx.effects().push(Effect::Resume);
     cx.reply().ok();
     Ok(())
@@ -330,7 +332,7 @@ fn unblock(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Some(_) => return Err(Error::UnblockReason),
     };
     let number = args.integer()?;
-    let ended = u64::try_from(number).is_ok_and(|number| cx.unblock(number, with_error));
+    let ended = u64::try_from(number).is_ok_and(|number| unblock_client(cx, number, with_error));
     cx.reply().integer(i64::from(ended));
     Ok(())
 }

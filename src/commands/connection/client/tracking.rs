@@ -7,6 +7,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::SUBCOMMAND;
+use crate::engine::exec::operations;
 use crate::engine::state::tracking::{Choice, Mode};
 use crate::engine::{Args, Arity, Command, Ctx, Error, SessionId, TrackingError, shown};
 
@@ -146,9 +147,9 @@ fn tracking(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         options.check_prefixes(before)?;
         let (redirect, broadcasts, no_loop) = (options.redirect, options.broadcasts, options.no_loop);
         let prefixes = prefixes_of(&options);
-        cx.track(Mode { redirect, broadcasts, choice, no_loop, prefixes, ..Mode::default() });
+        operations::track(cx, Mode { redirect, broadcasts, choice, no_loop, prefixes, ..Mode::default() });
     } else if off {
-        cx.untrack();
+        operations::untrack(cx);
     } else {
         return Err(Error::Syntax);
     }

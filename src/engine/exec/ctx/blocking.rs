@@ -1,10 +1,10 @@
-//! Running a command within a command, and blocking the client.
+//! Running a command within a command, blocking the client, and what SORT, SUBSCRIBE and CLIENT UNBLOCK need.
 
 use std::collections::BTreeSet;
 
-use crate::engine::exec::ctx::Halt;
+use super::{Ctx, Halt};
 use crate::engine::exec::scripts::Ending;
-use crate::engine::exec::{Ctx, Stored, blocking, dispatch, rights};
+use crate::engine::exec::{Stored, blocking, delivery, dispatch, rights};
 use crate::engine::spec::Args;
 use crate::engine::state::Block;
 use crate::resp::{Reply, Request, Requests};
@@ -19,11 +19,6 @@ impl Ctx<'_> {
         !matches!(dispatch::run_within(self.engine, self.session, request, self.reply.reborrow()), Ending::Rests)
     }
 
-    /// Whether the client has the right to read any key, in addition to the rights for this request.
-    pub fn may_read_all_keys(&self, args: &Args<'_>) -> bool {
-        rights::may_read_all_keys(self.engine, self.session, self.command, args.request())
-    }
-
     /// True when this command runs within another.
     pub fn is_nested(&self) -> bool {
         self.is_nested
@@ -34,58 +29,13 @@ impl Ctx<'_> {
         self.is_nested && self.engine.scripts.is_any_running()
     }
 
-    /// Blocks the client until one of `keys` holds a `T`, and then runs this command again. Clients that waited for
-    /// that key earlier are served earlier. At `deadline_ms`, in unix milliseconds, the reply is a null array. A
-    /// command within another does not block: its reply is what `at_once` writes. To be called last, before any reply.
-    pub fn block_or<T: Stored>(
-        &mut self,
-        keys: &[&[u8]],
-        deadline_ms: Option<i64>,
-        at_once: impl FnOnce(&mut Reply<'_>),
-    ) {
+    /// Blocks the client. A command within another does not block: its reply is what `at_once` writes. To be called
+    /// last, before any reply.
+    pub fn block(&mut self, block: Block, at_once: impl FnOnce(&mut Reply<'_>)) {
         if self.is_nested {
-            return at_once(&mut self.reply);
-        }
-        let is_served_by = |view: Option<View<'_>>| view.is_some_and(|view| T::of(view).is_some());
-        let at_last = |reply: &mut Reply<'_>| reply.null_array();
-        let block = Block { keys: owned(keys), is_served_by, deadline_ms, at_last, again: None };
-        self.block = Some(Box::new(block));
-    }
-
-    /// Like [`Ctx::block_or`], but it is `request` that is run again, and, if `heeds_loss`, also when one of the keys
-    /// is deleted or gets another type.
-    pub fn block_as<T: Stored>(
-        &mut self,
-        keys: &[&[u8]],
-        deadline_ms: Option<i64>,
-        heeds_loss: bool,
-        request: Requests,
-        at_once: impl FnOnce(&mut Reply<'_>),
-    ) {
-        self.block_or::<T>(keys, deadline_ms, at_once);
-        if let Some(block) = &mut self.block {
-            block.again = Some(request);
-            if heeds_loss {
-                block.is_served_by = |_| true;
-            }
-        }
-    }
-
-    /// Blocks the client until the timeout, at which `answer` writes the reply. A command within another does not
-    /// block. To be called last, before any reply.
-    pub fn block_until(&mut self, deadline_ms: Option<i64>, answer: fn(&mut Reply<'_>)) {
-        if self.is_nested {
-            return answer(&mut self.reply);
-        }
-        let keys = BTreeSet::new();
-        let block = Block { keys, is_served_by: |_| false, deadline_ms, at_last: answer, again: None };
-        self.block = Some(Box::new(block));
-    }
-
-    /// Marks `key` as ready for its blocked clients after its value changed; a new key is marked without this call.
-    pub fn signal(&mut self, key: &[u8]) {
-        if !self.engine.observers.waiting.is_empty() {
-            self.engine.observers.waiting.signal(self.database, key);
+            at_once(&mut self.reply);
+        } else {
+            self.block = Some(Box::new(block));
         }
     }
 
@@ -98,13 +48,46 @@ impl Ctx<'_> {
             _ => Ending::Answered,
         }
     }
+}
 
-    /// Unblocks another session, as at its timeout or with an error. False when it is not blocked.
-    pub fn unblock(&mut self, number: u64, with_error: bool) -> bool {
-        self.engine.sessions.find(number).is_some_and(|id| blocking::unblock(self.engine, id, with_error))
+impl Block {
+    /// Until one of `keys` holds a `T`: then the command runs again. Clients that waited for that key earlier are
+    /// served earlier. At `deadline_ms`, in unix milliseconds, the reply is a null array.
+    pub fn on<T: Stored>(keys: &[&[u8]], deadline_ms: Option<i64>) -> Block {
+        let is_served_by = |view: Option<View<'_>>| view.is_some_and(|view| T::of(view).is_some());
+        let at_last = |reply: &mut Reply<'_>| reply.null_array();
+        Block { keys: keys.iter().map(|&key| key.into()).collect(), is_served_by, deadline_ms, at_last, again: None }
+    }
+
+    /// Until the timeout, at which `answer` writes the reply.
+    pub fn until(deadline_ms: Option<i64>, answer: fn(&mut Reply<'_>)) -> Block {
+        Block { keys: BTreeSet::new(), is_served_by: |_| false, deadline_ms, at_last: answer, again: None }
+    }
+
+    /// This block, but it is `request` that is run again, and, if `heeds_loss`, also when one of the keys is deleted or
+    /// gets another type.
+    pub fn again(self, request: Requests, heeds_loss: bool) -> Block {
+        let is_served_by: fn(Option<View<'_>>) -> bool = if heeds_loss { |_| true } else { self.is_served_by };
+        Block { again: Some(request), is_served_by, ..self }
     }
 }
 
-fn owned(keys: &[&[u8]]) -> BTreeSet<Box<[u8]>> {
-    keys.iter().map(|&key| key.into()).collect()
+/// Unblocks another session, as at its timeout or with an error (CLIENT UNBLOCK). False when it is not blocked.
+pub fn unblock_client(cx: &mut Ctx<'_>, number: u64, with_error: bool) -> bool {
+    cx.engine.sessions.find(number).is_some_and(|id| blocking::unblock(cx.engine, id, with_error))
+}
+
+/// Whether the client has the right to read any key, in addition to the rights for this request (SORT).
+pub fn may_read_all_keys(cx: &Ctx<'_>, args: &Args<'_>) -> bool {
+    rights::may_read_all_keys(cx.engine, cx.session, cx.command, args.request())
+}
+
+/// Replies with a push, which CLIENT REPLY does not silence (SUBSCRIBE).
+pub fn push_reply(cx: &mut Ctx<'_>, write: impl FnOnce(&mut Reply<'_>)) {
+    if cx.session().wants_reply() {
+        return write(&mut cx.reply);
+    }
+    let mut frame = Vec::new();
+    write(&mut Reply::new(&mut frame, cx.reply.protocol()));
+    delivery::tell(cx.engine, cx.session, frame.into());
 }

@@ -1,67 +1,65 @@
 //! Changes of whole databases, and WATCH.
 
+use super::Ctx;
 use crate::engine::Engine;
-use crate::engine::exec::{Ctx, access};
+use crate::engine::exec::access;
 use crate::engine::state::{Databases, Presence, Settings};
 use crate::keyspace::{Database, LazyFree, New};
-use crate::rdb;
-use crate::rdb::Writer;
+use crate::rdb::{self, Writer};
 
-impl Ctx<'_> {
-    /// Empties a database at once; the keys are freed elsewhere.
-    pub fn empty(&mut self, database: usize) {
-        let engine = &mut *self.engine;
-        let due_ms = engine.timing.due_ms();
-        let emptied = engine.databases.get(database);
-        engine.observers.watches.replace(database, |key| Presence::of(emptied, key, due_ms), |_| Presence::Missing);
-        engine.stats.changes += emptied.len() as u64;
-        let lazy_free = engine.databases.empty(database);
-        engine.free(lazy_free);
-        engine.observers.waiting.signal_all(database);
-    }
+/// Empties a database at once (FLUSHDB); the keys are freed elsewhere.
+pub fn flush_database(cx: &mut Ctx<'_>, database: usize) {
+    let engine = &mut *cx.engine;
+    let due_ms = engine.timing.due_ms();
+    let emptied = engine.databases.get(database);
+    engine.observers.watches.replace(database, |key| Presence::of(emptied, key, due_ms), |_| Presence::Missing);
+    engine.stats.changes += emptied.len() as u64;
+    let lazy_free = engine.databases.empty(database);
+    engine.free(lazy_free);
+    engine.observers.waiting.signal_all(database);
+}
 
-    /// Makes all data as if it had been saved and loaded again (DEBUG RELOAD): values get the encodings of loaded ones,
-    /// expired keys are removed, and access times restart. For WATCH, all keys were missing for a moment.
-    pub fn reload(&mut self) {
-        for number in 0..self.engine.databases.count() {
-            let engine = &mut *self.engine;
-            let (due_ms, database) = (engine.timing.due_ms(), engine.databases.get(number));
-            engine.observers.watches.replace(number, |key| Presence::of(database, key, due_ms), |_| Presence::Missing);
-            let keys: Vec<Vec<u8>> = database.slots().map(|slot| database.key(slot).to_vec()).collect();
-            for key in keys {
-                let lazy_free = reload_key(engine.databases.get_mut(number), &key, &engine.settings, due_ms);
-                engine.free(lazy_free);
-            }
+/// Makes all data as if it had been saved and loaded again (DEBUG RELOAD): values get the encodings of loaded ones,
+/// expired keys are removed, and access times restart. For WATCH, all keys were missing for a moment.
+pub fn reload_databases(cx: &mut Ctx<'_>) {
+    for number in 0..cx.engine.databases.count() {
+        let engine = &mut *cx.engine;
+        let (due_ms, database) = (engine.timing.due_ms(), engine.databases.get(number));
+        engine.observers.watches.replace(number, |key| Presence::of(database, key, due_ms), |_| Presence::Missing);
+        let keys: Vec<Vec<u8>> = database.slots().map(|slot| database.key(slot).to_vec()).collect();
+        for key in keys {
+            let lazy_free = reload_key(engine.databases.get_mut(number), &key, &engine.settings, due_ms);
+            engine.free(lazy_free);
         }
     }
+}
 
-    /// Swaps two databases (SWAPDB).
-    pub fn swap(&mut self, one: usize, other: usize) {
-        let engine = &mut *self.engine;
-        engine.stats.changes += 1;
-        if one == other {
-            return;
-        }
-        exchange_databases(engine, one, other, |databases| databases.swap(one, other));
+/// Swaps two databases (SWAPDB).
+pub fn swap_databases(cx: &mut Ctx<'_>, one: usize, other: usize) {
+    let engine = &mut *cx.engine;
+    engine.stats.changes += 1;
+    if one == other {
+        return;
     }
+    exchange_databases(engine, one, other, |databases| databases.swap(one, other));
+}
 
-    /// Watches a key for the session's next transaction.
-    pub fn watch(&mut self, key: &[u8]) {
-        let presence = access::presence(self.engine, self.database, key);
-        self.engine.observers.watches.watch(self.session, self.database, key, presence);
-        self.session_mut().watched_bytes = self.engine.observers.watches.memory_of(self.session);
-    }
+/// Watches a key for the session's next transaction (WATCH).
+pub fn watch_key(cx: &mut Ctx<'_>, key: &[u8]) {
+    let presence = access::presence(cx.engine, cx.database, key);
+    cx.engine.observers.watches.watch(cx.session, cx.database, key, presence);
+    cx.session_mut().watched_bytes = cx.engine.observers.watches.memory_of(cx.session);
+}
 
-    /// Ends all watches of the session; true when one of its keys has changed.
-    pub fn unwatch(&mut self) -> bool {
-        let engine = &mut *self.engine;
-        let (due_ms, databases) = (engine.timing.due_ms(), &engine.databases);
-        let presence = |database: usize, key: &[u8]| Presence::of(databases.get(database), key, due_ms);
-        let is_broken = engine.observers.watches.is_broken(self.session, presence);
-        engine.observers.watches.unwatch(self.session);
-        self.session_mut().watched_bytes = 0;
-        is_broken
-    }
+/// Ends all watches of the session (UNWATCH); true when one of its keys has changed.
+pub fn unwatch_all(cx: &mut Ctx<'_>) -> bool {
+    let engine = &mut *cx.engine;
+    let (due_ms, databases) = (engine.timing.due_ms(), &engine.databases);
+    let presence = |database: usize, key: &[u8]| Presence::of(databases.get(database), key, due_ms);
+    let is_broken = engine.observers.watches.is_broken(cx.session, presence);
+    engine.observers.watches.unwatch(cx.session);
+    cx.session_mut().watched_bytes = 0;
+    is_broken
 }
 
 /// Calls `act` to exchange databases, and notifies watchers, trackers and blocked clients.

@@ -2,7 +2,9 @@
 //!
 //! Such a change counts as one, and may have an event, but it does not break WATCH.
 
-use crate::engine::exec::{Ctx, Stored, access, changes};
+use super::lookup::touch;
+use super::{Ctx, signal};
+use crate::engine::exec::{Stored, access, changes};
 use crate::engine::spec::{Error, Event};
 use crate::resp::Reply;
 
@@ -15,12 +17,19 @@ pub struct MetadataChange<R> {
     pub event: Option<Event>,
     /// The result for the handler.
     pub result: R,
+    /// Whether the key is then ready for its blocked clients.
+    is_ready: bool,
 }
 
 impl<R> MetadataChange<R> {
-    /// A change that counts as `count` changes, with a result and no event.
+    /// A change that counts as `count` changes, with its event, if it has one, and a result.
     pub fn by(count: usize, event: Option<Event>, result: R) -> MetadataChange<R> {
-        MetadataChange { count: count as u64, event, result }
+        MetadataChange { count: count as u64, event, result, is_ready: false }
+    }
+
+    /// This change, after which the key is ready for its blocked clients.
+    pub fn ready(self) -> MetadataChange<R> {
+        MetadataChange { is_ready: true, ..self }
     }
 }
 
@@ -29,13 +38,13 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
-    pub fn edit_metadata<T: Stored, R>(
+    pub fn update_metadata<T: Stored, R>(
         &mut self,
         key: &[u8],
         act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<MetadataChange<R>, Error>,
     ) -> Result<Option<R>, Error> {
         let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return Ok(None) };
-        self.note_access(slot);
+        touch(self, self.database, slot);
         let reply = &mut self.reply;
         let database = self.engine.databases.get_mut(self.database);
         let (_, changed) = database.edit_object(slot, |value| {
@@ -46,6 +55,9 @@ impl Ctx<'_> {
         self.engine.stats.changes += changed.count;
         if let Some(event) = changed.event {
             changes::announce(self.engine, self.database, event, key);
+        }
+        if changed.is_ready {
+            signal(self.engine, self.database, key);
         }
         Ok(Some(changed.result))
     }

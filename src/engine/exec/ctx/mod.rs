@@ -1,7 +1,7 @@
 //! [`Ctx`]: the only access that command handlers have to the data and the engine.
 //!
-//! A handler sees the engine only through its [`Ctx`]. Reading and writing use a handful of methods, the forms, and
-//! each writing form does everything that must follow a change, so no handler can forget a part of it:
+//! A handler sees the engine only through its [`Ctx`]. Each form that writes does everything that must follow a change,
+//! so no handler can forget a part of it:
 //!
 //! 1. a key that holds another type is refused with `WRONGTYPE` and nothing happens;
 //! 2. a missing key is created only where the caller wants it;
@@ -10,37 +10,59 @@
 //! 5. the change's event is published (keyspace notifications);
 //! 6. a large value that was replaced or removed is freed on another thread.
 //!
-//! The forms: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::text_to_change`], [`Ctx::glance`] and [`Ctx::peek`]
-//! read; [`Ctx::edit`], [`Ctx::edit_and_reply`], [`Ctx::upsert`], [`Ctx::edit_metadata`], [`Ctx::edit_text`],
-//! [`Ctx::count_text`], [`Ctx::put`], [`Ctx::store`], [`Ctx::remove`], [`Ctx::set_deadline`], [`Ctx::expire`] and
-//! [`Ctx::persist`] write one key; [`Ctx::relocate`] and [`Ctx::duplicate`] move or copy one key to another;
-//! [`Ctx::empty`] and [`Ctx::swap`] change whole databases. [`Ctx::run`] runs a command within this one, and
-//! [`Ctx::block_or`] blocks its client.
+//! Its methods, all of them:
+//!
+//! - Find a key: [`Ctx::lookup`], [`Ctx::lookup_in`], with the flags of [`Lookup`].
+//! - Read it, with the reply at hand: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::views`].
+//! - Change its value: [`Ctx::update`], [`Ctx::update_metadata`], [`Ctx::update_text`], [`Ctx::update_int`].
+//! - Replace it: [`Ctx::put`], [`Ctx::store`], [`Ctx::restore`], [`Ctx::relocate`], [`Ctx::remove`].
+//! - Change its deadline: [`Ctx::set_deadline`].
+//! - Whole databases: [`Ctx::database`], [`Ctx::database_index`], [`Ctx::databases`].
+//! - The reply: [`Ctx::reply`], [`Ctx::reply_room`].
+//! - The client and its command: [`Ctx::session`], [`Ctx::session_mut`], [`Ctx::command`], [`Ctx::is_nested`],
+//!   [`Ctx::is_in_script`].
+//! - The server: [`Ctx::settings`], [`Ctx::table`], [`Ctx::random`], [`Ctx::effects`], [`Ctx::engine`],
+//!   [`Ctx::engine_and_reply`], [`Ctx::stats_mut`], [`Ctx::switches_mut`], [`Ctx::observers_mut`]; the rest of what
+//!   a handler may change is in [`crate::engine::exec::operations`].
+//! - The time: [`Ctx::now`], [`Ctx::now_ms`], [`Ctx::due_ms`].
+//! - Run a command or a script, and suspend this command: [`Ctx::run`], [`Ctx::run_script`], [`Ctx::call_function`],
+//!   [`Ctx::rest_before`], [`Ctx::block`], [`Ctx::call_host`].
+//!
+//! There are four updates and not one because values differ: a collection is a type of its own that is removed when it
+//! is empty; a stream's metadata is changed without breaking WATCH, and decides itself which event follows; a string's
+//! bytes are in the key's record and may be empty; INCR replaces a number with one look-up and no bytes in between.
+//!
+//! What only one family of commands needs is a function, not a method: [`flush_database`], [`swap_databases`],
+//! [`reload_databases`], [`watch_key`], [`unwatch_all`], [`expire_fields`], [`note_expired_fields`], [`push_reply`],
+//! [`may_read_all_keys`] and [`unblock_client`].
 //!
 //! A key whose deadline has passed does not exist for handlers: the first access deletes it, and counts as its expiry.
 
 mod blocking;
 pub(in crate::engine) mod databases;
+mod fields;
+mod lookup;
 mod metadata;
-mod multi_key;
 mod peek;
-mod server;
 mod stored;
 mod text;
 mod transfer;
 
+pub use blocking::{may_read_all_keys, push_reply, unblock_client};
+pub use databases::{flush_database, reload_databases, swap_databases, unwatch_all, watch_key};
+pub use fields::{expire_fields, note_expired_fields};
+pub use lookup::Lookup;
 pub use metadata::MetadataChange;
 pub use peek::Peek;
 pub use stored::Stored;
 
 use crate::engine::Engine;
-use crate::engine::exec::{access, changes, delivery, fields, publish};
+use crate::engine::exec::{access, changes, delivery};
 use crate::engine::spec::{CommandId, Entry, Error, Event, Now, Table};
-use crate::engine::state::{Block, Databases, Effects, Session, SessionId, Settings};
+use crate::engine::state::{Block, Databases, Effects, Observers, Session, SessionId, Settings, Stats, Switches};
 use crate::keyspace::{Database, LazyFree, New, Slot};
 use crate::resp::Reply;
-use crate::value::text::TextView;
-use crate::value::{Hash, View};
+use lookup::touch;
 
 /// A change that a closure made: the number of elements that it changed (0: nothing follows, unless it is
 /// [`Changed::announced`]), and the closure's result.
@@ -50,8 +72,10 @@ pub struct Changed<R> {
     pub count: u64,
     /// The result for the handler.
     pub result: R,
-    /// Whether its event is published even if it counts as no change.
+    /// Whether its event is published, though it may count as no change.
     is_event: bool,
+    /// Whether the key is then ready for its blocked clients; a new key is ready in any case.
+    is_ready: bool,
     /// A value that is no longer needed, to be freed.
     lazy_free: LazyFree,
 }
@@ -59,7 +83,7 @@ pub struct Changed<R> {
 impl<R> Changed<R> {
     /// A change that counts as `count` changes, with a result.
     pub fn by(count: usize, result: R) -> Changed<R> {
-        Changed { count: count as u64, result, is_event: count > 0, lazy_free: LazyFree::default() }
+        Changed { count: count as u64, result, is_event: count > 0, is_ready: false, lazy_free: LazyFree::default() }
     }
 
     /// This change, with a key event though it may count as none.
@@ -67,9 +91,30 @@ impl<R> Changed<R> {
         Changed { is_event: true, ..self }
     }
 
+    /// This change, after which the key is ready for its blocked clients; a new key is ready without this.
+    pub fn ready(self) -> Changed<R> {
+        Changed { is_ready: true, ..self }
+    }
+
     /// This change, with `lazy_free` to be freed.
     pub fn leaving(self, lazy_free: impl Into<LazyFree>) -> Changed<R> {
         Changed { lazy_free: lazy_free.into(), ..self }
+    }
+}
+
+/// What an update does when the key is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Nothing.
+    Skip,
+    /// It changes an empty value, which is stored unless it stays empty.
+    Create,
+}
+
+impl Missing {
+    /// [`Missing::Create`] if `creates`, else [`Missing::Skip`].
+    pub fn create_if(creates: bool) -> Missing {
+        if creates { Missing::Create } else { Missing::Skip }
     }
 }
 
@@ -87,7 +132,7 @@ pub enum Deadline {
 /// A handler's view of the engine, while one command runs.
 #[derive(Debug)]
 pub struct Ctx<'c> {
-    pub(super) engine: &'c mut Engine,
+    pub(in crate::engine) engine: &'c mut Engine,
     pub(super) session: SessionId,
     pub(super) command: CommandId,
     pub(super) database: usize,
@@ -140,16 +185,6 @@ impl<'c> Ctx<'c> {
         &mut self.reply
     }
 
-    /// Replies with a push, which CLIENT REPLY does not silence.
-    pub fn push(&mut self, write: impl FnOnce(&mut Reply<'_>)) {
-        if self.session().wants_reply() {
-            return write(&mut self.reply);
-        }
-        let mut frame = Vec::new();
-        write(&mut Reply::new(&mut frame, self.reply.protocol()));
-        delivery::tell(self.engine, self.session, frame.into());
-    }
-
     /// The moment at which this command runs.
     pub fn now(&self) -> Now {
         self.engine.now()
@@ -160,7 +195,7 @@ impl<'c> Ctx<'c> {
         self.now().unix_ms()
     }
 
-    /// The latest deadline that ends a key or field now ([`crate::engine::Timing::due_ms`]).
+    /// The latest deadline that ends a key or field now ([`Engine::due_ms`]).
     pub fn due_ms(&self) -> i64 {
         self.engine.timing.due_ms()
     }
@@ -190,18 +225,7 @@ impl<'c> Ctx<'c> {
         self.engine.generator.u64(..)
     }
 
-    /// A random number below `bound`, which must not be 0.
-    pub fn random_below(&mut self, bound: usize) -> usize {
-        self.engine.generator.usize(..bound)
-    }
-
-    /// A random key of the selected database; `None` when it is empty.
-    pub fn random_slot(&mut self) -> Option<Slot> {
-        let Engine { databases, generator, .. } = &mut *self.engine;
-        databases.get(self.database).random(&mut || generator.u64(..))
-    }
-
-    /// The whole engine, to read. What a handler may change of it beside the data is in `ctx/server`.
+    /// The whole engine, to read.
     pub fn engine(&self) -> &Engine {
         self.engine
     }
@@ -209,6 +233,21 @@ impl<'c> Ctx<'c> {
     /// The engine, to read, and the writer at once.
     pub fn engine_and_reply(&mut self) -> (&Engine, &mut Reply<'c>) {
         (self.engine, &mut self.reply)
+    }
+
+    /// The counters behind INFO, to count something.
+    pub fn stats_mut(&mut self) -> &mut Stats {
+        &mut self.engine.stats
+    }
+
+    /// The switches of DEBUG.
+    pub fn switches_mut(&mut self) -> &mut Switches {
+        &mut self.engine.switches
+    }
+
+    /// The observers, among them the test kit.
+    pub fn observers_mut(&mut self) -> &mut Observers {
+        &mut self.engine.observers
     }
 
     /// The effects that the server carries out after the command.
@@ -232,263 +271,37 @@ impl<'c> Ctx<'c> {
     }
 }
 
-/// Reading.
-impl<'c> Ctx<'c> {
-    /// The value of `key`, of any type: counts a hit or a miss and records the access.
-    #[inline]
-    pub fn view(&mut self, key: &[u8]) -> (Option<View<'_>>, &mut Reply<'c>) {
-        let slot = self.look_up(key);
-        let database = self.engine.databases.get(self.database);
-        (slot.map(|slot| database.view(slot)), &mut self.reply)
-    }
-
-    /// The collection that `key` holds; counts a hit or a miss and records the access.
-    ///
-    /// # Errors
-    /// [`Error::WrongType`] when the key holds another type.
-    pub fn read<'s, T: Stored + 's>(
-        &'s mut self,
-        key: &[u8],
-    ) -> Result<(Option<T::View<'s>>, &'s mut Reply<'c>), Error> {
-        let (view, reply) = self.view(key);
-        let Some(view) = view else { return Ok((None, reply)) };
-        let Some(stored) = T::of(view) else { return Err(Error::WrongType) };
-        Ok((Some(stored), reply))
-    }
-
-    /// The string that `key` holds; counts a hit or a miss and records the access.
-    ///
-    /// # Errors
-    /// [`Error::WrongType`] when the key holds another type.
-    #[inline]
-    pub fn text(&mut self, key: &[u8]) -> Result<(Option<TextView<'_>>, &mut Reply<'c>), Error> {
-        let (view, reply) = self.view(key);
-        match view {
-            None => Ok((None, reply)),
-            Some(View::Text(text)) => Ok((Some(text), reply)),
-            Some(_) => Err(Error::WrongType),
-        }
-    }
-
-    /// The string that `key` holds, for a command that is about to change it: counts no hit or miss, records no access.
-    ///
-    /// # Errors
-    /// [`Error::WrongType`] when the key holds another type.
-    pub fn text_to_change(&mut self, key: &[u8]) -> Result<Option<TextView<'_>>, Error> {
-        let Some(slot) = access::live(self.engine, self.database, key) else { return Ok(None) };
-        match self.engine.databases.get(self.database).view(slot) {
-            View::Text(text) => Ok(Some(text)),
-            _ => Err(Error::WrongType),
-        }
-    }
-
-    /// Looks a key up without a trace: no hit or miss, no access.
-    pub fn peek(&mut self, key: &[u8]) -> Option<Peek<'_>> {
-        let slot = access::live(self.engine, self.database, key)?;
-        Some(Peek::new(self.engine.databases.get(self.database), slot))
-    }
-
-    /// Like [`Ctx::peek`], but also finds an expired key that has not been deleted yet (DEBUG OBJECT).
-    pub fn peek_at_remains(&self, key: &[u8]) -> Option<Peek<'_>> {
-        let database = self.engine.databases.get(self.database);
-        database.find(key).map(|slot| Peek::new(database, slot))
-    }
-
-    /// Looks a key up and counts a hit or miss, but no access (TTL, TYPE).
-    pub fn glance(&mut self, key: &[u8]) -> Option<Peek<'_>> {
-        let slot = access::live(self.engine, self.database, key);
-        self.count_look_up(key, slot);
-        slot.map(|slot| Peek::new(self.engine.databases.get(self.database), slot))
-    }
-
-    /// Like [`Ctx::glance`], with the reply, and without the key event for a miss (OBJECT).
-    pub fn inspect(&mut self, key: &[u8]) -> (Option<Peek<'_>>, &mut Reply<'c>) {
-        let slot = access::live(self.engine, self.database, key);
-        match slot {
-            Some(_) => self.engine.stats.keyspace_hits += 1,
-            None => self.engine.stats.keyspace_misses += 1,
-        }
-        let database = self.engine.databases.get(self.database);
-        (slot.map(|slot| Peek::new(database, slot)), &mut self.reply)
-    }
-
-    /// Whether a key exists; counts nothing.
-    pub fn exists(&mut self, key: &[u8]) -> bool {
-        self.exists_in(self.database, key)
-    }
-
-    /// Deletes a key whose deadline has passed, unless a pause keeps it.
-    pub fn end_if_due(&mut self, key: &[u8]) {
-        self.exists(key);
-    }
-
-    /// Whether a key exists in that database, which exists; counts nothing.
-    pub fn exists_in(&mut self, database: usize, key: &[u8]) -> bool {
-        access::live(self.engine, database, key).is_some()
-    }
-
-    /// Whether a key exists that is about to be changed: records the access.
-    pub fn exists_to_change(&mut self, key: &[u8]) -> bool {
-        let slot = access::live(self.engine, self.database, key);
-        slot.into_iter().for_each(|slot| self.note_access(slot));
-        slot.is_some()
-    }
-
-    /// Whether a key exists; counts a hit or miss and records the access, as reading its value does.
-    pub fn meet(&mut self, key: &[u8]) -> bool {
-        self.look_up(key).is_some()
-    }
-
-    /// Like [`Ctx::meet`], but records the access even for a client with CLIENT NO-TOUCH.
-    pub fn touch(&mut self, key: &[u8]) -> bool {
-        let slot = access::live(self.engine, self.database, key);
-        self.count_look_up(key, slot);
-        if let Some(slot) = slot {
-            access::note_access(self.engine, self.database, slot);
-        }
-        slot.is_some()
-    }
-
-    /// Calls `act` to remove expired fields from the hash that `key` holds, if it holds one; `act` returns how many it
-    /// removed. Only while expired fields stay until they are accessed.
-    pub fn meet_fields(&mut self, key: &[u8], act: impl FnOnce(&mut Hash, i64) -> usize) {
-        fields::meet_fields(self.engine, self.database, key, act);
-    }
-
-    /// Counts and publishes that this number of fields of the hash that `key` holds have expired and are about to go.
-    pub fn tell_of_ended_fields(&mut self, key: &[u8], count: usize) {
-        if count > 0 {
-            self.engine.stats.expired_fields += count as u64;
-            changes::changed(self.engine, self.database, Event::FIELDS_EXPIRED, key);
-        }
-    }
-
-    #[inline]
-    fn look_up(&mut self, key: &[u8]) -> Option<Slot> {
-        let slot = access::live(self.engine, self.database, key);
-        self.count_look_up(key, slot);
-        if let Some(slot) = slot {
-            self.note_access(slot);
-        }
-        slot
-    }
-
-    #[inline]
-    fn count_look_up(&mut self, key: &[u8], slot: Option<Slot>) {
-        match slot {
-            Some(_) => self.engine.stats.keyspace_hits += 1,
-            None => {
-                self.engine.stats.keyspace_misses += 1;
-                publish::notify(self.engine, self.database, Event::MISS, key);
-            }
-        }
-    }
-
-    #[inline]
-    pub(super) fn note_access(&mut self, slot: Slot) {
-        if !self.session().no_touch {
-            access::note_access(self.engine, self.database, slot);
-        }
-    }
-}
-
 /// Writing one key.
 impl Ctx<'_> {
-    /// Changes the collection that `key` holds; `None` when the key does not exist.
+    /// Changes the collection that `key` holds, or handles a missing key as `missing` says; `None` when there is none.
+    /// `act` may write the reply from elements that it is about to remove.
     ///
     /// # Errors
     /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
-    pub fn edit<T: Stored, R>(
+    pub fn update<T: Stored, R>(
         &mut self,
         key: &[u8],
-        event: Event,
-        act: impl FnOnce(&mut T) -> Result<Changed<R>, Error>,
-    ) -> Result<Option<R>, Error> {
-        self.upsert(key, false, event, act)
-    }
-
-    /// Changes the collection that `key` holds, or a new one if `create`; `None` when there is none.
-    ///
-    /// # Errors
-    /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
-    pub fn upsert<T: Stored, R>(
-        &mut self,
-        key: &[u8],
-        create: bool,
-        event: Event,
-        act: impl FnOnce(&mut T) -> Result<Changed<R>, Error>,
-    ) -> Result<Option<R>, Error> {
-        let Some(slot) = access::live_to_change(self.engine, self.database, key) else {
-            return if create { self.create(key, event, act).map(Some) } else { Ok(None) };
-        };
-        self.change(key, slot, event, |stored, _| act(stored)).map(Some)
-    }
-
-    /// Like [`Ctx::edit`], but `act` also writes the reply, from elements that it is about to remove.
-    ///
-    /// # Errors
-    /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
-    pub fn edit_and_reply<T: Stored, R>(
-        &mut self,
-        key: &[u8],
+        missing: Missing,
         event: Event,
         act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
     ) -> Result<Option<R>, Error> {
-        let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return Ok(None) };
-        self.change(key, slot, event, act).map(Some)
-    }
-
-    fn change<T: Stored, R>(
-        &mut self,
-        key: &[u8],
-        slot: Slot,
-        event: Event,
-        act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
-    ) -> Result<R, Error> {
-        self.note_access(slot);
-        let reply = &mut self.reply;
-        let database = self.engine.databases.get_mut(self.database);
-        let (slot, edited) = database.edit_object(slot, |value| {
-            let Some(stored) = value.and_then(T::of_mut) else { return Err(Error::WrongType) };
-            Ok((act(stored, reply)?, stored.is_empty()))
-        });
-        let (changed, is_empty) = edited?;
-        self.engine.free(changed.lazy_free);
-        if changed.is_event {
-            self.after(key, event, changed.count);
+        match (access::live_to_change(self.engine, self.database, key), missing) {
+            (Some(slot), _) => change(self, key, slot, event, act).map(Some),
+            (None, Missing::Create) => create(self, key, event, act).map(Some),
+            (None, Missing::Skip) => Ok(None),
         }
-        if is_empty {
-            self.discard(slot);
-            changes::changed(self.engine, self.database, Event::DEL, key);
-        }
-        Ok(changed.result)
-    }
-
-    fn create<T: Stored, R>(
-        &mut self,
-        key: &[u8],
-        event: Event,
-        act: impl FnOnce(&mut T) -> Result<Changed<R>, Error>,
-    ) -> Result<R, Error> {
-        let mut stored = T::empty();
-        let changed = act(&mut stored)?;
-        if !stored.is_empty() {
-            self.insert(key, New::Value(stored.into_value()));
-            if changed.is_event {
-                self.after(key, event, changed.count);
-            }
-        }
-        Ok(changed.result)
     }
 
     /// Sets `key` to this value, whatever it held.
     pub fn put(&mut self, key: &[u8], value: New<'_>, deadline: Deadline, event: Event) {
         let slot = match access::live_to_change(self.engine, self.database, key) {
             Some(slot) => {
-                self.note_access(slot);
-                self.replace(slot, value)
+                touch(self, self.database, slot);
+                let (slot, lazy_free) = self.engine.databases.get_mut(self.database).replace(slot, value);
+                self.engine.free(lazy_free);
+                slot
             }
-            None => self.insert(key, value),
+            None => insert(self.engine, self.database, key, value),
         };
         let deadline_ms = match deadline {
             Deadline::Keep => None,
@@ -498,7 +311,7 @@ impl Ctx<'_> {
         if let Some(deadline_ms) = deadline_ms {
             self.engine.databases.get_mut(self.database).set_deadline(slot, deadline_ms);
         }
-        self.after(key, event, 1);
+        after(self.engine, self.database, key, event, 1);
         if let Deadline::At(_) = deadline {
             changes::changed(self.engine, self.database, Event::EXPIRE, key);
         }
@@ -516,64 +329,106 @@ impl Ctx<'_> {
     /// Removes `key`; false when it does not exist.
     pub fn remove(&mut self, key: &[u8], event: Event) -> bool {
         let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return false };
-        self.discard(slot);
-        self.after(key, event, 1);
+        discard(self.engine, self.database, slot);
+        after(self.engine, self.database, key, event, 1);
         true
     }
 
-    /// Sets or clears the deadline of `key`; false when it does not exist.
-    pub fn set_deadline(&mut self, key: &[u8], deadline_ms: Option<i64>, event: Event) -> bool {
+    /// Sets the deadline of `key`, with the event `expire`, or removes the key if the deadline has passed; with `None`
+    /// clears its deadline, with the event `persist`. False when nothing changed: `key` does not exist, or has no
+    /// deadline to clear.
+    pub fn set_deadline(&mut self, key: &[u8], deadline_ms: Option<i64>) -> bool {
         let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return false };
-        self.engine.databases.get_mut(self.database).set_deadline(slot, deadline_ms);
-        self.after(key, event, 1);
-        true
-    }
-
-    /// Sets the deadline of `key`, or removes the key if the deadline has passed; false when the key does not exist, or
-    /// `admit` refuses the change for its present deadline.
-    pub fn expire(&mut self, key: &[u8], deadline_ms: i64, admit: impl FnOnce(Option<i64>) -> bool) -> bool {
-        let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return false };
-        if !admit(self.engine.databases.get(self.database).deadline(slot)) {
-            return false;
-        }
-        let event = if deadline_ms <= self.now_ms() {
-            self.discard(slot);
-            Event::DEL
-        } else {
-            self.engine.databases.get_mut(self.database).set_deadline(slot, Some(deadline_ms));
-            Event::EXPIRE
+        let now_ms = self.now_ms();
+        let database = self.engine.databases.get_mut(self.database);
+        let event = match deadline_ms {
+            None if database.deadline(slot).is_none() => return false,
+            None => Event::PERSIST,
+            Some(deadline_ms) if deadline_ms <= now_ms => {
+                discard(self.engine, self.database, slot);
+                after(self.engine, self.database, key, Event::DEL, 1);
+                return true;
+            }
+            Some(_) => Event::EXPIRE,
         };
-        self.after(key, event, 1);
+        database.set_deadline(slot, deadline_ms);
+        after(self.engine, self.database, key, event, 1);
         true
     }
+}
 
-    /// Clears the deadline of `key`, with the event `persist`; false when it has none or does not exist.
-    pub fn persist(&mut self, key: &[u8]) -> bool {
-        let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return false };
-        self.engine.databases.get(self.database).deadline(slot).is_some()
-            && self.set_deadline(key, None, Event::PERSIST)
+/// Changes the collection at `slot`, and does all that follows the change.
+fn change<T: Stored, R>(
+    cx: &mut Ctx<'_>,
+    key: &[u8],
+    slot: Slot,
+    event: Event,
+    act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
+) -> Result<R, Error> {
+    touch(cx, cx.database, slot);
+    let reply = &mut cx.reply;
+    let database = cx.engine.databases.get_mut(cx.database);
+    let (slot, edited) = database.edit_object(slot, |value| {
+        let Some(stored) = value.and_then(T::of_mut) else { return Err(Error::WrongType) };
+        Ok((act(stored, reply)?, stored.is_empty()))
+    });
+    let (changed, is_empty) = edited?;
+    cx.engine.free(changed.lazy_free);
+    if changed.is_event {
+        after(cx.engine, cx.database, key, event, changed.count);
     }
-
-    fn insert(&mut self, key: &[u8], value: New<'_>) -> Slot {
-        let slot = self.engine.databases.get_mut(self.database).insert(key, value);
-        access::note_new(self.engine, self.database, slot);
-        changes::arrived(self.engine, self.database, key);
-        slot
+    if changed.is_ready {
+        signal(cx.engine, cx.database, key);
     }
-
-    fn replace(&mut self, slot: Slot, value: New<'_>) -> Slot {
-        let (slot, lazy_free) = self.engine.databases.get_mut(self.database).replace(slot, value);
-        self.engine.free(lazy_free);
-        slot
+    if is_empty {
+        discard(cx.engine, cx.database, slot);
+        changes::changed(cx.engine, cx.database, Event::DEL, key);
     }
+    Ok(changed.result)
+}
 
-    fn discard(&mut self, slot: Slot) {
-        let lazy_free = self.engine.databases.get_mut(self.database).delete(slot);
-        self.engine.free(lazy_free);
+/// Stores the collection that `act` makes of an empty one, unless it leaves it empty.
+fn create<T: Stored, R>(
+    cx: &mut Ctx<'_>,
+    key: &[u8],
+    event: Event,
+    act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
+) -> Result<R, Error> {
+    let mut stored = T::empty();
+    let changed = act(&mut stored, &mut cx.reply)?;
+    if !stored.is_empty() {
+        insert(cx.engine, cx.database, key, New::Value(stored.into_value()));
+        if changed.is_event {
+            after(cx.engine, cx.database, key, event, changed.count);
+        }
+        if changed.is_ready {
+            signal(cx.engine, cx.database, key);
+        }
     }
+    Ok(changed.result)
+}
 
-    fn after(&mut self, key: &[u8], event: Event, count: u64) {
-        self.engine.stats.changes += count;
-        changes::changed(self.engine, self.database, event, key);
+fn insert(engine: &mut Engine, database: usize, key: &[u8], value: New<'_>) -> Slot {
+    let slot = engine.databases.get_mut(database).insert(key, value);
+    access::note_new(engine, database, slot);
+    changes::arrived(engine, database, key);
+    slot
+}
+
+fn discard(engine: &mut Engine, database: usize, slot: Slot) {
+    let lazy_free = engine.databases.get_mut(database).delete(slot);
+    engine.free(lazy_free);
+}
+
+/// Counts a change of `key` and publishes its event.
+fn after(engine: &mut Engine, database: usize, key: &[u8], event: Event, count: u64) {
+    engine.stats.changes += count;
+    changes::changed(engine, database, event, key);
+}
+
+/// Marks `key` as ready for its blocked clients.
+fn signal(engine: &mut Engine, database: usize, key: &[u8]) {
+    if !engine.observers.waiting.is_empty() {
+        engine.observers.waiting.signal(database, key);
     }
 }

@@ -1,9 +1,12 @@
-//! [`Peek`]: a key's value, deadline, age and size, read without counting as a use of the key.
+//! [`Peek`]: a key that a look-up found, with its value, deadline, last access and size.
 
+use crate::engine::exec::Stored;
+use crate::engine::spec::Error;
 use crate::keyspace::{Database, Slot};
 use crate::value::View;
+use crate::value::text::TextView;
 
-/// A key seen without being used: no access is noted.
+/// A key that a look-up found. Reading from it leaves no trace: what is recorded, the look-up has recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Peek<'a> {
     database: &'a Database,
@@ -18,6 +21,22 @@ impl<'a> Peek<'a> {
     /// What the key holds.
     pub fn view(self) -> View<'a> {
         self.database.view(self.slot)
+    }
+
+    /// The string that the key holds.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] when the key holds another type.
+    pub fn text(self) -> Result<TextView<'a>, Error> {
+        if let View::Text(text) = self.view() { Ok(text) } else { Err(Error::WrongType) }
+    }
+
+    /// The collection that the key holds.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] when the key holds another type.
+    pub fn read<T: Stored>(self) -> Result<T::View<'a>, Error> {
+        T::of(self.view()).ok_or(Error::WrongType)
     }
 
     /// Its deadline in unix milliseconds.

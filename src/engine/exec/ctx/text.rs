@@ -1,6 +1,8 @@
 //! Changing strings in place.
 
-use crate::engine::exec::{Changed, Ctx, access, changes};
+use super::lookup::touch;
+use super::{Changed, Ctx, after, insert};
+use crate::engine::exec::{access, changes};
 use crate::engine::spec::{Error, Event};
 use crate::keyspace::New;
 use crate::value::text::TextView;
@@ -13,7 +15,7 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// [`Error::WrongType`], or the error of `act`, which must leave the bytes as they were then; nothing changed.
-    pub fn edit_text<R>(
+    pub fn update_text<R>(
         &mut self,
         key: &[u8],
         event: impl Into<Option<Event>>,
@@ -24,18 +26,18 @@ impl Ctx<'_> {
                 let database = self.engine.databases.get_mut(self.database);
                 let View::Text(_) = database.view(slot) else { return Err(Error::WrongType) };
                 let (slot, changed) = database.edit_text(slot, act);
-                self.note_access(slot);
+                touch(self, self.database, slot);
                 changed?
             }
             None => {
                 let mut bytes = Vec::new();
                 let changed = act(&mut bytes)?;
-                self.insert(key, New::Value(Value::Text(Text::Raw(bytes))));
+                insert(self.engine, self.database, key, New::Value(Value::Text(Text::Raw(bytes))));
                 changed
             }
         };
         match event.into() {
-            Some(event) if changed.is_event => self.after(key, event, changed.count),
+            Some(event) if changed.is_event => after(self.engine, self.database, key, event, changed.count),
             None if changed.is_event => {
                 self.engine.stats.changes += changed.count;
                 changes::touched(self.engine, self.database, key);
@@ -49,7 +51,7 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
-    pub fn count_text(
+    pub fn update_int(
         &mut self,
         key: &[u8],
         event: Event,
@@ -61,16 +63,16 @@ impl Ctx<'_> {
                 let View::Text(text) = database.view(slot) else { return Err(Error::WrongType) };
                 let number = act(Some(text))?;
                 let slot = database.set_int(slot, number);
-                self.note_access(slot);
+                touch(self, self.database, slot);
                 number
             }
             None => {
                 let number = act(None)?;
-                self.insert(key, New::Text(TextView::Int(number)));
+                insert(self.engine, self.database, key, New::Text(TextView::Int(number)));
                 number
             }
         };
-        self.after(key, event, 1);
+        after(self.engine, self.database, key, event, 1);
         Ok(number)
     }
 }

@@ -1,0 +1,272 @@
+//! The operations on the server that commands perform: all that a handler may change beside data, each by a name.
+//!
+//! A handler reads everything through [`Ctx::engine`], and changes data only through the methods of [`Ctx`]. What it
+//! changes of the server itself is listed here, or is one of the structs of the state that [`Ctx`] hands out whole
+//! ([`Ctx::stats_mut`], [`Ctx::switches_mut`], [`Ctx::observers_mut`]). Each operation passes on to the module that
+//! knows how.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::engine::exec::scripts::{Policy, load, run};
+use crate::engine::exec::{Ctx, eviction, measure, monitor, publish, rights, scripts, snapshots, tracking};
+use crate::engine::spec::{Error, Now};
+use crate::engine::state::scripts::{Digest, Kind};
+use crate::engine::state::tracking::Mode;
+use crate::engine::state::{PauseScope, RemoteRequest, RemoteResult, SessionId, Settings, Topic};
+use crate::keyspace::Slot;
+use crate::script::Function;
+
+// The process: its settings, time and counters.
+
+/// Puts other settings in force, with what follows from them but is not an effect: the default user's
+/// password, and eviction if the memory limit is lower now.
+pub fn replace_settings(cx: &mut Ctx<'_>, settings: Settings) {
+    let is_password_other = cx.engine.settings.password != settings.password;
+    cx.engine.settings = settings;
+    if is_password_other {
+        let password = cx.engine.settings.password.clone();
+        rights::set_default_password(cx.engine, &password);
+    }
+    eviction::begin_evicting(cx.engine);
+}
+
+/// Sets all counters behind INFO to zero (CONFIG RESETSTAT).
+pub fn reset_statistics(cx: &mut Ctx<'_>) {
+    cx.engine.stats.reset(cx.engine.host.turns());
+    cx.engine.scripts.cache.evicted = 0;
+}
+
+/// Takes a sample of the instantaneous metrics now, for INFO.
+pub fn sample_metrics(cx: &mut Ctx<'_>) {
+    let (now, bytes, turns) = (cx.now(), cx.engine.databases.memory_bytes(), cx.engine.host.turns());
+    cx.engine.stats.sample(now, now, bytes, turns);
+}
+
+/// Makes all clients wait once the command has ended (DEBUG SLEEP).
+pub fn stall(cx: &mut Ctx<'_>, stall_us: u64) {
+    measure::stall(cx.engine, stall_us);
+}
+
+/// Restarts all random choices and the order of keys from `seed`.
+pub fn reseed(cx: &mut Ctx<'_>, seed: u64) {
+    cx.engine.seed(seed);
+}
+
+/// Bytes that nobody can guess, except in deterministic mode.
+pub fn secret(cx: &mut Ctx<'_>) -> [u8; 32] {
+    cx.engine.secret()
+}
+
+/// The size in bytes from which an element is a node of a list by itself, or 0 for the usual one (DEBUG
+/// QUICKLIST-PACKED-THRESHOLD).
+pub fn set_list_node_bytes(cx: &mut Ctx<'_>, bytes: usize) {
+    cx.engine.settings.list_nodes.large = NonZeroUsize::new(bytes);
+}
+
+// Clients: their users, channels, tracking and connections.
+
+/// Makes this client the user `name`, if the password is right; `word` is the command, for the log of denials.
+///
+/// # Errors
+/// [`Error::WrongPassword`].
+pub fn log_in(cx: &mut Ctx<'_>, name: &[u8], password: &[u8], word: &[u8]) -> Result<(), Error> {
+    rights::log_in(cx.engine, cx.session, name, password, word)
+}
+
+/// Makes this client the default user again, which may have to log in.
+pub fn log_out(cx: &mut Ctx<'_>) {
+    rights::log_out(cx.engine, cx.session);
+}
+
+/// Creates or changes a user by ACL rules, and closes the clients that lose a right which they use.
+///
+/// # Errors
+/// The name or a rule is not valid; nothing has changed.
+pub fn set_user(cx: &mut Ctx<'_>, name: &[u8], rules: &[Vec<u8>]) -> Result<(), Error> {
+    rights::set_user(cx.engine, Some(cx.session), name, rules)
+}
+
+/// Removes a user and closes its clients; false when there is none of that name.
+pub fn remove_user(cx: &mut Ctx<'_>, name: &[u8]) -> bool {
+    rights::remove_user(cx.engine, Some(cx.session), name)
+}
+
+/// Replaces all users by those of the ACL file.
+///
+/// # Errors
+/// The file cannot be read, or a line is not valid; nothing has changed.
+pub fn load_users(cx: &mut Ctx<'_>) -> Result<(), String> {
+    rights::load_users(cx.engine, Some(cx.session))
+}
+
+/// Writes all users to the ACL file; false when that failed.
+pub fn save_users(cx: &mut Ctx<'_>) -> bool {
+    rights::save_users(cx.engine)
+}
+
+/// Removes all entries of the log of denials (ACL LOG RESET).
+pub fn clear_acl_log(cx: &mut Ctx<'_>) {
+    cx.engine.acl.log.clear();
+}
+
+/// Subscribes this client to a channel or pattern.
+pub fn subscribe(cx: &mut Ctx<'_>, topic: Topic, name: &[u8]) {
+    publish::subscribe(cx.engine, cx.session, topic, name);
+}
+
+/// Ends a subscription of this client.
+pub fn unsubscribe(cx: &mut Ctx<'_>, topic: Topic, name: &[u8]) {
+    publish::unsubscribe(cx.engine, cx.session, topic, name);
+}
+
+/// Ends all subscriptions of this client, its tracking and its MONITOR.
+pub fn unsubscribe_all(cx: &mut Ctx<'_>) {
+    publish::unsubscribe_all(cx.engine, cx.session);
+}
+
+/// Sends a message to the subscribers of a channel; returns how many clients received it.
+pub fn publish(cx: &mut Ctx<'_>, topic: Topic, channel: &[u8], message: &[u8]) -> usize {
+    publish::publish(cx.engine, topic, channel, message)
+}
+
+/// Sends this client every command from now on (MONITOR); false when it receives them already.
+pub fn monitor(cx: &mut Ctx<'_>) -> bool {
+    monitor::monitor(cx.engine, cx.session)
+}
+
+/// Starts client-side caching for this client.
+pub fn track(cx: &mut Ctx<'_>, mode: Mode) {
+    tracking::track(cx.engine, cx.session, mode);
+}
+
+/// Ends client-side caching for this client.
+pub fn untrack(cx: &mut Ctx<'_>) {
+    tracking::untrack(cx.engine, cx.session);
+}
+
+/// Sends the clients that track keys the message that all keys were deleted.
+pub fn invalidate_all(cx: &mut Ctx<'_>) {
+    tracking::invalidate_all(cx.engine);
+}
+
+/// Ends another session at once (CLIENT KILL).
+pub fn close_session(cx: &mut Ctx<'_>, session: SessionId) {
+    cx.engine.remove(session);
+}
+
+/// Sends requests to another server and waits for its replies, while all clients wait (MIGRATE).
+pub fn send_remote(cx: &mut Ctx<'_>, request: RemoteRequest) -> RemoteResult {
+    cx.engine.host.send_remote(request)
+}
+
+/// Makes clients wait until that moment (CLIENT PAUSE).
+pub fn pause_clients(cx: &mut Ctx<'_>, until: Now, scope: PauseScope) {
+    let now = cx.now();
+    cx.engine.timing.pause.begin(now, until, scope);
+}
+
+/// Ends the pause of clients (CLIENT UNPAUSE).
+pub fn end_pause(cx: &mut Ctx<'_>) {
+    cx.engine.timing.pause.end();
+}
+
+// Scripts and functions.
+
+/// Compiles a script and keeps it; returns its name.
+///
+/// # Errors
+/// The script cannot be compiled.
+pub fn load_script(cx: &mut Ctx<'_>, source: &[u8]) -> Result<Digest, Error> {
+    run::load_script(cx.engine, source)
+}
+
+/// Removes all scripts.
+pub fn flush_scripts(cx: &mut Ctx<'_>) {
+    scripts::flush_scripts(cx.engine);
+}
+
+/// Ends the running script or function, if it has written nothing yet.
+///
+/// # Errors
+/// None runs, or the one that runs must go on.
+pub fn kill_script(cx: &mut Ctx<'_>, kind: Kind) -> Result<(), Error> {
+    cx.engine.scripts.kill(kind)
+}
+
+/// Loads a library of functions; returns its name.
+///
+/// # Errors
+/// The source is not a library, or there is one of that name and `replaces` is not set.
+pub fn load_library(cx: &mut Ctx<'_>, source: &[u8], replaces: bool) -> Result<String, Error> {
+    load::load_library(cx.engine, source, replaces)
+}
+
+/// Removes a library.
+///
+/// # Errors
+/// There is none of that name.
+pub fn delete_library(cx: &mut Ctx<'_>, name: &[u8]) -> Result<(), Error> {
+    load::delete_library(cx.engine, name)
+}
+
+/// Loads the libraries of a payload of FUNCTION DUMP.
+///
+/// # Errors
+/// The payload is not valid, or a name is taken; nothing has changed.
+pub fn restore_libraries(cx: &mut Ctx<'_>, payload: &[u8], policy: Policy) -> Result<(), Error> {
+    load::restore_libraries(cx.engine, payload, policy)
+}
+
+/// Removes all libraries.
+pub fn flush_functions(cx: &mut Ctx<'_>) {
+    scripts::flush_functions(cx.engine);
+}
+
+/// The function of that name, of a library that is loaded now if it was only described by a template.
+pub fn find_function(cx: &mut Ctx<'_>, name: &[u8]) -> Option<Arc<Function>> {
+    load::load_described(cx.engine);
+    cx.engine.scripts.functions.registry.find(name).map(Arc::clone)
+}
+
+// The test kit: states of the whole engine.
+
+/// Takes a snapshot, or takes it again if there is one of that name.
+pub fn take_snapshot(cx: &mut Ctx<'_>, name: &[u8]) {
+    snapshots::take_snapshot(cx.engine, name);
+}
+
+/// Brings back the state of a snapshot.
+///
+/// # Errors
+/// There is none of that name, or a script runs.
+pub fn roll_back(cx: &mut Ctx<'_>, name: &[u8]) -> Result<(), Error> {
+    snapshots::roll_back(cx.engine, name)
+}
+
+/// Removes a snapshot and those that were taken since.
+///
+/// # Errors
+/// There is none of that name.
+pub fn drop_snapshot(cx: &mut Ctx<'_>, name: &[u8]) -> Result<(), Error> {
+    cx.engine.databases.drop_snapshot(name)
+}
+
+/// Replaces all data and functions by those of another engine.
+pub fn take_over(cx: &mut Ctx<'_>, other: Engine) {
+    snapshots::take_over(cx.engine, other);
+}
+
+// Chance.
+
+/// A random key of the selected database; `None` when it is empty (RANDOMKEY).
+pub fn random_slot(cx: &mut Ctx<'_>) -> Option<Slot> {
+    let Engine { databases, generator, .. } = &mut *cx.engine;
+    databases.get(cx.database).random(&mut || generator.u64(..))
+}
+
+/// A random number below `bound`, which must not be 0 (LOLWUT).
+pub fn random_below(cx: &mut Ctx<'_>, bound: usize) -> usize {
+    cx.engine.generator.usize(..bound)
+}
