@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::exec::scripts::rest_before;
 use crate::engine::{
     Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Transaction, unwatch_all, watch_key,
 };
@@ -68,7 +69,7 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
         }
         for (index, request) in transaction.queue.iter().enumerate() {
             if !cx.run(request) {
-                cx.rest_before(index + 1);
+                rest_before(cx, index + 1);
                 return Ok(());
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::source::sources;
 
 /// How many methods `Ctx` has in all files, private ones included. This number goes down and never up.
-const CTX_METHODS: usize = 49;
+const CTX_METHODS: usize = 43;
 
 #[test]
 fn ctx_has_few_methods_and_its_head_lists_all_that_handlers_use() {

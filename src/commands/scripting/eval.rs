@@ -81,14 +81,12 @@ pub(super) const EVALSHA_RO: Command = Command {
 
 fn eval(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let source = args.word()?;
-    let call = call(Digest::of(source), Some(source), args)?;
-    cx.run_script(&call)
+    call(Digest::of(source), Some(source), args)?.run(cx)
 }
 
 fn evalsha(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let digest = Digest::parse(args.word()?).ok_or(Error::NoScript)?;
-    let call = call(digest, None, args)?;
-    cx.run_script(&call)
+    call(digest, None, args)?.run(cx)
 }
 
 /// Parses `numkeys key ... arg ...` for a script.

@@ -52,6 +52,5 @@ fn fcall(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::NumkeysTooLarge);
     }
     let count = usize::try_from(count).map_err(|_| Error::NumkeysNegative)?;
-    let call = FunctionCall { function, keys: args.part(count), arguments: args.part(usize::MAX) };
-    cx.call_function(&call)
+    FunctionCall { function, keys: args.part(count), arguments: args.part(usize::MAX) }.run(cx)
 }

@@ -14,7 +14,8 @@ impl Ctx<'_> {
     /// Runs a request of the same session within this command, and writes its reply here. It passes no gates: the
     /// caller has checked it. It does not block, and no blocked client is served before the whole command is done.
     ///
-    /// False when it is a script that was suspended: the caller then calls [`Ctx::rest_before`], and nothing after it.
+    /// False when it is a script that was suspended: the caller then calls
+    /// [`rest_before`](crate::engine::scripts::rest_before), and nothing after it.
     pub fn run(&mut self, request: Request<'_>) -> bool {
         !matches!(dispatch::run_within(self.engine, self.session, request, self.reply.reborrow()), Ending::Rests)
     }

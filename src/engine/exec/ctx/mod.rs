@@ -25,8 +25,7 @@
 //!   [`Ctx::engine_and_reply`], [`Ctx::stats_mut`], [`Ctx::switches_mut`], [`Ctx::observers_mut`]; the rest of what
 //!   a handler may change is in [`crate::engine::exec::operations`].
 //! - The time: [`Ctx::now`], [`Ctx::now_ms`], [`Ctx::due_ms`].
-//! - Run a command or a script, and suspend this command: [`Ctx::run`], [`Ctx::run_script`], [`Ctx::call_function`],
-//!   [`Ctx::rest_before`], [`Ctx::block`], [`Ctx::call_host`].
+//! - Run another command, and suspend this one: [`Ctx::run`], [`Ctx::block`], [`Ctx::call_host`].
 //!
 //! There are four updates and not one because values differ: a collection is a type of its own that is removed when it
 //! is empty; a stream's metadata is changed without breaking WATCH, and decides itself which event follows; a string's

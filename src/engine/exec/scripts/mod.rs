@@ -14,7 +14,7 @@ pub mod load;
 pub mod run;
 
 pub use load::Policy;
-pub use run::{Call, FunctionCall};
+pub use run::{Call, FunctionCall, rest_before};
 
 use crate::engine::Engine;
 use crate::engine::exec::snapshots;

@@ -37,100 +37,103 @@ pub struct FunctionCall<'a> {
     pub arguments: Request<'a>,
 }
 
-impl Ctx<'_> {
-    /// Runs a script and replies with its result. To be called last, before any reply.
+impl Call<'_> {
+    /// Runs the script and replies with its result. To be called last, before any reply.
     ///
     /// # Errors
     /// There is no such script, it cannot be compiled, or it failed.
-    pub fn run_script(&mut self, call: &Call<'_>) -> Result<(), Error> {
-        let mut vm = take_vm(&mut self.engine.scripts);
-        let result = self.run_on(&mut vm, call);
-        self.engine.scripts.vm = Some(vm);
+    pub fn run(&self, cx: &mut Ctx<'_>) -> Result<(), Error> {
+        let mut vm = take_vm(&mut cx.engine.scripts);
+        let result = self.run_on(&mut vm, cx);
+        cx.engine.scripts.vm = Some(vm);
         result
     }
 
-    fn run_on(&mut self, vm: &mut LuaVm, call: &Call<'_>) -> Result<(), Error> {
-        if call.source.is_some() && !self.engine.scripts.cache.contains(call.digest) {
-            snapshots::before_scripts_change(self.engine);
+    fn run_on(&self, vm: &mut LuaVm, cx: &mut Ctx<'_>) -> Result<(), Error> {
+        if self.source.is_some() && !cx.engine.scripts.cache.contains(self.digest) {
+            snapshots::before_scripts_change(cx.engine);
         }
-        let cache = &mut self.engine.scripts.cache;
-        if let Some(source) = call.source {
-            cache.add(source, call.digest, false, vm)?;
+        let cache = &mut cx.engine.scripts.cache;
+        if let Some(source) = self.source {
+            cache.add(source, self.digest, false, vm)?;
         }
-        let (header, script) = cache.take_compiled(call.digest, vm)?;
-        let outcome = self
-            .begin_script(Name::Script(call.digest), &header)
-            .map(|()| vm.run(self.engine, &script, call.keys, call.arguments, &mut self.reply));
-        self.engine.scripts.cache.put_back_compiled(call.digest, script);
-        self.answer_script(outcome?)
+        let (header, script) = cache.take_compiled(self.digest, vm)?;
+        let outcome = begin(cx, Name::Script(self.digest), &header)
+            .map(|()| vm.run(cx.engine, &script, self.keys, self.arguments, &mut cx.reply));
+        cx.engine.scripts.cache.put_back_compiled(self.digest, script);
+        conclude(cx, outcome?)
     }
+}
 
-    /// Calls a function and replies with its result. To be called last, before any reply.
+impl FunctionCall<'_> {
+    /// Calls the function and replies with its result. To be called last, before any reply.
     ///
     /// # Errors
     /// The function may not run, or it failed.
-    pub fn call_function(&mut self, call: &FunctionCall<'_>) -> Result<(), Error> {
-        let function = &*call.function;
-        self.begin_script(Name::Function(Arc::clone(&call.function)), &function.header)?;
-        let mut vm = load::take_function_vm(self.engine);
-        let outcome = match vm.prepare(function, call.keys, call.arguments) {
-            Ok(prepared) => vm.call(self.engine, prepared, &mut self.reply),
+    pub fn run(&self, cx: &mut Ctx<'_>) -> Result<(), Error> {
+        let function = &*self.function;
+        begin(cx, Name::Function(Arc::clone(&self.function)), &function.header)?;
+        let mut vm = load::take_function_vm(cx.engine);
+        let outcome = match vm.prepare(function, self.keys, self.arguments) {
+            Ok(prepared) => vm.call(cx.engine, prepared, &mut cx.reply),
             Err(failure) => Outcome::Failed(failure),
         };
-        self.engine.scripts.functions.vm = Some(vm);
-        self.answer_script(outcome)
+        cx.engine.scripts.functions.vm = Some(vm);
+        conclude(cx, outcome)
     }
+}
 
-    fn answer_script(&mut self, outcome: Outcome) -> Result<(), Error> {
-        if outcome == Outcome::Suspended {
-            self.halt = Halt::Rests;
-            return Ok(());
-        }
-        let name = end_script(self.engine);
-        conclude_outcome(self.engine, outcome, name, self.command)
+/// Ends the running script with its outcome, or suspends the command with it.
+fn conclude(cx: &mut Ctx<'_>, outcome: Outcome) -> Result<(), Error> {
+    if outcome == Outcome::Suspended {
+        cx.halt = Halt::Rests;
+        return Ok(());
     }
+    let name = end_script(cx.engine);
+    conclude_outcome(cx.engine, outcome, name, cx.command)
+}
 
-    fn begin_script(&mut self, name: Name, header: &Header) -> Result<(), Error> {
-        let now_us = self.engine.host.elapsed_us();
-        let command = self.command().command;
-        if header.is_there && !header.no_writes && command.flags.has(Flags::READONLY) {
-            return Err(Error::WritesThoughReading);
-        }
-        if header.is_there && !header.allow_oom && !header.no_writes && self.engine.databases.pressure.is_short {
-            return Err(Error::ScriptWithoutMemory);
-        }
-        self.engine.scripts.running = Some(Running {
-            session: self.session,
-            command: self.command,
-            name,
-            is_read_only: header.no_writes || command.flags.has(Flags::READONLY),
-            allows_oom: header.is_there && header.allow_oom,
-            has_written: false,
-            protocol: Protocol::Resp2,
-            random: Drand48::of(self.engine.generator.u64(..)),
-            now: self.engine.now(),
-            shown: self.engine.now(),
-            database: self.database,
-            logged_bytes: 0,
-            started_us: now_us,
-            turn_us: now_us,
-            is_busy: false,
-            words: Requests::default(),
-            is_killed: false,
-            is_detached: false,
-            outer: None,
-            partial: Vec::new(),
-        });
-        Ok(())
+/// Makes the script the running one, unless its header does not allow that now.
+fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header) -> Result<(), Error> {
+    let now_us = cx.engine.host.elapsed_us();
+    let command = cx.command().command;
+    if header.is_there && !header.no_writes && command.flags.has(Flags::READONLY) {
+        return Err(Error::WritesThoughReading);
     }
+    if header.is_there && !header.allow_oom && !header.no_writes && cx.engine.databases.pressure.is_short {
+        return Err(Error::ScriptWithoutMemory);
+    }
+    cx.engine.scripts.running = Some(Running {
+        session: cx.session,
+        command: cx.command,
+        name,
+        is_read_only: header.no_writes || command.flags.has(Flags::READONLY),
+        allows_oom: header.is_there && header.allow_oom,
+        has_written: false,
+        protocol: Protocol::Resp2,
+        random: Drand48::of(cx.engine.generator.u64(..)),
+        now: cx.engine.now(),
+        shown: cx.engine.now(),
+        database: cx.database,
+        logged_bytes: 0,
+        started_us: now_us,
+        turn_us: now_us,
+        is_busy: false,
+        words: Requests::default(),
+        is_killed: false,
+        is_detached: false,
+        outer: None,
+        partial: Vec::new(),
+    });
+    Ok(())
+}
 
-    /// Makes the running transaction continue with the request at `next` when the suspended script has ended.
-    pub fn rest_before(&mut self, next: usize) {
-        if let Some(running) = &mut self.engine.scripts.running {
-            running.outer = Some(Outer { command: self.command, next });
-        }
-        self.halt = Halt::Rests;
+/// Makes the running transaction continue with the request at `next` when the suspended script has ended.
+pub fn rest_before(cx: &mut Ctx<'_>, next: usize) {
+    if let Some(running) = &mut cx.engine.scripts.running {
+        running.outer = Some(Outer { command: cx.command, next });
     }
+    cx.halt = Halt::Rests;
 }
 
 impl Engine {
