@@ -10,13 +10,9 @@
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock, and sends at a pace of its own")]
 
-#[path = "../peers/peer.rs"]
-#[expect(dead_code, reason = "a part of it serves the bench beside peers alone")]
-mod peer;
-#[path = "../peers/plan.rs"]
-#[expect(dead_code, reason = "a part of it serves the bench beside peers alone")]
-mod plan;
 mod stream;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::error::Error;
 use std::fmt;
@@ -28,8 +24,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use peer::Peer;
-use plan::Plan;
+use support::peer::{self, Peer};
+use support::plan::Plan;
 
 /// The numbers of clients that stream at once.
 const STREAMING: [usize; 3] = [1, 3, 10];

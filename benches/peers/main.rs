@@ -15,11 +15,11 @@
 mod frames;
 mod load;
 mod memory;
-mod peer;
 mod picture;
-mod plan;
 mod report;
 mod requests;
+#[path = "../support/mod.rs"]
+mod support;
 mod workloads;
 
 use std::error::Error;
@@ -27,11 +27,11 @@ use std::fs;
 use std::path::Path;
 
 use memory::{DATA, bytes_an_item, stale_share};
-use peer::Peer;
 use picture::Bars;
-use plan::Plan;
 use report::{Better, Figures, Row, head, percentile_us};
 use requests::Requests;
+use support::peer::{self, Peer};
+use support::plan::Plan;
 use workloads::{WORKLOADS, Workload};
 
 /// The depth of the pipelines that fill a server.

@@ -1,7 +1,6 @@
 //! Any bytes as what a client sends. See `tests/fuzz`, where the target is.
 #![no_main]
 
-#[path = "../../tests/fuzz/requests.rs"]
-mod requests;
+use dunlin_fuzz::targets::requests;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| requests::run(bytes));

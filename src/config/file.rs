@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use super::parameter::{Assigned, Otherwise, Parameter};
+use super::parameter::{Assigned, Otherwise, Parameter, unsupported};
 use super::users;
 use crate::engine::{REDIS_VERSION, Settings, Table};
 use crate::resp::split_words;
@@ -174,11 +174,6 @@ impl Loader<'_> {
         }
         Ok(())
     }
-}
-
-/// The warning about a well-formed value that has no effect.
-pub(crate) fn unsupported(actual: &str) -> String {
-    format!("this server supports only '{actual}'")
 }
 
 /// Names that Redis still accepts but ignores.

@@ -18,16 +18,20 @@
 //!
 //! Source: the answers of Redis 8.0.6 to CONFIG GET, CONFIG SET and its command line.
 
+#[cfg(feature = "program")]
 mod arguments;
+#[cfg(feature = "program")]
 mod file;
 mod parameter;
 mod rewrite;
 mod rows;
+#[cfg(feature = "program")]
 mod users;
 mod words;
 
+#[cfg(feature = "program")]
 pub use arguments::{HELP, Invocation, Sources, invocation};
-use file::unsupported;
+#[cfg(feature = "program")]
 pub use file::{Fatal, Files, Loaded, Unreadable, load};
 pub use parameter::{Assigned, Mutability, Otherwise, Parameter, parse_memory};
 pub use rewrite::rewritten;

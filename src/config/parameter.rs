@@ -205,7 +205,7 @@ impl Parameter {
 
     /// The error of CONFIG SET for a well-formed value that is not supported, as `actual` stays in effect.
     pub fn refusal(&self, actual: &str) -> String {
-        self.refusal.map_or_else(|| super::unsupported(actual), str::to_owned)
+        self.refusal.map_or_else(|| unsupported(actual), str::to_owned)
     }
 
     /// True if only one value is supported, which a configuration file need not contain.
@@ -399,6 +399,11 @@ fn show_mode(mode: &i64) -> String {
 fn read_choice(word: &str, names: &'static [&'static str]) -> Result<&'static str, String> {
     let found = names.iter().find(|name| word.eq_ignore_ascii_case(name));
     found.copied().ok_or_else(|| format!("argument(s) must be one of the following: {}", names.join(", ")))
+}
+
+/// The warning about a well-formed value that has no effect.
+pub(super) fn unsupported(actual: &str) -> String {
+    format!("this server supports only '{actual}'")
 }
 
 #[cfg(test)]

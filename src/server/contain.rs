@@ -81,6 +81,7 @@ mod tests {
 
     use super::*;
     use crate::engine::Settings;
+    use crate::engine::state::host::Facts;
     use crate::server::clock::Clock;
     use crate::server::run::{Plan, Server};
     use crate::server::shared::Shared;
@@ -98,8 +99,8 @@ mod tests {
     /// Runs `act` while a server serves.
     fn served(act: impl FnOnce(&Shared, SocketAddr)) {
         let settings = Settings { port: 0, ..Settings::default() };
-        let (clock, config_file) = (Clock::system(), String::new());
-        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, config_file };
+        let (clock, facts) = (Clock::system(), Facts::default());
+        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts };
         let server = Server::open(plan).expect("there is a free port");
         let (shared, address) = (Arc::clone(server.shared()), server.addresses()[0]);
         let serving = thread::spawn(move || server.serve());

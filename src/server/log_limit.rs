@@ -1,6 +1,6 @@
 //! A rate limit for log lines that clients can cause: one line in [`INTERVAL_NS`], with the number of dropped ones.
 //!
-//! [`super::log_queue`] bounds the memory of lines that nobody reads; this module bounds what reaches a disk.
+//! The program's log queue bounds the memory of lines that nobody reads; this module bounds what reaches a disk.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -23,10 +23,11 @@ use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::contain::contain_async;
 use super::processors;
+use super::race::first_of;
 use super::shared::Phase;
 use crate::engine::{RemoteFault, RemoteRequest, RemoteResult};
 use crate::resp::{Protocol, Reply};
@@ -89,10 +90,8 @@ impl MigrateClient {
             let Ok(runtime) = Builder::new_current_thread().enable_io().enable_time().build() else { return };
             let mut pool = ConnectionPool { peers: HashMap::new(), kept };
             runtime.block_on(async {
-                tokio::select! {
-                    _ = phase.wait_for(|&phase| phase > Phase::Serving) => {}
-                    () = pool.serve(orders) => {}
-                }
+                let ending = async { drop(phase.wait_for(|&phase| phase > Phase::Serving).await) };
+                first_of(ending, pool.serve(orders)).await;
             });
             // Does not wait for a name lookup that is still running.
             runtime.shutdown_background();
@@ -114,16 +113,17 @@ impl ConnectionPool {
         loop {
             let end = self.peers.values().map(|peer| peer.used + KEPT).min();
             let order = match end {
-                None => orders.recv().await,
-                Some(end) => tokio::select! {
-                    order = orders.recv() => order,
-                    () = sleep_until(end) => {
-                        self.close_unused();
-                        continue;
-                    }
-                },
+                None => Ok(orders.recv().await),
+                Some(end) => timeout_at(end, orders.recv()).await,
             };
-            let Some((remote, report)) = order else { return };
+            let (remote, report) = match order {
+                Ok(Some(order)) => order,
+                Ok(None) => return,
+                Err(_) => {
+                    self.close_unused();
+                    continue;
+                }
+            };
             // The send fails when the caller no longer waits; it needs no result then.
             let carried = contain_async("the MIGRATE client", self.carry(&remote)).await;
             drop(report.send(carried.unwrap_or_else(|| RemoteResult::of(RemoteFault::Reading))));

@@ -2,10 +2,10 @@
 //! randomness, and the engine's lock.
 //!
 //! It contains no logic of commands. Bytes arrive on a [`stream`] and reach the engine as requests ([`connection`]);
-//! [`shared`] carries out the engine's effects; the [`timer`] runs what falls due. [`run`] puts the parts together,
-//! [`program`] is the whole `dunlin` program. `testkit` starts servers inside other programs.
+//! [`shared`] carries out the engine's effects; the [`timer`] runs what falls due. [`run`] puts the parts together.
+//! `program` is the whole `dunlin` program, and only compiled with the feature of that name; `testkit` starts servers
+//! inside other programs.
 
-mod background;
 pub(crate) mod clock;
 mod config_file;
 mod connection;
@@ -17,25 +17,23 @@ mod listen;
 mod listeners;
 mod log;
 mod log_limit;
-mod log_queue;
 mod loop_scaler;
 mod loops;
 mod migrate_client;
 mod oom_score;
 mod os_host;
 mod processors;
+#[cfg(feature = "program")]
 mod program;
+mod race;
 pub(crate) mod run;
 pub(crate) mod shared;
-mod signals;
 mod stream;
-mod supervision;
-#[cfg(unix)]
-mod system_log;
 mod timer;
 pub(crate) mod wake_flags;
 mod wakeup;
 pub(crate) mod worlds;
 mod write_queue;
 
+#[cfg(feature = "program")]
 pub use program::program;

@@ -19,7 +19,6 @@ use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::oom_score;
-use super::supervision;
 use crate::engine::state::host::{self, Facts, Usage};
 use crate::engine::{Host, Now, Process, RemoteRequest, RemoteResult, Settings};
 
@@ -59,7 +58,6 @@ pub(crate) fn completed(facts: Facts) -> Facts {
         executable: known.executable.clone(),
         system: known.system.clone(),
         total_memory: known.total_memory,
-        supervisor: supervision::present(),
         ..facts
     }
 }
@@ -135,14 +133,6 @@ impl Host for OsHost {
 
     fn secret(&self) -> Option<[u8; 32]> {
         Some(secret())
-    }
-}
-
-/// Disables transparent huge pages for this process (Linux only).
-pub(crate) fn refuse_huge_pages() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = nix::sys::prctl::set_thp_disable(true) {
-        warn!("cannot disable transparent huge pages: {error}");
     }
 }
 

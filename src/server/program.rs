@@ -1,4 +1,15 @@
 //! The `dunlin` program: reads the command line and the configuration, and serves until it is asked to end.
+//!
+//! This file and its folder are all that the feature `program` adds to a server that another program embeds, with the
+//! command line and the parser of configuration files (`config`).
+
+mod background;
+mod log;
+mod log_queue;
+mod signals;
+mod supervision;
+#[cfg(unix)]
+mod system_log;
 
 use std::env;
 use std::ffi::OsString;
@@ -11,17 +22,15 @@ use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 
+use background::IdFile;
 use tracing::{info, warn};
 
-use super::background::{self, IdFile};
 use super::clock::Clock;
-use super::log;
 use super::os_host::{self, reason};
 use super::run::{ALLOCATOR, Plan, Server};
-use super::signals;
-use super::supervision;
 use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
+use crate::engine::state::host::Facts;
 use crate::engine::{REDIS_VERSION, Settings, Supervisor, Table, build_id};
 use crate::value::glob;
 
@@ -77,11 +86,11 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     for warning in warnings {
         warn!("{warning}");
     }
-    set_up_process(&mut settings, in_background);
+    let supervisor = set_up_process(&mut settings, in_background);
     let id_file = IdFile::write(&settings.process.id_file);
     // The log states why the server could not run.
-    let served = serve(settings, config_file).inspect_err(|error| warn!("{error}"));
-    supervision::ending();
+    let served = serve(settings, config_file, supervisor).inspect_err(|error| warn!("{error}"));
+    supervision::ending(supervisor);
     drop(id_file);
     if served.is_ok() {
         warn!("Redis is now ready to exit, bye bye...");
@@ -91,7 +100,8 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
 }
 
 /// Applies the settings that concern the process, and stores in the settings what depends on the process and machine.
-fn set_up_process(settings: &mut Settings, in_background: bool) {
+/// Returns the supervisor of this process.
+fn set_up_process(settings: &mut Settings, in_background: bool) -> Supervisor {
     let process = &mut settings.process;
     if in_background {
         background::leave_terminal();
@@ -99,16 +109,26 @@ fn set_up_process(settings: &mut Settings, in_background: bool) {
             process.id_file = background::USUAL_ID_FILE.to_owned();
         }
     }
-    if let supervisor @ (Supervisor::Upstart | Supervisor::Systemd) = supervision::begin(process.supervisor) {
+    let supervisor = supervision::begin(process.supervisor);
+    if matches!(supervisor, Supervisor::Upstart | Supervisor::Systemd) {
         process.supervisor = supervisor;
     }
     if process.refuses_huge_pages {
-        os_host::refuse_huge_pages();
+        refuse_huge_pages();
     }
     os_host::set_oom_score(process);
     limit_clients(settings);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     settings.usual_event_loops = event_loops_on(cores);
+    supervisor
+}
+
+/// Disables transparent huge pages for this process (Linux only).
+fn refuse_huge_pages() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = nix::sys::prctl::set_thp_disable(true) {
+        warn!("cannot disable transparent huge pages: {error}");
+    }
 }
 
 /// The most event loops for a number of cores: half of the cores are left to the clients, and more than four loops
@@ -118,12 +138,13 @@ fn event_loops_on(cores: usize) -> usize {
 }
 
 /// Serves until the server is asked to end.
-fn serve(settings: Settings, config_file: String) -> io::Result<()> {
+fn serve(settings: Settings, config_file: String, supervisor: Supervisor) -> io::Result<()> {
     let unix_socket = settings.unix_socket.clone();
     // Without a Unix socket, port 0 means a port that the system picks.
     let tcp = settings.port != 0 || unix_socket.is_empty();
     let seed = RandomState::new().hash_one(0);
-    let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, config_file })?;
+    let facts = Facts { config_file, supervisor, ..Facts::default() };
+    let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, facts })?;
     signals::end_when_signalled(Arc::clone(server.shared()))?;
     // The first line of a server that has started: tests read from it the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
@@ -134,7 +155,7 @@ fn serve(settings: Settings, config_file: String) -> io::Result<()> {
     for (transport, _) in transports.iter().filter(|(_, is_open)| *is_open) {
         info!("Ready to accept connections {transport}");
     }
-    supervision::ready();
+    supervision::ready(supervisor);
     server.serve();
     Ok(())
 }

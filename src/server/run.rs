@@ -22,6 +22,7 @@ use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::os_host::{self, OsHost};
 use super::processors;
+use super::race::first_of;
 use super::shared::{Phase, Shared};
 use super::timer;
 use super::worlds::{WorldConfig, Worlds};
@@ -41,8 +42,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// Whether the seed was chosen by the user, so that runs with it must be repeatable.
     pub(crate) repeats: bool,
-    /// The path of the configuration file, empty without one.
-    pub(crate) config_file: String,
+    /// What the program knows of its start: its configuration file and its supervisor. Empty in other programs.
+    pub(crate) facts: Facts,
 }
 
 /// A server whose sockets are open.
@@ -72,7 +73,7 @@ impl Server {
     /// # Errors
     /// When an address cannot be listened on, or the system is out of descriptors.
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
-        let Plan { mut settings, tcp, clock, seed, repeats, config_file } = plan;
+        let Plan { mut settings, tcp, clock, seed, repeats, facts } = plan;
         let table = table(&settings).map_err(io::Error::other)?;
         let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
@@ -90,10 +91,9 @@ impl Server {
         let processors = settings.process.server_processors.clone();
         let facts = os_host::completed(Facts {
             run_id: os_host::run_id(&mut fastrand::Rng::with_seed(seed)),
-            config_file,
             unix_socket: settings.unix_socket.clone(),
             allocator: ALLOCATOR,
-            ..Facts::default()
+            ..facts
         });
         let phase = watch::Sender::new(Phase::Serving);
         let migrate_client = Arc::new(MigrateClient::new(phase.subscribe(), &settings.process.background_processors));
@@ -215,12 +215,7 @@ fn start_thread(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> io::R
     let runtime = event_loop(loops, number)?;
     let serve_accepted = serve_accepted(Arc::clone(&shared), loops, number);
     let serve = move || {
-        runtime.block_on(async {
-            tokio::select! {
-                () = shared.connections_closed() => {}
-                () = serve_accepted => {}
-            }
-        });
+        runtime.block_on(first_of(shared.connections_closed(), serve_accepted));
     };
     thread::Builder::new().name(format!("dunlin-{number}")).spawn(serve)
 }

@@ -31,13 +31,10 @@ use crate::resp::{ReplyBuffer, Request};
 /// The most time that a stall continues once the server is asked to end.
 const STALL_PART: Duration = Duration::from_millis(50);
 
-/// The time that callers which must not hang (signals) wait for the engine's lock.
-const LOCK_PATIENCE: Duration = Duration::from_millis(100);
-
 /// One server, as its threads and its in-process clients see it.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    engine: Mutex<Engine>,
+    pub(super) engine: Mutex<Engine>,
     clock: Arc<Clock>,
     wake_flags: Mutex<HashMap<SessionId, Arc<WakeFlags>>>,
     wakeup: Wakeup,
@@ -422,22 +419,6 @@ impl Shared {
     /// Ends the server: no more clients are accepted, and then all connections are closed.
     pub(crate) fn stop(&self) {
         self.reach(Phase::Ending);
-    }
-
-    /// Ends the server because of a signal. While DEBUG PAUSE-CRON is in force, the shutdown is only noted, and done
-    /// when that is over. Waits for the engine's lock no longer than [`LOCK_PATIENCE`].
-    pub(crate) fn stop_or_note(&self) {
-        match self.engine.try_lock_for(LOCK_PATIENCE) {
-            Some(mut engine) if engine.switches.cron_paused => engine.switches.shutdown_pending = true,
-            _ => self.stop(),
-        }
-    }
-
-    /// Whether a shutdown that a signal asked for was cancelled (SHUTDOWN ABORT). Waits for the engine's lock no longer
-    /// than [`LOCK_PATIENCE`].
-    pub(crate) fn is_shutdown_called_off(&self) -> bool {
-        let is_noted = || self.engine.try_lock_for(LOCK_PATIENCE).is_none_or(|engine| engine.switches.shutdown_pending);
-        !self.is_ending() && !is_noted()
     }
 
     /// Starts closing all connections; the listeners are closed already.

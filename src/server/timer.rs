@@ -146,6 +146,7 @@ mod tests {
     use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 
     use super::*;
+    use crate::engine::state::host::Facts;
     use crate::engine::{ClockOrder, Flow, Origin, Settings};
     use crate::resp::Requests;
     use crate::server::clock::Clock;
@@ -158,9 +159,9 @@ mod tests {
 
     /// A server whose clock is stopped at that moment, and whose timer runs only when the test calls it.
     fn server_at(moment: Now) -> Server {
-        let (clock, config_file) = (Clock::frozen(moment), String::new());
+        let (clock, facts) = (Clock::frozen(moment), Facts::default());
         let settings = Settings { test_kit: true, ..Settings::default() };
-        let plan = Plan { settings, tcp: false, clock, seed: 1, repeats: true, config_file };
+        let plan = Plan { settings, tcp: false, clock, seed: 1, repeats: true, facts };
         Server::open(plan).expect("it opens no socket")
     }
 
@@ -205,6 +206,9 @@ mod tests {
         prop::collection::vec(request, 1..12)
     }
 
+    /// A request that waits for ever.
+    const WITHOUT_TIMEOUT: &str = "BLPOP queue 0.000";
+
     /// Runs the requests, each on a client of its own, and moves the clock to its end: then no client is blocked any
     /// more.
     fn play(start_ms: i64, requests: &[String]) -> TestCaseResult {
@@ -216,7 +220,7 @@ mod tests {
         let mut waiting = Vec::new();
         for request in requests {
             let client = come();
-            if ask(shared, client, request) == Flow::Block {
+            if ask(shared, client, request) == Flow::Block && request != WITHOUT_TIMEOUT {
                 waiting.push(client);
             }
             let (next, now) = (shared.engine().next_moment(), shared.clock().now());
@@ -247,6 +251,7 @@ mod tests {
     fn time_comes_to_its_end_whatever_falls_due_there() {
         let config = Config { failure_persistence: None, ..Config::default() };
         let play = |(start_ms, requests): (i64, Vec<String>)| play(start_ms, &requests);
+        assert!(play((0, vec![WITHOUT_TIMEOUT.to_owned()])).is_ok(), "it waits for ever");
         let played = in_time(move || TestRunner::new(config).run(&(edges(), requests()), play));
         assert!(played.is_ok(), "{played:?}");
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::clock::Clock;
 use crate::engine::Now;
@@ -46,9 +47,7 @@ impl Wakeup {
         };
         // Tokio's timer may end up to a millisecond early; sleeping again for less than that would spin.
         let rest = rest.max(Duration::from_millis(1));
-        tokio::select! {
-            () = self.earlier.notified() => {}
-            () = tokio::time::sleep(rest) => {}
-        }
+        // Both outcomes mean the same to the timer.
+        let _ = timeout(rest, self.earlier.notified()).await;
     }
 }

@@ -28,6 +28,7 @@ use super::lazy_free::LazyFreeThread;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::os_host::{self, OsHost};
+use super::race::first_of;
 use super::shared::{Phase, Shared};
 use super::timer;
 use super::wake_flags::{WakeFlag, WakeFlags};
@@ -204,7 +205,8 @@ impl Worlds {
         };
         let shared = Arc::new(Shared::of_world(engine, clock, config.phase.clone(), Arc::clone(self), world));
         let (kept, delivered) = (Arc::clone(&shared), Arc::clone(&shared));
-        let task = async { tokio::join!(timer::run(kept), deliveries::deliver(delivered)) };
+        // Neither of the two ends by itself.
+        let task = first_of(timer::run(kept), deliveries::deliver(delivered));
         let task = config.event_loop.spawn(task).abort_handle();
         if let Some(world) = shared.world() {
             *world.task.lock() = Some(task);

@@ -6,8 +6,9 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+pub use super::expected::Word;
 use super::expected::line_of;
-use super::{CallError, Expected, Reply, Word, World};
+use super::{CallError, Expected, Reply, World};
 use crate::engine::FIRST_WORLD;
 use crate::engine::state::kit::{Entry, quoted};
 use crate::resp::split_words;
@@ -20,9 +21,9 @@ const KEYS: usize = 10;
 /// Asserts the reply to a command.
 ///
 /// The command is a line, which is split as by redis-cli, or a list of words, which may be texts, bytes and numbers.
-/// The expected reply is a text, bytes, a number, a boolean, an array of these ([`crate::Expected`]), `nil`, or
-/// `error("..")`, which contains the start of the error. Scores and counters compare with numbers and with texts, and
-/// the elements of a set or map compare in any order.
+/// The expected reply is a text, bytes, a number, a boolean, an array of these ([`Expected`]), `nil`,
+/// or `error("..")`, which contains the start of the error. Scores and counters compare with numbers and with texts,
+/// and the elements of a set or map compare in any order.
 ///
 /// ```
 /// use dunlin::assert_reply;
@@ -44,21 +45,17 @@ const KEYS: usize = 10;
 #[macro_export]
 macro_rules! assert_reply {
     ($redis:expr, $command:tt == nil $(,)?) => {
-        $crate::testkit::assertions::reply(&$redis, $crate::words_of_command!($command), $crate::Expected::Nil)
+        $crate::assertions::reply(&$redis, $crate::words_of_command!($command), $crate::Expected::Nil)
     };
     ($redis:expr, $command:tt == error($start:expr) $(,)?) => {
-        $crate::testkit::assertions::reply(
+        $crate::assertions::reply(
             &$redis,
             $crate::words_of_command!($command),
             $crate::Expected::Error($start.to_string()),
         )
     };
     ($redis:expr, $command:tt == $expected:expr $(,)?) => {
-        $crate::testkit::assertions::reply(
-            &$redis,
-            $crate::words_of_command!($command),
-            $crate::Expected::from($expected),
-        )
+        $crate::assertions::reply(&$redis, $crate::words_of_command!($command), $crate::Expected::from($expected))
     };
 }
 
@@ -67,10 +64,10 @@ macro_rules! assert_reply {
 #[macro_export]
 macro_rules! words_of_command {
     ([$($word:expr),+ $(,)?]) => {
-        vec![$($crate::testkit::Word::word(&$word)),+]
+        vec![$($crate::assertions::Word::word(&$word)),+]
     };
     ($line:literal) => {
-        $crate::testkit::assertions::words($line)
+        $crate::assertions::words($line)
     };
 }
 
@@ -85,7 +82,7 @@ macro_rules! words_of_command {
 #[macro_export]
 macro_rules! assert_exists {
     ($redis:expr, $key:expr $(,)?) => {
-        $crate::testkit::assertions::exists(&$redis, &$key)
+        $crate::assertions::exists(&$redis, &$key)
     };
 }
 
@@ -101,7 +98,7 @@ macro_rules! assert_exists {
 #[macro_export]
 macro_rules! assert_missing {
     ($redis:expr, $key:expr $(,)?) => {
-        $crate::testkit::assertions::missing(&$redis, &$key)
+        $crate::assertions::missing(&$redis, &$key)
     };
 }
 
@@ -124,13 +121,13 @@ macro_rules! assert_missing {
 #[macro_export]
 macro_rules! assert_ttl {
     ($redis:expr, $key:tt == none $(,)?) => {
-        $crate::testkit::assertions::lives_for_ever(&$redis, &$key)
+        $crate::assertions::lives_for_ever(&$redis, &$key)
     };
     ($redis:expr, $key:tt == $rest:expr $(,)?) => {
-        $crate::testkit::assertions::lives(&$redis, &$key, $rest)
+        $crate::assertions::lives(&$redis, &$key, $rest)
     };
     ($redis:expr, $key:tt <= $rest:expr $(,)?) => {
-        $crate::testkit::assertions::lives_at_most(&$redis, &$key, $rest)
+        $crate::assertions::lives_at_most(&$redis, &$key, $rest)
     };
 }
 
@@ -138,8 +135,8 @@ macro_rules! assert_ttl {
 /// calls with a key that matches a glob. A subcommand is written as a text: `"config|get"`. `no errors` asserts that no
 /// command was refused.
 ///
-/// It uses the server's [journal](crate::World::journal), which [`crate::test()`] starts with the server, and which any
-/// other server starts at its first use.
+/// It uses the server's [journal](crate::World::journal), which [`test()`](crate::test()) starts with the server, and
+/// which any other server starts at its first use.
 ///
 /// ```
 /// use dunlin::assert_journal;
@@ -261,13 +258,13 @@ fn expect_rest(server: &World, key: &[u8], wanted: &str, is_so: impl FnOnce(Rest
     }
 }
 
-/// The function of [`assert_ttl`] with `==`.
+/// The function of [`assert_ttl`] with `== none`.
 #[track_caller]
 pub fn lives_for_ever(server: &World, key: &(impl Word + ?Sized)) {
     expect_rest(server, &key.word(), "no deadline", |rest| rest == Rest::Endless);
 }
 
-/// The function of [`assert_ttl`] with `<=`.
+/// The function of [`assert_ttl`] with `==`.
 #[track_caller]
 pub fn lives(server: &World, key: &(impl Word + ?Sized), wanted: Duration) {
     let (most, slack) = (wanted.as_millis(), server.ran_for().as_millis() + 1);
@@ -280,7 +277,7 @@ pub fn lives(server: &World, key: &(impl Word + ?Sized), wanted: Duration) {
     );
 }
 
-/// The function of [`assert_ttl`] with `== none`.
+/// The function of [`assert_ttl`] with `<=`.
 #[track_caller]
 pub fn lives_at_most(server: &World, key: &(impl Word + ?Sized), most: Duration) {
     let wanted = format!("at most {} s to live", most.as_secs_f64());

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::Server;
 use crate::config::{self, Assigned};
+use crate::engine::state::host::Facts;
 use crate::engine::{Permission, Settings};
 use crate::server::clock::{Clock, from_system, system_time};
 use crate::server::run::Plan;
@@ -135,7 +136,7 @@ impl Builder {
         let clock = self.frozen_at.map_or_else(Clock::system, |time| Clock::frozen(from_system(time)));
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let repeats = self.seed.is_some();
-        Server::run(Plan { settings: self.settings, tcp: true, clock, seed, repeats, config_file: String::new() })
+        Server::run(Plan { settings: self.settings, tcp: true, clock, seed, repeats, facts: Facts::default() })
     }
 }
 

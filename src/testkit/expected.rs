@@ -10,7 +10,7 @@ use super::{CallError, Reply};
 use crate::engine::state::kit::quoted;
 use crate::value::number;
 
-/// An expected reply: the right side of [`crate::assert_reply`].
+/// An expected reply: the right side of [`assert_reply`](crate::assert_reply).
 ///
 /// It can be made from texts, bytes, numbers, booleans, `()` and `None` for nil, and arrays of all these.
 #[derive(Clone, Debug, PartialEq)]

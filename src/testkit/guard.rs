@@ -59,7 +59,7 @@ impl Builder {
     /// Starts the server for one test, like [`test()`], with the options of this builder.
     ///
     /// # Panics
-    /// It cannot start: [`super::StartError`].
+    /// It cannot start: [`StartError`](super::StartError).
     #[track_caller]
     pub fn test(self) -> TestServer {
         let (builder, seed) = self.seeded(|| RandomState::new().hash_one(0));

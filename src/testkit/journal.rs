@@ -1,16 +1,17 @@
 //! The journal, as a test in Rust reads and checks it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::{CallError, Client};
 use crate::engine::state::kit::{Bound, Entry, Filter, Journal as Kept};
+use crate::server::clock::to_system;
 use crate::server::shared::Shared;
 
 /// The maximum timeout: the server refuses one that its clock cannot count.
 pub(super) const LONGEST_MS: u128 = 1 << 50;
 
-/// The recorded commands of a server, or a selection of them: [`super::World::journal`].
+/// The recorded commands of a server, or a selection of them: [`World::journal`](super::World::journal).
 ///
 /// ```
 /// let server = dunlin::Server::start()?;
@@ -80,6 +81,8 @@ impl<'s> Journal<'s> {
         self.with(|journal, table| journal.matching(&self.filter, table).count())
     }
 
+    /// Asserts that at most this many commands are selected.
+    ///
     /// # Panics
     /// The selection has more commands; the message lists them.
     #[track_caller]
@@ -87,6 +90,8 @@ impl<'s> Journal<'s> {
         self.assert(Bound::AtMost(count));
     }
 
+    /// Asserts that at least this many commands are selected.
+    ///
     /// # Panics
     /// The selection has fewer commands; the message lists them.
     #[track_caller]
@@ -94,6 +99,8 @@ impl<'s> Journal<'s> {
         self.assert(Bound::AtLeast(count));
     }
 
+    /// Asserts that exactly this many commands are selected.
+    ///
     /// # Panics
     /// The selection has more or fewer commands; the message lists them.
     #[track_caller]
@@ -101,6 +108,8 @@ impl<'s> Journal<'s> {
         self.assert(Bound::Exactly(count));
     }
 
+    /// Asserts that no command is selected.
+    ///
     /// # Panics
     /// The selection has commands; the message lists them.
     #[track_caller]
@@ -154,5 +163,12 @@ impl<'s> Journal<'s> {
             // A client has stopped it over the wire, so its commands are gone.
             None => look(&Kept::of(1), &engine.table),
         }
+    }
+}
+
+impl Entry {
+    /// When the command began, on the server's clock.
+    pub fn time(&self) -> SystemTime {
+        to_system(self.moment)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Reply;
 
-/// A message that was published to a channel to which a [`super::Client`] is subscribed.
+/// A message that was published to a channel to which a [`Client`](super::Client) is subscribed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message {

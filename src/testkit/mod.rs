@@ -21,7 +21,7 @@ mod world;
 pub use crate::engine::state::kit::{Entry, Finding, Level, Rule, Source, State};
 pub use builder::{Builder, StartError};
 pub use client::{CallError, Client};
-pub use expected::{Expected, Word};
+pub use expected::Expected;
 pub use faults::FaultRule;
 pub use guard::{TestServer, test};
 pub use journal::Journal;

@@ -25,7 +25,7 @@ pub enum Reply {
     Boolean(bool),
     /// An integer of any size, in decimal digits.
     BigNumber(String),
-    /// An error inside of another reply; an error that is the whole reply is a [`super::CallError`].
+    /// An error inside of another reply; an error that is the whole reply is a [`CallError`](super::CallError).
     Error(String),
     /// An array: replies in order.
     Array(Vec<Reply>),
@@ -45,7 +45,7 @@ impl Reply {
         Ok(decoded.map(|(frame, length)| (Reply::of(frame), bytes.get(length..).unwrap_or_default())))
     }
 
-    /// The recursion is limited: the decoder nests no deeper than [`crate::resp::DEEPEST`].
+    /// The recursion is limited: the decoder nests no deeper than [`resp::DEEPEST`](crate::resp::DEEPEST).
     #[inline]
     fn of(frame: Frame<'_>) -> Reply {
         match frame {

@@ -7,7 +7,8 @@ use crate::engine::exec::kit::strict;
 use crate::engine::state::kit::{Finding, Level, Rule};
 use crate::server::shared::Shared;
 
-/// Strict mode fails a test for what would break in production: [`super::World::strict`]. All rules are off by default.
+/// Strict mode fails a test for what would break in production: [`World::strict`](super::World::strict). All rules are
+/// off by default.
 ///
 /// ```
 /// use dunlin::{Level, Rule};
@@ -73,6 +74,8 @@ impl<'s> Strict<'s> {
         rules::clear_findings(&mut self.shared.engine().observers);
     }
 
+    /// Asserts that no rule has found anything.
+    ///
     /// # Panics
     /// There are findings, be they warnings or errors; the message lists them.
     #[track_caller]

@@ -15,7 +15,7 @@ use crate::server::shared::Shared;
 use crate::server::worlds::World as Place;
 
 /// A private server behind a server's port: with its own data, clients, clock, settings, users, scripts and snapshots.
-/// [`super::Server::world`] creates one; a server dereferences to its first world.
+/// [`Server::world`](super::Server::world) creates one; a server dereferences to its first world.
 ///
 /// ```
 /// use std::time::Duration;

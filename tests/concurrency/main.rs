@@ -4,17 +4,17 @@
 //! clock is frozen until the test moves it. Blocking queues are among the server's own tests.
 
 mod collections;
-#[path = "../server/patience.rs"]
-#[expect(dead_code, reason = "what happens here the server tells")]
-mod patience;
 mod scripts;
 mod streams;
+#[path = "../support/mod.rs"]
+mod support;
 mod windows;
 
 use std::thread;
 
 use dunlin::Server;
 use redis::{Client, Connection};
+use support::patience;
 
 /// A new connection.
 fn connect(server: &Server) -> Connection {

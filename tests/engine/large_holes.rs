@@ -4,7 +4,8 @@
 
 use fastrand::Rng;
 
-use super::growth::measure::{processor_time, too_fast};
+use super::growth::measure::too_fast;
+use crate::support::processor_time::processor_time;
 use crate::world::World;
 
 fn rounds(usual: u64) -> u64 {

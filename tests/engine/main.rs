@@ -19,8 +19,6 @@ mod lua_holes;
 mod memory_limits;
 mod oracle;
 mod panics;
-#[path = "../oracle/process.rs"]
-mod process;
 mod rights;
 mod rows;
 mod settings;
@@ -28,7 +26,10 @@ mod slow;
 mod slow_functions;
 mod sorted_sets;
 mod stream_holes;
+#[path = "../support/mod.rs"]
+mod support;
 mod told;
 mod tracking;
 mod waiting;
-mod world;
+
+use support::{process, world};

@@ -9,19 +9,17 @@ mod guard;
 mod journal;
 mod lessons;
 mod pages;
-#[path = "../server/patience.rs"]
-mod patience;
-#[path = "../transcripts/runner/mod.rs"]
-#[expect(dead_code, reason = "what plays transcripts plays those of journals too, and does more elsewhere")]
-mod runner;
 mod snapshots;
 mod state;
 mod states;
 mod strict;
+#[path = "../support/mod.rs"]
+mod support;
 mod waits;
 mod worlds;
 
 use dunlin::{Client, Reply, Server};
+use support::patience;
 
 fn served() -> (Server, Client) {
     let server = Server::start().expect("the server starts");

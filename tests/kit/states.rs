@@ -16,7 +16,7 @@ use dunlin::engine::{Arity, Entry, Table};
 use dunlin::{CallError, Server, State};
 
 use crate::patience::{PATIENCE, wait_until};
-use crate::runner::process::{Process, Program, updates};
+use crate::support::process::{Process, Program, updates};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/states.txt");
 

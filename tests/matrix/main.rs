@@ -17,25 +17,14 @@ mod checked_keys;
 mod left_out;
 mod oracle;
 mod ours;
-#[path = "../oracle/process.rs"]
-#[expect(dead_code, reason = "shared with the tests that start a real server in other ways")]
-mod process;
-#[path = "../transcripts/runner/reply.rs"]
-mod reply;
 mod sampler;
 mod server;
 mod shape;
 mod sheet;
+#[path = "../support/mod.rs"]
+mod support;
 mod trials;
 mod walk;
-#[path = "../fuzz/watch.rs"]
-#[expect(dead_code, reason = "shared with the fuzz targets, which use all of it")]
-mod watch;
-#[path = "../transcripts/runner/words.rs"]
-mod words;
-#[path = "../engine/world.rs"]
-#[expect(dead_code, reason = "shared with the engine's tests, which use all of it")]
-mod world;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,6 +37,7 @@ use ours::Ours;
 use process::{Program, updates};
 use server::Server;
 use sheet::{Beside, Trial};
+use support::{process, reply, watch, words, world};
 
 #[test]
 fn every_command_treats_every_type_as_redis_does() {

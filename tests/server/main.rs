@@ -9,10 +9,6 @@ mod holes;
 mod limits;
 mod listeners;
 mod migrate;
-#[path = "../oracle/process.rs"]
-#[expect(dead_code, reason = "shared with the tests that start a real server in other ways")]
-mod oracle;
-mod patience;
 #[cfg(target_os = "linux")]
 mod process;
 mod program;
@@ -20,8 +16,12 @@ mod queues;
 mod requests;
 mod slow_scripts;
 mod subscribers;
+#[path = "../support/mod.rs"]
+mod support;
 mod time;
 #[cfg(unix)]
 mod unix_socket;
 mod users;
 mod wire;
+
+use support::{patience, process as oracle};

@@ -3,7 +3,11 @@
 //! The files under this folder are the specification of what a client sees. `README.md` here describes how to write
 //! one, how to rewrite the replies from a real server, and the environment variables.
 
+mod journals;
+mod notation;
 mod runner;
+#[path = "../support/mod.rs"]
+mod support;
 
 use dunlin::commands::FAMILIES;
 use dunlin::engine::Table;
@@ -11,11 +15,12 @@ use runner::Transcript;
 use runner::in_process::InProcess;
 use runner::oracle::Oracle;
 use runner::over_tcp::OverTcp;
-use runner::process::{Program, updates};
-use runner::reply::Protocol;
 use runner::target::Target;
 use std::io;
 use std::path::{Path, PathBuf};
+use support::process::{Program, fault_of, updates};
+use support::reply::Protocol;
+use support::{reply, words};
 
 /// Commands that no transcript calls: ours alone, and those that make a replica of the client.
 const NOT_PLAYED: [&str; 4] = ["dunlin", "psync", "replconf", "sync"];
@@ -33,6 +38,19 @@ fn every_command_is_found_by_its_name() {
     let names = table.entries().iter().map(|entry| entry.name.as_str()).filter(|name| !name.contains('|'));
     let lost: Vec<&str> = names.filter(|name| !NOT_PLAYED.contains(name) && runner::named(name).is_empty()).collect();
     assert!(lost.is_empty(), "no transcript calls {lost:?}");
+}
+
+#[test]
+fn only_redis_of_the_right_version_is_the_oracle() {
+    assert_eq!(fault_of("# Server\r\nredis_version:8.0.6\r\nredis_mode:standalone\r\n"), None);
+    let old = fault_of("# Server\r\nredis_version:7.0.15\r\n").expect("it is too old");
+    assert_eq!(old, "it is 7.0.15, and answers are held to those of 8.0.6");
+    assert!(fault_of("redis_version:8.0.60\r\n").is_some() && fault_of("").is_some());
+    let others = ["redis_version:8.0.6\r\nserver_name:valkey", "redis_version:8.0.6\r\ndunlin_version:0.1.0"];
+    assert_eq!(
+        others.map(fault_of).map(|fault| fault.expect("the version is refused")),
+        ["it is valkey, and no Redis", "it is dunlin, and no Redis"]
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The row of a command: its name, syntax, keys, flags, documentation, and the function that runs it.
 //!
-//! The rows are in `commands/`, each above its function; a [`crate::engine::Table`] is built from them. Everything that
+//! The rows are in `commands/`, each above its function; a [`Table`](crate::engine::Table) is built from them. All that
 //! is reported or checked about a command derives from its row: the arity and login gates, COMMAND and its subcommands,
 //! ACL categories, the keys of a request, statistics by name, the README's table.
 

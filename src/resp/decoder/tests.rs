@@ -1,4 +1,4 @@
-//! The decoder: what it reads, waits for and refuses. `tests/fuzz.rs` compares it with another decoder.
+//! The decoder: what it reads, waits for and refuses. `tests/fuzz` compares it with another decoder.
 
 use super::*;
 

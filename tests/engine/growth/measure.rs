@@ -1,12 +1,9 @@
 //! Measures a case at two sizes.
 
-#[path = "../../fuzz/processor_time.rs"]
-mod processor_time;
-
+use crate::support::processor_time::processor_time;
 use crate::world::World;
 use dunlin::engine::SessionId;
 use dunlin::resp::{Request, Span};
-pub use processor_time::processor_time;
 use std::time::Duration;
 
 /// Requests whose work is measured, after others that prepare it. A line is one request, with this notation:

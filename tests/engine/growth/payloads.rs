@@ -1,6 +1,7 @@
 //! RESTORE of every form that a payload can have, with the part that repeats n times.
 
-use super::measure::{processor_time, too_fast};
+use super::measure::too_fast;
+use crate::support::processor_time::processor_time;
 use crate::world::World;
 use dunlin::rdb;
 use std::time::Duration;

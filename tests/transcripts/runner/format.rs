@@ -4,8 +4,8 @@
 //! that an update can rewrite them and leave all other lines (titles, comments, commands) as their author wrote them.
 
 use super::matching::{Expectation, Expected};
-use super::reply::{Order, Protocol};
-use super::words;
+use crate::reply::{Order, Protocol};
+use crate::words;
 use std::ops::Range;
 use std::time::Duration;
 

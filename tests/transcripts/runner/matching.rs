@@ -1,6 +1,6 @@
 //! Compares replies with the expectations of a transcript.
 
-use super::reply::Protocol;
+use crate::reply::Protocol;
 
 /// One expected line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,17 +6,13 @@ pub(crate) mod matching;
 pub(crate) mod oracle;
 pub(crate) mod over_tcp;
 pub(crate) mod play;
-#[path = "../../oracle/process.rs"]
-#[expect(dead_code, reason = "shared with the tests that start a real server in other ways")]
-pub(crate) mod process;
-pub(crate) mod reply;
 pub(crate) mod target;
 pub(crate) mod update;
-pub(crate) mod words;
 
+use crate::reply::Protocol;
+use crate::words;
 use format::{Action, Section, Step};
 use play::{Got, Player};
-use reply::Protocol;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@
 
 use super::format::Section;
 use super::matching::Clock;
-use super::process::{Process, Program, wait};
 use super::target::{Link, Target, TcpLink, exchange, settle};
+use crate::support::process::{Process, Program, wait};
 use std::io;
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 
 use super::format::{Action, Step};
 use super::matching::{self, Clock};
-use super::reply::{self, Order, Protocol, Reply, Undecoded, render};
 use super::target::{Link, Received, Target};
-use super::words::quote;
+use crate::reply::{self, Order, Protocol, Reply, Undecoded, render};
+use crate::words::quote;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;

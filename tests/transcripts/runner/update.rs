@@ -6,8 +6,8 @@
 use super::format::{Action, Section, Step};
 use super::matching::{self, Clock, Expectation};
 use super::play::Got;
-use super::reply::{self, Protocol};
-use super::words::quote;
+use crate::reply::{self, Protocol};
+use crate::words::quote;
 
 /// The replies of one step in both protocols.
 pub(crate) struct Answers {

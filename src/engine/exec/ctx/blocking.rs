@@ -15,7 +15,7 @@ impl Ctx<'_> {
     /// caller has checked it. It does not block, and no blocked client is served before the whole command is done.
     ///
     /// False when it is a script that was suspended: the caller then calls
-    /// [`rest_before`](crate::engine::scripts::rest_before), and nothing after it.
+    /// [`rest_before`](crate::engine::exec::scripts::rest_before), and nothing after it.
     pub fn run(&mut self, request: Request<'_>) -> bool {
         !matches!(dispatch::run_within(self.engine, self.session, request, self.reply.reborrow()), Ending::Rests)
     }

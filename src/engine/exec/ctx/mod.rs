@@ -194,7 +194,7 @@ impl<'c> Ctx<'c> {
         self.now().unix_ms()
     }
 
-    /// The latest deadline that ends a key or field now ([`Engine::due_ms`]).
+    /// The latest deadline that ends a key or field now ([`crate::engine::Timing::due_ms`]).
     pub fn due_ms(&self) -> i64 {
         self.engine.timing.due_ms()
     }

@@ -76,6 +76,7 @@ pub enum Failure {
 
 /// A state in which a server refuses commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum State {
     /// The server loads its data.
     Loading,

@@ -37,10 +37,12 @@ pub struct Journal {
 
 /// A recorded command.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Entry {
     /// The entry's number since the journal began, from 1.
     pub number: u64,
     /// The moment when the command began.
+    #[doc(hidden)]
     pub moment: Now,
     /// The id of its client, as CLIENT ID returns it.
     pub client: u64,
@@ -63,6 +65,7 @@ pub struct Entry {
 
 /// The source of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Source {
     /// A client, to run at once.
     Client,

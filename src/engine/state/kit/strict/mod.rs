@@ -65,6 +65,7 @@ pub struct Violation {
 
 /// A finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,

@@ -2,6 +2,7 @@
 
 /// Something that passes in a test and breaks in production.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Rule {
     /// A script uses a key that was not passed to it.
     UndeclaredKeys,
@@ -65,6 +66,7 @@ impl Rule {
     }
 
     /// The rule of that name, in any case.
+    #[doc(hidden)]
     pub fn of(name: &[u8]) -> Option<Rule> {
         Rule::ALL.into_iter().find(|rule| rule.name().as_bytes().eq_ignore_ascii_case(name))
     }
@@ -111,6 +113,7 @@ impl Level {
     }
 
     /// The level of that name, in any case.
+    #[doc(hidden)]
     pub fn of(name: &[u8]) -> Option<Level> {
         let all = [Level::Off, Level::Warn, Level::Error];
         all.into_iter().find(|level| level.name().as_bytes().eq_ignore_ascii_case(name))

@@ -13,16 +13,20 @@ use std::io;
 use std::process;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
 
-use super::contain::contain;
 use super::log;
-use super::shared::Shared;
+use crate::server::contain::contain;
+use crate::server::race::first_of;
+use crate::server::shared::Shared;
 
 /// The exit code of the process at the second signal, as in Redis.
 const INSISTED: i32 = 1;
+/// The time that callers which must not hang (signals) wait for the engine's lock.
+const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Starts the thread that ends the server on signals.
 ///
@@ -57,15 +61,31 @@ impl Receiver {
     }
 
     fn obey(&mut self, name: &str) {
-        if self.was_asked && !self.shared.is_shutdown_called_off() {
+        if self.was_asked && !is_shutdown_called_off(&self.shared) {
             warn!("You insist... exiting now.");
             log::flush();
             process::exit(INSISTED);
         }
         self.was_asked = true;
         info!("Received {name} scheduling shutdown...");
-        self.shared.stop_or_note();
+        stop_or_note(&self.shared);
     }
+}
+
+/// Ends the server because of a signal. While DEBUG PAUSE-CRON is in force, the shutdown is only noted, and done when
+/// that is over. Waits for the engine's lock no longer than [`LOCK_PATIENCE`].
+fn stop_or_note(shared: &Shared) {
+    match shared.engine.try_lock_for(LOCK_PATIENCE) {
+        Some(mut engine) if engine.switches.cron_paused => engine.switches.shutdown_pending = true,
+        _ => shared.stop(),
+    }
+}
+
+/// Whether a shutdown that a signal asked for was cancelled (SHUTDOWN ABORT). Waits for the engine's lock no longer
+/// than [`LOCK_PATIENCE`].
+fn is_shutdown_called_off(shared: &Shared) -> bool {
+    let is_noted = || shared.engine.try_lock_for(LOCK_PATIENCE).is_none_or(|engine| engine.switches.shutdown_pending);
+    !shared.is_ending() && !is_noted()
 }
 
 /// The stream of signals. From its creation on, signals no longer end the process by themselves.
@@ -87,10 +107,13 @@ impl Signals {
     /// Waits for the next signal, and returns its name.
     async fn next(&mut self) -> &'static str {
         match &mut self.signals {
-            Ok([interrupt, terminate]) => tokio::select! {
-                _ = interrupt.recv() => "SIGINT",
-                _ = terminate.recv() => "SIGTERM",
-            },
+            Ok([interrupt, terminate]) => {
+                let named = async |signal: &mut tokio::signal::unix::Signal, name| {
+                    signal.recv().await;
+                    name
+                };
+                first_of(named(interrupt, "SIGINT"), named(terminate, "SIGTERM")).await
+            }
             Err(error) => {
                 warn!("cannot receive signals: {error}");
                 future::pending().await

@@ -3,23 +3,20 @@
 //! Each test needs an installed program. Where that is missing, the test prints that it is skipped; in CI, where
 //! `DUNLIN_TEST_EVERYTHING` is set, it fails instead.
 
-#[path = "clients/binary.rs"]
 mod binary;
 #[cfg(unix)]
-#[path = "clients/pages.rs"]
 mod pages;
-#[path = "server/patience.rs"]
-mod patience;
-#[path = "clients/programs.rs"]
 mod programs;
-#[path = "clients/redis_rs.rs"]
 mod redis_rs;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::fs;
 use std::process::Command;
 
 use binary::Binary;
 use programs::{Program, run};
+use support::patience;
 
 #[test]
 fn redis_cli_reads_the_recency_pattern_as_a_real_server_answers_it() {

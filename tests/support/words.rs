@@ -158,39 +158,3 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
     text.push('"');
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(line: &str) -> Vec<String> {
-        split(line)
-            .expect("it is well formed")
-            .into_iter()
-            .map(|word| String::from_utf8(word).expect("it is well formed"))
-            .collect()
-    }
-
-    #[test]
-    fn words_are_split_as_redis_cli_splits_them() {
-        assert_eq!(words(r#"SET "a b" 'c "d"' e"#), ["SET", "a b", "c \"d\"", "e"]);
-        assert_eq!(split(r#""\x00\xff\n""#).expect("it is well formed"), [b"\x00\xff\n"]);
-        assert_eq!(words(r#"SET k """#), ["SET", "k", ""]);
-        assert!(split("\"open").is_err());
-        assert!(split("\"a\"b").is_err());
-    }
-
-    #[test]
-    fn braces_repeat_text_and_count_words() {
-        assert_eq!(words("SET k {ab*3}"), ["SET", "k", "ababab"]);
-        assert_eq!(words("ZADD z {8..10: % m%}"), ["ZADD", "z", "8", "m8", "9", "m9", "10", "m10"]);
-        assert_eq!(words("GET {user}:1"), ["GET", "{user}:1"]);
-        assert_eq!(words("GET \"{a*3}\""), ["GET", "{a*3}"]);
-    }
-
-    #[test]
-    fn a_quoted_word_reads_back_as_itself() {
-        let bytes: Vec<u8> = (0..=255).collect();
-        assert_eq!(split(&quote(&bytes)).expect("it is well formed"), [bytes]);
-    }
-}

@@ -100,7 +100,7 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;
-    use crate::server::log;
+    use crate::server::program::log;
 
     #[test]
     fn a_line_is_a_message_with_its_priority_and_the_name_of_the_program() {

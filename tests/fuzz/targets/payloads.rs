@@ -1,8 +1,8 @@
 //! Fuzzes payloads of RESTORE: each is refused, or creates a key that works with every command and is the same after
 //! another DUMP and RESTORE.
 
-use crate::watch;
-use crate::world::World;
+use crate::support::watch;
+use crate::support::world::World;
 use dunlin::rdb;
 use std::cell::RefCell;
 

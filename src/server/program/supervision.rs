@@ -8,7 +8,6 @@
 use std::env;
 use std::ffi::OsStr;
 use std::io;
-use std::sync::OnceLock;
 
 use tracing::{info, warn};
 
@@ -18,14 +17,6 @@ use crate::engine::Supervisor;
 const UPSTART: &str = "UPSTART_JOB";
 /// The environment variable with the name of systemd's socket.
 const SYSTEMD: &str = "NOTIFY_SOCKET";
-
-/// The supervisor of this process, once it is known.
-static PRESENT: OnceLock<Supervisor> = OnceLock::new();
-
-/// The supervisor of this process.
-pub(crate) fn present() -> Supervisor {
-    PRESENT.get().copied().unwrap_or_default()
-}
 
 /// The supervisor that `wanted` means; `auto` means the one that is named in the environment.
 fn found(wanted: Supervisor) -> Supervisor {
@@ -50,7 +41,7 @@ pub(crate) fn is_wanted(wanted: Supervisor) -> bool {
 
 /// Notifies the wanted supervisor that the server starts. Returns the one that supervises this process.
 pub(crate) fn begin(wanted: Supervisor) -> Supervisor {
-    let supervisor = match found(wanted) {
+    match found(wanted) {
         Supervisor::Upstart if env::var_os(UPSTART).is_none() => {
             warn!("upstart supervision requested, but {UPSTART} not found");
             Supervisor::Nobody
@@ -65,20 +56,19 @@ pub(crate) fn begin(wanted: Supervisor) -> Supervisor {
             if notify("STATUS=dunlin is starting...\n") { Supervisor::Systemd } else { Supervisor::Nobody }
         }
         Supervisor::Nobody | Supervisor::Auto => Supervisor::Nobody,
-    };
-    *PRESENT.get_or_init(|| supervisor)
+    }
 }
 
-/// Notifies systemd that clients can connect.
-pub(crate) fn ready() {
-    if present() == Supervisor::Systemd {
+/// Notifies the supervisor of this process, if it is systemd, that clients can connect.
+pub(crate) fn ready(supervisor: Supervisor) {
+    if supervisor == Supervisor::Systemd {
         notify("STATUS=Ready to accept connections\nREADY=1\n");
     }
 }
 
-/// Notifies systemd that the server ends.
-pub(crate) fn ending() {
-    if present() == Supervisor::Systemd {
+/// Notifies the supervisor of this process, if it is systemd, that the server ends.
+pub(crate) fn ending(supervisor: Supervisor) {
+    if supervisor == Supervisor::Systemd {
         notify("STOPPING=1\n");
     }
 }

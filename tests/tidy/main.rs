@@ -3,15 +3,11 @@
 //! They read the sources as text. A rule with exceptions names each of them with its reason, and an exception that is
 //! no longer needed fails the test, so the lists only shrink.
 
-#[path = "tidy/ctx.rs"]
+mod api;
 mod ctx;
-#[path = "tidy/functions.rs"]
 mod functions;
-#[path = "tidy/mutations.rs"]
 mod mutations;
-#[path = "tidy/pages.rs"]
 mod pages;
-#[path = "tidy/source.rs"]
 mod source;
 
 use std::collections::BTreeSet;
@@ -72,6 +68,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("mlua_sys", &["src/lua/"]),
     ("corosensei", &["src/lua/"]),
     ("tracing", &["src/server/", "src/main.rs", "tests/"]),
+    ("tracing_subscriber", &["src/server/program/"]),
 ];
 
 /// The words that a layer must not contain: the word, the folder, and the reason.
@@ -104,13 +101,12 @@ const BANNED: &[(&str, &str, &str)] = &[
 /// Files that may contain a banned word nevertheless, each with its reason.
 const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/shared.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
-    ("src/server/wakeup.rs", "time::sleep", "it is the one timer, and can be woken"),
     ("src/server/contain.rs", "time::sleep", "what panics at once whenever it is begun leaves others time"),
     ("src/server/listen.rs", "time::sleep", "nobody tells when the system has descriptors again"),
     ("src/server/loops.rs", "time::sleep", "its test measures the sleep of an event loop"),
     ("benches/fairness/main.rs", "thread::sleep", "the clients that are measured send at a pace of their own"),
-    ("tests/server/patience.rs", "yield_now", "of processes, sockets and the system's clock nobody tells"),
-    ("tests/oracle/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
+    ("tests/support/patience.rs", "yield_now", "of processes, sockets and the system's clock nobody tells"),
+    ("tests/support/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
 ];
 
 #[test]
@@ -301,6 +297,30 @@ fn an_exception_from_a_lint_or_a_test_has_a_reason() {
     none(&faults);
 }
 
+/// What crates of tests, benches and fuzz targets share is one module, and every other file has one place.
+#[test]
+fn test_crates_share_code_through_one_module_of_support() {
+    const SUPPORT: (&str, &str) = ("../support/mod.rs", "mod support;");
+    const FUZZ: [(&str, &str); 2] =
+        [("../../tests/support/mod.rs", "mod support;"), ("../../tests/fuzz/targets/mod.rs", "pub mod targets;")];
+    let mut faults = Vec::new();
+    for source in sources(".").into_iter().filter(|source| !source.path.starts_with("tests/tidy")) {
+        let lines: Vec<(usize, &str)> = source.code().collect();
+        for (place, (number, line)) in lines.iter().enumerate() {
+            let Some((_, path)) = line.split_once("#[path = \"") else { continue };
+            let included = (path.trim_end_matches("\"]"), lines.get(place + 1).map_or("", |(_, line)| *line));
+            let is_allowed = match source.path.as_str() {
+                "fuzz/src/lib.rs" => FUZZ.contains(&included),
+                path => included == SUPPORT && path.ends_with("/main.rs"),
+            };
+            if !is_allowed {
+                faults.push(format!("{}:{number} {line}", source.path));
+            }
+        }
+    }
+    none(&faults);
+}
+
 #[test]
 fn unsafe_code_stands_only_where_it_is_named_here() {
     const HOMES_OF_UNSAFE: &[&str] = &[
@@ -369,6 +389,21 @@ fn every_page_about_the_test_kit_shows_its_test_in_every_language() {
         }
     }
     none(&faults);
+}
+
+#[test]
+fn users_see_the_server_its_builder_the_client_and_the_kit_and_nothing_else() {
+    const SERVER: &[&str] = &["Builder", "Server", "StartError", "World"];
+    const CLIENT: &[&str] = &["CallError", "Client", "Message", "Reply"];
+    const TESTS: &[&str] = &["TestServer", "test"];
+    const ASSERTIONS: &[&str] =
+        &["Expected", "assert_exists!", "assert_journal!", "assert_missing!", "assert_reply!", "assert_ttl!"];
+    const JOURNAL: &[&str] = &["Entry", "Journal", "Source"];
+    const FAULTS: &[&str] = &["FaultRule", "State"];
+    const STRICT_MODE: &[&str] = &["Finding", "Level", "Rule", "Strict"];
+    let mut wanted = [SERVER, CLIENT, TESTS, ASSERTIONS, JOURNAL, FAULTS, STRICT_MODE].concat();
+    wanted.sort_unstable();
+    assert_eq!(api::names_shown(&sources("src")), wanted);
 }
 
 /// The place of a module's room. What stands in the engine beside its three rooms is the engine as a whole, and so
@@ -455,6 +490,10 @@ fn the_rules_find_what_breaks_them() {
     let list = "\n== 1: a\nfile: x\n-a\n+b\ntest: lib a\n\n== 2: b\nfile: x\n-c\n";
     let faults = mutations::faults_of(list, |_| Some("a c c".to_owned()));
     assert_eq!(faults, ["2: b: x has its old lines 2 times", "2: b: names no test"]);
+    let root = "/// A.\n#[doc(hidden)]\npub mod a;\npub mod b;\npub use c::{\n    D,\n    e,\n};\npub fn f() {}\n";
+    let macros = "#[macro_export]\nmacro_rules! g {\n}\nmacro_rules! h {\n}\n#[doc(hidden)]\n#[macro_export]\nmacro_rules! i {\n";
+    let root = Source { path: "src/lib.rs".to_owned(), text: format!("{root}{macros}") };
+    assert_eq!(api::names_shown(&[root]), ["D", "b", "e", "f", "g!"]);
     let long = format!("fn long() {{\n{}}}\n", "    step();\n".repeat(70));
     assert_eq!(functions_of(&long).first().map(|function| function.lines), Some(72));
 }

@@ -3,10 +3,7 @@
 //! Time is the processor time of the thread, which does not depend on other processes. A test that never returns is
 //! found by a watchdog thread, which prints the input and ends the process.
 
-#[path = "processor_time.rs"]
-mod processor_time;
-
-use processor_time::processor_time;
+use super::processor_time::processor_time;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

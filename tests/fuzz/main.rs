@@ -4,50 +4,24 @@
 //! are reproducible: a failure prints the input bytes. `DUNLIN_FUZZ_ROUNDS` is the number of inputs for each target,
 //! `DUNLIN_FUZZ_COMMANDS` the number of commands for the engine (200,000 by default), and `DUNLIN_FUZZ_SEED` the seed.
 
-#[path = "fuzz/batches.rs"]
 mod batches;
-#[path = "fuzz/choices.rs"]
-mod choices;
-#[path = "fuzz/frame.rs"]
-mod frame;
-#[path = "fuzz/frames.rs"]
 mod frames;
-#[path = "fuzz/grammar.rs"]
-mod grammar;
-#[path = "fuzz/numbers.rs"]
-mod numbers;
-#[path = "fuzz/patterns.rs"]
-mod patterns;
-#[path = "fuzz/payloads.rs"]
-mod payloads;
-#[path = "fuzz/play.rs"]
-mod play;
-#[path = "fuzz/repeats.rs"]
 mod repeats;
-#[path = "fuzz/replies.rs"]
-mod replies;
-#[path = "fuzz/requests.rs"]
-mod requests;
-#[path = "fuzz/scripts.rs"]
-mod scripts;
-#[path = "fuzz/snapshots.rs"]
 mod snapshots;
-#[path = "fuzz/strict.rs"]
 mod strict;
-#[path = "fuzz/templates.rs"]
+#[path = "../support/mod.rs"]
+mod support;
+mod targets;
 mod templates;
-#[path = "fuzz/watch.rs"]
-mod watch;
-#[path = "engine/world.rs"]
-#[expect(dead_code, reason = "shared with the engine's tests, which use all of it")]
-mod world;
 
 use std::env;
 use std::path::Path;
 
-use choices::Choices;
 use fastrand::Rng;
-use play::Play;
+use support::{watch, world};
+use targets::choices::{self, Choices};
+use targets::play::{self, Play};
+use targets::{grammar, numbers, patterns, payloads, replies, requests, scripts};
 
 fn from_environment(name: &str, default: u64) -> u64 {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)

@@ -5,11 +5,11 @@
 //! whose replies can no longer be counted (it sent a command that has more or less than one reply, or was closed) is
 //! replaced by a new one.
 
-use crate::choices::Choices;
-use crate::frame::frame_length;
-use crate::grammar::{Grammar, is_made};
-use crate::watch;
-use crate::world::World;
+use super::choices::Choices;
+use super::frame::frame_length;
+use super::grammar::{Grammar, is_made};
+use crate::support::watch;
+use crate::support::world::World;
 use dunlin::engine::{Flow, SessionId};
 
 const CLIENTS: usize = 3;

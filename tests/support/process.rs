@@ -49,7 +49,7 @@ impl Program {
 }
 
 /// Why the server with that INFO cannot be the oracle.
-fn fault_of(info: &str) -> Option<String> {
+pub(crate) fn fault_of(info: &str) -> Option<String> {
     let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let version = field("redis_version").unwrap_or("of no version");
     if version != VERSION {
@@ -158,22 +158,4 @@ impl Drop for Process {
 #[expect(clippy::disallowed_methods, reason = "the clock of a real server cannot be moved, only waited for")]
 pub(crate) fn wait(time: Duration) {
     std::thread::sleep(time);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_redis_of_the_right_version_is_the_oracle() {
-        assert_eq!(fault_of("# Server\r\nredis_version:8.0.6\r\nredis_mode:standalone\r\n"), None);
-        let old = fault_of("# Server\r\nredis_version:7.0.15\r\n").expect("it is too old");
-        assert_eq!(old, "it is 7.0.15, and answers are held to those of 8.0.6");
-        assert!(fault_of("redis_version:8.0.60\r\n").is_some() && fault_of("").is_some());
-        let others = ["redis_version:8.0.6\r\nserver_name:valkey", "redis_version:8.0.6\r\ndunlin_version:0.1.0"];
-        assert_eq!(
-            others.map(fault_of).map(|fault| fault.expect("the version is refused")),
-            ["it is valkey, and no Redis", "it is dunlin, and no Redis"]
-        );
-    }
 }

@@ -13,7 +13,7 @@ use std::process::{self, Command, Stdio};
 
 use tracing::{info, warn};
 
-use super::os_host::reason;
+use crate::server::os_host::reason;
 
 /// The environment variable that is set for the background process.
 const MARK: &str = "DUNLIN_IN_BACKGROUND";

@@ -1,0 +1,6 @@
+//! What the benches that compare servers share: the servers, and the plan of what runs for how long.
+
+#![allow(dead_code, reason = "each bench uses a part of it")]
+
+pub(crate) mod peer;
+pub(crate) mod plan;

@@ -1,0 +1,13 @@
+//! The fuzz targets: functions of bytes, which `cargo test` runs on seeds and on random changes of them, and which
+//! `fuzz/` gives to libFuzzer.
+
+pub mod choices;
+pub mod frame;
+pub mod grammar;
+pub mod numbers;
+pub mod patterns;
+pub mod payloads;
+pub mod play;
+pub mod replies;
+pub mod requests;
+pub mod scripts;
