@@ -294,9 +294,9 @@ mod tests {
     #[test]
     fn a_wrong_line_is_told_with_its_number_and_text() {
         let fatal = loaded("port 0\n\n  port x y \n").expect_err("there is a word too many");
-        let told = "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.6) ***\n\
+        let text = "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.6) ***\n\
                     Reading the configuration file, at line 3\n>>> 'port x y'\nwrong number of arguments";
-        assert_eq!(fatal.to_string(), told);
+        assert_eq!(fatal.to_string(), text);
     }
 
     #[test]
@@ -341,11 +341,11 @@ mod tests {
         let warnings = loaded("save 900 1\nsave 300 10\nappendonly yes\nio-threads-do-reads yes\nhz 10")
             .expect("nothing is refused")
             .warnings;
-        let told = [
+        let text = [
             "the value given for 'save' has no effect, this server goes by ''",
             "the value given for 'appendonly' has no effect, this server goes by 'no'",
         ];
-        assert_eq!(warnings, told);
+        assert_eq!(warnings, text);
     }
 
     #[test]

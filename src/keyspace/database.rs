@@ -461,7 +461,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// The whole contents, to be dropped.
     pub fn into_lazy_free(self) -> LazyFree {
-        LazyFree(Contents::Database(Box::new(self)))
+        LazyFree(Contents::Other(Box::new(self)))
     }
 
     /// Checks every invariant, at the cost of visiting everything.

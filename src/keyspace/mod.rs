@@ -73,21 +73,40 @@ enum Contents {
     #[default]
     Nothing,
     Value(Value),
-    Database(Box<dyn Held>),
+    Other(Box<dyn Held>),
 }
 
-/// A database of any segment size, to be dropped.
+/// Contents of any other type, to be dropped.
 trait Held: std::fmt::Debug + Send {
     fn memory(&self) -> usize;
 }
 
+/// Something that knows no size, with the size that was counted for it.
+#[derive(Debug)]
+struct Counted<T> {
+    #[expect(dead_code, reason = "it is kept only to be dropped")]
+    contents: T,
+    bytes: usize,
+}
+
+impl<T: std::fmt::Debug + Send> Held for Counted<T> {
+    fn memory(&self) -> usize {
+        self.bytes
+    }
+}
+
 impl LazyFree {
+    /// Contents that take this many bytes of memory.
+    pub fn of<T: std::fmt::Debug + Send + 'static>(contents: T, bytes: usize) -> LazyFree {
+        LazyFree(Contents::Other(Box::new(Counted { contents, bytes })))
+    }
+
     /// The bytes of memory that dropping this gives back.
     pub fn memory(&self) -> usize {
         match &self.0 {
             Contents::Nothing => 0,
             Contents::Value(value) => value.memory(),
-            Contents::Database(database) => database.memory(),
+            Contents::Other(held) => held.memory(),
         }
     }
 
@@ -95,7 +114,7 @@ impl LazyFree {
     pub fn parts(&self) -> usize {
         match &self.0 {
             Contents::Value(value) => value.parts(),
-            Contents::Nothing | Contents::Database(_) => 0,
+            Contents::Nothing | Contents::Other(_) => 0,
         }
     }
 }

@@ -45,8 +45,8 @@ impl<'a> Ziplist<'a> {
         }
         let (mut left, mut counted, mut before, mut place) = (elements, 0, 0, ZIPLIST_HEAD);
         while !left.is_empty() {
-            let (told, _, behind) = element(left)?;
-            if told != before {
+            let (stored, _, behind) = element(left)?;
+            if stored != before {
                 return None;
             }
             place = ZIPLIST_HEAD + elements.len() - left.len();

@@ -514,7 +514,7 @@ impl Connection {
     /// Accounts the memory of this connection's buffers. Not called while a batch runs, when they belong to the thread.
     fn weigh(&self, engine: &mut Engine) {
         engine.sessions.account_memory(self.session);
-        self.shared.settle(engine);
+        self.shared.complete(engine);
     }
 
     /// Sends `output`, and closes a client that has not logged in if it is too long.

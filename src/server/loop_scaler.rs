@@ -45,7 +45,7 @@ pub(super) struct Window {
 
 /// A change that may be tried: one loop more, or one fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
+enum Suggestion {
     More,
     Fewer,
 }
@@ -53,11 +53,11 @@ enum Wish {
 /// The state of the scaler between two windows.
 #[derive(Debug, Default)]
 pub(super) struct LoopScaler {
-    wish: Option<Wish>,
+    suggestion: Option<Suggestion>,
     /// The number of windows in a row that asked for this change.
     windows: u32,
     /// The change that is being tried, and the request rate before it.
-    trial: Option<(Wish, f64)>,
+    trial: Option<(Suggestion, f64)>,
     rest_ns: u64,
     rests_until_ns: u64,
 }
@@ -65,30 +65,30 @@ pub(super) struct LoopScaler {
 impl LoopScaler {
     /// Decides how many loops of `all` serve from now on; `in_use` served in `window`.
     pub(super) fn decide(&mut self, window: Window, in_use: usize, all: usize) -> usize {
-        if let Some((wish, before)) = self.trial.take() {
-            return self.judge(wish, before, window, in_use);
+        if let Some((suggestion, before)) = self.trial.take() {
+            return self.judge(suggestion, before, window, in_use);
         }
         if in_use > 1 && window.busy < FITS * (in_use - 1) as f64 {
             return in_use - 1;
         }
-        let wish = wish(window, in_use, all);
-        self.windows = if wish == self.wish { self.windows + 1 } else { 1 };
-        self.wish = wish;
-        match wish {
-            Some(wish) if self.windows >= WINDOWS && window.end_ns >= self.rests_until_ns => {
-                self.trial = Some((wish, window.rate));
-                self.wish = None;
-                wish.of(in_use)
+        let suggestion = suggestion(window, in_use, all);
+        self.windows = if suggestion == self.suggestion { self.windows + 1 } else { 1 };
+        self.suggestion = suggestion;
+        match suggestion {
+            Some(suggestion) if self.windows >= WINDOWS && window.end_ns >= self.rests_until_ns => {
+                self.trial = Some((suggestion, window.rate));
+                self.suggestion = None;
+                suggestion.of(in_use)
             }
             _ => in_use,
         }
     }
 
     /// Keeps or reverts the change that was tried; returns how many loops serve from now on.
-    fn judge(&mut self, wish: Wish, before: f64, window: Window, in_use: usize) -> usize {
-        let (wanted, back) = match wish {
-            Wish::More => (GAIN, Wish::Fewer),
-            Wish::Fewer => (AS_MUCH, Wish::More),
+    fn judge(&mut self, suggestion: Suggestion, before: f64, window: Window, in_use: usize) -> usize {
+        let (wanted, back) = match suggestion {
+            Suggestion::More => (GAIN, Suggestion::Fewer),
+            Suggestion::Fewer => (AS_MUCH, Suggestion::More),
         };
         if window.rate >= before * wanted {
             self.rest_ns = 0;
@@ -100,22 +100,22 @@ impl LoopScaler {
     }
 }
 
-impl Wish {
+impl Suggestion {
     fn of(self, in_use: usize) -> usize {
         match self {
-            Wish::More => in_use + 1,
-            Wish::Fewer => in_use - 1,
+            Suggestion::More => in_use + 1,
+            Suggestion::Fewer => in_use - 1,
         }
     }
 }
 
 /// The change that is worth a trial after `window`, if there is one.
-fn wish(window: Window, in_use: usize, all: usize) -> Option<Wish> {
+fn suggestion(window: Window, in_use: usize, all: usize) -> Option<Suggestion> {
     let is_busy = window.busy >= BUSY * in_use as f64;
     match window.spare {
-        Some(spare) if spare < NONE_LEFT => (in_use > 1).then_some(Wish::Fewer),
+        Some(spare) if spare < NONE_LEFT => (in_use > 1).then_some(Suggestion::Fewer),
         Some(spare) if spare < SPARE => None,
-        _ => (is_busy && in_use < all).then_some(Wish::More),
+        _ => (is_busy && in_use < all).then_some(Suggestion::More),
     }
 }
 

@@ -14,6 +14,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc as answers;
 use std::sync::{Arc, OnceLock};
@@ -91,7 +92,7 @@ impl MigrateClient {
             let mut pool = ConnectionPool { peers: HashMap::new(), kept };
             runtime.block_on(async {
                 let ending = async { drop(phase.wait_for(|&phase| phase > Phase::Serving).await) };
-                first_of(ending, pool.serve(orders)).await;
+                first_of(pin!(ending), pin!(pool.serve(orders))).await;
             });
             // Does not wait for a name lookup that is still running.
             runtime.shutdown_background();
@@ -160,7 +161,7 @@ impl ConnectionPool {
                     self.keep(place, peer);
                     return report;
                 }
-                Some(Trouble::Lost) if report.replies.is_empty() && !has_begun_anew => has_begun_anew = true,
+                Some(SendFault::Lost) if report.replies.is_empty() && !has_begun_anew => has_begun_anew = true,
                 Some(_) => return report,
             }
         }
@@ -179,21 +180,21 @@ impl ConnectionPool {
 
 /// The reason why a step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
+enum SendFault {
     /// The connection has ended.
     Lost,
     TimedOut,
 }
 
-impl From<io::Error> for Trouble {
-    fn from(_: io::Error) -> Trouble {
-        Trouble::Lost
+impl From<io::Error> for SendFault {
+    fn from(_: io::Error) -> SendFault {
+        SendFault::Lost
     }
 }
 
 /// Runs one step with a timeout.
-async fn within<T>(patience: Duration, step: impl Future<Output = io::Result<T>>) -> Result<T, Trouble> {
-    Ok(timeout(patience, step).await.map_err(|_| Trouble::TimedOut)??)
+async fn within<T>(patience: Duration, step: impl Future<Output = io::Result<T>>) -> Result<T, SendFault> {
+    Ok(timeout(patience, step).await.map_err(|_| SendFault::TimedOut)??)
 }
 
 /// A connection to another server.
@@ -220,13 +221,13 @@ impl Peer {
             Ok(stream)
         };
         let stream = within(patience, connect).await.map_err(|trouble| match trouble {
-            Trouble::TimedOut => RemoteFault::Connecting,
-            Trouble::Lost => RemoteFault::Writing,
+            SendFault::TimedOut => RemoteFault::Connecting,
+            SendFault::Lost => RemoteFault::Writing,
         })?;
         Ok(Peer { stream, unread: Vec::new(), database: UNKNOWN, used: Instant::now() })
     }
 
-    async fn carry(&mut self, remote: &RemoteRequest) -> (RemoteResult, Option<Trouble>) {
+    async fn carry(&mut self, remote: &RemoteRequest) -> (RemoteResult, Option<SendFault>) {
         let mut report = RemoteResult::default();
         let (choice, mut greeting) = (self.database != remote.database, remote.login.clone());
         if choice {
@@ -252,7 +253,7 @@ impl Peer {
         greetings: usize,
         remote: &RemoteRequest,
         report: &mut RemoteResult,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SendFault> {
         let patience = Duration::from_millis(remote.timeout_ms);
         for _ in 0..greetings {
             let line = within(patience, self.line()).await?;

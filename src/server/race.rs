@@ -2,22 +2,25 @@
 //! would be built with every program that embeds a server.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 
-/// Polls both futures until one of them is ready, `first` before `second`; the other one is dropped.
-pub(super) async fn first_of<T>(first: impl Future<Output = T>, second: impl Future<Output = T>) -> T {
-    let (mut first, mut second) = (pin!(first), pin!(second));
-    poll_fn(|context| match first.as_mut().poll(context) {
+/// Polls both futures until one of them is ready, `first` before `second`. They stay where the caller has pinned them,
+/// so the wait takes no room beside them.
+pub(super) fn first_of<T>(
+    mut first: Pin<&mut impl Future<Output = T>>,
+    mut second: Pin<&mut impl Future<Output = T>>,
+) -> impl Future<Output = T> {
+    poll_fn(move |context| match first.as_mut().poll(context) {
         Poll::Pending => second.as_mut().poll(context),
         ready => ready,
     })
-    .await
 }
 
 #[cfg(test)]
 mod tests {
     use std::future::{pending, ready};
+    use std::pin::pin;
     use std::task::{Context, Waker};
 
     use super::*;
@@ -28,9 +31,9 @@ mod tests {
 
     #[test]
     fn the_future_that_is_ready_ends_the_wait_and_the_first_one_if_both_are() {
-        assert_eq!(polled(first_of(pending(), ready(2))), Poll::Ready(2));
-        assert_eq!(polled(first_of(ready(1), pending())), Poll::Ready(1));
-        assert_eq!(polled(first_of(ready(1), ready(2))), Poll::Ready(1));
-        assert_eq!(polled(first_of(pending::<u8>(), pending())), Poll::Pending);
+        assert_eq!(polled(first_of(pin!(pending()), pin!(ready(2)))), Poll::Ready(2));
+        assert_eq!(polled(first_of(pin!(ready(1)), pin!(pending()))), Poll::Ready(1));
+        assert_eq!(polled(first_of(pin!(ready(1)), pin!(ready(2)))), Poll::Ready(1));
+        assert_eq!(polled(first_of(pin!(pending::<u8>()), pin!(pending()))), Poll::Pending);
     }
 }

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -215,7 +216,7 @@ fn start_thread(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> io::R
     let runtime = event_loop(loops, number)?;
     let serve_accepted = serve_accepted(Arc::clone(&shared), loops, number);
     let serve = move || {
-        runtime.block_on(first_of(shared.connections_closed(), serve_accepted));
+        runtime.block_on(first_of(pin!(shared.connections_closed()), pin!(serve_accepted)));
     };
     thread::Builder::new().name(format!("dunlin-{number}")).spawn(serve)
 }

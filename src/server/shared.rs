@@ -192,7 +192,7 @@ impl Shared {
     /// Ends a batch; `before` is what was due when it began. If that has changed, the timer is set anew.
     pub(crate) fn end_batch(&self, engine: &mut Engine, before: DueState) {
         engine.end_batch();
-        self.settle(engine);
+        self.complete(engine);
         if before != engine.due_state() {
             engine.next_due().into_iter().for_each(|moment| self.wakeup.no_later_than(moment));
         }
@@ -200,7 +200,7 @@ impl Shared {
 
     /// Completes a batch or a tick: sends gathered invalidations, evicts clients, carries out the effects, and wakes
     /// the timer if keys must be evicted.
-    pub(crate) fn settle(&self, engine: &mut Engine) {
+    pub(crate) fn complete(&self, engine: &mut Engine) {
         tracking::broadcast(engine);
         engine.evict_clients();
         if !engine.effects.is_empty() {

@@ -46,7 +46,7 @@ impl Timer {
     pub(crate) fn tick(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> NextTick {
         if engine.scripts.is_busy() {
             engine.go_on(now);
-            shared.settle(engine);
+            shared.complete(engine);
             if !engine.scripts.is_busy() {
                 // The script's client may have been the last one of a temporary world, and may have left.
                 shared.end_if_left(engine);
@@ -60,7 +60,7 @@ impl Timer {
             tracking::limit_tracking(engine);
         }
         let goes_on_evicting = engine.go_on_evicting(now);
-        shared.settle(engine);
+        shared.complete(engine);
         if expired == SLICE_KEYS || goes_on_evicting {
             return NextTick::Again;
         }

@@ -14,6 +14,7 @@
 //! Costs: the list is read when a client changes its world, not when it is served.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -206,7 +207,7 @@ impl Worlds {
         let shared = Arc::new(Shared::of_world(engine, clock, config.phase.clone(), Arc::clone(self), world));
         let (kept, delivered) = (Arc::clone(&shared), Arc::clone(&shared));
         // Neither of the two ends by itself.
-        let task = first_of(timer::run(kept), deliveries::deliver(delivered));
+        let task = async { first_of(pin!(timer::run(kept)), pin!(deliveries::deliver(delivered))).await };
         let task = config.event_loop.spawn(task).abort_handle();
         if let Some(world) = shared.world() {
             *world.task.lock() = Some(task);

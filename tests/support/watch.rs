@@ -1,7 +1,8 @@
-//! A limit for the time of every command and input.
+//! A limit for the time and the memory of every command and input.
 //!
-//! Time is the processor time of the thread, which does not depend on other processes. A test that never returns is
-//! found by a watchdog thread, which prints the input and ends the process.
+//! Time is the processor time of the thread, which does not depend on other processes. Memory is the peak of the
+//! process: tests beside this one count, too, so the limit is far above what any input of these tests needs. A test
+//! that never returns is found by a watchdog thread, which prints the input and ends the process.
 
 use super::processor_time::processor_time;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,16 +12,31 @@ use std::time::Duration;
 /// The most that a command or an input may take: a second, and three in a build that checks its arithmetic and what it
 /// asserts in all of its loops.
 const MOST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 3 } else { 1 });
+/// The most by which a command or an input may raise the peak of the process's memory, in bytes.
+const MOST_BYTES: i64 = 256 << 20;
 /// A test that has made no progress between two of these checks is stuck.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// Does something that must not take long; `shown` says what it was.
-pub fn brief<R>(shown: impl FnOnce() -> String, act: impl FnOnce() -> R) -> R {
-    let start = processor_time();
+/// Does something that must take little time and memory; `shown` says what it was.
+pub fn brief<R>(shown: impl Fn() -> String, act: impl FnOnce() -> R) -> R {
+    let (start, peak_before) = (processor_time(), peak_bytes());
     let result = act();
-    let spent = processor_time() - start;
+    let (spent, more_bytes) = (processor_time() - start, peak_bytes() - peak_before);
     assert!(spent <= MOST, "{} takes {spent:?}", shown());
+    assert!(more_bytes <= MOST_BYTES, "{} takes {more_bytes} bytes of memory", shown());
     result
+}
+
+/// The most memory that this process has had so far, where the system counts it in KiB.
+#[cfg(target_os = "linux")]
+fn peak_bytes() -> i64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    getrusage(UsageWho::RUSAGE_SELF).expect("a process may ask for its own usage").max_rss() << 10
+}
+
+#[cfg(not(target_os = "linux"))]
+fn peak_bytes() -> i64 {
+    0
 }
 
 /// The current input of a test.

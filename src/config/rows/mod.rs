@@ -63,13 +63,13 @@ mod tests {
         let docs = include_str!("../../../docs/configuration.md");
         let table = docs.split("<!-- fixed -->").nth(1).and_then(|rest| rest.split("<!-- end -->").next());
         let rows = table.expect("the table stands between marks").lines().filter_map(|line| line.split('|').nth(1));
-        let told: BTreeSet<&str> = rows.flat_map(|names| names.split('`').skip(1).step_by(2)).collect();
+        let named: BTreeSet<&str> = rows.flat_map(|names| names.split('`').skip(1).step_by(2)).collect();
         let all = ALL.iter().copied().flatten();
         let fixed: BTreeSet<&str> = all
             .filter(|parameter| parameter.is_fixed() && !parameter.is_hidden)
             .map(|parameter| parameter.name)
             .collect();
-        assert_eq!(told, fixed);
+        assert_eq!(named, fixed);
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn resume(engine: &mut Engine, session: SessionId) {
     let Some(wait) = engine.observers.waiting.leave(session) else { return };
     let Some(asked) = wait.request.iter().next() else { return };
     let Some(request) = wait.again.as_ref().unwrap_or(&wait.request).iter().next() else { return };
-    let told = engine.sessions.frames_of(session);
+    let frames_before = engine.sessions.frames_of(session);
     let mut out = Vec::new();
     let timer = measure::start_timer(engine);
     match dispatch::admit(engine, session, request) {
@@ -149,7 +149,7 @@ fn resume(engine: &mut Engine, session: SessionId) {
         Ok(Admitted::Later(_) | Admitted::Queued) => return engine.observers.waiting.join(session, wait),
         Err(error) => dispatch::refuse(engine, error, &mut Reply::new(&mut out, engine.sessions.protocol_of(session))),
     }
-    answer(engine, session, told, out);
+    answer(engine, session, frames_before, out);
 }
 
 /// Ends waits whose timeout has passed, at most `limit`; returns how many it ended.
@@ -218,9 +218,9 @@ pub(in crate::engine) fn stop_waiting(engine: &mut Engine, session: SessionId) {
     }
 }
 
-/// Replies to a session that was blocked, after the `told` frames that were queued before it resumed; from now on it
-/// runs commands again.
-pub(super) fn answer(engine: &mut Engine, session: SessionId, told: usize, mut out: Vec<u8>) {
+/// Replies to a session that was blocked, after the `frames_before` frames that were queued before it resumed; from
+/// now on it runs commands again.
+pub(super) fn answer(engine: &mut Engine, session: SessionId, frames_before: usize, mut out: Vec<u8>) {
     let now = engine.now();
     let Some(client) = engine.sessions.get_mut(session) else { return };
     client.active = now;
@@ -231,7 +231,7 @@ pub(super) fn answer(engine: &mut Engine, session: SessionId, told: usize, mut o
     if engine.observers.kit.is_some() && !kit::note_late_reply(engine, session, &mut out) {
         return;
     }
-    delivery::listening(engine).1.tell_after(told, session, Arc::from(out));
+    delivery::of(engine).1.send_after(frames_before, session, Arc::from(out));
 }
 
 /// Whether all waiters of a ready key were served.

@@ -41,7 +41,7 @@ impl Delivery<'_> {
     }
 
     /// Queues a frame for a session.
-    pub(super) fn tell(&mut self, session: SessionId, frame: Arc<[u8]>) {
+    pub(super) fn send(&mut self, session: SessionId, frame: Arc<[u8]>) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
         if client.push_queue.push(frame) {
             self.effects.push(Effect::Wake(session));
@@ -54,14 +54,14 @@ impl Delivery<'_> {
         }
     }
 
-    /// Queues a frame for a session after its first `told` unread frames, before all later ones.
-    pub(super) fn tell_after(&mut self, told: usize, session: SessionId, frame: Arc<[u8]>) {
+    /// Queues a frame for a session after its first `frames_before` unread frames, before all later ones.
+    pub(super) fn send_after(&mut self, frames_before: usize, session: SessionId, frame: Arc<[u8]>) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
-        if told == client.push_queue.frames() {
-            return self.tell(session, frame);
+        if frames_before == client.push_queue.frames() {
+            return self.send(session, frame);
         }
         // The connection was woken when the first of those frames was queued.
-        client.push_queue.insert(told, frame);
+        client.push_queue.insert(frames_before, frame);
         self.sessions.account_memory(session);
         self.weigh(session, 0);
     }
@@ -107,12 +107,12 @@ impl Engine {
     /// Closes a session over its output limit; `more` counts bytes of replies that are not in its buffers yet. To be
     /// called when the amount of unsent output has changed.
     pub fn check_output_limit(&mut self, session: SessionId, more: usize) {
-        listening(self).1.weigh(session, more);
+        of(self).1.weigh(session, more);
     }
 }
 
 /// The subscriptions, and the parts that are needed to queue frames for subscribers.
-pub(super) fn listening(engine: &mut Engine) -> (&Subscriptions, Delivery<'_>) {
+pub(super) fn of(engine: &mut Engine) -> (&Subscriptions, Delivery<'_>) {
     let delivery = Delivery {
         sessions: &mut engine.sessions,
         overfull: &mut engine.observers.overfull,
@@ -126,8 +126,8 @@ pub(super) fn listening(engine: &mut Engine) -> (&Subscriptions, Delivery<'_>) {
 }
 
 /// Queues a push (a message or an invalidation) for a session, apart from the replies to its own requests.
-pub fn tell(engine: &mut Engine, session: SessionId, frame: Arc<[u8]>) {
-    listening(engine).1.tell(session, frame);
+pub fn send(engine: &mut Engine, session: SessionId, frame: Arc<[u8]>) {
+    of(engine).1.send(session, frame);
 }
 
 /// Whether the client has an output limit.
@@ -148,7 +148,7 @@ pub(super) fn reply_room(engine: &Engine, session: SessionId, is_in_script: bool
 #[cold]
 pub(super) fn overrun(engine: &mut Engine, session: SessionId, is_in_script: bool) {
     if reply_room(engine, session, is_in_script) < engine.settings.max_bulk_bytes {
-        listening(engine).1.cut_off(session);
+        of(engine).1.cut_off(session);
     }
 }
 
@@ -176,6 +176,6 @@ pub(super) fn cut_off_overfull(engine: &mut Engine) {
         && end <= engine.timing.now
     {
         engine.observers.overfull.ends.pop_first();
-        listening(engine).1.cut_off(session);
+        of(engine).1.cut_off(session);
     }
 }

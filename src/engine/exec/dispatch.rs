@@ -92,7 +92,7 @@ pub(super) fn run_full(
     engine.observers.tracking.begin_turn(session);
     let admitted = admit(engine, session, request);
     if engine.observers.tracking.is_on() {
-        (turn.start, turn.told) = tell_before_reply(engine, session, turn.told, out);
+        (turn.start, turn.frames_before) = take_pushes_before_reply(engine, session, turn.frames_before, out);
     }
     match admitted {
         Ok(Admitted::Later(moment)) => {
@@ -108,7 +108,7 @@ pub(super) fn run_full(
                 refuse(engine, error, &mut Reply::new(out, protocol));
                 return end_turn(engine, session, turn, out);
             }
-            (turn.start, turn.told) = tell_before_reply(engine, session, turn.told, out);
+            (turn.start, turn.frames_before) = take_pushes_before_reply(engine, session, turn.frames_before, out);
             let ending = stages::run_call(engine, &mut call, Reply::new(out, protocol));
             return end_command(engine, &call, ending, turn, out);
         }
@@ -131,7 +131,7 @@ pub(super) fn end_command(
 ) -> Flow {
     let session = call.session;
     if std::mem::take(&mut engine.observers.tracking.is_reply_last) {
-        (turn.start, turn.told) = move_reply_last(engine, session, turn.told, turn.start, out);
+        (turn.start, turn.frames_before) = move_reply_last(engine, session, turn.frames_before, turn.start, out);
     }
     match ending {
         Ending::Answered => {}
@@ -320,10 +320,15 @@ pub(super) fn refuse(engine: &mut Engine, error: Error, reply: &mut Reply<'_>) {
 
 /// Puts pushes that came before a command runs in front of its reply. Returns where the reply starts in `out`, and
 /// the number of frames before it that the client has not read.
-fn tell_before_reply(engine: &mut Engine, session: SessionId, told: usize, out: &mut Vec<u8>) -> (usize, usize) {
-    let now_told = engine.sessions.frames_of(session);
-    if told > 0 || now_told == 0 {
-        return (out.len(), now_told);
+fn take_pushes_before_reply(
+    engine: &mut Engine,
+    session: SessionId,
+    frames_before: usize,
+    out: &mut Vec<u8>,
+) -> (usize, usize) {
+    let frames_now = engine.sessions.frames_of(session);
+    if frames_before > 0 || frames_now == 0 {
+        return (out.len(), frames_now);
     }
     if let Some(client) = engine.sessions.get_mut(session) {
         client.push_queue.take(out, usize::MAX);
@@ -336,23 +341,23 @@ fn tell_before_reply(engine: &mut Engine, session: SessionId, told: usize, out: 
 fn move_reply_last(
     engine: &mut Engine,
     session: SessionId,
-    told: usize,
+    frames_before: usize,
     start: usize,
     out: &mut Vec<u8>,
 ) -> (usize, usize) {
-    if told > 0 {
+    if frames_before > 0 {
         return (start, engine.sessions.frames_of(session));
     }
     let reply = out.split_off(start);
-    let (start, told) = tell_before_reply(engine, session, 0, out);
+    let (start, frames_before) = take_pushes_before_reply(engine, session, 0, out);
     out.extend_from_slice(&reply);
-    (start, told)
+    (start, frames_before)
 }
 
 /// Takes back the reply of a command whose client wants none, and orders reply and pushes: earlier pushes come
 /// before the reply, all others behind it. Returns how the connection goes on.
 pub(super) fn conclude(engine: &mut Engine, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
-    let Turn { start, told, wanted_reply } = turn;
+    let Turn { start, frames_before, wanted_reply } = turn;
     let is_blocked = engine.is_blocked(session);
     if engine.observers.kit.is_some() {
         kit::note_reply(engine, session, start, is_blocked, out);
@@ -364,12 +369,12 @@ pub(super) fn conclude(engine: &mut Engine, session: SessionId, turn: Turn, out:
     if !is_blocked {
         client.has_replied();
     }
-    if told > 0 && out.len() > start {
+    if frames_before > 0 && out.len() > start {
         // The client has not been able to read those yet, so the reply waits with them.
-        client.push_queue.insert(told, out[start..].into());
+        client.push_queue.insert(frames_before, out[start..].into());
         out.truncate(start);
     }
-    if (told == 0 || client.closing) && !client.push_queue.is_empty() {
+    if (frames_before == 0 || client.closing) && !client.push_queue.is_empty() {
         client.push_queue.take(out, usize::MAX);
     }
     let (mut is_cut_off, is_closing) = (client.cut_off, client.closing);
@@ -410,7 +415,7 @@ pub(super) struct Turn {
     /// Where the reply starts in the buffer.
     pub(super) start: usize,
     /// The number of pushed frames before it that the client has not read.
-    pub(super) told: usize,
+    pub(super) frames_before: usize,
     /// Whether the client wanted a reply.
     pub(super) wanted_reply: bool,
 }
@@ -418,7 +423,7 @@ pub(super) struct Turn {
 impl Turn {
     /// The state of a client whose reply is to be at the end of `out`.
     pub(super) fn of(client: &Session, out: &[u8]) -> Turn {
-        Turn { start: out.len(), told: client.push_queue.frames(), wanted_reply: client.wants_reply() }
+        Turn { start: out.len(), frames_before: client.push_queue.frames(), wanted_reply: client.wants_reply() }
     }
 }
 

@@ -158,8 +158,8 @@ pub(super) fn start_timer(engine: &Engine) -> Stopwatch {
 }
 
 /// The time since the start of a measurement, in microseconds.
-pub(super) fn elapsed_us(engine: &Engine, watch: Stopwatch) -> u64 {
-    clock(engine).since_us(watch.started).saturating_add(engine.timing.stalled_us - watch.stalled_us)
+pub(super) fn elapsed_us(engine: &Engine, timer: Stopwatch) -> u64 {
+    clock(engine).since_us(timer.started).saturating_add(engine.timing.stalled_us - timer.stalled_us)
 }
 
 /// Counts the time that a command took, in its statistics and the logs.

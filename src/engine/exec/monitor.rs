@@ -62,7 +62,7 @@ fn show_of(engine: &mut Engine, session: SessionId, id: CommandId, request: Requ
     for watcher in watchers {
         // These lines count as replies to MONITOR, so CLIENT REPLY silences them.
         if engine.sessions.get(watcher).is_some_and(|watcher| watcher.wants_reply()) {
-            delivery::tell(engine, watcher, Arc::clone(&line));
+            delivery::send(engine, watcher, Arc::clone(&line));
         }
     }
 }

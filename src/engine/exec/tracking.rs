@@ -60,7 +60,7 @@ pub fn track(engine: &mut Engine, session: SessionId, mut mode: Mode) {
 pub fn untrack(engine: &mut Engine, session: SessionId) {
     // Changes made earlier by its own transaction are still reported.
     if engine.observers.tracking.current == Some(session) {
-        tell_pending(engine, session);
+        send_pending(engine, session);
     }
     if let Some(client) = engine.sessions.get_mut(session) {
         engine.observers.tracking.leave(client);
@@ -72,7 +72,7 @@ pub fn untrack(engine: &mut Engine, session: SessionId) {
 pub(super) fn end_tracking(engine: &mut Engine, session: SessionId) {
     engine.observers.tracking.is_running = false;
     if !engine.observers.tracking.pending.is_empty() {
-        tell_pending(engine, session);
+        send_pending(engine, session);
     }
 }
 
@@ -92,13 +92,13 @@ pub(super) fn end_exception(engine: &mut Engine, session: SessionId) {
 }
 
 #[cold]
-fn tell_pending(engine: &mut Engine, session: SessionId) {
+fn send_pending(engine: &mut Engine, session: SessionId) {
     for key in std::mem::take(&mut engine.observers.tracking.pending) {
         let mut message = match &key {
             Some(key) => Message::of_keys([&**key].into_iter()),
             None => message_of_all(engine, session),
         };
-        tell_tracker(engine, session, &mut message);
+        send_to_tracker(engine, session, &mut message);
     }
 }
 
@@ -183,7 +183,7 @@ fn invalidate_known(engine: &mut Engine, key: &[u8]) {
         if is_own && tracking.is_running {
             tracking.pending.push(Some(key.into()));
         } else {
-            tell_tracker(engine, reader, &mut message);
+            send_to_tracker(engine, reader, &mut message);
         }
     }
 }
@@ -199,7 +199,7 @@ pub fn invalidate_all(engine: &mut Engine) {
             engine.observers.tracking.pending.push(None);
         } else {
             let mut message = message_of_all(engine, session);
-            tell_tracker(engine, session, &mut message);
+            send_to_tracker(engine, session, &mut message);
         }
     }
 }
@@ -214,35 +214,35 @@ pub fn broadcast(engine: &mut Engine) {
         for session in gathered.clients() {
             let mode = engine.sessions.get(session).and_then(|client| client.tracking.as_deref());
             if !mode.is_some_and(|mode| mode.no_loop) {
-                tell_tracker(engine, session, &mut message);
+                send_to_tracker(engine, session, &mut message);
                 continue;
             }
             let keys = gathered.keys(Some(session));
             if keys.len() > 0 {
-                tell_tracker(engine, session, &mut Message::of_keys(keys));
+                send_to_tracker(engine, session, &mut Message::of_keys(keys));
             }
         }
     }
 }
 
 /// Sends an invalidation to a client that tracks, or to the client of its REDIRECT.
-fn tell_tracker(engine: &mut Engine, session: SessionId, message: &mut Message) {
+fn send_to_tracker(engine: &mut Engine, session: SessionId, message: &mut Message) {
     let Some(client) = engine.sessions.get(session) else { return };
     let Some(mode) = client.tracking.as_deref() else { return };
     let (redirect, protocol) = (mode.redirect, client.protocol);
     let receiver = redirect.unwrap_or(session);
     let Some(listener) = engine.sessions.get(receiver) else {
-        return tell_of_broken_redirection(engine, session, receiver, protocol);
+        return report_broken_redirection(engine, session, receiver, protocol);
     };
     let frame = match listener.protocol {
         Protocol::Resp3 => message.push(),
         Protocol::Resp2 if redirect.is_some() && !listener.subscribed.is_empty() => message.published(),
         Protocol::Resp2 => return,
     };
-    delivery::tell(engine, receiver, frame);
+    delivery::send(engine, receiver, frame);
 }
 
-fn tell_of_broken_redirection(engine: &mut Engine, session: SessionId, gone: SessionId, protocol: Protocol) {
+fn report_broken_redirection(engine: &mut Engine, session: SessionId, gone: SessionId, protocol: Protocol) {
     if let Some(mode) = engine.sessions.get_mut(session).and_then(|client| client.tracking.as_deref_mut()) {
         mode.is_broken = true;
     }
@@ -252,7 +252,7 @@ fn tell_of_broken_redirection(engine: &mut Engine, session: SessionId, gone: Ses
         reply.push(2);
         reply.bulk(b"tracking-redir-broken");
         reply.integer(gone.number as i64);
-        delivery::tell(engine, session, frame.into());
+        delivery::send(engine, session, frame.into());
     }
 }
 

@@ -105,21 +105,21 @@ impl Table {
         }
         let places = (entries.len() * 4).next_power_of_two();
         let mut table = Table { shift: u64::BITS - places.ilog2(), places: Arc::default(), entries: entries.into() };
-        table.settle(places);
+        table.rebuild_index(places);
         table
     }
 
     /// Builds the hash table with the given number of slots: each command that can be called by a name gets one.
-    fn settle(&mut self, places: usize) {
-        let mut settled = vec![Place::of(b"", None); places];
+    fn rebuild_index(&mut self, count: usize) {
+        let mut places = vec![Place::of(b"", None); count];
         for (index, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.is_called_by_itself()) {
             let mut place = self.home(Name::of(entry.called.as_bytes()));
-            while settled[place].id.is_some() {
-                place = (place + 1) % places;
+            while places[place].id.is_some() {
+                place = (place + 1) % count;
             }
-            settled[place] = Place::of(entry.called.as_bytes(), Some(CommandId(index as u16)));
+            places[place] = Place::of(entry.called.as_bytes(), Some(CommandId(index as u16)));
         }
-        self.places = settled.into();
+        self.places = places.into();
     }
 
     /// Renames commands by pairs of a command's name and its new one, in this order. A command whose new name is empty
@@ -136,7 +136,7 @@ impl Table {
             let last = id.index() + self.entry(id).command.subcommands.len();
             let entries = Arc::make_mut(&mut self.entries);
             entries[id.index()..=last].iter_mut().for_each(|entry| entry.called = called.to_ascii_lowercase());
-            self.settle(self.places.len());
+            self.rebuild_index(self.places.len());
         }
         Ok(self)
     }

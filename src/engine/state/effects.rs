@@ -11,7 +11,7 @@ use crate::keyspace::LazyFree;
 /// A list of effects, in the order in which they were requested.
 #[derive(Debug, Default)]
 pub struct Effects {
-    wishes: Vec<Effect>,
+    list: Vec<Effect>,
 }
 
 /// An action that the server carries out.
@@ -66,16 +66,16 @@ pub enum ClockOrder {
 impl Effects {
     /// Adds an effect.
     pub fn push(&mut self, wish: Effect) {
-        self.wishes.push(wish);
+        self.list.push(wish);
     }
 
     /// True when the list is empty.
     pub fn is_empty(&self) -> bool {
-        self.wishes.is_empty()
+        self.list.is_empty()
     }
 
     /// Takes all effects, and leaves the list empty.
     pub fn take(&mut self) -> Vec<Effect> {
-        std::mem::take(&mut self.wishes)
+        std::mem::take(&mut self.list)
     }
 }

@@ -10,6 +10,7 @@
 
 use std::future;
 use std::io;
+use std::pin::pin;
 use std::process;
 use std::sync::Arc;
 use std::thread;
@@ -112,7 +113,7 @@ impl Signals {
                     signal.recv().await;
                     name
                 };
-                first_of(named(interrupt, "SIGINT"), named(terminate, "SIGTERM")).await
+                first_of(pin!(named(interrupt, "SIGINT")), pin!(named(terminate, "SIGTERM"))).await
             }
             Err(error) => {
                 warn!("cannot receive signals: {error}");

@@ -90,5 +90,5 @@ pub fn push_reply(cx: &mut Ctx<'_>, write: impl FnOnce(&mut Reply<'_>)) {
     }
     let mut frame = Vec::new();
     write(&mut Reply::new(&mut frame, cx.reply.protocol()));
-    delivery::tell(cx.engine, cx.session, frame.into());
+    delivery::send(cx.engine, cx.session, frame.into());
 }

@@ -65,8 +65,8 @@ pub(in crate::engine) fn begin_inner(
 }
 
 /// Records the reply of an entry's command.
-pub(in crate::engine) fn end_entry(engine: &mut Engine, number: Option<u64>, watch: Stopwatch, reply: &[u8]) {
-    let elapsed_us = measure::elapsed_us(engine, watch);
+pub(in crate::engine) fn end_entry(engine: &mut Engine, number: Option<u64>, timer: Stopwatch, reply: &[u8]) {
+    let elapsed_us = measure::elapsed_us(engine, timer);
     let journal = engine.observers.kit.as_mut().and_then(|kit| kit.journal.as_mut());
     let (Some(number), Some(journal)) = (number, journal) else { return };
     let begun = journal.begun;

@@ -71,7 +71,7 @@ fn run_noted(
     }
     let ends = failure.as_ref().is_some_and(Failure::ends_connection);
     let number = journal::begin_entry(engine, session, request, Source::Client);
-    let begun = Begun { number, watch: measure::start_timer(engine), failure };
+    let begun = Begun { number, timer: measure::start_timer(engine), failure };
     engine.observers.kit().begun.insert(session, begun);
     let flow = dispatch::run_full(engine, now, session, request, out);
     match flow {
@@ -95,7 +95,7 @@ pub(super) fn note_reply(engine: &mut Engine, session: SessionId, start: usize, 
         return;
     }
     let Some(begun) = kit.begun.remove(&session) else { return };
-    journal::end_entry(engine, begun.number, begun.watch, &out[start..]);
+    journal::end_entry(engine, begun.number, begun.timer, &out[start..]);
     if is_queued && out[start..] == *b"+QUEUED\r\n" {
         engine.observers.mark_queued(begun.number);
     }
@@ -111,7 +111,7 @@ pub(super) fn note_reply(engine: &mut Engine, session: SessionId, start: usize, 
 #[cold]
 pub(super) fn note_late_reply(engine: &mut Engine, session: SessionId, out: &mut Vec<u8>) -> bool {
     let Some(begun) = engine.observers.kit.as_mut().and_then(|kit| kit.begun.remove(&session)) else { return true };
-    journal::end_entry(engine, begun.number, begun.watch, out);
+    journal::end_entry(engine, begun.number, begun.timer, out);
     match begun.failure {
         Some(Failure::DropAfter) => {
             delivery::drop_session(engine, session);
@@ -171,11 +171,11 @@ pub(super) fn run_delayed(engine: &mut Engine, session: SessionId) {
             // The connection no longer has that request, so it cannot send it again.
             _ = engine.take_host_call(session);
             let text = KitError::WorldTooLate.to_string();
-            delivery::tell(engine, session, format!("-{text}\r\n").into_bytes().into());
+            delivery::send(engine, session, format!("-{text}\r\n").into_bytes().into());
         }
-        Flow::Next => delivery::tell(engine, session, out.into()),
+        Flow::Next => delivery::send(engine, session, out.into()),
         Flow::Close => {
-            delivery::tell(engine, session, out.into());
+            delivery::send(engine, session, out.into());
             hang_up(engine, session);
         }
         Flow::Abort => engine.effects.push(Effect::Close(session)),

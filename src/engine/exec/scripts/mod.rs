@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::engine::exec::snapshots;
 use crate::engine::spec::Now;
 use crate::engine::state::Scripts;
-use crate::engine::state::scripts::Functions;
+use crate::keyspace::LazyFree;
 use crate::script::LuaVm;
 
 /// The way in which a command ended.
@@ -36,10 +36,12 @@ pub(in crate::engine) enum Ending {
     CallsHost,
 }
 
-/// Removes all functions.
+/// Removes all functions. Large libraries are freed on another thread, like large values.
 pub fn flush_functions(engine: &mut Engine) {
     snapshots::before_functions_change(engine);
-    engine.scripts.functions = Functions::default();
+    let functions = std::mem::take(&mut engine.scripts.functions);
+    let bytes = functions.registry.memory_bytes() + functions.vm_bytes();
+    engine.free(LazyFree::of(functions, bytes));
 }
 
 /// The time that TIME returns.
@@ -47,11 +49,14 @@ pub fn shown_now(engine: &Engine) -> Now {
     engine.scripts.running.as_ref().map_or_else(|| engine.now(), |running| running.shown)
 }
 
-/// Removes all scripts.
+/// Removes all scripts. Many of them, with what they compiled to, are freed on another thread, like a large value.
 pub fn flush_scripts(engine: &mut Engine) {
     snapshots::before_scripts_change(engine);
-    engine.scripts.cache = engine.scripts.cache.flushed();
-    engine.scripts.vm = None;
+    let flushed = engine.scripts.cache.flushed();
+    let cache = std::mem::replace(&mut engine.scripts.cache, flushed);
+    let vm = engine.scripts.vm.take();
+    let bytes = cache.memory_bytes() + vm.as_ref().map_or(0, |vm| vm.memory_bytes());
+    engine.free(LazyFree::of((cache, vm), bytes));
 }
 
 pub(super) fn take_vm(scripts: &mut Scripts) -> Box<LuaVm> {

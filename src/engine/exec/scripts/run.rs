@@ -267,8 +267,8 @@ fn conclude_script(engine: &mut Engine, session: SessionId, outcome: Outcome, mu
         }
         return;
     }
-    let told = engine.sessions.get(session).map_or(0, |client| client.push_queue.frames());
-    blocking::answer(engine, session, told, out);
+    let frames_before = engine.sessions.get(session).map_or(0, |client| client.push_queue.frames());
+    blocking::answer(engine, session, frames_before, out);
     if is_detached {
         engine.disconnect(session);
     }

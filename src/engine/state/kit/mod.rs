@@ -43,7 +43,7 @@ pub struct Kit {
 pub(in crate::engine) struct Begun {
     /// Its entry in the journal.
     pub(in crate::engine) number: Option<u64>,
-    pub(in crate::engine) watch: Stopwatch,
+    pub(in crate::engine) timer: Stopwatch,
     /// The fault that its reply is to suffer.
     pub(in crate::engine) failure: Option<Failure>,
 }

@@ -61,7 +61,7 @@ struct Watched {
 
 impl Watcher {
     /// Records a change of the key; returns the session if that breaks its watch.
-    fn told(&mut self, before: Presence, after: Presence) -> Option<SessionId> {
+    fn record(&mut self, before: Presence, after: Presence) -> Option<SessionId> {
         self.minds(before, after).then_some(self.session)
     }
 
@@ -122,7 +122,7 @@ impl Watches {
     /// Breaks the watches of a key that changed or was deleted; `after` is its presence now.
     pub fn touch(&mut self, database: usize, key: &[u8], after: Presence) {
         let Some(watchers) = self.keys.get_mut(database, key) else { return };
-        let broken = watchers.iter_mut().filter_map(|watcher| watcher.told(Presence::Live, after)).collect();
+        let broken = watchers.iter_mut().filter_map(|watcher| watcher.record(Presence::Live, after)).collect();
         self.break_all(broken);
     }
 
@@ -131,7 +131,7 @@ impl Watches {
         let mut broken = Vec::new();
         for (key, watchers) in self.keys.iter_mut(database) {
             let (before, after) = (before(key), after(key));
-            broken.extend(watchers.iter_mut().filter_map(|watcher| watcher.told(before, after)));
+            broken.extend(watchers.iter_mut().filter_map(|watcher| watcher.record(before, after)));
         }
         for session in broken {
             self.sessions.entry(session).or_default().is_broken = true;
