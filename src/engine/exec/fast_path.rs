@@ -17,6 +17,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::dispatch::Turn;
+#[cfg(debug_assertions)]
 use crate::engine::exec::gates::Asked;
 use crate::engine::exec::scripts::Ending;
 use crate::engine::exec::stages::{Call, Caller};
