@@ -20,8 +20,8 @@ use crate::script::Function;
 
 // The process: its settings, time and counters.
 
-/// Puts other settings in force, with what follows from them but is not an effect: the default user's
-/// password, and eviction if the memory limit is lower now.
+/// Puts other settings in force, with what follows from them but is not an effect: the default user's password, and
+/// eviction if the memory limit is lower now.
 pub fn replace_settings(cx: &mut Ctx<'_>, settings: Settings) {
     let is_password_other = cx.engine.settings.password != settings.password;
     cx.engine.settings = settings;

@@ -387,13 +387,14 @@ impl Sessions {
         }
     }
 
-    /// Notes what the session called last, `None` for a command that does not exist.
+    /// Records what the session called last, `None` for a command that does not exist.
     pub(in crate::engine) fn note_command(&mut self, session: SessionId, command: Option<CommandId>) {
         if let Some(client) = self.get_mut(session) {
             client.last_command = command;
         }
     }
 
+    /// True when the session is to receive the reply to its command (CLIENT REPLY).
     pub(in crate::engine) fn wants_reply(&self, session: SessionId) -> bool {
         self.get(session).is_some_and(Session::wants_reply)
     }
@@ -405,10 +406,12 @@ impl Sessions {
         turns.into_iter().map(|(_, session)| session).collect()
     }
 
+    /// The number of push frames that the session has not read yet.
     pub(in crate::engine) fn frames_of(&self, session: SessionId) -> usize {
         self.get(session).map_or(0, |client| client.push_queue.frames())
     }
 
+    /// The protocol that the session speaks, RESP2 for one that has ended.
     pub(in crate::engine) fn protocol_of(&self, session: SessionId) -> Protocol {
         self.get(session).map_or(Protocol::Resp2, |client| client.protocol)
     }
@@ -418,6 +421,7 @@ impl Sessions {
         self.get(session).is_some_and(|client| client.origin.is_test_client)
     }
 
+    /// Makes the session's connection send its output one byte at a time from now on (a fault of the test kit).
     pub(in crate::engine) fn split(&mut self, session: SessionId) {
         if let Some(client) = self.get_mut(session) {
             client.in_bytes = true;

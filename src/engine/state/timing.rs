@@ -62,13 +62,17 @@ pub(in crate::engine) struct Stopwatch {
 #[derive(Debug)]
 pub struct Timing {
     started: Now,
+    /// The time of the current request or tick.
     pub(in crate::engine) now: Now,
+    /// The command that a request named, while it runs.
     pub(in crate::engine) running: Option<Running>,
+    /// The commands of the batch that are timed later.
     pub(in crate::engine) put_off: PutOff,
     /// When the current batch of requests began.
     pub(in crate::engine) batch_began: Now,
     /// The length of all stalls so far.
     pub(in crate::engine) stalled_us: u64,
+    /// The pause of clients, if any (CLIENT PAUSE).
     pub(in crate::engine) pause: Pause,
     /// The clock is held: it moves only when a test moves it.
     is_held: bool,

@@ -63,20 +63,23 @@ impl Observers {
         self.subscriptions.remove_all(session.id, &mut session.subscribed);
         self.tracking.leave(session);
     }
-}
 
-impl Observers {
+    /// True when a client receives every command (MONITOR).
     pub(in crate::engine) fn has_monitors(&self) -> bool {
         !self.monitors.is_empty()
     }
 
-    /// True while a fault of the test kit delays the session's request.
-    pub(in crate::engine) fn is_delayed(&self, session: SessionId) -> bool {
-        self.kit.as_ref().is_some_and(|kit| kit.delays(session))
-    }
-
+    /// True while the session is blocked in a command.
     pub(in crate::engine) fn is_waiting(&self, session: SessionId) -> bool {
         !self.waiting.is_empty() && self.waiting.get(session).is_some()
+    }
+}
+
+/// The test kit, as far as a test uses it.
+impl Observers {
+    /// True while a fault delays the session's request.
+    pub(in crate::engine) fn is_delayed(&self, session: SessionId) -> bool {
+        self.kit.as_ref().is_some_and(|kit| kit.delays(session))
     }
 
     /// Records that an entry's command is queued until EXEC.
@@ -116,6 +119,8 @@ impl Observers {
         self.kit.take_if(|kit| kit.is_idle());
     }
 
+    /// Takes back what was recorded at the beginning of a request that runs again later: a pause holds it back, or it has
+    /// called the host.
     pub(in crate::engine) fn unbegin(&mut self, session: SessionId) {
         let Some(kit) = &mut self.kit else { return };
         let number = kit.begun.remove(&session).and_then(|begun| begun.number);
