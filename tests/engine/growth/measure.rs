@@ -88,8 +88,8 @@ fn is_linear(small: Duration, large: Duration) -> bool {
     large < BRIEF || large.as_secs_f64() <= MOST * small.max(ENOUGH).as_secs_f64()
 }
 
-/// The processor time that the requests take, or which of them is refused. What they leave to be freed is freed later: a
-/// server does that on another thread, and no client waits for it.
+/// The processor time that the requests take, or which of them is refused. What they leave to be freed is freed later:
+/// a server does that on another thread, and no client waits for it.
 fn work(case: &Case, size: usize) -> Result<Duration, String> {
     let mut world = World::with(|settings| settings.max_clients = usize::MAX);
     run(&mut world, &requests(case.before, size))?;

@@ -119,8 +119,8 @@ impl Observers {
         self.kit.take_if(|kit| kit.is_idle());
     }
 
-    /// Takes back what was recorded at the beginning of a request that runs again later: a pause holds it back, or it has
-    /// called the host.
+    /// Takes back what was recorded at the beginning of a request that runs again later: a pause holds it back, or it
+    /// has called the host.
     pub(in crate::engine) fn unbegin(&mut self, session: SessionId) {
         let Some(kit) = &mut self.kit else { return };
         let number = kit.begun.remove(&session).and_then(|begun| begun.number);
