@@ -1,4 +1,4 @@
-//! What the benches that compare servers share: the servers, and the plan of what runs for how long.
+//! Code that the benches share which compare servers: the servers, and the plan of what runs for how long.
 
 #![allow(dead_code, reason = "each bench uses a part of it")]
 

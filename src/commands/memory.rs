@@ -5,8 +5,7 @@
 //! left out, since the system's has no statistics.
 
 use super::help;
-use crate::engine::exec::eviction;
-use crate::engine::exec::operations;
+use crate::engine::exec::{eviction, operations};
 use crate::engine::state::host::Usage;
 use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec, Lookup};
 use crate::resp::Reply;

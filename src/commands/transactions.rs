@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
+use crate::engine::exec::operations;
 use crate::engine::exec::scripts::rest_before;
-use crate::engine::{
-    Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Transaction, unwatch_all, watch_key,
-};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Transaction};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[MULTI, EXEC, DISCARD, WATCH, UNWATCH];
@@ -55,7 +54,7 @@ const EXEC: Command = Command {
 fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     // While the commands run, the session still counts as within its transaction.
     let transaction = cx.session().transaction.clone().ok_or(Error::ExecWithoutMulti)?;
-    let is_broken = unwatch_all(cx);
+    let is_broken = operations::unwatch_all(cx);
     if transaction.is_faulty {
         cx.session_mut().transaction = None;
         return Err(Error::TransactionFaulty);
@@ -89,7 +88,7 @@ const DISCARD: Command = Command {
 
 fn discard(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     cx.session_mut().transaction.take().ok_or(Error::DiscardWithoutMulti)?;
-    unwatch_all(cx);
+    operations::unwatch_all(cx);
     cx.reply().ok();
     Ok(())
 }
@@ -111,7 +110,7 @@ fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
         return Err(Error::WatchInMulti);
     }
     for key in args.rest() {
-        watch_key(cx, key);
+        operations::watch_key(cx, key);
     }
     cx.reply().ok();
     Ok(())
@@ -121,7 +120,7 @@ const UNWATCH: Command =
     Command { name: "UNWATCH", flags: UNWATCHING, since: "2.2.0", about: "Unwatches all keys.", run: unwatch, ..ROW };
 
 fn unwatch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    unwatch_all(cx);
+    operations::unwatch_all(cx);
     cx.reply().ok();
     Ok(())
 }

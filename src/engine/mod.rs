@@ -7,9 +7,9 @@
 //! replies, byte for byte. The other promises of the project depend on that: a clock that tests move, many engines in
 //! one process, tests that never sleep.
 //!
-//! Three rooms, each of which uses only those before it: [`spec`] says what a command is, [`state`] is what the server
-//! knows, and [`exec`] is what happens. [`Engine`] composes the state. Its methods are what a host calls; anything
-//! else is a method of one struct of the state or a function of a module of `exec`.
+//! Three rooms, each of which uses only those before it: [`spec`] describes commands, [`state`] holds what the server
+//! knows, and [`exec`] executes. [`Engine`] composes the state. Its methods are what a host calls; anything else
+//! is a method of one struct of the state or a function of a module of `exec`.
 //!
 //! The path of a request: [`Engine::run`] resolves the name, asks the gates (`exec/gates`), runs the stages around the
 //! command (`exec/stages`), and calls the handler, which reaches the data through [`Ctx`]. A data command skips gates
@@ -19,11 +19,7 @@ pub mod exec;
 pub mod spec;
 pub mod state;
 
-pub use exec::{
-    Changed, Ctx, Deadline, DueState, Flow, Lookup, MetadataChange, Missing, Peek, Stored, expire_fields,
-    flush_database, may_read_all_keys, note_expired_fields, push_reply, reload_databases, swap_databases,
-    unblock_client, unwatch_all, watch_key,
-};
+pub use exec::{Changed, Ctx, Deadline, DueState, Flow, Lookup, MetadataChange, Missing, Peek, Stored};
 pub use spec::{
     Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, Command, CommandId, Entry, Error, Event,
     Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange, KeySpec, KitError, Notifications,

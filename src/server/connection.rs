@@ -41,8 +41,7 @@ use super::stream::Stream;
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::worlds::{self, Attachment};
 use super::write_queue::WriteQueue;
-use crate::engine::exec::client_line;
-use crate::engine::exec::delivery;
+use crate::engine::exec::{client_line, delivery};
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Parser, ReplyBuffer};
 

@@ -23,8 +23,7 @@ use super::timer::{NextTick, Timer};
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::worlds::{World, Worlds};
-use crate::engine::exec::delivery;
-use crate::engine::exec::tracking;
+use crate::engine::exec::{delivery, tracking};
 use crate::engine::{ClockOrder, DueState, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
 use crate::resp::{ReplyBuffer, Request};
 

@@ -125,6 +125,9 @@ fn with_a_unix_socket_port_0_is_no_port() {
     let path = path("program.sock");
     let program = start(&["--port", "0", "--unixsocket", &path.display().to_string()]);
     assert!(program.ready.ends_with(&format!(" ready on {}", path.display())), "{}", program.ready);
+    drop(program);
+    // A program that is killed leaves its socket file.
+    let _ = std::fs::remove_file(path);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What several test crates share. Each of them includes this module whole, under the same name, and so do the fuzz
-//! targets; `tests/tidy` allows no other way to share code.
+//! Code that several test crates share. Each of them includes this module whole, under the same name, and so do the
+//! fuzz targets; `tests/tidy` allows no other way to share code.
 //!
 //! It is a module and not a crate, because such a crate would depend on this one, and `cargo test --lib` would then
 //! build the library twice: once for its unit tests, and once for the crate that they do not use.

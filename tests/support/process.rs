@@ -109,7 +109,8 @@ impl Process {
             .arg(&folder)
             .stdin(Stdio::null())
             .stdout(log)
-            .spawn()?;
+            .spawn()
+            .inspect_err(|_| _ = std::fs::remove_dir_all(&folder))?;
         let mut process = Self { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), folder };
         process.wait_until_it_listens()?;
         Ok(process)

@@ -1,4 +1,4 @@
-//! How a transcript writes the words of a command and the lines of a reply.
+//! The notation of transcripts: the words of a command and the lines of a reply.
 
 use crate::reply::{Order, Protocol, Undecoded, decode, render};
 use crate::words::{quote, split};

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::acl::{Denial, Entry};
-use crate::engine::exec::operations;
-use crate::engine::exec::rights;
+use crate::engine::exec::{operations, rights};
 use crate::engine::{Args, CATEGORIES, Ctx, Error, RightsError, shown};
 use crate::resp::{Reply, Request, Span};
 use crate::value::hexadecimal;

@@ -7,7 +7,7 @@ mod login;
 
 use crate::commands::keys::existing_database;
 use crate::engine::exec::operations;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, unwatch_all};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[PING, ECHO, SELECT, QUIT, RESET, login::AUTH, login::HELLO, client::CLIENT];
@@ -106,7 +106,7 @@ const RESET: Command = Command {
 };
 
 fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    unwatch_all(cx);
+    operations::unwatch_all(cx);
     operations::unsubscribe_all(cx);
     let session = cx.session_mut();
     session.reset();

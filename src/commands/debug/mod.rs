@@ -11,8 +11,7 @@ use crate::commands::config;
 use crate::config::parse_memory;
 use crate::engine::exec::operations;
 use crate::engine::{
-    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, Lookup, ReplyRoom,
-    reload_databases, says, shown,
+    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, Lookup, ReplyRoom, says, shown,
 };
 use crate::keyspace::New;
 use crate::value::number;
@@ -294,7 +293,7 @@ fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !save || (!flush && !merge && !is_empty) {
         return Err(Error::NotLoaded);
     }
-    reload_databases(cx);
+    operations::reload_databases(cx);
     cx.effects().push(Effect::Log(LogLevel::Warning, "DB reloaded by DEBUG RELOAD".to_owned()));
     cx.reply().ok();
     Ok(())

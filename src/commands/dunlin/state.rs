@@ -13,8 +13,7 @@ mod pieces;
 
 use super::{ROW, explained};
 use crate::commands::FAMILIES;
-use crate::engine::exec::operations;
-use crate::engine::exec::snapshots;
+use crate::engine::exec::{operations, snapshots};
 use crate::engine::state::host::NoHost;
 use crate::engine::{
     Args, Arity, Command, Ctx, Engine, Error, Flags, Flow, HostCall, HostReply, KitError, Notifications, Origin,

@@ -3,9 +3,9 @@
 use super::expire_args::{HPERSIST_EVENT, Moment, Unit, take_fields};
 use super::set::HSET_EVENT;
 use super::{answer_and_change, check_type, meet};
+use crate::engine::exec::operations;
 use crate::engine::{
-    Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, Missing, note_expired_fields,
-    shown,
+    Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, Missing, shown,
 };
 use crate::value::View;
 use crate::value::hash::{Hash, Limits};
@@ -154,7 +154,7 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             cx.reply().integer(0);
             return Ok(());
         }
-        note_expired_fields(cx, key, found.overdue);
+        operations::note_expired_fields(cx, key, found.overdue);
     }
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
     cx.update(key, Missing::Create, HSET_EVENT, |hash: &mut Hash, _| {

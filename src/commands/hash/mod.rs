@@ -20,7 +20,8 @@ mod scan;
 mod set;
 mod ttl;
 
-use crate::engine::{Args, Changed, Command, Ctx, Error, Event, Lookup, Missing, Peek, expire_fields};
+use crate::engine::exec::operations;
+use crate::engine::{Args, Changed, Command, Ctx, Error, Event, Lookup, Missing, Peek};
 use crate::resp::Reply;
 use crate::value::Item;
 use crate::value::hash::{Fields, Hash};
@@ -106,14 +107,13 @@ fn answer_and_change(
 
 /// Deletes those of the named fields that have expired.
 fn meet<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = &'f [u8]>) {
-    expire_fields(cx, key, |hash, due_ms| names.filter(|name| hash.remove_overdue(name, due_ms)).count());
+    operations::expire_fields(cx, key, |hash, due_ms| names.filter(|name| hash.remove_overdue(name, due_ms)).count());
 }
 
 /// Checks that `key` is a hash or missing, before the arguments are checked, as Redis does.
 ///
 /// # Errors
 /// [`Error::WrongType`] if it has another type.
-/// [`Error::WrongType`] when it holds something else.
 fn check_type(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
     cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Hash>).transpose()?;
     Ok(())

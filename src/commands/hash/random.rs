@@ -8,7 +8,8 @@
 
 use super::fields;
 use crate::commands::random::{self, Wanted};
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, expire_fields};
+use crate::engine::exec::operations;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::{Protocol, Reply};
 use crate::value::hash::{Entry, Fields};
 use fastrand::Rng;
@@ -37,7 +38,7 @@ fn hrandfield(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args, "WITHVALUES")?) };
     let mut generator = Rng::with_seed(cx.random());
     let most_bytes = cx.reply_room();
-    expire_fields(cx, key, |hash, due_ms| hash.remove_due(due_ms, usize::MAX));
+    operations::expire_fields(cx, key, |hash, due_ms| hash.remove_due(due_ms, usize::MAX));
     let (fields, reply) = fields(cx, key)?;
     match (fields, wanted) {
         (None, None) => reply.null(),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::existing_database;
 use crate::engine::exec::operations;
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, flush_database, swap_databases};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags};
 use crate::value::number;
 
 pub(super) const DBSIZE: Command = Command {
@@ -42,7 +42,7 @@ fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let is_waited_for = is_waited_for(args)?;
     let index = cx.database_index();
     count_flushed(cx, index..index + 1, is_waited_for);
-    flush_database(cx, index);
+    operations::flush_database(cx, index);
     push_invalidations_first(cx, is_waited_for);
     cx.reply().ok();
     Ok(())
@@ -55,7 +55,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let is_waited_for = is_waited_for(args)?;
     let all = 0..cx.databases().count();
     count_flushed(cx, all.clone(), is_waited_for);
-    all.for_each(|index| flush_database(cx, index));
+    all.for_each(|index| operations::flush_database(cx, index));
     push_invalidations_first(cx, is_waited_for);
     cx.reply().ok();
     Ok(())
@@ -102,7 +102,7 @@ fn swapdb(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let one = number_in(args.word()?).ok_or(Error::FirstDatabaseInvalid)?;
     let other = number_in(args.word()?).ok_or(Error::SecondDatabaseInvalid)?;
     let (one, other) = (existing_database(cx, one)?, existing_database(cx, other)?);
-    swap_databases(cx, one, other);
+    operations::swap_databases(cx, one, other);
     cx.reply().ok();
     Ok(())
 }

@@ -11,9 +11,10 @@
 //!
 //! Source: the behaviour of Redis 8.0.6, asked.
 
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Begin, Changed, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, Lookup, Missing,
-    RightsError, expire_fields, may_read_all_keys,
+    RightsError,
 };
 use crate::resp::Reply;
 use crate::value::list::List;
@@ -68,7 +69,7 @@ const STORED: KeySpec = KeySpec {
 
 fn sort(cx: &mut Ctx<'_>, mut args: Args<'_>, may_store: bool) -> Result<(), Error> {
     let key = args.key()?;
-    let may_read_all = may_read_all_keys(cx, &args);
+    let may_read_all = operations::may_read_all_keys(cx, &args);
     let options = Options::parse(&mut args, may_store, may_read_all)?;
     let elements = match options.order {
         Order::Kept => kept(cx, key, &options)?,
@@ -215,7 +216,7 @@ impl<'a> Pattern<'a> {
         let key = [before, element, behind].concat();
         let due_ms = cx.due_ms();
         if let Some(field) = field {
-            expire_fields(cx, &key, |hash, due_ms| hash.remove_overdue(field, due_ms).into());
+            operations::expire_fields(cx, &key, |hash, due_ms| hash.remove_overdue(field, due_ms).into());
         }
         let (view, reply) = cx.view(&key);
         match (view, field) {

@@ -6,7 +6,7 @@
 mod introspect;
 
 use crate::engine::exec::operations;
-use crate::engine::{Args, Arity, Channels, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic, push_reply};
+use crate::engine::{Args, Arity, Channels, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Topic};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[
@@ -157,7 +157,7 @@ fn confirm(cx: &mut Ctx<'_>, topic: Topic, kind: &str, name: Option<&[u8]>) {
         Topic::Shard => subscribed.count(Topic::Shard),
         Topic::Channel | Topic::Pattern => subscribed.count(Topic::Channel) + subscribed.count(Topic::Pattern),
     };
-    push_reply(cx, |reply| {
+    operations::push_reply(cx, |reply| {
         reply.push(3);
         reply.bulk(kind.as_bytes());
         reply.bulk_or_null(name);

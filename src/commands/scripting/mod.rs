@@ -1,7 +1,7 @@
 //! Scripts and functions: EVAL and related commands run a script, SCRIPT caches scripts; FCALL and related commands
 //! call a function, FUNCTION stores libraries.
 //!
-//! `engine/scripts` runs scripts and checks their permissions; `script` is the environment that they see.
+//! `engine/exec/scripts` runs scripts and checks their permissions; `script` is the environment that they see.
 
 mod eval;
 mod fcall;

@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::exec::dispatch::Admitted;
-use crate::engine::exec::scripts::Ending;
-use crate::engine::exec::stages::{Call, Caller};
+use crate::engine::exec::stages::{Call, Caller, Ending};
 use crate::engine::exec::{access, delivery, dispatch, kit, measure, stages};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::{Block, Session, SessionId, Wait};
@@ -47,7 +46,8 @@ pub fn is_held_back(engine: &Engine, session: &Session) -> bool {
     session.held_back.is_some() && engine.timing.pause.holds(engine.now())
 }
 
-/// The number of sessions without an answer for now: blocked in a command, or held back by a pause.
+/// The number of blocked sessions (INFO's `blocked_clients`): those that wait in a command, and those that a pause
+/// holds back.
 pub fn blocked_sessions(engine: &Engine) -> usize {
     let held_back = engine.sessions.iter().filter(|session| is_held_back(engine, session)).count();
     let delayed = engine.observers.kit.as_ref().map_or(0, |kit| kit.delayed_sessions());
@@ -231,7 +231,7 @@ pub(super) fn answer(engine: &mut Engine, session: SessionId, frames_before: usi
     if engine.observers.kit.is_some() && !kit::note_late_reply(engine, session, &mut out) {
         return;
     }
-    delivery::of(engine).1.send_after(frames_before, session, Arc::from(out));
+    delivery::of(engine).send_after(frames_before, session, Arc::from(out));
 }
 
 /// Whether all waiters of a ready key were served.

@@ -50,7 +50,7 @@ impl Delivery<'_> {
         let is_much = client.waiting_bytes() > FREE_BYTES;
         self.sessions.account_memory(session);
         if is_much {
-            self.weigh(session, 0);
+            self.check_limit(session, 0);
         }
     }
 
@@ -63,11 +63,11 @@ impl Delivery<'_> {
         // The connection was woken when the first of those frames was queued.
         client.push_queue.insert(frames_before, frame);
         self.sessions.account_memory(session);
-        self.weigh(session, 0);
+        self.check_limit(session, 0);
     }
 
     /// Closes a session over its output limit; `more` counts bytes of replies that are not in its buffers yet.
-    fn weigh(&mut self, session: SessionId, more: usize) {
+    fn check_limit(&mut self, session: SessionId, more: usize) {
         let Some(client) = self.sessions.get_mut(session) else { return };
         if !self.limits.concern(client) {
             return;
@@ -107,12 +107,17 @@ impl Engine {
     /// Closes a session over its output limit; `more` counts bytes of replies that are not in its buffers yet. To be
     /// called when the amount of unsent output has changed.
     pub fn check_output_limit(&mut self, session: SessionId, more: usize) {
-        of(self).1.weigh(session, more);
+        of(self).check_limit(session, more);
     }
 }
 
+/// The parts that are needed to queue frames.
+pub(super) fn of(engine: &mut Engine) -> Delivery<'_> {
+    with_subscriptions(engine).1
+}
+
 /// The subscriptions, and the parts that are needed to queue frames for subscribers.
-pub(super) fn of(engine: &mut Engine) -> (&Subscriptions, Delivery<'_>) {
+pub(super) fn with_subscriptions(engine: &mut Engine) -> (&Subscriptions, Delivery<'_>) {
     let delivery = Delivery {
         sessions: &mut engine.sessions,
         overfull: &mut engine.observers.overfull,
@@ -127,7 +132,7 @@ pub(super) fn of(engine: &mut Engine) -> (&Subscriptions, Delivery<'_>) {
 
 /// Queues a push (a message or an invalidation) for a session, apart from the replies to its own requests.
 pub fn send(engine: &mut Engine, session: SessionId, frame: Arc<[u8]>) {
-    of(engine).1.send(session, frame);
+    of(engine).send(session, frame);
 }
 
 /// Whether the client has an output limit.
@@ -148,7 +153,7 @@ pub(super) fn reply_room(engine: &Engine, session: SessionId, is_in_script: bool
 #[cold]
 pub(super) fn overrun(engine: &mut Engine, session: SessionId, is_in_script: bool) {
     if reply_room(engine, session, is_in_script) < engine.settings.max_bulk_bytes {
-        of(engine).1.cut_off(session);
+        of(engine).cut_off(session);
     }
 }
 
@@ -176,6 +181,6 @@ pub(super) fn cut_off_overfull(engine: &mut Engine) {
         && end <= engine.timing.now
     {
         engine.observers.overfull.ends.pop_first();
-        of(engine).1.cut_off(session);
+        of(engine).cut_off(session);
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::exec::gates::Asked;
-use crate::engine::exec::scripts::{Ending, run};
-use crate::engine::exec::stages::{Call, Caller};
+use crate::engine::exec::scripts::run;
+use crate::engine::exec::stages::{Call, Caller, Ending};
 use crate::engine::exec::{blocking, fast_path, gates, kit, measure, monitor, rights, stages, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::error_counts::MOST_CODES;

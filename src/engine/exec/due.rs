@@ -125,7 +125,7 @@ fn expire_next(engine: &mut Engine, database: usize, limit: usize) -> usize {
             1
         }
         (_, Some((due_ms, slot))) => {
-            fields::end_fields(engine, database, slot, |hash| hash.remove_due(due_ms, limit)).0
+            fields::remove_fields(engine, database, slot, |hash| hash.remove_due(due_ms, limit)).0
         }
         (_, None) => 0,
     }

@@ -19,8 +19,7 @@ use crate::engine::Engine;
 use crate::engine::exec::dispatch::Turn;
 #[cfg(debug_assertions)]
 use crate::engine::exec::gates::Asked;
-use crate::engine::exec::scripts::Ending;
-use crate::engine::exec::stages::{Call, Caller};
+use crate::engine::exec::stages::{Call, Caller, Ending};
 use crate::engine::exec::{Flow, dispatch, gates, measure, stages};
 use crate::engine::spec::{CommandId, Now};
 use crate::engine::state::SessionId;

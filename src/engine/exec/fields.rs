@@ -1,9 +1,9 @@
 //! Expiry of hash fields: they are removed and counted, with an event, and the hash is removed with its last field.
 //!
-//! As with keys, a field ends on its millisecond whether or not anyone asks, and a hash that is met before the engine
-//! came to it ([`Engine::run_due`] is late) loses first what is due. Only where DEBUG SET-ACTIVE-EXPIRE or a pause
-//! keeps the engine from that do overdue fields stay: reads do not see them ([`crate::value::hash::Fields`]), and a
-//! command that asks for one by its name removes it ([`meet_fields`]), as in Redis.
+//! As with keys, a field ends on its millisecond whether or not anyone asks, and a hash that is looked up before the
+//! engine came to it ([`Engine::run_due`] is late) loses its due fields first. Overdue fields stay only while DEBUG
+//! SET-ACTIVE-EXPIRE or a pause keeps the engine from that: reads do not see them ([`crate::value::hash::Fields`]), and
+//! a command that asks for one by its name removes it ([`remove_overdue_fields`]), as in Redis.
 
 use crate::engine::Engine;
 use crate::engine::exec::{access, changes, due};
@@ -11,23 +11,23 @@ use crate::engine::spec::Event;
 use crate::keyspace::{Slot, ValueMut};
 use crate::value::Hash;
 
-/// The key, if it is there still after its fields that are due are gone.
+/// Removes the fields of a key that are due; `None` when the key went with them.
 #[inline]
 pub(super) fn without_due_fields(engine: &mut Engine, database: usize, slot: Slot) -> Option<Slot> {
     if is_any_field_due(engine, database) && due::may_expire(engine) {
-        drop_due_fields(engine, database, slot)
+        remove_due_fields(engine, database, slot)
     } else {
         Some(slot)
     }
 }
 
-fn drop_due_fields(engine: &mut Engine, database: usize, slot: Slot) -> Option<Slot> {
+fn remove_due_fields(engine: &mut Engine, database: usize, slot: Slot) -> Option<Slot> {
     let last_ms = engine.timing.due_ms();
     let deadline_ms = engine.databases.get(database).part_deadline(slot);
     if deadline_ms.is_none_or(|deadline_ms| deadline_ms > last_ms) {
         return Some(slot);
     }
-    let (_, is_gone) = end_fields(engine, database, slot, |hash| hash.remove_due(last_ms, usize::MAX));
+    let (_, is_gone) = remove_fields(engine, database, slot, |hash| hash.remove_due(last_ms, usize::MAX));
     if is_gone { None } else { Some(slot) }
 }
 
@@ -38,22 +38,27 @@ pub(super) fn is_any_field_due(engine: &Engine, database: usize) -> bool {
     next.is_some_and(|(deadline_ms, _)| deadline_ms <= engine.timing.due_ms())
 }
 
-/// Has `act` remove overdue fields from the hash at `key`, if it is one, and says how many went. Nothing
-/// happens where none is overdue.
-pub(super) fn meet_fields(engine: &mut Engine, database: usize, key: &[u8], act: impl FnOnce(&mut Hash, i64) -> usize) {
+/// Calls `act` to remove overdue fields from the hash at `key`, if it is one; `act` returns how many it removed. Does
+/// nothing while no field is overdue.
+pub(super) fn remove_overdue_fields(
+    engine: &mut Engine,
+    database: usize,
+    key: &[u8],
+    act: impl FnOnce(&mut Hash, i64) -> usize,
+) {
     if is_any_field_due(engine, database)
         && !engine.timing.pause.holds(engine.now())
         && let Some(slot) = access::live(engine, database, key)
     {
         let last_ms = engine.timing.due_ms();
-        end_fields(engine, database, slot, |hash| act(hash, last_ms));
+        remove_fields(engine, database, slot, |hash| act(hash, last_ms));
     }
 }
 
 /// Calls `act` to remove overdue fields from the hash at `slot`, and publishes that. Returns the number of removed
 /// fields, and whether the key was removed, too; if not, it is still at `slot`, where only a hash without deadlines
 /// ever moves.
-pub(super) fn end_fields(
+pub(super) fn remove_fields(
     engine: &mut Engine,
     database: usize,
     slot: Slot,

@@ -3,7 +3,8 @@
 //!
 //! Each gate says when it is active for a client. While it is not, it lets every data command pass, so the fast path
 //! ([`super::fast_path`]) is open only while no gate is active: a gate that is added to this list closes it by itself.
-//! A gate that concerns only commands with certain flags keeps those commands off the fast path instead.
+//! A gate that concerns only commands with certain flags keeps those commands off the fast path instead, by the list of
+//! such flags in `spec/command`, which a test here compares with the gates.
 //!
 //! Debug builds of the fast path ask all gates, active or not, and assert that they let the command pass.
 //!
@@ -14,7 +15,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::{eviction, rights, tracking};
-use crate::engine::spec::{CommandId, Error, Flags, GATED, Now, ServerError};
+use crate::engine::spec::{CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::{Session, SessionId};
 use crate::resp::Request;
 
@@ -53,7 +54,7 @@ pub(super) struct Gate {
 const GATES: [Gate; 11] = [
     Gate {
         name: "enable-debug-command and enable-module-command",
-        only_for: &GATED,
+        only_for: &[Flags::PROTECTED, Flags::EXTENDS],
         is_active: |_, _| true,
         pass: |engine, asked| match engine.sessions.get(asked.session) {
             Some(client) => engine.settings.check_enabled(client, asked.flags).map(|()| None),
@@ -173,5 +174,20 @@ pub(super) fn assert_gates_pass(engine: &mut Engine, asked: &Asked<'_>) {
     for gate in GATES.iter().filter(|gate| gate.concerns(asked.flags)) {
         let passed = (gate.pass)(engine, asked);
         assert!(matches!(passed, Ok(None)), "the fast path skips the gate of {}: {passed:?}", gate.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::spec::Command;
+
+    #[test]
+    fn a_flag_that_has_a_gate_of_its_own_keeps_commands_off_the_fast_path() {
+        assert!(Command { flags: Flags::READONLY, ..Command::ROW }.may_run_fast());
+        for flag in GATES.iter().flat_map(|gate| gate.only_for) {
+            let command = Command { flags: Flags::READONLY.and(*flag), ..Command::ROW };
+            assert!(!command.may_run_fast(), "{flag:?}");
+        }
     }
 }

@@ -1,9 +1,14 @@
-//! The operations on the server that commands perform: all that a handler may change beside data, each by a name.
+//! The operations that commands perform beside reading and writing keys, each by a name.
 //!
-//! A handler reads everything through [`Ctx::engine`], and changes data only through the methods of [`Ctx`]. What it
-//! changes of the server itself is listed here, or is one of the structs of the state that [`Ctx`] hands out whole
-//! ([`Ctx::stats_mut`], [`Ctx::switches_mut`], [`Ctx::observers_mut`]). Each operation passes on to the module that
-//! knows how.
+//! A handler reads everything through [`Ctx::engine`], and changes keys only through the methods of [`Ctx`]. All else
+//! that it may change is here, or is one of the structs of the state that [`Ctx`] hands out whole ([`Ctx::stats_mut`],
+//! [`Ctx::switches_mut`], [`Ctx::observers_mut`]). Each operation passes on to the module that knows how; those of
+//! whole databases, of hash fields and of WATCH stand beside [`Ctx`] itself.
+
+pub use crate::engine::exec::ctx::{
+    expire_fields, flush_database, may_read_all_keys, note_expired_fields, push_reply, reload_databases,
+    swap_databases, unblock_client, unwatch_all, watch_key,
+};
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

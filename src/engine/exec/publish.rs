@@ -40,7 +40,7 @@ pub fn unsubscribe_all(engine: &mut Engine, session: SessionId) {
 /// Sends a message to all subscribers of a channel or shard channel; returns the number of receivers. A client with
 /// several matching subscriptions receives the message, and is counted, once for each.
 pub fn publish(engine: &mut Engine, topic: Topic, channel: &[u8], message: &[u8]) -> usize {
-    let (subscriptions, mut delivery) = delivery::of(engine);
+    let (subscriptions, mut delivery) = delivery::with_subscriptions(engine);
     let mut receivers = 0;
     if let Some(audience) = subscriptions.audience(topic, channel) {
         let kind: &[u8] = if topic == Topic::Shard { b"smessage" } else { b"message" };

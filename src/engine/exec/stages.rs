@@ -11,12 +11,11 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::kit::journal;
-use crate::engine::exec::scripts::Ending;
 use crate::engine::exec::{Ctx, delivery, dispatch, measure, monitor, tracking};
 use crate::engine::spec::{Args, Command, CommandId, Error, Flags, KeyFlags};
 use crate::engine::state::kit::Source;
 use crate::engine::state::timing::Stopwatch;
-use crate::engine::state::{ClientsLimit, SessionId};
+use crate::engine::state::{Block, ClientsLimit, SessionId};
 use crate::resp::{Reply, Request};
 
 /// Where a call comes from.
@@ -59,6 +58,19 @@ impl<'r> Call<'r> {
     fn is_nested(&self) -> bool {
         matches!(self.caller, Caller::Transaction | Caller::Script)
     }
+}
+
+/// The way in which a command ended.
+#[derive(Debug)]
+pub(in crate::engine) enum Ending {
+    /// The command has replied.
+    Answered,
+    /// The command is blocked.
+    Waits(Box<Block>),
+    /// The command is a script, or a transaction with one, that was suspended.
+    Rests,
+    /// The command has called the engine's host.
+    CallsHost,
 }
 
 /// A feature of the server that concerns commands beyond their data.

@@ -1,4 +1,4 @@
-//! What a command is: its row, its keys, its errors and its events, and the table of all rows.
+//! The description of commands: their rows, keys, errors and events, and the table of all rows.
 //!
 //! Nothing here knows the state of a server: this room uses no other room of the engine. Only a row names what runs it,
 //! by the types of its functions ([`Command`]).
@@ -18,7 +18,6 @@ mod table;
 pub use args::{Args, says};
 pub use categories::{CATEGORIES, KeyRange};
 pub use changelog::Change;
-pub(in crate::engine) use command::GATED;
 pub use command::{Arity, Channels, Command, Family, Flags, Handler};
 pub use error::{
     BitmapError, Error, GeoError, HyperLogLogError, KitError, RestoreError, RightsError, ServerError, StreamError,

@@ -1,7 +1,7 @@
-//! What the server knows: one struct for each concern, with its own methods.
+//! The state of a server: one struct for each concern, with its own methods.
 //!
 //! Nothing here runs a command: a struct knows itself and what a command is (`spec`), and never the whole engine, which
-//! is their composition ([`crate::engine::Engine`]). What concerns several of them at once is in `exec`.
+//! is their composition ([`crate::engine::Engine`]). An operation on several of them is in `exec`.
 
 mod acl;
 mod capacity;

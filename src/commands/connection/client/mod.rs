@@ -8,7 +8,6 @@ use crate::commands::help;
 use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags, Now, PauseScope, ReplyMode, says, shown,
-    unblock_client,
 };
 use crate::value::number;
 
@@ -332,7 +331,7 @@ fn unblock(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Some(_) => return Err(Error::UnblockReason),
     };
     let number = args.integer()?;
-    let ended = u64::try_from(number).is_ok_and(|number| unblock_client(cx, number, with_error));
+    let ended = u64::try_from(number).is_ok_and(|number| operations::unblock_client(cx, number, with_error));
     cx.reply().integer(i64::from(ended));
     Ok(())
 }

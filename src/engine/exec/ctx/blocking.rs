@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Ctx, Halt};
-use crate::engine::exec::scripts::Ending;
+use crate::engine::exec::stages::Ending;
 use crate::engine::exec::{Stored, blocking, delivery, dispatch, rights};
 use crate::engine::spec::Args;
 use crate::engine::state::Block;

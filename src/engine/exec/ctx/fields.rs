@@ -8,7 +8,7 @@ use crate::value::Hash;
 /// Calls `act` to remove expired fields from the hash that `key` holds, if it holds one; `act` returns how many it
 /// removed. Only while expired fields stay until they are accessed.
 pub fn expire_fields(cx: &mut Ctx<'_>, key: &[u8], act: impl FnOnce(&mut Hash, i64) -> usize) {
-    fields::meet_fields(cx.engine, cx.database, key, act);
+    fields::remove_overdue_fields(cx.engine, cx.database, key, act);
 }
 
 /// Counts and publishes that this number of fields of the hash that `key` holds have expired; the caller removes them.

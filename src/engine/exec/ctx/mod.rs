@@ -31,9 +31,8 @@
 //! is empty; a stream's metadata is changed without breaking WATCH, and decides itself which event follows; a string's
 //! bytes are in the key's record and may be empty; INCR replaces a number with one look-up and no bytes in between.
 //!
-//! What only one family of commands needs is a function, not a method: [`flush_database`], [`swap_databases`],
-//! [`reload_databases`], [`watch_key`], [`unwatch_all`], [`expire_fields`], [`note_expired_fields`], [`push_reply`],
-//! [`may_read_all_keys`] and [`unblock_client`].
+//! A function serves in the place of a method where only one family of commands needs it: all of them are in
+//! [`crate::engine::exec::operations`].
 //!
 //! A key whose deadline has passed does not exist for handlers: the first access deletes it, and counts as its expiry.
 

@@ -11,8 +11,6 @@ pub(in crate::engine) mod journal;
 pub mod strict;
 pub mod waits;
 
-use std::collections::BTreeSet;
-
 use crate::engine::Engine;
 use crate::engine::exec::{Flow, blocking, delivery, dispatch, measure};
 use crate::engine::spec::{CommandId, Flags, KitError, Now};
@@ -144,9 +142,7 @@ fn delay(engine: &mut Engine, now: Now, session: SessionId, request: Request<'_>
     if let Some(client) = engine.sessions.get_mut(session) {
         client.active = now;
     }
-    let nothing = BTreeSet::new();
-    let block = Block { keys: nothing, is_served_by: |_| false, deadline_ms, at_last: |_| {}, again: None };
-    blocking::park(engine, session, id, request, block, 0);
+    blocking::park(engine, session, id, request, Block::until(deadline_ms, |_| {}), 0);
     engine.observers.kit().delayed.insert(session);
     Flow::Block
 }

@@ -5,8 +5,7 @@
 //! has written once goes on even if memory is short, since it cannot be undone.
 
 use crate::engine::Engine;
-use crate::engine::exec::scripts::Ending;
-use crate::engine::exec::stages::{Call, Caller};
+use crate::engine::exec::stages::{Call, Caller, Ending};
 use crate::engine::exec::{dispatch, rights, stages};
 use crate::engine::spec::{Error, Flags, ServerError};
 use crate::engine::state::{Effect, LogLevel};

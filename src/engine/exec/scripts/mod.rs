@@ -23,19 +23,6 @@ use crate::engine::state::Scripts;
 use crate::keyspace::LazyFree;
 use crate::script::LuaVm;
 
-/// The way in which a command ended.
-#[derive(Debug)]
-pub(in crate::engine) enum Ending {
-    /// The command has replied.
-    Answered,
-    /// The command is blocked.
-    Waits(Box<crate::engine::Block>),
-    /// The command is a script, or a transaction with one, that was suspended.
-    Rests,
-    /// The command has called the engine's host.
-    CallsHost,
-}
-
 /// Removes all functions. Large libraries are freed on another thread, like large values.
 pub fn flush_functions(engine: &mut Engine) {
     snapshots::before_functions_change(engine);

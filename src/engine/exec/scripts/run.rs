@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::exec::ctx::Halt;
-use crate::engine::exec::scripts::{Ending, load, take_vm};
+use crate::engine::exec::scripts::{load, take_vm};
+use crate::engine::exec::stages::Ending;
 use crate::engine::exec::{Ctx, blocking, dispatch, measure, snapshots, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::SessionId;

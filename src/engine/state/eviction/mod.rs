@@ -1,6 +1,6 @@
-//! What eviction keeps: the policy, how short memory is, the pool of candidates, and the memory of each client.
+//! The state of eviction: the policy, how short memory is, the pool of candidates, and the memory of each client.
 //!
-//! How keys and clients are chosen and removed is in [`crate::engine::exec::eviction`].
+//! The code that chooses and removes keys and clients is in [`crate::engine::exec::eviction`].
 
 pub(in crate::engine) mod clients;
 pub(in crate::engine) mod pool;

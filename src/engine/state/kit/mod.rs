@@ -1,4 +1,4 @@
-//! What the test kit keeps: the journal of commands, injected faults, strict mode, and waits for conditions.
+//! The state of the test kit: the journal of commands, injected faults, strict mode, and waits for conditions.
 //!
 //! All of it is behind one pointer ([`crate::engine::Observers::kit`]), which is empty until a test uses the kit.
 

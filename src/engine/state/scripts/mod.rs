@@ -1,7 +1,7 @@
-//! What the engine knows of scripts and functions: the cached and loaded ones, and the one that runs.
+//! The state of scripts and functions: the cached and loaded ones, and the one that runs.
 //!
 //! In this module, "script" includes functions. Scripts and functions have separate virtual machines, so that scripts
-//! cannot reach the state of libraries. How they run is in [`crate::engine::exec::scripts`].
+//! cannot reach the state of libraries. [`crate::engine::exec::scripts`] runs them.
 
 pub(in crate::engine) mod cache;
 pub(in crate::engine) mod functions;

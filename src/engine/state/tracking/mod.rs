@@ -1,6 +1,6 @@
-//! What client-side caching keeps: the clients that track, the keys that they know, and their prefixes.
+//! The state of client-side caching: the clients that track, the keys that they know, and their prefixes.
 //!
-//! In the default mode it is remembered which client read which key ([`known`]); with BCAST a client names prefixes
+//! In the default mode a table has the keys that each client has read ([`known`]); with BCAST a client names prefixes
 //! instead ([`prefixes`]). Messages are sent by [`crate::engine::exec::tracking`].
 
 pub(in crate::engine) mod known;
