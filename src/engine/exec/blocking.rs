@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::exec::dispatch::Admitted;
-use crate::engine::exec::stages::{Call, Caller, Ending};
+use crate::engine::exec::stages::{Call, Caller, Ending, ReplyState};
 use crate::engine::exec::{access, delivery, dispatch, kit, measure, stages};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::{Block, Session, SessionId, Wait};
@@ -228,9 +228,7 @@ pub(super) fn answer(engine: &mut Engine, session: SessionId, frames_before: usi
         out.clear();
     }
     client.has_replied();
-    if engine.observers.kit.is_some() && !kit::note_late_reply(engine, session, &mut out) {
-        return;
-    }
+    stages::reply(engine, session, ReplyState::Late, &mut out);
     delivery::of(engine).send_after(frames_before, session, Arc::from(out));
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::gates::Asked;
 use crate::engine::exec::scripts::run;
-use crate::engine::exec::stages::{Call, Caller, Ending};
-use crate::engine::exec::{blocking, fast_path, gates, kit, measure, monitor, rights, stages, tracking};
+use crate::engine::exec::stages::{Arrival, Call, Caller, Ending, ReplyState};
+use crate::engine::exec::{blocking, fast_path, gates, measure, monitor, rights, stages, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::error_counts::MOST_CODES;
 use crate::engine::state::timing::Running;
@@ -55,11 +55,9 @@ impl Engine {
         if let Some(fast) = fast_path::command_for_fast_path(self, session, request) {
             return fast_path::run_fast(self, now, session, fast, request, output);
         }
-        let (now, out) = (measure::catch_up(self, now), output.written_mut());
-        if self.observers.kit.is_some() {
-            return kit::run_instrumented(self, now, session, request, out);
-        }
-        run_full(self, now, session, request, out)
+        let now = measure::catch_up(self, now);
+        self.at(now);
+        run_full(self, Arrival { session, request, was_delayed: false }, output.written_mut())
     }
 
     /// Replies to bytes that are no request, unless the session wants no replies. The connection ends after it.
@@ -73,16 +71,17 @@ impl Engine {
     }
 }
 
-/// Runs a request with all gates and stages, past the test kit.
-pub(super) fn run_full(
-    engine: &mut Engine,
-    now: Now,
-    session: SessionId,
-    request: Request<'_>,
-    out: &mut Vec<u8>,
-) -> Flow {
-    engine.at(now);
-    engine.evict_clients();
+/// Runs a request with all gates and stages.
+pub(super) fn run_full(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8>) -> Flow {
+    let flow = stages::arrive(engine, arrival, out);
+    let flow = flow.unwrap_or_else(|| run_arrived(engine, arrival.session, arrival.request, out));
+    stages::leave(engine, arrival.session, flow);
+    flow
+}
+
+/// Runs a request that no stage has dealt with when it arrived.
+fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, out: &mut Vec<u8>) -> Flow {
+    let now = engine.now();
     let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
     if client.cut_off {
         return Flow::Abort;
@@ -359,9 +358,8 @@ fn move_reply_last(
 pub(super) fn conclude(engine: &mut Engine, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
     let Turn { start, frames_before, wanted_reply } = turn;
     let is_blocked = engine.is_blocked(session);
-    if engine.observers.kit.is_some() {
-        kit::note_reply(engine, session, start, is_blocked, out);
-    }
+    let state = if is_blocked { ReplyState::Blocked } else { ReplyState::Written(start) };
+    stages::reply(engine, session, state, out);
     let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
     if !wanted_reply && !client.wants_reply() {
         out.truncate(start);

@@ -1,9 +1,11 @@
 //! The one path on which a command runs, whoever calls it: a client, EXEC, a script, or a client that was blocked.
 //!
-//! [`execute`] calls the handler and counts the call. What else a running command concerns is a [`Stage`]: the
-//! test kit, key tracking, MONITOR. Each stage says when it is active and for which callers, and what it does before
-//! the command, after it, and when its reply has its place. A command of the fast path ([`super::fast_path`]) skips the
-//! stages, so that path is open only while none is active: a stage that is added to this list closes it by itself.
+//! [`execute`] calls the handler and counts the call. What else a running command concerns is a [`Stage`]: the limit
+//! of the clients' memory, the test kit, key tracking, MONITOR. Each stage says when it is active. It has steps around
+//! a call (before the command, after it, and when its reply has its place among the pushes) for the callers that it
+//! names, and steps around a client's request, whether its command runs or not (when it arrives, when its reply is
+//! written, and when it is done). A command of the fast path ([`super::fast_path`]) skips the stages, so that path is
+//! open only while none is active: a stage that is added to this list closes it by itself.
 //!
 //! Not here: what may refuse a command ([`super::gates`]), and the order of replies and pushes ([`super::dispatch`]).
 //!
@@ -11,7 +13,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::kit::journal;
-use crate::engine::exec::{Ctx, delivery, dispatch, measure, monitor, tracking};
+use crate::engine::exec::{Ctx, Flow, delivery, dispatch, kit, measure, monitor, tracking};
 use crate::engine::spec::{Args, Command, CommandId, Error, Flags, KeyFlags};
 use crate::engine::state::kit::Source;
 use crate::engine::state::timing::Stopwatch;
@@ -60,6 +62,26 @@ impl<'r> Call<'r> {
     }
 }
 
+/// A request of a client that has arrived, and whose command is not looked up yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival<'r> {
+    pub(super) session: SessionId,
+    pub(super) request: Request<'r>,
+    /// Whether the test kit has delayed it, and lets it run now.
+    pub(super) was_delayed: bool,
+}
+
+/// What has become of the reply to a client's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplyState {
+    /// It is written, from this position on.
+    Written(usize),
+    /// It is written, from the first byte on, and goes to a client that was blocked.
+    Late,
+    /// It is still to come: the client is blocked.
+    Blocked,
+}
+
 /// The way in which a command ended.
 #[derive(Debug)]
 pub(in crate::engine) enum Ending {
@@ -75,19 +97,34 @@ pub(in crate::engine) enum Ending {
 
 /// A feature of the server that concerns commands beyond their data.
 struct Stage {
-    callers: &'static [Caller],
     is_active: fn(&Engine) -> bool,
+    /// When a client's request arrives. With a flow it is dealt with, and does not run.
+    arrive: fn(&mut Engine, Arrival<'_>, &mut Vec<u8>) -> Option<Flow>,
+    /// The callers whose calls have the next three steps.
+    callers: &'static [Caller],
     /// Before the command runs. An error is its reply, and it does not run.
     before: fn(&mut Engine, &mut Call<'_>) -> Result<(), Error>,
     /// After it ran, with its reply.
     after: fn(&mut Engine, &mut Call<'_>, &[u8]),
     /// When its reply has its place among the pushes, or it waits.
     end: fn(&mut Engine, &Call<'_>),
+    /// When the reply to a client's request is written, or the client is blocked.
+    reply: fn(&mut Engine, SessionId, ReplyState, &mut Vec<u8>),
+    /// When a client's request is done, or is to come again.
+    leave: fn(&mut Engine, SessionId, Flow),
 }
 
 impl Stage {
-    const NONE: Stage =
-        Stage { callers: &[], is_active: |_| false, before: |_, _| Ok(()), after: |_, _, _| {}, end: |_, _| {} };
+    const NONE: Stage = Stage {
+        is_active: |_| false,
+        arrive: |_, _, _| None,
+        callers: &[],
+        before: |_, _| Ok(()),
+        after: |_, _, _| {},
+        end: |_, _| {},
+        reply: |_, _, _, _| {},
+        leave: |_, _, _| {},
+    };
 
     #[inline]
     fn concerns(&self, engine: &Engine, call: &Call<'_>) -> bool {
@@ -97,12 +134,20 @@ impl Stage {
 
 /// All stages, in the order in which they have their steps.
 const STAGES: [Stage; 4] = [
-    // `maxmemory-clients`: clients are evicted when a request comes, before it is looked at.
-    Stage { is_active: |engine| engine.settings.max_client_bytes != ClientsLimit::Bytes(0), ..Stage::NONE },
-    // The test kit: injected failures and the journal. Requests of clients come to it before the gates.
+    // `maxmemory-clients`: clients are evicted when a request arrives, its own client too.
     Stage {
-        callers: &[Caller::Transaction, Caller::Script],
+        is_active: |engine| engine.settings.max_client_bytes != ClientsLimit::Bytes(0),
+        arrive: |engine, _, _| {
+            engine.evict_clients();
+            None
+        },
+        ..Stage::NONE
+    },
+    // The test kit: injected failures, strict mode and the journal, and its own waits.
+    Stage {
         is_active: |engine| engine.observers.kit.is_some(),
+        arrive: kit::arrive,
+        callers: &[Caller::Transaction, Caller::Script],
         before: |engine, call| {
             let source = if call.caller == Caller::Script { Source::Script } else { Source::Transaction };
             match journal::begin_inner(engine, call.session, call.request, source) {
@@ -118,12 +163,14 @@ const STAGES: [Stage; 4] = [
                 journal::end_entry(engine, Some(number), timer, reply);
             }
         },
+        reply: kit::complete,
+        leave: kit::leave,
         ..Stage::NONE
     },
     // Client-side caching: keys that were read are remembered, and invalidations for the caller itself are sent.
     Stage {
-        callers: &[Caller::Client, Caller::Transaction, Caller::Script, Caller::Unblocked],
         is_active: |engine| engine.observers.tracking.is_on(),
+        callers: &[Caller::Client, Caller::Transaction, Caller::Script, Caller::Unblocked],
         after: |engine, call, _| {
             let command = engine.table.entry(call.id).command;
             tracking::remember(engine, call.session, command, call.request);
@@ -132,8 +179,8 @@ const STAGES: [Stage; 4] = [
     },
     // MONITOR. A command that runs others is shown before them.
     Stage {
-        callers: &[Caller::Client, Caller::Transaction, Caller::Script],
         is_active: |engine| engine.observers.has_monitors(),
+        callers: &[Caller::Client, Caller::Transaction, Caller::Script],
         before: |engine, call| {
             if call.caller != Caller::Script {
                 monitor::show_early(engine, call.session, call.id, call.request);
@@ -152,6 +199,32 @@ const STAGES: [Stage; 4] = [
 #[inline]
 pub(super) fn are_stages_idle(engine: &Engine) -> bool {
     STAGES.iter().all(|stage| !(stage.is_active)(engine))
+}
+
+/// The steps of the stages when a client's request arrives. With a flow it is dealt with, and does not run.
+pub(super) fn arrive(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8>) -> Option<Flow> {
+    STAGES.iter().find_map(|stage| {
+        let is_active = (stage.is_active)(engine);
+        is_active.then(|| (stage.arrive)(engine, arrival, out)).flatten()
+    })
+}
+
+/// The steps of the stages when the reply to a client's request is written in `out`, or the client is blocked.
+pub(super) fn reply(engine: &mut Engine, session: SessionId, state: ReplyState, out: &mut Vec<u8>) {
+    for stage in &STAGES {
+        if (stage.is_active)(engine) {
+            (stage.reply)(engine, session, state, out);
+        }
+    }
+}
+
+/// The steps of the stages when a client's request is done, or is to come again.
+pub(super) fn leave(engine: &mut Engine, session: SessionId, flow: Flow) {
+    for stage in &STAGES {
+        if (stage.is_active)(engine) {
+            (stage.leave)(engine, session, flow);
+        }
+    }
 }
 
 /// The steps of the stages before a command.

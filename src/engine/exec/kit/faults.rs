@@ -7,21 +7,21 @@ use crate::engine::Engine;
 use crate::engine::exec::dispatch::Turn;
 use crate::engine::exec::kit::journal;
 use crate::engine::exec::{Flow, dispatch, kit, measure};
-use crate::engine::spec::{CommandId, Flags, KeyFlags, Now, ServerError};
+use crate::engine::spec::{CommandId, Flags, KeyFlags, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::journal::{is_called, touches};
 use crate::engine::state::kit::{Disturbance, Failure, is_named};
 use crate::resp::{Reply, Request};
 
 /// The effect on a request, by the first rule that strikes it.
-pub(super) fn fire(engine: &mut Engine, now: Now, session: SessionId, request: Request<'_>) -> Option<Failure> {
+pub(super) fn fire(engine: &mut Engine, session: SessionId, request: Request<'_>) -> Option<Failure> {
     if engine.observers.kit.as_ref()?.faults.is_empty() {
         return None;
     }
     let (id, _) = engine.table.resolve(request).ok()?;
     let command = engine.table.entry(id).command;
     let client = engine.sessions.get(session)?;
-    if !kit::comes_to_gates(engine, now, session, id, request) {
+    if !kit::comes_to_gates(engine, session, id, request) {
         return None;
     }
     let flags = match &client.transaction {
@@ -49,14 +49,12 @@ pub(super) fn fire(engine: &mut Engine, now: Now, session: SessionId, request: R
 /// Answers a request with an error instead of running it.
 pub(super) fn refuse_instead(
     engine: &mut Engine,
-    now: Now,
     session: SessionId,
     request: Request<'_>,
     text: String,
     out: &mut Vec<u8>,
 ) -> Flow {
-    engine.at(now);
-    let number = journal::begin_entry(engine, session, request, super::Source::Client);
+    let (now, number) = (engine.now(), journal::begin_entry(engine, session, request, super::Source::Client));
     let watch = measure::start_timer(engine);
     let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
     client.active = now;

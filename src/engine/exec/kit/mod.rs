@@ -1,8 +1,8 @@
 //! The test kit at work: requests are recorded, disturbed, checked by strict mode, and waited for.
 //!
-//! All of it is behind one pointer ([`crate::engine::Observers::kit`]). While that is empty a command pays for two
-//! predictable branches; the kit runs only after a test has used it. Commands of the test kit itself pass untouched:
-//! they are neither recorded nor disturbed.
+//! All of it is behind one pointer ([`crate::engine::Observers::kit`]). While that is empty, the kit's stage
+//! ([`super::stages`]) is not active and costs a predictable branch; it is empty until a test has used the kit.
+//! Commands of the test kit itself pass untouched: they are neither recorded nor disturbed.
 //!
 //! Not here: the syntax of DUNLIN (`commands/dunlin`).
 
@@ -12,88 +12,76 @@ pub mod strict;
 pub mod waits;
 
 use crate::engine::Engine;
+use crate::engine::exec::stages::{Arrival, ReplyState};
 use crate::engine::exec::{Flow, blocking, delivery, dispatch, measure};
 use crate::engine::spec::{CommandId, Flags, KitError, Now};
 use crate::engine::state::kit::{Begun, Failure, Source};
 use crate::engine::state::{Block, Effect, SessionId, Transport};
 use crate::resp::Request;
 
-/// Runs a request while there is a kit.
+/// Disturbs a request that a rule hits, refuses one that breaks a rule of strict mode, and records all others.
 #[cold]
-pub(super) fn run_instrumented(
-    engine: &mut Engine,
-    now: Now,
-    session: SessionId,
-    request: Request<'_>,
-    out: &mut Vec<u8>,
-) -> Flow {
-    let flow = if engine.table.is_of_kit(request) || engine.sessions.is_test_client(session) {
-        dispatch::run_full(engine, now, session, request, out)
-    } else {
-        match faults::fire(engine, now, session, request) {
-            Some(Failure::Delay { ms }) => delay(engine, now, session, request, Some(ms)),
-            Some(Failure::Silence) => delay(engine, now, session, request, None),
-            Some(Failure::DropBefore) => Flow::Close,
-            Some(Failure::Error(text)) => faults::refuse_instead(engine, now, session, request, text, out),
-            failure => run_noted(engine, now, session, request, failure, out),
-        }
-    };
+pub(super) fn arrive(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8>) -> Option<Flow> {
+    let Arrival { session, request, was_delayed } = arrival;
+    if engine.table.is_of_kit(request) || engine.sessions.is_test_client(session) {
+        return None;
+    }
+    let failure = if was_delayed { None } else { faults::fire(engine, session, request) };
+    match failure {
+        Some(Failure::Delay { ms }) => return Some(delay(engine, session, request, Some(ms))),
+        Some(Failure::Silence) => return Some(delay(engine, session, request, None)),
+        Some(Failure::DropBefore) => return Some(Flow::Close),
+        Some(Failure::Error(text)) => return Some(faults::refuse_instead(engine, session, request, text, out)),
+        _ => {}
+    }
+    if let Some(line) = strict::check_request(engine, session, request) {
+        return Some(faults::refuse_instead(engine, session, request, line, out));
+    }
+    let number = journal::begin_entry(engine, session, request, Source::Client);
+    let begun = Begun { number, timer: measure::start_timer(engine), failure };
+    engine.observers.kit().begun.insert(session, begun);
+    None
+}
+
+/// Forgets a request that is to come again, as a pause holds it back or it has called the host, and wakes the tests
+/// that waited for what it did.
+pub(super) fn leave(engine: &mut Engine, session: SessionId, flow: Flow) {
+    if matches!(flow, Flow::Wait(_) | Flow::CallHost) {
+        engine.observers.unbegin(session);
+    }
     waits::wake_waiters(engine);
-    flow
 }
 
 /// Whether a request passes the first checks: its client may send it now, the settings allow it, and it is well
 /// formed.
-fn comes_to_gates(engine: &Engine, now: Now, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
+fn comes_to_gates(engine: &Engine, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
     let command = engine.table.entry(id).command;
     let Some(client) = engine.sessions.get(session) else { return false };
     let is_stranger = !client.authenticated && engine.acl.users.must_log_in();
     let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
-    let is_paused = engine.timing.pause.holds_back(now, writes).is_some();
+    let is_paused = engine.timing.pause.holds_back(engine.now(), writes).is_some();
     let is_enabled = engine.settings.check_enabled(client, command.flags).is_ok();
     !is_stranger && !is_paused && is_enabled && command.arity.admits(request.len())
 }
 
-/// Runs a request and records its result; `failure` is the fault that its reply suffers.
-fn run_noted(
-    engine: &mut Engine,
-    now: Now,
-    session: SessionId,
-    request: Request<'_>,
-    failure: Option<Failure>,
-    out: &mut Vec<u8>,
-) -> Flow {
-    engine.at(now);
-    if let Some(line) = strict::check_request(engine, now, session, request) {
-        return faults::refuse_instead(engine, now, session, request, line, out);
-    }
-    let ends = failure.as_ref().is_some_and(Failure::ends_connection);
-    let number = journal::begin_entry(engine, session, request, Source::Client);
-    let begun = Begun { number, timer: measure::start_timer(engine), failure };
-    engine.observers.kit().begun.insert(session, begun);
-    let flow = dispatch::run_full(engine, now, session, request, out);
-    match flow {
-        // The request runs again later: a pause holds it back, or it has called the host.
-        Flow::Wait(_) | Flow::CallHost => engine.observers.unbegin(session),
-        Flow::Next if ends => return Flow::Close,
-        _ => {}
-    }
-    flow
-}
-
-/// Records the reply of a session's request, in `out` from `start` on, or that it is still to come.
+/// Records the reply of a session's request, or that it is still to come, and lets it suffer the fault that its
+/// request was hit by.
 #[cold]
-pub(super) fn note_reply(engine: &mut Engine, session: SessionId, start: usize, is_blocked: bool, out: &mut Vec<u8>) {
-    let is_queued = engine.sessions.get(session).is_some_and(|client| client.transaction.is_some());
+pub(super) fn complete(engine: &mut Engine, session: SessionId, state: ReplyState, out: &mut Vec<u8>) {
     let Some(kit) = &mut engine.observers.kit else { return };
-    if is_blocked {
-        if let (Some(begun), Some(journal)) = (kit.begun.get(&session), &mut kit.journal) {
-            begun.number.into_iter().for_each(|number| journal.waits(number));
+    let start = match state {
+        ReplyState::Written(start) => start,
+        ReplyState::Late => 0,
+        ReplyState::Blocked => {
+            if let (Some(begun), Some(journal)) = (kit.begun.get(&session), &mut kit.journal) {
+                begun.number.into_iter().for_each(|number| journal.waits(number));
+            }
+            return;
         }
-        return;
-    }
+    };
     let Some(begun) = kit.begun.remove(&session) else { return };
     journal::end_entry(engine, begun.number, begun.timer, &out[start..]);
+    let is_queued = engine.sessions.get(session).is_some_and(|client| client.transaction.is_some());
     if is_queued && out[start..] == *b"+QUEUED\r\n" {
         engine.observers.mark_queued(begun.number);
     }
@@ -103,26 +91,14 @@ pub(super) fn note_reply(engine: &mut Engine, session: SessionId, start: usize, 
         Some(Failure::SplitReply) => engine.sessions.split(session),
         _ => {}
     }
-}
-
-/// Records the reply of a request that was blocked. False when a fault suppresses the reply.
-#[cold]
-pub(super) fn note_late_reply(engine: &mut Engine, session: SessionId, out: &mut Vec<u8>) -> bool {
-    let Some(begun) = engine.observers.kit.as_mut().and_then(|kit| kit.begun.remove(&session)) else { return true };
-    journal::end_entry(engine, begun.number, begun.timer, out);
     match begun.failure {
-        Some(Failure::DropAfter) => {
-            delivery::drop_session(engine, session);
-            return false;
+        Some(Failure::DropAfter) if state == ReplyState::Late => delivery::drop_session(engine, session),
+        Some(Failure::HalfReply) if state == ReplyState::Late => hang_up(engine, session),
+        Some(failure) if failure.ends_connection() => {
+            engine.sessions.get_mut(session).into_iter().for_each(|client| client.closing = true);
         }
-        Some(Failure::HalfReply) => {
-            out.truncate(out.len() / 2);
-            hang_up(engine, session);
-        }
-        Some(Failure::SplitReply) => engine.sessions.split(session),
         _ => {}
     }
-    true
 }
 
 /// Closes a session's connection when its queued pushes are sent.
@@ -135,8 +111,8 @@ fn hang_up(engine: &mut Engine, session: SessionId) {
 }
 
 /// Delays a request before it runs; without a time, for ever.
-fn delay(engine: &mut Engine, now: Now, session: SessionId, request: Request<'_>, delay_ms: Option<i64>) -> Flow {
-    engine.at(now);
+fn delay(engine: &mut Engine, session: SessionId, request: Request<'_>, delay_ms: Option<i64>) -> Flow {
+    let now = engine.now();
     let Ok((id, _)) = engine.table.resolve(request) else { return Flow::Next };
     let deadline_ms = delay_ms.map(|delay_ms| now.wait_end_ms(delay_ms).unwrap_or(Now::LAST_MS));
     if let Some(client) = engine.sessions.get_mut(session) {
@@ -154,15 +130,11 @@ pub(super) fn run_delayed(engine: &mut Engine, session: SessionId) {
     let Some(wait) = engine.observers.waiting.leave(session) else { return };
     let Some(request) = wait.request.iter().next() else { return };
     let (now, mut out) = (engine.now(), Vec::new());
-    let flow = if engine.table.is_of_kit(request) {
-        dispatch::run_full(engine, now, session, request, &mut out)
-    } else {
-        run_noted(engine, now, session, request, None, &mut out)
-    };
+    let flow = dispatch::run_full(engine, Arrival { session, request, was_delayed: true }, &mut out);
     engine.finish(now, request);
     match flow {
         Flow::Block => {}
-        Flow::Wait(moment) => _ = delay(engine, now, session, request, Some((moment.unix_us - now.unix_us) / 1000 + 1)),
+        Flow::Wait(moment) => _ = delay(engine, session, request, Some((moment.unix_us - now.unix_us) / 1000 + 1)),
         Flow::CallHost => {
             // The connection no longer has that request, so it cannot send it again.
             _ = engine.take_host_call(session);

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::{kit, rights};
-use crate::engine::spec::{Command, CommandId, Flags, KeyFlags, Now};
+use crate::engine::spec::{Command, CommandId, Flags, KeyFlags};
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::strict::{Level, Rule, Script, Trace};
 use crate::engine::state::kit::{CheckedCommand, Finding, Source, Strict, Violation, quoted};
@@ -22,12 +22,12 @@ pub fn findings(engine: &Engine) -> Vec<Finding> {
 }
 
 /// Checks a request of a client; returns the error line if it is refused.
-pub(super) fn check_request(engine: &mut Engine, now: Now, session: SessionId, request: Request<'_>) -> Option<String> {
+pub(super) fn check_request(engine: &mut Engine, session: SessionId, request: Request<'_>) -> Option<String> {
     engine.observers.strict()?;
     let (id, _) = engine.table.resolve(request).ok()?;
     let command = engine.table.entry(id).command;
     let client = engine.sessions.get(session)?;
-    let may_run = kit::comes_to_gates(engine, now, session, id, request)
+    let may_run = kit::comes_to_gates(engine, session, id, request)
         && engine.scripts.gate(command.flags).is_ok()
         && rights::may_run(engine, &client.user, id, request).is_ok();
     let is_queued = client.transaction.is_some() && !command.flags.has(Flags::UNQUEUED);
