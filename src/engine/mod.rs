@@ -80,11 +80,6 @@ pub struct Engine {
     pub timing: Timing,
 }
 
-/// The size from which a value is freed on another thread, in bytes or parts: a smaller one is freed faster than
-/// handed over.
-const LARGE_BYTES: usize = 64 << 10;
-const MANY_PARTS: usize = 64;
-
 /// The seeds of key hashing, member hashing and random choices. They are independent, so that what clients see of one
 /// does not reveal the others.
 fn parts_of(seed: u64) -> [u64; 3] {
@@ -190,7 +185,7 @@ impl Engine {
     /// Frees a small value at once, and a large one on another thread.
     #[inline]
     pub fn free(&mut self, lazy_free: LazyFree) {
-        if lazy_free.memory() >= LARGE_BYTES || lazy_free.parts() > MANY_PARTS {
+        if lazy_free.takes_long() {
             self.effects.push(Effect::Free(lazy_free));
         }
     }

@@ -81,6 +81,11 @@ trait Held: std::fmt::Debug + Send {
     fn memory(&self) -> usize;
 }
 
+/// The size from which a value takes long to free, in bytes or parts.
+const LARGE_BYTES: usize = 64 << 10;
+const LARGE_TEXT_BYTES: usize = 4 << 20;
+const MANY_PARTS: usize = 64;
+
 /// Something that knows no size, with the size that was counted for it.
 #[derive(Debug)]
 struct Counted<T> {
@@ -99,6 +104,17 @@ impl LazyFree {
     /// Contents that take this many bytes of memory.
     pub fn of<T: std::fmt::Debug + Send + 'static>(contents: T, bytes: usize) -> LazyFree {
         LazyFree(Contents::Other(Box::new(Counted { contents, bytes })))
+    }
+
+    /// Whether it is freed on another thread. A smaller value is freed faster than handed over; a text, which is one
+    /// allocation, up to 4 MiB.
+    pub fn takes_long(&self) -> bool {
+        match &self.0 {
+            Contents::Nothing => false,
+            Contents::Value(Value::Text(text)) => text.memory() >= LARGE_TEXT_BYTES,
+            Contents::Value(value) => value.memory() >= LARGE_BYTES || value.parts() > MANY_PARTS,
+            Contents::Other(held) => held.memory() >= LARGE_BYTES,
+        }
     }
 
     /// The bytes of memory that dropping this gives back.

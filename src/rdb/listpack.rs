@@ -22,6 +22,8 @@ use crate::value::{Item, listpack};
 
 const HEAD: usize = 6;
 const END: u8 = 0xff;
+/// The bytes that are allocated for a listpack at first.
+const CAPACITY: usize = 512;
 /// The number of elements that means: not counted.
 const UNCOUNTED: u16 = u16::MAX;
 
@@ -34,7 +36,9 @@ pub(super) struct Builder {
 
 impl Builder {
     pub(super) fn new() -> Builder {
-        Builder { bytes: vec![0; HEAD], count: 0 }
+        let mut bytes = Vec::with_capacity(CAPACITY);
+        bytes.extend_from_slice(&[0; HEAD]);
+        Builder { bytes, count: 0 }
     }
 
     /// Builds a listpack of some elements.
@@ -44,6 +48,7 @@ impl Builder {
         builder.finish()
     }
 
+    #[inline]
     pub(super) fn push(&mut self, item: Item<'_>) {
         let start = self.bytes.len();
         match item {
@@ -82,7 +87,11 @@ impl Builder {
         self.bytes.extend_from_slice(second);
     }
 
+    #[inline]
     fn backlen(&mut self, length: usize) {
+        if length < 128 {
+            return self.bytes.push(length as u8);
+        }
         let (groups, count) = backlen(length);
         self.bytes.extend_from_slice(&groups[groups.len() - count..]);
     }

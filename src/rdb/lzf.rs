@@ -10,9 +10,12 @@
 //! which of the bytes within one are noted, are choices that the format leaves open; they are made as Redis makes
 //! them, so that the same text becomes the same bytes.
 //!
-//! Costs: one pass each; compressing takes a table of 256 KiB, of which short texts touch little.
+//! Costs: one pass each. Compressing takes a table of 256 KiB, which a thread allocates for the first text and keeps:
+//! it is not cleared between texts.
 //!
 //! Source: the format as its author, Marc Lehmann, describes it; the choices, from payloads of Redis 8.0.
+
+use std::cell::RefCell;
 
 /// The greatest distance back at which a copy can begin.
 const REACH: usize = 1 << 13;
@@ -35,17 +38,58 @@ const HASH_BITS: u32 = 16;
 /// The best compression ratio: three bytes stand for [`MOST_COPIED`], so nothing gets smaller than this part of it.
 const LEAST_PART: usize = MOST_COPIED / 3;
 
-/// The place where three bytes were seen last; 0 means nowhere, so nothing is copied from the very beginning.
-struct Seen(Vec<u32>);
+thread_local! {
+    static SEEN: RefCell<Seen> = const { RefCell::new(Seen { places: None, base: 0, end: 0 }) };
+}
+
+/// A position for each hash of three bytes.
+type Places = [u32; 1 << HASH_BITS];
+
+/// The position where three bytes were seen last, by their hash.
+struct Seen {
+    /// Positions, counted from `base`. Those below it are of earlier texts.
+    places: Option<Box<Places>>,
+    base: u32,
+    /// The base of the next text.
+    end: u32,
+}
 
 impl Seen {
-    /// Returns where the last three bytes like these were, and notes the new position.
-    fn swap(&mut self, bytes: &[u8], at: usize) -> usize {
-        let Some(&[first, second, third]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<3>()) else { return 0 };
-        let word = u32::from_be_bytes([0, first, second, third]);
-        let hash = (word >> (24 - HASH_BITS)).wrapping_sub(word.wrapping_mul(5)) & ((1 << HASH_BITS) - 1);
-        std::mem::replace(&mut self.0[hash as usize], at as u32) as usize
+    /// Begins a text of that length, with no position of earlier ones.
+    fn begin(&mut self, length: u32) -> Positions<'_> {
+        let places = self.places.get_or_insert_with(|| Box::new([0; 1 << HASH_BITS]));
+        if self.end.checked_add(length).is_none() {
+            places.fill(0);
+            self.end = 0;
+        }
+        self.base = self.end;
+        self.end += length;
+        Positions { places, base: self.base }
     }
+}
+
+/// The positions of one text.
+struct Positions<'s> {
+    places: &'s mut Places,
+    base: u32,
+}
+
+impl Positions<'_> {
+    /// Returns where three bytes like these were, and records their new position. 0 means nowhere, so nothing is copied
+    /// from the very beginning.
+    #[inline]
+    fn swap(&mut self, three: [u8; 3], at: usize) -> usize {
+        let word = u32::from_be_bytes([0, three[0], three[1], three[2]]);
+        let hash = (word >> (24 - HASH_BITS)).wrapping_sub(word.wrapping_mul(5)) as u16;
+        let before = std::mem::replace(&mut self.places[usize::from(hash)], self.base.wrapping_add(at as u32));
+        before.saturating_sub(self.base) as usize
+    }
+}
+
+/// The three bytes from a position on.
+#[inline]
+fn three_at(bytes: &[u8], at: usize) -> Option<[u8; 3]> {
+    bytes.get(at..)?.first_chunk().copied()
 }
 
 /// The output: literal bytes are held back until their count is known.
@@ -60,6 +104,13 @@ impl Output<'_> {
     fn len(&self, at: usize) -> usize {
         let waiting = at - self.literal;
         self.out.len() + waiting + waiting / MOST_LITERAL + 1
+    }
+
+    /// The last position up to which the output with its literals is shorter than `most`.
+    fn last_literal(&self, most: usize) -> usize {
+        // A head for each 32 literals: as many of these fit as 32 parts of 33 of the room.
+        let room = most.saturating_sub(self.out.len() + 2);
+        self.literal + (MOST_LITERAL * room + MOST_LITERAL - 1) / (MOST_LITERAL + 1)
     }
 
     /// The length of the output if it included the literals up to `at`, without a head for further ones.
@@ -89,17 +140,23 @@ impl Output<'_> {
 
 /// Compresses bytes; `None` if the result would not be shorter by [`LEAST_GAIN`].
 pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
-    let most = bytes.len().checked_sub(LEAST_GAIN).filter(|&most| most > 0 && u32::try_from(bytes.len()).is_ok())?;
-    let mut seen = Seen(vec![0; 1 << HASH_BITS]);
+    let most = bytes.len().checked_sub(LEAST_GAIN).filter(|&most| most > 0)?;
+    let length = u32::try_from(bytes.len()).ok()?;
+    SEEN.with_borrow_mut(|seen| compress_with(&mut seen.begin(length), bytes, most))
+}
+
+/// Compresses bytes to less than `most`.
+fn compress_with(seen: &mut Positions<'_>, bytes: &[u8], most: usize) -> Option<Vec<u8>> {
     let mut output = Output { bytes, literal: 0, out: Vec::with_capacity(most.min(1 << 16)) };
     let mut at = 0;
-    while at + MARGIN < bytes.len() {
-        let before = seen.swap(bytes, at);
-        if before == 0 || at - before > REACH || bytes[before..before + LEAST_COPIED] != bytes[at..at + LEAST_COPIED] {
-            if output.len(at) >= most {
+    let mut last_literal = output.last_literal(most);
+    while let Some(three) = three_at(bytes, at) {
+        let before = seen.swap(three, at);
+        if before == 0 || at.wrapping_sub(before) > REACH || three_at(bytes, before) != Some(three) {
+            if at > last_literal {
                 return None;
             }
-            at += 1;
+            at = at.wrapping_add(1);
             continue;
         }
         if output.exact_len(at) + ROOM_TO_COPY >= most {
@@ -108,9 +165,11 @@ pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
         let length = common(bytes, before, at);
         output.copy(at, at - before - 1, length);
         at += length;
+        last_literal = output.last_literal(most);
         if at + MARGIN < bytes.len() {
-            seen.swap(bytes, at - 2);
-            seen.swap(bytes, at - 1);
+            for at in [at - 2, at - 1] {
+                three_at(bytes, at).map(|three| seen.swap(three, at));
+            }
         }
     }
     if output.len(at) + ROOM_TO_END > most {
@@ -120,24 +179,31 @@ pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(output.out)
 }
 
-/// The number of equal bytes from two positions on, up to a limit.
+/// The length of a copy: the number of equal bytes from two positions on, which is at least [`LEAST_COPIED`], up to a
+/// limit.
 fn common(bytes: &[u8], before: usize, at: usize) -> usize {
-    let same = |length: usize| bytes.get(before + length).is_some_and(|byte| bytes.get(at + length) == Some(byte));
+    let equal = equal_bytes(&bytes[before..], &bytes[at..]);
     let most = (bytes.len() - at - MARGIN).min(MOST_COPIED);
-    let mut length = LEAST_COPIED;
-    if most >= EAGER - 1 {
-        while length < EAGER && same(length) {
-            length += 1;
-        }
-        if !same(length) {
-            return length;
-        }
-        length += 1;
+    match most {
+        _ if most < EAGER - 1 => equal.min(most).max(LEAST_COPIED),
+        _ if equal <= EAGER => equal,
+        _ => equal.min(most).max(EAGER + 1),
     }
-    while length < most && same(length) {
-        length += 1;
+}
+
+/// The number of equal bytes at the front of two texts, as far as a copy can be long.
+fn equal_bytes(one: &[u8], other: &[u8]) -> usize {
+    let most = other.len().min(MOST_COPIED);
+    let (one, other) = (&one[..most], &other[..most]);
+    let (words, others) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    for (index, (word, with)) in words.iter().zip(others).enumerate() {
+        let differences = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*with);
+        if differences != 0 {
+            return 8 * index + differences.trailing_zeros() as usize / 8;
+        }
     }
-    length
+    let start = 8 * words.len();
+    start + one[start..].iter().zip(&other[start..]).take_while(|(byte, with)| byte == with).count()
 }
 
 /// Whether that few bytes can be a compression of `length`.
@@ -190,6 +256,30 @@ mod tests {
         assert_eq!(decompress(bytes, 544), None, "its beginning is missing");
         let run = b"\x00a\xe0\xff\x00\x00b";
         assert_eq!(decompress(run, 266), Some([&[b'a'; 265][..], b"b"].concat()));
+    }
+
+    #[test]
+    fn literals_are_held_back_as_long_as_the_output_with_them_is_short_enough() {
+        for out in [0, 3, 40] {
+            let output = Output { bytes: &[], literal: 7, out: vec![0; out] };
+            for most in out + 2..out + 300 {
+                let last = output.last_literal(most);
+                assert!(output.len(last) < most && output.len(last + 1) >= most, "{most}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_compressed_alike_whatever_was_compressed_before_it() {
+        let text = b"one two three, one two three, one two three, four";
+        let expected = compress(text);
+        assert!(expected.is_some());
+        let mut seen = Seen { places: None, base: 0, end: u32::MAX - 120 };
+        for _ in 0..4 {
+            let mut positions = seen.begin(text.len() as u32);
+            assert_eq!(compress_with(&mut positions, text, text.len() - LEAST_GAIN), expected);
+        }
+        assert!(seen.end < 200, "the positions have been counted anew");
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod number;
 mod packed_list;
 mod prefetch;
 pub mod set;
+pub mod simd;
 mod slab;
 mod sorted_chunks;
 pub mod stream;

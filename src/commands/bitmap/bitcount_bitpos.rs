@@ -35,7 +35,7 @@ fn bitcount(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let mut digits = itoa::Buffer::new();
     let bytes = text.as_ref().map_or(&b""[..], |text| text.as_bytes(&mut digits));
     let count = match part {
-        None => bits::count(bytes),
+        None => bits::count_ones(bytes),
         Some(Part { start, end, .. }) if start < 0 && end < start => 0,
         Some(part) => bits::count_in(bytes, part.range(bytes.len())),
     };

@@ -1,6 +1,6 @@
 //! LCS: the longest common subsequence of two strings.
 
-use super::subsequence::{Common, Run};
+use super::subsequence::{Common, Run, common_length};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::resp::Reply;
 use crate::value::View;
@@ -28,11 +28,10 @@ fn lcs(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let other = bytes_of(views.get(1), &mut other_digits)?;
     let options = Options::parse(&mut args)?;
     admit_lengths(one.len(), other.len(), limit_bytes)?;
-    let common = Common::find(one, other);
     match options.answer {
-        HostReply::Bytes => reply.bulk(&common.bytes()),
-        HostReply::Length => reply.count(common.len()),
-        HostReply::Places => write_places(reply, &common, options),
+        Answer::Bytes => reply.bulk(&Common::find(one, other).bytes()),
+        Answer::Length => reply.count(common_length(one, other)),
+        Answer::Places => write_places(reply, &Common::find(one, other), options),
     }
     Ok(())
 }
@@ -57,7 +56,7 @@ fn admit_lengths(one: usize, other: usize, limit_bytes: usize) -> Result<(), Err
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HostReply {
+enum Answer {
     Bytes,
     Length,
     Places,
@@ -65,7 +64,7 @@ enum HostReply {
 
 #[derive(Clone, Copy, Debug)]
 struct Options {
-    answer: HostReply,
+    answer: Answer,
     /// The minimum length of returned runs.
     min_run: usize,
     with_length: bool,
@@ -89,16 +88,16 @@ impl Options {
         }
         let answer = match (places, length) {
             (true, true) => return Err(Error::LcsLengthAndPlaces),
-            (true, false) => HostReply::Places,
-            (false, true) => HostReply::Length,
-            (false, false) => HostReply::Bytes,
+            (true, false) => Answer::Places,
+            (false, true) => Answer::Length,
+            (false, false) => Answer::Bytes,
         };
         Ok(Options { answer, min_run, with_length })
     }
 }
 
 fn write_places(reply: &mut Reply<'_>, common: &Common<'_>, options: Options) {
-    let runs: Vec<Run> = common.runs().into_iter().filter(|run| run.length >= options.min_run).collect();
+    let runs: Vec<Run> = common.runs().iter().copied().filter(|run| run.length >= options.min_run).collect();
     reply.map(2);
     reply.bulk(b"matches");
     reply.array(runs.len());

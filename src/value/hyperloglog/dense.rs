@@ -1,7 +1,9 @@
 //! Registers side by side, 6 bits each, the lowest bits of the first byte first.
 //!
-//! A block of 32 registers is three words. Registers are spread to a byte each, and packed again, by shifts and masks
-//! of whole words, so sketches are read and written without access to single registers.
+//! A block of 32 registers is three words. Registers are spread to a byte each ([`raise_to_six_bits`]), and packed
+//! again, by shifts and masks of whole words, so sketches are read and written without access to single registers.
+
+use crate::value::simd::{raise_to_six_bits, vectorized};
 
 use super::{Histogram, REGISTERS, Registers};
 
@@ -42,17 +44,18 @@ pub(super) fn raise(bytes: &mut [u8], index: usize, value: u8) -> bool {
 /// Counts how many registers hold each value.
 pub(super) fn histogram(bytes: &[u8]) -> Histogram {
     let mut registers = [0; REGISTERS];
-    read(bytes, |block, values| registers.as_chunks_mut().0[block] = values);
+    merge_into(bytes, &mut registers);
     histogram_of(&registers)
 }
 
 /// Counts how many registers hold each value, where each register has a byte.
 pub(super) fn histogram_of(registers: &Registers) -> Histogram {
-    // Four histograms, as most registers hold one of a few values and would wait for each other.
-    let mut parts: [Histogram; 4] = [[0; 64]; 4];
-    for four in registers.as_chunks::<4>().0 {
-        for (part, value) in parts.iter_mut().zip(four) {
-            part[usize::from(value % 64)] += 1;
+    // Eight histograms, as most registers hold one of a few values and would wait for each other.
+    let mut parts: [Histogram; 8] = [[0; 64]; 8];
+    for eight in registers.as_chunks::<8>().0 {
+        for (part, value) in parts.iter_mut().zip(eight) {
+            let count = &mut part[usize::from(value % 64)];
+            *count = count.wrapping_add(1);
         }
     }
     std::array::from_fn(|value| parts.iter().map(|part| part[value]).sum())
@@ -60,57 +63,36 @@ pub(super) fn histogram_of(registers: &Registers) -> Histogram {
 
 /// Raises `registers` to the registers in `bytes` where these are greater.
 pub(super) fn merge_into(bytes: &[u8], registers: &mut Registers) {
-    let blocks = registers.as_chunks_mut::<BLOCK>().0;
-    read(bytes, |block, values| {
-        blocks[block].iter_mut().zip(values).for_each(|(register, value)| *register = (*register).max(value));
-    });
+    raise_to_six_bits(registers, bytes);
 }
 
-/// Visits all registers, one block after the other.
-#[inline]
-fn read(bytes: &[u8], mut visit: impl FnMut(usize, [u8; BLOCK])) {
-    for (index, block) in bytes.as_chunks::<BLOCK_BYTES>().0.iter().enumerate() {
-        visit(index, spread(block));
+vectorized! {
+    /// Writes all registers.
+    pub(super) fn write(bytes: &mut [u8], registers: &Registers) {
+        let blocks = bytes.as_chunks_mut::<BLOCK_BYTES>().0;
+        for (block, values) in blocks.iter_mut().zip(registers.as_chunks::<BLOCK>().0) {
+            *block = packed(values);
+        }
     }
-}
-
-/// Writes all registers.
-pub(super) fn write(bytes: &mut [u8], registers: &Registers) {
-    let blocks = bytes.as_chunks_mut::<BLOCK_BYTES>().0;
-    for (block, values) in blocks.iter_mut().zip(registers.as_chunks::<BLOCK>().0) {
-        *block = packed(values);
-    }
-}
-
-/// The registers of a block, from its bytes: groups of eight registers first, then halves, quarters
-/// and eighths of these move apart.
-#[inline]
-fn spread(block: &[u8; BLOCK_BYTES]) -> [u8; BLOCK] {
-    let words = block.as_chunks::<8>().0;
-    let [low, middle, high] = std::array::from_fn(|index| u64::from_le_bytes(words[index]));
-    let groups = [low, low >> 48 | middle << 16, middle >> 32 | high << 32, high >> 16];
-    let mut registers = [0; BLOCK];
-    for (eight, group) in registers.as_chunks_mut::<8>().0.iter_mut().zip(groups) {
-        let halves = group & 0x00ff_ffff | (group & 0xffff_ff00_0000) << 8;
-        let quarters = halves & 0x0000_0fff_0000_0fff | (halves & 0x00ff_f000_00ff_f000) << 4;
-        let eighths = quarters & 0x003f_003f_003f_003f | (quarters & 0x0fc0_0fc0_0fc0_0fc0) << 2;
-        *eight = eighths.to_le_bytes();
-    }
-    registers
 }
 
 /// The bytes of a block of registers.
-#[inline]
+#[inline(always)]
 fn packed(registers: &[u8; BLOCK]) -> [u8; BLOCK_BYTES] {
     let eights = registers.as_chunks::<8>().0;
-    let [first, second, third, fourth] = std::array::from_fn(|index| {
+    let mut groups = [0_u64; 4];
+    // Loops of fixed lengths, which the compiler turns into vector instructions.
+    for index in 0..4 {
         let eighths = u64::from_le_bytes(eights[index]) & 0x3f3f_3f3f_3f3f_3f3f;
         let quarters = eighths & 0x003f_003f_003f_003f | (eighths & 0x3f00_3f00_3f00_3f00) >> 2;
         let halves = quarters & 0x0000_0fff_0000_0fff | (quarters & 0x0fff_0000_0fff_0000) >> 4;
-        halves & 0x00ff_ffff | (halves & 0x00ff_ffff_0000_0000) >> 8
-    });
+        groups[index] = halves & 0x00ff_ffff | (halves & 0x00ff_ffff_0000_0000) >> 8;
+    }
+    let [first, second, third, fourth] = groups;
     let words: [u64; 3] = [first | second << 48, second >> 16 | third << 32, third >> 32 | fourth << 16];
     let mut block = [0; BLOCK_BYTES];
-    block.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+    for (bytes, word) in block.as_chunks_mut().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
+    }
     block
 }

@@ -177,17 +177,16 @@ impl List {
     }
 
     /// The positions of the elements equal to `element`, among the `within` nearest to an end, counted from that end.
-    pub fn positions(&self, element: &[u8], from: End, within: usize) -> impl Iterator<Item = usize> {
-        let (len, wanted) = (self.len(), Item::of(element));
-        let within = within.min(len);
-        let all = match from {
-            End::Head => Either::Left(self.range(0..within).enumerate()),
-            End::Tail => {
-                let all = self.range(len - within..len).rev().enumerate();
-                Either::Right(all.map(move |(back, item)| (len - 1 - back, item)))
-            }
+    pub fn positions<'a>(&'a self, element: &'a [u8], from: End, within: usize) -> impl Iterator<Item = usize> + 'a {
+        let len = self.len();
+        let searched = match from {
+            End::Head => 0..within.min(len),
+            End::Tail => len - within.min(len)..len,
         };
-        all.filter(move |(_, item)| *item == wanted).map(|(position, _)| position)
+        match &self.form {
+            Form::Packed(packed) => Either::Left(packed.matches(element, searched, from)),
+            Form::Nodes(nodes) => Either::Right(nodes.matches(element, searched, from)),
+        }
     }
 
     /// Pushes elements at an end, one after the other.

@@ -153,6 +153,37 @@ impl Nodes {
         })
     }
 
+    /// The positions of the items with these bytes among `positions`, which must exist, in the order of a search from
+    /// an end.
+    pub(super) fn matches<'a>(
+        &'a self,
+        bytes: &'a [u8],
+        positions: Range<usize>,
+        from: End,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let nodes = match from {
+            End::Head => Either::Left(self.nodes.iter()),
+            End::Tail => Either::Right(self.nodes.iter().rev()),
+        };
+        let mut passed = 0;
+        let len = self.len;
+        let nodes = nodes.map_while(move |node| {
+            let start = if from == End::Head { passed } else { len - passed - node.len() };
+            passed += node.len();
+            let is_reached =
+                if from == End::Head { start < positions.end } else { start + node.len() > positions.start };
+            let within = |position: usize| position.saturating_sub(start).min(node.len());
+            is_reached.then(|| (node, start, within(positions.start)..within(positions.end)))
+        });
+        nodes.flat_map(move |(node, start, within)| {
+            let found = match node {
+                Node::Packed(packed) => Either::Left(packed.matches(bytes, within, from)),
+                Node::Large(large) => Either::Right((!within.is_empty() && **large == *bytes).then_some(0).into_iter()),
+            };
+            found.map(move |offset| start + offset)
+        })
+    }
+
     pub(super) fn push(&mut self, end: End, element: &[u8]) {
         let at = match end {
             End::Head => 0,

@@ -4,6 +4,7 @@
 //!
 //! Both are kept outside the packed list's allocation, so that a walk over nodes need not read it.
 
+use super::End;
 use crate::value::item::Item;
 use crate::value::listpack::{EMPTY, cost};
 use crate::value::packed_list::{self, PackedList};
@@ -44,6 +45,17 @@ impl PackedNode {
     /// The items at positions that exist.
     pub(super) fn range(&self, positions: Range<usize>) -> packed_list::Iter<'_> {
         self.items.range(positions)
+    }
+
+    /// The positions of the items with these bytes among `positions`, which must exist, in the order of a search from
+    /// an end.
+    pub(super) fn matches<'a>(
+        &'a self,
+        bytes: &'a [u8],
+        positions: Range<usize>,
+        from: End,
+    ) -> packed_list::Matches<'a> {
+        self.items.view().matches(bytes, positions, from == End::Tail)
     }
 
     /// Whether one more item can be added.

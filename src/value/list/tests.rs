@@ -59,6 +59,26 @@ fn an_element_is_set_and_others_put_beside_it() {
 }
 
 #[test]
+fn positions_are_found_from_either_end_among_the_nearest_elements() {
+    let elements = [b"a".as_slice(), b"7", &[b'x'; 9000], b"a", b"b", b"7", b"7", b"ab", b"a"];
+    for size in [1, 2, 3, -2] {
+        let limits = Limits { size, ..Limits::default() };
+        let mut list = List::new();
+        list.push(End::Tail, elements, &limits);
+        for wanted in elements {
+            for within in 0..elements.len() + 2 {
+                let nearest = within.min(elements.len());
+                let equal = |position: &usize| elements[*position] == wanted;
+                let head: Vec<usize> = (0..nearest).filter(equal).collect();
+                let tail: Vec<usize> = (elements.len() - nearest..elements.len()).rev().filter(equal).collect();
+                assert_eq!(list.positions(wanted, End::Head, within).collect::<Vec<_>>(), head, "nodes of {size}");
+                assert_eq!(list.positions(wanted, End::Tail, within).collect::<Vec<_>>(), tail, "nodes of {size}");
+            }
+        }
+    }
+}
+
+#[test]
 fn equal_elements_go_from_the_end_asked_for() {
     for size in [1, 2, -2] {
         let limits = Limits { size, ..Limits::default() };

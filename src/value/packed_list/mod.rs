@@ -32,8 +32,10 @@
 //!
 //! Sources: front coding of sorted lists (Witten, Moffat, Bell 1999), here with one front for all.
 
+mod matches;
 mod view;
 
+pub(super) use matches::Matches;
 pub(super) use view::{Iter, PackedListView};
 
 use crate::value::item::Item;
@@ -482,6 +484,12 @@ mod tests {
                 prop_assert_eq!(packed.find(bytes, 1), model.iter().position(|other| other == bytes));
             }
             let middle = model.len() / 2;
+            for bytes in model.iter().chain([&b"none".to_vec()]) {
+                let equal = (middle..model.len()).filter(|&position| model[position] == *bytes);
+                let found = |is_backward| packed.view().matches(bytes, middle..model.len(), is_backward);
+                prop_assert!(found(false).eq(equal.clone()));
+                prop_assert!(found(true).eq(equal.rev()));
+            }
             prop_assert!(packed.range(middle..model.len()).map(|item| item.to_vec()).eq(model.drain(middle..)));
         }
     }

@@ -1,0 +1,220 @@
+//! Loops over many bytes with the wide instructions of the processor at hand.
+//!
+//! [`vectorized`] has the compiler translate portable code a second time for processors with AVX2, whose registers are
+//! twice as wide as those that every x86-64 processor has, and calls that form where it can: one source, so both forms
+//! do the same. Where the compiler does not find the instructions, they are written down ([`raise_to_six_bits`]), beside
+//! a portable form that a test holds equal. Other architectures have the portable forms, for which their baseline is
+//! wide enough (NEON on AArch64).
+//!
+//! Invariant: the unsafe code here, the only one outside `lua`, calls a function that was compiled for AVX2 after
+//! [`has_avx2`] has found it, and turns a vector into bytes.
+//!
+//! Costs: a load and a branch for each call, so it pays from some hundred bytes on.
+
+/// Defines a function whose body is compiled for the widest instructions that the processor has. What it calls must be
+/// inlined into it (`#[inline(always)]`) to gain from that.
+macro_rules! vectorized {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block) => {
+        $(#[$attribute])*
+        $visibility fn $name($($argument: $type),*) $(-> $result)? {
+            #[inline(always)]
+            fn portable($($argument: $type),*) $(-> $result)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2")]
+                fn with_avx2($($argument: $type),*) $(-> $result)? {
+                    portable($($argument),*)
+                }
+
+                if $crate::value::simd::has_avx2() {
+                    #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
+                    // SAFETY: the processor has the features that the function is compiled for.
+                    return unsafe { with_avx2($($argument),*) };
+                }
+            }
+            portable($($argument),*)
+        }
+    };
+}
+
+pub(crate) use vectorized;
+
+/// Whether the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+}
+
+/// The number of bits that are set.
+pub fn count_ones(bytes: &[u8]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if bytes.len() >= BYTE_BLOCK && has_avx2() {
+        #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
+        // SAFETY: the processor has AVX2.
+        return unsafe { avx2::count_ones(bytes) };
+    }
+    count_portably(bytes)
+}
+
+fn count_portably(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let in_words: u64 = words.iter().map(|word| u64::from(u64::from_ne_bytes(*word).count_ones())).sum();
+    in_words + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
+}
+
+/// Numbers of six bits that are read together, 24 bytes, and the bytes that they become.
+const SIX_BIT_BLOCK: usize = 24;
+const BYTE_BLOCK: usize = 32;
+
+/// Raises each of `bytes` to the number of six bits at its place in `packed`, if that is greater. The first number is
+/// in the lowest bits of the first byte. Both slices are of whole blocks of 32 numbers.
+pub(crate) fn raise_to_six_bits(bytes: &mut [u8], packed: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
+        // SAFETY: the processor has AVX2.
+        return unsafe { avx2::raise_to_six_bits(bytes, packed) };
+    }
+    raise_portably(bytes, packed);
+}
+
+fn raise_portably(bytes: &mut [u8], packed: &[u8]) {
+    let blocks = bytes.as_chunks_mut::<BYTE_BLOCK>().0.iter_mut();
+    for (block, packed) in blocks.zip(packed.as_chunks::<SIX_BIT_BLOCK>().0) {
+        for (four, three) in block.as_chunks_mut::<4>().0.iter_mut().zip(packed.as_chunks::<3>().0) {
+            let word = u32::from_le_bytes([three[0], three[1], three[2], 0]);
+            for (index, byte) in four.iter_mut().enumerate() {
+                *byte = (*byte).max((word >> (6 * index)) as u8 & 0x3f);
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::{
+        __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_or_si256, _mm256_sad_epu8,
+        _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_setr_epi8, _mm256_setzero_si256,
+        _mm256_shuffle_epi8, _mm256_slli_epi32, _mm256_srli_epi16,
+    };
+
+    use super::{BYTE_BLOCK, SIX_BIT_BLOCK, count_portably};
+
+    /// The vectors whose bits are counted before the sums of their bytes, at most 8 for each, are added up.
+    const SUMMED: usize = 31;
+
+    /// Looks up the bits of each half byte in a table of 16.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn count_ones(bytes: &[u8]) -> u64 {
+        let table = _mm256_setr_epi8(
+            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, //
+            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+        );
+        let (low_halves, zero) = (_mm256_set1_epi8(0x0f), _mm256_setzero_si256());
+        let (blocks, rest) = bytes.as_chunks::<BYTE_BLOCK>();
+        let mut sum = zero;
+        for blocks in blocks.chunks(SUMMED) {
+            let mut bits = zero;
+            for block in blocks {
+                let vector = vector_of(block);
+                let low = _mm256_and_si256(vector, low_halves);
+                let high = _mm256_and_si256(_mm256_srli_epi16::<4>(vector), low_halves);
+                let both = _mm256_add_epi8(_mm256_shuffle_epi8(table, low), _mm256_shuffle_epi8(table, high));
+                bits = _mm256_add_epi8(bits, both);
+            }
+            sum = _mm256_add_epi64(sum, _mm256_sad_epu8(bits, zero));
+        }
+        let mut count = count_portably(rest);
+        for word in bytes_of(sum).as_chunks::<8>().0 {
+            count = count.wrapping_add(u64::from_le_bytes(*word));
+        }
+        count
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn raise_to_six_bits(bytes: &mut [u8], packed: &[u8]) {
+        let blocks = bytes.as_chunks_mut::<BYTE_BLOCK>().0.iter_mut();
+        for (block, packed) in blocks.zip(packed.as_chunks::<SIX_BIT_BLOCK>().0) {
+            let numbers = spread_six_bits(packed);
+            for index in 0..BYTE_BLOCK {
+                block[index] = block[index].max(numbers[index]);
+            }
+        }
+    }
+
+    /// The numbers of a block, a byte each: three bytes go to each lane of four, and the numbers in it move apart.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn spread_six_bits(packed: &[u8; SIX_BIT_BLOCK]) -> [u8; BYTE_BLOCK] {
+        let words = packed.as_chunks::<8>().0;
+        let (low, middle, high) =
+            (i64::from_le_bytes(words[0]), i64::from_le_bytes(words[1]), i64::from_le_bytes(words[2]));
+        // A shuffle does not cross the halves of a vector, so each half gets the 12 bytes of its numbers.
+        let halves = _mm256_set_epi64x(high, middle, middle, low);
+        let order = _mm256_setr_epi8(
+            0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1, //
+            4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1,
+        );
+        let lanes = _mm256_shuffle_epi8(halves, order);
+        let part = |mask: i32| _mm256_and_si256(lanes, _mm256_set1_epi32(mask));
+        let first = _mm256_or_si256(part(0x3f), _mm256_slli_epi32::<2>(part(0x3f << 6)));
+        let second =
+            _mm256_or_si256(_mm256_slli_epi32::<4>(part(0x3f << 12)), _mm256_slli_epi32::<6>(part(0x3f << 18)));
+        bytes_of(_mm256_or_si256(first, second))
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn vector_of(bytes: &[u8; BYTE_BLOCK]) -> __m256i {
+        #[expect(unsafe_code, reason = "the safe way into a vector is a lane at a time")]
+        // SAFETY: both types have 32 bytes, of which every value is valid.
+        unsafe {
+            std::mem::transmute(*bytes)
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn bytes_of(vector: __m256i) -> [u8; BYTE_BLOCK] {
+        #[expect(unsafe_code, reason = "the safe way out of a vector is a lane at a time")]
+        // SAFETY: both types have 32 bytes, of which every value is valid.
+        unsafe {
+            std::mem::transmute(vector)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bits_are_counted_as_one_by_one(bytes in prop::collection::vec(any::<u8>(), 0..5000)) {
+            let expected = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+            prop_assert_eq!(count_ones(&bytes), expected);
+            prop_assert_eq!(count_portably(&bytes), expected);
+            prop_assert_eq!(count_ones(&[0xff].repeat(bytes.len())), 8 * bytes.len() as u64);
+        }
+
+        #[test]
+        fn six_bits_are_read_alike_with_wide_instructions_and_without(
+            packed in prop::collection::vec(any::<u8>(), 4 * SIX_BIT_BLOCK),
+            bytes in prop::collection::vec(0..64_u8, 4 * BYTE_BLOCK),
+        ) {
+            let number = |index: usize| {
+                (0..6).filter(|bit| packed[(6 * index + bit) / 8] >> ((6 * index + bit) % 8) & 1 == 1)
+                    .map(|bit| 1 << bit).sum::<u8>()
+            };
+            let expected: Vec<u8> = bytes.iter().enumerate().map(|(index, byte)| number(index).max(*byte)).collect();
+            let (mut widely, mut portably) = (bytes.clone(), bytes);
+            raise_to_six_bits(&mut widely, &packed);
+            raise_portably(&mut portably, &packed);
+            prop_assert_eq!(&widely, &expected);
+            prop_assert_eq!(&portably, &expected);
+        }
+    }
+}
